@@ -14,7 +14,8 @@ use crate::harness::tools::{fetched, find_in, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
 use crate::vendors::nvcc;
 
-const TORCHVISION: &str = "torchvision-0.29.2-py3-none-manylinux_2_28_x86_64";
+/// Stem of the file name of a wheel that is not among the real files.
+pub const TORCHVISION: &str = "torchvision-0.29.2-py3-none-manylinux_2_28_x86_64";
 
 /// Two kernels, of which code for `sm_86` lacks one.
 const REMOVED: &str = "\

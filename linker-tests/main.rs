@@ -58,6 +58,7 @@
 //! | [`truncated`] | libraries that were cut |
 //! | [`upstream_bugs`] | bugs of LLVM's and NVIDIA's tools |
 //! | [`ci`] | the GitHub action, the pre-commit hook and the CMake function |
+//! | [`farm`] | an index of wheels by Spark, one of whose executors is killed, and links that a build cache keeps |
 //! | [`windows`] | the program for Windows under Wine |
 //!
 //! wild is used if it is installed, and may be missing in strict mode too: no package provides it, and its build takes
@@ -81,6 +82,7 @@ mod edit;
 mod embed;
 mod embedded;
 mod false_magics;
+mod farm;
 mod fatbinary;
 mod gomp;
 mod harness;
@@ -190,6 +192,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(real_files::trials());
     trials.extend(upstream_bugs::trials());
     trials.extend(ci::trials());
+    trials.extend(farm::trials());
     trials.extend(windows::trials());
     Ok(trials)
 }

@@ -176,7 +176,7 @@ pub mod internals {
     pub mod report {
         pub use crate::report::{
             Screen, inspection_json, inspection_table, json, selection_json, selection_text, table, verdict_cyclonedx,
-            verdict_json, verdict_junit, verdict_markdown, verdict_sarif, verdict_text,
+            verdict_github, verdict_gitlab, verdict_json, verdict_junit, verdict_markdown, verdict_sarif, verdict_text,
         };
     }
     pub mod rewrite {

@@ -69,6 +69,10 @@ enum Format {
     Sarif,
     /// Markdown table for the summary of a CI job
     Markdown,
+    /// Annotations of GitHub Actions
+    Github,
+    /// Code Quality report of GitLab
+    Gitlab,
     /// CycloneDX 1.6 with files and their images as components
     Cyclonedx,
 }
@@ -98,6 +102,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         Format::Junit => report::verdict_junit(&verdict),
         Format::Sarif => report::verdict_sarif(&verdict),
         Format::Markdown => report::verdict_markdown(&verdict),
+        Format::Github => report::verdict_github(&verdict),
+        Format::Gitlab => report::verdict_gitlab(&verdict),
         Format::Cyclonedx => report::verdict_cyclonedx(&verdict, &surveys()),
     };
     terminal::print(&text)?;

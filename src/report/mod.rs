@@ -39,4 +39,7 @@ pub use size::{SizeReport, SizedFile, arch_summary, size_csv, size_json, size_ta
 pub use split::split_text;
 pub use table::{table, verified_text};
 pub use text::Screen;
-pub use verdict::{verdict_cyclonedx, verdict_json, verdict_junit, verdict_markdown, verdict_sarif, verdict_text};
+pub use verdict::{
+    verdict_cyclonedx, verdict_github, verdict_gitlab, verdict_json, verdict_junit, verdict_markdown, verdict_sarif,
+    verdict_text,
+};

@@ -268,7 +268,7 @@ const POLICY: &str = "must-hold = [\"nothing*\"]\n[archs]\nforbid = [\"gfx906\"]
                       [sizes]\ntotal = \"1 kB\"\nfile = \"10 B\"\n[[kernels]]\nmax-registers = 0\narchs = \"all\"\n";
 
 /// Commands on all inputs, and commands on single inputs of which some have no errors.
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 25] = [
     "scan",
     "scan -v",
     "scan --json --hash",
@@ -288,6 +288,8 @@ const COMMANDS: [&str; 23] = [
     "check --policy policy --format junit",
     "check --policy policy --format sarif",
     "check --policy policy --format markdown",
+    "check --policy policy --format github",
+    "check --policy policy --format gitlab",
     "check --policy policy --format cyclonedx",
     "check --init",
     "metadata --format json",

@@ -4,10 +4,9 @@
 //! undecided rule is an error too, because code scanning does not show SARIF's kind "open".
 
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
+use super::fingerprint::fingerprint;
 use super::sentence;
-use crate::bytes::hexadecimal;
 use crate::check::{Finding, Outcome, Rule, Verdict};
 use crate::report::json::to_displayed_json;
 
@@ -67,22 +66,6 @@ fn result(finding: &Finding) -> Value {
         "partialFingerprints": { "finding/v1": fingerprint(finding) },
         "properties": properties,
     })
-}
-
-/// Returns a fingerprint that stays the same in a later build, where offsets and sizes differ.
-fn fingerprint(finding: &Finding) -> String {
-    let mut hash = Sha256::new();
-    let arch = finding.image.as_ref().and_then(|image| image.arch.as_deref());
-    let parts = [Some(finding.rule.name()), Some(&finding.path), arch, finding.kernel.as_deref()];
-    for part in parts {
-        hash.update(part.unwrap_or_default());
-        hash.update([0]);
-    }
-    let words = finding.message.split_whitespace().filter(|word| !word.starts_with(|c: char| c.is_ascii_digit()));
-    for word in words {
-        hash.update(word);
-    }
-    hexadecimal(&hash.finalize()[..16])
 }
 
 /// Formats a path as a relative reference (RFC 3986), with characters percent-encoded that a path segment cannot contain.

@@ -129,7 +129,7 @@ fn escapes_names_in_every_report() {
         document.descendants().filter(roxmltree::Node::is_element).all(|it| known.contains(&it.tag_name().name())),
         "{text}"
     );
-    for format in ["human", "markdown"] {
+    for format in ["human", "markdown", "github"] {
         let text = report(&sandbox, format, "dist");
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
         assert!(!text.contains("\n## @"), "{text}");
@@ -138,10 +138,44 @@ fn escapes_names_in_every_report() {
     let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| dist")).collect();
     assert!(!rows.is_empty() && rows.iter().all(|row| row.matches('|').count() == 5), "{text}");
     assert!(!text.contains("<script>") && !text.contains("@all") && !text.contains("](y)"), "{text}");
-    for format in ["json", "sarif", "cyclonedx"] {
+    for format in ["json", "sarif", "gitlab", "cyclonedx"] {
         serde_json::from_str::<Value>(&report(&sandbox, format, "dist")).unwrap();
     }
     let document: Value = serde_json::from_str(&report(&sandbox, "sarif", "dist")).unwrap();
     let uri = &document["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
     assert!(uri.as_str().unwrap().starts_with("dist/a%5D%5D%3E%22%27%3Cscript%3E%26amp%3B%7C%60x"), "{uri}");
+}
+
+#[test]
+fn github_has_an_annotation_for_each_group_of_findings() {
+    let sandbox = Sandbox::with_device_code();
+    sandbox.file("a,b:c%.o", sandbox.read("cuda.o"));
+    let text = report(&sandbox, "github", "a,b:c%.o v2.hipfb");
+    let lines: Vec<&str> = text.lines().collect();
+    let first =
+        "::error file=a%2Cb%3Ac%25.o,title=fatbin required-archs::no code for sm_89; available: compute_80, sm_90";
+    assert_eq!(lines[0], first, "{text}");
+    assert!(lines[1].starts_with("::warning file=a%2Cb%3Ac%25.o,title=fatbin only-archs::image "), "{text}");
+    assert!(text.contains(",title=fatbin wrappers (undecided)::"), "{text}");
+    assert!(lines.last().unwrap().starts_with("15 checks: "), "{text}");
+}
+
+#[test]
+fn gitlab_has_an_issue_for_each_group_of_findings_with_a_fingerprint_of_its_own() {
+    let sandbox = Sandbox::with_device_code();
+    let issues: Value = serde_json::from_str(&report(&sandbox, "gitlab", "cuda.o v2.hipfb")).unwrap();
+    let issues = issues.as_array().unwrap();
+    let first = json!({
+        "type": "issue",
+        "description": "no code for sm_89; available: compute_80, sm_90",
+        "check_name": "required-archs",
+        "fingerprint": issues[0]["fingerprint"],
+        "severity": "major",
+        "location": { "path": "cuda.o", "lines": { "begin": 1 } },
+    });
+    assert_eq!(issues[0], first);
+    let severities: Vec<_> = issues.iter().map(|issue| issue["severity"].as_str().unwrap()).collect();
+    assert_eq!(severities, ["major", "minor", "minor", "major", "critical"]);
+    let fingerprints: std::collections::BTreeSet<_> = issues.iter().map(|it| it["fingerprint"].to_string()).collect();
+    assert_eq!(fingerprints.len(), issues.len());
 }

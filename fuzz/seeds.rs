@@ -146,6 +146,7 @@ fn main() -> io::Result<()> {
         }
     }
     texts::save_all(&mut |target, name, bytes| save(&directory, target, name, bytes))?;
+    save(&directory, "lock", "units", LOCK_WITH_UNITS.as_bytes())?;
     save(&directory, "lock", "one", LOCK.as_bytes())?;
     save(&directory, "lock", "two", [LOCK, LOCK].join("\0").replacen("sm_80", "sm_90", 1).as_bytes())?;
     let marker = kpack::KpackMarker { search_paths: vec!["../.kpack/x_@GFXARCH@.kpack"], kernel_name: "lib/libx.so" };
@@ -172,7 +173,14 @@ fn library(members: &[(&str, &[u8])]) -> Vec<u8> {
     bytes
 }
 
-/// A lock with every field.
+/// A lock with units: fields of all images, of one, and of one image for the same arch.
+const LOCK_WITH_UNITS: &str = "fatbin.lock/2\n\nfile a.so size=77 stored=7\nunit kind=cuda in=a debug=none\n  \
+    image sm_80 image=elf codec=zstd size=2 code=00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n  \
+    image sm_80 image=ptx\n  image - image=elf\n  \
+    kernel _Z1kPi shared=9 demangled=- @sm_80 code_size=1 scratch=8+ @sm_80#2,#3 registers=2\n  \
+    kernel k registers=3\nunit image=elf\n  image gfx90a:xnack+\n  kernel k @gfx90a:xnack+ vgprs=1\n";
+
+/// A lock of version 1 with every field.
 const LOCK: &str = "fatbin.lock/1\n# note\n\nfile x-1.0-cp312-cp312-any.whl!x/libx.so.1 size=77 stored=7\n\
     image sm_80 kind=cuda image=elf triple=\"t t\" in=a>b codec=zstd stored=1 size=2 debug=none \
     sha256=00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff \

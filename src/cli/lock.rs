@@ -16,7 +16,7 @@ use crate::lock;
 /// Record the device code in files as a lock, a text to commit and review with the source
 ///
 /// A lock has a line for each image and each kernel, with sizes, registers and hashes, in an order that does not depend on
-/// how files are linked. `fatbin diff` compares it with a later build.
+/// how files are linked. A kernel takes one line for all archs. `fatbin diff` compares it with a later build.
 ///
 /// Exit status: 0 if the lock was written, 1 if no file contains device code, 2 if a file could not be read or was not opened. In that
 /// case no lock is written, because it would be incomplete.
@@ -30,6 +30,10 @@ pub struct Arguments {
     /// hash of each image and the properties of its kernels
     #[arg(long)]
     code_only: bool,
+
+    /// Write a summary for readers, with a line for each arch and each family of kernels; diff does not compare it
+    #[arg(long)]
+    summary: bool,
 
     #[command(flatten)]
     problems: ProblemArguments,
@@ -54,7 +58,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         lock.keep_code_only();
     }
     let mut output = Output::create(&arguments.output)?;
-    output.write(lock::write(&lock).as_bytes())?;
+    let text = if arguments.summary { lock::write_summary(&lock) } else { lock::write(&lock) };
+    output.write(text.as_bytes())?;
     output.commit([])?;
     Ok(Status::Yes)
 }

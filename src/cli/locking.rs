@@ -56,7 +56,7 @@ fn status_of(recorded: &RecordedFile) -> Status {
 /// Returns one side of a comparison: the lock in the file `path`, or a lock of its device code. The paths of the latter are
 /// relative to `path`, so that two directories can be compared.
 pub fn side(path: &Path, limits: &LimitArguments, problems: &Problems) -> Result<(Lock, Status)> {
-    if let Some(lock) = written_lock(path)? {
+    if let Some(lock) = written_lock(path, limits)? {
         return Ok((lock, Status::Yes));
     }
     let input = InputArguments::single(path.to_owned());
@@ -72,7 +72,7 @@ pub fn side(path: &Path, limits: &LimitArguments, problems: &Problems) -> Result
     Ok((lock, status))
 }
 
-fn written_lock(path: &Path) -> Result<Option<Lock>> {
+fn written_lock(path: &Path, limits: &LimitArguments) -> Result<Option<Lock>> {
     if path.is_dir() || path == Path::new("-") {
         return Ok(None);
     }
@@ -81,5 +81,5 @@ fn written_lock(path: &Path) -> Result<Option<Lock>> {
     if !lock::is_lock(bytes) {
         return Ok(None);
     }
-    lock::read(bytes).map(Some).with_context(|| path.display().to_string())
+    lock::read_within(bytes, limits.limits()).map(Some).with_context(|| path.display().to_string())
 }

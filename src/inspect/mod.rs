@@ -32,6 +32,7 @@ pub use code_hash::code_hash;
 #[cfg(feature = "cli")]
 pub(crate) use cubin::listing as cubin_listing;
 pub use debug::{CompileUnit, DebugInfo, DebugLevel};
+pub(crate) use demangle::demangle;
 pub(crate) use family::family;
 pub use figure::Figure;
 #[cfg(feature = "check")]
@@ -71,25 +72,36 @@ impl Inspection {
         Inspection { not_inspected: Some(reason), ..Default::default() }
     }
 
-    /// Creates an inspection and demangles the names of the kernels. An exhausted budget is a problem, and leaves kernels out.
-    fn from_kernels(view: View<'_>, found: Vec<LocatedKernel>, debug: DebugInfo, mut problems: Vec<Malformed>) -> Self {
-        let mut kernels = Vec::new();
-        for LocatedKernel { kernel, .. } in found {
-            let demangled = demangle::demangle(&kernel.name);
-            let size = text_memory(demangled.as_ref().map_or(0, String::len));
-            if view.charge(KERNEL, Resource::Memory, size).is_err() {
-                break;
-            }
-            kernels.push(Kernel { demangled, ..kernel });
+    /// Creates an inspection. An exhausted budget is a problem.
+    fn from_kernels(view: View<'_>, found: Vec<LocatedKernel>, debug: DebugInfo, problems: Vec<Malformed>) -> Self {
+        let kernels = found.into_iter().map(|found| found.kernel).collect();
+        let mut inspection = Inspection { kernels, debug, not_inspected: None, problems };
+        inspection.report_exhaustion(view);
+        inspection
+    }
+
+    /// Demangles the names of the kernels. An exhausted budget is a problem, and leaves kernels out.
+    fn demangled(mut self, view: View<'_>) -> Self {
+        let charged = |kernel: &mut Kernel| {
+            kernel.demangled = demangle(&kernel.name);
+            let size = text_memory(kernel.demangled.as_ref().map_or(0, String::len));
+            view.charge(KERNEL, Resource::Memory, size).is_ok()
+        };
+        if let Some(end) = self.kernels.iter_mut().position(|kernel| !charged(kernel)) {
+            self.kernels.truncate(end);
+            self.report_exhaustion(view);
         }
+        self
+    }
+
+    fn report_exhaustion(&mut self, view: View<'_>) {
         let is_reported =
-            problems.iter().any(|it| matches!(it.cause, Cause::OverBudget { .. } | Cause::OverLimit { .. }));
+            self.problems.iter().any(|it| matches!(it.cause, Cause::OverBudget { .. } | Cause::OverLimit { .. }));
         if let Some(cause) = view.budget().and_then(Budget::exhaustion)
             && !is_reported
         {
-            problems.push(view.malformed("image", 0, cause));
+            self.problems.push(view.malformed("image", 0, cause));
         }
-        Inspection { kernels, debug, not_inspected: None, problems }
     }
 }
 
@@ -103,6 +115,11 @@ pub fn inspect_with_own_sizes(image_kind: ImageKind, view: View<'_>) -> Inspecti
 
 /// Inspects a decompressed image of kind `image_kind`, which is all of `view`.
 pub fn inspect(image_kind: ImageKind, view: View<'_>) -> Inspection {
+    inspect_mangled(image_kind, view).demangled(view)
+}
+
+/// Inspects an image like [`inspect`], and leaves out demangled names.
+pub fn inspect_mangled(image_kind: ImageKind, view: View<'_>) -> Inspection {
     match image_kind {
         ImageKind::Elf => elf_image(view, Parts::All),
         ImageKind::Ptx => ptx::inspect(view),
@@ -128,7 +145,7 @@ fn checked(image_kind: ImageKind, view: View<'_>, reason: &'static str) -> Inspe
 /// Inspects an image like [`inspect`] but skips debug information, which may be a hundred times the size of the kernels.
 pub fn kernels(image_kind: ImageKind, view: View<'_>) -> Inspection {
     match image_kind {
-        ImageKind::Elf => elf_image(view, Parts::Kernels),
+        ImageKind::Elf => elf_image(view, Parts::Kernels).demangled(view),
         _ => inspect(image_kind, view),
     }
 }

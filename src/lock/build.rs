@@ -1,19 +1,27 @@
-//! Building locks from analyzed files.
+//! Building locks from inspected images.
 
 use sha2::{Digest, Sha256};
 
-use super::{FIGURES, Hash, LockedFile, LockedImage, LockedKernel, LockedParts, LockedTarget};
+use super::{Hash, KernelPool, KernelUsage, LockedFile, LockedImage, LockedKernel, LockedParts, LockedTarget};
 use crate::codec::Codec;
-use crate::inspect::{Inspection, Kernel};
-use crate::inventory::{Image, NestedImage};
-use crate::survey::{AnalyzedFile, ImageAnalysis};
+use crate::inspect::{ImageParts, Inspection, Kernel};
+use crate::inventory::{Container, File, Image};
 
-/// Returns the lock entry of a file. Hashes and kernels are recorded as far as the analysis has them.
-pub fn locked_file(analyzed: &AnalyzedFile) -> LockedFile {
-    let file = &analyzed.file;
-    let images = file.nested_images().zip(&analyzed.analyses);
-    let images: Vec<LockedImage> =
-        images.map(|(nested, analysis)| ImageContext::new(&nested).locked_image(analysis)).collect();
+/// Contents of an image.
+#[derive(Debug)]
+pub struct ImageContents<'a> {
+    /// Kernels and debug information. Demangled names are not needed.
+    pub inspection: &'a Inspection,
+    /// Hash of the decompressed image.
+    pub sha256: Option<Hash>,
+    /// Hash of its code alone.
+    pub code: Option<Hash>,
+    /// Parts that differ between builds of one source, if they were analyzed.
+    pub parts: Option<ImageParts>,
+}
+
+/// Returns the lock entry of a file with these images, which are in the order of the file.
+pub fn locked_file(file: &File, images: Vec<LockedImage>) -> LockedFile {
     let stored = file.containers.iter().fold(0, |sum: u64, container| sum.saturating_add(container.size));
     let path = file.path.replace(std::path::MAIN_SEPARATOR, "/");
     let order = Some(order(&images));
@@ -27,6 +35,40 @@ fn order(images: &[LockedImage]) -> Hash {
         hash.update(image.code.or(image.sha256).unwrap_or_default());
     }
     hash.finalize().into()
+}
+
+/// Returns the lock entry of an image in these containers, of which the first is the outermost.
+pub fn locked_image(
+    image: &Image,
+    containers: &[&Container],
+    contents: ImageContents<'_>,
+    pool: &mut KernelPool,
+) -> LockedImage {
+    let ImageContents { inspection, sha256, code, parts } = contents;
+    let types: Vec<&str> = containers.iter().map(|container| container.container_type.name()).collect();
+    let own_codec = image.codec.filter(|&codec| codec != Codec::None);
+    let codec = own_codec.or(containers.iter().rev().find_map(|container| container.codec));
+    LockedImage {
+        target: LockedTarget {
+            arch: image.arch.clone(),
+            kind: image.kind.map(|kind| kind.name().to_owned()),
+            image: image.image_kind.name().to_owned(),
+            triple: image.triple.clone(),
+        },
+        kernels: inspection.kernels.iter().map(|kernel| locked_kernel(kernel, pool)).collect(),
+        container_path: Some(types.join(">")),
+        codec: codec.map(|codec| codec.name().to_owned()),
+        stored: image.size,
+        size: image.decompressed_size(),
+        debug: Some(inspection.debug.level.name().to_owned()),
+        sha256,
+        code,
+        parts: parts.map(|parts| LockedParts { parts, debug: debug_contents(inspection) }),
+    }
+}
+
+fn locked_kernel(kernel: &Kernel, pool: &mut KernelPool) -> LockedKernel {
+    LockedKernel { name: pool.name(&kernel.name), usage: pool.usage(KernelUsage::of(kernel)) }
 }
 
 /// Returns the hash of the contents of debug information, without directories: its level, the compilers, and the source lines of
@@ -47,57 +89,4 @@ fn debug_contents(inspection: &Inspection) -> Hash {
         add(Some(&format!("{}:{}", name(&source.file), source.line)));
     }
     hash.finalize().into()
-}
-
-/// A device image with the types and the compression of the containers around it.
-struct ImageContext<'a> {
-    image: &'a Image,
-    container_path: String,
-    codec: Option<Codec>,
-}
-
-impl<'a> ImageContext<'a> {
-    fn new(nested: &NestedImage<'a>) -> Self {
-        let types: Vec<&str> = nested.containers.iter().map(|container| container.container_type.name()).collect();
-        let own_codec = nested.image.codec.filter(|&codec| codec != Codec::None);
-        let codec = own_codec.or(nested.containers.iter().rev().find_map(|container| container.codec));
-        ImageContext { image: nested.image, container_path: types.join(">"), codec }
-    }
-}
-
-impl ImageContext<'_> {
-    fn locked_image(&self, analysis: &ImageAnalysis) -> LockedImage {
-        let image = self.image;
-        let inspection = analysis.inspection.as_ref();
-        LockedImage {
-            target: LockedTarget {
-                arch: image.arch.clone(),
-                kind: image.kind.map(|kind| kind.name().to_owned()),
-                image: image.image_kind.name().to_owned(),
-                triple: image.triple.clone(),
-            },
-            container_path: Some(self.container_path.clone()),
-            codec: self.codec.map(|codec| codec.name().to_owned()),
-            stored: image.size,
-            size: image.decompressed_size(),
-            debug: inspection.map(|inspection| inspection.debug.level.name().to_owned()),
-            sha256: image.sha256,
-            code: analysis.code_hash,
-            parts: analysis
-                .parts
-                .as_ref()
-                .zip(inspection)
-                .map(|(parts, inspection)| LockedParts { parts: parts.clone(), debug: debug_contents(inspection) }),
-            kernels: inspection.map_or(Vec::new(), |it| it.kernels.iter().map(locked_kernel).collect()),
-        }
-    }
-}
-
-fn locked_kernel(kernel: &Kernel) -> LockedKernel {
-    LockedKernel {
-        name: kernel.name.clone(),
-        figures: FIGURES.map(|figure| figure.value(kernel)),
-        scratch_is_minimum: kernel.scratch_is_minimum && kernel.scratch.is_some(),
-        demangled: kernel.demangled.clone(),
-    }
 }

@@ -63,7 +63,7 @@ pub fn duplicates<'a>(old: &'a Lock, new: &'a Lock) -> Vec<Duplicate<'a>> {
                 }
             }
             for kernel in image.kernels.iter().filter(|kernel| kernel.code_size().is_some()) {
-                let key = (stable_name(&kernel.name), image.target.arch.as_deref(), &kernel.figures[..]);
+                let key = (stable_name(kernel.name.as_str()), image.target.arch.as_deref(), &kernel.usage.figures[..]);
                 kernels.entry(key).or_insert_with(|| Copies::new(kernel)).add(is_new);
             }
         }

@@ -56,10 +56,10 @@ impl<'a> KernelDifference<'a> {
 pub fn differences<'a>(old: &[&'a LockedImage], new: &[&'a LockedImage]) -> Vec<KernelDifference<'a>> {
     let mut names: BTreeMap<Cow<'_, str>, (Vec<&LockedKernel>, Vec<&LockedKernel>)> = BTreeMap::new();
     for kernel in old.iter().flat_map(|image| &image.kernels) {
-        names.entry(stable_name(&kernel.name)).or_default().0.push(kernel);
+        names.entry(stable_name(kernel.name.as_str())).or_default().0.push(kernel);
     }
     for kernel in new.iter().flat_map(|image| &image.kernels) {
-        names.entry(stable_name(&kernel.name)).or_default().1.push(kernel);
+        names.entry(stable_name(kernel.name.as_str())).or_default().1.push(kernel);
     }
     let mut found: Vec<_> = names.into_values().flat_map(|(old, new)| pair_kernels(old, new)).collect();
     found.sort_by_key(|it| (std::cmp::Reverse(it.growth().unsigned_abs()), &it.kernel().name));
@@ -68,7 +68,7 @@ pub fn differences<'a>(old: &[&'a LockedImage], new: &[&'a LockedImage]) -> Vec<
 
 /// Pairs kernels of one name. Equal kernels cancel out, and the others are paired in the order of their figures.
 fn pair_kernels<'a>(mut old: Vec<&'a LockedKernel>, mut new: Vec<&'a LockedKernel>) -> Vec<KernelDifference<'a>> {
-    let figures = |kernel: &&LockedKernel| (kernel.figures, kernel.scratch_is_minimum);
+    let figures = |kernel: &&LockedKernel| kernel.usage.clone();
     old.sort_by_key(figures);
     new.sort_by_key(figures);
     let (mut removed, mut added) = (Vec::new(), Vec::new());

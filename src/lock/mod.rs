@@ -1,10 +1,14 @@
 //! Locks: records of the device code in a set of files, kept as plain data beside the source of a project.
 //!
-//! `build` makes a lock from analyzed files, `text` and `read` write and parse its text, which is meant for review, and
-//! `compare` lists the differences between two locks. An absent value is unknown or was left out on purpose, and is not
+//! `build` makes a lock from inspected images, `text` and `read` write and parse its text, which is meant for review,
+//! `summary` writes a shorter one, and `compare` lists the differences between two locks. An absent value is unknown or was left out on purpose, and is not
 //! compared.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
+#![expect(
+    clippy::mutable_key_type,
+    reason = "the order of a KernelName ignores the demangled name that it has computed"
+)]
 
 mod budget;
 mod build;
@@ -12,26 +16,35 @@ mod causes;
 mod change;
 mod compare;
 mod duplicates;
+mod fields;
+mod kernel;
 mod kernels;
+mod line_error;
 mod pairs;
 mod read;
 mod size;
+mod summary;
 mod text;
+mod units;
 
 pub use budget::{Budget, BudgetError, BudgetResult, GrowthLimit, Measure, check_budgets};
-pub use build::locked_file;
+pub use build::{ImageContents, locked_file, locked_image};
 pub use causes::{DifferenceCause, LockedParts};
 pub use change::Change;
 pub use compare::{Comparison, FileDifference, TargetDifference, TargetTotals, Totals, compare};
 pub use duplicates::{Duplicate, duplicates};
+pub use kernel::{FIGURES, KernelName, KernelPool, KernelUsage, LockedKernel};
 pub use kernels::KernelDifference;
+pub use line_error::{LineError, LockError};
 #[cfg(feature = "cli")]
 pub(crate) use pairs::without_versions;
-pub use read::{LineError, LockError, is_lock, read};
+pub use read::{is_lock, read, read_within};
 pub use size::growth;
+pub use summary::write_summary;
 pub use text::write;
 
-use crate::inspect::{Figure, stable_name};
+use std::collections::HashMap;
+
 use crate::target::subarch;
 
 /// The device code of a set of files, in an order that does not depend on how it was found.
@@ -106,33 +119,6 @@ pub struct LockedImage {
 /// A SHA-256 hash.
 pub type Hash = [u8; 32];
 
-/// A kernel and its resource usage.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LockedKernel {
-    /// Name by which the runtime looks it up.
-    pub name: String,
-    /// Figures, in the order of [`FIGURES`].
-    pub figures: [Option<u64>; FIGURES.len()],
-    /// True if the kernel may need more scratch memory than the image states.
-    pub scratch_is_minimum: bool,
-    /// Demangled name, where it differs.
-    pub demangled: Option<String>,
-}
-
-/// The figures worth reviewing: a change of one may make a launch fail or slow. They are in the order of the fields of a
-/// kernel's line.
-pub const FIGURES: [Figure; 9] = [
-    Figure::CodeSize,
-    Figure::Registers,
-    Figure::Vgprs,
-    Figure::Agprs,
-    Figure::Sgprs,
-    Figure::VgprSpills,
-    Figure::SgprSpills,
-    Figure::Scratch,
-    Figure::Shared,
-];
-
 impl Lock {
     /// Creates a lock of these files. Sorts the files, their images and their kernels.
     pub fn new(mut files: Vec<LockedFile>) -> Lock {
@@ -154,35 +140,19 @@ impl Lock {
     /// Removes values that may differ between two builds of one source: hashes and sizes of whole images, which include
     /// debug information and paths, sizes of files, and generated parts of names.
     pub fn keep_code_only(&mut self) {
+        let mut names: HashMap<KernelName, KernelName> = HashMap::new();
         for file in &mut self.files {
             (file.size, file.stored) = (None, None);
             for image in &mut file.images {
                 (image.stored, image.size, image.sha256) = (None, None, None);
                 for kernel in &mut image.kernels {
-                    kernel.name = stable_name(&kernel.name).into_owned();
-                    kernel.demangled = kernel.demangled.as_deref().map(|name| stable_name(name).into_owned());
+                    let name = names.entry(kernel.name.clone());
+                    kernel.name = name.or_insert_with(|| kernel.name.without_generated_parts()).clone();
                 }
                 image.kernels.sort();
             }
             file.images.sort();
         }
-    }
-}
-
-impl LockedKernel {
-    /// Returns the size of its machine code, in bytes.
-    pub fn code_size(&self) -> Option<u64> {
-        self.figures[0]
-    }
-
-    /// Returns the figures that are known.
-    pub fn known(&self) -> impl Iterator<Item = (Figure, u64)> {
-        FIGURES.into_iter().zip(self.figures).filter_map(|(figure, value)| Some((figure, value?)))
-    }
-
-    /// Returns the demangled name, or the name if it is not mangled.
-    pub fn readable_name(&self) -> &str {
-        self.demangled.as_deref().unwrap_or(&self.name)
     }
 }
 

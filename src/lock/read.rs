@@ -1,262 +1,246 @@
 //! Parser of locks, which [`super::write`] wrote and users may have edited.
 //!
 //! Only comments are skipped. An unknown entry or field is an error, because a lock that is only partly understood guards
-//! only part of what its owner expects.
+//! only part of what its owner expects. A lock of version 1 is read as one in which each image is a unit.
+//!
+//! A line of a kernel stands for one kernel in each image of its unit, so the number of kernels may exceed the bytes of the
+//! text by far. They are charged to a budget.
 
-use std::collections::BTreeMap;
-use std::str::Utf8Error;
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
-use super::text::HEADER;
-use super::{FIGURES, Hash, Lock, LockedFile, LockedImage, LockedKernel, LockedTarget};
+use super::fields::{EntryForm, FieldReader, Fields, excerpt};
+use super::line_error::{LineError, LockError};
+use super::summary;
+use super::text::{HEADER, HEADER_1};
+use super::units::ImageLabels;
+use super::{FIGURES, KernelPool, KernelUsage, Lock, LockedFile, LockedImage, LockedKernel, LockedTarget};
+use crate::bytes::{Budget, Limits, Resource};
 use crate::inspect::Figure;
-
-/// Error of parsing a lock.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {cause}")]
-pub struct LockError {
-    /// Line number, counted from 1.
-    pub line: u64,
-    /// Error in the line.
-    pub cause: LineError,
-}
-
-/// Error in a line of a lock. Each variant has the invalid text.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LineError {
-    /// The first line is not the header.
-    #[error("invalid header {0:?}, expected {HEADER:?}")]
-    Header(String),
-    /// The line is not UTF-8.
-    #[error("invalid UTF-8")]
-    NotUtf8(#[from] Utf8Error),
-    /// The line begins with an unknown word.
-    #[error("unknown entry {0:?}, expected file, image or kernel")]
-    UnknownEntry(String),
-    /// An image precedes the first file, or a kernel the first image.
-    #[error("{entry} before the first {outer}")]
-    OutOfPlace {
-        /// Type of the entry.
-        entry: &'static str,
-        /// Type of the entry that must precede it.
-        outer: &'static str,
-    },
-    /// The entry has no name.
-    #[error("{0} without a name")]
-    NoName(&'static str),
-    /// A required field is missing.
-    #[error("missing field {field}")]
-    Missing {
-        /// Key of the field.
-        field: &'static str,
-    },
-    /// A field is not of the form `KEY=VALUE`.
-    #[error("invalid field {0:?}, expected KEY=VALUE")]
-    InvalidField(String),
-    /// The entry has no field with this key.
-    #[error("unknown field {0:?}")]
-    UnknownField(String),
-    /// The entry has two fields with this key.
-    #[error("duplicate field {0}")]
-    DuplicateField(String),
-    /// A quoted string is unterminated, or has an escape that JSON does not have.
-    #[error("invalid string {0}: unterminated, or with an escape that JSON does not have")]
-    InvalidString(String),
-    /// A value is not a number.
-    #[error("invalid {field} {value:?}, expected a number")]
-    NotANumber {
-        /// Key of the field.
-        field: &'static str,
-        /// The value.
-        value: String,
-    },
-    /// A value is not a hash.
-    #[error("invalid {field} {value:?}, expected the 64 hexadecimal digits of a SHA-256")]
-    NotAHash {
-        /// Key of the field.
-        field: &'static str,
-        /// The value.
-        value: String,
-    },
-}
 
 type Result<T> = std::result::Result<T, LineError>;
 
 /// First bytes of a lock of any version.
 const MAGIC: &[u8] = b"fatbin.lock/";
 
-/// Returns whether a file that begins with these bytes is a lock.
+/// Returns whether a file that begins with these bytes is a lock, or the summary of one.
 pub fn is_lock(bytes: &[u8]) -> bool {
-    bytes.starts_with(MAGIC)
+    bytes.starts_with(MAGIC) || bytes.starts_with(summary::HEADER.as_bytes())
 }
 
 /// Parses a lock.
 pub fn read(bytes: &[u8]) -> std::result::Result<Lock, LockError> {
-    let mut files = Vec::new();
+    read_within(bytes, Limits::default())
+}
+
+/// Parses a lock within limits.
+pub fn read_within(bytes: &[u8], limits: Limits) -> std::result::Result<Lock, LockError> {
+    let mut reader = Reader {
+        has_units: true,
+        files: Vec::new(),
+        unit: None,
+        pool: KernelPool::default(),
+        budget: Budget::new(limits, bytes.len() as u64),
+    };
     for (line, number) in bytes.split(|&byte| byte == b'\n').zip(1..) {
         let in_line = |cause| LockError { line: number, cause };
         let line = str::from_utf8(line).map_err(|error| in_line(error.into()))?.trim();
         match number {
-            1 if line != HEADER => return Err(in_line(LineError::Header(excerpt(line)))),
-            1 => {}
+            1 => reader.has_units = has_units(line).map_err(in_line)?,
             _ if line.is_empty() || line.starts_with('#') => {}
-            _ => add_entry(&mut files, line).map_err(in_line)?,
+            _ => reader.add_entry(line).map_err(in_line)?,
         }
     }
-    Ok(Lock::new(files))
+    Ok(Lock::new(reader.files))
 }
 
-fn add_entry(files: &mut Vec<LockedFile>, line: &str) -> Result<()> {
-    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-    match word {
-        "file" => files.push(file(FieldReader::read("file", rest)?)?),
-        "image" => {
-            let outer = files.last_mut().ok_or(LineError::OutOfPlace { entry: "image", outer: "file" })?;
-            outer.images.push(image(FieldReader::read("image", rest)?)?);
-        }
-        "kernel" => {
-            let outer = files.last_mut().and_then(|file| file.images.last_mut());
-            let outer = outer.ok_or(LineError::OutOfPlace { entry: "kernel", outer: "image" })?;
-            outer.kernels.push(kernel(FieldReader::read("kernel", rest)?)?);
-        }
-        _ => return Err(LineError::UnknownEntry(excerpt(word))),
+/// Returns whether the version with this header has units.
+fn has_units(header: &str) -> Result<bool> {
+    match header {
+        HEADER => Ok(true),
+        HEADER_1 => Ok(false),
+        summary::HEADER => Err(LineError::Summary),
+        _ => Err(LineError::Header(excerpt(header))),
     }
-    Ok(())
 }
+
+struct Reader {
+    has_units: bool,
+    files: Vec<LockedFile>,
+    /// The last unit of the last file.
+    unit: Option<OpenUnit>,
+    pool: KernelPool,
+    budget: Budget,
+}
+
+/// A unit whose entries are being read.
+#[derive(Default)]
+struct OpenUnit {
+    attributes: Attributes,
+    /// Index of its first image in the file.
+    start: usize,
+    labels: ImageLabels,
+    /// Indices of its images in the file, by their labels.
+    by_label: HashMap<String, usize>,
+}
+
+/// Properties that images of a unit may share.
+#[derive(Default, Clone)]
+struct Attributes {
+    kind: Option<String>,
+    image: Option<String>,
+    triple: Option<String>,
+    container_path: Option<String>,
+    codec: Option<String>,
+    debug: Option<String>,
+}
+
+impl Attributes {
+    /// Reads the properties of a unit, or with those of the unit the properties of an image.
+    fn read(fields: &mut Fields<'_>, unit: Attributes) -> Result<Self> {
+        let mut read = |key, shared: Option<String>| match (fields.string(key), shared) {
+            (Some(_), Some(_)) => Err(LineError::DuplicateField(key.to_owned())),
+            (own, shared) => Ok(own.or(shared)),
+        };
+        Ok(Attributes {
+            kind: read("kind", unit.kind)?,
+            image: read("image", unit.image)?,
+            triple: read("triple", unit.triple)?,
+            container_path: read("in", unit.container_path)?,
+            codec: read("codec", unit.codec)?,
+            debug: read("debug", unit.debug)?,
+        })
+    }
+}
+
+impl Reader {
+    fn add_entry(&mut self, line: &str) -> Result<()> {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match word {
+            "file" => {
+                self.unit = None;
+                self.files.push(file(FieldReader::read("file", rest, EntryForm::Named)?)?);
+                Ok(())
+            }
+            "unit" if self.has_units => self.add_unit(FieldReader::read("unit", rest, EntryForm::Fields)?),
+            "image" => self.add_image(FieldReader::read("image", rest, EntryForm::Named)?),
+            "kernel" => {
+                let form = if self.has_units { EntryForm::Scoped } else { EntryForm::Named };
+                self.add_kernel(FieldReader::read("kernel", rest, form)?)
+            }
+            _ => Err(LineError::UnknownEntry(excerpt(word))),
+        }
+    }
+
+    fn add_unit(&mut self, mut entry: FieldReader<'_>) -> Result<()> {
+        let file = self.files.last().ok_or(LineError::OutOfPlace { entry: "unit", outer: "file" })?;
+        let attributes = Attributes::read(&mut entry.fields, Attributes::default())?;
+        self.unit = Some(OpenUnit { attributes, start: file.images.len(), ..OpenUnit::default() });
+        entry.fields.finish()
+    }
+
+    fn add_image(&mut self, mut entry: FieldReader<'_>) -> Result<()> {
+        let outer = if self.has_units && !self.files.is_empty() { "unit" } else { "file" };
+        let out_of_place = LineError::OutOfPlace { entry: "image", outer };
+        let Some(file) = self.files.last_mut() else { return Err(out_of_place) };
+        if !self.has_units {
+            self.unit = Some(OpenUnit { start: file.images.len(), ..OpenUnit::default() });
+        }
+        let Some(unit) = &mut self.unit else { return Err(out_of_place) };
+        let attributes = Attributes::read(&mut entry.fields, unit.attributes.clone())?;
+        let image = image(entry, attributes)?;
+        let label = unit.labels.next(image.target.arch.as_deref());
+        unit.by_label.insert(label, file.images.len());
+        file.images.push(image);
+        Ok(())
+    }
+
+    fn add_kernel(&mut self, mut entry: FieldReader<'_>) -> Result<()> {
+        let name = entry.name.take().ok_or(LineError::NoName("kernel"))?;
+        let name = match entry.fields.optional("demangled") {
+            Some(demangled) => self.pool.name_with(&name, demangled.as_deref()),
+            None if self.has_units => self.pool.name(&name),
+            None => self.pool.name_with(&name, None),
+        };
+        let (Some(unit), Some(file)) = (&self.unit, self.files.last_mut()) else { return Err(NO_IMAGE) };
+        let images = file.images.get_mut(unit.start..).filter(|images| !images.is_empty()).ok_or(NO_IMAGE)?;
+        let common = usage(&mut entry.fields, KernelUsage::default())?;
+        entry.fields.finish()?;
+        let add = |image: &mut LockedImage, usage: &Arc<KernelUsage>| {
+            let size = size_of::<LockedKernel>() as u64;
+            self.budget.charge(Resource::Memory, size).map_err(LineError::OverBudget)?;
+            image.kernels.push(LockedKernel { name: name.clone(), usage: Arc::clone(usage) });
+            Ok(())
+        };
+        if entry.scopes.is_empty() {
+            let usage = self.pool.usage(common);
+            return images.iter_mut().try_for_each(|image| add(image, &usage));
+        }
+        let mut added = BTreeSet::new();
+        for (labels, mut fields) in entry.scopes {
+            let usage = self.pool.usage(usage(&mut fields, common.clone())?);
+            fields.finish()?;
+            for label in labels.split(',') {
+                let index = unit.by_label.get(label).and_then(|index| index.checked_sub(unit.start));
+                let image = index.and_then(|index| images.get_mut(index));
+                add(image.ok_or_else(|| LineError::UnknownImage(excerpt(label)))?, &usage)?;
+                if !added.insert(label) {
+                    return Err(LineError::DuplicateImage(excerpt(label)));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+const NO_IMAGE: LineError = LineError::OutOfPlace { entry: "kernel", outer: "image" };
 
 fn file(mut entry: FieldReader<'_>) -> Result<LockedFile> {
-    let path = entry.name.take().ok_or(LineError::NoName("file"))?;
-    let file = LockedFile {
-        path,
-        size: entry.number("size")?,
-        stored: entry.number("stored")?,
-        images: Vec::new(),
-        order: None,
-    };
-    entry.finish(file)
+    let path = entry.name.take().ok_or(LineError::NoName("file"))?.into_owned();
+    let fields = &mut entry.fields;
+    let (size, stored) = (fields.number("size")?, fields.number("stored")?);
+    entry.fields.finish()?;
+    Ok(LockedFile { path, size, stored, images: Vec::new(), order: None })
 }
 
-fn image(mut entry: FieldReader<'_>) -> Result<LockedImage> {
+fn image(mut entry: FieldReader<'_>, attributes: Attributes) -> Result<LockedImage> {
     let target = LockedTarget {
-        arch: entry.name.take(),
-        kind: entry.string("kind"),
-        image: entry.string("image").ok_or(LineError::Missing { field: "image" })?,
-        triple: entry.string("triple"),
+        arch: entry.name.map(Cow::into_owned),
+        kind: attributes.kind,
+        image: attributes.image.ok_or(LineError::Missing { field: "image" })?,
+        triple: attributes.triple,
     };
+    let fields = &mut entry.fields;
     let image = LockedImage {
         target,
         kernels: Vec::new(),
-        container_path: entry.string("in"),
-        codec: entry.string("codec"),
-        stored: entry.number("stored")?,
-        size: entry.number("size")?,
-        debug: entry.string("debug"),
-        sha256: entry.hash("sha256")?,
-        code: entry.hash("code")?,
+        container_path: attributes.container_path,
+        codec: attributes.codec,
+        stored: fields.number("stored")?,
+        size: fields.number("size")?,
+        debug: attributes.debug,
+        sha256: fields.hash("sha256")?,
+        code: fields.hash("code")?,
         parts: None,
     };
-    entry.finish(image)
+    entry.fields.finish()?;
+    Ok(image)
 }
 
-fn kernel(mut entry: FieldReader<'_>) -> Result<LockedKernel> {
-    let name = entry.name.take().ok_or(LineError::NoName("kernel"))?;
-    let mut kernel = LockedKernel { name, demangled: entry.string("demangled"), ..Default::default() };
-    for (figure, value) in FIGURES.iter().zip(&mut kernel.figures) {
-        if *figure == Figure::Scratch
-            && let Some(value) = entry.fields.get_mut(figure.key())
-            && let Some(number) = value.strip_suffix('+')
-        {
-            kernel.scratch_is_minimum = true;
-            *value = number.to_owned();
+/// Reads figures, in addition to those that are known.
+fn usage(fields: &mut Fields<'_>, mut usage: KernelUsage) -> Result<KernelUsage> {
+    for (figure, known) in FIGURES.into_iter().zip(&mut usage.figures) {
+        let value = if figure == Figure::Scratch {
+            fields.minimum(figure.key())?
+        } else {
+            fields.number(figure.key())?.map(|value| (value, false))
+        };
+        let Some((value, is_minimum)) = value else { continue };
+        if known.replace(value).is_some() {
+            return Err(LineError::DuplicateField(figure.key().to_owned()));
         }
-        *value = entry.number(figure.key())?;
+        usage.scratch_is_minimum |= is_minimum;
     }
-    entry.finish(kernel)
-}
-
-/// Name and fields of an entry. Reading a field removes it, so that unknown fields remain.
-struct FieldReader<'a> {
-    name: Option<String>,
-    fields: BTreeMap<&'a str, String>,
-}
-
-impl<'a> FieldReader<'a> {
-    /// Parses the rest of a line, after its first word.
-    fn read(word: &'static str, rest: &'a str) -> Result<Self> {
-        let rest = rest.trim_start();
-        if rest.is_empty() {
-            return Err(LineError::NoName(word));
-        }
-        let (name, mut rest) = value(rest)?;
-        let mut fields = BTreeMap::new();
-        while !rest.is_empty() {
-            let is_key =
-                |key: &&str| !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"');
-            let (key, after) = rest.split_once('=').unwrap_or((rest, ""));
-            if !rest.contains('=') || !is_key(&key) {
-                return Err(LineError::InvalidField(excerpt(rest)));
-            }
-            let field;
-            (field, rest) = value(after)?;
-            if fields.insert(key, field.unwrap_or("-".to_owned())).is_some() {
-                return Err(LineError::DuplicateField(excerpt(key)));
-            }
-        }
-        Ok(FieldReader { name, fields })
-    }
-
-    fn string(&mut self, field: &'static str) -> Option<String> {
-        self.fields.remove(field)
-    }
-
-    fn number(&mut self, field: &'static str) -> Result<Option<u64>> {
-        let Some(value) = self.fields.remove(field) else { return Ok(None) };
-        // `parse` alone would accept a plus sign.
-        let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
-        match value.parse() {
-            Ok(number) if is_number => Ok(Some(number)),
-            _ => Err(LineError::NotANumber { field, value: excerpt(&value) }),
-        }
-    }
-
-    fn hash(&mut self, field: &'static str) -> Result<Option<Hash>> {
-        let Some(value) = self.fields.remove(field) else { return Ok(None) };
-        let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
-        let (pairs, rest) = value.as_bytes().as_chunks::<2>();
-        let byte = |&[high, low]: &[u8; 2]| Some(digit(high)? << 4 | digit(low)?);
-        let bytes: Option<Vec<u8>> = if rest.is_empty() { pairs.iter().map(byte).collect() } else { None };
-        let hash = bytes.and_then(|bytes| bytes.try_into().ok());
-        hash.map(Some).ok_or_else(|| LineError::NotAHash { field, value: excerpt(&value) })
-    }
-
-    /// Returns `entry`, or an error if a field is left.
-    fn finish<T>(self, entry: T) -> Result<T> {
-        match self.fields.into_keys().next() {
-            Some(key) => Err(LineError::UnknownField(excerpt(key))),
-            None => Ok(entry),
-        }
-    }
-}
-
-/// Splits the word or string off the start of `text`. A lone dash is `None`.
-fn value(text: &str) -> Result<(Option<String>, &str)> {
-    if !text.starts_with('"') {
-        let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
-        return Ok(((word != "-").then(|| word.to_owned()), rest.trim_start()));
-    }
-    let mut strings = serde_json::Deserializer::from_str(text).into_iter::<String>();
-    let Some(Ok(string)) = strings.next() else { return Err(LineError::InvalidString(excerpt(text))) };
-    let rest = &text[strings.byte_offset()..];
-    if !rest.is_empty() && !rest.starts_with(' ') {
-        return Err(LineError::InvalidString(excerpt(text)));
-    }
-    Ok((Some(string), rest.trim_start()))
-}
-
-/// Shortens a text for a message.
-fn excerpt(text: &str) -> String {
-    const MAX_LENGTH: usize = 60;
-    match text.char_indices().nth(MAX_LENGTH) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    Ok(usage)
 }

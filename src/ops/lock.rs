@@ -2,19 +2,27 @@
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::analyze::survey;
-use super::image_bytes::image_error;
-use crate::error::{Error, Result};
-use crate::lock::{Lock, LockedFile, locked_file};
-use crate::scan::{CacheBudget, Options, Outcome, ScannedFile, Scanner, expand_paths};
-use crate::survey::{AnalysisOptions, AnalyzedFile};
+use sha2::{Digest, Sha256};
+
+use super::image_bytes::{image_error, inspect_with};
+use crate::codec::Codec;
+use crate::error::{Error, Malformed, Result};
+use crate::inspect;
+use crate::lock::{ImageContents, KernelPool, Lock, LockedFile, LockedImage, locked_file, locked_image};
+use crate::scan::{CacheBudget, ImageRef, Options, Outcome, ScannedFile, Scanner, expand_paths};
 
 /// Scans and analyzes files for a lock.
-#[derive(Debug, Clone, Copy)]
+///
+/// The scan does not hash images: each image is decompressed once, for both of its hashes and for its kernels, and only its
+/// lock entry is kept.
+#[derive(Debug, Clone)]
 pub struct LockBuilder {
     options: Options,
     finds_causes: bool,
+    /// Names and figures of the kernels of all files.
+    pool: Arc<Mutex<KernelPool>>,
 }
 
 /// A file of a lock, and its errors.
@@ -33,7 +41,7 @@ pub struct RecordedFile {
 impl LockBuilder {
     /// Creates a builder. It always hashes images.
     pub fn new(options: Options) -> Self {
-        LockBuilder { options: Options { hash: true, ..options }, finds_causes: false }
+        LockBuilder { options: Options { hash: false, ..options }, finds_causes: false, pool: Arc::default() }
     }
 
     /// Sets whether the parts of images are hashed that are causes of differences between builds. Locks do not record them.
@@ -52,31 +60,52 @@ impl LockBuilder {
         match outcome {
             Outcome::Unreadable { error, .. } => failed(error),
             Outcome::Empty(file) => {
-                let empty = AnalyzedFile { file, analyses: Vec::new() };
-                RecordedFile { file: Some(locked_file(&empty)), ..RecordedFile::default() }
+                RecordedFile { file: Some(locked_file(&file, Vec::new())), ..RecordedFile::default() }
             }
             Outcome::Scanned(scanned) => self.record_scanned(scanned).unwrap_or_else(failed),
         }
     }
 
     fn record_scanned(&self, scanned: ScannedFile) -> Result<RecordedFile> {
-        let wanted = AnalysisOptions {
-            inspection: true,
-            code_hash: true,
-            parts: self.finds_causes,
-            ..AnalysisOptions::default()
-        };
-        let analyzed = survey(scanned, wanted)?;
-        let mut errors = Vec::new();
-        for (number, (image, inside)) in analyzed.images().enumerate() {
-            for problem in inside.inspection.iter().flat_map(|inspection| &inspection.problems) {
-                errors.push(image_error(&analyzed.file.path, number, image, problem.clone()));
-            }
+        let scan = scanned.open()?;
+        let (mut images, mut errors) = (Vec::new(), Vec::new());
+        for image in scan.images() {
+            let (locked, problems) = self.record_image(&image);
+            images.push(locked);
+            let problems = problems.into_iter();
+            errors.extend(problems.map(|it| image_error(&scan.file().path, image.index(), image.image(), it)));
         }
-        let scan_errors = analyzed.file.reported_errors().collect();
-        let archives = analyzed.file.kpack.iter().flat_map(|reference| &reference.archives);
-        let kpack_archives = archives.map(|archive| archive.path.clone()).collect();
-        Ok(RecordedFile { file: Some(locked_file(&analyzed)), kpack_archives, scan_errors, errors })
+        scan.source().input().check_unchanged()?;
+        let file = scan.file();
+        let archives = file.kpack.iter().flat_map(|reference| &reference.archives);
+        Ok(RecordedFile {
+            kpack_archives: archives.map(|archive| archive.path.clone()).collect(),
+            scan_errors: file.reported_errors().collect(),
+            errors,
+            file: Some(locked_file(file, images)),
+        })
+    }
+
+    /// Returns the lock entry of an image, and the problems in it.
+    fn record_image(&self, image: &ImageRef<'_>) -> (LockedImage, Vec<Malformed>) {
+        let mut inspection = inspect_with(image, inspect::inspect_mangled);
+        let kind = image.image().image_kind;
+        let (mut sha256, mut code, mut parts) = (None, None, None);
+        match image.bytes() {
+            Ok(bytes) => {
+                sha256 = Some(Sha256::digest(&*bytes).into());
+                code = inspect::code_hash(kind, bytes.view()).ok();
+                parts = if self.finds_causes { inspect::image_parts(kind, bytes.view()).ok() } else { None };
+            }
+            // The codec states that these bytes cannot be read.
+            Err(_) if image.image().codec == Some(Codec::Opaque) => {}
+            Err(problem) if inspection.problems.is_empty() => inspection.problems.push(problem),
+            Err(_) => {}
+        }
+        let contents = ImageContents { inspection: &inspection, sha256, code, parts };
+        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let locked = locked_image(image.image(), image.containers(), contents, &mut pool);
+        (locked, inspection.problems)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `fatbin lock`: the record, and errors that prevent it.
 
-use crate::Sandbox;
+use crate::{Sandbox, fixture};
 
 /// Removes the hashes, which these tests ignore.
 fn without_hashes(lock: &[u8]) -> String {
@@ -20,14 +20,15 @@ fn lock_has_a_line_per_file_image_and_kernel() {
     let size = sandbox.read("w.o").len();
     let expected = format!(
         "\
-fatbin.lock/1
-# The device code that is shipped, one line each; written by `fatbin lock`.
+fatbin.lock/2
+# The device code that is shipped; written by `fatbin lock`. Fields after @ARCH are those for this arch.
 
 file w.o size={size} stored=7056
-image gfx90a kind=openmp image=elf triple=amdgcn-amd-amdhsa in=offload-binary stored=3456 size=3456 debug=none
-  kernel answer_kernel code_size=32 vgprs=2 agprs=0 sgprs=10 vgpr_spills=0 sgpr_spills=0 scratch=0 shared=0
-image sm_90 kind=openmp image=elf triple=nvptx64-nvidia-cuda in=offload-binary stored=3312 size=3312 debug=none
-  kernel answer_kernel code_size=256 registers=8 scratch=0 shared=0
+unit kind=openmp image=elf in=offload-binary debug=none
+  image gfx90a triple=amdgcn-amd-amdhsa stored=3456 size=3456
+  image sm_90 triple=nvptx64-nvidia-cuda stored=3312 size=3312
+  kernel answer_kernel scratch=0 shared=0 @gfx90a code_size=32 vgprs=2 agprs=0 sgprs=10 vgpr_spills=0 sgpr_spills=0 \
+@sm_90 code_size=256 registers=8
 "
     );
     assert_eq!(lock, expected);
@@ -40,8 +41,11 @@ fn records_decompressed_sizes_and_the_codec_of_the_container() {
     let ids = "--target host-x86_64-unknown-linux-gnu=host --target hipv4-amdgcn-amd-amdhsa--gfx90a=a";
     sandbox.fatbin(&format!("bundle --type bc --compress {ids} -o bundle")).ok();
     let lock = without_hashes(sandbox.fatbin("lock bundle -o -").ok().as_bytes());
-    let image = "image gfx90a kind=hip image=elf triple=amdgcn-amd-amdhsa in=ccob";
-    assert!(lock.contains(&format!("{image} codec=zstd size=3456 debug=none code=")), "{lock}");
+    assert!(
+        lock.contains("\nunit kind=hip image=elf triple=amdgcn-amd-amdhsa in=ccob codec=zstd debug=none\n"),
+        "{lock}"
+    );
+    assert!(lock.contains("\n  image gfx90a size=3456 code="), "{lock}");
     assert!(lock.contains("  kernel answer_kernel "), "{lock}");
 }
 
@@ -93,4 +97,56 @@ fn lists_named_files_without_device_code() {
     sandbox.fixture("answer-gfx90a.hsaco", "a").file("lib.so", "no code any more");
     let lock = sandbox.fatbin("lock a lib.so -o -").ok();
     assert!(lock.ends_with("\n\nfile lib.so size=16 stored=0\n"), "{lock}");
+}
+
+#[test]
+fn a_lock_of_version_1_is_compared_with_files_and_with_locks() {
+    let sandbox = Sandbox::new();
+    for name in ["answer-gfx90a.hsaco", "answer-sm_90.cubin", "answer-sm_80.ptx"] {
+        sandbox.fixture(name, name);
+    }
+    std::fs::create_dir(sandbox.path("lib")).unwrap();
+    sandbox.fatbin("wrap --kind openmp -o lib/answer.o answer-gfx90a.hsaco answer-sm_90.cubin").ok();
+    sandbox.fatbin("pack --kind cuda -o lib/packed answer-sm_90.cubin answer-sm_80.ptx").ok();
+    sandbox.file("old.lock", fixture("version-1.lock"));
+    sandbox.fatbin("lock -o new.lock lib").ok();
+    for sides in ["old.lock lib", "lib old.lock", "old.lock new.lock", "new.lock old.lock"] {
+        let out = sandbox.fatbin(&format!("diff --max-growth 0 {sides}")).ok();
+        assert!(out.starts_with("device code is identical\n"), "{sides}: {out}");
+    }
+    sandbox.fatbin("pack --kind cuda -o lib/packed answer-sm_80.ptx").ok();
+    sandbox.fatbin("lock -o changed.lock lib").ok();
+    let outputs = ["old.lock lib", "new.lock lib", "old.lock changed.lock"].map(|sides| {
+        let run = sandbox.fatbin(&format!("diff {sides}"));
+        (run.status, run.out.replace("lib/packed (was packed)", "packed"))
+    });
+    assert!(
+        outputs[0].0 == 1 && outputs[0].1.contains("  sm_90  cuda  elf    3312    -   -3312  removed"),
+        "{outputs:?}"
+    );
+    assert!(outputs[0] == outputs[1] && outputs[0].1.lines().next() == outputs[2].1.lines().next(), "{outputs:?}");
+}
+
+#[test]
+fn a_summary_is_for_readers_only() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_80.ptx", "c");
+    sandbox.fatbin("pack -o x --image file=a,kind=hip c").ok();
+    let size = sandbox.read("x").len();
+    let expected = format!(
+        "\
+fatbin.lock-summary/1
+# For readers; `fatbin diff` compares locks, which are written without --summary.
+
+file x size={size} stored={size} images=2 kernels=2
+  arch gfx90a images=1 stored=3456 size=3456 kernels=1 code_size=32
+  arch sm_80 image=ptx images=1 stored=505 size=505 kernels=1
+  family answer_kernel names=1 kernels=2 code_size=32
+"
+    );
+    assert_eq!(sandbox.fatbin("lock --summary x -o -").ok(), expected);
+    sandbox.fatbin("lock --summary x -o summary").ok();
+    let run = sandbox.fatbin("diff summary x");
+    let message = "summary: line 1: a summary is for readers; compare locks, which are written without --summary";
+    assert_eq!((run.status, run.err), (2, format!("fatbin: {message}\n")));
 }

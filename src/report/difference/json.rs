@@ -157,10 +157,10 @@ struct JsonFigures<'a>(&'a LockedKernel);
 impl Serialize for JsonFigures<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (figure, value) in self.0.known() {
+        for (figure, value) in self.0.usage.known() {
             map.serialize_entry(figure.key(), &value)?;
         }
-        if self.0.scratch_is_minimum {
+        if self.0.usage.scratch_is_minimum {
             map.serialize_entry("scratch_is_minimum", &true)?;
         }
         map.end()
@@ -259,8 +259,8 @@ impl<'a> JsonTargetTotals<'a> {
 impl<'a> JsonKernel<'a> {
     fn new(difference: &KernelDifference<'a>) -> Self {
         JsonKernel {
-            name: &difference.kernel().name,
-            demangled: difference.kernel().demangled.as_deref(),
+            name: difference.kernel().name.as_str(),
+            demangled: difference.kernel().name.demangled(),
             change: match difference {
                 KernelDifference::Added(_) => "added",
                 KernelDifference::Removed(_) => "removed",

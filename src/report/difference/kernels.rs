@@ -53,7 +53,7 @@ fn rows<'a>(targets: &[&'a TargetDifference<'a>]) -> Vec<Row<'a>> {
         let arch = or_dash(target.target.arch.as_deref());
         for difference in &target.kernels {
             let kernel = difference.kernel();
-            let row = rows.entry(&kernel.name);
+            let row = rows.entry(kernel.name.as_str());
             let row = row.or_insert_with(|| Row { name: kernel.readable_name(), archs: Vec::new() });
             row.archs.push((arch.clone(), difference));
         }
@@ -123,11 +123,12 @@ fn describe(differences: &[&KernelDifference<'_>]) -> String {
         let is_added = differences.iter().any(|it| it.after().is_some());
         return if is_added { "added".to_owned() } else { "removed".to_owned() };
     }
-    let is_minimum = |kernel: &LockedKernel, figure: Figure| figure == Figure::Scratch && kernel.scratch_is_minimum;
+    let is_minimum =
+        |kernel: &LockedKernel, figure: Figure| figure == Figure::Scratch && kernel.usage.scratch_is_minimum;
     let shown = |kernels: &mut dyn Iterator<Item = &LockedKernel>, index: usize, figure: Figure| {
         let (mut values, mut plus) = (Vec::new(), "");
         for kernel in kernels {
-            values.push(kernel.figures[index]);
+            values.push(kernel.usage.figures[index]);
             plus = if is_minimum(kernel, figure) { "+" } else { plus };
         }
         match (cell(values.iter().min().copied().flatten()), cell(values.iter().max().copied().flatten())) {
@@ -136,7 +137,7 @@ fn describe(differences: &[&KernelDifference<'_>]) -> String {
         }
     };
     let changes = FIGURES.into_iter().enumerate().skip(1).filter_map(|(index, figure)| {
-        let value = |kernel: &LockedKernel| (kernel.figures[index], is_minimum(kernel, figure));
+        let value = |kernel: &LockedKernel| (kernel.usage.figures[index], is_minimum(kernel, figure));
         let is_changed = pairs.iter().any(|(old, new)| value(old) != value(new));
         let old = shown(&mut pairs.iter().map(|(old, _)| *old), index, figure);
         let new = shown(&mut pairs.iter().map(|(_, new)| *new), index, figure);

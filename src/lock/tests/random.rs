@@ -1,0 +1,128 @@
+//! Properties of random locks: the text is read back, in both versions, and a comparison is the same from either.
+
+use super::version_1::write_version_1;
+use super::*;
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        ((self.0 >> 33) as usize) % end
+    }
+
+    fn pick<T: Clone>(&mut self, values: &[T]) -> T {
+        values[self.below(values.len())].clone()
+    }
+
+    /// Returns one of the values, or none in one of four cases.
+    fn maybe<T: Clone>(&mut self, values: &[T]) -> Option<T> {
+        if self.below(4) == 0 { None } else { Some(self.pick(values)) }
+    }
+
+    fn text(&mut self, values: &[&str]) -> Option<String> {
+        self.maybe(values).map(str::to_owned)
+    }
+}
+
+const NAMES: [&str; 12] = [
+    "_Z5saxpyPfi",
+    "_Z4fillPf",
+    "_ZN1n1fIfEEvv",
+    "_ZN1n1fIdEEvv",
+    "k",
+    "@k",
+    "a b",
+    "-",
+    "",
+    "_Zx",
+    "__nv_static_25__debbe712_4_k_cu_3c7ab8be__Z4statPi",
+    "__nv_static_25__acb73014_4_k_cu_3c7ab8be__Z4statPi",
+];
+
+fn random_kernel(random: &mut Random) -> LockedKernel {
+    let name = random.pick(&NAMES);
+    let name = match random.below(8) {
+        0 => KernelName::with_demangled(name, random.maybe(&["x", "-", "saxpy(float*, int)"])),
+        _ => KernelName::new(name),
+    };
+    let mut usage = KernelUsage::default();
+    for figure in &mut usage.figures {
+        *figure = random.maybe(&[0, 0, 0, 1, u64::MAX]);
+    }
+    usage.scratch_is_minimum = usage.figures[7].is_some() && random.below(3) == 0;
+    LockedKernel { name, usage: Arc::new(usage) }
+}
+
+fn random_image(random: &mut Random, kernels: &[LockedKernel]) -> LockedImage {
+    let mut own = Vec::new();
+    for kernel in kernels.iter().filter(|_| random.below(8) > 0).collect::<Vec<_>>() {
+        own.push(if random.below(3) == 0 { random_kernel(random) } else { kernel.clone() });
+        if random.below(10) == 0 {
+            own.push(own[0].clone());
+        }
+    }
+    let hash = |random: &mut Random| random.maybe(&[[1; 32], [2; 32], [0xab; 32]]);
+    LockedImage {
+        target: LockedTarget {
+            arch: random.text(&["sm_80", "sm_80", "sm_90", "gfx90a:xnack+", "-", "", "a,b", "x y", "sm_80#2"]),
+            kind: random.text(&["hip", "cuda"]),
+            image: random.pick(&["elf", "elf", "ptx"]).to_owned(),
+            triple: random.text(&["t", "t t"]),
+        },
+        kernels: own,
+        container_path: random.text(&["a>b", "ccob"]),
+        codec: random.text(&["zstd", "none"]),
+        stored: random.maybe(&[1, 2]),
+        size: random.maybe(&[100, 200]),
+        debug: random.text(&["none", "full"]),
+        sha256: hash(random),
+        code: hash(random),
+        parts: None,
+    }
+}
+
+fn random_lock(random: &mut Random) -> Lock {
+    let mut files = Vec::new();
+    for _ in 0..random.below(3) {
+        let mut images = Vec::new();
+        for _ in 0..random.below(4) {
+            let kernels: Vec<LockedKernel> = (0..random.below(5)).map(|_| random_kernel(random)).collect();
+            images.extend((0..random.below(4)).map(|_| random_image(random, &kernels)).collect::<Vec<_>>());
+        }
+        let path = random.pick(&["a.so", "b/a.so", "c d"]).to_owned();
+        let (size, stored) = (random.maybe(&[9, 10]), random.maybe(&[5, 6]));
+        files.push(LockedFile { path, size, stored, images, order: None });
+    }
+    Lock::new(files)
+}
+
+#[test]
+fn random_locks_are_read_back_and_compare_equally_in_both_versions() {
+    let mut random = Random(1);
+    let (mut differing, mut units) = (0, 0);
+    let mut previous = random_lock(&mut random);
+    for _ in 0..1000 {
+        let lock = random_lock(&mut random);
+        let (one, two) = (write_version_1(&lock), write(&lock));
+        let one_read = read(one.as_bytes()).unwrap_or_else(|error| panic!("{error}: {one}"));
+        let two_read = read(two.as_bytes()).unwrap_or_else(|error| panic!("{error}: {two}"));
+        assert_eq!(one_read, lock, "{one}");
+        assert_eq!(two_read, lock, "{two}");
+        assert_eq!(write(&one_read), two);
+        let others = (read(write_version_1(&previous).as_bytes()).unwrap(), read(write(&previous).as_bytes()).unwrap());
+        for code_only in [false, true] {
+            let expected = compare(&others.0, &one_read, code_only);
+            assert_eq!(compare(&others.1, &two_read, code_only), expected);
+            assert_eq!(compare(&others.0, &two_read, code_only), expected);
+            differing += expected.files.len();
+        }
+        let (mut one_code, mut two_code) = (one_read, two_read);
+        one_code.keep_code_only();
+        two_code.keep_code_only();
+        assert_eq!(write(&one_code), write(&two_code));
+        units += usize::from(two.matches("\nunit").count() < lock.images().count());
+        previous = lock;
+    }
+    assert!(differing > 1000 && units > 300, "{differing} {units}");
+}

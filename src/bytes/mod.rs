@@ -11,12 +11,16 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
 mod budget;
+#[cfg(feature = "inspect")]
+mod name_map;
 mod object_bytes;
 #[cfg(feature = "inspect")]
 #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only the program divides sizes"))]
 mod shares;
 
 pub use budget::{Budget, Limits, MAX_NESTING, Resource};
+#[cfg(feature = "inspect")]
+pub(crate) use name_map::NameMap;
 pub(crate) use object_bytes::ObjectBytes;
 #[cfg(test)]
 pub(crate) use object_bytes::tests as object_tests;

@@ -4,15 +4,13 @@
 //! information refers to functions through relocations, so any base address works if it is unique per section. The base
 //! is the number of the section, shifted above all offsets that a section can have.
 
-use std::collections::HashMap;
-
 use object::elf::{self, FileHeader64};
 use object::read::elf::{
     ElfFile64, ElfSection64, ElfSymbol64, FileHeader, NoteIterator, ProgramHeader, SectionHeader, Sym,
 };
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex};
 
-use crate::bytes::{ObjectBytes, Resource, View, text_work};
+use crate::bytes::{NameMap, ObjectBytes, Resource, View, text_work};
 use crate::error::{Cause, Malformed};
 
 /// Section of an ELF file.
@@ -26,7 +24,7 @@ pub type ElfSymbol<'data, 'file> = ElfSymbol64<'data, 'file, Endianness, ObjectB
 pub struct Elf<'data> {
     pub view: View<'data>,
     pub file: ElfFile64<'data, Endianness, ObjectBytes<'data>>,
-    by_name: HashMap<&'data str, SectionIndex>,
+    by_name: NameMap<&'data str, SectionIndex>,
     /// True if sections have no addresses of their own and get a base.
     is_based: bool,
 }
@@ -52,7 +50,7 @@ impl<'data> Elf<'data> {
         let malformed = |error: object::Error| view.malformed("ELF file", 0, Cause::ObjectFile(error));
         // Any `e_version` is accepted: cubins have the version of the toolkit there.
         let file = ElfFile64::<Endianness, _>::parse(ObjectBytes(view)).map_err(malformed)?;
-        let mut by_name = HashMap::new();
+        let mut by_name = NameMap::default();
         for section in file.sections() {
             let name = section.name();
             charge_name(view, name.as_ref().map_or(0, |name| name.len()))?;

@@ -19,7 +19,7 @@ use object::{Object, ObjectSection};
 use super::charge_kernel;
 use super::elf::{Elf, ElfFunction};
 use super::kernel::{ConstantBank, Kernel, LocatedKernel, Parameter};
-use crate::bytes::Resource;
+use crate::bytes::{NameMap, Resource};
 use crate::error::Malformed;
 
 /// Bit of `st_other` of a function symbol: the function is an entry, which the host can launch. cuobjdump prints it as
@@ -157,7 +157,7 @@ fn for_each_attribute(
 }
 
 /// Returns the sizes of the sections `.nv.constantN.NAME`, by the name of the kernel and sorted by bank.
-fn constant_banks<'data>(elf: &Elf<'data>) -> HashMap<&'data str, Vec<ConstantBank>> {
+fn constant_banks<'data>(elf: &Elf<'data>) -> NameMap<&'data str, Vec<ConstantBank>> {
     let mut banks = section_banks(elf);
     for banks in banks.values_mut() {
         banks.sort_by_key(|bank| bank.bank);
@@ -166,8 +166,8 @@ fn constant_banks<'data>(elf: &Elf<'data>) -> HashMap<&'data str, Vec<ConstantBa
 }
 
 /// Returns the sizes of the sections `.nv.constantN.NAME`, by the name of the function and in the order of the sections.
-fn section_banks<'data>(elf: &Elf<'data>) -> HashMap<&'data str, Vec<ConstantBank>> {
-    let mut banks: HashMap<&str, Vec<ConstantBank>> = HashMap::new();
+fn section_banks<'data>(elf: &Elf<'data>) -> NameMap<&'data str, Vec<ConstantBank>> {
+    let mut banks: NameMap<&str, Vec<ConstantBank>> = NameMap::default();
     for section in elf.file.sections() {
         let name = section.name().ok().and_then(|name| name.strip_prefix(".nv.constant"));
         let Some((bank, function)) = name.and_then(|name| name.split_once('.')) else { continue };

@@ -3,16 +3,23 @@
 //! HIP and CUDA compilers mangle names by the Itanium C++ ABI, and Rust's compiler has a scheme of its own. A mangled name
 //! refers to parts of itself, so a short name can expand without bound; the output is limited.
 
+mod cache;
 mod itanium;
 
 use std::fmt::{self, Write};
+use std::sync::Mutex;
+
+use cache::Cache;
 
 /// Maximum length of a demangled name, in bytes. Kernels of template libraries have some thousands.
 const MAX_NAME_LENGTH: usize = 1 << 16;
 
+/// Names that were demangled last, by any thread.
+static CACHE: Mutex<Option<Cache>> = Mutex::new(None);
+
 /// Returns the demangled name; `None` if the name is not mangled or its scheme is unknown.
 pub fn demangle(name: &str) -> Option<String> {
-    rust(name).or_else(|| cpp(name))
+    Cache::get(&CACHE, name, |name| rust(name).or_else(|| cpp(name)))
 }
 
 fn rust(name: &str) -> Option<String> {

@@ -185,6 +185,18 @@ impl Budget {
         Ok(())
     }
 
+    /// Charges what was used of a budget that [`Self::part`] has created, if this budget has as much left and the part did
+    /// not exhaust its own. Otherwise nothing is charged, and the caller reads with this budget itself.
+    pub fn charge_fitting_part(&self, part: &Budget) -> bool {
+        let used = |resource| part.granted(resource).saturating_sub(part.left(resource));
+        let decompressed = used(Resource::Decompressed);
+        let available = |resource| self.left(resource).saturating_add(self.for_decompressed(resource, decompressed));
+        let fits = part.exhaustion().is_none() && Resource::ALL.into_iter().all(|it| used(it) <= available(it));
+        // Decompressed bytes first: they allow more of the others.
+        let order = [Resource::Decompressed, Resource::Work, Resource::Memory, Resource::Members];
+        fits && order.into_iter().all(|resource| self.charge(resource, used(resource)).is_ok())
+    }
+
     /// Charges an amount of a resource. An amount that exceeds the rest is an error, and so is every later charge of the
     /// resource; only of decompressed bytes, the rest is left for smaller streams.
     pub fn charge(&self, resource: Resource, amount: u64) -> Result<(), Cause> {
@@ -320,5 +332,27 @@ mod tests {
         budget.charge_part(&part).unwrap();
         let used = |resource| budget.granted(resource) - budget.left(resource);
         assert_eq!(Resource::ALL.map(used), [70, 0, 1000, 0]);
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_charge_nothing() {
+        let budget = Budget::new(Limits { decompressed: Some(1000), factor: 1 }, 0);
+        let part = |decompressed, work| {
+            let part = budget.part();
+            part.charge(Resource::Decompressed, decompressed).unwrap();
+            part.charge(Resource::Work, work).unwrap();
+            part
+        };
+        let all_work = budget.left(Resource::Work);
+        // The decompressed bytes of the part allow the work beyond the limit.
+        assert!(budget.charge_fitting_part(&part(600, all_work + 1200)));
+        assert_eq!((budget.left(Resource::Work), budget.left(Resource::Decompressed)), (0, 400));
+        assert!(!budget.charge_fitting_part(&part(401, 0)));
+        assert!(!budget.charge_fitting_part(&part(10, 21)));
+        let exhausted = budget.part();
+        exhausted.charge(Resource::Work, u64::MAX).unwrap_err();
+        assert!(!budget.charge_fitting_part(&exhausted));
+        assert_eq!((budget.exhaustion(), budget.left(Resource::Decompressed)), (None, 400));
+        assert!(budget.charge_fitting_part(&part(10, 20)));
     }
 }

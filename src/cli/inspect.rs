@@ -1,6 +1,5 @@
 //! `fatbin inspect`.
 
-use std::io;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -8,15 +7,16 @@ use clap::Args;
 
 use super::filter::FilterArguments;
 use super::inputs::{InputArguments, found_images, warn_of_archives};
+use super::inspected::{DocumentWriter, ImageWriter, TableWriter};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
-use super::terminal::TextOutput;
 use super::{Status, terminal};
+use crate::bytes::View;
 use crate::coverage::{Coverage, InspectedImages};
 use crate::format::ImageKind;
-use crate::inspect;
+use crate::inspect::{self, Inspection};
 use crate::inventory::File;
-use crate::ops;
+use crate::ops::{self, filter::FoundImage};
 use crate::report::{self, Screen};
 use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
 use crate::select::NamedDevice;
@@ -66,99 +66,118 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let problems = arguments.problems.problems();
-    let (scanned, order, mut status) = scan_inputs(&arguments.inputs, &arguments.limits, &problems)?;
-    let screen = terminal::screen();
-    let mut out = terminal::output(&screen);
-    let mut tables = Tables { out: &mut out, screen: &screen, lto_ir: None, written: Ok(()) };
-    let is_table = !arguments.json && !arguments.matrix && arguments.html.is_none();
-    let mut images: Vec<Vec<InspectedImage<'_>>> = scanned.iter().map(|_| Vec::new()).collect();
-    let read = if arguments.html.is_some() { inspect::inspect_with_own_sizes } else { inspect::inspect };
-    let incomplete = ops::inspect(&scanned, &arguments.filter.filter(), read, &mut |found, inspection| {
-        let path = &scanned[found.file].file().path;
-        problems.start_file(path);
-        let inspected = InspectedImage { number: found.nested.index, image: found.nested.image, inspection };
-        for problem in &inspected.inspection.problems {
-            let error = ops::image_error(path, inspected.number, inspected.image, problem.clone());
-            status = status.and(problems.report(error));
+    let (scanned, order, status) = scan_inputs(&arguments.inputs, &arguments.limits, &problems)?;
+    let run = Run { arguments: &arguments, scanned: &scanned, problems: &problems, screen: terminal::screen() };
+    if arguments.matrix || arguments.html.is_some() { run.keep(order, status) } else { run.stream(&order, status) }
+}
+
+/// A run of the command, after its inputs were scanned.
+struct Run<'a> {
+    arguments: &'a Arguments,
+    scanned: &'a [ScannedFile],
+    problems: &'a Problems,
+    screen: Screen,
+}
+
+impl<'a> Run<'a> {
+    /// Writes tables or the JSON document while images are inspected.
+    fn stream(&self, order: &'a [Place], mut status: Status) -> Result<Status> {
+        let mut out = terminal::output(&self.screen);
+        let (is_json, scanned, screen) = (self.arguments.json, self.scanned, &self.screen);
+        let mut writer: Box<dyn ImageWriter + '_> = if is_json {
+            Box::new(DocumentWriter::new(
+                &mut out,
+                scanned,
+                order.iter().map(|place| (place.file(scanned), place.index())),
+            ))
+        } else {
+            Box::new(TableWriter::new(&mut out, self.scanned))
+        };
+        let format = |found: &FoundImage<'a>, inspected: InspectedImage<'_>| {
+            let file = scanned[found.file].file();
+            match inspected.image.image_kind {
+                _ if is_json => report::image_json(file, &inspected),
+                ImageKind::Nvvm => String::new(),
+                _ => report::inspection_table(&file.path, &inspected, screen),
+            }
+        };
+        self.inspect(inspect::inspect, &mut status, &format, &mut |found, text: String| writer.image(found, &text))?;
+        writer.finish()?;
+        drop(writer);
+        if !is_json {
+            out.write(&report::without_images(order.iter().map(|place| place.file(self.scanned))))?;
         }
-        if !is_table {
+        out.flush()?;
+        Ok(status)
+    }
+
+    /// Writes the page or the matrix after all images were inspected.
+    fn keep(&self, order: Vec<Place>, mut status: Status) -> Result<Status> {
+        let is_page = self.arguments.html.is_some();
+        let read = if is_page { inspect::inspect_with_own_sizes } else { inspect::inspect };
+        let mut images: Vec<Vec<InspectedImage<'_>>> = self.scanned.iter().map(|_| Vec::new()).collect();
+        self.inspect(read, &mut status, &|_, inspected| inspected, &mut |found, inspected| {
             images[found.file].push(inspected);
-        } else {
-            tables.add(path, &inspected);
+        })?;
+        let mut images = images.into_iter();
+        if let Some(path) = &self.arguments.html {
+            let files = order.into_iter().map(|place| place.surveyed(self.scanned, &mut images));
+            let files: Vec<AnalyzedFile> = files.collect();
+            report::write_page(path, &files.iter().collect::<Vec<_>>(), None)?;
+            return Ok(status);
         }
-    })?;
-    tables.finish()?;
-    for error in incomplete.failed {
-        status = status.and(problems.report(error));
-    }
-    for error in incomplete.unknown {
-        problems.warn(error);
-    }
-    let mut images = images.into_iter();
-    if let Some(path) = &arguments.html {
-        let files: Vec<AnalyzedFile> = order.into_iter().map(|place| place.surveyed(&scanned, &mut images)).collect();
-        report::write_page(path, &files.iter().collect::<Vec<_>>(), None)?;
-        return Ok(status);
-    }
-    let files: Vec<InspectedFile> = order.iter().map(|place| place.inspected(&scanned, &mut images)).collect();
-    out.write(&arguments.text(&files, &screen))?;
-    out.flush()?;
-    Ok(status)
-}
-
-/// Writes a table for each image. LTO-IR has none, and one line for all images of a file.
-struct Tables<'a> {
-    out: &'a mut TextOutput,
-    screen: &'a Screen,
-    /// File with LTO-IR, and the number of such images so far.
-    lto_ir: Option<(String, usize)>,
-    written: io::Result<()>,
-}
-
-impl Tables<'_> {
-    fn add(&mut self, path: &str, inspected: &InspectedImage<'_>) {
-        if self.lto_ir.as_ref().is_some_and(|(file, _)| file != path) {
-            self.end_file();
-        }
-        if inspected.image.image_kind == ImageKind::Nvvm {
-            self.lto_ir.get_or_insert((path.to_owned(), 0)).1 += 1;
-        } else {
-            self.write(&report::inspection_table(path, inspected, self.screen));
-        }
+        let files: Vec<InspectedFile> = order.iter().map(|place| place.inspected(self.scanned, &mut images)).collect();
+        let mut out = terminal::output(&self.screen);
+        out.write(&self.matrix(&files))?;
+        out.flush()?;
+        Ok(status)
     }
 
-    fn end_file(&mut self) {
-        if let Some((path, count)) = self.lto_ir.take() {
-            self.write(&report::lto_ir_line(&path, count));
+    /// Inspects the images with `read`, reports their problems, and calls `take` with the result of `work` on each, in order.
+    fn inspect<R: Send>(
+        &self,
+        read: fn(ImageKind, View<'_>) -> Inspection,
+        status: &mut Status,
+        work: &(dyn Fn(&FoundImage<'a>, InspectedImage<'a>) -> R + Sync),
+        take: &mut dyn FnMut(&FoundImage<'a>, R),
+    ) -> Result<()> {
+        let inspect = |found: &FoundImage<'a>, inspection: Inspection| {
+            let problems = inspection.problems.clone();
+            let inspected = InspectedImage { number: found.nested.index, image: found.nested.image, inspection };
+            (work(found, inspected), problems)
+        };
+        let filter = self.arguments.filter.filter();
+        let incomplete = ops::inspect(self.scanned, &filter, read, &inspect, &mut |found, (result, errors)| {
+            let path = &self.scanned[found.file].file().path;
+            self.problems.start_file(path);
+            for error in errors {
+                let error = ops::image_error(path, found.nested.index, found.nested.image, error);
+                *status = status.and(self.problems.report(error));
+            }
+            take(found, result);
+        })?;
+        for error in incomplete.failed {
+            *status = status.and(self.problems.report(error));
         }
+        for error in incomplete.unknown {
+            self.problems.warn(error);
+        }
+        Ok(())
     }
 
-    fn write(&mut self, text: &str) {
-        if self.written.is_ok() {
-            self.written = self.out.write(text);
+    /// Returns the kernels by device, or a line for each file where no file has images.
+    fn matrix(&self, files: &[InspectedFile<'_>]) -> String {
+        let Arguments { json, families, device, .. } = self.arguments;
+        if !json && !files.iter().any(|it| it.file.has_device_code()) {
+            return report::without_images(files.iter().map(|it| it.file));
         }
-    }
-
-    fn finish(mut self) -> io::Result<()> {
-        self.end_file();
-        self.written
-    }
-}
-
-impl Arguments {
-    /// Returns the text about all files. Tables of images are already printed.
-    fn text(&self, files: &[InspectedFile<'_>], screen: &Screen) -> String {
-        let has_images = files.iter().any(|it| it.file.has_device_code());
-        if self.matrix && (has_images || self.json) {
-            let inspected: Vec<InspectedImages<'_>> = files.iter().map(InspectedImages::from).collect();
-            let coverage = Coverage::new(&inspected, &self.device);
-            return match (self.json, self.families) {
-                (true, _) => report::coverage_json(&coverage, files),
-                (false, true) => report::family_table(&coverage, screen),
-                (false, false) => report::coverage_table(&coverage, screen),
-            };
+        let inspected: Vec<InspectedImages<'_>> = files.iter().map(InspectedImages::from).collect();
+        let coverage = Coverage::new(&inspected, device);
+        match (json, families) {
+            (true, _) => report::coverage_json(&coverage, files),
+            (false, true) => report::family_table(&coverage, &self.screen),
+            (false, false) => report::coverage_table(&coverage, &self.screen),
         }
-        if self.json { report::inspection_json(files) } else { report::without_images(files.iter().map(|it| it.file)) }
     }
 }
 
@@ -199,18 +218,27 @@ enum Place {
 }
 
 impl Place {
+    /// Returns the inventory of the input.
+    fn file<'a>(&'a self, scanned: &'a [ScannedFile]) -> &'a File {
+        match self {
+            Place::Scanned(index) => scanned[*index].file(),
+            Place::Empty(file) => file,
+        }
+    }
+
+    /// Returns the index among the scanned files.
+    fn index(&self) -> Option<usize> {
+        if let Place::Scanned(index) = self { Some(*index) } else { None }
+    }
+
     /// `images` are those of the scanned files, in order.
     fn inspected<'a>(
         &'a self,
         scanned: &'a [ScannedFile],
         images: &mut impl Iterator<Item = Vec<InspectedImage<'a>>>,
     ) -> InspectedFile<'a> {
-        match self {
-            Place::Scanned(index) => {
-                InspectedFile { file: scanned[*index].file(), images: images.next().unwrap_or_default() }
-            }
-            Place::Empty(file) => InspectedFile { file, images: Vec::new() },
-        }
+        let images = self.index().and_then(|_| images.next());
+        InspectedFile { file: self.file(scanned), images: images.unwrap_or_default() }
     }
 
     /// `images` are those of the scanned files, in order.

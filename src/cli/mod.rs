@@ -19,6 +19,7 @@ mod id_style;
 mod image_argument;
 mod inputs;
 mod inspect;
+mod inspected;
 mod install_links;
 mod join;
 mod limit;

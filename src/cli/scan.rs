@@ -9,7 +9,7 @@ use super::inputs::{InputArguments, found};
 use super::limit::LimitArguments;
 use super::problems::Problems;
 use super::{Status, terminal};
-use crate::report;
+use crate::report::{self, ScanDocument};
 use crate::scan::Options;
 use crate::size::ArchTotals;
 
@@ -60,7 +60,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Result<Status> {
     let options = Options { structure_only: arguments.fast, hash: arguments.hash };
     let (mut status, problems) = (Status::No, Problems::new(arguments.verbose));
-    let (mut files, mut totals) = (Vec::new(), ArchTotals::default());
+    let (mut document, mut totals) = (ScanDocument::new(), ArchTotals::default());
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
     let mut written = Ok(());
@@ -71,7 +71,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         }
         status = status.and(found(&file));
         if arguments.json {
-            files.push(file);
+            document.file(&file);
+            written = out.write(&document.take());
         } else if arguments.ndjson {
             written = out.write(&report::json_line(&file));
         } else if file.failure.is_none() {
@@ -86,7 +87,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     written?;
     let summarized = if arguments.summary { 0 } else { MANY_IMAGES };
     if arguments.json {
-        out.write(&report::json(&files))?;
+        document.end();
+        out.write(&document.take())?;
     } else if totals.images() >= summarized {
         out.write(&report::arch_summary(&totals, &screen))?;
     }

@@ -4,7 +4,6 @@
 //! as ptxas and Intel's compilers write them: code, constants, attributes, relocations. In PTX it is the text of the kernel.
 //! Everything else of an image, such as symbols, shared functions and debug information, belongs to no kernel.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget};
@@ -13,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::code_hash::{BYTES_PER_STEP, instructions};
 use super::elf::{Elf, ElfSection};
 use super::{Inspection, Kernel, kernels, ptx};
-use crate::bytes::{Resource, View, claim, text_work};
+use crate::bytes::{NameMap, Resource, View, claim, text_work};
 use crate::error::Malformed;
 use crate::format::ImageKind;
 
@@ -29,7 +28,8 @@ pub struct KernelBytes {
     /// Size of its code.
     pub code_size: u64,
     /// SHA-256 of its code and constants. Names of symbols take the place of their numbers, and the kernel has no name, so that
-    /// equal kernels of two images have equal hashes. Absent if the image does not state which bytes are the code.
+    /// equal kernels of two images have equal hashes. Absent if it was not requested, or the image does not state which bytes are
+    /// the code.
     pub body: Option<[u8; 32]>,
 }
 
@@ -54,9 +54,11 @@ pub fn set_own_sizes(image_kind: ImageKind, view: View<'_>, kernels: &mut [Kerne
 }
 
 /// Work on the code of kernels.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Bodies {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bodies {
+    /// Their code is hashed.
     Hash,
+    /// Their code is not read.
     Skip,
 }
 
@@ -67,7 +69,7 @@ fn ranges(
     bodies: Bodies,
 ) -> (Vec<Ranges>, Result<(), Malformed>) {
     let mut ranges: Vec<Ranges> = kernels.iter().map(|_| Ranges::default()).collect();
-    let mut numbers = HashMap::new();
+    let mut numbers = NameMap::default();
     for (number, kernel) in kernels.iter().enumerate() {
         numbers.entry(kernel.name.as_str()).or_insert(number);
     }
@@ -87,9 +89,9 @@ fn sizes(ranges: &[Ranges], view: View<'_>) -> Vec<u64> {
 }
 
 /// Returns the bytes of each kernel of an image, which is all of `view`, and the inspection that found the kernels.
-pub fn kernel_bytes(image_kind: ImageKind, view: View<'_>) -> (Vec<KernelBytes>, Inspection) {
+pub fn kernel_bytes(image_kind: ImageKind, view: View<'_>, bodies: Bodies) -> (Vec<KernelBytes>, Inspection) {
     let mut inspection = kernels(image_kind, view);
-    let (ranges, found) = ranges(image_kind, view, &inspection.kernels, Bodies::Hash);
+    let (ranges, found) = ranges(image_kind, view, &inspection.kernels, bodies);
     let sizes = sizes(&ranges, view);
     let kernels = inspection.kernels.iter().zip(ranges).zip(sizes).map(|((kernel, ranges), size)| KernelBytes {
         name: kernel.name.clone(),
@@ -109,7 +111,7 @@ const DESCRIPTOR_SIZE: u64 = 64;
 
 fn in_elf(
     view: View<'_>,
-    numbers: &HashMap<&str, usize>,
+    numbers: &NameMap<&str, usize>,
     ranges: &mut [Ranges],
     bodies: Bodies,
 ) -> Result<(), Malformed> {
@@ -154,7 +156,7 @@ fn in_elf(
 const CONSTANTS: &str = ".nv.constant";
 
 /// Adds the kernel descriptors of AMD's code objects.
-fn described(elf: &Elf<'_>, numbers: &HashMap<&str, usize>, ranges: &mut [Ranges]) -> Result<(), Malformed> {
+fn described(elf: &Elf<'_>, numbers: &NameMap<&str, usize>, ranges: &mut [Ranges]) -> Result<(), Malformed> {
     let mut is_known = vec![false; ranges.len()];
     for symbol in elf.file.symbols().chain(elf.file.dynamic_symbols()) {
         elf.charge_symbol(&symbol)?;
@@ -174,7 +176,7 @@ fn described(elf: &Elf<'_>, numbers: &HashMap<&str, usize>, ranges: &mut [Ranges
 const MAX_DOTS: usize = 6;
 
 /// Returns the kernel whose name ends the name of a section, and what precedes it.
-fn kernel_of_section<'a>(name: &'a str, numbers: &HashMap<&str, usize>) -> Option<(&'a str, usize)> {
+fn kernel_of_section<'a>(name: &'a str, numbers: &NameMap<&str, usize>) -> Option<(&'a str, usize)> {
     let dots = name.match_indices('.').map(|(at, _)| at).skip(1).take(MAX_DOTS);
     dots.filter_map(|at| name.split_at_checked(at))
         .find_map(|(prefix, rest)| Some((prefix, *numbers.get(rest.strip_prefix('.')?)?)))
@@ -227,7 +229,7 @@ fn update(hash: &mut Sha256, bytes: View<'_>) -> Result<(), Malformed> {
 
 fn in_ptx(
     view: View<'_>,
-    numbers: &HashMap<&str, usize>,
+    numbers: &NameMap<&str, usize>,
     ranges: &mut [Ranges],
     bodies: Bodies,
 ) -> Result<(), Malformed> {
@@ -256,7 +258,7 @@ mod tests {
     use super::*;
 
     fn of(kind: ImageKind, bytes: &[u8]) -> Vec<KernelBytes> {
-        let (kernels, inspection) = kernel_bytes(kind, View::new(bytes));
+        let (kernels, inspection) = kernel_bytes(kind, View::new(bytes), Bodies::Hash);
         assert_eq!(inspection.problems, []);
         kernels
     }
@@ -294,7 +296,7 @@ mod tests {
 
     #[test]
     fn sections_belong_to_the_kernel_at_the_end_of_their_names() {
-        let numbers = HashMap::from([("f", 0), ("a.f", 1)]);
+        let numbers = NameMap::from_iter([("f", 0), ("a.f", 1)]);
         let cases = [
             (".text.f", Some((".text", 0))),
             (".rela.nv.constant0.a.f", Some((".rela.nv.constant0", 1))),
@@ -314,10 +316,10 @@ mod tests {
             include_bytes!("../../fixtures/answer-gfx90a.hsaco"),
         ] {
             for at in (0..bytes.len()).step_by(7) {
-                kernel_bytes(ImageKind::Elf, View::new(&bytes[..at]));
+                kernel_bytes(ImageKind::Elf, View::new(&bytes[..at]), Bodies::Hash);
                 let mut broken = bytes.to_vec();
                 broken[at] ^= 0xff;
-                for kernel in kernel_bytes(ImageKind::Elf, View::new(&broken)).0 {
+                for kernel in kernel_bytes(ImageKind::Elf, View::new(&broken), Bodies::Hash).0 {
                     assert!(kernel.size <= bytes.len() as u64);
                 }
             }

@@ -39,7 +39,7 @@ pub use figure::Figure;
 pub(crate) use generated_names::stable_name;
 pub use kernel::{ConstantBank, Kernel, Parameter, SourceLine};
 #[cfg(feature = "cli")]
-pub(crate) use kernel_bytes::{KernelBytes, kernel_bytes};
+pub(crate) use kernel_bytes::{Bodies, KernelBytes, kernel_bytes};
 pub use parts::{ImageParts, Part, image_parts};
 
 use object::elf as constants;

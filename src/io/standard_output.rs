@@ -19,8 +19,8 @@ pub fn check() -> io::Result<()> {
     Ok(())
 }
 
-/// Called by the loader before the Rust runtime is initialized.
-#[cfg(any(target_os = "linux", target_os = "macos"))]
+/// Called by the loader before the Rust runtime is initialized. Miri has no such call.
+#[cfg(all(any(target_os = "linux", target_os = "macos"), not(miri)))]
 #[used]
 #[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
 #[cfg_attr(target_os = "macos", unsafe(link_section = "__DATA,__mod_init_func"))]

@@ -1,6 +1,6 @@
 //! The analysis of a file: its inventory, and what is inside its device images.
 //!
-//! Images are analyzed one after another, so no more than one is decompressed at a time.
+//! Images are analyzed in parallel, so no more than one is decompressed per thread at a time.
 
 use super::image_bytes::inspect_with;
 use crate::codec;
@@ -8,14 +8,14 @@ use crate::error::{Error, Malformed, Result};
 use crate::floor::{ToolkitBytes, unread_toolkit};
 use crate::inspect;
 use crate::inventory::{CudaCode, File, origin};
-use crate::scan::{ImageRef, Outcome, ScannedFile};
+use crate::scan::{ImageRef, InputSlice, Outcome, Scan, ScannedFile};
 use crate::survey::{AnalysisOptions, AnalyzedFile, ImageAnalysis};
 
 /// Analyzes the device images of a file.
 pub fn survey(scanned: ScannedFile, wanted: AnalysisOptions) -> Result<AnalyzedFile> {
     let analyses = if wanted.any() {
         let scan = scanned.open()?;
-        let analyses = scan.images().map(|image| analyze_image(&image, wanted)).collect();
+        let analyses = map_all(&scan, |image| analyze_image(image, wanted));
         scan.source().input().check_unchanged()?;
         analyses
     } else {
@@ -41,6 +41,14 @@ pub fn analyze_outcome(outcome: Outcome, wanted: &dyn Fn(&str) -> AnalysisOption
             (without_images(file), error)
         }
     }
+}
+
+/// Returns the results of work on all device images of a file, in order.
+fn map_all<R: Send>(scan: &Scan<InputSlice>, work: impl Fn(&ImageRef<'_>) -> R + Sync) -> Vec<R> {
+    let images: Vec<_> = scan.file().nested_images().collect();
+    let mut results = Vec::with_capacity(images.len());
+    scan.map_images(&images, |_, image| work(image), &mut |_, result| results.push(result));
+    results
 }
 
 fn analyze_image(image: &ImageRef<'_>, wanted: AnalysisOptions) -> ImageAnalysis {
@@ -76,7 +84,7 @@ fn analyze_image(image: &ImageRef<'_>, wanted: AnalysisOptions) -> ImageAnalysis
 #[cfg(feature = "cli")]
 pub fn cuda_codes(scanned: &ScannedFile) -> Result<Vec<Option<Result<CudaCode, Malformed>>>> {
     let scan = scanned.open()?;
-    let codes = scan.images().map(|image| read_toolkit(&image)).collect();
+    let codes = map_all(&scan, read_toolkit);
     scan.source().input().check_unchanged()?;
     Ok(codes)
 }

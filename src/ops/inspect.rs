@@ -1,13 +1,14 @@
 //! `inspect`: kernels and debug information of device images.
 //!
-//! Images are inspected one after another, so no more than one is decompressed at a time.
+//! Images are inspected in parallel, so no more than one is decompressed per thread at a time.
 
 use super::filter::{self, FilterError, FilterResult, FoundImage, ImageFilter};
 use super::image_bytes::inspect_with;
 use crate::bytes::View;
 use crate::format::ImageKind;
 use crate::inspect::Inspection;
-use crate::scan::ScannedFile;
+use crate::inventory::NestedImage;
+use crate::scan::{ImageRef, ScannedFile};
 
 /// Images that could not be inspected.
 #[derive(Debug, Default)]
@@ -18,13 +19,14 @@ pub struct Incomplete {
     pub unknown: Vec<FilterError>,
 }
 
-/// Inspects the device images of all files that `filter` accepts with `read`, in order, and calls `take` with each. Returns what could
-/// not be inspected.
-pub fn inspect<'a>(
+/// Inspects the device images of all files that `filter` accepts with `read`. Calls `work` with each in parallel, and `take` with
+/// the results in order. Returns what could not be inspected.
+pub fn inspect<'a, R: Send>(
     files: &'a [ScannedFile],
     filter: &ImageFilter,
     read: fn(ImageKind, View<'_>) -> Inspection,
-    take: &mut dyn FnMut(&FoundImage<'a>, Inspection),
+    work: &(dyn Fn(&FoundImage<'a>, Inspection) -> R + Sync),
+    take: &mut dyn FnMut(&FoundImage<'a>, R),
 ) -> Result<Incomplete, FilterError> {
     let FilterResult { images, mut failed, unknown } = filter::apply(filter, files)?;
     for images in filter::by_file(&images) {
@@ -35,11 +37,9 @@ pub fn inspect<'a>(
                 continue;
             }
         };
-        let reader = scan.reader();
-        for found in images {
-            let image = reader.image(found.nested.clone());
-            take(found, inspect_with(&image, read));
-        }
+        let nested: Vec<NestedImage<'_>> = images.iter().map(|found| found.nested.clone()).collect();
+        let inspect = |index: usize, image: &ImageRef<'_>| work(&images[index], inspect_with(image, read));
+        scan.map_images(&nested, inspect, &mut |index, result| take(&images[index], result));
         failed.extend(scan.source().input().check_unchanged().err().map(FilterError::from));
     }
     Ok(Incomplete { failed, unknown })

@@ -4,12 +4,10 @@ use super::image_bytes::{image_error, inspect_with};
 use crate::bytes::View;
 use crate::error::{Error, Result};
 use crate::format::cuda_fatbin::CudaFatbin;
-use crate::inspect::{KernelBytes, kernel_bytes};
+use crate::inspect::{Bodies, KernelBytes, kernel_bytes};
 use crate::inventory::{Container, File, NestedImage};
-use crate::scan::{ImageReader, ImageRef, ScannedFile, Source};
-use crate::size::{
-    self, Code, Duplicates, FileLabels, ImageCopies, KernelCopies, KernelCopy, Level, Owner, Part, Tree,
-};
+use crate::scan::{ImageRef, InputSlice, Scan, ScannedFile, Source};
+use crate::size::{self, Code, Duplicates, FileLabels, ImageCopies, KernelCopies, KernelCopy, Level, Part, Tree};
 
 /// Requested figures.
 #[derive(Debug, Clone)]
@@ -64,8 +62,7 @@ pub fn size(scanned: &ScannedFile, label: String, options: &SizeOptions) -> Resu
         if needs_sources {
             grouping.labels.sources = source_names(file, scan.source().view());
         }
-        let reader = scan.reader();
-        grouping.add_parts(needs_kernels.then_some(&reader));
+        grouping.add_parts(needs_kernels.then_some(&scan));
         scan.source().input().check_unchanged()?;
     } else {
         grouping.add_parts(None);
@@ -84,20 +81,41 @@ struct Grouping<'a> {
 }
 
 impl Grouping<'_> {
-    /// Adds all bytes of the file, those of images by kernel if there is a reader of images.
-    fn add_parts(&mut self, reader: Option<&ImageReader<'_>>) {
-        let file = self.labels.file;
-        for part in size::parts(file) {
-            match (&part.owner, reader) {
-                (Owner::Image(nested), Some(reader)) => self.add_image(&part, nested, &reader.image(nested.clone())),
-                (owner, _) => self.sizes.tree.add(self.labels.path(&self.options.levels, owner, None), part.size),
-            }
+    /// Adds all bytes of the file, those of images by kernel if there is a scan to read them.
+    fn add_parts(&mut self, scan: Option<&Scan<InputSlice>>) {
+        let parts = size::parts(self.labels.file);
+        let mut left = parts.iter();
+        if let Some(scan) = scan {
+            let (path, bodies) = (&self.labels.file.path, self.bodies());
+            let images = parts.iter().filter_map(|part| part.owner.image());
+            let images: Vec<NestedImage<'_>> = images.cloned().collect();
+            let read = |_, image: &ImageRef<'_>| kernels_of_image(path, image, bodies);
+            scan.map_images(&images, read, &mut |index, kernels| {
+                for part in left.by_ref() {
+                    if part.owner.image().is_some() {
+                        return self.add_image(part, &images[index], kernels);
+                    }
+                    self.add_part(part);
+                }
+            });
+        }
+        for part in left {
+            self.add_part(part);
         }
     }
 
+    /// Returns whether kernels are compared by their code.
+    fn bodies(&self) -> Bodies {
+        if self.options.duplicates { Bodies::Hash } else { Bodies::Skip }
+    }
+
+    fn add_part(&mut self, part: &Part<'_>) {
+        self.sizes.tree.add(self.labels.path(&self.options.levels, &part.owner, None), part.size);
+    }
+
     /// Adds the bytes of an image by kernel.
-    fn add_image(&mut self, part: &Part<'_>, nested: &NestedImage<'_>, image: &ImageRef<'_>) {
-        let (kernels, image_size, problems) = kernels_of_image(&self.labels.file.path, image);
+    fn add_image(&mut self, part: &Part<'_>, nested: &NestedImage<'_>, read: ImageKernels) {
+        let ImageKernels { kernels, image_size, problems } = read;
         self.sizes.problems.extend(problems);
         let arch = nested.image.arch_and_form();
         if let Some(hash) = nested.image.sha256.filter(|_| self.options.duplicates) {
@@ -117,17 +135,25 @@ impl Grouping<'_> {
     }
 }
 
-/// Returns the bytes of each kernel of an image, the size of the decompressed image, and its errors.
-fn kernels_of_image(path: &str, image: &ImageRef<'_>) -> (Vec<KernelBytes>, u64, Vec<Error>) {
-    let (mut kernels, mut size) = (Vec::new(), 0);
+/// Kernels of an image.
+struct ImageKernels {
+    kernels: Vec<KernelBytes>,
+    /// Size of the decompressed image.
+    image_size: u64,
+    /// Errors of the image.
+    problems: Vec<Error>,
+}
+
+fn kernels_of_image(path: &str, image: &ImageRef<'_>, bodies: Bodies) -> ImageKernels {
+    let (mut kernels, mut image_size) = (Vec::new(), 0);
     let inspection = inspect_with(image, |kind, view| {
-        let (found, inspection) = kernel_bytes(kind, view);
-        (kernels, size) = (found, view.size());
+        let (found, inspection) = kernel_bytes(kind, view, bodies);
+        (kernels, image_size) = (found, view.size());
         inspection
     });
     let problems = inspection.problems.into_iter();
     let problems = problems.map(|problem| image_error(path, image.index(), image.image(), problem));
-    (kernels, size, problems.collect())
+    ImageKernels { kernels, image_size, problems: problems.collect() }
 }
 
 /// Returns the names of source files that CUDA fat binaries state, by the offset of the outermost container.

@@ -43,35 +43,39 @@ pub fn verify(scanned: &ScannedFile) -> Result<Vec<VerifyError>> {
     for defect in archive_defects(scanned.file(), scan.source().view()) {
         defects.push(defect.in_file(Path::new(path)).into());
     }
-    for image in scan.images() {
-        let defect = |why| VerifyError::Image { path: path.into(), number: image.index(), why };
-        defects.extend(contradiction(image.image()).map(defect));
-        if image.image().is_scrambled() {
-            continue;
-        }
-        if image.image().codec == Some(Codec::Opaque) {
-            defects.push(defect("compressed with an unknown codec".to_owned()));
-            continue;
-        }
-        // The scan has checked images that are files of their own.
-        let scan_errors = &scanned.file().errors;
-        let bytes = match image.bytes() {
-            Ok(bytes) => bytes,
-            Err(problem) => {
-                defects.push(image_error(path, image.index(), image.image(), problem).into());
-                continue;
-            }
-        };
-        defects.extend(decompressed_contradiction(&image, bytes.view()).map(defect));
-        for problem in problems(image.image().image_kind, bytes.view())
-            .into_iter()
-            .filter(|problem| !scan_errors.contains(problem))
-        {
-            defects.push(image_error(path, image.index(), image.image(), problem).into());
-        }
-    }
+    let images: Vec<_> = scanned.file().nested_images().collect();
+    let verify = |_, image: &ImageRef<'_>| image_defects(scanned.file(), image);
+    scan.map_images(&images, verify, &mut |_, found| defects.extend(found));
     scan.source().input().check_unchanged()?;
     Ok(defects)
+}
+
+/// Returns the defects of an image.
+fn image_defects(file: &File, image: &ImageRef<'_>) -> Vec<VerifyError> {
+    let path = &file.path;
+    let defect = |why| VerifyError::Image { path: path.into(), number: image.index(), why };
+    let mut defects: Vec<VerifyError> = contradiction(image.image()).map(defect).into_iter().collect();
+    if image.image().is_scrambled() {
+        return defects;
+    }
+    if image.image().codec == Some(Codec::Opaque) {
+        defects.push(defect("compressed with an unknown codec".to_owned()));
+        return defects;
+    }
+    let bytes = match image.bytes() {
+        Ok(bytes) => bytes,
+        Err(problem) => {
+            defects.push(image_error(path, image.index(), image.image(), problem).into());
+            return defects;
+        }
+    };
+    defects.extend(decompressed_contradiction(image, bytes.view()).map(defect));
+    // The scan has checked images that are files of their own.
+    let problems = problems(image.image().image_kind, bytes.view()).into_iter();
+    for problem in problems.filter(|problem| !file.errors.contains(problem)) {
+        defects.push(image_error(path, image.index(), image.image(), problem).into());
+    }
+    defects
 }
 
 /// Returns how the image's own header contradicts its container.

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::{PrettyFormatter, Serializer};
 
+use super::json_stream::{JsonStream, nested_json};
 use crate::bytes::hexadecimal;
 use crate::codec::Codec;
 use crate::error::Malformed;
@@ -19,12 +20,6 @@ use crate::{format, inventory};
 
 /// Name and version of the schema.
 const SCHEMA: &str = "fatbin.scan/1";
-
-#[derive(Serialize)]
-struct JsonDocument<'a> {
-    schema: &'static str,
-    files: Vec<JsonFile<'a>>,
-}
 
 /// A line of `--ndjson`.
 #[derive(Serialize)]
@@ -184,7 +179,6 @@ struct JsonImage<'a> {
     containers: Vec<JsonContainer<'a>>,
 }
 
-/// A field of the container whose value is not in its specification.
 /// A kernel, function or variable.
 #[derive(Serialize)]
 struct JsonEntry<'a> {
@@ -192,6 +186,7 @@ struct JsonEntry<'a> {
     name: &'a str,
 }
 
+/// A field of the container whose value is not in its specification.
 #[derive(Serialize)]
 struct JsonUnknown {
     field: &'static str,
@@ -234,9 +229,44 @@ pub fn json_line(file: &inventory::File) -> String {
     to_json_line(&JsonLine { schema: SCHEMA, file: JsonFile::new(file) }) + "\n"
 }
 
+/// The document, which is written while files are scanned.
+#[derive(Debug)]
+pub struct ScanDocument(JsonStream);
+
+impl ScanDocument {
+    /// Begins the document.
+    pub fn new() -> Self {
+        let mut stream = JsonStream::new();
+        stream.field("schema", &SCHEMA);
+        stream.begin_array("files");
+        ScanDocument(stream)
+    }
+
+    /// Adds a file.
+    pub fn file(&mut self, file: &inventory::File) {
+        self.0.element(&nested_json(&JsonFile::new(file), 2));
+    }
+
+    /// Ends the document, with a final newline.
+    pub fn end(&mut self) {
+        self.0.end();
+        self.0.end();
+    }
+
+    /// Returns the text since the last call.
+    pub fn take(&mut self) -> String {
+        self.0.take()
+    }
+}
+
 /// Returns the document, with a final newline.
 pub fn json(files: &[inventory::File]) -> String {
-    to_pretty_json(&JsonDocument { schema: SCHEMA, files: files.iter().map(JsonFile::new).collect() })
+    let mut document = ScanDocument::new();
+    for file in files {
+        document.file(file);
+    }
+    document.end();
+    document.take()
 }
 
 /// Formats a document with indentation and a final newline. Strings are exact: characters that a terminal would obey, or

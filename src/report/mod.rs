@@ -7,6 +7,7 @@ mod extraction;
 mod findings;
 mod inspection;
 mod json;
+mod json_stream;
 mod link;
 mod metadata;
 mod page;
@@ -25,9 +26,10 @@ pub use difference::{Differences, differences_json, differences_table};
 pub use edit::{edit_loss, edit_sizes, edit_table, keeps_size, replaced, stripped, transcoded};
 pub use extraction::{ExtractedImage, Index};
 pub use inspection::{
-    coverage_json, coverage_table, family_table, inspection_json, inspection_table, lto_ir_line, without_images,
+    InspectionDocument, coverage_json, coverage_table, family_table, image_json, inspection_json, inspection_table,
+    lto_ir_line, without_images,
 };
-pub use json::{json, json_line};
+pub use json::{ScanDocument, json, json_line};
 pub use link::{link_json, link_text, unused};
 pub use metadata::{FileCode, conda_json, hugging_face_json, metadata_json, wheel_variant_json};
 pub use page::write_page;

@@ -43,7 +43,7 @@ impl Default for CacheBudget {
 #[derive(Debug)]
 pub(super) struct DecompressedCache {
     budget: CacheBudget,
-    containers: Mutex<BTreeMap<u64, Vec<u8>>>,
+    containers: Mutex<BTreeMap<u64, Arc<Vec<u8>>>>,
 }
 
 impl DecompressedCache {
@@ -56,20 +56,25 @@ impl DecompressedCache {
     pub fn put(&self, start: u64, bytes: Vec<u8>) {
         let size = bytes.capacity() as u64;
         if self.budget.take(size)
-            && let Some(replaced) = self.containers().insert(start, bytes)
+            && let Some(replaced) = self.containers().insert(start, Arc::new(bytes))
         {
             self.budget.give_back(replaced.capacity() as u64);
         }
     }
 
+    /// Returns the decompressed bytes of the container at `start`, and keeps them.
+    pub fn get(&self, start: u64) -> Option<Arc<Vec<u8>>> {
+        self.containers().get(&start).map(Arc::clone)
+    }
+
     /// Removes and returns the decompressed bytes of the container at `start`.
-    pub fn take(&self, start: u64) -> Option<Vec<u8>> {
+    pub fn take(&self, start: u64) -> Option<Arc<Vec<u8>>> {
         let bytes = self.containers().remove(&start)?;
         self.budget.give_back(bytes.capacity() as u64);
         Some(bytes)
     }
 
-    fn containers(&self) -> MutexGuard<'_, BTreeMap<u64, Vec<u8>>> {
+    fn containers(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Vec<u8>>>> {
         // Every change of the map is a single call, so it is valid even if another thread has panicked.
         self.containers.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -77,7 +82,7 @@ impl DecompressedCache {
 
 impl Drop for DecompressedCache {
     fn drop(&mut self) {
-        let size: usize = self.containers().values().map(Vec::capacity).sum();
+        let size: usize = self.containers().values().map(|bytes| bytes.capacity()).sum();
         self.budget.give_back(size as u64);
     }
 }
@@ -92,7 +97,8 @@ mod tests {
         let (one, other) = (DecompressedCache::new(budget.clone()), DecompressedCache::new(budget.clone()));
         one.put(7, Vec::with_capacity(600));
         other.put(7, Vec::with_capacity(600));
-        assert_eq!((other.take(7), one.take(7), one.take(7)), (None, Some(Vec::new()), None));
+        assert_eq!((other.get(7), one.get(7), budget.left()), (None, Some(Arc::default()), 400));
+        assert_eq!((other.take(7), one.take(7), one.take(7)), (None, Some(Arc::default()), None));
         other.put(7, Vec::with_capacity(600));
         other.put(7, Vec::with_capacity(300));
         drop(other);

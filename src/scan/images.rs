@@ -4,10 +4,11 @@
 //! is compressed together is decompressed once: a reader keeps the streams around the image that it has read last, and the
 //! next image of the same stream is a part of bytes that are already there.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ops::{Deref, Range};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::cache::{CacheBudget, DecompressedCache};
 use super::source::{RELEASE_INTERVAL, Source};
@@ -41,6 +42,8 @@ pub struct Scan<S> {
     cache: Arc<DecompressedCache>,
     /// Budget for a source that has none of its own.
     budget: Budget,
+    /// Number of bytes that all readers have read since pages were released.
+    unreleased: AtomicU64,
 }
 
 impl<S: Source> Scan<S> {
@@ -56,18 +59,24 @@ impl<S: Source> Scan<S> {
         let own_budget = budget_of(&source);
         let view = source.view().or_budget(&own_budget);
         let file = find::find(&source, view, options, budget.map(|_| &cache))?;
-        Ok(Scan { source, file: Arc::new(file), cache: Arc::new(cache), budget: own_budget })
+        Ok(Scan {
+            source,
+            file: Arc::new(file),
+            cache: Arc::new(cache),
+            budget: own_budget,
+            unreleased: AtomicU64::new(0),
+        })
     }
 
     /// Puts a scan together again from its parts.
     #[cfg(feature = "files")]
     pub(super) fn from_parts(source: S, file: Arc<File>, cache: Arc<DecompressedCache>) -> Self {
         let budget = budget_of(&source);
-        Scan { source, file, cache, budget }
+        Scan { source, file, cache, budget, unreleased: AtomicU64::new(0) }
     }
 
     /// All bytes of the source, with a budget.
-    fn view(&self) -> View<'_> {
+    pub(super) fn view(&self) -> View<'_> {
         self.source.view().or_budget(&self.budget)
     }
 
@@ -100,13 +109,27 @@ impl<S: Source> Scan<S> {
 
     /// Creates a reader, for images in any order. Every thread needs one of its own.
     pub fn reader(&self) -> ImageReader<'_> {
-        ImageReader(Rc::new(Reader {
-            source: &self.source,
-            view: self.view(),
-            cache: &self.cache,
-            streams: RefCell::default(),
-            unreleased: Cell::new(0),
-        }))
+        self.reader_with(self.view(), true, Vec::new())
+    }
+
+    /// Creates a reader of `view`, all bytes of the source with some budget. `takes_cached` states whether it removes
+    /// containers from the cache, and `buffers` are used for decompressed bytes.
+    pub(super) fn reader_with<'scan>(
+        &'scan self,
+        view: View<'scan>,
+        takes_cached: bool,
+        buffers: Vec<Vec<u8>>,
+    ) -> ImageReader<'scan> {
+        let (source, cache, unreleased) = (&self.source, &*self.cache, &self.unreleased);
+        let buffers = RefCell::new(buffers);
+        let streams = RefCell::default();
+        ImageReader(Rc::new(Reader { source, view, cache, takes_cached, streams, buffers, unreleased }))
+    }
+
+    /// Removes a container from the cache.
+    #[cfg(feature = "inspect")]
+    pub(super) fn drop_cached(&self, container: &Container) {
+        drop(self.cache.take(container.start));
     }
 }
 
@@ -124,6 +147,15 @@ impl<'scan> ImageReader<'scan> {
     /// Returns a reference to an image of this reader's file.
     pub fn image(&self, nested: NestedImage<'scan>) -> ImageRef<'scan> {
         ImageRef { nested, reader: Rc::clone(&self.0) }
+    }
+
+    /// Returns the buffers of the reader, for another one.
+    #[cfg(feature = "inspect")]
+    pub(super) fn into_buffers(self) -> Vec<Vec<u8>> {
+        let streams = self.0.streams.take().into_iter();
+        let mut buffers = self.0.buffers.take();
+        buffers.extend(streams.filter_map(|(_, bytes)| Arc::try_unwrap(bytes).ok()));
+        buffers
     }
 }
 
@@ -170,7 +202,7 @@ pub struct ImageBytes<'scan>(Place<'scan>);
 enum Place<'scan> {
     Input(View<'scan>),
     /// A range of a stream, and a view of the file for its budget.
-    Stream(Rc<Vec<u8>>, Range<usize>, View<'scan>),
+    Stream(Arc<Vec<u8>>, Range<usize>, View<'scan>),
 }
 
 impl ImageBytes<'_> {
@@ -199,7 +231,7 @@ impl Deref for ImageBytes<'_> {
 #[derive(Clone)]
 enum Space<'scan> {
     File(View<'scan>),
-    Stream(Rc<Vec<u8>>, View<'scan>),
+    Stream(Arc<Vec<u8>>, View<'scan>),
 }
 
 impl<'scan> Space<'scan> {
@@ -215,7 +247,7 @@ impl<'scan> Space<'scan> {
             Space::File(view) => Place::Input(view.part(field, start, start, size)?),
             Space::Stream(bytes, file) => {
                 let Range { start, end } = file.derived(bytes).part(field, start, start, size)?.range();
-                Place::Stream(Rc::clone(bytes), start as usize..end as usize, *file)
+                Place::Stream(Arc::clone(bytes), start as usize..end as usize, *file)
             }
         };
         Ok(ImageBytes(part))
@@ -235,10 +267,14 @@ struct Reader<'scan> {
     /// All bytes of the source.
     view: View<'scan>,
     cache: &'scan DecompressedCache,
+    /// Containers are removed from the cache when they are read.
+    takes_cached: bool,
     /// The streams around the image that was read last, each inside the one before.
-    streams: RefCell<Vec<(StreamId, Rc<Vec<u8>>)>>,
-    /// Number of bytes that were read since pages were released.
-    unreleased: Cell<u64>,
+    streams: RefCell<Vec<(StreamId, Arc<Vec<u8>>)>>,
+    /// Buffers for streams. New memory is mapped into a process page by page, which takes as long as decompressing.
+    buffers: RefCell<Vec<Vec<u8>>>,
+    /// Number of bytes that all readers have read since pages were released.
+    unreleased: &'scan AtomicU64,
 }
 
 impl std::fmt::Debug for Reader<'_> {
@@ -258,8 +294,9 @@ impl<'scan> Reader<'scan> {
         let (offset, whole) = image.stored.part.map_or((0, full_size), |part| (part.offset, part.whole));
         let id = StreamId { start: image.stored.start, size: image.stored.size };
         let depth = compressed_containers(nested).count();
-        let full = self.stream(depth, id, |full| {
-            codec::decompress_into(full, image.codec.unwrap_or(Codec::None), stored.view(), whole)
+        let full = self.stream(depth, id, |mut full| {
+            codec::decompress_into(&mut full, image.codec.unwrap_or(Codec::None), stored.view(), whole)?;
+            Ok(Arc::new(full))
         })?;
         let range = format::image_range(image.image_kind, stored.view().derived(&full), offset, full_size);
         let range = range.map_err(|error| stored.view().malformed(error.field, 0, error.cause))?;
@@ -270,14 +307,12 @@ impl<'scan> Reader<'scan> {
         let mut space = Space::File(self.view);
         for (depth, container) in compressed_containers(nested).enumerate() {
             let id = StreamId { start: container.start, size: container.size };
-            let decompressed = self.stream(depth, id, |bytes| {
+            let decompressed = self.stream(depth, id, |_| {
                 // Containers inside another have offsets of their own.
-                let cached = if depth == 0 { self.cache.take(container.start) } else { None };
-                *bytes = match cached {
-                    Some(cached) => cached,
-                    None => decompress(container, &space)?,
-                };
-                Ok(())
+                match if depth == 0 { self.cached(container) } else { None } {
+                    Some(cached) => Ok(cached),
+                    None => decompress(container, &space).map(Arc::new),
+                }
             })?;
             space = Space::Stream(decompressed, self.view);
         }
@@ -286,41 +321,44 @@ impl<'scan> Reader<'scan> {
         space.part("image", stored.start, stored.size)
     }
 
-    /// Returns the decompressed bytes of the stream `id` at `depth`; `decompress` replaces the contents of a
-    /// buffer by them unless they are still there.
+    fn cached(&self, container: &Container) -> Option<Arc<Vec<u8>>> {
+        if self.takes_cached { self.cache.take(container.start) } else { self.cache.get(container.start) }
+    }
+
+    /// Returns the decompressed bytes of the stream `id` at `depth`; `decompress` makes them, in a buffer that may have been
+    /// used before, unless they are still there.
     fn stream(
         &self,
         depth: usize,
         id: StreamId,
-        decompress: impl FnOnce(&mut Vec<u8>) -> Result<(), Malformed>,
-    ) -> Result<Rc<Vec<u8>>, Malformed> {
+        decompress: impl FnOnce(Vec<u8>) -> Result<Arc<Vec<u8>>, Malformed>,
+    ) -> Result<Arc<Vec<u8>>, Malformed> {
         let mut streams = self.streams.borrow_mut();
         if let Some((known, bytes)) = streams.get(depth)
             && *known == id
         {
-            return Ok(Rc::clone(bytes));
+            return Ok(Arc::clone(bytes));
         }
-        // The buffer is used again where no caller holds bytes of it.
-        let buffer = streams.drain(depth..).next().map(|(_, buffer)| buffer);
-        let mut buffer = buffer.and_then(|buffer| Rc::try_unwrap(buffer).ok()).unwrap_or_default();
-        // Not cleared: a codec that needs bytes to write to would fill them with zeros again.
-        decompress(&mut buffer)?;
-        let bytes = Rc::new(buffer);
-        streams.push((id, Rc::clone(&bytes)));
+        // A buffer is used again where no caller holds bytes of it. Not cleared: a codec that needs bytes to write to would
+        // fill them with zeros again.
+        let mut buffers = self.buffers.borrow_mut();
+        buffers.extend(streams.drain(depth..).filter_map(|(_, bytes)| Arc::try_unwrap(bytes).ok()));
+        let bytes = decompress(buffers.pop().unwrap_or_default())?;
+        streams.push((id, Arc::clone(&bytes)));
         Ok(bytes)
     }
 
     fn count(&self, bytes: u64) {
-        self.unreleased.set(self.unreleased.get().saturating_add(bytes));
-        if self.unreleased.get() >= RELEASE_INTERVAL {
-            self.unreleased.set(0);
+        let unreleased = self.unreleased.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        if unreleased >= RELEASE_INTERVAL {
+            self.unreleased.store(0, Ordering::Relaxed);
             self.source.release();
         }
     }
 }
 
 /// The compressed containers around an image, from the outermost.
-fn compressed_containers<'scan>(nested: &NestedImage<'scan>) -> impl Iterator<Item = &'scan Container> {
+pub(super) fn compressed_containers<'scan>(nested: &NestedImage<'scan>) -> impl Iterator<Item = &'scan Container> {
     nested.containers.iter().copied().filter(|container| container.codec.is_some())
 }
 

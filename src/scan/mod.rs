@@ -23,6 +23,8 @@ mod inputs;
 #[cfg(feature = "files")]
 mod kpack;
 mod magic;
+#[cfg(feature = "inspect")]
+mod map;
 mod notes;
 #[cfg(feature = "files")]
 mod paths;

@@ -27,6 +27,13 @@ pub enum Owner<'a> {
     Rest(Rest),
 }
 
+impl<'a> Owner<'a> {
+    /// Returns the image, if it is one.
+    pub fn image(&self) -> Option<&NestedImage<'a>> {
+        if let Owner::Image(nested) = self { Some(nested) } else { None }
+    }
+}
+
 /// Returns the parts of a file. Their stored sizes add up to the size of the file.
 pub fn parts(file: &File) -> Vec<Part<'_>> {
     let mut parts = Partition::default().containers(&file.containers, &[], &(0..file.size));

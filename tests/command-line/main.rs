@@ -59,6 +59,7 @@ mod split;
 mod streams;
 mod strip;
 mod terminal;
+mod threads;
 mod tile_ir;
 mod transcode;
 mod verify;

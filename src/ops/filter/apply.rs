@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::{FilterCandidate, FilterError, ImageFilter};
 use crate::format::ImageKind;
-use crate::inspect;
+use crate::inspect::{self, Inspection};
 use crate::inventory::NestedImage;
 use crate::ops::image_bytes::inspect_with;
 use crate::scan::{ImageRef, ScannedFile};
@@ -90,29 +90,29 @@ fn match_kernels<'f>(
         Ok(scan) => scan,
         Err(error) => return result.failed.push(error.into()),
     };
-    let reader = scan.reader();
-    for (found, candidate) in images.iter().zip(candidates) {
-        let is_possible = filter.accepts(candidate);
+    // Images that the filter refuses for other reasons are not read.
+    let possible: Vec<usize> = (0..images.len()).filter(|&index| filter.accepts(&candidates[index])).collect();
+    for candidate in candidates.iter_mut() {
         candidate.kernels = Some(Vec::new());
-        if !is_possible {
-            continue;
-        }
-        let image: ImageRef<'_> = reader.image(found.nested.clone());
-        let inspection = inspect_with(&image, inspect::kernels);
-        let kernels = &inspection.kernels;
+    }
+    let nested: Vec<NestedImage<'_>> = possible.iter().map(|&index| images[index].nested.clone()).collect();
+    let read = |_, image: &ImageRef<'_>| {
+        let Inspection { kernels, not_inspected, problems, .. } = inspect_with(image, inspect::kernels);
         let met = filter.kernels().filter(|pattern| kernels.iter().any(|kernel| pattern.matches(kernel)));
-        candidate.kernels = Some(met.collect());
-        if let Some(why) = inspection.not_inspected
-            && may_hold_kernels(image.image().image_kind)
+        let problems = if kernels.is_empty() { problems } else { Vec::new() };
+        (met.collect(), not_inspected, problems)
+    };
+    scan.map_images(&nested, read, &mut |index, (met, not_inspected, problems)| {
+        let image = &nested[index];
+        candidates[possible[index]].kernels = Some(met);
+        if let Some(why) = not_inspected
+            && may_hold_kernels(image.image.image_kind)
         {
-            let (path, number) = (path.to_owned(), image.index());
+            let (path, number) = (path.to_owned(), image.index);
             result.unknown.push(FilterError::KernelsUnknown { path, number, why });
         }
-        if inspection.kernels.is_empty() {
-            let problems = inspection.problems.into_iter();
-            result.failed.extend(problems.map(|problem| problem.in_file(path).into()));
-        }
-    }
+        result.failed.extend(problems.into_iter().map(|problem| problem.in_file(path).into()));
+    });
     result.failed.extend(scan.source().input().check_unchanged().err().map(FilterError::from));
 }
 

@@ -35,25 +35,17 @@ use crate::coverage::{Coverage, CoverageCell, CoveredKernel, Gap, UninspectedIma
 use crate::inspect::{CompileUnit, Figure, Kernel, Parameter};
 use crate::inventory::{self, PropertyValue};
 use crate::report::json::{ImageIdentity, JsonError, to_pretty_json};
+use crate::report::json_stream::{JsonStream, nested_json};
 use crate::survey::{InspectedFile, InspectedImage};
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.inspect/1";
 
+/// A document with a matrix.
 #[derive(Serialize)]
-struct Document<'a> {
+struct MatrixDocument<'a> {
     schema: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    files: Option<Vec<JsonFile<'a>>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    matrix: Option<JsonMatrix<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonFile<'a> {
-    path: &'a str,
-    images: Vec<JsonImage<'a>>,
-    errors: Vec<JsonError>,
+    matrix: JsonMatrix<'a>,
 }
 
 #[derive(Serialize)]
@@ -177,28 +169,75 @@ struct JsonUninspected<'a> {
     images: usize,
 }
 
+/// A document of files and their images, which is written while they are read.
+#[derive(Debug)]
+pub struct InspectionDocument(JsonStream);
+
+/// Number of objects and arrays around an image in the document.
+const IMAGE_DEPTH: usize = 4;
+
+impl InspectionDocument {
+    /// Begins the document.
+    pub fn new() -> Self {
+        let mut stream = JsonStream::new();
+        stream.field("schema", &SCHEMA);
+        stream.begin_array("files");
+        InspectionDocument(stream)
+    }
+
+    /// Begins a file.
+    pub fn begin_file(&mut self, file: &inventory::File) {
+        self.0.begin_object();
+        self.0.field("path", &file.path);
+        self.0.begin_array("images");
+    }
+
+    /// Adds an image to the file, as formatted by [`image_json`].
+    pub fn image(&mut self, text: &str) {
+        self.0.element(text);
+    }
+
+    /// Ends a file.
+    pub fn end_file(&mut self, file: &inventory::File) {
+        self.0.end();
+        self.0.field("errors", &JsonError::of_file(file));
+        self.0.end();
+    }
+
+    /// Ends the document, with a final newline.
+    pub fn end(&mut self) {
+        self.0.end();
+        self.0.end();
+    }
+
+    /// Returns the text since the last call.
+    pub fn take(&mut self) -> String {
+        self.0.take()
+    }
+}
+
+/// Formats an image of a file for an [`InspectionDocument`].
+pub fn image_json(file: &inventory::File, image: &InspectedImage<'_>) -> String {
+    nested_json(&JsonImage::new(file, image), IMAGE_DEPTH)
+}
+
 /// Returns the document of the files, with a final newline.
 pub fn inspection_json(files: &[InspectedFile<'_>]) -> String {
-    document(Document { schema: SCHEMA, files: Some(files.iter().map(JsonFile::new).collect()), matrix: None })
+    let mut document = InspectionDocument::new();
+    for inspected in files {
+        document.begin_file(inspected.file);
+        for image in &inspected.images {
+            document.image(&image_json(inspected.file, image));
+        }
+        document.end_file(inspected.file);
+    }
+    document.end();
+    document.take()
 }
 
 /// Returns the document of the kernels by device, with a final newline.
 pub fn coverage_json(coverage: &Coverage<'_>, files: &[InspectedFile<'_>]) -> String {
-    document(Document { schema: SCHEMA, files: None, matrix: Some(JsonMatrix::new(coverage, files)) })
-}
-
-fn document(document: Document<'_>) -> String {
-    to_pretty_json(&document)
-}
-
-impl<'a> JsonFile<'a> {
-    fn new(inspected: &'a InspectedFile<'a>) -> Self {
-        JsonFile {
-            path: &inspected.file.path,
-            images: inspected.images.iter().map(|image| JsonImage::new(inspected.file, image)).collect(),
-            errors: JsonError::of_file(inspected.file),
-        }
-    }
+    to_pretty_json(&MatrixDocument { schema: SCHEMA, matrix: JsonMatrix::new(coverage, files) })
 }
 
 impl<'a> JsonPropertySet<'a> {

@@ -5,5 +5,5 @@ mod json;
 mod table;
 
 pub use coverage::{coverage_table, family_table};
-pub use json::{coverage_json, inspection_json};
+pub use json::{InspectionDocument, coverage_json, image_json, inspection_json};
 pub use table::{inspection_table, lto_ir_line, without_images};

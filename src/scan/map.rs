@@ -1,0 +1,120 @@
+//! The images of a file, read by several threads.
+//!
+//! What is compressed together is read by one thread, so that every stream is decompressed once. Each batch of images has
+//! a budget of its own, which is charged to that of the file in the order of the images. The first batch for which the
+//! file has not enough left, and everything after it, is read again in the calling thread with the budget of the file: the
+//! results are those of a single thread, and the work that is lost is that of the batches in the window.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::Source;
+use super::images::{ImageRef, Scan, compressed_containers};
+use crate::bytes::Budget;
+use crate::inventory::NestedImage;
+use crate::parallel::{map_parallel, threads};
+
+/// Stored size from which on a batch is worth the passing of its results between threads, in bytes.
+const MIN_BATCH: u64 = 64 << 10;
+
+/// Maximum number of streams, or of images without one, in a batch.
+const MAX_STREAMS: usize = 16;
+
+impl<S: Source> Scan<S> {
+    /// Calls `work` with some images and their indices in `images` in several threads, and `visit` with the indices and the
+    /// results, in order, in the calling thread.
+    pub(crate) fn map_images<'scan, R: Send>(
+        &'scan self,
+        images: &[NestedImage<'scan>],
+        work: impl Fn(usize, &ImageRef<'_>) -> R + Sync,
+        visit: &mut dyn FnMut(usize, R),
+    ) {
+        let batches = batches(images);
+        let buffers = Mutex::new(Vec::new());
+        let buffers = || buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        let file_budget = self.view().budget().expect("the view of a scan has a budget");
+        let is_exhausted = AtomicBool::new(file_budget.exhaustion().is_some());
+        let read_batch = |batch: &Batch<'_, 'scan>| {
+            if is_exhausted.load(Ordering::Relaxed) {
+                return None;
+            }
+            let budget = file_budget.part();
+            let buffer = buffers().pop().unwrap_or_default();
+            let reader = self.reader_with(self.view().charging(&budget), false, buffer);
+            let results: Vec<R> = batch.images().map(|(index, it)| work(index, &reader.image(it.clone()))).collect();
+            buffers().push(reader.into_buffers());
+            Some((results, budget))
+        };
+        let own_reader = self.reader();
+        let mut next = batches.iter();
+        map_parallel(&batches, threads(), read_batch, &mut |read: Option<(Vec<R>, Budget)>| {
+            let Some(batch) = next.next() else { return };
+            let is_charged =
+                |used: &Budget| !is_exhausted.load(Ordering::Relaxed) && file_budget.charge_fitting_part(used);
+            let Some((results, _)) = read.filter(|(_, used)| is_charged(used)) else {
+                is_exhausted.store(true, Ordering::Relaxed);
+                for (index, image) in batch.images() {
+                    visit(index, work(index, &own_reader.image(image.clone())));
+                }
+                return;
+            };
+            for container in batch.images.iter().filter_map(|image| compressed_containers(image).next()) {
+                self.drop_cached(container);
+            }
+            for ((index, _), result) in batch.images().zip(results) {
+                visit(index, result);
+            }
+        });
+    }
+}
+
+/// Consecutive images that one thread reads.
+struct Batch<'a, 'scan> {
+    /// Index of the first image.
+    first: usize,
+    images: &'a [NestedImage<'scan>],
+}
+
+impl<'scan> Batch<'_, 'scan> {
+    fn images(&self) -> impl Iterator<Item = (usize, &NestedImage<'scan>)> {
+        self.images.iter().enumerate().map(|(index, image)| (self.first.saturating_add(index), image))
+    }
+}
+
+/// Divides images into batches.
+fn batches<'a, 'scan>(images: &'a [NestedImage<'scan>]) -> Vec<Batch<'a, 'scan>> {
+    let (mut batches, mut rest, mut first) = (Vec::new(), images, 0_usize);
+    let (mut count, mut size, mut streams) = (0_usize, 0_u64, 0_usize);
+    for group in images.chunk_by(share_stream) {
+        count = count.saturating_add(group.len());
+        size = size.saturating_add(group.first().map_or(0, stored_size));
+        streams = streams.saturating_add(1);
+        if size >= MIN_BATCH || streams == MAX_STREAMS {
+            let (images, after) = rest.split_at(count);
+            batches.push(Batch { first, images });
+            first = first.saturating_add(count);
+            (rest, count, size, streams) = (after, 0, 0, 0);
+        }
+    }
+    if !rest.is_empty() {
+        batches.push(Batch { first, images: rest });
+    }
+    batches
+}
+
+/// Returns whether two images are in one compressed stream.
+fn share_stream(one: &NestedImage<'_>, other: &NestedImage<'_>) -> bool {
+    match (compressed_containers(one).next(), compressed_containers(other).next()) {
+        (Some(one), Some(other)) => std::ptr::eq(one, other),
+        (None, None) => {
+            let (one, other) = (&one.image.stored, &other.image.stored);
+            one.part.is_some() && other.part.is_some() && (one.start, one.size) == (other.start, other.size)
+        }
+        _ => false,
+    }
+}
+
+/// Returns the stored size of the stream of an image, in bytes.
+fn stored_size(nested: &NestedImage<'_>) -> u64 {
+    compressed_containers(nested).next().map_or(nested.image.stored.size, |container| container.size)
+}

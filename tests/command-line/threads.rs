@@ -1,0 +1,98 @@
+//! Output does not depend on the number of threads.
+
+use super::*;
+
+/// Commands that work in parallel.
+const COMMANDS: [&str; 18] = [
+    "scan in",
+    "scan --json --hash in bad",
+    "scan --ndjson in",
+    "inspect in",
+    "inspect --json in bad",
+    "inspect --json --kernel answer in/fat in/many.so",
+    "inspect --matrix in",
+    "verify in bad",
+    "size --by kernel --duplicates --json in bad",
+    "size --by tu,family in",
+    "lock -o - in",
+    "requires --json in",
+    "metadata --format json in",
+    "check --init in",
+    "select --device sm_90 --json in",
+    "diff in/fat in/many.so",
+    "inspect --json --decompressed-limit 100K in/fat",
+    "verify --decompressed-limit 100K in/fat",
+];
+
+/// Creates inputs with many images: compressed by themselves, compressed together, uncompressed and damaged.
+fn inputs() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let fixtures = [
+        ("answer-sm_90.cubin", "a.cubin"),
+        ("answer-sm_90-debug.cubin", "b.cubin"),
+        ("answer-sm_80.ptx", "c.ptx"),
+        ("answer-gfx90a.hsaco", "d.hsaco"),
+        ("answer-gfx90a-debug.hsaco", "e.hsaco"),
+    ];
+    for (fixture, name) in fixtures {
+        sandbox.fixture(fixture, name);
+    }
+    std::fs::create_dir(sandbox.path("in")).unwrap();
+    let (cubins, code_objects) = ("a.cubin b.cubin c.ptx ".repeat(16), "d.hsaco e.hsaco ".repeat(20));
+    sandbox.fatbin(&format!("pack --kind cuda --compress -o in/fat {cubins}")).ok();
+    sandbox.fatbin(&format!("pack -o in/packed {code_objects}")).ok();
+    sandbox.fatbin(&format!("wrap --kind openmp -o in/many.so {code_objects}")).ok();
+    let target = |name: &str, arch: &str| format!(" --target hip-amdgcn-amd-amdhsa--{arch}={name}");
+    let targets = target("d.hsaco", "gfx90a") + &target("e.hsaco", "gfx942") + &target("d.hsaco", "gfx906");
+    sandbox.fatbin(&format!("bundle --type o --compress{targets} -o bundle")).ok();
+    sandbox.file("in/bundles", sandbox.read("bundle").repeat(9));
+    let mut damaged = sandbox.read("in/fat");
+    for at in (500..damaged.len()).step_by(6000) {
+        damaged[at] ^= 0x5a;
+    }
+    sandbox.file("bad", damaged);
+    sandbox
+}
+
+#[test]
+fn output_is_the_same_with_any_number_of_threads() {
+    let sandbox = inputs();
+    for command in COMMANDS {
+        let (name, arguments) = command.split_once(' ').unwrap();
+        let run = |threads: usize| sandbox.fatbin(&format!("{name} --threads {threads} {arguments}"));
+        let expected = run(1);
+        assert!(!expected.out.is_empty() && !expected.err.contains("unexpected argument"), "{command}: {expected:?}");
+        if command.contains("limit") {
+            assert!(expected.status == 2 && expected.err.contains("exceeds the limit"), "{command}: {}", expected.err);
+        }
+        for threads in [2, 7, 7] {
+            assert_eq!(run(threads), expected, "{command}: {threads} threads");
+        }
+    }
+    let page = |threads: &str| {
+        sandbox.fatbin(&format!("inspect --threads {threads} --html page in/fat in/many.so")).ok();
+        sandbox.read("page")
+    };
+    let expected = page("1");
+    assert!(["2", "7"].iter().all(|threads| page(threads) == expected));
+}
+
+#[test]
+fn the_number_of_threads_is_an_option_and_a_variable() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-sm_90.cubin", "a");
+    for value in ["0", "x", "-1"] {
+        assert_eq!(sandbox.fatbin(&format!("scan --threads={value} a")).status, 2);
+        let run = sandbox.shell(&format!("FATBIN_THREADS={value} fatbin scan a"));
+        let expected = format!("fatbin: FATBIN_THREADS={value}: expected a number of threads, at least 1\n");
+        assert_eq!((run.status, run.err), (2, expected));
+    }
+    let expected = sandbox.fatbin("scan a").ok();
+    for prefix in ["FATBIN_THREADS=3 fatbin", "FATBIN_THREADS= fatbin", "FATBIN_THREADS=x fatbin --threads 2"] {
+        assert_eq!(sandbox.shell(&format!("{prefix} scan a")).ok(), expected);
+    }
+    sandbox.fatbin("install-links tools").ok();
+    let run = sandbox.shell("FATBIN_THREADS=none tools/clang-offload-bundler --version");
+    assert_eq!(run.status, 1);
+    assert!(run.err.contains("FATBIN_THREADS=none: expected a number of threads, at least 1"), "{}", run.err);
+}

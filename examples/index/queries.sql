@@ -7,9 +7,9 @@ CREATE VIEW images AS SELECT * FROM rows WHERE format IS NOT NULL;
 SELECT package, version, count(*) AS images, string_agg(DISTINCT arch, ' ' ORDER BY arch) AS archs
 FROM images GROUP BY ALL ORDER BY ALL;
 
--- Bytes of each architecture, as stored in the files and decompressed.
+-- Bytes of each architecture, as stored in the files and decompressed. Images that are compressed together have no stored size.
 SELECT arch, count(*) AS images, sum(stored_size)::BIGINT AS stored, sum(size)::BIGINT AS decompressed
-FROM images GROUP BY arch ORDER BY stored DESC;
+FROM images GROUP BY arch ORDER BY decompressed DESC;
 
 -- Packages with CUDA code and without code for sm_120.
 SELECT package, version

@@ -30,10 +30,10 @@ def images(containers):
 def rows(line):
     """Returns the rows of one line of `fatbin scan --ndjson`."""
     record = json.loads(line)
-    wheel, _, file = record["path"].partition(".whl!")
-    wheel = wheel.removesuffix(".whl") + ".whl"
-    package, version = wheel.rsplit("/")[-1].split("-")[:2]
-    place = (package, version, wheel, file or None)
+    stem, is_member, file = record["path"].partition(".whl!")
+    wheel = stem + ".whl" if is_member else stem
+    package, _, rest = wheel.rpartition("/")[2].partition("-")
+    place = (package, rest.partition("-")[0], wheel, file or None)
     found = []
     for container, image in images(record["containers"]):
         stored = image.get("size")
@@ -62,7 +62,13 @@ def main():
     paths = wheels.repartition(max(tasks, 1)).rdd.map(lambda row: row.value)
     lines = paths.pipe("sh -c " + shlex.quote(scan), checkCode=True)
     spark.createDataFrame(lines.flatMap(rows), SCHEMA).write.parquet(arguments.output)
+
+    # A program that is too old, or is none, ends with such a status, too.
+    index = spark.read.parquet(arguments.output)
+    lost = wheels.join(index, wheels.value == index.wheel, "left_anti").collect()
     spark.stop()
+    if lost:
+        raise SystemExit(f"spark_index.py: {len(lost)} wheels have no row, such as {lost[0].value}")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ import duckdb
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples/index"
 sys.path.insert(0, str(EXAMPLES))
+# The directory of the examples is not one of the trial.
+sys.dont_write_bytecode = True
 import spark_index  # noqa: E402
 
 serial = collections.Counter(row for line in open(sys.argv[1]) for row in spark_index.rows(line))

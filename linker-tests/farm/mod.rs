@@ -1,6 +1,7 @@
 //! fatbin on many machines: as the worker of Apache Spark, and behind a build cache.
 
 mod cache;
+mod cost;
 mod spark;
 
 use std::path::Path;
@@ -13,8 +14,9 @@ use crate::harness::trial::{completion, fresh_directory};
 /// Name of a trial, and its test in a directory of its own.
 type Test = (&'static str, fn(&Path) -> Result<()>);
 
-const TRIALS: [Test; 2] = [
+const TRIALS: [Test; 3] = [
     ("spark", spark::a_killed_executor_loses_and_doubles_nothing),
+    ("cost", cost::hours_follow_from_the_throughput_on_a_sample),
     ("bazel", cache::links_of_equal_objects_come_from_the_cache),
 ];
 

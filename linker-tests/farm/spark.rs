@@ -50,7 +50,8 @@ pub fn a_killed_executor_loses_and_doubles_nothing(directory: &Path) -> Result<(
             compared.error(format!("{name}: {images} images"))
         );
     }
-    answers_are_right(&compared_document["answers"]).map_err(|error| compared.error(error))
+    answers_are_right(&compared_document["answers"]).map_err(|error| compared.error(error))?;
+    spark.reports_wheels_without_rows(directory)
 }
 
 /// The distribution of Spark and the interpreter.
@@ -90,16 +91,27 @@ impl Spark {
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_fatbin"), directory.join("fatbin"))?;
         let worker = format!("{}/worker.sh", directory.display());
         Step::new(directory, "chmod").args(["+x", &worker]).run()?;
-        let submit = Step::new(directory, self.home.join("bin/spark-submit"))
+        self.submit(directory, "local-cluster[2,1,1024]", &worker, "index").run()
+    }
+
+    /// Runs the example with a program that ends with status 1, as fatbin does where there is no device code, and prints nothing.
+    fn reports_wheels_without_rows(&self, directory: &Path) -> Result<()> {
+        let submitted = self.submit(directory, "local[1]", "/bin/false", "empty").run();
+        let Err(error) = submitted else { anyhow::bail!("an index without rows was accepted") };
+        ensure!(error.to_string().contains("9 wheels have no row, such as "), "{error:#}");
+        Ok(())
+    }
+
+    fn submit(&self, directory: &Path, master: &str, fatbin: &str, index: &str) -> Step {
+        let example = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/index/spark_index.py");
+        Step::new(directory, self.home.join("bin/spark-submit"))
             .env("SPARK_HOME", &self.home)
             .env("PYTHONPATH", &self.path)
             .env("PYSPARK_PYTHON", &self.python)
             .env("SPARK_LOCAL_IP", "127.0.0.1")
-            .env("SPARK_LOCAL_DIRS", directory.join("local"));
-        let cluster = ["--master", "local-cluster[2,1,1024]", "--conf", "spark.ui.enabled=false"];
-        let example = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/index/spark_index.py");
-        let job = submit.args(cluster).args([example, "--fatbin", &worker, "--wheels-per-task", "2", "list", "index"]);
-        job.run()
+            .env("SPARK_LOCAL_DIRS", directory.join("local"))
+            .args(["--master", master, "--conf", "spark.ui.enabled=false", example])
+            .args(["--fatbin", fatbin, "--wheels-per-task", "2", "list", index])
     }
 }
 

@@ -129,6 +129,13 @@ pub fn run(access: Access) -> ExitCode {
 }
 
 fn run_command(arguments: Vec<OsString>) -> anyhow::Result<Status> {
+    // Build systems ask for the version at every start. The definitions of all commands take most of the time of the answer.
+    if let [_, flag] = arguments.as_slice()
+        && (flag == "--version" || flag == "-V")
+    {
+        terminal::print(concat!("fatbin ", env!("CARGO_PKG_VERSION"), "\n"))?;
+        return Ok(Status::Yes);
+    }
     match Arguments::try_parse_from(arguments) {
         Ok(Arguments { color, threads, command }) => {
             color.apply();

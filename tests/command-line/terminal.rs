@@ -93,3 +93,13 @@ mod at_a_terminal {
         assert_eq!(sandbox.read("errors"), b"");
     }
 }
+
+#[test]
+fn a_version_alone_is_the_version_beside_other_options() {
+    let sandbox = Sandbox::new();
+    let version = sandbox.fatbin("--version").ok();
+    assert_eq!(version, concat!("fatbin ", env!("CARGO_PKG_VERSION"), "\n"));
+    for command in ["-V", "--threads 1 --version", "--version --threads 1"] {
+        assert_eq!(sandbox.fatbin(command).ok(), version, "{command}");
+    }
+}

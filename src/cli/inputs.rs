@@ -24,6 +24,8 @@ pub struct InputArguments {
     files: Vec<PathBuf>,
 
     /// Read more paths from this file, one per line; `-` reads standard input
+    ///
+    /// A pipe is read while its files are processed.
     #[arg(long, value_name = "FILE")]
     files_from: Option<PathBuf>,
 

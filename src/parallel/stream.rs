@@ -29,19 +29,25 @@ pub fn map_stream<T, R: Send>(
     let gate = Gate { window, state: Mutex::default(), changed: Condvar::new() };
     let (sender, results) = mpsc::channel();
     thread::scope(|scope| {
+        let mut started = 0;
         for _ in 0..workers {
             let (sender, source, gate, work) = (sender.clone(), &source, &gate, &work);
-            scope.spawn(move || {
+            let run = move || {
                 let _close = CloseOnPanic(gate);
                 while let Some((index, item)) = next_item(source, gate) {
                     let _running = Permit::unconditional(all_threads());
                     // The receiver is gone if `visit` has panicked.
                     let _ = sender.send((index, work(item)));
                 }
-            });
+            };
+            started += usize::from(thread::Builder::new().spawn_scoped(scope, run).is_ok());
         }
         drop(sender);
         let _close = CloseOnPanic(&gate);
+        if started == 0 {
+            // The system has no more threads.
+            return lock(&source).0.by_ref().map(&work).try_for_each(visit);
+        }
         let results = std::iter::from_fn(|| {
             let _wait = Wait::new(all_threads());
             results.recv().ok()

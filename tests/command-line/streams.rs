@@ -18,22 +18,24 @@ fn a_file_is_scanned_while_the_list_is_open() {
     let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.path("folder")).unwrap();
     sandbox.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "folder/b");
-    let mut command = sandbox.command(env!("CARGO_BIN_EXE_fatbin"));
-    command.args(["scan", "--ndjson", "--files-from", "-"]);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut list = child.stdin.take().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    // Each path is written after the line of the one before was read.
-    for (listed, expected) in [("a", "a"), ("folder", "folder/b"), ("missing", "missing"), ("a", "a")] {
-        writeln!(list, "{listed}").unwrap();
-        assert_eq!(paths(&lines.next().unwrap().unwrap()), [expected]);
+    for threads in ["1", "2", "7"] {
+        let mut command = sandbox.command(env!("CARGO_BIN_EXE_fatbin"));
+        command.args(["scan", "--ndjson", "--threads", threads, "--files-from", "-"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut list = child.stdin.take().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        // Each path is written after the line of the one before was read.
+        for (listed, expected) in [("a", "a"), ("folder", "folder/b"), ("missing", "missing"), ("a", "a")] {
+            writeln!(list, "{listed}").unwrap();
+            assert_eq!(paths(&lines.next().unwrap().unwrap()), [expected]);
+        }
+        drop(list);
+        assert!(lines.next().is_none());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert_eq!(output.stderr, b"fatbin: missing: cannot open: No such file or directory (os error 2)\n");
     }
-    drop(list);
-    assert!(lines.next().is_none());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert_eq!(output.stderr, b"fatbin: missing: cannot open: No such file or directory (os error 2)\n");
 }
 
 #[test]
@@ -64,12 +66,14 @@ fn results_of_a_pipe_are_those_of_a_file_in_the_same_order() {
 fn a_closed_output_ends_the_scan_of_a_list_without_end() {
     let sandbox = Sandbox::new();
     sandbox.fixture("answer-gfx90a.hsaco", "a");
-    let run =
-        sandbox.shell("{ yes a | fatbin scan --ndjson --files-from -; echo $? > status; } | head -n 3; cat status");
-    let lines: Vec<&str> = run.out.lines().collect();
-    assert_eq!(paths(&lines[..3].join("\n")), ["a"; 3]);
-    // `yes` is stopped by the end of fatbin.
-    assert_eq!((&lines[3..], run.err.as_str()), (&["2"][..], ""));
+    for threads in [1, 2, 7] {
+        // `yes` is stopped by the end of fatbin.
+        let scan = format!("yes a | fatbin scan --ndjson --threads {threads} --files-from -; echo $? > status");
+        let run = sandbox.shell(&format!("{{ {scan}; }} | head -n 3; cat status"));
+        let lines: Vec<&str> = run.out.lines().collect();
+        assert_eq!(paths(&lines[..3].join("\n")), ["a"; 3]);
+        assert_eq!((&lines[3..], run.err.as_str()), (&["2"][..], ""));
+    }
 }
 
 #[test]

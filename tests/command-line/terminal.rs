@@ -88,6 +88,10 @@ mod at_a_terminal {
         let text = shown(&sandbox, 80, &format!("{script} >table"), ("A", "b"));
         assert!(text.contains("3/3 files") || text.contains("2/3 files") || text.contains("1/3 files"), "{text:?}");
         assert!(text.ends_with("\u{1b}[2K") || text.ends_with('\r'), "the line is cleared: {text:?}");
+        // The number of files in a pipe is not known.
+        let list = "(echo a; echo a; sleep 0.8; echo a) | fatbin scan --files-from -";
+        let text = shown(&sandbox, 80, &format!("{list} >table"), ("A", "b"));
+        assert!(text.contains(" 3 files 10.12 KiB"), "{text:?}");
         let text = shown(&sandbox, 80, &format!("({script}) 2>errors"), ("A", "b"));
         assert!(text.starts_with("standard input: elf, "), "{text:?}");
         assert_eq!(sandbox.read("errors"), b"");

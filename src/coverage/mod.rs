@@ -310,9 +310,9 @@ impl<'a> Builder<'a> {
             for (own, cell) in row.cells.iter_mut().zip(cells) {
                 *own = own.in_both(*cell);
             }
-            let gaps = cells.iter().zip(columns).filter(|(cell, _)| **cell == CoverageCell::Gap);
-            for (_, device) in gaps {
-                let Some((selected, holder)) = judged.witnesses(name, device) else { continue };
+            let gaps = cells.iter().zip(columns).enumerate().filter(|(_, (cell, _))| **cell == CoverageCell::Gap);
+            for (column, (_, device)) in gaps {
+                let Some((selected, holder)) = judged.witnesses(name, column) else { continue };
                 self.coverage.gaps.push(Gap { file, kernel: name, device: device.name.clone(), selected, holder });
             }
         }

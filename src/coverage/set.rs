@@ -16,6 +16,20 @@ pub struct SetCoverage<'a> {
     holders: BTreeMap<&'a str, Vec<usize>>,
     /// Cells by the candidates that have the kernel: most kernels of a set are in the same images.
     cells: HashMap<Vec<usize>, Vec<CoverageCell<'a>>>,
+    /// Selections on the devices of each column.
+    columns: Vec<Vec<DeviceSelection>>,
+}
+
+/// The images that the runtime selects from the whole set on a device. Any number of kernels is judged by it.
+struct DeviceSelection {
+    device: Device,
+    selection: Selection,
+    /// The loaded candidates, with their positions in the order of preference.
+    loaded: HashMap<usize, usize>,
+    /// True if the set has code for the platform of the device.
+    has_code: bool,
+    /// True if the images that the runtime may launch a kernel from have all been read.
+    is_read: bool,
 }
 
 impl<'a> SetCoverage<'a> {
@@ -37,20 +51,19 @@ impl<'a> SetCoverage<'a> {
                 }
             }
         }
-        let mut judged = SetCoverage { set: set.clone(), inspections, holders, cells: HashMap::new() };
+        let mut judged =
+            SetCoverage { set: set.clone(), inspections, holders, cells: HashMap::new(), columns: Vec::new() };
         if judged.holders.is_empty() {
             return judged;
         }
         let loadable = judged.loadable(columns.iter().chain(own_devices));
-        let selections: Vec<Vec<(&Device, Selection)>> = columns
-            .iter()
-            .map(|column| column.devices.iter().map(|device| (device, judged.set.select_on(device))).collect())
-            .collect();
+        let select_on = |column: &NamedDevice| column.devices.iter().map(|device| judged.select_on(device)).collect();
+        judged.columns = columns.iter().map(select_on).collect();
         let groups: BTreeSet<&Vec<usize>> = judged.holders.values().collect();
         let cells = groups.into_iter().map(|holders| {
             let is_loadable = holders.iter().any(|index| loadable.contains(index));
-            let cells = selections.iter().map(|column| {
-                let cells = column.iter().map(|(device, selection)| judged.cell(holders, device, selection));
+            let cells = judged.columns.iter().map(|column| {
+                let cells = column.iter().map(|selected| judged.cell(holders, selected));
                 match cells.reduce(CoverageCell::on_both) {
                     Some(CoverageCell::Gap) if !is_loadable => CoverageCell::None,
                     cell => cell.unwrap_or(CoverageCell::None),
@@ -68,14 +81,27 @@ impl<'a> SetCoverage<'a> {
     }
 
     /// Returns the numbers of the image that is selected on a device where a kernel has a gap, and of one that has the kernel.
-    pub fn witnesses(&self, kernel: &str, device: &NamedDevice) -> Option<(usize, usize)> {
+    /// The device is that of a column.
+    pub fn witnesses(&self, kernel: &str, column: usize) -> Option<(usize, usize)> {
         let holders = self.holders.get(kernel)?;
-        let selections = device.devices.iter().map(|device| (device, self.set.select_on(device)));
-        let (_, selection) =
-            selections.into_iter().find(|(device, it)| self.cell(holders, device, it) == CoverageCell::Gap)?;
-        let (selected, _) = selection.selected?;
+        let is_gap = |selected: &&DeviceSelection| self.cell(holders, selected) == CoverageCell::Gap;
+        let (selected, _) = self.columns.get(column)?.iter().find(is_gap)?.selection.selected?;
         let number = |index: usize| self.set.candidates.get(index).map(|candidate| candidate.number);
         Some((number(selected)?, number(*holders.first()?)?))
+    }
+
+    /// Selects from the whole set.
+    fn select_on(&self, device: &Device) -> DeviceSelection {
+        let selection = self.set.select_on(device);
+        let is_read = |index: usize| {
+            self.inspections.get(index).copied().flatten().is_some_and(|inspection| inspection.not_inspected.is_none())
+        };
+        let is_read = match self.set.runtime.preference {
+            Preference::BestForEachKernel => (0..self.set.candidates.len()).all(is_read),
+            _ => loaded(&selection).all(is_read),
+        };
+        let loaded = loaded(&selection).zip(0..).collect();
+        DeviceSelection { device: device.clone(), has_code: self.set.has_code_for(device), is_read, loaded, selection }
     }
 
     /// Returns the candidates that a runtime loads on some device, or would if it did not prefer another.
@@ -91,34 +117,30 @@ impl<'a> SetCoverage<'a> {
         loadable
     }
 
-    /// Judges the kernels that are in `holders` alone. `selection` is that of the whole set on the device.
-    fn cell(&self, holders: &[usize], device: &Device, selection: &Selection) -> CoverageCell<'a> {
+    /// Judges the kernels that are in `holders` alone. `selected` is the selection from the whole set.
+    fn cell(&self, holders: &[usize], selected: &DeviceSelection) -> CoverageCell<'a> {
+        let DeviceSelection { device, selection, .. } = selected;
         if selection.is_undecided() {
             return CoverageCell::Unknown;
         }
         let Some((_, method)) = selection.selected else {
-            let is_for_platform = self.set.has_code_for(device);
-            return if is_for_platform { CoverageCell::None } else { CoverageCell::OtherPlatform };
+            return if selected.has_code { CoverageCell::None } else { CoverageCell::OtherPlatform };
         };
         let runs = |index: usize, method| {
             let arch = self.set.candidates.get(index).and_then(|candidate| candidate.image.arch.as_deref());
             CoverageCell::Runs { method, arch }
         };
-        let mut selected: Vec<usize> = loaded(selection).collect();
         if self.set.runtime.preference == Preference::BestForEachKernel {
             let candidates = holders.iter().filter_map(|&index| self.set.candidates.get(index).copied()).collect();
-            let own = CandidateSet { candidates, ..self.set.clone() }.select_on(device);
+            let CandidateSet { container, runtime, needs_device_link, .. } = self.set;
+            let own = CandidateSet { container, runtime, candidates, needs_device_link }.select_on(device);
             if let Some((index, method)) = own.selected {
                 return holders.get(index).map_or(CoverageCell::Unknown, |&index| runs(index, method));
             }
-            selected = (0..self.set.candidates.len()).collect();
-        } else if let Some(&index) = selected.iter().find(|index| holders.contains(index)) {
+        } else if let Some((_, index)) = holders.iter().filter_map(|it| Some((selected.loaded.get(it)?, *it))).min() {
             return runs(index, method);
         }
-        let is_read = |index: &usize| {
-            self.inspections.get(*index).copied().flatten().is_some_and(|inspection| inspection.not_inspected.is_none())
-        };
-        if selected.iter().all(is_read) { CoverageCell::Gap } else { CoverageCell::Unknown }
+        if selected.is_read { CoverageCell::Gap } else { CoverageCell::Unknown }
     }
 }
 

@@ -35,16 +35,8 @@ class Bench:
         self._images = {}
 
     def measure(self, *command):
-        """Returns the seconds and the peak memory of a command, which must succeed."""
-        reading, writing = os.pipe()
-        done = subprocess.run([self.launcher, str(writing), *command], cwd=self.directory, pass_fds=[writing],
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        os.close(writing)
-        with os.fdopen(reading) as pipe:
-            figures = pipe.read().split()
-        if done.returncode != 0:
-            raise Failure(f"{command_line(command)}: exit status {done.returncode}\n{done.stderr.decode(errors='replace')}")
-        return Cost(float(figures[0]), int(figures[1]) * 1024, int(figures[2]) * 512, done.stdout.decode(errors="replace"))
+        """Returns the cost of a command, which must succeed."""
+        return measure(self.launcher, self.directory, command)
 
     def image(self, size=None):
         """Returns a file with the headers of a shared library for x86-64, filled with incompressible bytes."""
@@ -67,12 +59,30 @@ class Bench:
 
 
 class Cost:
-    def __init__(self, seconds, memory, blocks, output):
-        self.seconds = seconds
-        self.memory = memory
+    """Figures of scripts/lib/measure.c, and what the command printed."""
+
+    def __init__(self, figures, output):
+        self.seconds = float(figures[0])
+        self.memory = int(figures[1]) * 1024
         # Bytes that were written to disk, those of temporary files included.
-        self.blocks = blocks
+        self.blocks = int(figures[2]) * 512
+        self.processor = float(figures[3]) + float(figures[4])
+        # Bytes that calls read and wrote.
+        self.read, self.wrote = int(figures[5]), int(figures[6])
         self.output = output
+
+
+def measure(launcher, directory, command, statuses=(0,)):
+    """Returns the cost of a command, which must end with one of these statuses."""
+    reading, writing = os.pipe()
+    done = subprocess.run([launcher, str(writing), *command], cwd=directory, pass_fds=[writing],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        figures = pipe.read().split()
+    if done.returncode not in statuses:
+        raise Failure(f"{command_line(command)}: exit status {done.returncode}\n{done.stderr.decode(errors='replace')}")
+    return Cost(figures, done.stdout.decode(errors="replace"))
 
 
 class Contestant:

@@ -22,16 +22,20 @@ class Failure(Exception):
 class Bench:
     """Sizes, directories and results shared by all benchmarks."""
 
-    def __init__(self, quick, directory):
+    def __init__(self, quick, directory, program=None, library=None):
         self.quick = quick
+        # A library of the user to look into, besides the others.
+        self.library = library
         self.directory = directory
         self.image_size = 32_000_000 if quick else 300_000_000
         self.rounds = 3 if quick else 5
         self.peer_rounds = 1 if quick else 2
         self.failed_gates = []
+        # Lists of tables and remarks by benchmark, for the document.
+        self.results = {}
         self.launcher = directory / "measure"
         run("cc", "-O1", "-o", self.launcher, ROOT / "scripts/lib/measure.c")
-        self.fatbin = build_fatbin()
+        self.fatbin = program.resolve() if program else build_fatbin()
         self._images = {}
 
     def measure(self, *command):
@@ -52,10 +56,27 @@ class Bench:
         self._images = {size: path for size, path in self._images.items() if path != image}
         image.unlink()
 
+    def begin(self, name):
+        """Begins a benchmark."""
+        self.results[name] = []
+
+    def record(self, result):
+        """Keeps a table or a remark of the current benchmark."""
+        list(self.results.values())[-1].append(result)
+
     def gate(self, what, holds):
-        print(f"  {'met' if holds else 'EXCEEDED'}: {what}")
+        """Prints a limit. One that is exceeded fails the run."""
+        self.remark(f"{'met' if holds else 'EXCEEDED'}: {what}")
         if not holds:
             self.failed_gates.append(what)
+
+    def goal(self, what, holds):
+        """Prints a goal, which may be missed."""
+        self.remark(f"goal {'met' if holds else 'MISSED'}: {what}")
+
+    def remark(self, text):
+        print(f"  {text}")
+        self.record(text)
 
 
 class Cost:
@@ -96,6 +117,8 @@ class Contestant:
         self.seconds = []
         self.memory = 0
         self.blocks = 0
+        self.processor = 0
+        self.read = self.wrote = 0
         self.output = ""
 
     def run(self, bench):
@@ -108,6 +131,8 @@ class Contestant:
         self.seconds.append(sum(cost.seconds for cost in costs))
         self.memory = max(self.memory, *(cost.memory for cost in costs))
         self.blocks = sum(cost.blocks for cost in costs)
+        self.processor = sum(cost.processor for cost in costs)
+        self.read, self.wrote = sum(cost.read for cost in costs), sum(cost.wrote for cost in costs)
         self.output = costs[-1].output
 
     def written(self, bench):
@@ -117,19 +142,45 @@ class Contestant:
         return sum(file.lstat().st_size for file in files)
 
 
+class Row:
+    """Figures of a contestant, as they are printed: medians, with the range of the times."""
+
+    def __init__(self, contestant, limit, size):
+        times = [seconds * 1000 for seconds in contestant.seconds]
+        self.name = contestant.name
+        self.ratio = wall_ratio(contestant, limit)
+        self.cells = [f"{len(times)}", f"{statistics.median(times):,.1f}", f"{min(times):,.1f} – {max(times):,.1f}",
+                      f"{self.ratio:.2f}", f"{contestant.processor * 1000:,.0f}", f"{contestant.memory / MIB:,.1f}",
+                      f"{contestant.read / 1e6:,.1f}", f"{contestant.wrote / 1e6:,.1f}", f"{size / 1e6:,.3f}"]
+
+
+class Table:
+    """Result of a comparison."""
+
+    HEADS = ["rounds", "median ms", "range ms", "ratio", "CPU ms", "MiB", "MB read", "MB written", "MB output"]
+
+    def __init__(self, title, rows, limit):
+        self.title = title
+        self.rows = rows
+        self.limit = limit
+
+    def __str__(self):
+        lines = [["", *Table.HEADS], *([row.name, *row.cells] for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*lines)]
+        return "\n".join("  " + "  ".join(f"{cell:{'>' if at else '<'}{width}}" for at, (cell, width) in
+                                          enumerate(zip(line, widths))) for line in lines)
+
+
 def compete(bench, title, contestants, rounds, limit):
     """Runs the contestants in turns (A B C, A B C, …) and prints a table with ratios to `limit`."""
     for turn in range(rounds):
         for contestant in contestants:
             if contestant.rounds is None or turn < contestant.rounds:
                 contestant.run(bench)
-    width = max(len(contestant.name) for contestant in contestants)
-    print(f"\n{title}\n  {'':{width}} {'rounds':>6} {'median':>10} {'ratio':>8} {'memory':>10} {'bytes written':>14}")
-    for contestant in contestants:
-        seconds = statistics.median(contestant.seconds)
-        print(f"  {contestant.name:{width}} {len(contestant.seconds):>6} {seconds * 1000:>7,.1f} ms"
-              f" {wall_ratio(contestant, limit):>8.2f} {contestant.memory / MIB:>6,.1f} MiB"
-              f" {contestant.written(bench):>14,}")
+    rows = [Row(contestant, limit, contestant.written(bench)) for contestant in contestants]
+    table = Table(title, rows, limit.name)
+    bench.record(table)
+    print(f"\n{title}\n{table}")
 
 
 def contains_image(bench, file, image):

@@ -86,7 +86,8 @@ GFX = {"gfx90a": 0x3F, "gfx942": 0x4C}
 def code_object(processor, code_size):
     """Returns a code object without kernels."""
     machine, kind, _, os_abi, abi = AMD
-    return elf((machine, kind, GFX[processor], os_abi, abi), [Section(b".text", code(processor, code_size), PROGBITS, ALLOCATED | EXECUTABLE)])
+    text = Section(b".text", code(processor, code_size), PROGBITS, ALLOCATED | EXECUTABLE)
+    return elf((machine, kind, GFX[processor], os_abi, abi), [text])
 
 
 def library(section, content):

@@ -1,5 +1,6 @@
 """Linking device code into a program and into a library."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -70,8 +71,13 @@ def competes(bench, title, words, output):
     ours, theirs = (Contestant(name, [command], [output]) for name, command in
                     [("fatbin link", ours), (WRAPPER.name, theirs)])
     compete(bench, title, [ours, theirs], bench.rounds, theirs)
+    found = []
     for contestant in [ours, theirs]:
-        print(f"  {contestant.name}: {contestant.blocks / MIB:,.1f} MiB written to disk{processes(bench, contestant)}")
+        bench.remark(f"{contestant.name}: {contestant.blocks / MIB:,.1f} MiB written to disk{processes(bench, contestant)}")
+        contestant.run(bench)
+        found.append(images(bench, output))
+    if not found[0] or found[0] != found[1]:
+        raise Failure(f"{output} contains {found[0]}, that of {WRAPPER.name} {found[1]}")
     beyond = ours.blocks - theirs.blocks
     bench.gate(f"written to disk: {beyond:,} bytes more than {WRAPPER.name}, at most {MOST_WRITTEN_BEYOND:,}",
                beyond <= MOST_WRITTEN_BEYOND)
@@ -80,6 +86,13 @@ def competes(bench, title, words, output):
     if not bench.quick:
         took = wall_ratio(ours, theirs)
         bench.gate(f"wall time {took:.2f} of {WRAPPER.name}'s, at most {MOST_WALL_RATIO}", took <= MOST_WALL_RATIO)
+
+
+def images(bench, file):
+    """Returns the kinds and processors of the images in a file. Temporary names in images make their sizes differ."""
+    printed = json.loads(bench.measure(bench.fatbin, "scan", "--json", file).output)
+    return sorted((image.get("kind"), image.get("arch") or "") for file in printed["files"]
+                  for container in file["containers"] for image in container["images"])
 
 
 def processes(bench, contestant):

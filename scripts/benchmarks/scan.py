@@ -46,7 +46,7 @@ def in_a_program(bench):
             raise Failure(f"{theirs.name} should have found one image:\n{theirs.output}")
     if int(read.output) != program.stat().st_size:
         raise Failure(f"cat has read {read.output.strip()} bytes of {program.stat().st_size}")
-    print("  each found exactly one image")
+    bench.remark("each found exactly one image")
 
 
 def by_headers(bench):

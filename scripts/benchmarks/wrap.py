@@ -30,7 +30,7 @@ def wrap(bench):
     for contestant in contestants:
         if contestant is not copy:
             contains_image(bench, contestant.outputs[-1], image)
-    print("  each object contains the image, byte for byte")
+    bench.remark("each object contains the image, byte for byte")
     overhead = ours.written(bench) - bench.image_size
     bench.gate(f"peak memory {ours.memory / MIB:.1f} MiB, less than {MOST_MEMORY // MIB}", ours.memory < MOST_MEMORY)
     bench.gate(f"the object is {overhead:,} bytes larger than the image, 0 to {MOST_OVERHEAD}",

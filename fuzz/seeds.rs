@@ -175,7 +175,7 @@ fn library(members: &[(&str, &[u8])]) -> Vec<u8> {
 
 /// A lock with units: fields of all images, of one, and of one image for the same arch.
 const LOCK_WITH_UNITS: &str = "fatbin.lock/2\n\nfile a.so size=77 stored=7\nunit kind=cuda in=a debug=none\n  \
-    image sm_80 image=elf codec=zstd size=2 code=00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n  \
+    image sm_80 image=elf codec=zstd size=2 rest=00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n  \
     image sm_80 image=ptx\n  image - image=elf\n  \
     kernel _Z1kPi shared=9 demangled=- @sm_80 code_size=1 scratch=8+ @sm_80#2,#3 registers=2\n  \
     kernel k registers=3\nunit image=elf\n  image gfx90a:xnack+\n  kernel k @gfx90a:xnack+ vgprs=1\n";

@@ -57,8 +57,8 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let problems = arguments.problems.problems();
-    let (old, old_status) = side(&arguments.old, &arguments.limits, &problems)?;
-    let (new, new_status) = side(&arguments.new, &arguments.limits, &problems)?;
+    let (old, old_status) = side(&arguments.old, &arguments.new, &arguments.limits, &problems)?;
+    let (new, new_status) = side(&arguments.new, &arguments.old, &arguments.limits, &problems)?;
     // Two builds without device code are not equal builds, but a wrong argument.
     ensure!(old.images().chain(new.images()).next().is_some(), "no device code to compare on either side");
     let comparison = lock::compare(&old, &new, arguments.code_only);

@@ -12,6 +12,8 @@ use super::locking::lock_of;
 use super::problems::ProblemArguments;
 use crate::io::Output;
 use crate::lock;
+use crate::ops::LockBuilder;
+use crate::scan::Options;
 
 /// Record the device code in files as a lock, a text to commit and review with the source
 ///
@@ -31,6 +33,10 @@ pub struct Arguments {
     #[arg(long)]
     code_only: bool,
 
+    /// Also record the SHA-256 of each image, as scan --hash prints it
+    #[arg(long, conflicts_with_all = ["code_only", "summary"])]
+    sha256: bool,
+
     /// Write a summary for readers, with a line for each arch and each family of kernels; diff does not compare it
     #[arg(long)]
     summary: bool,
@@ -47,7 +53,8 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let problems = arguments.problems.problems();
-    let (mut lock, status) = lock_of(&arguments.inputs, &arguments.limits, &problems, SPECIFY_ARCHIVE, false)?;
+    let builder = LockBuilder::new(Options { hash: arguments.sha256, ..Options::default() });
+    let (mut lock, status) = lock_of(&arguments.inputs, &arguments.limits, &problems, SPECIFY_ARCHIVE, &builder)?;
     if status != Status::Yes {
         if status == Status::No {
             problems.report(anyhow!("no device images; {} was not written", arguments.output.display()));

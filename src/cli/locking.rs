@@ -14,15 +14,14 @@ use crate::ops::{LockBuilder, RecordedFile};
 use crate::scan::{CacheBudget, Options};
 
 /// Returns the lock of all device code in the inputs, and the exit status. Reports errors, and with `remedy` files whose device
-/// code is in kpack archives that are not among the inputs. With `finds_causes`, hashes what a comparison needs.
+/// code is in kpack archives that are not among the inputs.
 pub fn lock_of(
     inputs: &InputArguments,
     limits: &LimitArguments,
     problems: &Problems,
     remedy: &str,
-    finds_causes: bool,
+    builder: &LockBuilder,
 ) -> Result<(Lock, Status)> {
-    let builder = LockBuilder::new(Options::default()).find_causes(finds_causes);
     let (mut files, mut archives, mut status) = (Vec::new(), Vec::new(), Status::No);
     let scanner = limits.scanner(builder.scan_options()).with_cache(CacheBudget::default());
     inputs.scan_and(&scanner, problems, &|_, outcome| builder.record(outcome), &mut |recorded| {
@@ -53,14 +52,19 @@ fn status_of(recorded: &RecordedFile) -> Status {
     }
 }
 
-/// Returns one side of a comparison: the lock in the file `path`, or a lock of its device code. The paths of the latter are
-/// relative to `path`, so that two directories can be compared.
-pub fn side(path: &Path, limits: &LimitArguments, problems: &Problems) -> Result<(Lock, Status)> {
-    if let Some(lock) = written_lock(path, limits)? {
-        return Ok((lock, Status::Yes));
+/// Returns one side of a comparison with `other`: the lock in the file `path`, or a lock of its device code. The paths of the
+/// latter are relative to `path`, so that two directories can be compared.
+pub fn side(path: &Path, other: &Path, limits: &LimitArguments, problems: &Problems) -> Result<(Lock, Status)> {
+    if let Some(input) = written_lock(path)? {
+        let lock = lock::read_within(input.view().data(), limits.limits());
+        return Ok((lock.with_context(|| path.display().to_string())?, Status::Yes));
     }
     let input = InputArguments::single(path.to_owned());
-    let (mut lock, status) = lock_of(&input, limits, problems, "compare directories with both, or locks", true)?;
+    // An error in the other lock is reported when it is read.
+    let other = written_lock(other).ok().flatten();
+    let hash = other.is_some_and(|lock| lock::lacks_rest(lock.view().data()));
+    let builder = LockBuilder::new(Options { hash, ..Options::default() }).find_causes(true);
+    let (mut lock, status) = lock_of(&input, limits, problems, "compare directories with both, or locks", &builder)?;
     let named = path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
     for file in &mut lock.files {
         if let Some(below) = file.path.strip_prefix(&named).map(|rest| rest.trim_start_matches(['/', '!']))
@@ -72,14 +76,11 @@ pub fn side(path: &Path, limits: &LimitArguments, problems: &Problems) -> Result
     Ok((lock, status))
 }
 
-fn written_lock(path: &Path, limits: &LimitArguments) -> Result<Option<Lock>> {
+/// Returns the file at this path if it is a lock.
+fn written_lock(path: &Path) -> Result<Option<Input>> {
     if path.is_dir() || path == Path::new("-") {
         return Ok(None);
     }
     let input = Input::open(PathBuf::from(path), Access::read())?;
-    let bytes = input.view().data();
-    if !lock::is_lock(bytes) {
-        return Ok(None);
-    }
-    lock::read_within(bytes, limits.limits()).map(Some).with_context(|| path.display().to_string())
+    Ok(lock::is_lock(input.view().data()).then_some(input))
 }

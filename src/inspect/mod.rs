@@ -28,7 +28,7 @@ mod tile_ir;
 mod zebin;
 
 pub use build_paths::build_paths;
-pub use code_hash::code_hash;
+pub use code_hash::{ImageDigests, code_hash, image_digests};
 #[cfg(feature = "cli")]
 pub(crate) use cubin::listing as cubin_listing;
 pub use debug::{CompileUnit, DebugInfo, DebugLevel};

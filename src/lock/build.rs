@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Hash, KernelPool, KernelUsage, LockedFile, LockedImage, LockedKernel, LockedParts, LockedTarget};
 use crate::codec::Codec;
-use crate::inspect::{ImageParts, Inspection, Kernel};
+use crate::inspect::{ImageDigests, ImageParts, Inspection, Kernel};
 use crate::inventory::{Container, File, Image};
 
 /// Contents of an image.
@@ -14,8 +14,8 @@ pub struct ImageContents<'a> {
     pub inspection: &'a Inspection,
     /// Hash of the decompressed image.
     pub sha256: Option<Hash>,
-    /// Hash of its code alone.
-    pub code: Option<Hash>,
+    /// Hashes of its code and of all other bytes.
+    pub digests: Option<ImageDigests>,
     /// Parts that differ between builds of one source, if they were analyzed.
     pub parts: Option<ImageParts>,
 }
@@ -44,7 +44,7 @@ pub fn locked_image(
     contents: ImageContents<'_>,
     pool: &mut KernelPool,
 ) -> LockedImage {
-    let ImageContents { inspection, sha256, code, parts } = contents;
+    let ImageContents { inspection, sha256, digests, parts } = contents;
     let types: Vec<&str> = containers.iter().map(|container| container.container_type.name()).collect();
     let own_codec = image.codec.filter(|&codec| codec != Codec::None);
     let codec = own_codec.or(containers.iter().rev().find_map(|container| container.codec));
@@ -62,7 +62,8 @@ pub fn locked_image(
         size: image.decompressed_size(),
         debug: Some(inspection.debug.level.name().to_owned()),
         sha256,
-        code,
+        code: digests.map(|digests| digests.code),
+        rest: digests.map(|digests| digests.rest),
         parts: parts.map(|parts| LockedParts { parts, debug: debug_contents(inspection) }),
     }
 }

@@ -160,7 +160,9 @@ fn target_difference<'a>(
     new: &[&'a LockedImage],
 ) -> Option<TargetDifference<'a>> {
     let kernels = differences(old, new);
-    let whole = unmatched(old, new, |image| image.sha256).or_else(|| unmatched(old, new, |image| image.size));
+    let whole = unmatched(old, new, |image| image.sha256)
+        .or_else(|| unmatched(old, new, |image| image.code.zip(image.rest)))
+        .or_else(|| unmatched(old, new, |image| image.size));
     // Without a code hash, any change of the bytes counts as a change of the code.
     let code = unmatched(old, new, |image| image.code).or(whole).unwrap_or(0);
     let stored = unmatched(old, new, |image| image.stored).unwrap_or(0);

@@ -38,6 +38,8 @@ pub use kernels::KernelDifference;
 pub use line_error::{LineError, LockError};
 #[cfg(feature = "cli")]
 pub(crate) use pairs::without_versions;
+#[cfg(feature = "cli")]
+pub(crate) use read::lacks_rest;
 pub use read::{is_lock, read, read_within};
 pub use size::growth;
 pub use summary::write_summary;
@@ -108,10 +110,12 @@ pub struct LockedImage {
     pub size: Option<u64>,
     /// Amount of debug information, by the name of its [`DebugLevel`](crate::inspect::DebugLevel).
     pub debug: Option<String>,
-    /// Hash of the decompressed image.
+    /// Hash of the decompressed image. Locks of version 1 record it, and later ones on demand.
     pub sha256: Option<Hash>,
     /// Hash of its code alone.
     pub code: Option<Hash>,
+    /// Hash of all other bytes. With `code`, it determines the image.
+    pub rest: Option<Hash>,
     /// Parts that differ between builds of one source, if they were analyzed.
     pub parts: Option<LockedParts>,
 }
@@ -144,7 +148,7 @@ impl Lock {
         for file in &mut self.files {
             (file.size, file.stored) = (None, None);
             for image in &mut file.images {
-                (image.stored, image.size, image.sha256) = (None, None, None);
+                (image.stored, image.size, image.sha256, image.rest) = (None, None, None, None);
                 for kernel in &mut image.kernels {
                     let name = names.entry(kernel.name.clone());
                     kernel.name = name.or_insert_with(|| kernel.name.without_generated_parts()).clone();

@@ -29,6 +29,13 @@ pub fn is_lock(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC) || bytes.starts_with(summary::HEADER.as_bytes())
 }
 
+/// Returns whether a file that begins with these bytes is a lock of version 1, which has [`LockedImage::sha256`] in place of
+/// [`LockedImage::rest`].
+#[cfg(feature = "cli")]
+pub fn lacks_rest(bytes: &[u8]) -> bool {
+    bytes.starts_with(HEADER_1.as_bytes())
+}
+
 /// Parses a lock.
 pub fn read(bytes: &[u8]) -> std::result::Result<Lock, LockError> {
     read_within(bytes, Limits::default())
@@ -222,6 +229,7 @@ fn image(mut entry: FieldReader<'_>, attributes: Attributes) -> Result<LockedIma
         debug: attributes.debug,
         sha256: fields.hash("sha256")?,
         code: fields.hash("code")?,
+        rest: fields.hash("rest")?,
         parts: None,
     };
     entry.fields.finish()?;

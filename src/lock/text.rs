@@ -5,8 +5,8 @@
 //!
 //! file lib/libsaxpy.so size=22376 stored=3600
 //! unit kind=hip image=elf triple=amdgcn-amd-amdhsa in=bundle debug=none
-//!   image gfx90a stored=3456 size=3456 sha256=… code=…
-//!   image gfx942 stored=3456 size=3456 sha256=… code=…
+//!   image gfx90a stored=3456 size=3456 code=… rest=…
+//!   image gfx942 stored=3456 size=3456 code=… rest=…
 //!   kernel _Z5saxpyPfi sgprs=10 scratch=16+ demangled="saxpy(float*, int)" @gfx90a code_size=32 vgprs=2 @gfx942 code_size=36 vgprs=4
 //! ```
 //!
@@ -17,6 +17,10 @@
 //! architectures. The fields of a unit are those of all its images. The fields of a kernel hold for all images of the unit
 //! up to the first `@`; the fields after `@gfx90a` or `@sm_80,sm_90` hold for these images only, and a kernel with an `@` is
 //! in no other images. So a kernel takes one line, and the line changes if the kernel does for any architecture.
+//!
+//! `code` is the hash of the code and data of an image, and `rest` that of all other bytes: headers, symbols, debug
+//! information. Together they determine the image, and each byte is hashed once. `sha256`, the hash of the decompressed
+//! image as other programs compute it, takes as long again, and is written on demand.
 //!
 //! Names are written in full. A table of names with short IDs would be no smaller, because nearly every name is in one unit
 //! (20,722 of 21,046 in torch 2.9.1), and a reviewer would have to look IDs up. The demangled name follows from the name:
@@ -83,6 +87,7 @@ fn write_unit(text: &mut String, unit: &Unit<'_>) {
         number(text, "size", image.size);
         hash(text, "sha256", image.sha256);
         hash(text, "code", image.code);
+        hash(text, "rest", image.rest);
         *text += "\n";
     }
     for kernel in &unit.kernels {

@@ -15,12 +15,13 @@ use crate::scan::{CacheBudget, ImageRef, Options, Outcome, ScannedFile, Scanner,
 
 /// Scans and analyzes files for a lock.
 ///
-/// The scan does not hash images: each image is decompressed once, for both of its hashes and for its kernels, and only its
+/// The scan does not hash images: each image is decompressed once, for its hashes and for its kernels, and only its
 /// lock entry is kept.
 #[derive(Debug, Clone)]
 pub struct LockBuilder {
     options: Options,
     finds_causes: bool,
+    hashes_images: bool,
     /// Names and figures of the kernels of all files.
     pool: Arc<Mutex<KernelPool>>,
 }
@@ -39,9 +40,14 @@ pub struct RecordedFile {
 }
 
 impl LockBuilder {
-    /// Creates a builder. It always hashes images.
+    /// Creates a builder. With the option `hash`, it records the SHA-256 of images.
     pub fn new(options: Options) -> Self {
-        LockBuilder { options: Options { hash: false, ..options }, finds_causes: false, pool: Arc::default() }
+        LockBuilder {
+            options: Options { hash: false, ..options },
+            finds_causes: false,
+            hashes_images: options.hash,
+            pool: Arc::default(),
+        }
     }
 
     /// Sets whether the parts of images are hashed that are causes of differences between builds. Locks do not record them.
@@ -90,11 +96,13 @@ impl LockBuilder {
     fn record_image(&self, image: &ImageRef<'_>) -> (LockedImage, Vec<Malformed>) {
         let mut inspection = inspect_with(image, inspect::inspect_mangled);
         let kind = image.image().image_kind;
-        let (mut sha256, mut code, mut parts) = (None, None, None);
+        let (mut sha256, mut digests, mut parts) = (None, None, None);
         match image.bytes() {
             Ok(bytes) => {
-                sha256 = Some(Sha256::digest(&*bytes).into());
-                code = inspect::code_hash(kind, bytes.view()).ok();
+                digests = inspect::image_digests(kind, bytes.view()).ok();
+                if self.hashes_images || digests.is_none() {
+                    sha256 = Some(Sha256::digest(&*bytes).into());
+                }
                 parts = if self.finds_causes { inspect::image_parts(kind, bytes.view()).ok() } else { None };
             }
             // The codec states that these bytes cannot be read.
@@ -102,7 +110,7 @@ impl LockBuilder {
             Err(problem) if inspection.problems.is_empty() => inspection.problems.push(problem),
             Err(_) => {}
         }
-        let contents = ImageContents { inspection: &inspection, sha256, code, parts };
+        let contents = ImageContents { inspection: &inspection, sha256, digests, parts };
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         let locked = locked_image(image.image(), image.containers(), contents, &mut pool);
         (locked, inspection.problems)

@@ -5,7 +5,7 @@ use crate::{Sandbox, fixture};
 /// Removes the hashes, which these tests ignore.
 fn without_hashes(lock: &[u8]) -> String {
     let lock = String::from_utf8(lock.to_vec()).unwrap();
-    let words = |line: &str| line.split(' ').filter(|it| !it.starts_with("sha256=")).collect::<Vec<_>>().join(" ");
+    let words = |line: &str| line.split(' ').filter(|it| !it.starts_with("rest=")).collect::<Vec<_>>().join(" ");
     lock.lines().map(|line| words(line) + "\n").collect()
 }
 
@@ -73,7 +73,7 @@ fn code_only_lock_ignores_debug_information() {
     };
     let plain = lock("answer-gfx90a.hsaco", "--code-only").replace("debug=none", "debug=full");
     assert_eq!(plain, lock("answer-gfx90a-debug.hsaco", "--code-only"));
-    assert!(!plain.contains("sha256") && !plain.contains("stored="), "{plain}");
+    assert!(!plain.contains("rest=") && !plain.contains("stored="), "{plain}");
     assert_ne!(lock("answer-gfx90a.hsaco", ""), lock("answer-gfx90a-debug.hsaco", ""));
 }
 
@@ -114,6 +114,16 @@ fn a_lock_of_version_1_is_compared_with_files_and_with_locks() {
         let out = sandbox.fatbin(&format!("diff --max-growth 0 {sides}")).ok();
         assert!(out.starts_with("device code is identical\n"), "{sides}: {out}");
     }
+    // Bytes other than code that leave the size unchanged are compared with the SHA-256 of version 1.
+    let mut cubin = fixture("answer-sm_90.cubin");
+    let note = cubin.windows(4).position(|bytes| bytes == b"Cuda" || bytes == b"cuda").unwrap();
+    cubin[note] ^= 0x20;
+    sandbox.file("other.cubin", cubin);
+    sandbox.fatbin("pack --kind cuda -o lib/packed other.cubin answer-sm_80.ptx").ok();
+    for lock in ["old.lock", "new.lock"] {
+        let run = sandbox.fatbin(&format!("diff {lock} lib"));
+        assert!(run.status == 1 && run.out.contains("  same code; compare files"), "{lock}: {}", run.out);
+    }
     sandbox.fatbin("pack --kind cuda -o lib/packed answer-sm_80.ptx").ok();
     sandbox.fatbin("lock -o changed.lock lib").ok();
     let outputs = ["old.lock lib", "new.lock lib", "old.lock changed.lock"].map(|sides| {
@@ -125,6 +135,16 @@ fn a_lock_of_version_1_is_compared_with_files_and_with_locks() {
         "{outputs:?}"
     );
     assert!(outputs[0] == outputs[1] && outputs[0].1.lines().next() == outputs[2].1.lines().next(), "{outputs:?}");
+}
+
+#[test]
+fn records_the_hashes_that_scan_prints_on_demand() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    let hash = "a406f0825b5af83ff53f035e3deaec2e3afb607993cdc2272a5acd2fbb7cf2bd";
+    assert!(sandbox.fatbin("scan --hash --json a").ok().contains(hash));
+    assert!(sandbox.fatbin("lock --sha256 a -o -").ok().contains(&format!(" sha256={hash} code=")));
+    assert!(!sandbox.fatbin("lock a -o -").ok().contains("sha256"));
 }
 
 #[test]

@@ -183,6 +183,26 @@ fn distinguishes_kinds_of_changes() {
 }
 
 #[test]
+fn the_rest_of_an_image_is_compared_where_a_side_has_no_hash_of_the_whole() {
+    let with = |sha256: Option<u8>, rest: Option<u8>| {
+        let mut image = image("sm_80", 1, &[]);
+        (image.sha256, image.rest) = (sha256.map(|it| [it; 32]), rest.map(|it| [it; 32]));
+        lock(&[image])
+    };
+    let cases = [
+        (with(None, Some(5)), with(None, Some(5)), ""),
+        (with(None, Some(5)), with(None, Some(6)), "sm_80 metadata"),
+        (with(Some(1), None), with(Some(1), Some(6)), ""),
+        (with(Some(1), None), with(Some(2), Some(6)), "sm_80 metadata"),
+        (with(Some(1), None), with(None, Some(6)), ""),
+        (with(Some(1), Some(5)), with(None, Some(6)), "sm_80 metadata"),
+    ];
+    for (old, new, expected) in cases {
+        assert_eq!(changes(&old, &new).join(" "), expected);
+    }
+}
+
+#[test]
 fn ignores_values_absent_on_one_side_and_counts_bytes_as_code_without_a_code_hash() {
     let old = lock(&[image("sm_80", 1, &[])]);
     let mut new = lock(&[image("sm_80", 1, &[])]);

@@ -78,6 +78,7 @@ fn random_image(random: &mut Random, kernels: &[LockedKernel]) -> LockedImage {
         debug: random.text(&["none", "full"]),
         sha256: hash(random),
         code: hash(random),
+        rest: None,
         parts: None,
     }
 }
@@ -122,6 +123,12 @@ fn random_locks_are_read_back_and_compare_equally_in_both_versions() {
         two_code.keep_code_only();
         assert_eq!(write(&one_code), write(&two_code));
         units += usize::from(two.matches("\nunit").count() < lock.images().count());
+        let mut with_rest = lock.clone();
+        for image in with_rest.files.iter_mut().flat_map(|file| &mut file.images) {
+            image.rest = random.maybe(&[[7; 32], [8; 32]]);
+        }
+        let with_rest = Lock::new(with_rest.files);
+        assert_eq!(read(write(&with_rest).as_bytes()).as_ref(), Ok(&with_rest));
         previous = lock;
     }
     assert!(differing > 1000 && units > 300, "{differing} {units}");

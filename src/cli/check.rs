@@ -120,7 +120,8 @@ pub fn status_of(verdict: &Verdict) -> Status {
 }
 
 fn init(inputs: &InputArguments, limits: &LimitArguments, problems: &Problems) -> Result<Status> {
-    let wanted = AnalysisOptions { inspection: true, build_paths: true, ..AnalysisOptions::default() };
+    let wanted =
+        AnalysisOptions { inspection: true, without_kernels: true, build_paths: true, ..AnalysisOptions::default() };
     let scanner = limits.scanner(Options::default()).with_cache(CacheBudget::default());
     let analyze = |_, outcome| ops::analyze_outcome(outcome, &|_| wanted);
     let mut files: Vec<AnalyzedFile> = Vec::new();

@@ -45,6 +45,7 @@ pub struct Arguments {
 /// Analyses of images that floors need.
 const WANTED: AnalysisOptions = AnalysisOptions {
     inspection: false,
+    without_kernels: false,
     own_sizes: false,
     code_hash: false,
     build_paths: false,

@@ -44,7 +44,7 @@ pub fn analyze_outcome(outcome: Outcome, wanted: &dyn Fn(&str) -> AnalysisOption
 }
 
 /// Returns the results of work on all device images of a file, in order.
-fn map_all<R: Send>(scan: &Scan<InputSlice>, work: impl Fn(&ImageRef<'_>) -> R + Sync) -> Vec<R> {
+pub(super) fn map_all<R: Send>(scan: &Scan<InputSlice>, work: impl Fn(&ImageRef<'_>) -> R + Sync) -> Vec<R> {
     let images: Vec<_> = scan.file().nested_images().collect();
     let mut results = Vec::with_capacity(images.len());
     scan.map_images(&images, |_, image| work(image), &mut |_, result| results.push(result));
@@ -54,8 +54,15 @@ fn map_all<R: Send>(scan: &Scan<InputSlice>, work: impl Fn(&ImageRef<'_>) -> R +
 fn analyze_image(image: &ImageRef<'_>, wanted: AnalysisOptions) -> ImageAnalysis {
     let mut inside = ImageAnalysis::default();
     if wanted.inspection {
-        let read = if wanted.own_sizes { inspect::inspect_with_own_sizes } else { inspect::inspect };
-        let inspection = inspect_with(image, read);
+        let read = match (wanted.without_kernels, wanted.own_sizes) {
+            (true, _) => inspect::inspect_mangled,
+            (false, true) => inspect::inspect_with_own_sizes,
+            (false, false) => inspect::inspect,
+        };
+        let mut inspection = inspect_with(image, read);
+        if wanted.without_kernels {
+            inspection.kernels = Vec::new();
+        }
         inside.inspection = Some(inspection);
     }
     if (wanted.code_hash || wanted.build_paths || wanted.parts)

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
 
+use super::analyze::map_all;
 use super::image_bytes::{image_error, inspect_with};
 use crate::codec::Codec;
 use crate::error::{Error, Malformed, Result};
@@ -74,15 +75,14 @@ impl LockBuilder {
 
     fn record_scanned(&self, scanned: ScannedFile) -> Result<RecordedFile> {
         let scan = scanned.open()?;
+        let file = scan.file();
         let (mut images, mut errors) = (Vec::new(), Vec::new());
-        for image in scan.images() {
-            let (locked, problems) = self.record_image(&image);
+        let recorded = map_all(&scan, |image| self.record_image(image));
+        for ((number, image), (locked, problems)) in file.device_images().enumerate().zip(recorded) {
             images.push(locked);
-            let problems = problems.into_iter();
-            errors.extend(problems.map(|it| image_error(&scan.file().path, image.index(), image.image(), it)));
+            errors.extend(problems.into_iter().map(|problem| image_error(&file.path, number, image, problem)));
         }
         scan.source().input().check_unchanged()?;
-        let file = scan.file();
         let archives = file.kpack.iter().flat_map(|reference| &reference.archives);
         Ok(RecordedFile {
             kpack_archives: archives.map(|archive| archive.path.clone()).collect(),

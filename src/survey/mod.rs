@@ -12,7 +12,9 @@ use crate::inventory::{CudaCode, File, Image};
 pub struct AnalysisOptions {
     /// Kernels and debug information.
     pub inspection: bool,
-    /// With them, the number of bytes that belong to each kernel alone.
+    /// Kernels are read, which may find problems, and left out of the results.
+    pub without_kernels: bool,
+    /// With kernels, the number of bytes that belong to each alone.
     pub own_sizes: bool,
     /// Hash of its code alone.
     pub code_hash: bool,

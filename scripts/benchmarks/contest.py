@@ -35,6 +35,7 @@ class Bench:
         self.results = {}
         self.launcher = directory / "measure"
         run("cc", "-O1", "-o", self.launcher, ROOT / "scripts/lib/measure.c")
+        self.is_given = program is not None
         self.fatbin = program.resolve() if program else build_fatbin()
         self._images = {}
 

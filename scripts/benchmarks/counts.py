@@ -62,12 +62,14 @@ class Record:
         return record
 
     def update(self, counts, reason):
+        """Records new jobs and counts beyond the tolerance. Others stay, so that small rises add up to one that is noticed."""
         for name, new in counts.items():
             old = self.counts.get(name)
+            if old and abs(new / old - 1) <= TOLERANCE:
+                continue
             change = f"from {old:,} to {new:,} ({new / old - 1:+.1%})" if old else f"{new:,}"
-            if old != new:
-                self.history.insert(0, f"{time.strftime('%Y-%m-%d')} {name}: {change}: {reason}")
-        self.counts |= counts
+            self.history.insert(0, f"{time.strftime('%Y-%m-%d')} {name}: {change}: {reason}")
+            self.counts[name] = new
 
     def write(self, path, tools):
         rows = "".join(f"{name:<12}{count:>16,}\n" for name, count in self.counts.items())

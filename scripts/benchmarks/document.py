@@ -12,7 +12,8 @@ HEAD = """\
 # Benchmarks
 
 `scripts/bench --write` writes this page; do not edit it. Inputs are files of fixed seeds, and libraries that people install
-([scripts/test](scripts/test) lists them). Each result is checked before it is printed: a program that writes a wrong output has no time.
+([scripts/test](scripts/test) lists them). Each result is checked before it is printed: a program that writes a wrong output has no
+time.
 
 The programs of a table take turns within one run (A B C, A B C, …), so a busy moment of the machine affects all of them. The page
 cache is warm, and outputs are on disk before the next program starts.
@@ -58,10 +59,10 @@ def document(bench, descriptions, file_system):
 
 
 def environment(bench, file_system):
-    commit = first_line("git", "-C", ROOT, "rev-parse", "--short", "HEAD")
+    commit = "built before" if bench.is_given else f"commit {first_line('git', '-C', ROOT, 'rev-parse', '--short', 'HEAD')}"
     size = bench.fatbin.stat().st_size / 1e6
     rows = [("machine", f"{processor()}, {memory()}, Linux {platform.release()}, {file_system}"),
-            ("fatbin", f"commit {commit}, {size:.1f} MB, {first_line('rustc', '--version')}"),
+            ("fatbin", f"{commit}, {size:.1f} MB, {first_line('rustc', '--version')}"),
             ("LLVM", version(LLVM / "llvm-objdump")),
             ("cuobjdump", version(CUOBJDUMP)),
             ("cp, dd, cat", first_line("cp", "--version"))]

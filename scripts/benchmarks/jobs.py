@@ -51,7 +51,7 @@ def writes(name, least):
 
 
 def lock_is_complete(_, directory):
-    return (directory / "lock").read_text().count("\nimage ") == IMAGES
+    return (directory / "lock").read_text().count("\n  image ") == IMAGES
 
 
 BUNDLE = ["bundle", "--type", "o", "--compress", "-o", "bundled", "--target", f"{HOST}=empty",

@@ -49,10 +49,9 @@ def commands(bench, path, rounds):
     extract = [bench.fatbin, "extract", path, "-o", "images"]
     bench.measure(*extract)
     floor = Contestant("sha256sum of the extracted images", [["sh", "-c", "cat images/* | sha256sum"]])
-    commands = [["scan", "--hash", "--json", path], ["verify", path], ["inspect", "--json", path], ["lock", "-o", "lock", path],
-                ["check", "--init", path]]
-    ours = [Contestant(f"fatbin {' '.join(words[:2] if words[1].startswith('--') else words[:1])}", [[bench.fatbin, *words]],
-                       ["lock"] if words[0] == "lock" else []) for words in commands]
+    commands = {"scan --hash": ["--json"], "verify": [], "inspect --json": [], "lock": ["-o", "lock"], "check --init": []}
+    ours = [Contestant(f"fatbin {name}", [[bench.fatbin, *name.split(), *options, path]], ["lock"] if name == "lock" else [])
+            for name, options in commands.items()]
     compete(bench, f"look: all images of {path.name}, {path.stat().st_size:,} bytes", [*ours, floor], rounds, floor)
     images = sum(1 for _ in (bench.directory / "images").iterdir())
     hashed = ours[0].output.count('"sha256"')

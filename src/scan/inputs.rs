@@ -337,7 +337,7 @@ impl Expansion<'_> {
                     .map(|input| (InputSlice { member: own_name, ..InputSlice::whole(name, input) }, path))
             }
             MemberContent::Packed(unpack) => {
-                let input = unpacked(&name, unpack, self.options.access, archive.input.budget());
+                let input = unpacked(&name, unpack, &archive.input);
                 let whole = input.map(|input| InputSlice::whole(name, input));
                 let outermost = archive.outermost.clone();
                 whole.map(|slice| (InputSlice { member: own_name, outermost, packed_size, ..slice }, path.to_owned()))
@@ -352,10 +352,10 @@ impl Expansion<'_> {
 }
 
 /// Unpacks a member of an archive to a temporary file, and charges its bytes. `name` is the member's in errors.
-pub fn unpacked(name: &str, unpack: archive::Unpack<'_>, access: Access, budget: &Budget) -> Result<Input> {
-    let write = |file: &mut std::fs::File| unpack(&mut Charging { to: file, budget });
-    let input = Input::from_temp_file(Path::new(name), &std::env::temp_dir(), access, write)?;
-    Ok(input.without_descriptor().with_budget(budget.clone()))
+pub fn unpacked(name: &str, unpack: archive::Unpack<'_>, archive: &Input) -> Result<Input> {
+    let write = |file: &mut std::fs::File| unpack(&mut Unpacking { to: file, archive, unreleased: 0 });
+    let input = Input::from_temp_file(Path::new(name), &std::env::temp_dir(), archive.access(), write)?;
+    Ok(input.without_descriptor().with_budget(archive.budget().clone()))
 }
 
 /// Charges a member of an archive. Several members may have the same bytes.
@@ -369,17 +369,28 @@ fn charge(archive: View<'_>, member: &archive::Member<'_>) -> Result<(), Malform
     }
 }
 
-/// A writer that charges decompressed bytes: the stated size of a compressed member can be wrong.
-struct Charging<'a, W> {
+/// Number of unpacked bytes after which the pages of the archive are released.
+const UNPACKED_UNTIL_RELEASE: u64 = 8 << 20;
+
+/// A writer that charges decompressed bytes, because the stated size of a compressed member can be wrong, and releases the
+/// pages of the archive that were read.
+struct Unpacking<'a, W> {
     to: W,
-    budget: &'a Budget,
+    archive: &'a Input,
+    unreleased: u64,
 }
 
-impl<W: Write> Write for Charging<'_, W> {
+impl<W: Write> Write for Unpacking<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let charged = self.budget.charge(Resource::Decompressed, bytes.len() as u64);
-        charged.map_err(|_| io::Error::other(self.budget.over_limit(Resource::Decompressed).to_string()))?;
+        let (size, budget) = (bytes.len() as u64, self.archive.budget());
+        let charged = budget.charge(Resource::Decompressed, size);
+        charged.map_err(|_| io::Error::other(budget.over_limit(Resource::Decompressed).to_string()))?;
         self.to.write_all(bytes)?;
+        self.unreleased = self.unreleased.saturating_add(size);
+        if self.unreleased >= UNPACKED_UNTIL_RELEASE {
+            self.unreleased = 0;
+            self.archive.release();
+        }
         Ok(bytes.len())
     }
 

@@ -85,3 +85,46 @@ fn a_list_that_cannot_be_read_is_an_error() {
     let run = sandbox.fatbin("check --init --files-from .");
     assert_eq!((run.status, run.err.as_str()), (2, "fatbin: .: cannot read: Is a directory (os error 21)\n"));
 }
+
+/// Size of the member of a wheel.
+const MEMBER: usize = 160 << 20;
+
+/// Returns the peak of the memory of a process in KiB.
+fn peak_memory(process: u32) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    peak.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[test]
+fn memory_does_not_grow_with_a_member_of_a_wheel() {
+    let sandbox = Sandbox::new();
+    let mut wheel = zip::ZipWriter::new(std::fs::File::create(sandbox.path("a.whl")).unwrap());
+    let options = zip::write::SimpleFileOptions::default().compression_level(Some(1));
+    wheel.start_file("a.so", options).unwrap();
+    // Bytes that do not become smaller: repetitions of a block are too far apart.
+    let (mut block, mut state) = (Vec::new(), 1_u64);
+    while block.len() < 1 << 20 {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        block.extend(state.to_le_bytes());
+    }
+    for _ in 0..MEMBER / block.len() {
+        wheel.write_all(&block).unwrap();
+    }
+    wheel.finish().unwrap();
+    assert!(std::fs::metadata(sandbox.path("a.whl")).unwrap().len() >= MEMBER as u64);
+    let mut command = sandbox.command(env!("CARGO_BIN_EXE_fatbin"));
+    command.args(["scan", "--ndjson", "--files-from", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut list = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    writeln!(list, "a.whl").unwrap();
+    assert_eq!(paths(&lines.next().unwrap().unwrap()), ["a.whl"]);
+    // The list is open, so the process still runs.
+    let peak = peak_memory(child.id());
+    assert!(peak < (MEMBER >> 10) * 2 / 3, "{peak} KiB");
+    drop(list);
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use crate::bytes::{Budget, View, size_of_range};
+use crate::bytes::{View, size_of_range};
 use crate::error::{Malformed, Result};
 use crate::inventory::DiskLocation;
 use crate::io::Input;
@@ -41,9 +41,9 @@ impl<'a> Part<'a> {
         self.range.clone()
     }
 
-    /// Budget for reading the input.
-    pub fn budget(&self) -> &'a Budget {
-        self.input.budget()
+    /// The file, or the temporary file, that holds it.
+    pub fn input(&self) -> &'a Input {
+        self.input
     }
 
     /// All bytes, with offsets from the start of the file.

@@ -144,12 +144,12 @@ impl Job<'_> {
 
     /// Writes a member of a zip file to a temporary file.
     fn unpacked(&self, archive: &Part<'_>, member: Member<'_>, path: &str) -> Result<Input> {
-        let budget = archive.budget();
+        let archive = archive.input();
         Ok(match member.content {
-            MemberContent::Packed(unpack) => unpacked(path, unpack, self.options.access, budget)?,
+            MemberContent::Packed(unpack) => unpacked(path, unpack, archive)?,
             MemberContent::Here(view) => {
                 let copy = Box::new(move |to: &mut dyn io::Write| to.write_all(view.data()));
-                unpacked(path, copy, self.options.access, budget)?
+                unpacked(path, copy, archive)?
             }
             MemberContent::Elsewhere(_) => return Err(EditError::UnsupportedArchive { path: path.into() }),
             MemberContent::Unreadable(why) => return Err(Error::UnreadableMember { path: path.into(), why }.into()),

@@ -54,6 +54,7 @@
 //! | [`oxart`] | artifact bundles of cuda-oxide, beside its published crate |
 //! | [`zebin`] | Level Zero binaries of Intel's ocloc |
 //! | [`sycl`] | property sets of libraries that DPC++ has linked |
+//! | [`threads`] | output with several threads and with one, on packages that people install |
 //! | [`triples`] | triples of bitcode and SPIR-V |
 //! | [`truncated`] | libraries that were cut |
 //! | [`upstream_bugs`] | bugs of LLVM's and NVIDIA's tools |
@@ -103,6 +104,7 @@ mod roc_obj;
 mod runtimes;
 mod size;
 mod sycl;
+mod threads;
 mod triples;
 mod truncated;
 mod upstream_bugs;
@@ -188,6 +190,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(oxart::trials());
     trials.extend(gomp::trials());
     trials.extend(sycl::trials());
+    trials.extend(threads::trials());
     trials.extend(zebin::trials());
     trials.extend(real_files::trials());
     trials.extend(upstream_bugs::trials());

@@ -2,6 +2,7 @@
 a plain read of the file and with the vendors' tools."""
 
 import hashlib
+import json
 import os
 import random
 import shutil
@@ -14,6 +15,7 @@ from benchmarks.contest import LLVM, MIB, ROOT, Contestant, Failure, compete, in
 MOST_SEARCH_RATIO = 1.25
 MOST_SEARCH_MEMORY = 64 * MIB
 MOST_FAST_SECONDS = 0.010
+MOST_INSPECT_MEMORY = 64 * MIB
 LEAST_EXTRACT_RATIO = 5
 MOST_ABOVE_FLOOR = 1.3
 # Goal for the library whose images are compressed best.
@@ -95,6 +97,7 @@ def library(bench):
     containers = b"".join(section(path.read_bytes(), b".nv_fatbin") for path in cuda)
     make_large(bench, containers, large, 64_000_000 if bench.quick else 1_000_000_000)
     fast(bench, large)
+    look(bench, large)
     for path in [*cuda, large]:
         # Without -xptx it skips the PTX, which fatbin extracts.
         extract(bench, path, f"{CUOBJDUMP} -all -xelf all -xptx all ../{path.name}", "cuobjdump -xelf all -xptx all")
@@ -119,6 +122,22 @@ def fast(bench, path):
         for contestant in [ours, full]:
             bench.gate(f"peak memory {contestant.memory / MIB:.1f} MiB, less than {MOST_SEARCH_MEMORY // MIB}",
                        contestant.memory < MOST_SEARCH_MEMORY)
+
+
+def look(bench, path):
+    """Looks into all images by two threads: in memory are the images that are read, and no result that was printed."""
+    commands = ["inspect --json", "verify", "scan --hash --json", "size --by arch,family --json"]
+    read = Contestant("dd, a read loop", [["dd", f"if={path.name}", "of=/dev/null", "bs=1M", "status=none"]])
+    contestants = [Contestant(f"fatbin {command}", [[bench.fatbin, *command.split(), "--threads", "2", path.name]])
+                   for command in commands]
+    compete(bench, f"look inside: a library of {path.stat().st_size:,} bytes", [*contestants, read], bench.rounds, read)
+    listed = json.loads(bench.measure(bench.fatbin, "scan", "--json", path.name).output)
+    sizes = [image.get("full_size", image.get("size", 0))
+             for file in listed["files"] for container in file["containers"] for image in container["images"]]
+    most = MOST_INSPECT_MEMORY + sum(sorted(sizes)[-2:])
+    for contestant in contestants:
+        bench.gate(f"{contestant.name}: peak memory {contestant.memory / MIB:.1f} MiB, at most {most / MIB:.1f}: "
+                   f"{MOST_INSPECT_MEMORY // MIB} and two images", contestant.memory <= most)
 
 
 def extract(bench, path, command, name):

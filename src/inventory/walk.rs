@@ -123,9 +123,20 @@ impl File {
 
     /// Returns the images of [`File::device_images`], each with its index and the containers around it.
     pub fn nested_images(&self) -> impl Iterator<Item = NestedImage<'_>> {
+        self.nested(Image::is_device_image)
+    }
+
+    /// Returns all images that hold no others with their containers, host entries of bundles included. Their indices count
+    /// all of them.
+    #[cfg(feature = "hash")]
+    pub(crate) fn nested_leaves(&self) -> impl Iterator<Item = NestedImage<'_>> {
+        self.nested(|_| true)
+    }
+
+    fn nested(&self, accepts: impl Fn(&Image) -> bool) -> impl Iterator<Item = NestedImage<'_>> {
         let mut leaves = Leaves::new(&self.containers);
         let images = std::iter::from_fn(move || {
-            let image = leaves.by_ref().find(|image| image.is_device_image())?;
+            let image = leaves.by_ref().find(|image| accepts(image))?;
             Some((image, leaves.containers()))
         });
         images.enumerate().map(|(index, (image, containers))| NestedImage { index, image, containers })

@@ -1,17 +1,13 @@
 //! From a container in the file to its record in the inventory, with the containers in its images.
 
-#[cfg(feature = "hash")]
-use sha2::{Digest, Sha256};
-
 use super::Options;
 use super::cache::DecompressedCache;
+use super::contents::{ImageContents, record_origin};
 use crate::bytes::{MAX_NESTING, Resource, View, record_memory};
 use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
 use crate::format::{self, Contents, GroupCache};
-use crate::inventory::{
-    Container, CudaCode, Image, SectionRef, StoredBytes, contradicting_arch, origin, stored_origin,
-};
+use crate::inventory::{Container, CudaCode, Image, SectionRef, StoredBytes, contradicting_arch, stored_origin};
 
 /// Records containers.
 pub struct InventoryBuilder<'a> {
@@ -161,7 +157,7 @@ impl InventoryBuilder<'_> {
         recorded
     }
 
-    /// Records the producer of an image, and its hash if that is an option.
+    /// Records the producer of an image, and its hash if that is an option and the image was in a compressed container.
     fn record_contents<'data>(
         &mut self,
         image: &format::ImageView<'data>,
@@ -169,29 +165,18 @@ impl InventoryBuilder<'_> {
         place: Place<'_>,
         recorded: &mut Image,
     ) {
-        let mut from = stored_origin(image);
-        if self.options.hashes_images() {
-            match group.bytes(image) {
-                Ok(bytes) => {
-                    if let Err(error) = image.view.charge("image", Resource::Work, bytes.len() as u64 / BYTES_PER_STEP)
-                    {
-                        self.error(error, place);
-                        return;
-                    }
-                    recorded.sha256 = sha256(&bytes);
-                    let is_grouped = from.cuda.is_grouped;
-                    from = origin(image.image_kind, image.view.derived(&bytes));
-                    from.cuda.is_grouped = is_grouped;
-                }
-                // The codec states that these bytes cannot be read.
-                Err(_) if image.codec == Some(Codec::Opaque) => {}
-                Err(error) => drop(self.error(error, place)),
-            }
+        record_origin(stored_origin(image), recorded);
+        // All other images are hashed after the scan.
+        if !self.options.hashes_images() || place.stream.is_none() {
+            return;
         }
-        // The container may state it, too.
-        recorded.producer = recorded.string("producer").map(str::to_owned).or(from.producer);
-        recorded.format_version = from.format_version;
-        recorded.cuda = from.cuda;
+        let bytes = group.bytes(image);
+        match bytes.and_then(|bytes| ImageContents::read(image.image_kind, image.view.derived(&bytes))) {
+            Ok(contents) => contents.record(recorded),
+            // The codec states that these bytes cannot be read.
+            Err(_) if image.codec == Some(Codec::Opaque) => {}
+            Err(error) => drop(self.error(error, place)),
+        }
     }
 
     /// Records the containers that an image consists of. If the first cannot be read, this is not an error: an image may have
@@ -228,9 +213,6 @@ impl InventoryBuilder<'_> {
     }
 }
 
-/// Number of bytes that are hashed in a step of work.
-const BYTES_PER_STEP: u64 = 64;
-
 /// Number of times that a record is in memory, with the cells of a report.
 const RECORD_COPIES: usize = 4;
 
@@ -249,12 +231,4 @@ fn charge_container(container: &format::ContainerView<'_>, section: Option<&Sect
     let name = section.map(|section| section.name.len());
     let size = size_of::<Container>().saturating_mul(RECORD_COPIES);
     container.view.charge("container", Resource::Memory, record_memory(size, name))
-}
-
-/// Returns the SHA-256 of an image, if the feature for it is enabled.
-fn sha256(bytes: &[u8]) -> Option<[u8; 32]> {
-    #[cfg(feature = "hash")]
-    return Some(Sha256::digest(bytes).into());
-    #[cfg(not(feature = "hash"))]
-    return bytes.first().and(None);
 }

@@ -68,11 +68,11 @@ impl<'a> Findings<'a> {
         self.containers.extend(builder.container(container, section));
         self.buffer = builder.buffer;
         let mapped = match &container.contents {
-            Contents::Images(images) if !self.options.hashes_images() => {
+            Contents::Images(images) => {
                 let mapped = images.iter().map(|image| image.view.size().clamp(FAULT_AROUND, LARGE_FOLIO));
                 mapped.fold(FAULT_AROUND, u64::saturating_add)
             }
-            _ => container.view.size().saturating_add(FAULT_AROUND),
+            Contents::Compressed(_) => container.view.size().saturating_add(FAULT_AROUND),
         };
         self.count_mapped(mapped);
     }
@@ -115,15 +115,9 @@ impl<'a> Findings<'a> {
         ranges
     }
 
-    /// Reports an exhausted budget once, however many readers have met it: some of them only recognize containers, and pass
-    /// over what they cannot read.
+    /// Reports an exhausted budget that no error is about: some readers only recognize containers, and pass over what they
+    /// cannot read.
     fn add_exhaustion(&mut self) {
-        let mut is_reported = false;
-        self.errors.retain(|error| {
-            let is_repeated = is_reported && matches!(error.cause, Cause::OverBudget { .. });
-            is_reported |= matches!(error.cause, Cause::OverBudget { .. });
-            !is_repeated
-        });
         if let Some(cause) = self.view.budget().and_then(Budget::exhaustion)
             && !self
                 .errors
@@ -137,9 +131,7 @@ impl<'a> Findings<'a> {
     /// Returns the inventory of the file, sorted by offset.
     pub fn into_file(mut self, path: String, format: FileFormat, size: u64) -> File {
         self.containers.sort_by_key(|container| container.offset);
-        self.errors.sort_by_key(|error| error.offset);
-        // A section and a wrapper may both lead to the same invalid container.
-        self.errors.dedup();
+        order_errors(&mut self.errors);
         self.add_exhaustion();
         for section in &mut self.sections {
             let range = section.offset..section.offset.saturating_add(section.size);
@@ -153,4 +145,18 @@ impl<'a> Findings<'a> {
         let Findings { containers, sections, errors, .. } = self;
         File { format: Some(format), size, containers, sections, errors, ..File::empty(path) }
     }
+}
+
+/// Sorts errors by offset, and leaves out repeated ones. An exhausted budget is reported once, however many readers have met
+/// it.
+pub fn order_errors(errors: &mut Vec<Malformed>) {
+    errors.sort_by_key(|error| error.offset);
+    // A section and a wrapper may both lead to the same invalid container.
+    errors.dedup();
+    let mut is_reported = false;
+    errors.retain(|error| {
+        let is_repeated = is_reported && matches!(error.cause, Cause::OverBudget { .. });
+        is_reported |= matches!(error.cause, Cause::OverBudget { .. });
+        !is_repeated
+    });
 }

@@ -59,13 +59,11 @@ impl<S: Source> Scan<S> {
         let own_budget = budget_of(&source);
         let view = source.view().or_budget(&own_budget);
         let file = find::find(&source, view, options, budget.map(|_| &cache))?;
-        Ok(Scan {
-            source,
-            file: Arc::new(file),
-            cache: Arc::new(cache),
-            budget: own_budget,
-            unreleased: AtomicU64::new(0),
-        })
+        let (file, cache, unreleased) = (Arc::new(file), Arc::new(cache), AtomicU64::new(0));
+        let scan = Scan { source, file, cache, budget: own_budget, unreleased };
+        #[cfg(feature = "hash")]
+        let scan = if options.hash { scan.with_hashes() } else { scan };
+        Ok(scan)
     }
 
     /// Puts a scan together again from its parts.
@@ -94,6 +92,12 @@ impl<S: Source> Scan<S> {
     /// The inventory.
     pub fn file(&self) -> &File {
         &self.file
+    }
+
+    /// The inventory, to add to it.
+    #[cfg(feature = "hash")]
+    pub(super) fn file_mut(&mut self) -> &mut File {
+        Arc::make_mut(&mut self.file)
     }
 
     /// Returns the inventory and drops everything else.
@@ -127,7 +131,7 @@ impl<S: Source> Scan<S> {
     }
 
     /// Removes a container from the cache.
-    #[cfg(feature = "inspect")]
+    #[cfg(feature = "hash")]
     pub(super) fn drop_cached(&self, container: &Container) {
         drop(self.cache.take(container.start));
     }
@@ -150,7 +154,7 @@ impl<'scan> ImageReader<'scan> {
     }
 
     /// Returns the buffers of the reader, for another one.
-    #[cfg(feature = "inspect")]
+    #[cfg(feature = "hash")]
     pub(super) fn into_buffers(self) -> Vec<Vec<u8>> {
         let streams = self.0.streams.take().into_iter();
         let mut buffers = self.0.buffers.take();

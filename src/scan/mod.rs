@@ -12,9 +12,12 @@
 
 mod builder;
 mod cache;
+mod contents;
 mod find;
 mod findings;
 mod gomp;
+#[cfg(feature = "hash")]
+mod hash;
 mod hints;
 mod image_table;
 mod images;
@@ -23,7 +26,7 @@ mod inputs;
 #[cfg(feature = "files")]
 mod kpack;
 mod magic;
-#[cfg(feature = "inspect")]
+#[cfg(feature = "hash")]
 mod map;
 mod notes;
 #[cfg(feature = "files")]
@@ -92,6 +95,5 @@ impl Options {
 
 /// Lists every container in `source`.
 pub fn scan(source: &dyn Source, options: Options) -> Result<File> {
-    let budget = images::budget_of(source);
-    find::find(source, source.view().or_budget(&budget), options, None)
+    Ok(Scan::with_options(source, options, None)?.into_file())
 }

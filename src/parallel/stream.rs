@@ -161,16 +161,17 @@ mod tests {
     #[test]
     fn visits_a_result_before_the_next_item_arrives() {
         for workers in [1, 2] {
-            let (send, receive) = mpsc::channel();
-            send.send(0).unwrap();
-            let flow = map_stream(receive.into_iter(), workers, 64, |item| item, &mut |item| match item {
+            let (sender, receiver) = mpsc::channel();
+            sender.send(0).unwrap();
+            let mut sender = Some(sender);
+            let flow = map_stream(receiver.into_iter(), workers, 64, |item| item, &mut |item| match item {
                 9 => {
-                    // The other thread waits for an item.
-                    send.send(10).unwrap();
+                    // The thread that waits for an item learns that there are no more.
+                    sender = None;
                     ControlFlow::Break(())
                 }
                 _ => {
-                    send.send(item + 1).unwrap();
+                    sender.as_ref().unwrap().send(item + 1).unwrap();
                     ControlFlow::Continue(())
                 }
             });

@@ -16,7 +16,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::size::sum;
-use super::text::{number, quoted};
+use super::text::{number, quoted, write_file_entry};
 use super::{KernelName, Lock, LockedFile, LockedImage, LockedKernel};
 use crate::inspect::family;
 use crate::target::natural_order;
@@ -36,9 +36,7 @@ pub fn write_summary(lock: &Lock) -> String {
 }
 
 fn write_file(text: &mut String, file: &LockedFile) {
-    *text += &format!("\nfile {}", quoted(&file.path));
-    number(text, "size", file.size);
-    number(text, "stored", file.stored);
+    write_file_entry(text, file);
     let kernels = file.images.iter().map(|image| image.kernels.len() as u64).fold(0, u64::saturating_add);
     *text += &format!(" images={} kernels={kernels}\n", file.images.len());
     let mut archs: BTreeMap<_, Vec<&LockedImage>> = BTreeMap::new();

@@ -58,10 +58,15 @@ pub fn write(lock: &Lock) -> String {
     text
 }
 
-fn write_file(text: &mut String, file: &LockedFile) {
+/// Writes the entry of a file, without the end of the line.
+pub fn write_file_entry(text: &mut String, file: &LockedFile) {
     *text += &format!("\nfile {}", quoted(&file.path));
     number(text, "size", file.size);
     number(text, "stored", file.stored);
+}
+
+fn write_file(text: &mut String, file: &LockedFile) {
+    write_file_entry(text, file);
     *text += "\n";
     for unit in units(&file.images) {
         write_unit(text, &unit);

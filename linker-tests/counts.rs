@@ -51,8 +51,9 @@ fn a_rise_above_five_percent_fails_until_it_is_recorded(directory: &Path) -> Res
     ensure!(output.status.code() == Some(2), "without a reason: {output:?}");
     update(directory, path, "reads more magics")?;
     let text = std::fs::read_to_string(&record)?;
-    ensure!(text.contains("(+6.4%): reads more magics\n"), "{text}");
-    ensure!(recorded(&record)? == counted, "{text}");
+    ensure!(text.contains("%): reads more magics\n"), "{text}");
+    // Counts of two runs differ by up to 0.1 %: the keys of hash tables are random.
+    ensure!(recorded(&record)?.abs_diff(counted) < counted / 100, "{text}");
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 //! Only comments are skipped. An unknown entry or field is an error, because a lock that is only partly understood guards
 //! only part of what its owner expects. A lock of version 1 is read as one in which each image is a unit.
 //!
-//! A line of a kernel stands for one kernel in each image of its unit, so the number of kernels may exceed the bytes of the
+//! A line of a kernel is one kernel in each image of its unit, so the number of kernels may exceed the bytes of the
 //! text by far. They are charged to a budget.
 
 use std::borrow::Cow;

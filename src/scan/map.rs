@@ -1,6 +1,6 @@
 //! The images of a file, read by several threads.
 //!
-//! What is compressed together is read by one thread, so that every stream is decompressed once. Each batch of images has
+//! Images of one compressed stream are read by one thread, so that it is decompressed once. Each batch of images has
 //! a budget of its own, which is charged to that of the file in the order of the images. The first batch for which the
 //! file has not enough left, and everything after it, is read again in the calling thread with the budget of the file: the
 //! results are those of a single thread, and the work that is lost is that of the batches in the window.

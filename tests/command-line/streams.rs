@@ -1,4 +1,4 @@
-//! Lists of paths that are still being written, and outputs that nobody reads any more.
+//! Lists of paths that are still being written, and outputs whose reader has ended.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;

@@ -1,7 +1,7 @@
 //! A verdict as workflow commands of GitHub Actions: an annotation for each group of findings, then the summary.
 //!
 //! GitHub shows ten errors and ten warnings of a step, and all of them in its log ("Workflow commands for GitHub Actions").
-//! The commands name the policy's file only in the message: device code has no line to which an annotation could be attached.
+//! An annotation names the file that was checked, without a line: device code has none.
 
 use std::fmt::Write;
 

@@ -43,15 +43,8 @@ pub struct Arguments {
 }
 
 /// Analyses of images that floors need.
-const WANTED: AnalysisOptions = AnalysisOptions {
-    inspection: false,
-    without_kernels: false,
-    own_sizes: false,
-    code_hash: false,
-    build_paths: false,
-    parts: false,
-    toolkit: true,
-};
+const WANTED: AnalysisOptions =
+    AnalysisOptions { inspection: false, without_kernels: false, own_sizes: false, build_paths: false, toolkit: true };
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let devices = parse_devices(&arguments.device)?;

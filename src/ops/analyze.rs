@@ -65,20 +65,11 @@ fn analyze_image(image: &ImageRef<'_>, wanted: AnalysisOptions) -> ImageAnalysis
         }
         inside.inspection = Some(inspection);
     }
-    if (wanted.code_hash || wanted.build_paths || wanted.parts)
-        // The inspection reports bytes that cannot be read.
+    // The inspection reports bytes that cannot be read.
+    if wanted.build_paths
         && let Ok(bytes) = image.bytes()
     {
-        let kind = image.image().image_kind;
-        if wanted.code_hash {
-            inside.code_hash = inspect::code_hash(kind, bytes.view()).ok();
-        }
-        if wanted.build_paths {
-            inside.build_paths = inspect::build_paths(kind, bytes.view()).ok();
-        }
-        if wanted.parts {
-            inside.parts = inspect::image_parts(kind, bytes.view()).ok();
-        }
+        inside.build_paths = inspect::build_paths(image.image().image_kind, bytes.view()).ok();
     }
     if wanted.toolkit {
         inside.cuda = read_toolkit(image);

@@ -1,10 +1,10 @@
-//! Analyzed files: their inventories and the contents of each device image. Plain data, which is evaluated (`check`),
-//! recorded (`lock`), compared (`diff`) and printed (`report`).
+//! Analyzed files: their inventories and the contents of each device image. Plain data, which is evaluated (`check`)
+//! and printed (`report`). Locks are recorded image by image instead (`ops`).
 //!
 //! Analyzing images costs far more than listing them, so callers specify the analyses that they need.
 
 use crate::error::Malformed;
-use crate::inspect::{ImageParts, Inspection};
+use crate::inspect::Inspection;
 use crate::inventory::{CudaCode, File, Image};
 
 /// Analyses to run on each device image.
@@ -16,12 +16,8 @@ pub struct AnalysisOptions {
     pub without_kernels: bool,
     /// With kernels, the number of bytes that belong to each alone.
     pub own_sizes: bool,
-    /// Hash of its code alone.
-    pub code_hash: bool,
     /// Paths on the machine where it was built.
     pub build_paths: bool,
-    /// Hashes of the parts that differ between builds of one source.
-    pub parts: bool,
     /// Toolkit of compressed cubins. The inventory has that of others.
     pub toolkit: bool,
 }
@@ -47,12 +43,8 @@ pub struct AnalyzedFile {
 pub struct ImageAnalysis {
     /// Kernels and debug information.
     pub inspection: Option<Inspection>,
-    /// SHA-256 of the code. It is equal for two builds that differ only in debug information and paths.
-    pub code_hash: Option<[u8; 32]>,
     /// Paths on the machine where it was built.
     pub build_paths: Option<Vec<String>>,
-    /// Hashes of the parts that differ between builds of one source.
-    pub parts: Option<ImageParts>,
     /// Properties of a compressed cubin that its container does not state, or the reason why they cannot be read.
     pub cuda: Option<Result<CudaCode, Malformed>>,
 }

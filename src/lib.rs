@@ -30,6 +30,7 @@
 //! | `map` | inputs that are mapped into memory |
 //! | `files` | [`mod@ops`] on paths, static libraries, directories; includes `map` |
 //! | `archives` | wheels, zip and tar files; includes `files` |
+//! | `build` | [`mod@build`], the helper for build scripts; includes `files` |
 //! | `hash` | SHA-256 of images |
 //! | `inspect` | [`inspect`], [`survey`], extraction to files; includes `files` and `hash` |
 //! | `check` | [`check`], [`lock`]; includes `inspect` and `archives` |
@@ -70,8 +71,10 @@
 //! | [`check`] | policies, their rules, and findings | the origin of the data, printing |
 //! | [`lock`] | a reviewable record of device code, and its comparison with another | the origin of the data |
 //! | [`mod@ops`] | operations of the commands on files | command-line syntax |
+//! | [`mod@build`] | device images in programs that cargo builds | command-line syntax, printing |
 //! | `link` | the link of device code, and of the program that contains it | command-line syntax |
 //! | `doctor` | the problems that a link with device code will have | command-line syntax, printing |
+//! | `codes` | codes of errors, and the texts about them | command-line syntax, printing |
 //! | `report` | tables, JSON documents and pages | the origin of the data |
 //! | `cli` | commands, messages, exit statuses | |
 
@@ -79,6 +82,8 @@
 
 #[cfg(feature = "files")]
 mod archive;
+#[cfg(feature = "build")]
+pub mod build;
 pub mod bytes;
 #[cfg(feature = "check")]
 pub mod check;
@@ -86,6 +91,8 @@ pub mod check;
 #[doc(hidden)]
 pub mod cli;
 pub mod codec;
+#[cfg(feature = "cli")]
+mod codes;
 mod content;
 #[cfg(feature = "inspect")]
 pub mod coverage;
@@ -93,7 +100,8 @@ pub mod coverage;
 mod doctor;
 #[cfg(feature = "cli")]
 mod edit;
-#[cfg(feature = "cli")]
+#[cfg(feature = "build")]
+#[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "build scripts embed files in one of the styles"))]
 mod embed;
 pub mod error;
 #[cfg(feature = "map")]
@@ -175,8 +183,9 @@ pub mod internals {
     #[cfg(feature = "cli")]
     pub mod report {
         pub use crate::report::{
-            Screen, inspection_json, inspection_table, json, selection_json, selection_text, table, verdict_cyclonedx,
-            verdict_github, verdict_gitlab, verdict_json, verdict_junit, verdict_markdown, verdict_sarif, verdict_text,
+            CodeSizes, Screen, inspection_json, inspection_table, json, selection_json, selection_text, table,
+            verdict_cyclonedx, verdict_github, verdict_gitlab, verdict_junit, verdict_markdown, verdict_sarif,
+            verdict_text,
         };
     }
     pub mod rewrite {

@@ -1,4 +1,6 @@
-//! Distances between names, for suggestions.
+//! Distances between names, and suggestions of existing names for an unknown one.
+
+use std::fmt;
 
 /// Returns the number of insertions, deletions, substitutions and swaps of neighbors by which two texts differ; `None` if it
 /// exceeds `limit`. The time is linear in the texts, and exponential in the limit.
@@ -29,6 +31,36 @@ fn differ_by(one: &[char], other: &[char], edits: usize) -> bool {
     }
 }
 
+/// Existing names that differ from an unknown one by one or two characters. Prints as a question, or nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Suggestions(pub Vec<String>);
+
+impl fmt::Display for Suggestions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, "; did you mean {}?", self.0.join(" or ")) }
+    }
+}
+
+impl Suggestions {
+    /// Returns up to three names at the least edit distance: one, or two for names of more than five characters. Names that
+    /// differ only in case are nearest.
+    pub fn new(written: &str, names: impl IntoIterator<Item = impl Into<String>>) -> Suggestions {
+        let distance =
+            |name: &str| if name.eq_ignore_ascii_case(written) { Some(0) } else { edit_distance(name, written, 2) };
+        let names = names.into_iter().map(Into::into);
+        let mut names: Vec<(usize, String)> = names.filter_map(|name| Some((distance(&name)?, name))).collect();
+        names.sort();
+        names.dedup();
+        let within = |most: usize| -> Vec<String> {
+            names.iter().filter(|(distance, _)| *distance <= most).map(|(_, name)| name.clone()).take(3).collect()
+        };
+        let is_long = written.len() > 5;
+        let nearest = [0, 1, 2].into_iter().map(within).find(|names| !names.is_empty()).unwrap_or_default();
+        let is_near = names.first().is_some_and(|(distance, _)| *distance < 2 || is_long);
+        Suggestions(if is_near { nearest } else { Vec::new() })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,6 +86,23 @@ mod tests {
             assert_eq!(edit_distance(one, other, 2), distance, "{one} {other}");
             assert_eq!(edit_distance(other, one, 2), distance, "{other} {one}");
             assert_eq!(edit_distance(one, other, 1), distance.filter(|&edits| edits <= 1), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn suggests_the_nearest_names() {
+        let names = ["sm_80", "sm_89", "sm_90", "gfx90a", "required-archs", "OpenMP"];
+        let cases = [
+            ("sm_9O", "; did you mean sm_90?"),
+            ("sm_09", "; did you mean sm_89 or sm_90?"),
+            ("GFX90A", "; did you mean gfx90a?"),
+            ("require-arch", "; did you mean required-archs?"),
+            ("openmp", "; did you mean OpenMP?"),
+            ("sm", ""),
+            ("nothing", ""),
+        ];
+        for (written, suggestions) in cases {
+            assert_eq!(Suggestions::new(written, names).to_string(), suggestions, "{written}");
         }
     }
 

@@ -57,9 +57,10 @@ fuzz_target!(|data: &[u8]| {
         &[CheckedFile { survey: survey.clone(), input: 0, proof: ProofStatus::default(), metadata: None }],
     );
     check_text(&report::verdict_text(&verdict));
-    check_text(&report::verdict_json(&verdict));
+    check_text(&verdict.to_json());
     check_text(&report::verdict_junit(&verdict));
     check_text(&report::verdict_sarif(&verdict));
-    check_text(&report::verdict_markdown(&verdict));
+    let sizes = report::CodeSizes::of_files([&survey.file].into_iter());
+    check_text(&report::verdict_markdown(&verdict, &sizes, Some(&report::CodeSizes::default())));
     check_text(&report::verdict_cyclonedx(&verdict, &[&survey]));
 });

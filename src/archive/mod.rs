@@ -24,6 +24,8 @@ use crate::codec;
 use crate::error::Malformed;
 
 pub use write::write;
+#[cfg(feature = "build")]
+pub use write::{LibraryFormat, write_as};
 #[cfg(feature = "cli")]
 pub use zip::directory_offsets as zip_directory_offsets;
 

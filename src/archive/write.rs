@@ -1,4 +1,4 @@
-//! Writing static libraries: GNU's dialect, with a symbol table and without timestamps and user IDs.
+//! Writing static libraries: GNU's format by default, with a symbol table and without timestamps and user IDs.
 
 use std::io::{self, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -10,17 +10,49 @@ use object::{File, Object, ObjectSymbol, SymbolKind};
 /// untrusted.
 static OBJECT_READER: ObjectReader = ObjectReader { get_symbols, ..DEFAULT_OBJECT_READER };
 
+/// Format of a static library, which is that of its symbol table and of long names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LibraryFormat {
+    /// GNU's.
+    Gnu,
+    /// Microsoft's, with a second symbol table.
+    #[cfg_attr(not(feature = "build"), allow(dead_code, reason = "only libraries of build scripts have this format"))]
+    Coff,
+    /// Apple's.
+    #[cfg_attr(not(feature = "build"), allow(dead_code, reason = "only libraries of build scripts have this format"))]
+    Darwin,
+}
+
+impl From<LibraryFormat> for ArchiveKind {
+    fn from(format: LibraryFormat) -> Self {
+        match format {
+            LibraryFormat::Gnu => ArchiveKind::Gnu,
+            LibraryFormat::Coff => ArchiveKind::Coff,
+            LibraryFormat::Darwin => ArchiveKind::Darwin,
+        }
+    }
+}
+
+/// Writes an archive of members, each a name and its bytes, to `to`, in GNU's format.
+pub fn write<'a>(members: impl Iterator<Item = (String, &'a [u8])>, to: &mut (impl Write + Seek)) -> io::Result<()> {
+    write_as(LibraryFormat::Gnu, members, to)
+}
+
 /// Writes an archive of members, each a name and its bytes, to `to`. The output is that of llvm-ar with one exception:
 /// symbols of LLVM bitcode are not in the symbol table, because bitcode is not parsed here.
-pub fn write<'a>(members: impl Iterator<Item = (String, &'a [u8])>, to: &mut (impl Write + Seek)) -> io::Result<()> {
+pub fn write_as<'a>(
+    format: LibraryFormat,
+    members: impl Iterator<Item = (String, &'a [u8])>,
+    to: &mut (impl Write + Seek),
+) -> io::Result<()> {
     let members: Vec<(String, &[u8])> = members.collect();
     let has_object = members.iter().any(|(_, bytes)| File::parse(*bytes).is_ok());
     let members: Vec<NewArchiveMember> =
         members.into_iter().map(|(name, bytes)| NewArchiveMember::new(bytes, &OBJECT_READER, name)).collect();
     if has_object {
-        return write_archive_to_stream(to, &members, ArchiveKind::Gnu, false, None);
+        return write_archive_to_stream(to, &members, format.into(), false, None);
     }
-    write_archive_to_stream(&mut WithoutTable { to, at: 0 }, &members, ArchiveKind::Gnu, false, None)
+    write_archive_to_stream(&mut WithoutTable { to, at: 0 }, &members, format.into(), false, None)
 }
 
 /// Range of an empty symbol table, which follows the archive's magic: a header, no symbols, and padding.

@@ -11,16 +11,17 @@
 mod coverage;
 mod facts;
 mod generate;
+mod json;
 mod policy;
 mod proof_status;
 mod rule;
 mod rules;
-mod suggestions;
 mod target;
 mod verdict;
 
 pub use crate::format::readers::Reader;
 pub use crate::pattern::PatternError;
+pub use crate::spelling::Suggestions;
 pub use generate::generate_policy;
 pub use policy::{
     Contradiction, Exception, KernelArchs, KernelDevices, KernelLimit, KernelRequirement, Pattern, Policy, PolicyCause,
@@ -29,6 +30,5 @@ pub use policy::{
 pub use proof_status::ProofStatus;
 pub use rule::Rule;
 pub use rules::{CheckedFile, check};
-pub use suggestions::Suggestions;
 pub use target::{InvalidPolicyTarget, PolicyTarget};
 pub use verdict::{Evaluation, Finding, ImageLocation, Outcome, Verdict};

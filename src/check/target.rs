@@ -6,8 +6,8 @@
 
 use std::fmt;
 
-use super::suggestions::Suggestions;
 use crate::host::Host;
+use crate::spelling::Suggestions;
 use crate::target::{InvalidTargetId, TargetId, nvptx, nvptx::Suffix, processors::PROCESSORS};
 
 /// An architecture that code is built for.
@@ -45,12 +45,6 @@ fn triples() -> impl Iterator<Item = &'static str> {
     Host::machines().into_iter().chain(["spirv32", "spirv64"])
 }
 
-/// Numbers of NVIDIA's architectures, up to CUDA 13.5: those that its compilers accept or used to accept.
-const NUMBERS: [u32; 28] = [
-    20, 21, 30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120,
-    121,
-];
-
 /// First numbers with a suffix. Source: PTX ISA, directive `.target`.
 const FIRST_SPECIFIC: u32 = 90;
 const FIRST_FAMILY: u32 = 100;
@@ -66,7 +60,7 @@ impl PolicyTarget {
         }
         let number = name.strip_prefix("compute_").map(|number| format!("sm_{number}"));
         if let Some(arch) = nvptx::Arch::parse(number.as_deref().unwrap_or(name)) {
-            let exists = NUMBERS.contains(&arch.number)
+            let exists = nvptx::NUMBERS.contains(&arch.number)
                 && match arch.suffix {
                     None => true,
                     Some(Suffix::Specific) => arch.number >= FIRST_SPECIFIC,
@@ -88,7 +82,7 @@ impl PolicyTarget {
 
 fn unknown(name: &str) -> InvalidPolicyTarget {
     let nvidia =
-        ["sm_", "compute_"].into_iter().flat_map(|prefix| NUMBERS.iter().map(move |it| format!("{prefix}{it}")));
+        ["sm_", "compute_"].into_iter().flat_map(|prefix| nvptx::NUMBERS.iter().map(move |it| format!("{prefix}{it}")));
     let amd = PROCESSORS.iter().map(|processor| processor.name.to_owned());
     let others = triples().chain(["ptx"]).map(str::to_owned);
     let suggestions = Suggestions::new(name, nvidia.chain(amd).chain(others));

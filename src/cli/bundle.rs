@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
 use super::access;
 use super::compression::CompressionArguments;
 use super::id_style::{id_style, warn_of_hidden_id};
+use super::known_names::unknown_name;
 use super::problems::print_detail;
 use super::progress::Progress;
 use super::{Status, figures};
@@ -113,7 +114,7 @@ pub fn types_help(summary: &str) -> String {
 pub fn parse_type(name: &str) -> Result<FileType> {
     FileType::named(name).ok_or_else(|| {
         let names: Vec<&str> = FILE_TYPES.iter().map(|file_type| file_type.name).collect();
-        anyhow!("unknown type (available: {})", names.join(", "))
+        unknown_name("type", name, &names)
     })
 }
 

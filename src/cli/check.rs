@@ -7,13 +7,15 @@ use clap::{Args, ValueEnum};
 
 use super::inputs::InputArguments;
 use super::limit::LimitArguments;
+use super::locking::read_lock;
 use super::problems::{ProblemArguments, Problems};
 use super::proofs::Proofs;
 use super::{Status, terminal};
 use crate::check::{self, CheckedFile, Policy, Verdict};
-use crate::io::{Access, Input};
+use crate::escape::escape;
+use crate::io::{Access, Input, Output};
 use crate::ops::{self, Checker};
-use crate::report;
+use crate::report::{self, CodeSizes};
 use crate::scan::{CacheBudget, Options, Outcome};
 use crate::survey::{AnalysisOptions, AnalyzedFile};
 
@@ -33,6 +35,10 @@ pub struct Arguments {
     #[arg(long, conflicts_with_all = ["policy", "format"])]
     init: bool,
 
+    /// With --init, also write the schema of policies to PATH, and name it in the policy: editors check and complete keys
+    #[arg(long, value_name = "PATH", conflicts_with = "policy")]
+    schema: Option<PathBuf>,
+
     /// Format of the report
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
@@ -40,6 +46,10 @@ pub struct Arguments {
     /// Also write an HTML page with findings, sizes, kernels by arch and tables; it loads nothing
     #[arg(long, value_name = "OUT.html", conflicts_with = "init")]
     html: Option<PathBuf>,
+
+    /// Lock, file or directory of another build, whose sizes the Markdown report is compared with
+    #[arg(long, value_name = "PATH", conflicts_with = "init")]
+    baseline: Option<PathBuf>,
 
     /// Proof of a change, as --proof of prune, strip, transcode and replace writes it; repeatable
     ///
@@ -67,7 +77,7 @@ enum Format {
     Junit,
     /// SARIF 2.1.0, for code scanning
     Sarif,
-    /// Markdown table for the summary of a CI job
+    /// Markdown for the summary of a CI job, or a comment: findings, and sizes by arch
     Markdown,
     /// Annotations of GitHub Actions
     Github,
@@ -80,13 +90,18 @@ enum Format {
 pub fn run(arguments: Arguments) -> Result<Status> {
     let inputs = arguments.inputs.with_listed()?;
     let problems = arguments.problems.problems();
-    let Some(path) = arguments.policy else { return init(&inputs, &arguments.limits, &problems) };
+    let Some(path) = arguments.policy else {
+        return init(&inputs, &arguments.limits, arguments.schema.as_deref(), &problems);
+    };
     let policy = read_policy(&path)?;
     let proofs = Proofs::read(&arguments.proof)?;
     if !arguments.proof.is_empty() && !policy.all_requirements().any(|it| it.proven == Some(true)) {
         problems.warn(anyhow!("{}: --proof has no effect; set images.proven = true", path.display()));
     }
     let format = arguments.format;
+    if arguments.baseline.is_some() && format != Format::Markdown {
+        problems.warn(anyhow!("--baseline has no effect; use --format markdown"));
+    }
     let options = Options { hash: format == Format::Cyclonedx, ..Options::default() };
     // The page shows kernels even if the policy does not require them.
     let checker = Checker::new(&policy, options).inspect_all(arguments.html.is_some());
@@ -98,16 +113,34 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     }
     let text = match format {
         Format::Human => report::verdict_text(&verdict),
-        Format::Json => report::verdict_json(&verdict),
+        Format::Json => verdict.to_json(),
         Format::Junit => report::verdict_junit(&verdict),
         Format::Sarif => report::verdict_sarif(&verdict),
-        Format::Markdown => report::verdict_markdown(&verdict),
+        Format::Markdown => {
+            let before = arguments.baseline.as_deref().map(|path| baseline_sizes(path, arguments.limits, &problems));
+            let sizes = CodeSizes::of_files(files.iter().map(|file| &file.survey.file));
+            report::verdict_markdown(&verdict, &sizes, before.transpose()?.as_ref())
+        }
         Format::Github => report::verdict_github(&verdict),
         Format::Gitlab => report::verdict_gitlab(&verdict),
         Format::Cyclonedx => report::verdict_cyclonedx(&verdict, &surveys()),
     };
     terminal::print(&text)?;
     Ok(status_of(&verdict))
+}
+
+/// Returns the sizes of another build: of a lock, or of the files at a path.
+fn baseline_sizes(path: &Path, limits: LimitArguments, problems: &Problems) -> Result<CodeSizes> {
+    if let Some(lock) = read_lock(path, &limits)? {
+        return Ok(CodeSizes::of_lock(&lock));
+    }
+    let (mut files, mut failed) = (Vec::new(), None);
+    InputArguments::single(path.to_owned()).scan(&limits.scanner(Options::default()), problems, &mut |outcome| {
+        let (file, error) = outcome.into_file();
+        failed = failed.take().or(error);
+        files.push(file);
+    })?;
+    failed.map_or_else(|| Ok(CodeSizes::of_files(files.iter())), |error| Err(error.into()))
 }
 
 /// Returns the exit status for a verdict.
@@ -119,7 +152,12 @@ pub fn status_of(verdict: &Verdict) -> Status {
     }
 }
 
-fn init(inputs: &InputArguments, limits: &LimitArguments, problems: &Problems) -> Result<Status> {
+fn init(
+    inputs: &InputArguments,
+    limits: &LimitArguments,
+    schema: Option<&Path>,
+    problems: &Problems,
+) -> Result<Status> {
     let wanted =
         AnalysisOptions { inspection: true, without_kernels: true, build_paths: true, ..AnalysisOptions::default() };
     let scanner = limits.scanner(Options::default()).with_cache(CacheBudget::default());
@@ -136,8 +174,20 @@ fn init(inputs: &InputArguments, limits: &LimitArguments, problems: &Problems) -
         return Ok(Status::Trouble);
     }
     let Some(policy) = check::generate_policy(&files.iter().collect::<Vec<_>>()) else { return Ok(Status::No) };
-    terminal::print(&policy)?;
+    let directive = schema.map(write_schema).transpose()?.unwrap_or_default();
+    terminal::print(&(directive + &policy))?;
     Ok(Status::Yes)
+}
+
+/// Writes the schema of policies, and returns the comment by which editors find it: a path relative to the policy, or an
+/// absolute one.
+fn write_schema(path: &Path) -> Result<String> {
+    let mut output = Output::create(path)?;
+    output.write(report::policy_schema().as_bytes())?;
+    output.commit([])?;
+    let name = path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
+    let directory = if path.is_absolute() || name.starts_with('.') { "" } else { "./" };
+    Ok(format!("#:schema {directory}{}\n", escape(&name)))
 }
 
 /// Checks a file.

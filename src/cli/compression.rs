@@ -3,7 +3,9 @@
 use anyhow::{Result, anyhow, bail, ensure};
 use clap::{Args, ValueEnum};
 
+use super::explanations::coded;
 use crate::codec::{Codec, Compression};
+use crate::codes::Code;
 use crate::format::cuda_fatbin::level;
 
 /// Options for the compression of the output.
@@ -33,7 +35,10 @@ impl CompressionArguments {
         let (codec, highest) = match codec {
             CodecArgument::Zstd => (Codec::Zstd, 22),
             CodecArgument::Zlib => (Codec::Zlib, 9),
-            CodecArgument::Lz4 => bail!("{command}: --compress=lz4: only CUDA fat binaries (pack --kind cuda) use lz4"),
+            CodecArgument::Lz4 => {
+                let reason = "only CUDA fat binaries (pack --kind cuda) use lz4";
+                return Err(coded(Code::UnsupportedEncoding, format!("{command}: --compress=lz4: {reason}")));
+            }
         };
         let compression = Compression::new(codec);
         match self.level {
@@ -52,7 +57,8 @@ impl CompressionArguments {
             Some(CodecArgument::Zstd) => Codec::Zstd,
             Some(CodecArgument::Lz4) => Codec::Lz4,
             Some(CodecArgument::Zlib) => {
-                bail!("{command}: --compress=zlib: CUDA fat binaries use zstd or lz4")
+                let message = format!("{command}: --compress=zlib: CUDA fat binaries use zstd or lz4");
+                return Err(coded(Code::UnsupportedEncoding, message));
             }
         };
         let compression = default_of_fatbin(codec);

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow, ensure};
 use clap::{ArgGroup, Args, ValueEnum};
 
+use super::explanations::coded;
 use super::problems::Problems;
+use crate::codes::Code;
 use crate::error::Error;
 use crate::io::{Attribute, Attributes, Output, is_same_file};
 
@@ -83,7 +85,8 @@ impl DestinationArguments {
         let path = self.path(input).to_owned();
         let is_input = self.output.as_deref().is_some_and(|output| is_same_file(input, output));
         if is_input && !is_standard_input {
-            return Err(anyhow!("{}; use --in-place to replace it", Error::SameFile { path }));
+            let message = format!("{}; use --in-place to replace it", Error::SameFile { path });
+            return Err(coded(Code::InputIsOutput, message));
         }
         let attributes = if is_standard_input { None } else { Some(Attributes::of(input)?) };
         Ok(Some(ChangedOutput { output: Output::create(&path)?, path, attributes, preserved: self.preserved() }))

@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
+use super::explanations::coded;
 use super::limit::{LimitArguments, parse_size};
 use super::locking::side;
 use super::problems::ProblemArguments;
 use super::{Status, terminal};
+use crate::codes::Code;
 use crate::lock::{self, Budget, GrowthLimit};
 use crate::report::{self, Differences};
 
@@ -60,7 +62,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let (old, old_status) = side(&arguments.old, &arguments.new, &arguments.limits, &problems)?;
     let (new, new_status) = side(&arguments.new, &arguments.old, &arguments.limits, &problems)?;
     // Two builds without device code are not equal builds, but a wrong argument.
-    ensure!(old.images().chain(new.images()).next().is_some(), "no device code to compare on either side");
+    if old.images().chain(new.images()).next().is_none() {
+        return Err(coded(Code::NoImages, "no device code to compare on either side"));
+    }
     let comparison = lock::compare(&old, &new, arguments.code_only);
     let verdicts = lock::check_budgets(&old, &new, &arguments.max_growth)?;
     let names = [&arguments.old, &arguments.new].map(|path| path.to_string_lossy().into_owned());

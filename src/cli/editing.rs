@@ -6,9 +6,11 @@ use anyhow::{Result, anyhow};
 use clap::Args;
 
 use super::destination::{ChangedOutput, DestinationArguments};
+use super::explanations::coded;
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use super::{access, terminal};
+use crate::codes::Code;
 use crate::edit::{Applied, ApplyOptions, EditError, EditedInput, FileEdit, SplitHost, apply, hash_file};
 use crate::format::ContainerType;
 use crate::io::{Input, Output, disk_size};
@@ -126,7 +128,8 @@ impl Editing<'_> {
             self.problems.warn(anyhow!("{path}: its device code in kpack archives is not changed: {archives}"));
         }
         if applied.is_none() {
-            self.problems.report(anyhow!("{}: no device images", self.arguments.input.display()));
+            let input = self.arguments.input.display();
+            self.problems.report(coded(Code::NoImages, format!("{input}: no device images")));
         }
         Ok(applied)
     }
@@ -146,8 +149,11 @@ impl Editing<'_> {
         // The output may be standard output.
         if is_planned || !self.arguments.destination.is_standard_output() {
             let new_disk_size = if is_planned { None } else { disk_size(self.arguments.output()) };
-            let sizes = report::edit_sizes(applied.size, applied.new_size, self.disk_size.zip(new_disk_size));
-            terminal::print(&(text.to_owned() + &self.notes.concat() + &sizes))?;
+            let disk_sizes = self.disk_size.zip(new_disk_size);
+            let sizes = report::edit_sizes(applied.size, applied.new_size, disk_sizes, &terminal::screen());
+            let text = text.to_owned() + &self.notes.concat() + &sizes;
+            // A plan is the result of the command.
+            if is_planned { terminal::print(&text)? } else { terminal::print_summary(&text)? }
         }
         Ok(())
     }

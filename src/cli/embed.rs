@@ -7,7 +7,9 @@ use clap::{Args, ValueEnum};
 
 use super::Status;
 use super::access;
+use super::explanations::coded;
 use super::problems::print_detail;
+use crate::codes::Code;
 use crate::embed::{DEFAULT_ALIGNMENT, Name, ObjectOptions, SymbolStyle};
 use crate::host::Host;
 use crate::io::{Access, Input};
@@ -133,7 +135,9 @@ fn options(arguments: Arguments) -> Result<EmbedOptions> {
         );
         files.push((Name::of_path(&path.to_string_lossy())?, path));
     }
-    ensure!(!files.is_empty(), "embed: no file given; specify --symbol NAME=FILE");
+    if files.is_empty() {
+        return Err(coded(Code::MissingArgument, "embed: no file given; specify --symbol NAME=FILE"));
+    }
     let host = match &arguments.host {
         Some(triple) => Host::from_triple(triple)?,
         None => Host::native()?,

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
+use super::known_names::{self, unknown_name};
 use crate::format::ContainerType;
 use crate::ops::{ImageFilter, KernelPattern, Predicate};
 use crate::target::OffloadKind;
@@ -19,13 +20,13 @@ pub struct FilterArguments {
     triple: Vec<String>,
 
     /// Only images for this processor with these features, such as gfx90a:xnack+ or sm_90a
-    #[arg(long, value_name = "ARCH")]
+    #[arg(long, value_name = "ARCH", value_parser = known_names::arch(), hide_possible_values = true)]
     arch: Vec<String>,
 
     /// Only images that run on ARCH
     ///
     /// Such images are for the same or a generic processor with no conflicting feature, or are PTX for an earlier one.
-    #[arg(long, value_name = "ARCH")]
+    #[arg(long, value_name = "ARCH", value_parser = known_names::arch(), hide_possible_values = true)]
     compatible_with: Vec<String>,
 
     /// Only images whose container records KEY=VALUE
@@ -87,7 +88,7 @@ fn containers_help() -> String {
 }
 
 fn parse_container(name: &str) -> Result<ContainerType> {
-    ContainerType::named(name).with_context(|| format!("unknown type (available: {})", container_names()))
+    ContainerType::named(name).ok_or_else(|| unknown_name("type", name, &ContainerType::ALL.map(ContainerType::name)))
 }
 
 fn parse_key(text: &str) -> Result<(String, String)> {

@@ -1,7 +1,8 @@
 //! The value of `--image file=F[,triple=T][,arch=A]`, shared by several commands.
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
+use super::known_names::unknown_name;
 use crate::ops::ImageFile;
 use crate::wrap::TargetOverride;
 
@@ -15,7 +16,7 @@ pub fn parse_image(text: &str) -> Result<ImageFile> {
             "file" => &mut file,
             "triple" => &mut target.triple,
             "arch" => &mut target.arch,
-            _ => bail!("unknown key {key:?} (available: file, triple, arch)"),
+            _ => return Err(unknown_name(&format!("key {key:?}"), key, &["file", "triple", "arch"])),
         };
         ensure!(slot.is_none(), "duplicate key {key}");
         *slot = Some(value.to_owned());
@@ -44,6 +45,7 @@ mod tests {
             ("file=", "file=F is missing"),
             ("file=a,file=b", "duplicate key file"),
             ("file=a,color=red", "unknown key \"color\" (available: file, triple, arch)"),
+            ("file=a,tripl=t", "unknown key \"tripl\"; did you mean triple? (available: file, triple, arch)"),
         ];
         for (text, message) in cases {
             assert_eq!(parse_image(text).unwrap_err().to_string(), message, "{text}");

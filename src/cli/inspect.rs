@@ -10,7 +10,7 @@ use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::inspected::{DocumentWriter, ImageWriter, TableWriter};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
-use super::{Status, terminal};
+use super::{Status, known_names, terminal};
 use crate::bytes::View;
 use crate::coverage::{Coverage, InspectedImages};
 use crate::format::ImageKind;
@@ -40,7 +40,14 @@ pub struct Arguments {
     matrix: bool,
 
     /// Devices of the matrix, instead of those that the files have code for
-    #[arg(long, value_name = "DEVICE", value_delimiter = ',', value_parser = NamedDevice::parse, requires = "matrix")]
+    #[arg(
+        long,
+        value_name = "DEVICE",
+        value_delimiter = ',',
+        value_parser = known_names::device(NamedDevice::parse),
+        hide_possible_values = true,
+        requires = "matrix"
+    )]
     device: Vec<NamedDevice>,
 
     /// Print one row for all instances of a template

@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::Args;
 
 use super::Status;
+use super::explanations::coded;
 use super::inputs::{InputArguments, SPECIFY_ARCHIVE};
 use super::limit::LimitArguments;
 use super::locking::lock_of;
 use super::problems::ProblemArguments;
+use crate::codes::Code;
 use crate::io::Output;
 use crate::lock;
 use crate::ops::LockBuilder;
@@ -57,7 +59,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let (mut lock, status) = lock_of(&arguments.inputs, &arguments.limits, &problems, SPECIFY_ARCHIVE, &builder)?;
     if status != Status::Yes {
         if status == Status::No {
-            problems.report(anyhow!("no device images; {} was not written", arguments.output.display()));
+            let output = arguments.output.display();
+            problems.report(coded(Code::NoImages, format!("no device images; {output} was not written")));
         }
         return Ok(status);
     }

@@ -55,9 +55,8 @@ fn status_of(recorded: &RecordedFile) -> Status {
 /// Returns one side of a comparison with `other`: the lock in the file `path`, or a lock of its device code. The paths of the
 /// latter are relative to `path`, so that two directories can be compared.
 pub fn side(path: &Path, other: &Path, limits: &LimitArguments, problems: &Problems) -> Result<(Lock, Status)> {
-    if let Some(input) = written_lock(path)? {
-        let lock = lock::read_within(input.view().data(), limits.limits());
-        return Ok((lock.with_context(|| path.display().to_string())?, Status::Yes));
+    if let Some(lock) = read_lock(path, limits)? {
+        return Ok((lock, Status::Yes));
     }
     let input = InputArguments::single(path.to_owned());
     // An error in the other lock is reported when it is read.
@@ -74,6 +73,13 @@ pub fn side(path: &Path, other: &Path, limits: &LimitArguments, problems: &Probl
         }
     }
     Ok((lock, status))
+}
+
+/// Reads the file at this path if it is a lock.
+pub fn read_lock(path: &Path, limits: &LimitArguments) -> Result<Option<Lock>> {
+    let Some(input) = written_lock(path)? else { return Ok(None) };
+    let lock = lock::read_within(input.view().data(), limits.limits());
+    Ok(Some(lock.with_context(|| path.display().to_string())?))
 }
 
 /// Returns the file at this path if it is a lock.

@@ -4,10 +4,12 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use clap::{Args, Command};
+use clap::{Args, Command, ValueEnum};
 use clap_mangen::Man;
 
 use super::Status;
+use super::command_page::{command_page, commands, index_page};
+use super::help::Pages;
 use crate::io::Output;
 
 /// Print the manual page, or write the pages of all commands to a directory
@@ -15,35 +17,80 @@ use crate::io::Output;
 /// Exit status: 0 if the pages were written, 2 otherwise.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Directory for fatbin.1 and one page per command; created if missing
+    /// Directory for the page of the program and one page per command; created if missing
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
+
+    /// Format of the pages
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "roff")]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For man
+    Roff,
+    /// For the book
+    Markdown,
+}
+
+/// A page, and the name of its file.
+struct ManualPage {
+    file: String,
+    text: Vec<u8>,
 }
 
 /// Runs the command.
 pub fn run(arguments: Arguments, mut program: Command) -> Result<Status> {
     let Some(directory) = arguments.output else {
-        io::stdout().write_all(&page(program)?)?;
+        let text = match arguments.format {
+            Format::Roff => roff(program)?,
+            Format::Markdown => index_page(&program).into_bytes(),
+        };
+        io::stdout().write_all(&text)?;
         return Ok(Status::Yes);
     };
     std::fs::create_dir_all(&directory).with_context(|| format!("{}: cannot create", directory.display()))?;
     // Prefixes the names of the commands with that of the program.
     program.build();
-    let commands: Vec<Command> = program.get_subcommands().filter(|it| it.get_name() != "help").cloned().collect();
-    for command in [program].into_iter().chain(commands) {
-        let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
-        let mut output = Output::create(&directory.join(format!("{name}.1")))?;
-        output.write(&page(command)?)?;
+    let pages = match arguments.format {
+        Format::Roff => roff_pages(program)?,
+        Format::Markdown => markdown_pages(&program)?,
+    };
+    for ManualPage { file, text } in pages {
+        let mut output = Output::create(&directory.join(file))?;
+        output.write(&text)?;
         output.commit([])?;
     }
     Ok(Status::Yes)
 }
 
+fn roff_pages(program: Command) -> io::Result<Vec<ManualPage>> {
+    let commands: Vec<Command> = commands(&program).cloned().collect();
+    let page = |command: Command| {
+        let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
+        Ok(ManualPage { file: format!("{name}.1"), text: roff(command)? })
+    };
+    [program].into_iter().chain(commands).map(page).collect()
+}
+
 /// Returns the text of a command's manual page.
-fn page(command: Command) -> io::Result<Vec<u8>> {
+fn roff(command: Command) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     let source = concat!("fatbin ", env!("CARGO_PKG_VERSION"));
     // Without a date, so that the pages are reproducible.
     Man::new(command).source(source).date("").render(&mut text)?;
     Ok(text)
+}
+
+fn markdown_pages(program: &Command) -> io::Result<Vec<ManualPage>> {
+    let book = Pages::read()?;
+    let page = |command: &Command| {
+        let name = command.get_name();
+        let guide: Vec<(String, &str)> =
+            book.about_command(name).iter().map(|page| (format!("../{}.md", page.path), page.title())).collect();
+        ManualPage { file: format!("{name}.md"), text: command_page(command, &guide).into_bytes() }
+    };
+    let index = ManualPage { file: "README.md".to_owned(), text: index_page(program).into_bytes() };
+    Ok([index].into_iter().chain(commands(program).map(page)).collect())
 }

@@ -3,10 +3,12 @@
 use anyhow::{Result, anyhow, bail, ensure};
 use clap::{Args, ValueEnum};
 
+use super::explanations::coded;
 use super::inputs::{InputArguments, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use super::{Status, terminal};
+use crate::codes::Code;
 use crate::format::readers::Product;
 use crate::metadata::{Backend, DeviceCode};
 use crate::ops;
@@ -90,7 +92,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         return Ok(status);
     }
     if status == Status::No && arguments.format != Format::Json {
-        problems.report(anyhow!("no device code in the inputs"));
+        problems.report(coded(Code::NoImages, "no device code in the inputs"));
         return Ok(status);
     }
     let mut package = DeviceCode::default();

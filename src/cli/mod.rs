@@ -3,6 +3,7 @@
 mod access;
 mod bundle;
 mod check;
+mod command_page;
 mod completions;
 mod compression;
 mod destination;
@@ -11,10 +12,13 @@ mod doctor;
 pub(crate) mod dropin;
 mod editing;
 mod embed;
+mod explain;
+mod explanations;
 mod extract;
 mod figures;
 mod filter;
 mod forms;
+mod help;
 mod id_style;
 mod image_argument;
 mod inputs;
@@ -22,6 +26,7 @@ mod inspect;
 mod inspected;
 mod install_links;
 mod join;
+mod known_names;
 mod limit;
 mod link;
 mod list;
@@ -36,6 +41,7 @@ mod problems;
 mod progress;
 mod proofs;
 mod prune;
+mod quiet;
 mod replace;
 mod requires;
 mod scan;
@@ -66,6 +72,7 @@ use status::Status;
 
 #[derive(Parser)]
 #[command(name = "fatbin", version, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
+#[command(disable_help_subcommand = true)]
 /// Embed, list, extract and check GPU device images in host files
 ///
 /// Exit status: 0 yes (written, found, as required, equal), 1 no (nothing found, not as required, different), 2 trouble
@@ -76,6 +83,9 @@ struct Arguments {
 
     #[command(flatten)]
     threads: threads::ThreadArgument,
+
+    #[command(flatten)]
+    quiet: quiet::QuietArgument,
 
     #[command(subcommand)]
     command: Command,
@@ -109,9 +119,11 @@ enum Command {
     Transcode(transcode::Arguments),
     Replace(replace::Arguments),
     Schema(schema::Arguments),
+    Explain(explain::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
     InstallLinks(install_links::Arguments),
+    Help(help::Arguments),
 }
 
 /// Runs the command line of the process, as the LLVM tool whose name the process was started under, if any.
@@ -125,6 +137,7 @@ pub fn run(access: Access) -> ExitCode {
     // What is still buffered would be written, and its errors ignored, when the process exits.
     let result = result.and_then(|status| Ok(io::stdout().flush().map(|()| status)?));
     let status = result.unwrap_or_else(|error| Problems::default().report(error));
+    problems::print_hint();
     ExitCode::from(status.code())
 }
 
@@ -137,8 +150,9 @@ fn run_command(arguments: Vec<OsString>) -> anyhow::Result<Status> {
         return Ok(Status::Yes);
     }
     match Arguments::try_parse_from(arguments) {
-        Ok(Arguments { color, threads, command }) => {
+        Ok(Arguments { color, threads, quiet, command }) => {
             color.apply();
+            quiet.apply();
             threads.apply()?;
             command.run()
         }
@@ -178,9 +192,11 @@ impl Command {
             Command::Transcode(arguments) => transcode::run(arguments),
             Command::Replace(arguments) => replace::run(arguments),
             Command::Schema(arguments) => schema::run(arguments),
+            Command::Explain(arguments) => explain::run(arguments),
             Command::Completions(arguments) => completions::run(arguments, Arguments::command()),
             Command::Man(arguments) => man::run(arguments, Arguments::command()),
             Command::InstallLinks(arguments) => install_links::run(arguments),
+            Command::Help(arguments) => help::run(&arguments, Arguments::command()),
         }
     }
 }

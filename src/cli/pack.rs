@@ -9,8 +9,11 @@ use clap::builder::PossibleValuesParser;
 use super::Status;
 use super::access;
 use super::compression::CompressionArguments;
+use super::explanations::coded;
 use super::id_style::id_style;
+use super::known_names::unknown_name;
 use super::pack_fatbin::{self, FatbinArguments};
+use crate::codes::Code;
 use crate::format::offload_binary::Version;
 use crate::io::Input;
 use crate::llvm::{KindNumbers, NEWEST, Release};
@@ -89,7 +92,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         (None | Some(Version::Three), _) => Version::Three,
         (Some(version), None) => version,
         (Some(version), Some(_)) => {
-            bail!("pack: --format-version {}: compression requires version 3", version.number())
+            let message = format!("pack: --format-version {}: compression requires version 3", version.number());
+            return Err(coded(Code::UnsupportedEncoding, message));
         }
     };
     let mut images = Vec::new();
@@ -104,7 +108,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     for path in arguments.images {
         images.push(PackInput::read(Input::open(path, access::get())?, Vec::new(), version)?);
     }
-    ensure!(!images.is_empty(), "pack: no image given; pass IMAGE or --image file=IMAGE");
+    if images.is_empty() {
+        return Err(coded(Code::MissingArgument, "pack: no image given; pass IMAGE or --image file=IMAGE"));
+    }
     for image in &mut images {
         image.flags = arguments.flags;
         image.spell_triple(arguments.id_style).with_context(|| image.input.path().display().to_string())?;
@@ -161,7 +167,7 @@ fn offload_kind(name: &str, kinds: KindNumbers) -> Result<u16> {
             ensure!(number != 0, "kind {name}: not supported before LLVM 21; raise --abi");
             Ok(number)
         }
-        _ => bail!("unknown kind {name:?} (available: openmp, cuda, hip, sycl, none)"),
+        _ => Err(unknown_name(&format!("kind {name:?}"), name, &["openmp", "cuda", "hip", "sycl", "none"])),
     }
 }
 
@@ -203,7 +209,11 @@ mod tests {
             ("triple=t", "file=F is missing"),
             ("file=", "file=F is missing"),
             ("file=a,=x", "\"=x\": missing key"),
-            ("file=a,kind=opencl", "unknown kind \"opencl\" (available: openmp, cuda, hip, sycl, none)"),
+            ("file=a,kind=vulkan", "unknown kind \"vulkan\" (available: openmp, cuda, hip, sycl, none)"),
+            (
+                "file=a,kind=open-mp",
+                "unknown kind \"open-mp\"; did you mean openmp? (available: openmp, cuda, hip, sycl, none)",
+            ),
             ("file=a,kind=host", "unknown kind \"host\" (available: openmp, cuda, hip, sycl, none)"),
             ("file=a,kind=hip,kind=cuda", "duplicate key kind"),
         ];

@@ -6,7 +6,10 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::access;
 use super::compression::{CompressionArguments, check_level, default_of_fatbin};
+use super::explanations::coded;
+use super::known_names::unknown_name;
 use crate::codec::{Codec, Compression};
+use crate::codes::Code;
 use crate::io::Input;
 use crate::ops::{self, FatbinInput, FatbinOptions};
 
@@ -33,7 +36,9 @@ pub fn run(arguments: FatbinArguments) -> Result<()> {
     for path in arguments.images {
         images.push(plain.input(Input::open(path, access::get())?));
     }
-    ensure!(!images.is_empty(), "pack: no image given; pass IMAGE or --image file=IMAGE");
+    if images.is_empty() {
+        return Err(coded(Code::MissingArgument, "pack: no image given; pass IMAGE or --image file=IMAGE"));
+    }
     let concat = match (arguments.concat, compression) {
         (true, None) => bail!("pack: --concat: compression is required; add --compress"),
         (true, compression) => compression,
@@ -52,6 +57,9 @@ struct EntryDescription {
     has_debug: bool,
     compression: Option<Compression>,
 }
+
+/// Keys of a value.
+const KEYS: [&str; 7] = ["file", "arch", "ident", "options", "debug", "compress", "level"];
 
 impl EntryDescription {
     /// Parses a value; `compression` is that of the command line.
@@ -74,7 +82,7 @@ impl EntryDescription {
                 "debug" => described.has_debug = parse_switch(value)?,
                 "compress" => described.compression = parse_codec(value)?,
                 "level" => stated_level = Some(value.parse().with_context(|| format!("level={value}: not a number"))?),
-                _ => bail!("unknown key {key:?} (available: file, arch, ident, options, debug, compress, level)"),
+                _ => return Err(unknown_name(&format!("key {key:?}"), key, &KEYS)),
             }
         }
         ensure!(!described.files.is_empty(), "file=F is missing");

@@ -14,8 +14,9 @@ use clap::Args;
 use clap::builder::styling::{AnsiColor, Style};
 use console::Term;
 
-use super::Status;
+use super::quiet::is_quiet;
 use super::terminal::has_color;
+use super::{Status, explanations};
 use crate::error::Error;
 use crate::escape::{MAX_LINE, escape, escape_lines, shorten};
 use crate::io::STANDARD_OUTPUT;
@@ -91,6 +92,7 @@ impl Problems {
         // The reader closed the pipe, as `head` does: not an error.
         let closed = error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
         if !closed {
+            explanations::record(&error);
             self.add(Severity::Error, &error);
         }
         let is_no_match = matches!(error.downcast_ref(), Some(BundleError::MissingTargets { .. }))
@@ -239,6 +241,13 @@ pub fn print_warning(message: &str) {
     print(Severity::Warning, message);
 }
 
+/// Prints the command that explains the errors so far, if a person reads them.
+pub fn print_hint() {
+    if let Some(command) = explanations::command().filter(|_| Term::stderr().is_term() && !is_quiet()) {
+        print_line("fatbin:", Style::new(), &format!("for details, run: {command}"));
+    }
+}
+
 /// Prints what another program has printed, escaped.
 pub fn print_output(output: &str) {
     let _ = write!(io::stderr(), "{}", escape_lines(output));
@@ -270,7 +279,10 @@ pub fn exit_with_usage(error: &clap::Error) -> ! {
     let lines = lines.concat();
     if error.use_stderr() && lines.trim_end() != text.trim_end() {
         let _ = io::stderr().write_all(lines.as_bytes());
-        std::process::exit(error.exit_code());
+    } else {
+        let _ = error.print();
     }
-    error.exit()
+    explanations::record_usage(error);
+    print_hint();
+    std::process::exit(error.exit_code());
 }

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::quiet::is_quiet;
+
 /// Delay before the bar appears: shorter operations show none.
 const DELAY: Duration = Duration::from_millis(500);
 
@@ -16,6 +18,8 @@ pub struct Progress {
     /// Number of finished files, and of all files if it is known.
     files: Option<(usize, Option<usize>)>,
     start: Instant,
+    /// True with `--quiet`, and on terminals without control sequences.
+    is_hidden: bool,
     /// The bar, once the delay has passed.
     bar: Option<ProgressBar>,
 }
@@ -23,7 +27,8 @@ pub struct Progress {
 impl Progress {
     /// Creates the progress of an operation on `total` bytes.
     pub fn new(total: u64) -> Self {
-        Progress { total: Some(total), done: 0, files: None, start: Instant::now(), bar: None }
+        let is_hidden = is_quiet() || std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
+        Progress { total: Some(total), done: 0, files: None, start: Instant::now(), is_hidden, bar: None }
     }
 
     /// Creates the progress of an operation on `total` bytes in `files` files.
@@ -43,13 +48,13 @@ impl Progress {
     /// Adds finished bytes.
     pub fn advance(&mut self, bytes: u64) {
         self.done += bytes;
-        if self.bar.is_none() && self.start.elapsed() > DELAY {
+        if self.bar.is_none() && !self.is_hidden && self.start.elapsed() > DELAY {
             // Draws only if standard error is a terminal.
             let bar = ProgressBar::with_draw_target(self.total, ProgressDrawTarget::stderr());
             let template = match self.files {
                 Some((_, None)) => "{spinner} {msg} files {bytes} {bytes_per_sec}",
-                Some(_) => "{wide_bar} {msg} files {bytes}/{total_bytes} {eta}",
-                None => "{wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}",
+                Some(_) => "{wide_bar} {msg} files {bytes}/{total_bytes} {bytes_per_sec} {eta} left",
+                None => "{wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta} left",
             };
             bar.set_style(ProgressStyle::with_template(template).expect("the template is valid"));
             self.bar = Some(bar);

@@ -7,11 +7,13 @@ use clap::{Args, ValueEnum};
 
 use super::destination::DESTINATION;
 use super::editing::EditArguments;
-use super::{Status, terminal};
-use crate::edit::{ArchName, EditedInput, KeepPtx, Loss, Prune, losses};
+use super::{Status, known_names, terminal};
+use crate::edit::{ArchName, EditedInput, ImageFate, KeepPtx, Loss, Prune, losses};
 use crate::inventory::File;
 use crate::select::{NamedDevice, candidate_sets, selected_by_program};
+use crate::spelling::Suggestions;
 use crate::target::Device;
+use crate::target::device::names_processor;
 use crate::{ops, report};
 
 /// Drop the device images that some devices do not need, from finished files
@@ -27,16 +29,19 @@ use crate::{ops, report};
 #[derive(Args)]
 pub struct Arguments {
     /// Keep what runtimes select on these devices, such as sm_86 or gfx90a; separated by commas
-    #[arg(long, value_name = "DEVICE", value_delimiter = ',', value_parser = NamedDevice::parse,
+    #[arg(long, value_name = "DEVICE", value_delimiter = ',',
+          value_parser = known_names::device(NamedDevice::parse), hide_possible_values = true,
           required_unless_present_any = ["keep", "drop"], conflicts_with_all = ["keep", "drop"])]
     for_device: Vec<NamedDevice>,
 
     /// Keep images for exactly these processors, such as sm_80, compute_80 (PTX) or gfx90a:xnack+
-    #[arg(long, value_name = "ARCH", value_delimiter = ',', conflicts_with = "drop")]
+    #[arg(long, value_name = "ARCH", value_delimiter = ',', conflicts_with = "drop",
+          value_parser = known_names::arch(), hide_possible_values = true)]
     keep: Vec<String>,
 
     /// Drop images for exactly these processors
-    #[arg(long, value_name = "ARCH", value_delimiter = ',')]
+    #[arg(long, value_name = "ARCH", value_delimiter = ',', value_parser = known_names::arch(),
+          hide_possible_values = true)]
     drop: Vec<String>,
 
     /// PTX to keep with --for-device: where it is selected, all, or none
@@ -88,12 +93,16 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let screen = terminal::screen();
     let (mut text, mut warnings) = (String::new(), Vec::new());
     let mut unserved = arguments.for_device.clone();
+    let mut unmatched: Vec<&String> = arguments.keep.iter().chain(&arguments.drop).collect();
+    let mut is_any_kept = false;
     let mut archs = BTreeSet::new();
     let applied = editing.apply(&prune, &mut |edited| {
         let file = edited.scan.file();
         text += &report::edit_table(file, &edited.edited.fates, &screen);
         let kept = prune.kept(file);
         unserved.retain(|device| !has_code_for(file, device));
+        unmatched.retain(|name| !file.device_images().any(|image| ArchName::new(name).matches(image)));
+        is_any_kept |= edited.edited.fates.iter().any(|fate| *fate != ImageFate::Dropped);
         archs.extend(file.device_images().filter_map(|image| image.arch.clone()));
         if arguments.dry_run {
             for loss in losses(file, &kept, &NamedDevice::of_file(file)) {
@@ -106,15 +115,20 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     })?;
     let Some(applied) = applied else { return Ok(Status::No) };
     let input = arguments.edit.input().display();
+    let found: Vec<&str> = archs.iter().map(String::as_str).collect();
+    let found = if found.is_empty() { "no processor".to_owned() } else { found.join(", ") };
     for device in &unserved {
-        let archs: Vec<&str> = archs.iter().map(String::as_str).collect();
-        let found = if archs.is_empty() { "no processor".to_owned() } else { archs.join(", ") };
         warnings.push(anyhow!("{input}: no image runs on {}; there is code for {found}", device.name));
+    }
+    for name in &unmatched {
+        let suggestions = if names_processor(name) { Suggestions::default() } else { Suggestions::new(name, &archs) };
+        warnings.push(anyhow!("{input}: no image is for {name}; there is code for {found}{suggestions}"));
     }
     for warning in warnings {
         editing.problems.warn(warning);
     }
-    if !unserved.is_empty() && unserved.len() == arguments.for_device.len() {
+    let is_unserved = !unserved.is_empty() && unserved.len() == arguments.for_device.len();
+    if is_unserved || !is_any_kept {
         editing.problems.report(anyhow!("{input}: nothing would be left; no output was written"));
         return Ok(Status::No);
     }

@@ -2,13 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 
 use super::editing::EditArguments;
+use super::explanations::coded;
 use super::forms::FormArguments;
-use super::{Status, access};
+use super::known_names::unknown_name;
+use super::{Status, access, terminal};
 use crate::codec::Codec;
+use crate::codes::Code;
 use crate::edit::transcode::{BundleForm, Transcoding};
 use crate::edit::{EditError, Effort, apply};
 use crate::format::ccob::Version as CcobVersion;
@@ -53,13 +56,13 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let mut text = String::new();
     let result = editing.apply(&replace, &mut |edited| {
         let (file, new_file) = (edited.scan.file(), edited.new_file.unwrap_or(edited.scan.file()));
-        text += &report::replaced(file, new_file, &edited.edited.fates);
+        text += &report::replaced(file, new_file, &edited.edited.fates, &terminal::screen());
     });
     let applied = match result {
         Err(EditError::InFile { cause, path }) => match *cause {
             EditError::NoRoom { offset, needed, .. } => {
                 let remedies = remedies(&arguments, replace, (offset, needed));
-                return Err(anyhow!("{}: {cause}{remedies}", path.display()));
+                return Err(coded(Code::NoRoom, format!("{}: {cause}{remedies}", path.display())));
             }
             cause => return Err(cause.in_file(&path).into()),
         },
@@ -144,14 +147,19 @@ fn parse_predicate(text: &str) -> Result<Predicate> {
         .split_once(':')
         .with_context(|| format!("{text:?}: expected a number or KEY:VALUE, such as arch:gfx90a"))?;
     Ok(match key {
-        "kind" => Predicate::Kind(OffloadKind::from_name(value).with_context(|| format!("unknown kind {value:?}"))?),
+        "kind" => Predicate::Kind(
+            OffloadKind::from_name(value)
+                .ok_or_else(|| unknown_name(&format!("kind {value:?}"), value, &OffloadKind::names()))?,
+        ),
         "triple" => Predicate::Triple(value.to_owned()),
         "arch" => Predicate::Arch(value.to_owned()),
         "id" => Predicate::Id(value.to_owned()),
         "image" => {
             let kind = ImageKind::ALL.into_iter().find(|kind| kind.name() == value);
-            Predicate::Image(kind.with_context(|| format!("unknown image format {value:?}"))?)
+            let unknown =
+                || unknown_name(&format!("image format {value:?}"), value, &ImageKind::ALL.map(ImageKind::name));
+            Predicate::Image(kind.ok_or_else(unknown)?)
         }
-        _ => bail!("unknown key {key:?} (available: kind, triple, arch, id, image)"),
+        _ => return Err(unknown_name(&format!("key {key:?}"), key, &["kind", "triple", "arch", "id", "image"])),
     })
 }

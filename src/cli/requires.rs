@@ -1,12 +1,13 @@
 //! `fatbin requires`.
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result};
 use clap::Args;
+use clap::builder::StringValueParser;
 
 use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
-use super::{Status, terminal};
+use super::{Status, known_names, terminal};
 use crate::inventory::File;
 use crate::ops;
 use crate::report::{self, RequiredFile};
@@ -25,7 +26,13 @@ use crate::survey::{AnalysisOptions, AnalyzedFile};
 #[derive(Args)]
 pub struct Arguments {
     /// Devices, such as sm_90 or gfx942, instead of those of the code
-    #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "DEVICE",
+        value_delimiter = ',',
+        value_parser = known_names::device(StringValueParser::new()),
+        hide_possible_values = true
+    )]
     device: Vec<String>,
 
     /// Print one JSON document (schema fatbin.requires/1) instead of tables
@@ -92,7 +99,7 @@ fn runs_somewhere(required: &RequiredFile<'_>, are_named: bool) -> bool {
 
 /// Returns the devices of the command line, if there are any.
 fn parse_devices(names: &[String]) -> Result<Option<Vec<NamedDevice>>> {
-    let parse = |name: &String| NamedDevice::parse(name).map_err(|error| anyhow!("--device {name}: {error}"));
+    let parse = |name: &String| NamedDevice::parse(name).with_context(|| format!("--device {name}"));
     let devices = names.iter().map(parse).collect::<Result<Vec<_>>>()?;
     Ok(Some(devices).filter(|devices| !devices.is_empty()))
 }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use clap::Args;
+use clap::builder::StringValueParser;
 
 use super::inputs::InputArguments;
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
-use super::{Status, terminal};
+use super::{Status, known_names, terminal};
 use crate::floor::Driver;
 use crate::inventory::{CudaCode, File};
 use crate::ops;
@@ -31,7 +32,12 @@ use crate::target::Device;
 #[derive(Args)]
 pub struct Arguments {
     /// The device, such as gfx90a:sramecc+:xnack- or sm_90
-    #[arg(long, value_name = "DEVICE")]
+    #[arg(
+        long,
+        value_name = "DEVICE",
+        value_parser = known_names::device(StringValueParser::new()),
+        hide_possible_values = true
+    )]
     device: String,
 
     /// NVIDIA driver, or the release of CUDA that it belongs to: 550, 550.54.14, 12.4. Images that it cannot load are rejected
@@ -58,7 +64,7 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let name = &arguments.device;
-    let devices = Device::parse(name).map_err(|error| anyhow!("--device {name}: {error}"))?;
+    let devices = Device::parse(name).with_context(|| format!("--device {name}"))?;
     let problems = arguments.problems.problems();
     let mut is_trouble = false;
     let mut outcomes = Vec::new();

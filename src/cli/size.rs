@@ -19,6 +19,7 @@ use crate::ops::{self, CodecLevels, Effect, FileSizes, SizeOptions, WhatIf};
 use crate::report::{self, SizeReport, SizedFile};
 use crate::scan::{CacheBudget, Options, Outcome, ScannedFile, Scanner};
 use crate::size::{Duplicates, ImageCopies, Level, Tree};
+use crate::spelling::Suggestions;
 
 /// Report what the bytes of files are for: archs, kernels, containers
 ///
@@ -96,7 +97,10 @@ fn parse_change(text: &str) -> Result<NamedChange> {
             }
             (_, Some(text), _) => entries(Codec::Lz4, level(text, Codec::Lz4)?, None),
             (.., Some(archs)) if !archs.is_empty() => WhatIf::Dropped(archs.split(',').map(ArchName::new).collect()),
-            _ => bail!("expected size, balance, speed, none, zstd-N, lz4-N or drop:ARCH,..."),
+            _ => {
+                let suggestions = Suggestions::new(text, ["size", "balance", "speed", "none"]);
+                bail!("expected size, balance, speed, none, zstd-N, lz4-N or drop:ARCH,...{suggestions}")
+            }
         },
     };
     Ok(NamedChange { name: text.to_owned(), change })

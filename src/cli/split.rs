@@ -69,9 +69,6 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         SplitOutcome::AlreadySplit => return nothing("its device code is in kpack archives"),
         SplitOutcome::NoDeviceCode => return nothing("no device code"),
     };
-    let screen = terminal::screen();
-    let mut out = terminal::output(&screen);
-    out.write(&report::split_text(&files))?;
-    out.flush()?;
+    terminal::print_summary(&report::split_text(&files, &terminal::screen()))?;
     Ok(Status::Yes)
 }

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::Status;
 use super::editing::EditArguments;
+use super::{Status, terminal};
 use crate::edit::Strip;
 use crate::report;
 
@@ -34,7 +34,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let strip = Strip::new(arguments.edit.options().limits);
     let mut text = String::new();
     let applied = editing.apply(&strip, &mut |edited| {
-        text += &report::stripped(edited.scan.file(), &edited.edited.containers, &strip.images());
+        text += &report::stripped(edited.scan.file(), &edited.edited.containers, &strip.images(), &terminal::screen());
     })?;
     let Some(applied) = applied else { return Ok(Status::No) };
     editing.finish("strip", &applied, &text)?;

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use clap::{Args, ValueEnum};
 use console::Term;
 
+use super::quiet::is_quiet;
 use crate::escape::{escape, escape_lines};
 use crate::report::Screen;
 
@@ -71,10 +72,12 @@ fn is_colored(choice: When, is_terminal: bool, variable: impl Fn(&str) -> Option
     }
 }
 
-/// Returns width and color support of standard output.
+/// Returns width and color support of standard output. As in coreutils, `COLUMNS` overrides the width that a terminal reports.
 pub fn screen() -> Screen {
     let stdout = Term::stdout();
-    let width = stdout.size_checked().map(|(_, columns)| usize::from(columns));
+    let variable = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&columns: &usize| columns > 0);
+    let reported = stdout.size_checked().map(|(_, columns)| usize::from(columns));
+    let width = reported.map(|columns| variable().unwrap_or(columns));
     Screen { width, color: has_color(&stdout) }
 }
 
@@ -97,10 +100,15 @@ pub fn print(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Writes paths to standard output, one per line.
+/// Writes what a command has written or changed to standard output, unless `--quiet` is set.
+pub fn print_summary(text: &str) -> io::Result<()> {
+    if is_quiet() { Ok(()) } else { print(text) }
+}
+
+/// Writes the paths of written files like [`print_summary`], one per line.
 pub fn print_paths(paths: &[PathBuf]) -> io::Result<()> {
     let lines = paths.iter().map(|path| escape(&path.to_string_lossy()).into_owned() + "\n");
-    print(&lines.collect::<String>())
+    print_summary(&lines.collect::<String>())
 }
 
 impl TextOutput {

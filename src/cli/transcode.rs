@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow};
 use clap::Args;
 
-use super::Status;
 use super::editing::EditArguments;
+use super::explanations::coded;
 use super::forms::FormArguments;
+use super::{Status, terminal};
+use crate::codes::Code;
 use crate::edit::transcode::{check_readers, first_readers, requested};
 use crate::format::readers::Reader;
 use crate::report;
@@ -36,7 +38,9 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
-    ensure!(!arguments.forms.is_empty(), "transcode: no form given; pass --to");
+    if arguments.forms.is_empty() {
+        return Err(coded(Code::MissingArgument, "transcode: no form given; pass --to"));
+    }
     let transcoding = arguments.forms.transcoding("transcode")?;
     let mut editing = arguments.edit.start(false)?;
     let (mut count, mut text, mut readable) = (0, String::new(), Ok(()));
@@ -46,7 +50,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         count += changed;
         // An archive may have files that --to is not about.
         if changed > 0 {
-            text += &report::transcoded(file, new_file, changed, &first_readers(new_file));
+            text += &report::transcoded(file, new_file, changed, &first_readers(new_file), &terminal::screen());
         }
         let checked = check_readers(new_file, &arguments.readable_by);
         if let (Ok(()), Err(error)) = (&readable, checked) {

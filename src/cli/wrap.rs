@@ -2,14 +2,17 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
 use super::Status;
 use super::access;
+use super::explanations::coded;
 use super::image_argument::parse_image;
+use super::known_names::unknown_name;
 use super::problems::print_detail;
+use crate::codes::Code;
 use crate::host::Host;
 use crate::llvm::Release;
 use crate::ops::{self, ImageFile, WrapOptions};
@@ -137,7 +140,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
 fn options(arguments: Arguments) -> Result<WrapOptions> {
     let positional = arguments.images.into_iter().map(|path| ImageFile { path, target: TargetOverride::default() });
     let images: Vec<_> = arguments.image.into_iter().chain(positional).collect();
-    ensure!(!images.is_empty(), "wrap: no image given; specify IMAGE or --image file=IMAGE");
+    if images.is_empty() {
+        return Err(coded(Code::MissingArgument, "wrap: no image given; specify IMAGE or --image file=IMAGE"));
+    }
     let mut entries = arguments.entry;
     for path in &arguments.entries {
         entries.extend(read_entries(path)?);
@@ -193,7 +198,7 @@ fn parse_entry(text: &str) -> Result<OffloadEntry> {
             "size" => entry.size = number,
             "flags" => entry.flags = word()?,
             "data" => entry.data = word()?,
-            _ => bail!("unknown key {key:?} (available: size, flags, data, aux)"),
+            _ => return Err(unknown_name(&format!("key {key:?}"), key, &["size", "flags", "data", "aux"])),
         }
     }
     Ok(entry)

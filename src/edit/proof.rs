@@ -12,6 +12,9 @@ use crate::scan::{ImageRef, RELEASE_INTERVAL, Scan, Source};
 use crate::select::candidate_sets;
 use crate::target::Device;
 
+/// Most zeros that a container adds to an image: payloads of CUDA fat binaries have multiples of 8 bytes.
+const MAX_PADDING: usize = 7;
+
 /// A proof that holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proof {
@@ -79,7 +82,7 @@ impl<B: Source, A: Source> Change<'_, B, A> {
             return Err(differs("the target that its container states"));
         }
         let is_equal = match fate {
-            ImageFate::Replaced(hash) => super::hash(&new.bytes().map_err(ProofError::Unreadable)?) == *hash,
+            ImageFate::Replaced(hash) => has_hash(&new.bytes().map_err(ProofError::Unreadable)?, hash),
             _ => has_same_bytes(old, new).map_err(ProofError::Unreadable)?,
         };
         if is_equal { Ok(()) } else { Err(differs("its bytes")) }
@@ -120,6 +123,19 @@ fn place(image: &ImageRef<'_>) -> Option<u64> {
 /// The properties by which a runtime finds an image.
 fn stated(image: &Image) -> impl PartialEq {
     (image.kind, image.image_kind, image.triple.clone(), image.arch.clone(), image.id.clone())
+}
+
+/// Returns whether the bytes of an image have a hash, without the zeros that a container may have added: LTO-IR and other formats do
+/// not state their size, so that the padding of an entry counts as part of the image.
+fn has_hash(mut bytes: &[u8], hash: &[u8; 32]) -> bool {
+    for _ in 0..=MAX_PADDING {
+        if super::hash(bytes) == *hash {
+            return true;
+        }
+        let Some((0, shorter)) = bytes.split_last() else { return false };
+        bytes = shorter;
+    }
+    false
 }
 
 /// Returns whether two images have the same bytes, which are decompressed only if they are stored differently.

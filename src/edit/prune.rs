@@ -32,7 +32,7 @@ impl ArchName {
     }
 
     /// Returns whether an image is for this processor.
-    fn matches(&self, image: &Image) -> bool {
+    pub fn matches(&self, image: &Image) -> bool {
         let arch = image.arch.as_deref().unwrap_or_default();
         match self.0.strip_prefix(PTX_PREFIX) {
             Some(number) => image.image_kind == ImageKind::Ptx && arch.strip_prefix(SM_PREFIX) == Some(number),

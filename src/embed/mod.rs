@@ -6,12 +6,14 @@
 
 mod cxx;
 mod error;
+#[cfg(feature = "cli")]
 mod header;
 mod index;
 mod names;
 mod rust_module;
 
 pub use error::EmbedError;
+#[cfg(feature = "cli")]
 pub use header::c_header;
 pub use names::{Name, SymbolStyle};
 pub use rust_module::rust_module;

@@ -1,16 +1,20 @@
 //! Errors of choosing a host and of emitting an object for it.
 
+use crate::spelling::Suggestions;
+
 /// Error of choosing a host or of emitting an object for it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostError {
     /// A triple of no supported machine, operating system or environment.
-    #[error("{triple}: unsupported host (available: {available})")]
+    #[error("{triple}: unsupported host{suggestions} (available: {available})")]
     UnsupportedTriple {
         /// The triple as the user wrote it.
         triple: String,
         /// The supported triples, see [`Host::supported`](super::Host::supported).
         available: String,
+        /// Similar triples.
+        suggestions: Suggestions,
     },
     /// This program was built for a machine that is not a host, so there is no default.
     #[error("{machine}: unsupported host; specify --host TRIPLE (available: {available})")]

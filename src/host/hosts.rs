@@ -11,6 +11,7 @@ use super::machines::{
     AARCH64, AARCH64_COFF, AARCH64_MACHO, LOONGARCH64, POWERPC64LE, RISCV64, S390X, X86_64, X86_64_COFF, X86_64_MACHO,
 };
 use super::systems::{LINUX, MACOS, System, WINDOWS_GNU, WINDOWS_MSVC, WindowsRuntime};
+use crate::spelling::Suggestions;
 use crate::target::triple;
 
 /// Emitter of a host's objects, with the description of the machine that it needs.
@@ -125,10 +126,11 @@ impl Host {
             let is_system = |rest: Option<&[&str]>| rest.is_some_and(|rest| host.row().system.has_spelling(rest));
             Some(host.name()) == machine && (is_system(parts.get(1..)) || is_system(parts.get(2..)))
         };
-        Host::ALL
-            .into_iter()
-            .find(is_host)
-            .ok_or_else(|| HostError::UnsupportedTriple { triple: triple.to_owned(), available: Host::supported() })
+        Host::ALL.into_iter().find(is_host).ok_or_else(|| HostError::UnsupportedTriple {
+            triple: triple.to_owned(),
+            suggestions: Suggestions::new(triple, Host::ALL.map(Host::triple)),
+            available: Host::supported(),
+        })
     }
 
     /// Returns the machine and system that this program was built for, or an error if they are not a supported host.
@@ -162,7 +164,7 @@ impl Host {
     }
 
     /// Returns a number in the byte order of the machine.
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "build")]
     pub(crate) fn u64_bytes(self, number: u64) -> [u8; 8] {
         match self.row().emitter.endianness() {
             Endianness::Little => number.to_le_bytes(),
@@ -178,7 +180,7 @@ impl Host {
     }
 
     /// Returns whether C++ has the names of Microsoft's compiler, and not those of the Itanium ABI.
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "build")]
     pub(crate) fn has_microsoft_names(self) -> bool {
         matches!(self.row().emitter, Emitter::Coff(_, WindowsRuntime::Msvc))
     }

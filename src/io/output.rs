@@ -103,13 +103,13 @@ impl Output {
     }
 
     fn special(path: PathBuf, to: File) -> Result<Output> {
-        let target = if destination::is_device(&to) {
-            OutputTarget::Device(to)
-        } else {
-            let bytes = tempfile::tempfile().map_err(Error::io(&path, "create a temporary file"))?;
-            OutputTarget::Stream { bytes, to }
-        };
+        let target = if destination::is_device(&to) { OutputTarget::Device(to) } else { Self::stream(&path, to)? };
         Ok(Output { path, target, size: 0 })
+    }
+
+    fn stream(path: &Path, to: File) -> Result<OutputTarget> {
+        let bytes = tempfile::tempfile().map_err(Error::io(path, "create a temporary file"))?;
+        Ok(OutputTarget::Stream { bytes, to })
     }
 
     /// Directory for temporary files that are needed to write this output.
@@ -127,6 +127,26 @@ impl Output {
             OutputTarget::File(file, _) => reserve(file.file(), size).map_err(Error::io(&self.path, "write")),
             OutputTarget::Stream { .. } | OutputTarget::Device(_) => Ok(()),
         }
+    }
+
+    /// Makes the first bytes replaceable until the output is complete: what a device gets is kept in a temporary file until then.
+    pub fn rewritable(mut self) -> Result<Output> {
+        if let OutputTarget::Device(to) = self.target {
+            self.target = Self::stream(&self.path, to)?;
+        }
+        Ok(self)
+    }
+
+    /// Replaces the first bytes, for a header that is known only when everything else is written.
+    ///
+    /// # Panics
+    /// If the output is not [`Self::rewritable`].
+    pub fn replace_start(&mut self, header: &[u8]) -> Result<()> {
+        assert!(!matches!(self.target, OutputTarget::Device(_)), "devices are written at once");
+        let file = self.file();
+        let replaced =
+            file.rewind().and_then(|()| file.write_all(header)).and_then(|()| file.seek(SeekFrom::End(0)).map(drop));
+        replaced.map_err(Error::io(&self.path, "write"))
     }
 
     /// Writes bytes that are in memory.

@@ -1,5 +1,6 @@
 //! From linked device images to the objects that register them, or to the fat binaries in those.
 
+use std::io::{Seek, Write};
 use std::path::PathBuf;
 
 use super::error::{LinkError, Result};
@@ -133,17 +134,12 @@ fn fat_binary<'data>(
     let fat_binary = match options.compression.filter(|_| kind == OffloadKind::Hip) {
         None => FatBinary::Parts(content),
         Some((how, version)) => {
-            let mut header = Vec::new();
-            let stream = Input::from_temp_file(&path, &std::env::temp_dir(), Access::read(), |file| {
-                header =
-                    ccob::compress(&content, how, version, file, &mut |_| ()).map_err(std::io::Error::other)?.header;
-                Ok(())
-            })?;
             let whole = Input::from_temp_file(&path, &std::env::temp_dir(), Access::read(), |file| {
-                let mut sink = Sink::new([&stream]);
-                sink.push(&header);
-                sink.push(stream.view().data());
-                sink.copy_to(file)
+                // The header states the size of the stream and takes its place at the end.
+                file.write_all(&vec![0; version.header_size() as usize])?;
+                let compressed = ccob::compress(&content, how, version, &mut *file, &mut |_| ());
+                file.rewind()?;
+                file.write_all(&compressed.map_err(std::io::Error::other)?.header)
             })?;
             FatBinary::File(whole)
         }

@@ -33,6 +33,12 @@ pub fn inspect_with(image: &ImageRef<'_>, read: impl FnOnce(ImageKind, View<'_>)
     }
 }
 
+/// Returns what `inspect` finds in an image, debug information included. An image that cannot be decompressed has a problem
+/// instead of kernels.
+pub fn inspect_image(image: &ImageRef<'_>) -> Inspection {
+    inspect_with(image, inspect::inspect)
+}
+
 /// Returns the error for a problem inside an image. Offsets are those of the file if the image is stored there as it is.
 pub fn image_error(path: &str, number: usize, image: &Image, problem: Malformed) -> Error {
     let is_plain = image.offset.is_some() && image.full_size.is_none();

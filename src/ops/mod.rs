@@ -48,7 +48,7 @@ pub use fatbin::{FatbinInput, FatbinOptions, pack_fatbin};
 #[cfg(feature = "inspect")]
 pub use filter::{ImageFilter, KernelPattern, Predicate};
 #[cfg(feature = "inspect")]
-pub use image_bytes::image_error;
+pub use image_bytes::{image_error, inspect_image};
 #[cfg(feature = "cli")]
 pub use image_bytes::{kernel_names, kernels_of};
 #[cfg(feature = "inspect")]

@@ -34,6 +34,8 @@ pub struct WrapOptions {
     pub large: LargeImages,
     /// Entries for host programs that no offload compiler has compiled.
     pub entries: Vec<OffloadEntry>,
+    /// See [`WrapperBuilder::keep_entries`].
+    pub keep_entries: bool,
     /// True if the object will be part of another, whose device code must not be linked again.
     pub relocatable: bool,
     /// File to write.
@@ -75,6 +77,7 @@ impl WrapOptions {
             form: EmbeddedForm::OffloadBinary,
             large: LargeImages::Auto,
             entries: Vec::new(),
+            keep_entries: false,
             relocatable: false,
             format: WrapperFormat::of_path(&output),
             output,
@@ -118,6 +121,7 @@ pub fn wrap(options: &WrapOptions) -> Result<WrapSummary, WrapError> {
     wrapper.large = options.large;
     wrapper.format = options.format;
     wrapper.entries = options.entries.clone();
+    wrapper.keep_entries = options.keep_entries;
     wrapper.keep = matched.map(|matched| matched.entry_symbols).unwrap_or_default();
 
     let mut output = Output::update(&options.output)?;

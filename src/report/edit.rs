@@ -43,7 +43,7 @@ pub fn edit_table(file: &File, fates: &[ImageFate], screen: &Screen) -> String {
         Column::right("DROPPED"),
         Column::right("BYTES"),
     ];
-    let cells = |[kept, dropped]: [Sum; 2]| [kept, dropped].map(|sum| [sum.images.to_string(), sum.bytes.to_string()]);
+    let cells = |[kept, dropped]: [Sum; 2]| [kept, dropped].map(|sum| [sum.images.to_string(), screen.size(sum.bytes)]);
     let row =
         |((arch, kind), sums): ((String, &str), [Sum; 2])| [vec![arch, kind.to_owned()], cells(sums).concat()].concat();
     let [kept, dropped] = totals;
@@ -62,16 +62,18 @@ pub fn edit_loss(loss: &Loss, kernels: Option<usize>) -> String {
 const HOLES: u64 = 64 << 10;
 
 /// Formats the size of a file before and after an edit, and the space on disk before and after if the result has holes.
-pub fn edit_sizes(size: u64, new_size: Option<u64>, on_disk: Option<(u64, u64)>) -> String {
+pub fn edit_sizes(size: u64, new_size: Option<u64>, on_disk: Option<(u64, u64)>, screen: &Screen) -> String {
     let has_holes = |after: u64| new_size.is_some_and(|new_size| after.saturating_add(HOLES) <= new_size);
     let on_disk = on_disk.filter(|(_, after)| has_holes(*after));
-    let on_disk = on_disk.map(|(before, after)| format!("; on disk {before} -> {after}")).unwrap_or_default();
-    let new_size = new_size.map(|new_size| format!(" -> {new_size}")).unwrap_or_default();
-    format!("size {size}{new_size} bytes{on_disk}\n")
+    let on_disk = on_disk
+        .map(|(before, after)| format!("; on disk {} -> {}", screen.size(before), screen.size(after)))
+        .unwrap_or_default();
+    let sizes = new_size.map_or_else(|| screen.bytes(size), |new_size| screen.change(size, new_size));
+    format!("size {sizes}{on_disk}\n")
 }
 
 /// Formats the size of device code before and after it was stored in another form, and the releases that read it now.
-pub fn transcoded(file: &File, new_file: &File, containers: usize, readers: &[Reader]) -> String {
+pub fn transcoded(file: &File, new_file: &File, containers: usize, readers: &[Reader], screen: &Screen) -> String {
     let size = |file: &File| file.containers.iter().map(|container| container.size).sum::<u64>();
     let readers: Vec<String> = readers.iter().map(Reader::to_string).collect();
     let is_kpack = |container: &Container| container.container_type == ContainerType::Kpack;
@@ -81,13 +83,13 @@ pub fn transcoded(file: &File, new_file: &File, containers: usize, readers: &[Re
         _ => readers.join(", ") + " or later",
     };
     let (path, containers) = (printable(&file.path), counted(containers, "container"));
-    let (before, after) = (size(file), size(new_file));
-    format!("{path}: {containers}, device code {before} -> {after} bytes, readable by {readers}\n")
+    let sizes = screen.change(size(file), size(new_file));
+    format!("{path}: {containers}, device code {sizes}, readable by {readers}\n")
 }
 
 /// Formats the number of images that lost debug information, and the bytes that this saves: as stored in the file, and
 /// decompressed.
-pub fn stripped(file: &File, containers: &[EditedContainer], images: &[StrippedImage]) -> String {
+pub fn stripped(file: &File, containers: &[EditedContainer], images: &[StrippedImage], screen: &Screen) -> String {
     let path = printable(&file.path);
     if images.is_empty() {
         return format!("{path}: no debug information in {}\n", counted(file.device_images().count(), "device image"));
@@ -99,11 +101,12 @@ pub fn stripped(file: &File, containers: &[EditedContainer], images: &[StrippedI
     let stored = saved(&mut containers.iter().map(|it| (size_of_range(&it.span), it.new_size)));
     let decompressed = saved(&mut images.iter().map(|it| (it.size, it.new_size)));
     let count = counted(images.len(), "image");
-    format!("{path}: {count} stripped, {stored} bytes smaller as stored, {decompressed} decompressed\n")
+    let (stored, decompressed) = (screen.bytes(stored), screen.size(decompressed));
+    format!("{path}: {count} stripped, {stored} smaller as stored, {decompressed} decompressed\n")
 }
 
 /// Formats the images that were replaced, one per line, with their sizes before and after.
-pub fn replaced(file: &File, new_file: &File, fates: &[ImageFate]) -> String {
+pub fn replaced(file: &File, new_file: &File, fates: &[ImageFate], screen: &Screen) -> String {
     let images = file.device_images().zip(new_file.device_images()).zip(fates).enumerate();
     let replaced = images.filter(|(_, (_, fate))| matches!(fate, ImageFate::Replaced(_)));
     let size = |image: &Image| image.decompressed_size().unwrap_or_default();
@@ -111,7 +114,7 @@ pub fn replaced(file: &File, new_file: &File, fates: &[ImageFate]) -> String {
         .map(|(number, ((old, new), _))| {
             let target = old.arch.as_deref().or(old.triple.as_deref()).unwrap_or("-");
             let (path, target, kind) = (printable(&file.path), printable(target), old.image_kind.name());
-            format!("{path}: image {number} ({target} {kind}) replaced, {} -> {} bytes\n", size(old), size(new))
+            format!("{path}: image {number} ({target} {kind}) replaced, {}\n", screen.change(size(old), size(new)))
         })
         .collect()
 }

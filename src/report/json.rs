@@ -12,6 +12,7 @@ use serde_json::ser::{PrettyFormatter, Serializer};
 use super::json_stream::{JsonStream, nested_json};
 use crate::bytes::hexadecimal;
 use crate::codec::Codec;
+use crate::codes::Coded;
 use crate::error::Malformed;
 use crate::escape::{escape, escape_json};
 use crate::inventory::{FileFormat, NotOpened, WrapperKind, WrapperTarget};
@@ -221,6 +222,8 @@ pub struct ImageIdentity<'a> {
 pub struct JsonError {
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'static str>,
     message: String,
 }
 
@@ -431,12 +434,14 @@ impl<'a> ImageIdentity<'a> {
 impl JsonError {
     /// Returns the errors of a file.
     pub fn of_file(file: &inventory::File) -> Vec<JsonError> {
-        let failure = file.failure.iter().map(|failure| JsonError { offset: None, message: failure.clone() });
+        let failure =
+            file.failure.iter().map(|failure| JsonError { offset: None, code: None, message: failure.clone() });
         failure.chain(file.errors.iter().map(JsonError::new)).collect()
     }
 
     /// Creates the mirror of an error inside a file.
     pub fn new(error: &Malformed) -> Self {
-        JsonError { offset: Some(error.offset), message: format!("{}: {}", error.field, error.cause) }
+        let code = Some(error.code().name());
+        JsonError { offset: Some(error.offset), code, message: format!("{}: {}", error.field, error.cause) }
     }
 }

@@ -103,7 +103,7 @@ pub fn link_text(report: &LinkReport, screen: &Screen) -> String {
     let [kind, triple, arch, linker, inputs] = ["KIND", "TRIPLE", "ARCH", "LINKER", "INPUTS"].map(Column::left);
     let headings = [kind, triple, arch, linker, Column::right("SIZE"), inputs];
     if !report.targets.is_empty() {
-        text += &columns(&headings, report.targets.iter().map(row), screen);
+        text += &columns(&headings, report.targets.iter().map(|target| row(target, screen)), screen);
     }
     for archive in &report.unused_archives {
         text += &format!("  {}\n", printable(&unused(archive)));
@@ -111,10 +111,10 @@ pub fn link_text(report: &LinkReport, screen: &Screen) -> String {
     text
 }
 
-fn row(target: &LinkedTarget) -> Vec<String> {
+fn row(target: &LinkedTarget, screen: &Screen) -> Vec<String> {
     let linker = target.programs.last().and_then(|program| program.file_name());
     let linker = linker.map_or("linked already".to_owned(), |name| name.to_string_lossy().into_owned());
-    let size = target.size.map_or(String::new(), |size| size.to_string());
+    let size = target.size.map_or(String::new(), |size| screen.size(size));
     let inputs = target.host_files.join(" ");
     let texts = [names(&target.kinds).join(" "), target.triple.clone(), target.arch.clone(), linker, size, inputs];
     texts.map(|text| printable(&text)).into()

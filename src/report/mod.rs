@@ -35,13 +35,13 @@ pub use metadata::{FileCode, conda_json, hugging_face_json, metadata_json, wheel
 pub use page::write_page;
 pub use proof::{PROOF_SCHEMA, ProofDocument, ProvenFile};
 pub use requires::{RequiredFile, requires_json, requires_text};
-pub use schemas::SCHEMAS;
+pub use schemas::{SCHEMAS, policy_schema};
 pub use selection::{KernelGap, selection_gaps, selection_json, selection_summary, selection_text};
 pub use size::{SizeReport, SizedFile, arch_summary, size_csv, size_json, size_table};
 pub use split::split_text;
 pub use table::{table, verified_text};
 pub use text::Screen;
 pub use verdict::{
-    verdict_cyclonedx, verdict_github, verdict_gitlab, verdict_json, verdict_junit, verdict_markdown, verdict_sarif,
+    CodeSizes, verdict_cyclonedx, verdict_github, verdict_gitlab, verdict_junit, verdict_markdown, verdict_sarif,
     verdict_text,
 };

@@ -1,4 +1,4 @@
-//! Schemas of all JSON documents, as JSON Schema, draft 2020-12.
+//! Schemas of all JSON documents, as JSON Schema, draft 2020-12. That of policies is of draft 7, which editors support.
 //!
 //! The number in the name of a schema changes only when a field is removed or changes its meaning.
 
@@ -29,6 +29,11 @@ pub const SCHEMAS: [Schema; 14] = [
     // Policies are TOML, which a schema describes like JSON.
     Schema { command: "policy", text: include_str!("../check/policy-1.schema.json") },
 ];
+
+/// Returns the schema of policies.
+pub fn policy_schema() -> &'static str {
+    SCHEMAS.iter().find(|schema| schema.command == "policy").map_or("", |schema| schema.text)
+}
 
 #[cfg(test)]
 mod tests {

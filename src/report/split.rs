@@ -1,19 +1,20 @@
 //! The lines of `split`: the files that were written.
 
+use super::Screen;
 use super::text::{counted, printable};
 use crate::edit::split::SplitFile;
 
 /// Returns a line for each file.
-pub fn split_text(files: &[SplitFile]) -> String {
+pub fn split_text(files: &[SplitFile], screen: &Screen) -> String {
     let line = |(number, file): (usize, &SplitFile)| {
         let path = printable(&file.path.to_string_lossy());
-        let size = file.size;
+        let size = screen.bytes(file.size);
         if file.archs.is_empty() {
             let contents = if number == 0 { "without device code" } else { "headers of containers" };
-            return format!("{path}: {size} bytes, {contents}\n");
+            return format!("{path}: {size}, {contents}\n");
         }
         let archs: Vec<String> = file.archs.iter().map(|arch| printable(arch)).collect();
-        format!("{path}: {size} bytes, {} for {}\n", counted(file.images, "image"), archs.join(", "))
+        format!("{path}: {size}, {} for {}\n", counted(file.images, "image"), archs.join(", "))
     };
     files.iter().enumerate().map(line).collect()
 }

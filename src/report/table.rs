@@ -25,7 +25,7 @@ pub fn table(file: &File, verbose: bool, screen: &Screen) -> String {
         count => format!("{count} device images"),
     };
     let format = file.format.map_or("unreadable", |format| format.name());
-    let mut text = format!("{}: {}, {} bytes, {count}\n", printable(&file.path), format, file.size);
+    let mut text = format!("{}: {}, {}, {count}\n", printable(&file.path), format, screen.bytes(file.size));
     if !file.containers.is_empty() {
         text += &images(file, screen);
     }
@@ -61,7 +61,7 @@ pub fn table(file: &File, verbose: bool, screen: &Screen) -> String {
         text += &format!("  {}\n", screen.warning(&format!("not opened: {reason}")));
     }
     if file.unsearched > 0 {
-        text += &format!("  not searched: {} bytes that no header refers to\n", file.unsearched);
+        text += &format!("  not searched: {} that no header refers to\n", screen.bytes(file.unsearched));
     }
     text
 }
@@ -74,7 +74,7 @@ fn images(file: &File, screen: &Screen) -> String {
     while let Some(node) = walk.next() {
         let Node::Image(image) = node else { continue };
         if image.containers.is_empty() {
-            rows.push(row(walk.containers(), image, has_symbols));
+            rows.push(row(walk.containers(), image, has_symbols, screen));
         }
         warnings.extend(image_warnings(image));
     }
@@ -149,12 +149,17 @@ fn image_warnings(image: &Image) -> Vec<String> {
 }
 
 /// Formats the row of an image. The containers around it are listed outermost first.
-fn row<'a>(containers: impl Iterator<Item = &'a Container>, image: &Image, has_symbols: bool) -> Vec<String> {
+fn row<'a>(
+    containers: impl Iterator<Item = &'a Container>,
+    image: &Image,
+    has_symbols: bool,
+    screen: &Screen,
+) -> Vec<String> {
     let containers: Vec<&Container> = containers.collect();
     let section = containers.last().and_then(|container| container.section_name());
     let or_dash = |text: Option<&str>| text.map_or("-".to_owned(), printable);
     let symbol = has_symbols.then(|| or_dash(image.symbol.as_deref()));
-    let size = image.size.or(image.full_size).map_or("-".to_owned(), |size| size.to_string());
+    let size = image.size.or(image.full_size).map_or("-".to_owned(), |size| screen.size(size));
     let cells = [
         containers.iter().map(|container| container.container_type.name()).collect::<Vec<_>>().join(" > "),
         or_dash(section),

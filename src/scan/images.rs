@@ -116,6 +116,12 @@ impl<S: Source> Scan<S> {
         self.reader_with(self.view(), true, Vec::new())
     }
 
+    /// Creates a reader like [`Self::reader`] whose work is charged to `budget` instead of that of the source, and that leaves
+    /// the cache as it is: for programs that read images any number of times.
+    pub fn reader_with_budget<'scan>(&'scan self, budget: &'scan Budget) -> ImageReader<'scan> {
+        self.reader_with(self.view().charging(budget), false, Vec::new())
+    }
+
     /// Creates a reader of `view`, all bytes of the source with some budget. `takes_cached` states whether it removes
     /// containers from the cache, and `buffers` are used for decompressed bytes.
     pub(super) fn reader_with<'scan>(

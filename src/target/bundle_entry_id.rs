@@ -9,6 +9,7 @@ use super::subarch::{self, Subarch};
 use super::target_id::{InvalidTargetId, TargetId};
 use super::triple::{AMDGCN, Triple, names_architecture};
 use super::{OffloadKind, amdgpu, nvptx};
+use crate::spelling::Suggestions;
 
 /// A bundle entry ID split into its parts, which are never normalized: they are printed as they are in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,10 +34,12 @@ pub enum InvalidBundleEntryId {
         id: String,
     },
     /// The offload kind is unknown.
-    #[error("{id:?}: unknown offload kind (known: {})", OffloadKind::names().join(", "))]
+    #[error("{id:?}: unknown offload kind{suggestions} (known: {})", OffloadKind::names().join(", "))]
     Kind {
         /// The ID.
         id: String,
+        /// Similar kinds.
+        suggestions: Suggestions,
     },
     /// The architecture is unknown.
     #[error("{id:?}: unknown architecture in triple {triple}")]
@@ -141,8 +144,11 @@ impl<'data> BundleEntryId<'data> {
     /// Returns the reason why [`Self::parse`] rejects a text.
     pub fn invalid(id: &str) -> InvalidBundleEntryId {
         let kind = id.split_once('-').map(|(kind, _)| kind).filter(|kind| !kind.is_empty());
-        match kind.and_then(OffloadKind::from_name) {
-            None if kind.is_some() => InvalidBundleEntryId::Kind { id: id.to_owned() },
+        match kind {
+            Some(kind) if OffloadKind::from_name(kind).is_none() => {
+                let suggestions = Suggestions::new(kind, OffloadKind::names());
+                InvalidBundleEntryId::Kind { id: id.to_owned(), suggestions }
+            }
             _ => InvalidBundleEntryId::Shape { id: id.to_owned() },
         }
     }

@@ -7,10 +7,11 @@
 use std::fmt;
 
 use super::nvptx;
-use super::processors::Processor;
+use super::processors::{PROCESSORS, Processor};
 use super::subarch::{self, Subarch};
 use super::target_id::{InvalidTargetId, TargetId};
 use super::triple;
+use crate::spelling::Suggestions;
 
 /// Platform: the driver that loads images, whichever runtime is above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -104,10 +105,14 @@ pub enum InvalidDevice {
         device: String,
     },
     /// The name is unknown.
-    #[error("unknown device {name:?}; examples: gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64, intel_gpu_pvc")]
+    #[error(
+        "unknown device {name:?}{suggestions}; examples: gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64, intel_gpu_pvc"
+    )]
     Unknown {
         /// The name.
         name: String,
+        /// Similar names.
+        suggestions: Suggestions,
     },
 }
 
@@ -115,6 +120,29 @@ pub enum InvalidDevice {
 /// `-fsycl-targets`).
 const SPIRV: &str = "spir64";
 const INTEL: &str = "intel_gpu_";
+
+/// Names of devices other than GPUs.
+const OTHER_NAMES: [&str; 7] = ["x86_64", "aarch64", "riscv64", "powerpc64le", "s390x", "loongarch64", SPIRV];
+
+/// Returns names of devices, for suggestions and completions.
+pub fn device_names() -> impl Iterator<Item = String> {
+    processor_names().filter(|name| !name.ends_with("-generic")).chain(OTHER_NAMES.map(str::to_owned))
+}
+
+/// Returns the names of all processors of AMD and NVIDIA.
+pub fn processor_names() -> impl Iterator<Item = String> {
+    let nvidia = nvptx::NUMBERS.iter().map(|number| format!("sm_{number}"));
+    nvidia.chain(PROCESSORS.iter().map(|processor| processor.name.to_owned()))
+}
+
+/// Returns whether a name is that of a processor of AMD or NVIDIA, which may have features or a suffix.
+#[cfg(feature = "inspect")]
+pub fn names_processor(name: &str) -> bool {
+    match nvptx::Arch::parse(name) {
+        Some(arch) => nvptx::NUMBERS.contains(&arch.number),
+        None => !matches!(TargetId::parse(name), Err(InvalidTargetId::UnknownProcessor { .. })),
+    }
+}
 
 impl Device {
     /// Returns the devices that a name denotes: one, or one for each setting of the features of an AMD processor
@@ -143,7 +171,7 @@ impl Device {
         match TargetId::parse(name) {
             Ok(id) => amd(&id),
             Err(InvalidTargetId::UnknownProcessor { closest: None, .. }) if !name.starts_with("gfx") => {
-                Err(InvalidDevice::Unknown { name: owned() })
+                Err(InvalidDevice::Unknown { name: owned(), suggestions: Suggestions::new(name, device_names()) })
             }
             Err(cause) => Err(cause.into()),
         }
@@ -163,7 +191,7 @@ impl Device {
 /// Returns a device for every setting of the features that an ID leaves open.
 fn amd(id: &TargetId<'_>) -> Result<Vec<Device>, InvalidDevice> {
     let Some(processor) = Processor::named(id.processor()) else {
-        return Err(InvalidDevice::Unknown { name: id.to_string() });
+        return Err(InvalidDevice::Unknown { name: id.to_string(), suggestions: Suggestions::default() });
     };
     let members = Processor::members(processor.name);
     if !members.is_empty() {

@@ -39,6 +39,12 @@ impl Arch {
     }
 }
 
+/// Numbers of NVIDIA's architectures, up to CUDA 13.5: those that its compilers accept or used to accept.
+pub const NUMBERS: [u32; 28] = [
+    20, 21, 30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120,
+    121,
+];
+
 /// Embedded parts. Their machine code and that of desktop parts are not compatible.
 const EMBEDDED: [u32; 6] = [53, 62, 72, 87, 101, 110];
 

@@ -7,7 +7,7 @@ use super::{source_directory, source_files};
 
 /// The layers, lowest first. A module may use the modules of the layers before its own, and none of its own layer except
 /// itself.
-const LAYERS: [&[&str]; 13] = [
+const LAYERS: [&[&str]; 14] = [
     &["error"],
     &["bytes", "content", "escape", "parallel", "pattern", "spelling"],
     &["codec", "io", "rewrite", "target"],
@@ -18,7 +18,8 @@ const LAYERS: [&[&str]; 13] = [
     &["coverage", "edit", "embed"],
     &["check", "lock"],
     &["link", "ops"],
-    &["doctor"],
+    &["build", "doctor"],
+    &["codes"],
     &["report"],
     &["cli"],
 ];

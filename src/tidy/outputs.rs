@@ -7,6 +7,8 @@ const WRITERS: [(&str, &[&str]); 7] = [
     (
         "stdout()",
         &[
+            // Lines for cargo.
+            "build/environment.rs",
             "cli/terminal.rs",
             "cli/dropin/diagnostics.rs",
             "io/destination.rs",
@@ -22,7 +24,7 @@ const WRITERS: [(&str, &[&str]); 7] = [
     ("println!(", &[]),
     ("eprint!(", &[]),
     (" print!(", &[]),
-    ("serde_json::to_string", &["report/json.rs", "edit/split/index.rs"]),
+    ("serde_json::to_string", &["check/json.rs", "report/json.rs", "edit/split/index.rs"]),
     ("serde_json::to_writer", &[]),
 ];
 

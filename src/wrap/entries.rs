@@ -18,7 +18,7 @@ use super::Request;
 use crate::content::Content;
 use crate::host::{
     Data, Definition, Field, LoadedField, Local, ObjectFormat, ObjectPlan, Part, PlanSection, SectionKind,
-    SymbolAddress, Value, Width,
+    SymbolAddress, SymbolId, Value, Width,
 };
 use crate::llvm::wrapper_abi::{CoffBounds, EntryLayout};
 
@@ -49,6 +49,9 @@ pub struct Bounds {
     pub begin: SymbolAddress,
     /// Address after the last entry.
     pub end: SymbolAddress,
+    /// Symbol in their section to which the wrapper must refer: ld.lld drops a section with `--gc-sections` if there are only
+    /// references to its bounds.
+    pub keep: Option<SymbolId>,
 }
 
 /// Adds the entries of a request and whatever their bounds need in the host's object format, and returns the bounds.
@@ -66,7 +69,7 @@ fn elf_section(plan: &mut ObjectPlan, request: &Request) -> Bounds {
     let names = names_section(plan, request);
     let name = abi.entry_section(request.kind);
     let section = plan.next_section();
-    plan.symbol(abi.placeholder(request.kind), Definition::Data { section, offset: 0, size: 0 });
+    let placeholder = plan.symbol(abi.placeholder(request.kind), Definition::Data { section, offset: 0, size: 0 });
     entry_symbols(plan, request);
     let entries = all_fields(plan, request, names);
     let (section_kind, data) = match (request.entries.as_slice(), abi.retain) {
@@ -82,6 +85,7 @@ fn elf_section(plan: &mut ObjectPlan, request: &Request) -> Bounds {
     Bounds {
         begin: plan.reference(&format!("__start_{name}"), Definition::UndefinedHidden).start(),
         end: plan.reference(&format!("__stop_{name}"), Definition::UndefinedHidden).start(),
+        keep: (request.keep_entries || !request.entries.is_empty()).then_some(placeholder),
     }
 }
 
@@ -117,7 +121,7 @@ fn coff_sections(plan: &mut ObjectPlan, request: &Request, bounds: CoffBounds) -
         let name = format!("{name}$OE");
         plan.section(PlanSection::new(name, SectionKind::Writable, ENTRY_ALIGNMENT, Data::Fields(entries)));
     }
-    Bounds { begin, end: bound(plan, "__stop_", "OZ").start() }
+    Bounds { begin, end: bound(plan, "__stop_", "OZ").start(), keep: None }
 }
 
 /// Adds the entries as an array, or, without entries of its own, the placeholder of the section of clang's, whose bounds the linker
@@ -132,7 +136,7 @@ fn mach_o_section(plan: &mut ObjectPlan, request: &Request) -> Bounds {
         let array = plan.symbol(".offloading.entries", Definition::Data { section, offset: 0, size });
         let entries = all_fields(plan, request, names);
         plan.section(PlanSection::new(".data.rel.ro", SectionKind::Writable, ENTRY_ALIGNMENT, Data::Fields(entries)));
-        return Bounds { begin: array.start(), end: array.plus(size) };
+        return Bounds { begin: array.start(), end: array.plus(size), keep: None };
     }
     const SECTION: &str = "__LLVM,offload_entries";
     let section = plan.next_section();
@@ -143,7 +147,7 @@ fn mach_o_section(plan: &mut ObjectPlan, request: &Request) -> Bounds {
         let name = format!("\x01section${part}$__LLVM$offload_entries");
         plan.reference(&name, Definition::UndefinedHidden).start()
     };
-    Bounds { begin: bound("start"), end: bound("end") }
+    Bounds { begin: bound("start"), end: bound("end"), keep: None }
 }
 
 /// Adds a symbol for each entry in the next section.

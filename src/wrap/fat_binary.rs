@@ -81,7 +81,8 @@ pub fn add<'data>(plan: &mut ObjectPlan<'data>, mut request: Request<'data>, pri
     let section = PlanSection::new(container_section, SectionKind::ReadOnly, names.alignment, Data::Bytes(content));
     plan.section(PlanSection { large: request.large, ..section });
 
-    let keep = super::weak_references(plan, &request.keep);
+    let mut keep = super::weak_references(plan, &request.keep);
+    keep.extend(bounds.keep);
     let section = plan.next_section();
     let wrapper = plan.symbol(".fatbin_wrapper", Definition::Data { section, offset: 0, size: 24 });
     let version = Field::U32(fat_binary_wrapper::VERSION);

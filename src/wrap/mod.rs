@@ -19,7 +19,7 @@ mod wrapper;
 pub use embedded::{EmbeddedForm, SourceImage, TargetOverride};
 pub use entries::OffloadEntry;
 pub use error::{ImageError, WrapError};
-#[cfg(feature = "cli")]
+#[cfg(feature = "build")]
 pub(crate) use wrapper::LARGE;
 pub use wrapper::{LargeImages, WrapperBuilder, WrapperFormat};
 
@@ -43,6 +43,8 @@ struct Request<'data> {
     entries: Vec<OffloadEntry>,
     /// Symbols of host objects whose sections must survive `--gc-sections`: their entries.
     keep: Vec<String>,
+    /// True if the section of entries must survive it without entries.
+    keep_entries: bool,
     /// True if the images are placed among large sections.
     large: bool,
     /// True if the images are in a section from which a later link does not take them.

@@ -35,7 +35,8 @@ pub fn add<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>, priorit
     let bounds = entries::section(plan, &request);
     let target_ids: Vec<String> = request.images.iter().map(|image| image.arch.clone()).collect();
     let images = image_section(plan, request.images, abi, (request.large, request.relocatable));
-    let keep = super::weak_references(plan, &request.keep);
+    let mut keep = super::weak_references(plan, &request.keep);
+    keep.extend(bounds.keep);
     let infos = if abi.image_info { target_ids.as_slice() } else { &[] };
     let (descriptor, infos) = structures(plan, &images, bounds, infos, keep);
 

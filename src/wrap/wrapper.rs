@@ -92,6 +92,9 @@ pub struct WrapperBuilder<'data> {
     pub entries: Vec<OffloadEntry>,
     /// Symbols of host objects whose sections must survive `--gc-sections`: their entries.
     pub keep: Vec<String>,
+    /// True if the section of entries must survive `--gc-sections` without entries of its own: for linkers that drop it and then
+    /// reject references to its bounds, as ld.lld does.
+    pub keep_entries: bool,
     /// The fat binary of CUDA or HIP, where the caller has built it instead of passing images.
     fat_binary: Option<Content<'data>>,
     /// True if the object will be part of another, whose device code must not be linked again.
@@ -113,6 +116,7 @@ impl<'data> WrapperBuilder<'data> {
             format: WrapperFormat::Object,
             entries: Vec::new(),
             keep: Vec::new(),
+            keep_entries: false,
             fat_binary: None,
             relocatable: false,
         })
@@ -219,6 +223,7 @@ impl<'data> WrapperBuilder<'data> {
             images,
             entries: self.entries.clone(),
             keep,
+            keep_entries: self.keep_entries,
             large,
             relocatable: self.relocatable,
         })

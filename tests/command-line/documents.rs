@@ -55,20 +55,25 @@ fn links_between_documents_lead_to_files() {
 }
 
 #[test]
-fn every_page_of_the_guide_is_listed() {
-    let index = read("docs/guide/README.md");
-    for page in files_below(&root().join("docs/guide"), "md") {
-        let name = page.file_name().unwrap().to_str().unwrap();
-        assert!(name == "README.md" || index.contains(&format!("]({name})")), "docs/guide/README.md lacks {name}");
+fn every_page_is_listed_in_its_directory() {
+    for directory in ["tasks", "guide", "commands", "formats"] {
+        let index = read(&format!("docs/{directory}/README.md"));
+        for page in files_below(&root().join("docs").join(directory), "md") {
+            let name = page.file_name().unwrap().to_str().unwrap();
+            let is_listed = index.lines().any(|row| row.starts_with("| [") && row.contains(&format!("]({name})")));
+            assert!(name == "README.md" || is_listed, "docs/{directory}/README.md lacks {name}");
+        }
     }
 }
 
 #[test]
 fn every_example_is_listed_in_the_guide() {
     let page = read("docs/guide/library.md");
-    for example in files_below(&root().join("examples"), "rs") {
-        let name = example.file_name().unwrap().to_str().unwrap();
-        assert!(page.contains(&format!("](../../examples/{name})")), "docs/guide/library.md lacks {name}");
+    for example in std::fs::read_dir(root().join("examples")).unwrap() {
+        let (path, name) = (example.as_ref().unwrap().path(), example.unwrap().file_name().into_string().unwrap());
+        let is_example = path.extension().is_some_and(|it| it == "rs") || path.join("Cargo.toml").exists();
+        let is_listed = page.contains(&format!("](../../examples/{name})"));
+        assert!(!is_example || is_listed, "docs/guide/library.md lacks {name}");
     }
 }
 
@@ -114,7 +119,7 @@ fn items_of(item: &str) -> Vec<(&str, Vec<&str>)> {
 fn check_lists_name_existing_files_and_words() {
     let text = read("docs/adding.md");
     let lists = check_lists(&text);
-    assert_eq!(lists.len(), 6);
+    assert_eq!(lists.len(), 7);
     for CheckList { title, items, .. } in &lists {
         assert!(items.len() >= 5, "{title}: {items:?}");
         for (file, words) in items {
@@ -181,7 +186,8 @@ fn workflows_and_action_follow_the_published_schemas() {
         eprintln!("ignored: {} is missing; run scripts/test --install", schemas.display());
         return;
     }
-    let workflows = [".github/workflows/ci.yml"].map(|name| (name, "github-workflows.json"));
+    let workflows =
+        [".github/workflows/ci.yml", ".github/workflows/release.yml"].map(|name| (name, "github-workflows.json"));
     for (name, schema) in workflows.into_iter().chain([("action.yml", "github-actions.json")]) {
         let schema = std::fs::read(schemas.join(schema)).unwrap();
         let schema = serde_json::from_slice(&schema).unwrap();

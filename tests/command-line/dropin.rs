@@ -33,6 +33,28 @@ fn clang_offload_wrapper_registers_each_target_id() {
 }
 
 #[test]
+fn clang_offload_wrapper_adds_notes_to_images() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    for (option, has_notes) in [("", false), ("--add-omp-offload-notes", true)] {
+        called(&sandbox, "clang-offload-wrapper-14", &format!("-o out.o --target=x86_64-unknown-linux-gnu {option} a"))
+            .ok();
+        let found = sandbox.read("out.o").windows(14).any(|bytes| bytes == b"LLVMOMPOFFLOAD");
+        assert_eq!(found, has_notes, "{option}");
+    }
+}
+
+#[test]
+fn clang_linker_wrapper_names_options_that_it_lacks() {
+    let sandbox = Sandbox::new();
+    for option in ["--bitcode-library", "--builtin-bitcode"] {
+        let run = called(&sandbox, "clang-linker-wrapper-16", &format!("--linker-path=ld {option}=x -o out"));
+        assert_eq!(run.status, 1, "{}", run.err);
+        assert!(run.err.contains(option), "{}", run.err);
+    }
+}
+
+#[test]
 fn version_suffix_selects_the_abi() {
     let sandbox = Sandbox::new();
     sandbox.fixture("answer-x86_64.so", "a");

@@ -90,7 +90,7 @@ fn reports_filters_without_match_and_writes_nothing() {
     let available = "cuda nvptx64-nvidia-cuda sm_80, cuda nvptx64-nvidia-cuda sm_90, hip amdgcn-amd-amdhsa gfx90a, \
                  hip amdgcn-amd-amdhsa gfx90a:xnack+, openmp amdgcn-amd-amdhsa gfx90a";
     let cases = [
-        ("--arch gfx90", "arch gfx90"),
+        ("--arch gfx9000", "arch gfx9000"),
         ("--arch gfx90a --arch gfx908", "arch gfx908"),
         ("--arch sm_90 --kind hip", "kind hip and arch sm_90"),
         ("--triple amdgcn", "triple amdgcn"),
@@ -102,7 +102,8 @@ fn reports_filters_without_match_and_writes_nothing() {
     for (selection, asked) in cases {
         let run = sandbox.fatbin(&format!("extract out -o images {selection}"));
         assert_eq!((run.status, run.out.as_str()), (1, ""), "{selection}");
-        assert_eq!(run.err, format!("fatbin: no image matches {asked}; available: {available}\n"));
+        let suggestion = if asked == "arch gfx9000" { "; did you mean gfx90a?" } else { "" };
+        assert_eq!(run.err, format!("fatbin: no image matches {asked}; available: {available}{suggestion}\n"));
         assert!(!sandbox.path("images").exists());
     }
 }

@@ -14,10 +14,14 @@ mod documents;
 mod dropin;
 mod embed;
 mod embedded;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod errors;
 mod extract;
 mod extract_index;
 #[cfg(target_os = "linux")]
 mod faults;
+mod formats;
+mod help;
 #[cfg(unix)]
 mod hostile_text;
 #[cfg(target_os = "linux")]
@@ -41,10 +45,13 @@ mod oxart;
 mod pack;
 mod packager;
 mod page;
+mod policy_schema;
 mod problems;
 mod prune;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod readme;
+#[cfg(target_os = "linux")]
+mod release;
 mod replace;
 mod requires;
 mod scan;
@@ -58,6 +65,7 @@ mod split;
 #[cfg(target_os = "linux")]
 mod streams;
 mod strip;
+mod suggestions;
 mod terminal;
 mod threads;
 mod tile_ir;

@@ -68,12 +68,23 @@ fn exact_names_are_a_mode_of_their_own_with_warnings() {
         ("--keep sm_90", &["sm_90 elf"][..], "fatbin: warning: cuda: sm_80 loses 1 image\n"),
         ("--drop sm_90", &["sm_80 ptx"], ""),
         ("--drop compute_80", &["sm_90 elf"], "fatbin: warning: cuda: sm_80 loses 1 image\n"),
-        ("--drop compute_90,sm_70", &["sm_90 elf", "sm_80 ptx"], ""),
+        (
+            "--drop compute_90,sm_9O",
+            &["sm_90 elf", "sm_80 ptx"],
+            "fatbin: warning: cuda: no image is for compute_90; there is code for sm_80, sm_90\n\
+             fatbin: warning: cuda: no image is for sm_9O; there is code for sm_80, sm_90; did you mean sm_90?\n",
+        ),
     ];
     for (options, expected, warning) in cases {
         let run = sandbox.fatbin(&format!("prune {options} cuda -o out"));
         assert_eq!((run.status, run.err.as_str()), (0, warning), "{options}");
         assert_eq!(images(&sandbox, "out"), expected, "{options}");
+    }
+    for options in ["--keep sm_70", "--drop sm_90,sm_80"] {
+        let run = sandbox.fatbin(&format!("prune {options} cuda -o nothing"));
+        assert_eq!(run.status, 1, "{options}");
+        assert!(run.err.ends_with("fatbin: cuda: nothing would be left; no output was written\n"), "{}", run.err);
+        assert!(!sandbox.path("nothing").exists());
     }
     // PTX that is dropped against the advice of --for-device.
     let run = sandbox.fatbin("prune --for-device sm_89,sm_90 --keep-ptx none cuda -o out");

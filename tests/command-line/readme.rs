@@ -1,25 +1,26 @@
-//! Runs every example of the README and of the guide's pages and compares the output.
+//! Runs every example of the README, the guide and the pages of tasks and formats, and compares the output.
 //!
-//! Each page runs on its own, in a fresh directory with the sample files. Pages of the guide start with the commands under
+//! Each page runs on its own, in a fresh directory with the sample files. All pages except the README start with the commands under
 //! "Sample files" in `docs/guide/README.md`.
 
 use std::path::{Path, PathBuf};
 
 use crate::{Sandbox, fixture};
 
-const SAMPLE_FILES: [&str; 5] =
-    ["answer-x86_64.so", "answer-gfx90a.hsaco", "answer-sm_90.cubin", "host.c", "runtime.c"];
+const SAMPLE_FILES: [&str; 6] =
+    ["answer-x86_64.so", "answer-gfx90a.hsaco", "answer-sm_90.cubin", "answer-sm_80.ptx", "host.c", "runtime.c"];
 
 /// Beginnings of the blocks that may be files, and of comments in them.
 const FILE_LANGUAGES: [(&str, &str); 2] = [("```toml", "# "), ("```c", "// ")];
 
 /// A command of a page and its expected output.
-struct Example {
-    command: String,
-    output: String,
+pub struct Example {
+    pub command: String,
+    pub output: String,
 }
 
-fn examples(page: &str) -> Vec<Example> {
+/// Returns the commands of a page, and the files in it as commands that write them.
+pub fn examples(page: &str) -> Vec<Example> {
     let mut examples: Vec<Example> = Vec::new();
     let mut inside = false;
     let mut lines = page.lines();
@@ -73,22 +74,34 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-fn guide() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guide")
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs")
+}
+
+/// Runs the examples of all pages of a directory, and returns their number.
+fn run_pages(directory: &str) -> usize {
+    let mut count = 0;
+    for page in std::fs::read_dir(docs().join(directory)).unwrap() {
+        let sandbox = sandbox();
+        run_examples(&sandbox, &docs().join("guide/README.md"));
+        count += run_examples(&sandbox, &page.unwrap().path());
+    }
+    count
 }
 
 #[test]
 fn readme_examples_print_the_documented_output() {
-    assert!(run_examples(&sandbox(), &guide().join("../../README.md")) > 5);
+    assert!(run_examples(&sandbox(), &docs().join("../README.md")) > 5);
 }
 
 #[test]
 fn guide_examples_print_the_documented_output() {
-    let mut count = 0;
-    for page in std::fs::read_dir(guide()).unwrap() {
-        let sandbox = sandbox();
-        run_examples(&sandbox, &guide().join("README.md"));
-        count += run_examples(&sandbox, &page.unwrap().path());
-    }
+    let count = run_pages("guide");
     assert!(count > 30, "{count}");
+}
+
+#[test]
+fn task_examples_print_the_documented_output() {
+    let count = run_pages("tasks");
+    assert!(count > 20, "{count}");
 }

@@ -76,6 +76,16 @@ fn the_same_image_changes_nothing() {
 }
 
 #[test]
+fn an_image_of_unknown_size_may_be_followed_by_padding() {
+    let sandbox = sandbox();
+    sandbox.fixture("answer-sm_90.ltoir", "code.ltoir");
+    assert_eq!(sandbox.read("code.ltoir").len() % 8, 4);
+    sandbox.fatbin("pack --kind cuda -o lto code.ltoir sm90").ok();
+    sandbox.fatbin("replace --image 0=code.ltoir -o out lto").ok();
+    assert!(sandbox.read("out") == sandbox.read("lto"));
+}
+
+#[test]
 fn an_image_that_does_not_fit_is_refused_with_sizes_and_remedies() {
     let sandbox = sandbox();
     let run = sandbox.fatbin("replace --image 1=large.ptx -o out cuda.obj");

@@ -27,6 +27,21 @@ fn bash_completes_a_command_and_its_options() {
     };
     assert_eq!(complete("fatbin insp"), "inspect\n");
     assert_eq!(complete("fatbin scan --nd"), "--ndjson\n");
+    assert_eq!(complete("fatbin check --format ma"), "markdown\n");
+    assert_eq!(complete("fatbin extract --kind hi"), "hip\n");
+    let cases = [
+        ("fatbin extract --arch gfx90", "gfx90a"),
+        ("fatbin prune --keep sm_9", "sm_90"),
+        ("fatbin prune --for-device gfx94", "gfx942"),
+        ("fatbin select --device x86", "x86_64"),
+        ("fatbin inspect --device sm_10", "sm_100"),
+        ("fatbin explain E010", "E0101"),
+        ("fatbin explain required", "required-archs"),
+    ];
+    for (words, name) in cases {
+        let completed = complete(words);
+        assert!(completed.split_whitespace().any(|word| word == name), "{words}: {completed}");
+    }
 }
 
 #[test]

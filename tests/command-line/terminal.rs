@@ -32,7 +32,7 @@ fn does_not_wrap_tables_in_a_pipe() {
 }
 
 #[cfg(target_os = "linux")]
-mod at_a_terminal {
+pub mod at_a_terminal {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     use rustix::termios::{Winsize, tcsetwinsize};
     use std::fs::File;
@@ -53,7 +53,7 @@ mod at_a_terminal {
     }
 
     /// Returns the output of a shell script on a terminal, with its control sequences.
-    fn shown(sandbox: &Sandbox, columns: u16, script: &str, variable: (&str, &str)) -> String {
+    pub fn shown(sandbox: &Sandbox, columns: u16, script: &str, variable: (&str, &str)) -> String {
         let (mut person, program) = terminal(columns);
         let mut command = sandbox.command("sh");
         command.args(["-c", script]).env("PATH", crate::path_with_program()).env("TERM", "xterm");
@@ -69,14 +69,62 @@ mod at_a_terminal {
     }
 
     #[test]
-    fn fits_tables_to_the_terminal_with_yellow_contradictions() {
+    fn fits_tables_to_the_terminal_with_units_and_yellow_contradictions() {
         let sandbox = contradicting();
         let text = shown(&sandbox, 70, "fatbin scan bundle", ("A", "b"));
         assert!(text.contains('…') && text.contains("\u{1b}[33mimage at 0x"), "{text}");
         let rows: Vec<&str> = text.lines().skip(1).take(2).collect();
-        assert!(rows.iter().all(|row| row.chars().count() <= 70) && rows[1].ends_with("3456"), "{text}");
+        assert!(rows.iter().all(|row| row.chars().count() <= 70) && rows[1].ends_with("  3.4 KiB"), "{text}");
         let wide = shown(&sandbox, 200, "fatbin scan bundle", ("NO_COLOR", "1"));
-        assert_eq!(wide, sandbox.fatbin("scan bundle").ok());
+        let plain = sandbox.fatbin("scan bundle").ok();
+        let numbers =
+            |text: &str| text.replace("3456", "3.4 KiB").split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(numbers(&wide.replace("3.5 KiB", "3541 bytes")), numbers(&plain));
+    }
+
+    #[test]
+    fn wraps_pages_of_the_book_to_the_terminal_with_bold_headings() {
+        let sandbox = Sandbox::new();
+        for columns in [50, 90, 200] {
+            let text = shown(&sandbox, columns, "fatbin help release-gate", ("A", "b"));
+            assert!(text.contains("\u{1b}[1m\u{1b}[4mCheck a release in CI\u{1b}[0m\n"), "{text:?}");
+            let plain = console::strip_ansi_codes(&text);
+            // Code has its own lines.
+            let prose = plain.lines().filter(|line| !line.starts_with("    "));
+            let longest = prose.map(|line| line.chars().count()).max().unwrap();
+            let limit = usize::from(columns).min(100);
+            assert!((limit - 15..=limit).contains(&longest), "{columns}: {longest}\n{plain}");
+        }
+        let text = shown(&sandbox, 90, "fatbin help release-gate | cat", ("A", "b"));
+        assert_eq!(text, sandbox.fatbin("help release-gate").ok());
+    }
+
+    #[test]
+    fn the_variable_columns_overrides_the_width_of_a_terminal_only() {
+        let sandbox = contradicting();
+        let narrow = shown(&sandbox, 200, "COLUMNS=70 fatbin scan --color never bundle", ("A", "b"));
+        assert_eq!(narrow, shown(&sandbox, 70, "fatbin scan --color never bundle", ("A", "b")));
+        assert!(narrow.contains('…'), "{narrow}");
+        for columns in ["0", "-1", "wide", ""] {
+            let script = format!("COLUMNS={columns} fatbin scan --color never bundle");
+            assert_eq!(shown(&sandbox, 70, &script, ("A", "b")), narrow, "{columns}");
+        }
+        let piped = sandbox.shell("COLUMNS=70 fatbin scan bundle").ok();
+        assert_eq!(piped, sandbox.fatbin("scan bundle").ok());
+    }
+
+    #[test]
+    fn quiet_shows_results_and_errors_only() {
+        let sandbox = contradicting();
+        sandbox.fixture("answer-gfx90a.hsaco", "a").file("zeros", vec![0; 1 << 20]);
+        let slow = "(cat a zeros; sleep 0.8) | fatbin scan - a a";
+        for silent in [format!("{slow} --quiet >table"), format!("TERM=dumb; export TERM; {slow} >table")] {
+            assert_eq!(shown(&sandbox, 80, &silent, ("A", "b")), "");
+        }
+        let error = shown(&sandbox, 200, "fatbin --quiet scan missing bundle; echo $?", ("NO_COLOR", "1"));
+        let lines: Vec<&str> = error.lines().collect();
+        assert!(lines[0].starts_with("fatbin: missing: cannot open") && lines.last() == Some(&"2"), "{error}");
+        assert!(error.contains("bundle: ") && !error.contains("explain"), "{error}");
     }
 
     #[test]
@@ -105,5 +153,21 @@ fn a_version_alone_is_the_version_beside_other_options() {
     assert_eq!(version, concat!("fatbin ", env!("CARGO_PKG_VERSION"), "\n"));
     for command in ["-V", "--threads 1 --version", "--version --threads 1"] {
         assert_eq!(sandbox.fatbin(command).ok(), version, "{command}");
+    }
+}
+
+#[test]
+fn quiet_leaves_out_what_was_written() {
+    let sandbox = contradicting();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    for command in
+        ["extract -o images a", "strip --device-debug a -o s", "prune --keep gfx90a a -o p", "install-links links"]
+    {
+        let (loud, quiet) = (sandbox.fatbin(command), sandbox.fatbin(&format!("{command} --quiet")));
+        assert!(!loud.out.is_empty(), "{command}");
+        assert_eq!((quiet.status, quiet.out.as_str(), &quiet.err), (loud.status, "", &loud.err), "{command}");
+    }
+    for result in ["scan a", "size a", "prune --dry-run --keep gfx90a a -o p", "explain E0101"] {
+        assert_eq!(sandbox.fatbin(&format!("{result} --quiet")), sandbox.fatbin(result), "{result}");
     }
 }

@@ -14,12 +14,12 @@ use super::{
     Exception, KernelArchs, KernelDevices, KernelLimit, KernelRequirement, Pattern, Policy, Requirements, Size,
 };
 use crate::check::rule::Rule;
-use crate::check::suggestions::Suggestions;
 use crate::check::target::PolicyTarget;
 use crate::floor::Driver;
 use crate::format::readers::Reader;
 use crate::inspect::DebugLevel;
 use crate::pattern::PatternBudget;
+use crate::spelling::Suggestions;
 use crate::target::{nvptx, processors::Processor, target_id::cut};
 
 type Result<T> = std::result::Result<T, PolicyError>;

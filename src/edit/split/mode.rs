@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::Result;
+#[cfg(unix)]
 use crate::error::Error;
 
 /// Returns the permission bits of a file.

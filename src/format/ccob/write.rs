@@ -19,6 +19,13 @@ pub struct CcobOutput {
     pub hash: u64,
 }
 
+impl CcobOutput {
+    /// Size of the compressed bundle in bytes.
+    pub fn size(&self) -> u64 {
+        (self.header.len() as u64).saturating_add(self.stored_size)
+    }
+}
+
 /// Reason why a bundle could not be compressed.
 #[derive(Debug, thiserror::Error)]
 pub enum CompressError {

@@ -89,6 +89,14 @@ fn truncating_a_mapped_file_raises_sigbus() {
     }
     let name = "io::input::tests::truncating_a_mapped_file_raises_sigbus";
     let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-    let status = child.args([name, "--exact", "--nocapture"]).env(CHILD, "1").output().unwrap().status;
+    // The signal leaves the child's file behind.
+    let directory = tempfile::tempdir().unwrap();
+    let status = child
+        .args([name, "--exact", "--nocapture"])
+        .env(CHILD, "1")
+        .env("TMPDIR", directory.path())
+        .output()
+        .unwrap()
+        .status;
     assert_eq!(status.signal(), Some(SIGBUS), "{status}");
 }

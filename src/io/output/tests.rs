@@ -166,3 +166,25 @@ fn an_update_that_is_dropped_changes_nothing() {
     assert_eq!(std::fs::read(&path).unwrap(), b"old");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
 }
+
+#[cfg(feature = "cli")]
+#[test]
+fn the_first_bytes_of_a_rewritable_output_are_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("out");
+    let mut output = Output::create(&path).unwrap().rewritable().unwrap();
+    output.write(b"....stream").unwrap();
+    output.replace_start(b"size").unwrap();
+    output.write(b" end").unwrap();
+    output.commit([]).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"sizestream end");
+}
+
+#[cfg(all(unix, feature = "cli"))]
+#[test]
+fn a_device_becomes_rewritable_by_a_temporary_file() {
+    let mut output = Output::create(Path::new("/dev/null")).unwrap().rewritable().unwrap();
+    output.write(b"....").unwrap();
+    output.replace_start(b"size").unwrap();
+    output.commit([]).unwrap();
+}

@@ -13,7 +13,7 @@ use crate::content::Content;
 use crate::error::{Error, Malformed};
 use crate::format::bundle::{self, BundleForm, FileType, HOST_CONTENT, MAGIC, section_name, text};
 use crate::format::ccob;
-use crate::io::{Access, Input, Output, Sink};
+use crate::io::{Input, Output, Sink};
 use crate::rewrite::{self, NewSection};
 use crate::target::{BundleEntryId, IdStyle, OffloadKind, compatibility};
 
@@ -125,7 +125,7 @@ fn write_compressed(
     files: &[BundleInput],
     content: &Content,
     (how, version): (Compression, ccob::Version),
-    mut output: Output,
+    output: Output,
     path: &Path,
     moved: &mut dyn FnMut(u64),
 ) -> Result<BundleSummary> {
@@ -134,18 +134,13 @@ fn write_compressed(
         return Err(BundleError::TooLargeForVersion { path, size, version });
     }
     let start = Instant::now();
-    let mut written = None;
-    // The header states the compressed size, and an output is not necessarily seekable.
-    let stream = Input::from_temp_file(path, &output.directory(), Access::read(), |file| {
-        written = Some(ccob::compress(content, how, version, file, moved).map_err(std::io::Error::other)?);
-        Ok(())
-    })?;
-    let written = written.expect("the closure has run");
+    let mut output = output.rewritable()?;
+    // The header states the size of the stream and takes its place at the end.
+    output.write(&vec![0; version.header_size() as usize])?;
+    let written = ccob::compress(content, how, version, &mut output, moved);
+    let written = written.map_err(|error| Error::io(path, "write")(std::io::Error::other(error)))?;
+    output.replace_start(&written.header)?;
     let time = start.elapsed();
-    let mut sink = Sink::new([&stream]);
-    sink.push(&written.header);
-    sink.push(stream.view().data());
-    sink.write_to(&mut output)?;
     output.commit(files.iter().map(|file| &file.input))?;
     let stats = CompressionStats {
         version: version.number(),
@@ -156,7 +151,7 @@ fn write_compressed(
         hash: written.hash,
         time,
     };
-    Ok(BundleSummary { size: sink.size(), compressed: Some(stats) })
+    Ok(BundleSummary { size: written.size(), compressed: Some(stats) })
 }
 
 fn named(files: &[BundleInput]) -> Vec<(&str, &[u8])> {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::sanitize::{name_part, path_component};
 use crate::codec::Codec;
 use crate::inventory::NestedImage;
+use crate::spelling::Suggestions;
 
 /// An image that gets a name.
 #[derive(Debug)]
@@ -33,11 +34,12 @@ const fn field(name: &'static str, meaning: &'static str, value: fn(&NamedImage<
 
 /// A template that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{template}: {why}; available fields: {fields}")]
+#[error("{template}: {why}; available fields: {fields}{suggestions}")]
 pub struct TemplateError {
     template: String,
     why: String,
     fields: String,
+    suggestions: Suggestions,
 }
 
 const FIELDS: [Field; 9] = [
@@ -89,9 +91,9 @@ impl NameTemplate {
 
     /// Parses a template: text with fields in braces; `{{` and `}}` are braces.
     pub fn parse(template: &str) -> Result<Self, TemplateError> {
-        let refused = |why: String| {
+        let refused = |why: String, suggestions| {
             let fields = FIELDS.map(|field| field.name).join(", ");
-            TemplateError { template: template.to_owned(), why, fields }
+            TemplateError { template: template.to_owned(), why, fields, suggestions }
         };
         let (mut fields, mut text, mut rest) = (Vec::new(), String::new(), template);
         while let Some(at) = rest.find(['{', '}']) {
@@ -104,10 +106,14 @@ impl NameTemplate {
                 continue;
             }
             let ("{", Some((name, after_field))) = (brace, rest.split_once('}')) else {
-                return Err(refused("unmatched brace".to_owned()));
+                return Err(refused("unmatched brace".to_owned(), Suggestions::default()));
             };
             let index = FIELDS.iter().position(|field| field.name == name);
-            fields.push((std::mem::take(&mut text), index.ok_or_else(|| refused(format!("unknown field {name:?}")))?));
+            let unknown = || {
+                let suggestions = Suggestions::new(name, FIELDS.map(|field| field.name));
+                refused(format!("unknown field {name:?}"), suggestions)
+            };
+            fields.push((std::mem::take(&mut text), index.ok_or_else(unknown)?));
             rest = after_field;
         }
         Ok(NameTemplate { fields, end: text + rest })

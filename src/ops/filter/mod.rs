@@ -15,7 +15,9 @@ use crate::format::{ContainerType, ImageKind};
 use crate::inspect::Kernel;
 use crate::inventory::Image;
 use crate::pattern;
-use crate::target::{OffloadKind, TargetId, compatibility, nvptx, subarch, triple};
+use crate::spelling::Suggestions;
+use crate::target::device::{names_processor, processor_names};
+use crate::target::{OffloadKind, TargetId, compatibility, nvptx, subarch, target_id, triple};
 
 pub use crate::pattern::PatternError;
 pub use apply::{FilterResult, FoundImage, apply, by_file};
@@ -28,12 +30,14 @@ pub enum FilterError {
     #[error(transparent)]
     Input(#[from] Error),
     /// No image meets a predicate.
-    #[error("no image matches {predicates}; available: {available}")]
+    #[error("no image matches {predicates}; available: {available}{suggestions}")]
     NoMatch {
         /// The predicates that no image meets.
         predicates: String,
         /// Kind, triple and arch of the images that there are.
         available: String,
+        /// Triples and archs of these images, and names of processors, that are similar to those of the filter.
+        suggestions: Suggestions,
     },
     /// The kernels of an image are not known.
     #[error("{}: image {number}: not inspected for kernels: {why}", path.display())]
@@ -157,6 +161,23 @@ impl Predicate {
         }
     }
 
+    /// Returns names that are similar to an unknown one: those of the images, else those of known processors.
+    fn suggestions(&self, images: &[FilterCandidate<'_>]) -> Suggestions {
+        let of_images = |written: &str, value: fn(&Image) -> Option<&String>| {
+            Suggestions::new(written, images.iter().filter_map(|candidate| value(candidate.image)))
+        };
+        match self {
+            Predicate::Triple(triple) => of_images(triple, |image| image.triple.as_ref()),
+            Predicate::Id(id) => of_images(id, |image| image.id.as_ref()),
+            Predicate::Arch(arch) | Predicate::CompatibleWith(arch) if !names_processor(arch) => {
+                let near = of_images(arch, |image| image.arch.as_ref());
+                let processor = target_id::cut(arch).0;
+                if near.0.is_empty() { Suggestions::new(processor, processor_names()) } else { near }
+            }
+            _ => Suggestions::default(),
+        }
+    }
+
     /// Returns whether two predicates are alternatives. Values of different keys are not.
     fn is_alternative_to(&self, other: &Predicate) -> bool {
         match (self, other) {
@@ -208,11 +229,17 @@ impl ImageFilter {
 
     /// Checks that every predicate is met by an image.
     pub fn check(&self, images: &[FilterCandidate<'_>]) -> Result<(), FilterError> {
-        let unmet: Vec<String> = self.unmet(images).iter().map(ToString::to_string).collect();
+        let unmet = self.unmet(images);
         if unmet.is_empty() {
             return Ok(());
         }
-        Err(FilterError::NoMatch { predicates: unmet.join(" and "), available: describe(images) })
+        let predicates: Vec<String> = unmet.iter().map(ToString::to_string).collect();
+        let suggestions = unmet.iter().map(|predicate| predicate.suggestions(images)).find(|it| !it.0.is_empty());
+        Err(FilterError::NoMatch {
+            predicates: predicates.join(" and "),
+            available: describe(images),
+            suggestions: suggestions.unwrap_or_default(),
+        })
     }
 }
 

@@ -51,15 +51,15 @@ impl Kind {
             total.add(*wasted);
         }
         let Size { stored, decompressed } = total;
-        let heading =
-            format!("{}: {} ({stored} bytes wasted, {decompressed} decompressed)\n", self.title, self.rows.len());
+        let (stored, decompressed) = (screen.bytes(stored), screen.size(decompressed));
+        let heading = format!("{}: {} ({stored} wasted, {decompressed} decompressed)\n", self.title, self.rows.len());
         if self.rows.is_empty() {
             return heading;
         }
         let numbers = ["WASTED", "DECOMPRESSED"].iter().chain(self.numbers).map(|heading| Column::right(heading));
         let headings: Vec<Column> = numbers.chain(self.texts.iter().map(|heading| Column::left(heading))).collect();
         let rows = self.rows.iter().take(LISTED).map(|(wasted, numbers, texts)| {
-            let sizes = [wasted.stored, wasted.decompressed].map(|size| size.to_string());
+            let sizes = [wasted.stored, wasted.decompressed].map(|size| screen.size(size));
             let numbers = numbers.iter().map(usize::to_string);
             sizes.into_iter().chain(numbers).chain(texts.iter().cloned()).collect()
         });

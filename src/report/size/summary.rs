@@ -14,8 +14,8 @@ pub fn arch_summary(totals: &ArchTotals, screen: &Screen) -> String {
     let headings: Vec<Column> =
         [Column::left("ARCH")].into_iter().chain(["IMAGES", "STORED", "DECOMPRESSED"].map(Column::right)).collect();
     let cells = rows.into_iter().map(|(arch, total)| {
-        let numbers = [total.images as u64, total.size.stored, total.size.decompressed];
-        [arch.to_owned()].into_iter().chain(numbers.map(|number| number.to_string())).collect()
+        let sizes = [total.size.stored, total.size.decompressed].map(|size| screen.size(size));
+        [arch.to_owned(), total.images.to_string()].into_iter().chain(sizes).collect()
     });
     heading + &columns(&headings, cells, screen)
 }

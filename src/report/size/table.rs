@@ -5,7 +5,7 @@ use super::what_if::what_if_table;
 use super::{SizeReport, growth};
 use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
-use crate::size::Row;
+use crate::size::{Row, Size};
 
 /// Formats sizes; nothing if there are no files.
 pub fn size_table(report: &SizeReport, screen: &Screen) -> String {
@@ -14,13 +14,13 @@ pub fn size_table(report: &SizeReport, screen: &Screen) -> String {
         [file] => printable(&file.path),
         files => counted(files.len(), "file"),
     };
-    let packed = report.packed_size().map_or(String::new(), |size| format!(", {size} packed"));
-    let total = i128::from(report.total.stored);
-    let change =
-        report.total_before.map_or(String::new(), |before| format!(", {:+}", total - i128::from(before.stored)));
-    let heading = format!("{files}: {total} bytes{change}{packed}\n");
+    let packed = report.packed_size().map_or(String::new(), |size| format!(", {} packed", screen.size(size)));
+    let total = report.total.stored;
+    let growth = |before: Size| screen.growth(i128::from(total) - i128::from(before.stored));
+    let change = report.total_before.map_or(String::new(), |before| format!(", {}", growth(before)));
+    let heading = format!("{files}: {}{change}{packed}\n", screen.bytes(total));
     let mut rows = Vec::new();
-    add_rows(report, &report.rows, 0, &mut rows);
+    add_rows(report, &report.rows, 0, screen, &mut rows);
     let table = columns(&headings(report), rows.into_iter(), screen);
     let duplicates = report.duplicates.as_ref().map(|it| duplicates_table(it, screen)).unwrap_or_default();
     heading + &table + &what_if_table(report, screen) + &duplicates
@@ -39,24 +39,24 @@ fn headings(report: &SizeReport) -> Vec<Column> {
 }
 
 /// Adds rows, and below each those of the next level.
-fn add_rows(report: &SizeReport, rows: &[Row], depth: usize, cells: &mut Vec<Vec<String>>) {
+fn add_rows(report: &SizeReport, rows: &[Row], depth: usize, screen: &Screen, cells: &mut Vec<Vec<String>>) {
     for row in rows {
         let label = format!("{:width$}{}", "", row.label.text(), width = 2 * depth);
-        let (stored, decompressed) = (row.size.stored.to_string(), row.size.decompressed.to_string());
+        let (stored, decompressed) = (screen.size(row.size.stored), screen.size(row.size.decompressed));
         cells.push(match report.total_before {
             None => {
                 let percent = percent(row.size.stored, report.total.stored);
-                let code = [row.code.size, row.code.kernels].map(|number| number.to_string());
+                let code = [screen.size(row.code.size), row.code.kernels.to_string()];
                 let code = code.into_iter().filter(|_| report.has_kernels());
                 [stored, percent, decompressed].into_iter().chain(code).chain([label]).collect()
             }
             Some(_) => {
                 let before = row.before.unwrap_or_default().stored;
-                let [change, decompressed_change] = row.change().map(|change| format!("{change:+}"));
+                let [change, decompressed_change] = row.change().map(|change| screen.growth(change));
                 vec![stored, change, growth(row.size.stored, before), decompressed, decompressed_change, label]
             }
         });
-        add_rows(report, &row.rows, depth + 1, cells);
+        add_rows(report, &row.rows, depth + 1, screen, cells);
     }
 }
 

@@ -26,7 +26,7 @@ pub fn what_if_table(report: &SizeReport, screen: &Screen) -> String {
         let slowest = effect.times.iter().max_by_key(|(_, time)| **time);
         let (arch, time) = slowest.map(|(arch, time)| (arch.clone(), milliseconds(*time))).unwrap_or_default();
         let growth = growth(effect.size, unchanged.size);
-        vec![name.clone(), effect.size.to_string(), format!("{difference:+}"), growth, time, arch]
+        vec![name.clone(), screen.size(effect.size), screen.growth(difference), growth, time, arch]
     });
     heading + &columns(&headings, rows, screen)
 }

@@ -1,18 +1,19 @@
 //! Verdicts as text and in the formats of other programs. Names in them come from files, and are escaped.
 
+mod code_sizes;
 mod cyclonedx;
 mod fingerprint;
 mod github;
 mod gitlab;
-mod json;
 mod junit;
 mod markdown;
+mod markdown_escape;
 mod sarif;
 
+pub use code_sizes::CodeSizes;
 pub use cyclonedx::verdict_cyclonedx;
 pub use github::verdict_github;
 pub use gitlab::verdict_gitlab;
-pub use json::verdict_json;
 pub use junit::verdict_junit;
 pub use markdown::verdict_markdown;
 pub use sarif::verdict_sarif;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::fingerprint::fingerprint;
 use super::sentence;
 use crate::check::{Finding, Outcome, Rule, Verdict};
+use crate::codes::rule_help;
 use crate::report::json::to_displayed_json;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
@@ -27,10 +28,12 @@ pub fn verdict_sarif(verdict: &Verdict) -> String {
 }
 
 fn rule(rule: Rule) -> Value {
+    let help = rule_help(rule);
     json!({
         "id": rule.name(),
         "shortDescription": { "text": rule.description() },
         "fullDescription": { "text": rule.description() },
+        "help": { "text": help, "markdown": help },
         "defaultConfiguration": { "level": "error" },
     })
 }

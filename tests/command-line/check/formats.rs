@@ -179,3 +179,41 @@ fn gitlab_has_an_issue_for_each_group_of_findings_with_a_fingerprint_of_its_own(
     let fingerprints: std::collections::BTreeSet<_> = issues.iter().map(|it| it["fingerprint"].to_string()).collect();
     assert_eq!(fingerprints.len(), issues.len());
 }
+
+#[test]
+fn markdown_has_sizes_by_arch_and_their_changes_since_another_build() {
+    let sandbox = Sandbox::with_device_code();
+    let alone = report(&sandbox, "markdown", "cuda.o v2.hipfb");
+    assert!(alone.contains("\n\n| arch | images | decompressed |\n|---|--:|--:|\n| "), "{alone}");
+    assert!(alone.contains("\n| all | ") && alone.contains("\nas stored: "), "{alone}");
+    sandbox.fatbin("lock v2.hipfb -o old.lock").ok();
+    let with = |baseline: &str| {
+        let run = sandbox.check(POLICY, &format!("--format markdown --baseline {baseline} cuda.o v2.hipfb"));
+        assert_eq!((run.status, run.err.as_str()), (2, ""), "{}", run.out);
+        run.out
+    };
+    let compared = with("old.lock");
+    assert_eq!(compared, with("v2.hipfb"), "a lock and the file that it is of");
+    let row = |arch: &str| compared.lines().find(|line| line.starts_with(&format!("| {arch} "))).unwrap().to_owned();
+    assert!(row("gfx90a").ends_with(" | none |") && row("sm\\_90").ends_with(" | new |"), "{compared}");
+    assert!(row("all").contains(" | +"), "{compared}");
+    let missing = sandbox.check(POLICY, "--format markdown --baseline missing cuda.o");
+    assert!(missing.status == 2 && missing.err.starts_with("fatbin: missing: cannot open"), "{}", missing.err);
+    let other = sandbox.check(POLICY, "--format json --baseline old.lock v2.hipfb");
+    assert_eq!(other.err, "fatbin: warning: --baseline has no effect; use --format markdown\n");
+}
+
+#[test]
+fn markdown_fits_into_a_comment() {
+    let sandbox = Sandbox::with_device_code();
+    std::fs::create_dir(sandbox.path("many")).unwrap();
+    for number in 0..400 {
+        sandbox.file(&format!("many/a-library-with-a-longer-name-{number}.o"), sandbox.read("cuda.o"));
+    }
+    let run = sandbox.check(POLICY, "--format markdown many");
+    assert!(run.status == 1 && run.out.len() < 65_536 - 4_096, "{}: {} bytes", run.status, run.out.len());
+    assert_eq!(run.out.matches(" | violated | ").count(), 400, "warnings do not take the place of violations");
+    let shown = run.out.lines().filter(|line| line.starts_with("| many/")).count();
+    assert!(shown > 200, "{shown}");
+    assert!(run.out.contains(&format!("\n{shown} of 1200 findings are shown.\n\n| arch |")), "{}", run.out);
+}

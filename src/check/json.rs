@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::check::{self, Outcome, Verdict};
-use crate::report::json::to_pretty_json;
+use super::verdict::{Evaluation, Finding, ImageLocation, Outcome, Verdict};
+use crate::escape::escape_json;
 
 const SCHEMA: &str = "fatbin.check/1";
 
@@ -48,21 +48,25 @@ struct JsonEvaluation<'a> {
     outcome: &'static str,
 }
 
-/// Returns the document, with a final newline.
-pub fn verdict_json(verdict: &Verdict) -> String {
-    let document = JsonDocument {
-        schema: SCHEMA,
-        outcome: verdict.outcome().name(),
-        counts: Outcome::ALL.map(|outcome| (outcome.name(), verdict.count(outcome))).into(),
-        findings: verdict.findings.iter().map(JsonFinding::new).collect(),
-        judged: verdict.evaluations.iter().map(JsonEvaluation::new).collect(),
-    };
-    to_pretty_json(&document)
+impl Verdict {
+    /// Returns the verdict as a JSON document in the schema `fatbin.check/1`, with a final newline. Characters that a terminal
+    /// would obey, or not display, are escaped in JSON's own syntax.
+    pub fn to_json(&self) -> String {
+        let document = JsonDocument {
+            schema: SCHEMA,
+            outcome: self.outcome().name(),
+            counts: Outcome::ALL.map(|outcome| (outcome.name(), self.count(outcome))).into(),
+            findings: self.findings.iter().map(JsonFinding::new).collect(),
+            judged: self.evaluations.iter().map(JsonEvaluation::new).collect(),
+        };
+        let text = serde_json::to_string_pretty(&document).expect("strings and numbers serialize");
+        escape_json(&text).into_owned() + "\n"
+    }
 }
 
 impl<'a> JsonFinding<'a> {
-    fn new(finding: &'a check::Finding) -> Self {
-        let image = |image: &'a check::ImageLocation| JsonImage {
+    fn new(finding: &'a Finding) -> Self {
+        let image = |image: &'a ImageLocation| JsonImage {
             index: image.number,
             offset: image.offset,
             arch: image.arch.as_deref(),
@@ -80,7 +84,7 @@ impl<'a> JsonFinding<'a> {
 }
 
 impl<'a> JsonEvaluation<'a> {
-    fn new(evaluation: &'a check::Evaluation) -> Self {
+    fn new(evaluation: &'a Evaluation) -> Self {
         JsonEvaluation { path: &evaluation.path, rule: evaluation.rule.name(), outcome: evaluation.outcome.name() }
     }
 }

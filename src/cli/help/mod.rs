@@ -1,0 +1,95 @@
+//! `fatbin help`: commands, and the pages of the book as text.
+
+mod markdown;
+mod pages;
+mod render;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+
+use anyhow::{Result, anyhow};
+use clap::{Args, Command};
+
+use super::{Status, terminal};
+use crate::spelling::Suggestions;
+use pages::{CHAPTERS, Page};
+
+pub use pages::Pages;
+pub use render::render;
+
+/// Print help on a command or a topic; without a name, list both
+///
+/// Topics are the pages of the book: tasks, the guide and the formats of containers. `fatbin help guide/scan` prints the page of
+/// the guide, `fatbin help scan` the options of the command.
+///
+/// Exit status: 0, or 2 for an unknown name.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Command, or topic such as drop-ins or guide/wrap
+    #[arg(value_name = "NAME")]
+    name: Vec<String>,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments, mut program: Command) -> Result<Status> {
+    program.build();
+    let pages = Pages::read()?;
+    let screen = terminal::screen();
+    let mut out = terminal::output(&screen);
+    let name = arguments.name.join("/");
+    if name.is_empty() {
+        print_command(&mut program)?;
+        out.write(&format!("\n{}", render(&topics(&pages, &program), &screen)))?;
+    } else if let Some(command) = program.find_subcommand_mut(&name) {
+        print_command(command)?;
+    } else {
+        let page = pages.find(&name).ok_or_else(|| unknown(&name, &pages, &program))?;
+        out.write(&render(page.text, &screen))?;
+    }
+    out.flush()?;
+    Ok(Status::Yes)
+}
+
+/// Prints the definition of a command.
+fn print_command(command: &mut Command) -> io::Result<()> {
+    command.print_long_help()
+}
+
+/// Returns the list of all topics in Markdown.
+fn topics(pages: &Pages, program: &Command) -> String {
+    let mut text = "# Topics\n\n`fatbin help TOPIC` prints a page of the book.\n".to_owned();
+    for (directory, title) in CHAPTERS {
+        text += &format!("\n## {title}\n\n");
+        for page in pages.chapter(directory) {
+            text += &format!("| `{}` | {} |\n", topic(pages, page, program), page.title());
+        }
+    }
+    text
+}
+
+/// Returns the shortest name of a page.
+fn topic<'a>(pages: &Pages, page: Page<'a>, program: &Command) -> &'a str {
+    let is_short = program.find_subcommand(page.name()).is_none() && pages.find(page.name()) == Some(page);
+    if is_short { page.name() } else { page.path }
+}
+
+/// Maximum number of pages that an error lists.
+const MAX_PAGES: usize = 5;
+
+/// Returns the error about an unknown name, with similar names and the pages that contain it.
+fn unknown(name: &str, pages: &Pages, program: &Command) -> anyhow::Error {
+    let commands = program.get_subcommands().map(Command::get_name);
+    let names = commands.chain(pages.iter().map(|page| topic(pages, page, program)));
+    let suggestions = Suggestions::new(name, names);
+    if !suggestions.0.is_empty() {
+        return anyhow!("unknown command or topic {name:?}{suggestions}");
+    }
+    let words = name.replace('/', " ").to_lowercase();
+    let mentions = |page: &Page<'_>| page.text.to_lowercase().contains(&words);
+    let found: Vec<&str> =
+        pages.iter().filter(mentions).map(|page| topic(pages, page, program)).take(MAX_PAGES).collect();
+    let remedy =
+        if found.is_empty() { "fatbin help lists all".to_owned() } else { format!("see {}", found.join(", ")) };
+    anyhow!("unknown command or topic {name:?}; {remedy}")
+}

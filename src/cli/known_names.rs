@@ -1,0 +1,55 @@
+//! Values of options that are names from a list, which shells complete.
+
+use std::ffi::OsStr;
+use std::sync::LazyLock;
+
+use anyhow::anyhow;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Arg, Command, Error};
+
+use crate::spelling::Suggestions;
+use crate::target::device::{device_names, processor_names};
+
+/// A parser of values, with the names that shells offer for it. The parser may accept other values.
+#[derive(Debug, Clone)]
+pub struct KnownNames<P> {
+    parser: P,
+    names: fn() -> Vec<&'static str>,
+}
+
+impl<P> KnownNames<P> {
+    /// Adds names to a parser.
+    pub fn new(parser: P, names: fn() -> Vec<&'static str>) -> Self {
+        KnownNames { parser, names }
+    }
+}
+
+impl<P: TypedValueParser> TypedValueParser for KnownNames<P> {
+    type Value = P::Value;
+
+    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<P::Value, Error> {
+        self.parser.parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new((self.names)().into_iter().map(PossibleValue::new)))
+    }
+}
+
+/// Returns the parser of an architecture, which may be any.
+pub fn arch() -> KnownNames<StringValueParser> {
+    static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| processor_names().collect());
+    KnownNames::new(StringValueParser::new(), || NAMES.iter().map(String::as_str).collect())
+}
+
+/// Returns a parser of devices, which completes their names.
+pub fn device<P>(parser: P) -> KnownNames<P> {
+    static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| device_names().collect());
+    KnownNames::new(parser, || NAMES.iter().map(String::as_str).collect())
+}
+
+/// Returns the error about a name that is not in a list; `what` is the subject of the message.
+pub fn unknown_name(what: &str, written: &str, names: &[&str]) -> anyhow::Error {
+    let suggestions = Suggestions::new(written, names.iter().copied());
+    anyhow!("unknown {what}{suggestions} (available: {})", names.join(", "))
+}

@@ -1,0 +1,117 @@
+//! `fatbin help`: commands, and the pages of the book.
+
+use std::path::Path;
+
+use crate::Sandbox;
+use crate::documents::files_below;
+
+const CHAPTERS: [&str; 3] = ["tasks", "guide", "formats"];
+
+/// Returns the pages in the repository: their names below `docs`, and their texts.
+fn pages() -> Vec<(String, String)> {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    let mut pages = Vec::new();
+    for chapter in CHAPTERS {
+        for path in files_below(&docs.join(chapter), "md") {
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            pages.push((format!("{chapter}/{name}"), std::fs::read_to_string(&path).unwrap()));
+        }
+    }
+    pages.push(("features".to_owned(), std::fs::read_to_string(docs.join("features.md")).unwrap()));
+    assert!(pages.len() > 30, "{} pages", pages.len());
+    pages
+}
+
+fn title(text: &str) -> String {
+    text.lines().next().unwrap().trim_start_matches("# ").replace('`', "")
+}
+
+#[test]
+fn help_lists_every_command_and_topic() {
+    let sandbox = Sandbox::new();
+    let list = sandbox.fatbin("help").ok();
+    assert!(list.starts_with(&sandbox.fatbin("--help").ok()), "{list}");
+    let (_, topics) = list.split_once("\nTopics\n").unwrap();
+    // Titles may be wrapped.
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for (name, text) in pages().iter().filter(|(name, _)| !name.ends_with("/README")) {
+        let short = name.rsplit('/').next().unwrap();
+        let topic =
+            topics.lines().find(|line| [name.as_str(), short].contains(&line.split_whitespace().next().unwrap_or("")));
+        let topic = topic.unwrap_or_else(|| panic!("no topic {name}:\n{topics}"));
+        let start = words(&title(text)).chars().take(20).collect::<String>();
+        assert!(words(topic).contains(&start), "{topic}: {start}");
+    }
+}
+
+#[test]
+fn help_on_a_command_is_that_of_its_option() {
+    let sandbox = Sandbox::new();
+    for command in ["wrap", "scan", "install-links", "help"] {
+        assert_eq!(sandbox.fatbin(&format!("help {command}")).ok(), sandbox.fatbin(&format!("{command} --help")).ok());
+    }
+}
+
+#[test]
+fn every_page_is_a_topic() {
+    let sandbox = Sandbox::new();
+    for (name, text) in pages() {
+        let printed = sandbox.fatbin(&format!("help {name}")).ok();
+        assert!(printed.starts_with(&format!("{}\n\n", title(&text))), "{name}: {printed}");
+        for line in printed.lines().filter(|line| !line.starts_with("    ")) {
+            let has_markup = ["](", "```", "|---", "<!--"].iter().any(|markup| line.contains(markup));
+            assert!(!has_markup, "{name}: {line}");
+        }
+        // Examples keep their lines.
+        for line in text.lines().filter(|line| line.starts_with("$ ")) {
+            assert!(printed.contains(&format!("    {line}\n")), "{name}: {line}");
+        }
+    }
+}
+
+#[test]
+fn topics_have_several_names() {
+    let sandbox = Sandbox::new();
+    let page = sandbox.fatbin("help guide/drop-ins").ok();
+    for name in ["drop-ins", "guide drop-ins", "docs/guide/drop-ins.md"] {
+        assert_eq!(sandbox.fatbin(&format!("help {name}")).ok(), page, "{name}");
+    }
+    assert!(sandbox.fatbin("help tasks").ok().starts_with("Tasks\n"));
+    assert!(sandbox.fatbin("help scan").ok() != sandbox.fatbin("help guide/scan").ok());
+}
+
+#[test]
+fn unknown_names_are_errors_with_suggestions() {
+    let sandbox = Sandbox::new();
+    let cases = [
+        ("scna", "did you mean scan?"),
+        ("dropins", "did you mean drop-ins?"),
+        ("hipErrorNoBinaryForGpu", "see no-kernel-image"),
+        ("gobbledegook", "fatbin help lists all"),
+    ];
+    for (name, remedy) in cases {
+        let run = sandbox.fatbin(&format!("help {name}"));
+        let message = format!("fatbin: unknown command or topic {name:?}; {remedy}\n");
+        assert_eq!((run.status, run.out.as_str(), run.err), (2, "", message), "{name}");
+    }
+}
+
+/// `scripts/command-pages` writes the pages.
+#[test]
+fn command_pages_in_the_repository_are_those_of_the_program() {
+    let sandbox = Sandbox::new();
+    sandbox.fatbin("man --format markdown -o pages").ok();
+    let commands = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/commands");
+    let names = |directory: &Path| {
+        let mut names: Vec<_> =
+            files_below(directory, "md").iter().map(|path| path.file_name().unwrap().to_owned()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&commands), names(&sandbox.path("pages")), "run scripts/command-pages");
+    for name in names(&commands) {
+        let recorded = std::fs::read_to_string(commands.join(&name)).unwrap();
+        let printed = std::fs::read_to_string(sandbox.path("pages").join(&name)).unwrap();
+        assert!(recorded == printed, "{}: run scripts/command-pages", name.display());
+    }
+}

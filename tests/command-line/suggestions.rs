@@ -1,0 +1,78 @@
+//! Suggestions: a name that is nearly one of a closed set is answered with that name.
+
+use crate::Sandbox;
+
+/// A name with a typing error in each place that has a closed set of names, and the suggestion for it.
+const CASES: [(&str, &str); 34] = [
+    ("scna a", "similar subcommands exist: 'schema', 'scan'"),
+    ("scan --jsn a", "a similar argument exists: '--json'"),
+    ("scan --color alway a", "a similar value exists: 'always'"),
+    ("check --policy good.toml --format sarf a", "a similar value exists: 'sarif'"),
+    ("metadata --format jsn a", "a similar value exists: 'json'"),
+    ("split --format kpak a -o d", "a similar value exists: 'kpack'"),
+    ("schema polcy", "a similar value exists: 'policy'"),
+    ("completions bsh", "a similar value exists: 'bash'"),
+    ("wrap --kind hop -o o a", "a similar value exists: 'hip'"),
+    ("wrap --kind hip --abi llvm2 -o o a", "a similar value exists: 'llvm24'"),
+    ("extract --kind cude a", "a similar value exists: 'cuda'"),
+    ("size --by arhc a", "a similar value exists: 'arch'"),
+    ("transcode --to zstdd a -o o", "a similar value exists: 'zstd'"),
+    ("pack --compress=zsdt -o o a", "a similar value exists: 'zstd'"),
+    ("bundle --type o --id-style legcy --target x=a -o o", "a similar value exists: 'legacy'"),
+    ("explain E010", "did you mean E0101 or E0102 or E0103?"),
+    ("explain require-archs", "did you mean required-archs?"),
+    ("help no-kernel-imag", "did you mean no-kernel-image?"),
+    ("wrap --kind hip --host x86_64-unknown-linxu-gnu -o o a", "did you mean x86_64-unknown-linux-gnu?"),
+    ("wrap --kind hip --image fil=a -o o", "did you mean file?"),
+    ("wrap --kind hip --entry k,szie=8 -o o a", "did you mean size?"),
+    ("pack --kind cuda --image file=a,identt=x -o o", "did you mean ident?"),
+    ("pack --image file=a,kind=hpi -o o", "did you mean hip?"),
+    ("replace --image arhc:gfx90a=a a -o o", "did you mean arch?"),
+    ("replace --image kind:hpi=a a -o o", "did you mean hip"),
+    ("replace --image image:elff=a a -o o", "did you mean elf?"),
+    ("bundle --type oo --target x=a -o o", "did you mean o"),
+    ("bundle --type o --target hpi-amdgcn-amd-amdhsa--gfx90a=a -o o", "did you mean hip?"),
+    ("extract --container cob a", "did you mean ccob?"),
+    ("extract --arch gfx90b --to o a", "did you mean gfx90a?"),
+    ("extract --triple amdgcn-amd-amdhs --to o a", "did you mean amdgcn-amd-amdhsa?"),
+    ("extract --name {nmae} -o d a", "did you mean name?"),
+    ("size --what-if spede a", "did you mean speed?"),
+    ("select --device sm_9O a", "did you mean sm_90?"),
+];
+
+#[test]
+fn every_closed_set_of_names_has_suggestions() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").file("good.toml", "");
+    for (arguments, suggestion) in CASES {
+        let run = sandbox.fatbin(arguments);
+        assert!(run.status != 0 && run.err.contains(suggestion), "{arguments}: {}", run.err);
+    }
+}
+
+#[test]
+fn names_in_policies_have_suggestions() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    let cases = [
+        ("archs.requires = ['gfx90a']", "unknown key \"requires\"; did you mean require?"),
+        ("[arch]\nrequire = ['gfx90a']", "unknown key \"arch\"; did you mean archs?"),
+        ("warn = ['file-sze']", "unknown rule \"file-sze\"; did you mean file-size?"),
+        ("images.debug = 'line'", "did you mean lines?"),
+        ("archs.require = ['sm_9O']", "unknown architecture \"sm_9O\"; did you mean sm_90?"),
+        ("archs.devices = ['gfx90b']", "unknown architecture \"gfx90b\"; did you mean gfx90"),
+        ("sizes.arch = { sm_9O = '1 MB' }", "did you mean sm_90?"),
+    ];
+    for (policy, message) in cases {
+        let run = sandbox.file("policy.toml", policy).fatbin("check --policy policy.toml a");
+        assert!(run.status == 2 && run.err.contains(message), "{policy}: {}", run.err);
+    }
+}
+
+#[test]
+fn names_that_exist_have_no_suggestions() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    let run = sandbox.fatbin("extract --arch gfx942 --to o a");
+    assert_eq!(run.err, "fatbin: no image matches arch gfx942; available: amdgcn-amd-amdhsa gfx90a\n");
+}

@@ -1,0 +1,47 @@
+/* The part of the CUDA driver interface that the trials use. Source: CUDA 13.5, cuda.h; the trials are built without it. */
+#ifndef DRIVER_H
+#define DRIVER_H
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int CUresult;
+typedef int CUdevice;
+typedef uint64_t CUdeviceptr;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
+typedef struct CUlib_st *CUlibrary;
+typedef struct CUkern_st *CUkernel;
+typedef struct CUstream_st *CUstream;
+
+enum {
+    SUCCESS = 0,
+    INVALID_VALUE = 1,
+    NOT_INITIALIZED = 3,
+    NO_DEVICE = 100,
+    INVALID_DEVICE = 101,
+    INVALID_IMAGE = 200,
+    INVALID_CONTEXT = 201,
+    NO_BINARY_FOR_GPU = 209,
+    UNSUPPORTED_PTX_VERSION = 222,
+    INVALID_HANDLE = 400,
+    NOT_FOUND = 500,
+};
+
+enum { JIT_ERROR_LOG_BUFFER = 5, JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6 };
+enum { COMPUTE_CAPABILITY_MAJOR = 75, COMPUTE_CAPABILITY_MINOR = 76 };
+
+/* A fat binary as a compiler registers it. Source: CUDA 13.5, fatbinary_section.h. */
+struct wrapper {
+    uint32_t magic;
+    uint32_t version;
+    const void *data;
+    const void *filename_or_fatbins;
+};
+#define WRAPPER_MAGIC 0x466243b1u
+
+/* Each image of the trials has a variable of this name with the magic number and the number that its kernel stores. */
+#define MARKER_MAGIC 0x52454b52414d4246ull
+#define KERNEL "answer"
+#define VARIABLE "addend"
+#endif

@@ -1,0 +1,101 @@
+"""The directory of the trials: programs, images and predictions, without anything that a machine with a GPU must have."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+from . import containers, edits
+from .images import Images
+from .predictions import Predictor, with_runtime
+from .programs import SOURCES, Programs
+
+# Directories must stay below this size, to travel.
+LIMIT = 60 << 20
+
+# Trials that use each way of loading; all other fat binaries go through cuModuleLoadData.
+OTHER_WAYS = {
+    "library": ["nearest-lower", "every-major", "equal-cubins", "suffix-a-last", "ptx-several", "mixed-codecs", "grouped", "ptx-too-new-nearer"],
+    "fatbinary": ["every-major", "other-majors-only", "mode-size", "ptx-isa-9.5"],
+    "wrapper": ["every-major", "nearest-lower", "mode-speed", "mode-size", "equal-ptx", "grouped", "order-ptx-first"],
+}  # fmt: skip
+
+
+class Folder:
+    def __init__(self, directory, fatbin, devices, drivers):
+        self.directory = directory
+        self.fatbin = fatbin
+        self.predictor = Predictor(fatbin, devices, drivers)
+        self.images = None
+        self.trials = []
+
+    def build(self):
+        """Writes the directory anew."""
+        shutil.rmtree(self.directory, ignore_errors=True)
+        for name in ("bin", "lib", "images", "fatbins", "stand-in"):
+            (self.directory / name).mkdir(parents=True)
+        self.images = Images(self.directory / "images")
+        self.compile()
+        for group, table in (("select", containers.SELECT), ("requires", containers.FLOORS)):
+            for row in containers.rows(table):
+                self.add_container(group, row)
+        programs = Programs(self.directory, self.fatbin, self.images)
+        self.trials += programs.build(self.directory / "fatbins/select-mode-size.fatbin")
+        self.add_edits(programs)
+        self.write_manifest()
+        size = sum(path.stat().st_size for path in self.directory.rglob("*") if path.is_file())
+        if size > LIMIT:
+            raise RuntimeError(f"{self.directory}: {size} bytes, more than {LIMIT}")
+        return size
+
+    def compile(self):
+        """Compiles the loader, and the stand-in for libcuda."""
+        self.cc(SOURCES / "loader.c", SOURCES / "load.c", "-ldl", "-o", "bin/loader")
+        sources = [SOURCES / "stand_in.c", SOURCES / "fat_binary.c"]
+        self.cc("-fPIC", "-shared", "-Wl,-soname,libcuda.so.1", *sources, "-ldl", "-o", "stand-in/libcuda.so.1")
+        shutil.copy2(Path(__file__).with_name("run.py"), self.directory / "run")
+        (self.directory / "run").chmod(0o755)
+
+    def cc(self, *arguments):
+        subprocess.run(["cc", "-O1", "-Wall", "-Wextra", "-Werror", *arguments], cwd=self.directory, check=True)
+
+    def add_container(self, group, row):
+        name = row[0]
+        path = f"fatbins/{group}-{name}.fatbin"
+        containers.write(self.fatbin, self.images, row, self.directory / path)
+        self.trials.append({"name": f"{group}/{name}", "load": ["module", path], "file": path})
+        for way, names in OTHER_WAYS.items() if group == "select" else ():
+            if name in names:
+                oldest = "12.0" if way == "library" else "0.0"
+                trial = {"name": f"{group}/{name}/{way}", "load": [way, path], "file": path, "oldest": oldest}
+                self.trials.append(trial)
+
+    def add_edits(self, programs):
+        """Changes a fat binary and a linked program."""
+        images, path = self.images, "fatbins/edit.fatbin"
+        containers.write(self.fatbin, images, ("edit", "pack", "lz4", edits.IMAGES), self.directory / path)
+        self.trials.append({"name": "edit/file", "load": ["module", path], "file": path})
+        program = programs.wrapped("edit/program", "llvm22", "12", [path])
+        self.trials.append(program)
+        replacement = images.path("c90#r")
+        for name, output in edits.edit(self.fatbin, self.directory, replacement, path):
+            self.trials.append({"name": f"edit/file/{name}", "load": ["module", output], "file": output})
+        for name, output in edits.edit(self.fatbin, self.directory, replacement, program["file"], is_program=True):
+            self.trials.append({**program, "name": f"edit/program/{name}", "program": [output], "file": output})
+
+    def write_manifest(self):
+        """Writes the trials with the predictions for the files that they load."""
+        files = sorted({self.directory / trial["file"] for trial in self.trials})
+        predictions, floors = self.predictor.of_files(files), self.predictor.floors(files)
+        for trial in self.trials:
+            file = self.directory / trial.pop("file")
+            trial["predictions"] = with_runtime(predictions[file], trial.pop("runtime", None))
+            if "load" in trial:
+                trial["floors"] = floors[file]
+        manifest = {
+            "devices": self.predictor.devices,
+            "drivers": self.predictor.drivers,
+            "images": self.images.names(),
+            "trials": self.trials,
+        }
+        (self.directory / "manifest.json").write_text(json.dumps(manifest) + "\n")

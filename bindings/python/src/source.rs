@@ -1,0 +1,171 @@
+//! Scans, and the files behind their results.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use fatbin::bytes::{Budget, Limits, View};
+use fatbin::inventory;
+use fatbin::scan::{ImageRef, Options, Outcome, ScannedFile, Scanner, Source as ScanSource};
+use fatbin::{Access, Error, Malformed, Result, Scan};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyByteArray, PyBytes, PyMemoryView};
+
+use crate::bytes::Owner;
+use crate::error::from_error;
+use crate::inventory::File;
+
+/// Bytes of Python as a file.
+pub struct Memory(PyBackedBytes);
+
+impl Memory {
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl ScanSource for Memory {
+    fn name(&self) -> String {
+        "<bytes>".to_owned()
+    }
+
+    fn view(&self) -> View<'_> {
+        View::new(&self.0)
+    }
+
+    fn blocks(&self, range: Range<u64>, _overlap: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+        visit(range.start, &self.0[range.start as usize..range.end as usize]);
+        Ok(())
+    }
+}
+
+/// A scanned file, which is opened again when the bytes of an image are needed: no system keeps thousands of files open.
+pub enum Source {
+    /// A file, or a member of an archive.
+    File(Box<ScannedFile>, OnceLock<Arc<Scan<fatbin::scan::InputSlice>>>),
+    /// Bytes of Python.
+    Memory(Arc<Scan<Memory>>),
+}
+
+impl Source {
+    /// The inventory.
+    pub fn file(&self) -> &inventory::File {
+        match self {
+            Source::File(scanned, _) => scanned.file(),
+            Source::Memory(scan) => scan.file(),
+        }
+    }
+
+    /// The scanned file, if it is not bytes of Python.
+    pub fn scanned(&self) -> Option<&ScannedFile> {
+        match self {
+            Source::File(scanned, _) => Some(scanned),
+            Source::Memory(_) => None,
+        }
+    }
+
+    /// Opens the file. It is an error if it has changed since it was scanned.
+    pub fn open(&self) -> Result<Owner> {
+        match self {
+            Source::Memory(scan) => Ok(Owner::Memory(Arc::clone(scan))),
+            Source::File(scanned, open) => {
+                if let Some(scan) = open.get() {
+                    scan.source().input().check_unchanged()?;
+                    return Ok(Owner::File(Arc::clone(scan)));
+                }
+                let scan = Arc::new(scanned.open()?);
+                Ok(Owner::File(Arc::clone(open.get_or_init(|| scan))))
+            }
+        }
+    }
+
+    /// Calls `read` with the device image that has this index. Each call has a budget of its own.
+    pub fn read<R>(&self, index: usize, read: impl FnOnce(&ImageRef<'_>) -> Result<R, Malformed>) -> Result<R> {
+        let owner = self.open()?;
+        let budget = Budget::new(Limits::default(), owner.bytes().len() as u64);
+        let reader = match &owner {
+            Owner::File(scan) => scan.reader_with_budget(&budget),
+            Owner::Memory(scan) => scan.reader_with_budget(&budget),
+        };
+        let file = self.file();
+        let Some(nested) = file.nested_images().nth(index) else { unreachable!("the index of an image of the file") };
+        read(&reader.image(nested)).map_err(|malformed| malformed.in_file(file.path.as_ref()))
+    }
+}
+
+/// An argument: a path, or the bytes of a file.
+pub enum Argument {
+    /// A path.
+    Path(PathBuf),
+    /// Bytes.
+    Bytes(PyBackedBytes),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Argument {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if object.is_instance_of::<PyBytes>() || object.is_instance_of::<PyByteArray>() {
+            return Ok(Argument::Bytes(object.extract()?));
+        }
+        if object.is_instance_of::<PyMemoryView>() {
+            let bytes = object.call_method0("tobytes")?;
+            return Ok(Argument::Bytes(bytes.extract()?));
+        }
+        let path = object.extract();
+        Ok(Argument::Path(path.map_err(|_| PyTypeError::new_err("expected a path, or bytes of a file"))?))
+    }
+}
+
+/// Method by which files are accessed.
+pub fn access(map: bool) -> Access {
+    if map {
+        // SAFETY: the documentation of every function with this parameter states that files must not change while they are
+        // used, and offers `map=False` for those that may.
+        unsafe { Access::map() }
+    } else {
+        Access::read()
+    }
+}
+
+#[pyfunction]
+#[pyo3(signature = (*sources, fast = false, hash = false, map = true))]
+pub fn scan(py: Python<'_>, sources: Vec<Argument>, fast: bool, hash: bool, map: bool) -> PyResult<Vec<Py<File>>> {
+    let options = Options { structure_only: fast, hash };
+    let scanned = py.detach(|| scan_all(sources, options, access(map))).map_err(|error| from_error(&error))?;
+    scanned.into_iter().map(|source| File::new(py, source)).collect()
+}
+
+fn scan_all(sources: Vec<Argument>, options: Options, access: Access) -> Result<Vec<Source>> {
+    let mut found = Vec::new();
+    for source in sources {
+        match source {
+            Argument::Path(path) => {
+                let scanned = scan_paths(&[path], options, access)?;
+                found.extend(scanned.into_iter().map(|it| Source::File(Box::new(it), OnceLock::new())));
+            }
+            Argument::Bytes(bytes) => {
+                let scan = Scan::with_options(Memory(bytes), options, None)?;
+                found.push(Source::Memory(Arc::new(scan)));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Scans files, directories and archives. Files in directories and members of archives without device code are left out.
+pub fn scan_paths(paths: &[PathBuf], options: Options, access: Access) -> Result<Vec<ScannedFile>> {
+    let (mut scanned, mut failed): (Vec<ScannedFile>, Option<Error>) = (Vec::new(), None);
+    Scanner::new(options).with_access(access).scan(paths, &mut |_, outcome| match outcome {
+        Outcome::Scanned(file) => scanned.push(file),
+        Outcome::Unreadable { error, .. } => {
+            failed.get_or_insert(error);
+        }
+        // An archive in which nothing was found.
+        Outcome::Empty(_) => {}
+    });
+    failed.map_or(Ok(scanned), Err)
+}

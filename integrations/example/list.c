@@ -1,0 +1,1 @@
+../../bindings/c/examples/list.c

@@ -1,0 +1,153 @@
+"""Builds of the program with cargo, and what they were built from."""
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from forms.table import PROGRAMS, ROOT, Failure
+
+# The Python package ziglang.
+ZIG = ROOT / "target/runtimes/zig/ziglang/zig"
+# Programs that call it as build scripts expect.
+WRAPPERS = ROOT / "target/cross"
+
+
+@dataclass
+class Source:
+    """The commit that is built."""
+    version: str
+    commit: str
+    # Whether tracked files differ from the commit.
+    is_changed: bool
+    # Time of the commit, or SOURCE_DATE_EPOCH; the time of all files in archives.
+    epoch: int
+
+    @staticmethod
+    def read():
+        manifest = tomllib.loads((ROOT / "Cargo.toml").read_text())
+        epoch = os.environ.get("SOURCE_DATE_EPOCH") or output("git", "log", "-1", "--format=%ct").strip()
+        return Source(manifest["package"]["version"], output("git", "rev-parse", "HEAD").strip(),
+                      bool(output("git", "status", "--porcelain", "--untracked-files=no")), int(epoch))
+
+
+@dataclass
+class Times:
+    """Times of a build in seconds."""
+    wall: float
+    cpu: float
+
+
+@dataclass
+class Built:
+    """A program, and the times of its build."""
+    path: Path
+    times: Times
+
+
+def build(name, profile, target_directory):
+    """Builds a program."""
+    program = PROGRAMS[name]
+    _, times = timed(run, "cargo", "build", "--locked", "--quiet", "--bin", "fatbin", "--profile", profile, "--target", program.target,
+                     "--target-dir", target_directory, env=environment(program, profile))
+    path = target_directory / program.target / ("debug" if profile == "dev" else profile) / f"fatbin{program.suffix}"
+    return Built(path, times)
+
+
+def timed(function, *arguments, **options):
+    """Returns the result of a function that starts commands, and their times."""
+    started, used = time.monotonic(), children_seconds()
+    result = function(*arguments, **options)
+    return result, Times(time.monotonic() - started, children_seconds() - used)
+
+
+# A quick build, without what takes most of the space. Flags, because a profile of its own would share no build script.
+DEVELOPMENT = ["-Cdebuginfo=0", "-Cstrip=symbols"]
+
+
+def environment(program, profile):
+    """Returns the variables for cargo. Paths of this machine are replaced in everything that the program contains."""
+    cargo_home = os.environ.get("CARGO_HOME", Path.home() / ".cargo")
+    prefixes = [(ROOT, "/fatbin"), (cargo_home, "/cargo")]
+    variable = program.target.replace("-", "_")
+    flags = [*program.flags, *(DEVELOPMENT if profile == "dev" else []), *(f"--remap-path-prefix={path}={name}" for path, name in prefixes)]
+    result = {**os.environ, f"CC_{variable}": c_compiler(program), f"AR_{variable}": archiver(program)}
+    result[f"CFLAGS_{variable}"] = " ".join(f"-ffile-prefix-map={path}={name}" for path, name in prefixes)
+    if program.cc != "zig":
+        required(program.cc)
+    result[f"CARGO_TARGET_{variable.upper()}_LINKER"] = c_compiler(program)
+    result[f"CARGO_TARGET_{variable.upper()}_RUSTFLAGS"] = " ".join(flags)
+    return result
+
+
+def c_compiler(program):
+    return zig_tool("cc", program.zig) if program.cc == "zig" else program.cc
+
+
+def archiver(program):
+    return zig_tool("ar") if program.cc == "zig" else "ar"
+
+
+def zig_tool(tool, target=""):
+    """Returns a program that runs a tool of zig. The names of targets are zig's, not those that build scripts pass, and so is the
+    library that unwinds."""
+    if not ZIG.exists():
+        raise Failure(f"{ZIG} is missing: run scripts/test --install-release")
+    WRAPPERS.mkdir(parents=True, exist_ok=True)
+    script = WRAPPERS / f"{tool}-{target}" if target else WRAPPERS / tool
+    options = f" -target {target} -fno-sanitize=undefined" if target else ""
+    if "macos" in target:
+        options += f" -L{ROOT / 'packaging/macos'}"
+    script.write_text(f"""#!/bin/bash
+arguments=()
+for argument; do
+    case $argument in
+    --target=*) ;;
+    -lgcc_s) arguments+=(-lunwind) ;;
+    *) arguments+=("$argument") ;;
+    esac
+done
+exec {ZIG} {tool}{options} "${{arguments[@]}}"
+""")
+    script.chmod(0o755)
+    return str(script)
+
+
+def required(tool):
+    """Returns the path of a program."""
+    path = shutil.which(tool)
+    if path is None:
+        raise Failure(f"{tool} not found: run scripts/test --install-release")
+    return path
+
+
+def toolchain():
+    """Returns the releases of the compilers and linkers that took part."""
+    return {"rustc": output("rustc", "--version").strip(), "cargo": output("cargo", "--version").strip()}
+
+
+def children_seconds():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def run(*command, **options):
+    """Runs a command in the checkout; its output is that of this program."""
+    sys.stdout.flush()
+    done = subprocess.run([str(word) for word in command], cwd=options.pop("cwd", ROOT), **options)
+    if done.returncode != 0:
+        raise Failure(f"{' '.join(map(str, command))}: status {done.returncode}")
+
+
+def output(*command, **options):
+    """Returns the standard output of a command."""
+    done = subprocess.run([str(word) for word in command], cwd=options.pop("cwd", ROOT), stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, **options)
+    if done.returncode != 0:
+        raise Failure(f"{' '.join(map(str, command))}: status {done.returncode}: {done.stderr.decode(errors='replace')}")
+    return done.stdout.decode()

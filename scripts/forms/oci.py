@@ -1,0 +1,112 @@
+"""An OCI image as an archive of an image layout, from the instructions of packaging/oci/Containerfile.
+
+Source: OCI Image Format Specification 1.1 (image-layout.md, image-index.md, manifest.md, config.md, layer.md).
+"""
+
+import hashlib
+import io
+import json
+import shlex
+import tarfile
+from datetime import datetime, timezone
+
+from forms.packing import File, compressed, tar
+from forms.table import ROOT, Failure
+
+CONTAINERFILE = ROOT / "packaging/oci/Containerfile"
+TYPE = "application/vnd.oci.image"
+
+
+def file_name(version):
+    return f"fatbin-{version}-oci.tar"
+
+
+def image(trees, version, epoch, level):
+    """Returns an image for several architectures, from the files of an archive of each."""
+    blobs, manifests = {}, []
+    for architecture, tree in trees.items():
+        manifest = {**add_manifest(blobs, tree, architecture, epoch, level),
+                    "platform": {"architecture": architecture, "os": "linux"}}
+        manifests.append(manifest)
+    # Tools that copy an image by its name expect one entry with the name.
+    index = add(blobs, f"{TYPE}.index.v1+json", as_json({"schemaVersion": 2, "mediaType": f"{TYPE}.index.v1+json",
+                                                         "manifests": manifests}))
+    named = {**index, "annotations": {"org.opencontainers.image.ref.name": version}}
+    files = {f"blobs/sha256/{digest}": File(data) for digest, data in blobs.items()}
+    files["oci-layout"] = File(as_json({"imageLayoutVersion": "1.0.0"}))
+    files["index.json"] = File(as_json({"schemaVersion": 2, "mediaType": f"{TYPE}.index.v1+json", "manifests": [named]}))
+    return tar(files, epoch)
+
+
+def add_manifest(blobs, tree, architecture, epoch, level):
+    """Adds the layer, the configuration and the manifest for an architecture."""
+    files, directories, config = follow(CONTAINERFILE.read_text(), tree)
+    plain = tar(files, epoch, directories)
+    created = datetime.fromtimestamp(epoch, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    configuration = {"created": created, "architecture": architecture, "os": "linux", "config": config,
+                     "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(plain).hexdigest()}"]},
+                     "history": [{"created": created, "created_by": "scripts/release oci"}]}
+    return add(blobs, f"{TYPE}.manifest.v1+json", as_json({
+        "schemaVersion": 2, "mediaType": f"{TYPE}.manifest.v1+json",
+        "config": add(blobs, f"{TYPE}.config.v1+json", as_json(configuration)),
+        "layers": [add(blobs, f"{TYPE}.layer.v1.tar+gzip", compressed(plain, level))],
+        "annotations": config["Labels"]}))
+
+
+def follow(text, tree):
+    """Follows the instructions of a Containerfile, and returns the files, the directories and the configuration of the image."""
+    files, directories, config = {}, set(), {"Env": ["PATH=/usr/bin"], "Labels": {}}
+    for line in text.splitlines():
+        instruction, _, rest = line.partition(" ")
+        if instruction == "LABEL":
+            name, _, value = " ".join(shlex.split(rest)).partition("=")
+            config["Labels"][name] = value
+        elif instruction == "COPY":
+            *sources, target = rest.split()
+            for source in sources:
+                path = target + source if target.endswith("/") else target
+                files[path.lstrip("/")] = tree[source]
+        elif instruction == "WORKDIR":
+            directories.add(rest.lstrip("/"))
+            config["WorkingDir"] = rest
+        elif instruction in ("ENTRYPOINT", "CMD"):
+            config[instruction.capitalize()] = json.loads(rest)
+        elif line and not line.startswith("#") and line != "FROM scratch":
+            raise Failure(f"{CONTAINERFILE}: unsupported instruction: {line}")
+    return files, directories, config
+
+
+def add(blobs, media_type, data):
+    """Adds a blob and returns its descriptor."""
+    digest = hashlib.sha256(data).hexdigest()
+    blobs[digest] = data
+    return {"mediaType": media_type, "digest": f"sha256:{digest}", "size": len(data)}
+
+
+def as_json(value):
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+class Image:
+    """An image that is read from an archive; every blob that is read is verified."""
+
+    def __init__(self, data):
+        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+            self._files = {member.name: archive.extractfile(member).read() for member in archive if member.isfile()}
+        index = json.loads(self.blob(json.loads(self._files["index.json"])["manifests"][0]))
+        # Manifests by architecture.
+        self.manifests = {entry["platform"]["architecture"]: json.loads(self.blob(entry)) for entry in index["manifests"]}
+
+    def blob(self, descriptor):
+        data = self._files[descriptor["digest"].replace("sha256:", "blobs/sha256/")]
+        if [f"sha256:{hashlib.sha256(data).hexdigest()}", len(data)] != [descriptor["digest"], descriptor["size"]]:
+            raise Failure(f"blob {descriptor['digest']}: another digest or size")
+        return data
+
+    def configuration(self, architecture):
+        return json.loads(self.blob(self.manifests[architecture]["config"]))
+
+    def layer(self, architecture):
+        """Returns the only layer of an architecture, compressed."""
+        [layer] = self.manifests[architecture]["layers"]
+        return self.blob(layer)

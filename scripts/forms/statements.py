@@ -1,0 +1,72 @@
+"""What is published about the files of a release: checksums, and where the files come from.
+
+Sources: in-toto Attestation Framework, Statement v1; SLSA 1.0, Provenance v1.
+"""
+
+import hashlib
+import json
+import os
+
+from forms.dependencies import checksums
+from forms.packing import BEST
+from forms.table import ROOT
+
+SUMS = "SHA256SUMS"
+BUILD_TYPE = "urn:fatbin:scripts/release:v1"
+
+
+def sbom_name(version):
+    return f"fatbin-{version}.cdx.json"
+
+
+def provenance_name(version):
+    return f"fatbin-{version}.provenance.json"
+
+
+def provenance(files, source, parameters, toolchain):
+    """Returns the provenance of files: the commit, the packages of Cargo.lock and the compilers that they were built from."""
+    materials = [{"uri": "git+file:.", "digest": {"gitCommit": source.commit}}]
+    packages = checksums() | checksums(ROOT / "bindings/python") | checksums(ROOT / "bindings/c")
+    materials += [{"uri": f"pkg:cargo/{name}@{version}", "digest": {"sha256": checksum}}
+                  for (name, version), checksum in sorted(packages.items())]
+    statement = {
+        "_type": "https://in-toto.io/Statement/v1",
+        "subject": [{"name": name, "digest": {"sha256": digest(data)}} for name, data in sorted(files.items())],
+        "predicateType": "https://slsa.dev/provenance/v1",
+        "predicate": {
+            "buildDefinition": {
+                "buildType": BUILD_TYPE,
+                "externalParameters": parameters,
+                "internalParameters": {"uncommittedChanges": source.is_changed, "sourceDateEpoch": source.epoch, **toolchain},
+                "resolvedDependencies": materials,
+            },
+            # Anyone can write this statement: it is not signed. The workflow adds a signed one.
+            "runDetails": {"builder": {"id": builder()}},
+        },
+    }
+    return as_text(statement)
+
+
+def builder():
+    """Returns the identity of the workflow that runs, or that of any machine."""
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        return f"{os.environ['GITHUB_SERVER_URL']}/{os.environ['GITHUB_WORKFLOW_REF']}"
+    return "urn:fatbin:builder:local"
+
+
+def digest(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def compression(profile):
+    """Returns the level of compression: builds for tests are packed quickly."""
+    return BEST if profile == "dist" else 1
+
+
+def sums(files):
+    """Returns the lines that sha256sum checks."""
+    return "".join(f"{digest(data)}  {name}\n" for name, data in sorted(files.items())).encode()
+
+
+def as_text(value):
+    return (json.dumps(value, indent=2) + "\n").encode()

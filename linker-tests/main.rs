@@ -31,8 +31,10 @@
 //! | [`edit`] | commands that change finished files, on real libraries and programs |
 //! | [`embedded`] | images without a container: ways to embed them, and real libraries |
 //! | [`embed`] | objects of `fatbin embed`, linked by every linker, for every system, and in programs in C, C++ and Rust |
+//! | [`build_script`] | the example of a build script, built by cargo and run with libomptarget |
 //! | [`bundle_archives`] | archives of bundles, unbundled by both programs, and the output as input of device linkers |
 //! | [`versions`] | offload binaries of versions 2 and 3, read by an independent reader |
+//! | [`gpu`] | CUDA files on a GPU, or on a stand-in for libcuda that records each call |
 //! | [`gomp`] | programs that GCC compiles for NVIDIA and AMD |
 //! | [`inspect`] | `fatbin inspect` beside the output of LLVM's and NVIDIA's tools |
 //! | [`counts`] | `scripts/count` and programs that became slower |
@@ -40,9 +42,12 @@
 //! | [`check`] | reports of `fatbin check` against their published schemas, and policies for real files |
 //! | [`metadata`] | metadata of packages, read by variantlib, the loader of Hugging Face's kernels and conda's rattler |
 //! | [`causes`] | causes of differences between two builds of one source |
+//! | [`book`] | the book that is built from the documents, and its pages in a browser |
 //! | [`page`] | the page of `--html` in a browser |
+//! | [`features`] | the table of features, beside the help of the tools and the names of all trials |
 //! | [`fatbinary`] | containers that NVIDIA's fatbinary writes, its drop-in, and `fatbin pack --kind cuda` |
 //! | [`cuobjdump`] | NVIDIA's cuobjdump beside the drop-in of its name |
+//! | [`release`] | forms in which fatbin is released, installed by their tools |
 //! | [`roc_obj`] | ROCm's roc-obj-ls and roc-obj-extract beside the drop-ins |
 //! | [`vendors`] | every form that vendors' tools write, beside the vendors' own extraction |
 //! | [`wrappers`] | registration structures in files of every format |
@@ -59,7 +64,11 @@
 //! | [`truncated`] | libraries that were cut |
 //! | [`upstream_bugs`] | bugs of LLVM's and NVIDIA's tools |
 //! | [`ci`] | the GitHub action, the pre-commit hook and the CMake function |
+//! | [`shells`] | completions in zsh and fish |
+//! | [`native`] | the C library, its header and examples, under valgrind and a sanitizer |
+//! | [`integrations`] | the example for CMake, Meson and Bazel, which runs with libomptarget |
 //! | [`farm`] | an index of wheels by Spark, one of whose executors is killed, and links that a build cache keeps |
+//! | [`python`] | the wheel for Python, built, installed and tested |
 //! | [`windows`] | the program for Windows under Wine |
 //!
 //! wild is used if it is installed, and may be missing in strict mode too: no package provides it, and its build takes
@@ -68,6 +77,8 @@
 //! The files of a trial stay in `target/tmp/case/linker-form`. A trial without a tool is ignored with the name of the Debian
 //! package that provides it ([`harness::tools`]); with `FATBIN_STRICT=1` in the environment it fails instead.
 
+mod book;
+mod build_script;
 mod bundle_archives;
 mod causes;
 mod check;
@@ -85,9 +96,12 @@ mod embedded;
 mod false_magics;
 mod farm;
 mod fatbinary;
+mod features;
 mod gomp;
+mod gpu;
 mod harness;
 mod inspect;
+mod integrations;
 mod ir;
 mod kpack;
 mod link;
@@ -95,13 +109,17 @@ mod link_hygiene;
 mod linker_wrapper;
 mod matrix;
 mod metadata;
+mod native;
 mod oxart;
 mod page;
+mod python;
 mod readme;
 mod real_files;
+mod release;
 mod requires;
 mod roc_obj;
 mod runtimes;
+mod shells;
 mod size;
 mod sycl;
 mod threads;
@@ -123,7 +141,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::{Arguments, Trial};
 
 use harness::directives::Case;
-use harness::{lock, sweep, trial};
+use harness::{lock, sweep, trial, wine};
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
@@ -132,6 +150,7 @@ fn main() -> ExitCode {
             let start = SystemTime::now();
             let conclusion = libtest_mimic::run(&arguments, trials);
             sweep::after_libomptarget(start);
+            wine::stop_server();
             conclusion.exit_code()
         }
         // A case that cannot be read has no trials that could fail: nothing runs.
@@ -159,6 +178,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(triples::trials());
     trials.extend(fatbinary::trials());
     trials.extend(cuobjdump::trials());
+    trials.extend(release::trials());
     trials.extend(requires::trials());
     trials.extend(roc_obj::trials());
     trials.extend(size::trials());
@@ -178,6 +198,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(inspect::trials());
     trials.extend(bundle_archives::trials());
     trials.extend(page::trials());
+    trials.extend(book::trials());
     trials.extend(ir::trials());
     trials.extend(wrappers::trials());
     trials.extend(check::trials());
@@ -189,14 +210,21 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(kpack::trials());
     trials.extend(oxart::trials());
     trials.extend(gomp::trials());
+    trials.extend(gpu::trials());
+    trials.extend(shells::trials());
     trials.extend(sycl::trials());
     trials.extend(threads::trials());
     trials.extend(zebin::trials());
     trials.extend(real_files::trials());
     trials.extend(upstream_bugs::trials());
     trials.extend(ci::trials());
+    trials.extend(build_script::trials());
+    trials.extend(native::trials());
+    trials.extend(python::trials());
+    trials.extend(integrations::trials());
     trials.extend(farm::trials());
     trials.extend(windows::trials());
+    trials.extend(features::trials(trials.iter().map(|trial| trial.name().to_owned()).collect()));
     Ok(trials)
 }
 

@@ -3,18 +3,15 @@
 //! `scripts/windows` builds it. The trials may be left out even in strict mode: the build includes Rust's standard library
 //! and takes minutes.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
-use crate::harness::command::command;
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, Tool};
 use crate::harness::trial::{completion, fresh_directory};
+use crate::harness::wine::wine;
 
 /// Directory of the program for Windows, and of the library that Wine lacks.
 const BUILD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/windows/x86_64-pc-windows-gnu/debug");
@@ -26,33 +23,6 @@ pub fn trials() -> Vec<Trial> {
     vec![Trial::ignorable_test("windows/install-links", || {
         completion(fresh_directory("windows", "install-links").and_then(|directory| installs_executables(&directory)))
     })]
-}
-
-/// Runs a program for Windows in a directory. Its output goes to files: services of Wine outlive it and keep pipes open.
-pub fn wine(directory: &Path, program: &Path, arguments: &[&str]) -> Result<Output> {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let wine = Tool::Wine.path()?;
-    let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wine");
-    // A trial that failed while it held the lock left nothing.
-    let _lock = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    if !prefix.is_dir() {
-        // Otherwise the first program starts while services of the new prefix still start.
-        let boot = wine.with_file_name("wineboot");
-        Step::new(directory, boot).env("WINEPREFIX", &prefix).env("WINEDEBUG", "fixme-all").arg("--init").run()?;
-    }
-    let run = || -> Result<Output> {
-        let [stdout, stderr] = ["stdout", "stderr"].map(|name| directory.join(name));
-        let mut command = command(&wine);
-        command.current_dir(directory).env("WINEPREFIX", &prefix).env("WINEDEBUG", "-all");
-        command.arg(program).args(arguments).stdin(Stdio::null());
-        command.stdout(File::create(&stdout)?).stderr(File::create(&stderr)?);
-        Ok(Output { status: command.status()?, stdout: std::fs::read(stdout)?, stderr: std::fs::read(stderr)? })
-    };
-    let output = run()?;
-    // Wine 8.0 itself exits like this if it cannot reach its server, which happened once in some thousand starts on a loaded
-    // machine. A program that ends like this does so again.
-    let is_unstarted = output.status.code() == Some(1) && output.stdout.is_empty() && output.stderr.is_empty();
-    if is_unstarted { run() } else { Ok(output) }
 }
 
 /// Makes the library through which programs without a C runtime call the functions of Windows.

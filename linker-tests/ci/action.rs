@@ -146,3 +146,16 @@ pub fn an_invalid_policy_writes_no_report_for_code_scanning(directory: &Path) ->
     ensure!(job.uploaded.is_none() && job.log.contains("gpu.toml"), "{}", job.log);
     Ok(())
 }
+
+pub fn sizes_are_compared_and_written_for_a_comment(directory: &Path) -> Result<()> {
+    project(directory, "gfx90a")?;
+    let fatbin = env!("CARGO_BIN_EXE_fatbin");
+    end(command(fatbin).args(["lock", "dist", "-o", "old.lock"]).current_dir(directory))?.must_be(0, "")?;
+    let inputs = [&INPUTS[..], &[("baseline", "old.lock"), ("comment", "comment.md")]].concat();
+    let job = run(directory, &inputs)?;
+    job.last.must_be(0, "")?;
+    let comment = std::fs::read_to_string(directory.join("comment.md"))?;
+    ensure!(job.outputs["comment"] == "comment.md" && comment == job.summary, "{comment}{}", job.summary);
+    ensure!(comment.contains("| gfx90a | 1 | 3.4 KiB | none |"), "{comment}");
+    Ok(())
+}

@@ -70,7 +70,7 @@ fn configure(directory: &Path, cmake: &Path, generator: &str, program: &Path) ->
         .args(["-S", ".", "-B", "build", "-G", generator])
         .arg(format!("-DCMAKE_MAKE_PROGRAM={}", program.display()))
         .arg(format!("-DCMAKE_C_COMPILER={}", Tool::Cc.path()?.display()))
-        .arg(format!("-DMODULES={}", root().join("scripts/cmake").display()))
+        .arg(format!("-DMODULES={}", root().join("integrations/cmake").display()))
         .arg(format!("-DFATBIN_PROGRAM={}", env!("CARGO_BIN_EXE_fatbin")))
         .run()?;
     Ok(())

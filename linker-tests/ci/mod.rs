@@ -1,9 +1,11 @@
-//! Integrations for other projects: the GitHub action ([`action`]), the pre-commit hook ([`pre_commit`]) and the CMake function
-//! ([`cmake`]). Each is used like its users do, with a policy that passes and one that fails.
+//! Integrations for other projects: the GitHub action ([`action`], [`program`]), the schema of policies in editors
+//! ([`policy_schema`]), the pre-commit hook ([`pre_commit`]) and the CMake function ([`cmake`]). Each is used like its users do, with a policy that passes and one that fails.
 
 mod action;
 mod cmake;
+mod policy_schema;
 mod pre_commit;
+mod program;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,11 +19,14 @@ use crate::harness::trial::{completion, fresh_directory};
 
 pub fn trials() -> Vec<Trial> {
     type Test = fn(&Path) -> Result<()>;
-    let tests: [(&str, Test); 9] = [
+    let tests: [(&str, Test); 12] = [
         ("action/kept", action::a_passing_policy_is_reported_everywhere),
         ("action/broken", action::a_violated_policy_fails_after_the_reports),
         ("action/nothing", action::a_pattern_that_matches_nothing_fails),
         ("action/unreadable", action::an_invalid_policy_writes_no_report_for_code_scanning),
+        ("action/comment", action::sizes_are_compared_and_written_for_a_comment),
+        ("action/program", program::the_program_of_a_release_is_downloaded_and_its_checksum_verified),
+        ("policy-schema", policy_schema::taplo_reports_wrong_keys_with_their_lines),
         ("pre-commit", pre_commit::the_hook_checks_committed_files),
         ("cmake/makefiles", cmake::a_build_with_makefiles_fails_with_the_policy),
         ("cmake/ninja", cmake::a_build_with_ninja_fails_with_the_policy),

@@ -9,9 +9,9 @@ use super::{Files, check_scan, embed, source, trial};
 use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Tool};
 use crate::harness::trial::{completion, fresh_directory};
+use crate::harness::wine::wine;
 use crate::matrix::host::{HOSTS, Host, LinkOutput};
 use crate::matrix::macos;
-use crate::windows::wine;
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![

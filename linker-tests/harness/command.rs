@@ -5,7 +5,7 @@ use std::process::Command;
 
 /// Environment variables that commands inherit. No other variable reaches them: compilers, LLVM's tools, git, CMake, the
 /// runtimes and fatbin are all configured by variables.
-const INHERITED: [&str; 6] = [
+const INHERITED: [&str; 10] = [
     "PATH",
     "HOME",
     "TMPDIR",
@@ -15,6 +15,12 @@ const INHERITED: [&str; 6] = [
     "LLVM_PROFILE_FILE",
     // The value that glibc fills memory with. `scripts/repeat` sets it, so that reads of unset memory do not go unnoticed.
     "MALLOC_PERTURB_",
+    // The toolchain that builds the tests. rustc, which rustup runs in the directory of a crate, would otherwise follow the
+    // rust-toolchain.toml there: the build script of thiserror 2.0 updates the user's toolchain, to add a component.
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "RUSTUP_AUTO_INSTALL",
 ];
 
 /// Returns a command with the inherited variables, and messages in English.

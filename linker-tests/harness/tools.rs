@@ -58,6 +58,10 @@ pub enum Tool {
     Ninja,
     Git,
     PreCommit,
+    Meson,
+    Nm,
+    PkgConfig,
+    Valgrind,
 }
 
 /// The error about a tool that is not installed.
@@ -114,6 +118,10 @@ impl Tool {
             Tool::Ninja => in_path("ninja"),
             Tool::Git => in_path("git"),
             Tool::PreCommit => in_path("pre-commit"),
+            Tool::Meson => in_path("meson"),
+            Tool::Nm => in_path("nm"),
+            Tool::PkgConfig => in_path("pkg-config"),
+            Tool::Valgrind => in_path("valgrind"),
             // Any release of the linker will do, and `cc -fuse-ld=lld` requires this name.
             Tool::Lld => in_path("ld.lld")
                 .or_else(|| newest_llvm_directories().find_map(|directory| file(&directory, "bin/ld.lld"))),
@@ -187,6 +195,10 @@ impl Tool {
             Tool::Ninja => ("ninja", "ninja-build"),
             Tool::Git => ("git", "git"),
             Tool::PreCommit => ("pre-commit", "pre-commit"),
+            Tool::Meson => ("meson", "meson"),
+            Tool::Nm => ("nm", "binutils"),
+            Tool::PkgConfig => ("pkg-config", "pkgconf"),
+            Tool::Valgrind => ("valgrind", "valgrind"),
         };
         Missing::new(name, package)
     }

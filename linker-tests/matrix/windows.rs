@@ -22,7 +22,8 @@ use crate::harness::directives::fixture;
 use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Tool};
 use crate::harness::trial::{completion, fresh_directory};
-use crate::windows::{import_library, wine};
+use crate::harness::wine::wine;
+use crate::windows::import_library;
 
 struct WindowsHost {
     /// Name of the column.

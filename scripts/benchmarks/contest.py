@@ -26,8 +26,11 @@ class Failure(Exception):
 class Bench:
     """Sizes, directories and results shared by all benchmarks."""
 
-    def __init__(self, quick, directory, program=None, library=None):
+    def __init__(self, quick, directory, program=None, library=None, before=None, profile="release"):
         self.quick = quick
+        # An earlier program of fatbin, which looks into the same libraries.
+        self.before = before
+        self.profile = profile
         # A library of the user to look into, besides the others.
         self.library = library
         self.directory = directory
@@ -40,7 +43,7 @@ class Bench:
         self.launcher = directory / "measure"
         run("cc", "-O1", "-o", self.launcher, ROOT / "scripts/lib/measure.c")
         self.is_given = program is not None
-        self.fatbin = program.resolve() if program else build_fatbin()
+        self.fatbin = program.resolve() if program else build_fatbin(profile)
         self._images = {}
 
     def measure(self, *command):
@@ -233,9 +236,9 @@ def installed(*tools):
     return False
 
 
-def build_fatbin():
-    run("cargo", "build", "--release", "--locked", "--quiet", "--manifest-path", ROOT / "Cargo.toml")
-    return ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "release/fatbin"
+def build_fatbin(profile="release"):
+    run("cargo", "build", "--profile", profile, "--locked", "--quiet", "--manifest-path", ROOT / "Cargo.toml")
+    return ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / profile / "fatbin"
 
 
 def run(*command):

@@ -42,6 +42,8 @@ REASONS = [
     (r"^extract: .*cp of these files", "The images are decompressed; `cp` copies the decompressed ones."),
     (r"^look: all images", "The reference hashes images that are already decompressed, and does not parse them."),
     (r"^search: .*read loop", "False magics are each verified, which a plain read does not do."),
+    (r"^look inside: .*read loop", "The images are decompressed, hashed or parsed; a plain read does none of this."),
+    (r"^look: kernels", "cuobjdump prints four figures of each kernel; fatbin also parameters, attributes and demangled names."),
     (r"^check: .*(read loop|scan)", "Parts of the headers of each image are read besides the listing."),
     (r"^(pack|bundle|unbundle|extract|wrap): .*cp$", "Both copy in the kernel; the difference is the spread."),
 ]
@@ -59,10 +61,13 @@ def document(bench, descriptions, file_system):
 
 
 def environment(bench, file_system):
-    commit = "built before" if bench.is_given else f"commit {first_line('git', '-C', ROOT, 'rev-parse', '--short', 'HEAD')}"
+    commit = f"commit {first_line('git', '-C', ROOT, 'rev-parse', '--short', 'HEAD')}, profile {bench.profile}"
+    commit = "the program of `--program`" if bench.is_given else commit
     size = bench.fatbin.stat().st_size / 1e6
+    earlier = [("earlier fatbin", f"the program of `--before`, {bench.before.stat().st_size / 1e6:.1f} MB")] if bench.before else []
     rows = [("machine", f"{processor()}, {memory()}, Linux {platform.release()}, {file_system}"),
             ("fatbin", f"{commit}, {size:.1f} MB, {first_line('rustc', '--version')}"),
+            *earlier,
             ("LLVM", version(LLVM / "llvm-objdump")),
             ("cuobjdump", version(CUOBJDUMP)),
             ("cp, dd, cat", first_line("cp", "--version"))]
@@ -124,6 +129,10 @@ def slower(bench):
 
 
 def table(result):
-    head = f"| {' | '.join([f'ratio to {result.limit}', *Table.HEADS])} |\n|---{'|--:' * len(Table.HEADS)}|\n"
-    rows = "".join(f"| {' | '.join([row.name, *row.cells])} |\n" for row in result.rows)
+    head = f"| {' | '.join([cell(f'ratio to {result.limit}'), *Table.HEADS])} |\n|---{'|--:' * len(Table.HEADS)}|\n"
+    rows = "".join(f"| {' | '.join([cell(row.name), *row.cells])} |\n" for row in result.rows)
     return f"\n### {result.title}\n\n{head}{rows}\n"
+
+
+def cell(text):
+    return text.replace("|", "\\|")

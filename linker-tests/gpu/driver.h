@@ -13,6 +13,7 @@ typedef struct CUfunc_st *CUfunction;
 typedef struct CUlib_st *CUlibrary;
 typedef struct CUkern_st *CUkernel;
 typedef struct CUstream_st *CUstream;
+typedef struct CUevent_st *CUevent;
 
 enum {
     SUCCESS = 0,
@@ -26,10 +27,26 @@ enum {
     UNSUPPORTED_PTX_VERSION = 222,
     INVALID_HANDLE = 400,
     NOT_FOUND = 500,
+    NOT_SUPPORTED = 801,
 };
 
 enum { JIT_ERROR_LOG_BUFFER = 5, JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6 };
-enum { COMPUTE_CAPABILITY_MAJOR = 75, COMPUTE_CAPABILITY_MINOR = 76 };
+/* Attributes of devices. */
+enum {
+    MAX_THREADS_PER_BLOCK = 1,
+    MAX_BLOCK_DIM_X = 2,
+    MAX_GRID_DIM_X = 5,
+    MAX_SHARED_MEMORY_PER_BLOCK = 8,
+    WARP_SIZE = 10,
+    MULTIPROCESSOR_COUNT = 16,
+    MAX_THREADS_PER_MULTIPROCESSOR = 39,
+    COMPUTE_CAPABILITY_MAJOR = 75,
+    COMPUTE_CAPABILITY_MINOR = 76,
+};
+
+#define LAUNCH_PARAM_END ((void *)0)
+#define LAUNCH_PARAM_BUFFER_POINTER ((void *)1)
+#define LAUNCH_PARAM_BUFFER_SIZE ((void *)2)
 
 /* A fat binary as a compiler registers it. Source: CUDA 13.5, fatbinary_section.h. */
 struct wrapper {

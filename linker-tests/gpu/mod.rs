@@ -48,6 +48,8 @@ fn directory() -> Result<&'static Path> {
     Tool::Cc.path()?;
     Tool::Fatbinary.path()?;
     Tool::Clang.path()?;
+    Tool::Libomp.path()?;
+    Tool::Libomptarget.path()?;
     for release in ["ptxas-11.8", "ptxas-12.0", "ptxas-12.9", "cuda-nvcc-13.0", "cuda-tools"] {
         find_in(&fetched(release), "ptxas").ok_or_else(|| not_fetched(&format!("ptxas of {release}")))?;
     }
@@ -62,7 +64,7 @@ fn directory() -> Result<&'static Path> {
 
 fn build() -> Result<PathBuf> {
     let root = fresh_directory("gpu", "build")?;
-    let mut step = script(&root, "build").arg("folder").args(["--fatbin", env!("CARGO_BIN_EXE_fatbin")]);
+    let mut step = script(&root, "build").args(["folder", "--local"]).args(["--fatbin", env!("CARGO_BIN_EXE_fatbin")]);
     for (device, driver) in DEVICES {
         step = step.args(["--device", device, "--release", driver]);
     }
@@ -139,6 +141,6 @@ fn device() -> Result<()> {
         return Err(Missing::optional("GPU of NVIDIA with its driver", "scripts/gpu runs on a machine with one").into());
     }
     let directory = fresh_directory("gpu", "device")?;
-    script(&directory, "run").arg("folder").args(["--fatbin", env!("CARGO_BIN_EXE_fatbin")]).run()?;
+    script(&directory, "run").args(["folder", "--local"]).args(["--fatbin", env!("CARGO_BIN_EXE_fatbin")]).run()?;
     Ok(())
 }

@@ -15,38 +15,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "driver.h"
-#include "fat_binary.h"
+#include "stand_in.h"
 
-/* Type of a handle, stored in its first word. */
-enum type { TYPE_MODULE = 0x4d4f4455, TYPE_FUNCTION = 0x46554e43, TYPE_CONTEXT = 0x43545854 };
-
-struct CUctx_st {
-    enum type type;
-};
-struct CUmod_st {
-    enum type type;
-    struct image image;
-    uint32_t addend;
-    int is_library;
-};
-struct CUfunc_st {
-    enum type type;
-    struct CUmod_st *module;
-};
-
-#define MAXIMUM 4096
-static struct CUctx_st context = {TYPE_CONTEXT}, *current;
-static int is_initialized, retained;
+static struct CUctx_st context = {TYPE_CONTEXT};
+struct CUctx_st *current;
+int is_initialized, retained;
 static struct CUmod_st *modules[MAXIMUM];
 static size_t module_count;
-static struct {
-    char *address;
-    size_t size;
-} allocations[MAXIMUM];
-static size_t allocation_count;
 
-static void record(const char *format, ...) {
+void record(const char *format, ...) {
     const char *path = getenv("GPU_STAND_IN_LOG");
     FILE *log = path ? fopen(path, "a") : NULL;
     if (!log)
@@ -59,12 +36,12 @@ static void record(const char *format, ...) {
     fclose(log);
 }
 
-static CUresult violation(const char *call, const char *what, CUresult result) {
+CUresult violation(const char *call, const char *what, CUresult result) {
     record("violation %s: %s", call, what);
     return result;
 }
 
-static struct device device(void) {
+struct device device(void) {
     const char *name = getenv("GPU_STAND_IN_DEVICE"), *driver = getenv("GPU_STAND_IN_DRIVER");
     int major = 0, minor = 0, sm = 0;
     if (!name || sscanf(name, "sm_%d", &sm) != 1 || !driver || sscanf(driver, "%d.%d", &major, &minor) != 2) {
@@ -73,18 +50,6 @@ static struct device device(void) {
     }
     return (struct device){sm, major * 1000 + minor * 10};
 }
-
-/* Requirements of most calls. */
-#define NEED_INIT(call)                                                                  \
-    if (!is_initialized)                                                                 \
-    return violation(call, "before cuInit", NOT_INITIALIZED)
-#define NEED_CONTEXT(call)                                                               \
-    NEED_INIT(call);                                                                     \
-    if (!current)                                                                        \
-    return violation(call, "without a context", INVALID_CONTEXT)
-#define NEED(condition, call, what, result)                                              \
-    if (!(condition))                                                                    \
-    return violation(call, what, result)
 
 CUresult cuInit(unsigned flags) {
     NEED(flags == 0, "cuInit", "flags must be 0", INVALID_VALUE);
@@ -119,9 +84,24 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice handle) {
     return SUCCESS;
 }
 
+/* Limits that libomptarget asks for, as all devices since sm_75 have them. Source: CUDA 13.5, cuda.h, CUdevice_attribute. */
+static const struct {
+    int attribute, value;
+} ATTRIBUTES[] = {
+    {MAX_THREADS_PER_BLOCK, 1024}, {MAX_BLOCK_DIM_X, 1024},
+    {MAX_GRID_DIM_X, 2147483647},  {MAX_SHARED_MEMORY_PER_BLOCK, 49152},
+    {WARP_SIZE, 32},               {MULTIPROCESSOR_COUNT, 100},
+    {MAX_THREADS_PER_MULTIPROCESSOR, 2048},
+};
+
 CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice handle) {
     NEED_INIT("cuDeviceGetAttribute");
     NEED(handle == 0, "cuDeviceGetAttribute", "invalid device", INVALID_DEVICE);
+    for (size_t index = 0; index < sizeof ATTRIBUTES / sizeof *ATTRIBUTES; index++)
+        if (ATTRIBUTES[index].attribute == attribute) {
+            *value = ATTRIBUTES[index].value;
+            return SUCCESS;
+        }
     if (attribute == COMPUTE_CAPABILITY_MAJOR)
         *value = device().sm / 10;
     else if (attribute == COMPUTE_CAPABILITY_MINOR)
@@ -281,71 +261,52 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *size, CUmodule modul
     return SUCCESS;
 }
 
-/* Returns whether a range of bytes lies in one allocation or in the variable of a module. */
-static int is_device_memory(CUdeviceptr address, size_t size) {
-    char *start = (char *)(uintptr_t)address;
-    for (size_t index = 0; index < allocation_count; index++)
-        if (start >= allocations[index].address && size <= allocations[index].size &&
-            (size_t)(start - allocations[index].address) <= allocations[index].size - size)
-            return 1;
+int is_variable(const char *start, size_t size) {
     for (size_t index = 0; index < module_count; index++)
         if (start == (char *)&modules[index]->addend && size <= sizeof modules[index]->addend)
             return 1;
     return 0;
 }
 
-CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t size) {
-    NEED_CONTEXT("cuMemAlloc");
-    NEED(size > 0 && allocation_count < MAXIMUM, "cuMemAlloc", "invalid size", INVALID_VALUE);
-    char *memory = malloc(size);
-    memset(memory, 0xa5, size);
-    allocations[allocation_count].address = memory;
-    allocations[allocation_count++].size = size;
-    *address = (CUdeviceptr)(uintptr_t)memory;
-    record("cuMemAlloc %zu", size);
-    return SUCCESS;
+/* Reads a parameter from the buffer by which libomptarget passes them. Returns whether there is one. */
+static int buffer_parameter(void **extra, size_t number, CUdeviceptr *parameter) {
+    char *buffer = NULL;
+    size_t size = 0;
+    for (; *extra != LAUNCH_PARAM_END; extra += 2) {
+        if (extra[0] == LAUNCH_PARAM_BUFFER_POINTER)
+            buffer = extra[1];
+        if (extra[0] == LAUNCH_PARAM_BUFFER_SIZE)
+            size = *(size_t *)extra[1];
+    }
+    if (!buffer || size < (number + 1) * sizeof *parameter)
+        return 0;
+    memcpy(parameter, buffer + number * sizeof *parameter, sizeof *parameter);
+    return 1;
 }
 
-CUresult cuMemFree_v2(CUdeviceptr address) {
-    NEED_CONTEXT("cuMemFree");
-    for (size_t index = 0; index < allocation_count; index++)
-        if (allocations[index].address == (char *)(uintptr_t)address) {
-            free(allocations[index].address);
-            allocations[index] = allocations[--allocation_count];
-            record("cuMemFree");
-            return SUCCESS;
-        }
-    return violation("cuMemFree", "unknown address", INVALID_VALUE);
-}
-
-CUresult cuMemcpyHtoD_v2(CUdeviceptr target, const void *source, size_t size) {
-    NEED_CONTEXT("cuMemcpyHtoD");
-    NEED(is_device_memory(target, size), "cuMemcpyHtoD", "out of bounds", INVALID_VALUE);
-    memcpy((void *)(uintptr_t)target, source, size);
-    record("cuMemcpyHtoD %zu", size);
-    return SUCCESS;
-}
-
-CUresult cuMemcpyDtoH_v2(void *target, CUdeviceptr source, size_t size) {
-    NEED_CONTEXT("cuMemcpyDtoH");
-    NEED(is_device_memory(source, size), "cuMemcpyDtoH", "out of bounds", INVALID_VALUE);
-    memcpy(target, (const void *)(uintptr_t)source, size);
-    record("cuMemcpyDtoH %zu", size);
-    return SUCCESS;
-}
-
+/* Kernels of CUDA store their number plus the variable. Those of OpenMP, whose first parameter is libomptarget's, add their number
+ * to what the host has stored. */
 CUresult cuLaunchKernel(CUfunction handle, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                         unsigned shared, CUstream stream, void **parameters, void **extra) {
     NEED_CONTEXT("cuLaunchKernel");
-    (void)shared, (void)stream, (void)extra;
+    (void)shared, (void)stream;
     NEED(handle && handle->type == TYPE_FUNCTION && is_live(handle->module), "cuLaunchKernel", "unknown function", INVALID_HANDLE);
     NEED(gx && gy && gz && bx && by && bz && bx * by * bz <= 1024, "cuLaunchKernel", "invalid grid or block", INVALID_VALUE);
-    NEED(parameters && parameters[0], "cuLaunchKernel", "missing parameter", INVALID_VALUE);
-    CUdeviceptr out = *(CUdeviceptr *)parameters[0];
+    CUdeviceptr out = 0;
+    uint32_t addend = handle->module->addend;
+    int is_openmp = extra != NULL;
+    if (is_openmp) {
+        NEED(buffer_parameter(extra, 1, &out), "cuLaunchKernel", "missing parameter", INVALID_VALUE);
+    } else {
+        NEED(parameters && parameters[0], "cuLaunchKernel", "missing parameter", INVALID_VALUE);
+        out = *(CUdeviceptr *)parameters[0];
+    }
     long number = marker_of(&handle->module->image);
     NEED(number >= 0, "cuLaunchKernel", "image without a marker", INVALID_IMAGE);
     NEED(out % 4 == 0 && is_device_memory(out, 4), "cuLaunchKernel", "parameter is not memory of the device", INVALID_VALUE);
-    uint32_t value = (uint32_t)number + handle->module->addend;
+    if (is_openmp)
+        memcpy(&addend, (void *)(uintptr_t)out, sizeof addend);
+    uint32_t value = (uint32_t)number + addend;
     memcpy((void *)(uintptr_t)out, &value, sizeof value);
     record("cuLaunchKernel -> %u", value);
     return SUCCESS;

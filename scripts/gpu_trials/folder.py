@@ -29,8 +29,8 @@ class Folder:
         self.images = None
         self.trials = []
 
-    def build(self):
-        """Writes the directory anew."""
+    def build(self, is_packed):
+        """Writes the directory anew. It is packed if it contains all libraries, and otherwise refers to some of this machine."""
         shutil.rmtree(self.directory, ignore_errors=True)
         for name in ("bin", "lib", "images", "fatbins", "stand-in"):
             (self.directory / name).mkdir(parents=True)
@@ -40,10 +40,10 @@ class Folder:
             for row in containers.rows(table):
                 self.add_container(group, row)
         programs = Programs(self.directory, self.fatbin, self.images)
-        self.trials += programs.build(self.directory / "fatbins/select-mode-size.fatbin")
+        self.trials += programs.build(self.directory / "fatbins/select-mode-size.fatbin", is_packed)
         self.add_edits(programs)
         self.write_manifest()
-        size = sum(path.stat().st_size for path in self.directory.rglob("*") if path.is_file())
+        size = sum(path.lstat().st_size for path in self.directory.rglob("*") if path.is_file())
         if size > LIMIT:
             raise RuntimeError(f"{self.directory}: {size} bytes, more than {LIMIT}")
         return size
@@ -51,7 +51,7 @@ class Folder:
     def compile(self):
         """Compiles the loader, and the stand-in for libcuda."""
         self.cc(SOURCES / "loader.c", SOURCES / "load.c", "-ldl", "-o", "bin/loader")
-        sources = [SOURCES / "stand_in.c", SOURCES / "fat_binary.c"]
+        sources = [SOURCES / name for name in ("stand_in.c", "stand_in_memory.c", "stand_in_openmp.c", "fat_binary.c")]
         self.cc("-fPIC", "-shared", "-Wl,-soname,libcuda.so.1", *sources, "-ldl", "-o", "stand-in/libcuda.so.1")
         shutil.copy2(Path(__file__).with_name("run.py"), self.directory / "run")
         (self.directory / "run").chmod(0o755)

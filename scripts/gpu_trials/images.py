@@ -8,7 +8,9 @@ import re
 import subprocess
 from pathlib import Path
 
-RUNTIMES = Path(__file__).resolve().parents[2] / "target/runtimes"
+ROOT = Path(__file__).resolve().parents[2]
+RUNTIMES = ROOT / "target/runtimes"
+SOURCES = ROOT / "linker-tests/gpu"
 
 # Releases of ptxas, as scripts/test --install fetches them.
 ASSEMBLERS = {
@@ -27,6 +29,9 @@ FIRST_PTX = {
 }  # fmt: skip
 
 MARKER = 0x52454B52414D4246
+
+# Number of OpenMP's regions on the host.
+HOST = 0
 
 KERNEL = """\
 .version {version}
@@ -69,12 +74,12 @@ class Images:
 
     def __init__(self, directory):
         self.directory = directory
-        self.numbers = {}
+        self.numbers = {"host": HOST}
 
     def path(self, specification):
         """Writes an image, if it is new, and returns its path."""
         is_new = specification not in self.numbers
-        number = self.numbers.setdefault(specification, 101 + len(self.numbers))
+        number = self.numbers.setdefault(specification, 100 + len(self.numbers))
         match = SPECIFICATION.fullmatch(specification)
         if not match:
             raise ValueError(f"invalid specification of an image: {specification}")

@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from .images import number_of
+from .images import HOST, number_of
 
 # Devices, and the first release of CUDA whose driver supports them. Source: LLVM, NVPTXTargetParser.def.
 DEVICES = {
@@ -73,12 +73,17 @@ class Predictor:
 
 def prediction(file, numbers):
     """Returns the expected number, or the expected error codes with the reasons; no codes means any."""
-    [choice] = [choice for choice in file["choices"] if choice["runtime"]["name"] == "CUDA"]
+    [choice] = [choice for choice in file["choices"] if choice["runtime"]["name"] in ("CUDA", "libomptarget")]
     [answer] = choice["answers"]
     if answer["answer"] in ("native", "compatible", "jit-ptx"):
         return {"value": numbers[answer["chosen"]]}
     if answer["answer"] != "nothing":
         return {"unknown": answer["answer"]}
+    if choice["runtime"]["name"] == "libomptarget":
+        # It accepts an image by its header. If the driver refuses the image, the program is aborted; without an image the host runs
+        # the region.
+        is_accepted = any("load it" in image["reason"] for image in answer["images"])
+        return {"aborts": True} if is_accepted else {"value": HOST}
     reasons = [image["reason"] for image in answer["images"] if "does not load it" in image["reason"]]
     if not reasons:
         return {"errors": [NO_BINARY_FOR_GPU]}

@@ -5,9 +5,10 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from .images import RUNTIMES, MissingTool
+from .clang import Clang
+from .images import RUNTIMES, SOURCES, MissingTool
+from .openmp import OpenMp
 
-SOURCES = Path(__file__).resolve().parents[2] / "linker-tests/gpu"
 FLAGS = ["-O1", "-Wall", "-Wextra", "-Werror", "-fPIE"]
 
 # Libraries of the CUDA runtime, by release, as scripts/test --install fetches them.
@@ -23,9 +24,8 @@ EVERYWHERE = "c75 c80 c90 c100 c120 p75".split()
 # ABIs with another layout of the entries or of the wrapper, each with libcudart of CUDA 13; the others have one ABI.
 ABIS = ["llvm15", "llvm17", "llvm19", "llvm20", "llvm21", "llvm22", "llvm24"]
 
-# Architectures that clang compiles for, with the tools of CUDA 13.0.
+# Architectures that clang compiles for.
 COMPILED = ["80", "90", "120"]
-TOOLS = RUNTIMES / "cuda-nvcc-13.0/nvidia/cu13/bin"
 
 EMBEDDED = {
     "cubin_75": "c75", "cubin_80": "c80", "cubin_90": "c90", "cubin_90a": "c90a", "cubin_100": "c100", "cubin_120": "c120", "ptx": "p75",
@@ -40,7 +40,7 @@ class Programs:
         self.fatbin = fatbin
         self.images = images
 
-    def build(self, fat_binary):
+    def build(self, fat_binary, is_packed):
         """Yields the trials of all programs. The fat binary is one by NVIDIA's fatbinary, compressed."""
         self.copy_runtimes()
         for release in LIBRARIES:
@@ -49,8 +49,10 @@ class Programs:
             yield self.wrapped(f"wrap/fatbinary/cudart-{release}", "llvm22", release, [fat_binary])
         with tempfile.TemporaryDirectory() as temporary:
             temporary = Path(temporary)
-            yield from self.linked(temporary)
+            clang = Clang(temporary)
+            yield from self.linked(temporary, clang)
             yield from self.embedded(temporary, fat_binary)
+            yield from OpenMp(self, clang, temporary).build(is_packed)
 
     def copy_runtimes(self):
         """Copies NVIDIA's runtimes, and compiles their stand-ins with the same versions of the symbols."""
@@ -78,27 +80,19 @@ class Programs:
         (self.directory / f"{output}.o").unlink()
         return {"name": name, "program": [output], "file": output, "runtime": release, "launches": 2}
 
-    def linked(self, temporary):
+    def linked(self, temporary, clang):
         """Programs whose device code `link` takes from objects of clang."""
-        clang = shutil.which("clang-22")
-        if not clang:
-            raise MissingTool("clang-22 not found (Debian package clang-22)")
-        for part in ("bin", "include", "nvvm/libdevice"):
-            (temporary / "cuda" / part).mkdir(parents=True)
-        for tool in ("ptxas", "fatbinary", "nvlink"):
-            (temporary / "cuda/bin" / tool).symlink_to(TOOLS / tool)
-        (temporary / "cuda/include/cuda.h").write_text("#define CUDA_VERSION 12090\n")
         archs = [f"--cuda-gpu-arch=sm_{arch}" for arch in COMPILED]
-        cuda = [f"--cuda-path={temporary}/cuda", "-nocudalib", "-nocudainc", "--no-cuda-version-check", "-Wno-unknown-cuda-version"]
-        options = [*cuda, "--offload-new-driver", "-fgpu-rdc"]
-        self.run(clang, *options, *archs, "-O1", "-c", SOURCES / "compiled.cu", "-o", temporary / "compiled.o")
+        options = ["-nocudalib", "-nocudainc", "--no-cuda-version-check", "-Wno-unknown-cuda-version"]
+        options += ["--offload-new-driver", "-fgpu-rdc"]
+        self.run(*clang.command, *options, *archs, "-O1", "-c", SOURCES / "compiled.cu", "-o", temporary / "compiled.o")
         for arch in COMPILED:
             self.images.numbers[f"c{arch}/clang"] = 10000 + int(arch)
         self.cc("-DCOMPILED", "-c", SOURCES / "program.c", "-o", temporary / "program.o")
         for release in LIBRARIES:
             output = f"bin/link-cudart-{release}"
             inputs = [temporary / "program.o", temporary / "compiled.o", *self.runtime(release)]
-            self.run(self.fatbin, "link", f"--cuda-path={temporary}/cuda", "--", "cc", *inputs, "-o", output)
+            self.run(self.fatbin, "link", clang.option, "--", "cc", *inputs, "-o", output)
             trial = {"program": [output], "file": output, "runtime": release, "launches": 2}
             yield {"name": f"link/cudart-{release}", **trial}
 

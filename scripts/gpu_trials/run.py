@@ -5,15 +5,17 @@
     ./run --stand-in sm_90 --driver 12.8         without a GPU: documents against documents
     ./run --only select/                         trials whose names contain this
 
-Needs Python 3 and the driver, nothing else. Writes results.json; a run against the stand-in writes the recorded calls beside it. The exit status is 0 if all results are as predicted, 1 if one is
-not, 2 for trouble, 77 without a GPU.
+Needs Python 3 and the driver, nothing else. Writes results.json; a run against the stand-in writes the recorded calls beside it. The
+exit status is 0 if all results are as predicted, 1 if one is not, 2 for trouble, 77 without a GPU.
 """
 
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -21,6 +23,9 @@ NO_DEVICE = 77
 # Time limit of a program, in seconds.
 LIMIT = 150
 TIMED_OUT = 124
+
+# Line of a program whose region ran on the host.
+ON_HOST = "value 0"
 
 AGREES, DIFFERS, UNPREDICTED = "agrees", "DIFFERS", "unpredicted"
 
@@ -34,11 +39,13 @@ class Device:
 
     def __init__(self, arguments, log):
         # Compiled PTX is not read from a cache of an earlier run.
-        self.environment = {**os.environ, "CUDA_CACHE_DISABLE": "1"}
+        self.environment = {**os.environ, "CUDA_CACHE_DISABLE": "1", "OMP_TARGET_OFFLOAD": "DEFAULT"}
+        directories = [HERE / "stand-in"] if arguments.stand_in else []
+        directories += [HERE / "lib/openmp", *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
+        self.environment["LD_LIBRARY_PATH"] = os.pathsep.join(map(str, directories))
         if arguments.stand_in:
             log.unlink(missing_ok=True)
             self.environment.update(
-                LD_LIBRARY_PATH=str(HERE / "stand-in"),
                 GPU_STAND_IN_DEVICE=arguments.stand_in,
                 GPU_STAND_IN_DRIVER=arguments.driver,
                 GPU_STAND_IN_LOG=str(log),
@@ -90,6 +97,15 @@ def release(text):
     return tuple(int(part) for part in text.split("."))
 
 
+def unpack():
+    """Unpacks the libraries of OpenMP, which are larger than the limit of the directory."""
+    packed = HERE / "lib/openmp.tar.xz"
+    if packed.exists():
+        with tarfile.open(packed) as archive:
+            archive.extractall(HERE / "lib/openmp")
+        packed.unlink()
+
+
 def results(trials, device):
     """Returns the line that each trial prints. The loader runs many trials in one process; one that dies is started again."""
     lines = {}
@@ -115,6 +131,8 @@ def results(trials, device):
 def judge(prediction, line, floor, driver):
     """Returns the verdict on a result, from the image that `select` predicts and the oldest driver that `requires` states."""
     word, value = (line.split(" ", 2) + [""])[:2]
+    if "aborts" in prediction:
+        return AGREES if line.startswith(f"died -{int(signal.SIGABRT)} ") else DIFFERS
     if word not in ("value", "error"):
         return DIFFERS
     if floor == "unknown" or "unknown" in prediction:
@@ -131,6 +149,8 @@ def judge(prediction, line, floor, driver):
 def describe(prediction, images):
     if "unknown" in prediction:
         return "unknown"
+    if "aborts" in prediction:
+        return "aborted"
     if "value" in prediction:
         return image_name(images, prediction["value"])
     return "error " + " or ".join(str(code) for code in prediction["errors"] or ["of any kind"])
@@ -138,7 +158,9 @@ def describe(prediction, images):
 
 def describe_line(line, images):
     words = line.split(" ")
-    return image_name(images, words[1]) if words[0] == "value" else line
+    if words[0] == "value":
+        return image_name(images, words[1])
+    return "aborted" if words[:2] == ["died", str(-signal.SIGABRT)] else line
 
 
 def image_name(images, number):
@@ -160,7 +182,7 @@ def log_violations(log, trials, lines):
     wrong = [call for call in calls if call.startswith("violation ")]
     launches = sum(call.startswith("cuLaunchKernel ->") for call in calls)
     loads = sum("Load" in call.split(" ")[0] and "-> image" in call for call in calls)
-    successful = [trial for trial in trials if lines[trial["name"]].startswith("value ")]
+    successful = [trial for trial in trials if lines[trial["name"]].startswith("value ") and lines[trial["name"]] != ON_HOST]
     expected = sum(trial.get("launches", 1) for trial in successful)
     if loads != len(successful) or launches != expected:
         wrong.append(f"{len(successful)} results, but {loads} loaded images, and {launches} launches instead of {expected}")
@@ -179,6 +201,7 @@ def main():
     manifest = json.loads((HERE / "manifest.json").read_text())
     arguments.results = (arguments.results or HERE / "results.json").resolve()
     log = arguments.results.with_suffix(".calls")
+    unpack()
     device = Device(arguments, log)
     driver = known_driver(device.driver, manifest["drivers"])
     trials = [trial for trial in manifest["trials"] if arguments.only in trial["name"]]

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use memmap2::{Mmap, MmapOptions};
 
 use super::file_state::FileState;
+#[cfg(all(target_os = "linux", feature = "files"))]
+use super::holes::Holes;
 #[cfg(feature = "map")]
 use super::mapping::Mapping;
 use crate::bytes::{Budget, Limits, View};
@@ -83,6 +85,8 @@ pub struct Input {
     state: Option<FileState>,
     access: Access,
     budget: Budget,
+    #[cfg(all(target_os = "linux", feature = "files"))]
+    holes: Holes,
 }
 
 #[derive(Debug)]
@@ -184,7 +188,16 @@ impl Input {
 
     fn new(path: PathBuf, file: File, bytes: Bytes, state: Option<FileState>, access: Access) -> Input {
         let budget = Budget::new(Limits::default(), bytes.len() as u64);
-        Input { path, file: Some(file), bytes, state, access, budget }
+        Input {
+            path,
+            file: Some(file),
+            bytes,
+            state,
+            access,
+            budget,
+            #[cfg(all(target_os = "linux", feature = "files"))]
+            holes: Holes::default(),
+        }
     }
 
     /// Applies these limits to reading the input.
@@ -305,9 +318,14 @@ impl Input {
     /// system's cache, but as long as they are mapped they count as memory of this process, and the kernel maps sixteen for
     /// each that is read.
     pub fn release(&self) {
+        self.release_part(0..self.size());
+    }
+
+    /// Releases the pages of a part, such as a member of an archive: the system visits all pages between its ends.
+    pub fn release_part(&self, _range: Range<u64>) {
         #[cfg(feature = "map")]
         if let Bytes::Mapped(map) = &self.bytes {
-            map.release();
+            map.release(_range.start as usize..map.len().min(_range.end as usize));
         }
     }
 
@@ -320,41 +338,22 @@ impl Input {
     }
 
     /// Returns the offset of the next byte that is stored, at or after `offset`: the end of a hole, whose bytes are zeros. Reading a
-    /// hole through a mapping takes a page of memory for each page of it.
-    #[cfg(all(target_os = "linux", feature = "files"))]
+    /// hole through a mapping takes a page of memory for each page of it. Systems other than Linux have no such call.
     pub fn next_data(&self, offset: u64) -> u64 {
-        match self.seek(rustix::fs::SeekFrom::Data(offset)) {
-            Ok(data) => data,
-            // There is no data after the offset.
-            Err(rustix::io::Errno::NXIO) => self.size().max(offset),
-            Err(_) => offset,
+        #[cfg(all(target_os = "linux", feature = "files"))]
+        if let (Some(file), Bytes::Mapped(_)) = (&self.file, &self.bytes) {
+            return self.holes.next_data(file, self.size(), offset);
         }
-    }
-
-    /// Other systems have no such call.
-    #[cfg(not(all(target_os = "linux", feature = "files")))]
-    pub fn next_data(&self, offset: u64) -> u64 {
         offset
     }
 
     /// Returns the offset of the next hole at or after `offset`, or the end of the file.
-    #[cfg(all(target_os = "linux", feature = "files"))]
-    pub fn next_hole(&self, offset: u64) -> u64 {
-        self.seek(rustix::fs::SeekFrom::Hole(offset)).unwrap_or(self.size())
-    }
-
-    /// Other systems have no such call.
-    #[cfg(not(all(target_os = "linux", feature = "files")))]
     pub fn next_hole(&self, _offset: u64) -> u64 {
+        #[cfg(all(target_os = "linux", feature = "files"))]
+        if let (Some(file), Bytes::Mapped(_)) = (&self.file, &self.bytes) {
+            return self.holes.next_hole(file, self.size(), _offset);
+        }
         self.size()
-    }
-
-    /// Moves the position of the file, which nothing depends on, and returns it.
-    #[cfg(all(target_os = "linux", feature = "files"))]
-    fn seek(&self, to: rustix::fs::SeekFrom) -> rustix::io::Result<u64> {
-        let is_mapped = !matches!(self.bytes, Bytes::Read(_));
-        let file = self.file.as_ref().filter(|_| is_mapped).ok_or(rustix::io::Errno::INVAL)?;
-        rustix::fs::seek(file, to)
     }
 
     /// Calls `visit(offset, bytes)` for each block of `range` in order. Each block begins with the last `overlap` bytes of the

@@ -23,6 +23,9 @@ pub struct MappedFile {
     pub message: String,
 }
 
+/// Bytes that Linux maps at most when one of them is read: a folio of its page cache.
+const MAPPED_AROUND: usize = 2 << 20;
+
 /// A whole file, mapped into memory.
 #[derive(Debug)]
 pub struct Mapping {
@@ -47,14 +50,17 @@ impl Mapping {
         Ok(Mapping { map, _registration })
     }
 
-    /// Releases pages that were read.
-    pub fn release(&self) {
-        #[cfg(unix)]
-        if !self.map.is_empty() {
-            // SAFETY: nothing is ever written to this mapping, so each page comes back from the file with the same bytes.
-            // Failing to release pages is not an error.
-            let _ = unsafe { self.map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+    /// Releases pages of a range that were read, and those around it that the kernel has mapped with them.
+    pub fn release(&self, range: Range<usize>) {
+        let start = range.start / MAPPED_AROUND * MAPPED_AROUND;
+        let size = range.end.next_multiple_of(MAPPED_AROUND).min(self.map.len()).saturating_sub(start);
+        if size == 0 {
+            return;
         }
+        // SAFETY: nothing is ever written to this mapping, so each page comes back from the file with the same bytes.
+        // Failing to release pages is not an error.
+        #[cfg(unix)]
+        let _ = unsafe { self.map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, size) };
     }
 }
 

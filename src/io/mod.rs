@@ -14,6 +14,8 @@ mod existing;
 mod file_state;
 #[cfg(feature = "files")]
 mod file_uri;
+#[cfg(all(target_os = "linux", feature = "files"))]
+mod holes;
 mod input;
 #[cfg(feature = "map")]
 mod mapping;

@@ -204,7 +204,7 @@ impl Source for InputSlice {
     }
 
     fn release(&self) {
-        self.input.release();
+        self.input.release_part(self.range.clone());
     }
 
     fn next_data(&self, offset: u64) -> u64 {

@@ -322,10 +322,11 @@ impl Input {
     }
 
     /// Releases the pages of a part, such as a member of an archive: the system visits all pages between its ends.
-    pub fn release_part(&self, _range: Range<u64>) {
+    #[cfg_attr(not(feature = "map"), expect(unused_variables))]
+    pub fn release_part(&self, range: Range<u64>) {
         #[cfg(feature = "map")]
         if let Bytes::Mapped(map) = &self.bytes {
-            map.release(_range.start as usize..map.len().min(_range.end as usize));
+            map.release(range.start as usize..map.len().min(range.end as usize));
         }
     }
 
@@ -348,10 +349,11 @@ impl Input {
     }
 
     /// Returns the offset of the next hole at or after `offset`, or the end of the file.
-    pub fn next_hole(&self, _offset: u64) -> u64 {
+    #[cfg_attr(not(all(target_os = "linux", feature = "files")), expect(unused_variables))]
+    pub fn next_hole(&self, offset: u64) -> u64 {
         #[cfg(all(target_os = "linux", feature = "files"))]
         if let (Some(file), Bytes::Mapped(_)) = (&self.file, &self.bytes) {
-            return self.holes.next_hole(file, self.size(), _offset);
+            return self.holes.next_hole(file, self.size(), offset);
         }
         self.size()
     }

@@ -44,7 +44,7 @@ pub(crate) use stored::{PlainEntry, StoredEntry, StoredImage, stored_entries};
 pub(crate) use write::write_entries;
 pub use write::{write, write_members};
 
-use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView, UnknownValue};
+use super::{ContainerType, ContainerView, Contents, ImageView, UnknownValue};
 use crate::bytes::View;
 use crate::codec::Codec;
 use crate::error::Malformed;
@@ -71,13 +71,7 @@ pub(crate) fn image_of_entry<'data>(entry: &FatbinEntry<'data>) -> ImageView<'da
     let full_size = if entry.part.is_some() { header.stored_size } else { header.full_size };
     ImageView {
         kind: Some(OffloadKind::Cuda),
-        image_kind: match header.kind {
-            kind::PTX => ImageKind::Ptx,
-            kind::ELF => ImageKind::Elf,
-            kind::NVVM => ImageKind::Nvvm,
-            kind::TILE_IR => ImageKind::TileIr,
-            _ => ImageKind::Unknown,
-        },
+        image_kind: header.image_kind(),
         triple: Some(triple::NVPTX64.to_owned()),
         arch: arch(entry).map(|arch| arch.to_string()),
         id: None,

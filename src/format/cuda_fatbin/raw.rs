@@ -3,6 +3,7 @@
 use crate::bytes::View;
 use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
+use crate::format::ImageKind;
 use crate::target::nvptx::{Arch, Suffix};
 
 pub use crate::format::container_type::CUDA_FATBIN_MAGIC as MAGIC;
@@ -180,6 +181,17 @@ impl EntryHeader {
         to.extend(self.flags.to_le_bytes());
         to.extend(self.reserved.to_le_bytes());
         to.extend(self.full_size.to_le_bytes());
+    }
+
+    /// Returns the kind of the image.
+    pub fn image_kind(&self) -> ImageKind {
+        match self.kind {
+            kind::PTX => ImageKind::Ptx,
+            kind::ELF => ImageKind::Elf,
+            kind::NVVM => ImageKind::Nvvm,
+            kind::TILE_IR => ImageKind::TileIr,
+            _ => ImageKind::Unknown,
+        }
     }
 
     /// Returns the codec of the payload: [`Codec::Opaque`] for flags that contradict each other, and for compressed

@@ -4,7 +4,7 @@ use super::raw::{ALIGNMENT, EntryHeader, GroupTable, Header, OptionBlock, kind};
 use crate::bytes::View;
 use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
-use crate::format::{DeviceImage, GroupPart, without_nul};
+use crate::format::{DeviceImage, GroupPart, image_range, without_nul};
 
 /// A checked container.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,7 +137,10 @@ fn group_row<'data>(
         return Err(row.malformed("CUDA fatbin group offset", 4, Cause::OutOfBounds { offset, size, limit: whole }));
     }
     let (image, part) = match group.codec {
-        Codec::None => (group.image.part("CUDA fatbin group offset", 4, offset, size)?, None),
+        Codec::None => {
+            let own = image_range(header.image_kind(), group.image, offset, size)?;
+            (group.image.part("CUDA fatbin group offset", 4, offset, own.len() as u64)?, None)
+        }
         _ => (group.image, Some(GroupPart { offset, whole })),
     };
     Ok((FatbinEntry { header, codec: group.codec, part, identifier, options, image }, row.from(row_size)))

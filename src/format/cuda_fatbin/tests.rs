@@ -3,6 +3,7 @@
 use super::raw::Header;
 use super::*;
 use crate::codec::{Codec, Compression, compress};
+use crate::format::ImageKind;
 use crate::target::nvptx::Suffix;
 
 const PTX: &[u8] = b".version 8.8\n.target sm_100f\n.address_size 64\n";

@@ -1,5 +1,6 @@
 //! Containers with compressed entries, groups and strings: round trips, output of NVIDIA's own tool, and errors.
 
+use super::raw::{EntryHeader, Header, flag};
 use super::*;
 use crate::codec::{Codec, Compression};
 use crate::target::nvptx::{Arch, Suffix};
@@ -161,4 +162,31 @@ fn rejects_files_that_are_not_tile_ir_or_lto_ir() {
     for bytes in [&lto_ir[..20], PTX, b""] {
         FatbinImage::of_lto_ir(View::new(bytes)).unwrap_err();
     }
+}
+
+/// Found by the fuzz target `rebuild`.
+#[test]
+fn images_of_a_group_have_the_same_bytes_compressed_or_not() {
+    let cubin = fixture("answer-sm_90.cubin");
+    // Bytes after the end that the cubin's headers state.
+    let padded = [&cubin[..], &[0; 40]].concat();
+    let image = FatbinImage::new(View::new(&padded), None).unwrap();
+    let compressed = written(&[FatbinMember::Group { images: vec![image, image], compression: LZ4 }]);
+    let entry = View::new(&compressed).from(Header::SIZE);
+    let old = EntryHeader::read(entry).unwrap();
+    let payload: Vec<u8> = [&padded[..], &vec![0; padded.len().next_multiple_of(8) - padded.len()]].concat().repeat(2);
+    let new = EntryHeader {
+        stored_size: payload.len() as u64,
+        compressed_size: 0,
+        full_size: 0,
+        flags: old.flags & !flag::LZ4,
+        ..old
+    };
+    let mut plain = Vec::new();
+    Header { version: 1, size: u64::from(new.header_size) + new.stored_size }.write(&mut plain);
+    new.write(&mut plain);
+    plain.extend(&entry.data()[EntryHeader::SIZE as usize..new.header_size as usize]);
+    plain.extend(payload);
+    assert_eq!(images(&compressed), [&cubin[..], &cubin[..]]);
+    assert_eq!(images(&plain), images(&compressed));
 }

@@ -7,7 +7,7 @@
 
 #include "stand_in.h"
 
-/* Streams and events are numbered handles. */
+/* Streams and events have no state. */
 struct CUstream_st {
     enum type type;
 };

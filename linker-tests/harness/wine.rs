@@ -15,7 +15,7 @@ use anyhow::{Context, Result, ensure};
 use super::command::command;
 use super::tools::Tool;
 
-/// Whether the server runs. Also the lock by which one program runs at a time.
+/// State of the server: true while it runs. The lock allows one program at a time.
 static SERVER: Mutex<bool> = Mutex::new(false);
 
 /// Runs a program for Windows in a directory. Its output goes to files: services of Wine outlive it and keep pipes open.

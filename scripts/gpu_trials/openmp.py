@@ -41,7 +41,7 @@ class OpenMp:
         yield self.linked()
         for arch in sorted({arch for order in ORDERS for arch in order.split()}):
             self.assemble(arch)
-        self.compile("--offload-host-only", f"--offload-arch=sm_{arch}", "-c", "-o", self.temporary / "host.o")
+        self.compile("--offload-host-only", f"--offload-arch=sm_{LINKED[0]}", "-c", "-o", self.temporary / "host.o")
         for order in ORDERS:
             yield self.wrapped(order.split())
 

@@ -264,7 +264,7 @@ typedef struct {
      */
     const char *runtime;
     /**
-     * How the image is loaded; without an image, why each was rejected.
+     * Method by which the image is loaded; without an image, the reasons for rejecting each.
      */
     const char *reason;
     /**

@@ -22,7 +22,7 @@ pub struct Answer {
     pub device: *const c_char,
     /// Name of the runtime.
     pub runtime: *const c_char,
-    /// How the image is loaded; without an image, why each was rejected.
+    /// Method by which the image is loaded; without an image, the reasons for rejecting each.
     pub reason: *const c_char,
     /// Index of the container, or of the first of several whose images are one set.
     pub container: usize,

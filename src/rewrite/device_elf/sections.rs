@@ -50,6 +50,7 @@ impl Removed {
     /// Selects the debug sections of a file.
     pub fn of(elf: &DeviceElf<'_>) -> Result<Self, Malformed> {
         let malformed = |error| elf.view.malformed("ELF section name", 0, Cause::ObjectFile(error));
+        check_name_table(elf)?;
         let names = object::read::elf::FileHeader::section_strings(elf.header, LE, elf.view.data(), elf.sections);
         let names = names.map_err(malformed)?;
         let mut removals = Vec::new();
@@ -150,10 +151,29 @@ impl Removed {
     }
 }
 
+/// Checks that the section with the section names has bytes, which stay and move with its header. llvm-strip 22 requires this
+/// type, too.
+fn check_name_table(elf: &DeviceElf<'_>) -> Result<(), Malformed> {
+    let index = name_table(elf)?;
+    match elf.sections.get(index as usize).map(|section| section.sh_type(LE)) {
+        Some(found) if index > 0 && found != elf::SHT_STRTAB => {
+            let value = found.0.into();
+            let cause = Cause::Unexpected { value, expected: "SHT_STRTAB (3)" };
+            Err(elf.view.malformed("type of the ELF section with the section names", elf.header.e_shoff.get(LE), cause))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the index of the section with the section names; 0 for none.
+fn name_table(elf: &DeviceElf<'_>) -> Result<u32, Malformed> {
+    let malformed = |error| elf.view.malformed("ELF header", 0, Cause::ObjectFile(error));
+    object::read::elf::FileHeader::shstrndx(elf.header, LE, elf.view.data()).map_err(malformed)
+}
+
 /// Keeps the section names, and the sections to which others link, whatever their names are.
 fn keep_linked(elf: &DeviceElf<'_>, removals: &mut [Removal]) -> Result<(), Malformed> {
-    let malformed = |error| elf.view.malformed("ELF header", 0, Cause::ObjectFile(error));
-    let names = object::read::elf::FileHeader::shstrndx(elf.header, LE, elf.view.data()).map_err(malformed)?;
+    let names = name_table(elf)?;
     let kept = elf.sections.iter().zip(removals.iter()).filter(|(_, removal)| **removal == Removal::Kept);
     let linked: Vec<u32> = kept.map(|(section, _)| section.sh_link(LE)).chain([names]).collect();
     for index in linked {

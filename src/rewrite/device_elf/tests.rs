@@ -134,6 +134,7 @@ fn malformed_tables_are_errors() {
         without_debug(View::new(&bytes)).unwrap_err().to_string()
     };
     let beyond = CUBIN.len() as u64 + 1;
+    let names_type = format!("type of the ELF section with the section names at {table:#x}: invalid value 0x0, ");
     for (at, value, expected) in [
         (0x28, beyond, "ELF header at 0x0: "),
         (0x20, beyond, "ELF header at 0x0: "),
@@ -147,6 +148,8 @@ fn malformed_tables_are_errors() {
         ),
         // The offset of the section names, section 1.
         (table + 64 + 24, beyond, "ELF section name at 0x0: "),
+        // The type of the section names: the bytes of an inactive section do not move with its header.
+        (table + 64 + 4, 0, &names_type),
     ] {
         let error = with(at, value);
         assert!(error.starts_with(expected), "{error}");

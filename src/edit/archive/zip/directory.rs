@@ -102,6 +102,11 @@ impl<'data> Directory<'data> {
             let cause = Cause::Described("precedes the central directory".to_owned());
             return Err(archive.malformed("zip end of central directory", number.at, cause));
         }
+        // Readers disagree about which of several records counts, and only one is written again.
+        if let Some(other) = other_end(archive, at, end.at)? {
+            let cause = Cause::Described(format!("the file has another one at {:#x}", end.at));
+            return Err(archive.malformed("zip end of central directory", other, cause));
+        }
         Ok(Directory { start, entries, offsets })
     }
 }
@@ -165,8 +170,9 @@ impl Number {
     }
 }
 
-/// Numbers of the record at the end.
+/// Numbers of the record at the end, and its offset.
 struct End {
+    at: u64,
     count: u64,
     directory: u64,
 }
@@ -176,11 +182,18 @@ fn ends(archive: View<'_>) -> Result<(End, Vec<Number>), Malformed> {
     let at = end_record(archive)?;
     let field = "zip end of central directory";
     let directory = Number::read(archive, field, at.saturating_add(16), 4)?;
-    let end = End { count: archive.u16(field, at.saturating_add(10))?.into(), directory: directory.value };
-    let Some(locator) = at.checked_sub(LOCATOR_SIZE) else { return Ok((end, vec![directory])) };
-    if archive.u32(field, locator)? != LOCATOR_64 {
+    let number = |place: u64| archive.u16(field, at.saturating_add(place));
+    let end = End { at, count: number(10)?.into(), directory: directory.value };
+    let locator = at.checked_sub(LOCATOR_SIZE);
+    let locator = locator.filter(|locator| archive.from(*locator).starts_with(&LOCATOR_64.to_le_bytes()));
+    let Some(locator) = locator else {
+        // The disks of the file, and the members on this one.
+        if [number(4)?, number(6)?, number(8)?] != [0, 0, number(10)?] {
+            let cause = Cause::Described("is of a file in several parts, which is not supported".to_owned());
+            return Err(archive.malformed(field, at, cause));
+        }
         return Ok((end, vec![directory]));
-    }
+    };
     let record = Number::read(archive, field, locator.saturating_add(8), 8)?;
     expect(archive, "zip64 end of central directory", record.value, END_64)?;
     let count = archive.u64(field, record.value.saturating_add(32))?;
@@ -189,7 +202,7 @@ fn ends(archive: View<'_>) -> Result<(End, Vec<Number>), Malformed> {
     if directory.value != ZIP64_MARK {
         offsets.push(directory);
     }
-    Ok((End { count, directory: start.value }, offsets))
+    Ok((End { at, count, directory: start.value }, offsets))
 }
 
 /// Searches for the record, after which there is only its comment.
@@ -204,6 +217,14 @@ fn end_record(archive: View<'_>) -> Result<u64, Malformed> {
             && found.u16(field, 20).is_ok_and(|comment| END_SIZE.saturating_add(comment.into()) == found.size())
     };
     (first..=last).rev().find(is_end).ok_or_else(|| archive.malformed(field, last, Cause::Described("missing".into())))
+}
+
+/// Returns the offset of a record at the end after the central directory, other than this one.
+fn other_end(archive: View<'_>, directory_end: u64, end: u64) -> Result<Option<u64>, Malformed> {
+    let rest = archive.from(directory_end);
+    archive.charge("zip end of central directory", Resource::Work, rest.size())?;
+    let found = rest.data().windows(4).enumerate().filter(|(_, bytes)| *bytes == END.to_le_bytes());
+    Ok(found.map(|(at, _)| directory_end.saturating_add(at as u64)).find(|at| *at != end))
 }
 
 /// Reads an entry of the directory; returns the offset of the next one, too.

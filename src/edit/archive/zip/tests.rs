@@ -153,6 +153,23 @@ fn signed_records_and_members_that_cannot_be_written_are_errors() {
     assert!(rewrite(&zip, &[(9, b"x")]).unwrap_err().to_string().contains("no member 9"));
 }
 
+/// The archive reader falls back on another record at the end, which would keep the old offset of the directory.
+#[test]
+fn files_with_several_ends_are_errors() {
+    let zip = &wheels()[0];
+    let end = zip.windows(4).rposition(|bytes| bytes == b"PK\x05\x06").unwrap();
+    let error = |zip: &[u8]| rewrite(zip, &[(0, b"new")]).unwrap_err().to_string();
+    let twice = [zip, &zip[end..]].concat();
+    assert!(members(View::new(&twice)).unwrap().is_ok());
+    let expected = format!("zip end of central directory at {end:#x}: the file has another one at {:#x}", zip.len());
+    assert!(error(&twice).contains(&expected), "{}", error(&twice));
+    for disks in [4, 6, 8] {
+        let mut damaged = zip.clone();
+        damaged[end + disks] += 1;
+        assert!(error(&damaged).contains("is of a file in several parts"), "{}", error(&damaged));
+    }
+}
+
 /// The extra field of a local header reaches into the next member.
 #[test]
 fn members_that_overlap_a_changed_one_are_errors() {

@@ -19,6 +19,21 @@ static GENERATED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!("(?-u){temporary}|{nvcc}|{clang}")).expect("valid pattern")
 });
 
+/// Least number of hexadecimal digits in a generated part, which `_` or `.` precedes.
+const DIGITS: usize = 8;
+
+/// Returns whether a text may have generated names. The regular expression takes most of the time that looking for names takes,
+/// and few texts have any. One of the first eight digits of a generated part is at a multiple of eight.
+fn may_have_generated_names(text: &[u8]) -> bool {
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    (0..text.len()).step_by(DIGITS).filter(|&at| text.get(at).is_some_and(is_digit)).any(|at| {
+        let (before, after) = text.split_at_checked(at).unwrap_or_default();
+        let preceding = before.iter().rev().take(DIGITS).take_while(|byte| is_digit(byte)).count();
+        let following = after.iter().take(DIGITS).take_while(|byte| is_digit(byte)).count();
+        preceding.saturating_add(following) >= DIGITS && matches!(before.iter().rev().nth(preceding), Some(b'_' | b'.'))
+    })
+}
+
 /// Generated names in a text.
 #[derive(Debug, Default)]
 pub struct GeneratedNames {
@@ -31,6 +46,9 @@ pub struct GeneratedNames {
 impl GeneratedNames {
     /// Adds the names in a text.
     pub fn collect(&mut self, text: &[u8]) {
+        if !may_have_generated_names(text) {
+            return;
+        }
         for captures in GENERATED.captures_iter(text) {
             if let Some(name) = captures.name("temporary") {
                 self.temporaries.insert(name.as_bytes().to_vec());
@@ -44,11 +62,14 @@ impl GeneratedNames {
 
 /// Returns whether a text has generated names.
 pub fn has_generated_names(text: &[u8]) -> bool {
-    GENERATED.is_match(text)
+    may_have_generated_names(text) && GENERATED.is_match(text)
 }
 
 /// Returns a text in which each generated name is replaced by `*`, which no name contains.
 pub fn without_generated_names(text: &[u8]) -> Cow<'_, [u8]> {
+    if !may_have_generated_names(text) {
+        return Cow::Borrowed(text);
+    }
     GENERATED.replace_all(text, |captures: &Captures<'_>| {
         let whole = captures.get(0).expect("group of every match");
         let (mut replaced, mut at) = (Vec::new(), whole.start());
@@ -91,6 +112,32 @@ mod tests {
         for (name, expected) in cases {
             assert_eq!(stable_name(name), expected);
             assert_eq!(stable_name(expected), expected, "a replaced name has no generated parts");
+        }
+    }
+
+    #[test]
+    fn a_text_with_generated_names_may_have_them_wherever_they_are() {
+        let names = [
+            "_debbe712_4_k_cu_3c7ab8be_f",
+            "__hip_cuid_2f000285385a2995",
+            "x.static.2f000285385a2995",
+            "x.intern.2f000285",
+            "x__static__2f000285",
+            "x__intern__2f000285",
+            "tmpxft_00006241_00000000-6",
+        ];
+        for name in names {
+            for (before, after) in (0..20).flat_map(|before| (0..10).map(move |after| (before, after))) {
+                for filling in ["-", "_", "a"] {
+                    let text = [&filling.repeat(before), name, &filling.repeat(after)].concat();
+                    let is_match = GENERATED.is_match(text.as_bytes());
+                    assert!(may_have_generated_names(text.as_bytes()) || !is_match, "{text}");
+                    assert!(is_match || filling == "a", "{text}");
+                }
+            }
+        }
+        for text in ["", "_", "debbe712_", "_debbe71_", "-debbe712_", "_DEBBE712_", ".static.", "_debbe71.2"] {
+            assert!(!may_have_generated_names(text.as_bytes()), "{text}");
         }
     }
 

@@ -2,11 +2,12 @@
 //! names and figures are in memory once. A demangled name follows from the name, and is computed when it is printed.
 
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 use std::hash::{Hash as StdHash, Hasher};
 use std::sync::{Arc, OnceLock};
 
+use crate::bytes::{NameMap, NameState};
 use crate::inspect::{Figure, Kernel, demangle, stable_name};
 
 /// The figures worth reviewing: a change of one may make a launch fail or slow. They are in the order of the fields of a
@@ -170,8 +171,8 @@ impl KernelUsage {
 /// Names and figures that are in use, so that equal ones are in memory once.
 #[derive(Debug, Default)]
 pub struct KernelPool {
-    names: HashMap<Arc<str>, KernelName>,
-    usages: HashSet<Arc<KernelUsage>>,
+    names: NameMap<Arc<str>, KernelName>,
+    usages: HashSet<Arc<KernelUsage>, NameState>,
 }
 
 impl KernelPool {

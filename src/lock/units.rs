@@ -7,6 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::{KernelName, LockedImage, LockedKernel, LockedTarget};
+use crate::bytes::NameMap;
 
 /// Images of a file, and their kernels.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ pub struct UnitKernel<'a> {
 /// Returns the units of the images of a file, sorted by their kernels. Images and their kernels are sorted.
 pub fn units(images: &[LockedImage]) -> Vec<Unit<'_>> {
     let mut groups = Groups::default();
-    let mut by_names: HashMap<Vec<&KernelName>, usize> = HashMap::new();
+    let mut by_names: NameMap<Vec<&KernelName>, usize> = NameMap::default();
     let mut members: Vec<Vec<&LockedImage>> = Vec::new();
     for image in images {
         let names: Vec<&KernelName> = image.kernels.iter().map(|kernel| &kernel.name).collect();
@@ -83,7 +84,7 @@ struct Group<'a> {
 #[derive(Default)]
 struct Groups<'a> {
     groups: Vec<Group<'a>>,
-    with_name: HashMap<&'a KernelName, Vec<usize>>,
+    with_name: NameMap<&'a KernelName, Vec<usize>>,
 }
 
 /// Number of groups with a kernel beyond which the kernel does not decide about them. Instances of templates that many

@@ -4,7 +4,7 @@
 //! by the path, percent-encoded (RFC 3986); it may be relative, because the tools write relative paths, too. `localhost`
 //! may precede it (RFC 8089). Numbers are decimal, hexadecimal or octal as in C.
 
-use std::fmt::{self, Write};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -40,11 +40,12 @@ impl fmt::Display for FileUri {
     /// Writes the address as ROCm's tools do: all bytes of the path but `a-zA-Z0-9/_.~-` as `%` and two upper-case digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("file://")?;
-        for &byte in self.path.as_os_str().as_encoded_bytes() {
-            if byte.is_ascii_alphanumeric() || b"/_.~-".contains(&byte) {
-                f.write_char(char::from(byte))?;
-            } else {
-                write!(f, "%{byte:02X}")?;
+        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/_.~-".contains(byte);
+        // A list has the address of each image, with the same path.
+        for run in self.path.as_os_str().as_encoded_bytes().chunk_by(|a, b| is_plain(a) && is_plain(b)) {
+            match (run, str::from_utf8(run)) {
+                ([first, ..], Ok(run)) if is_plain(first) => f.write_str(run)?,
+                _ => run.iter().try_for_each(|byte| write!(f, "%{byte:02X}"))?,
             }
         }
         self.range.map_or(Ok(()), |(offset, size)| write!(f, "#offset={offset}&size={size}"))

@@ -63,7 +63,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::io::Access;
 use crate::io::standard_output;
@@ -91,7 +91,9 @@ struct Arguments {
     command: Command,
 }
 
+// Only the command that runs is defined, because the definitions of all take most of the time of a short run.
 #[derive(Subcommand)]
+#[command(defer = true)]
 enum Command {
     Wrap(wrap::Arguments),
     Embed(embed::Arguments),
@@ -149,7 +151,7 @@ fn run_command(arguments: Vec<OsString>) -> anyhow::Result<Status> {
         terminal::print(concat!("fatbin ", env!("CARGO_PKG_VERSION"), "\n"))?;
         return Ok(Status::Yes);
     }
-    match Arguments::try_parse_from(arguments) {
+    match parse(arguments) {
         Ok(Arguments { color, threads, quiet, command }) => {
             color.apply();
             quiet.apply();
@@ -161,6 +163,16 @@ fn run_command(arguments: Vec<OsString>) -> anyhow::Result<Status> {
         }
         Err(error) => problems::exit_with_usage(&error),
     }
+}
+
+fn parse(arguments: Vec<OsString>) -> Result<Arguments, clap::Error> {
+    if let Ok(parsed) = Arguments::try_parse_from(&arguments) {
+        return Ok(parsed);
+    }
+    // Help and errors name other commands, too.
+    let mut program = Arguments::command();
+    program.build();
+    Arguments::from_arg_matches(&program.try_get_matches_from(arguments)?)
 }
 
 impl Command {

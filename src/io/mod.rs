@@ -23,6 +23,8 @@ mod mapping;
 mod output;
 #[cfg(feature = "map")]
 mod registry;
+#[cfg(feature = "hash")]
+mod reused;
 #[cfg(feature = "cli")]
 mod scratch;
 #[cfg(feature = "cli")]
@@ -54,6 +56,8 @@ pub use input::STANDARD_INPUT;
 pub use input::{Access, Input};
 #[cfg(feature = "files")]
 pub use output::{Output, commit_all};
+#[cfg(feature = "hash")]
+pub(crate) use reused::release_beyond;
 #[cfg(feature = "cli")]
 pub(crate) use scratch::ScratchDirectory;
 pub use sink::Sink;

@@ -96,6 +96,8 @@ pub fn nested_json(value: &impl Serialize, depth: usize) -> String {
     }
     let written = value.serialize(&mut Serializer::with_formatter(&mut bytes, formatter));
     written.expect("strings and numbers serialize");
+    // The texts of several images wait for their turn, up to half of them room to grow.
+    bytes.shrink_to_fit();
     let text = String::from_utf8(bytes).expect("JSON is UTF-8");
     match escape_json(&text) {
         std::borrow::Cow::Borrowed(_) => text,

@@ -5,12 +5,14 @@
 //! file has not enough left, and everything after it, is read again in the calling thread with the budget of the file: the
 //! results are those of a single thread, and the work that is lost is that of the batches in the window.
 
+use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use super::Source;
 use super::images::{ImageRef, Scan, compressed_containers};
+use super::stream_memory::StreamMemory;
 use crate::bytes::Budget;
+use crate::codec::Codec;
 use crate::inventory::NestedImage;
 use crate::parallel::{map_parallel, threads};
 
@@ -30,8 +32,7 @@ impl<S: Source> Scan<S> {
         visit: &mut dyn FnMut(usize, R),
     ) {
         let batches = batches(images);
-        let buffers = Mutex::new(Vec::new());
-        let buffers = || buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        let memory = StreamMemory::default();
         let file_budget = self.view().budget().expect("the view of a scan has a budget");
         let is_exhausted = AtomicBool::new(file_budget.exhaustion().is_some());
         let read_batch = |batch: &Batch<'_, 'scan>| {
@@ -39,10 +40,10 @@ impl<S: Source> Scan<S> {
                 return None;
             }
             let budget = file_budget.part();
-            let buffer = buffers().pop().unwrap_or_default();
-            let reader = self.reader_with(self.view().charging(&budget), false, buffer);
+            let mut taken = memory.take(batch.memory);
+            let reader = self.reader_with(self.view().charging(&budget), false, mem::take(&mut taken.buffers));
             let results: Vec<R> = batch.images().map(|(index, it)| work(index, &reader.image(it.clone()))).collect();
-            buffers().push(reader.into_buffers());
+            taken.buffers = reader.into_buffers();
             Some((results, budget))
         };
         let own_reader = self.reader();
@@ -73,6 +74,8 @@ struct Batch<'a, 'scan> {
     /// Index of the first image.
     first: usize,
     images: &'a [NestedImage<'scan>],
+    /// Size of the largest decompressed stream in bytes, as the file states it.
+    memory: u64,
 }
 
 impl<'scan> Batch<'_, 'scan> {
@@ -84,20 +87,21 @@ impl<'scan> Batch<'_, 'scan> {
 /// Divides images into batches.
 fn batches<'a, 'scan>(images: &'a [NestedImage<'scan>]) -> Vec<Batch<'a, 'scan>> {
     let (mut batches, mut rest, mut first) = (Vec::new(), images, 0_usize);
-    let (mut count, mut size, mut streams) = (0_usize, 0_u64, 0_usize);
+    let (mut count, mut size, mut streams, mut memory) = (0_usize, 0_u64, 0_usize, 0_u64);
     for group in images.chunk_by(share_stream) {
         count = count.saturating_add(group.len());
         size = size.saturating_add(group.first().map_or(0, stored_size));
         streams = streams.saturating_add(1);
+        memory = memory.max(decompressed_size(group));
         if size >= MIN_BATCH || streams == MAX_STREAMS {
             let (images, after) = rest.split_at(count);
-            batches.push(Batch { first, images });
+            batches.push(Batch { first, images, memory });
             first = first.saturating_add(count);
-            (rest, count, size, streams) = (after, 0, 0, 0);
+            (rest, count, size, streams, memory) = (after, 0, 0, 0, 0);
         }
     }
     if !rest.is_empty() {
-        batches.push(Batch { first, images: rest });
+        batches.push(Batch { first, images: rest, memory });
     }
     batches
 }
@@ -111,6 +115,21 @@ fn share_stream(one: &NestedImage<'_>, other: &NestedImage<'_>) -> bool {
             one.part.is_some() && other.part.is_some() && (one.start, one.size) == (other.start, other.size)
         }
         _ => false,
+    }
+}
+
+/// Returns the decompressed size of the stream of these images in bytes. The size of a container is that of its images.
+fn decompressed_size(images: &[NestedImage<'_>]) -> u64 {
+    let size = |nested: &NestedImage<'_>| match &nested.image.stored.part {
+        Some(part) => part.whole,
+        None => nested.image.decompressed_size().unwrap_or_default(),
+    };
+    match images {
+        [first, ..] if compressed_containers(first).next().is_some() => {
+            images.iter().map(size).fold(0, u64::saturating_add)
+        }
+        [first, ..] if !matches!(first.image.codec, None | Some(Codec::None)) => size(first),
+        _ => 0,
     }
 }
 

@@ -35,6 +35,8 @@ mod pointers;
 mod prefetch;
 mod registrations;
 mod source;
+#[cfg(feature = "hash")]
+mod stream_memory;
 mod strict;
 mod structure;
 mod sycl;

@@ -20,7 +20,7 @@ mod shares;
 
 pub use budget::{Budget, Limits, MAX_NESTING, Resource};
 #[cfg(feature = "inspect")]
-pub(crate) use name_map::{NameMap, NameState};
+pub(crate) use name_map::NameMap;
 pub(crate) use object_bytes::ObjectBytes;
 #[cfg(test)]
 pub(crate) use object_bytes::tests as object_tests;

@@ -7,7 +7,7 @@ use std::fmt;
 use std::hash::{Hash as StdHash, Hasher};
 use std::sync::{Arc, OnceLock};
 
-use crate::bytes::{NameMap, NameState};
+use crate::bytes::NameMap;
 use crate::inspect::{Figure, Kernel, demangle, stable_name};
 
 /// The figures worth reviewing: a change of one may make a launch fail or slow. They are in the order of the fields of a
@@ -172,7 +172,7 @@ impl KernelUsage {
 #[derive(Debug, Default)]
 pub struct KernelPool {
     names: NameMap<Arc<str>, KernelName>,
-    usages: HashSet<Arc<KernelUsage>, NameState>,
+    usages: HashSet<Arc<KernelUsage>>,
 }
 
 impl KernelPool {

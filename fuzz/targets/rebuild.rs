@@ -24,9 +24,9 @@ fuzz_target!(|data: &[u8]| {
     if !scan.file().errors.is_empty() || !after.file().errors.is_empty() {
         return;
     }
-    // An image without a container is found where one follows a container, and not after its zeros.
-    let containers = &scan.file().containers;
-    if containers.len() > 1 && containers.iter().any(is_image) {
+    // An image without a container is found where one follows a container, and not after its zeros. Zeros in its place may
+    // complete a damaged container around it.
+    if scan.file().containers.iter().any(is_image) {
         return;
     }
     let kept = before.iter().enumerate().filter(|(index, _)| !edit.is_dropped(*index)).map(|(_, bytes)| bytes);
@@ -37,8 +37,8 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn is_image(container: &Container) -> bool {
-    use ContainerType::{Bitcode, DeviceElf, LtoIr, Ptx, SpirV, TileIr};
-    matches!(container.container_type, Bitcode | DeviceElf | LtoIr | Ptx | SpirV | TileIr)
+    use ContainerType::{Bitcode, DeviceElf, Embedded, LtoIr, Ptx, SpirV, TileIr};
+    matches!(container.container_type, Bitcode | DeviceElf | Embedded | LtoIr | Ptx | SpirV | TileIr)
 }
 
 /// Returns the file with its containers rebuilt.

@@ -8,7 +8,7 @@ use object::{Object, ObjectSection, SectionFlags, SectionKind};
 use sha2::{Digest, Sha256};
 
 use super::elf::{Elf, ElfSection};
-use super::generated_names::{has_generated_names, without_generated_names};
+use super::generated_names::{SectionNames, has_generated_names, without_generated_names};
 use crate::bytes::{Resource, View};
 use crate::error::Malformed;
 use crate::format::ImageKind;
@@ -122,6 +122,7 @@ const NAME_TABLES: [&[u8]; 4] = [b".hash", b".gnu.hash", b".dynsym", b".dynamic"
 
 /// Hashes sections without generated names, in an order that does not depend on these.
 fn renamed_sections(elf: &Elf<'_>, hashed: &mut HashedCode) -> Result<(), Malformed> {
+    let mut names = SectionNames::default();
     hashed.code.update(elf.machine().0.to_le_bytes());
     for section in elf.file.sections() {
         let name = section.name_bytes().unwrap_or_default();
@@ -131,7 +132,9 @@ fn renamed_sections(elf: &Elf<'_>, hashed: &mut HashedCode) -> Result<(), Malfor
         let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
         bytes.charge("section", Resource::Work, bytes.size() / BYTES_PER_STEP)?;
         let mut own = Sha256::new();
-        own.update(without_generated_names(name));
+        for part in names.stable(name) {
+            own.update(part);
+        }
         own.update(sh_flags.0.to_le_bytes());
         // Machine code has no names. Identifiers of clang have 15 digits if the first of 16 is zero.
         let stable = match section.kind() {

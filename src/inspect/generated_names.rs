@@ -10,6 +10,8 @@ use std::sync::LazyLock;
 
 use regex::bytes::{Captures, Regex};
 
+use crate::bytes::NameMap;
+
 /// Pattern of generated names. The groups `a` and `b` are the generated parts of an identifier, `temporary` is the name of a
 /// temporary file.
 static GENERATED: LazyLock<Regex> = LazyLock::new(|| {
@@ -22,16 +24,45 @@ static GENERATED: LazyLock<Regex> = LazyLock::new(|| {
 /// Least number of hexadecimal digits in a generated part, which `_` or `.` precedes.
 const DIGITS: usize = 8;
 
+/// Number of places at which a generated part may begin that are compared at once.
+const PLACES: usize = 64;
+
+/// A place needs the bytes of the part, and the one before.
+type Block = [u8; PLACES + DIGITS];
+
 /// Returns whether a text may have generated names. The regular expression takes most of the time that looking for names takes,
-/// and few texts have any. One of the first eight digits of a generated part is at a multiple of eight.
+/// and few texts have any.
 fn may_have_generated_names(text: &[u8]) -> bool {
-    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    (0..text.len()).step_by(DIGITS).filter(|&at| text.get(at).is_some_and(is_digit)).any(|at| {
-        let (before, after) = text.split_at_checked(at).unwrap_or_default();
-        let preceding = before.iter().rev().take(DIGITS).take_while(|byte| is_digit(byte)).count();
-        let following = after.iter().take(DIGITS).take_while(|byte| is_digit(byte)).count();
-        preceding.saturating_add(following) >= DIGITS && matches!(before.iter().rev().nth(preceding), Some(b'_' | b'.'))
+    (0..text.len()).step_by(PLACES).filter_map(|at| text.get(at..)).any(|rest| match rest.first_chunk() {
+        Some(block) => has_generated_part(block),
+        None => {
+            let mut block: Block = [0; PLACES + DIGITS];
+            block.iter_mut().zip(rest).for_each(|(to, byte)| *to = *byte);
+            has_generated_part(&block)
+        }
     })
+}
+
+/// Returns whether digits follow `_` or `.` at one of the places in a block. The loops over places have no branches, so that
+/// compilers use vector instructions.
+fn has_generated_part(block: &Block) -> bool {
+    let mut found = [1; PLACES];
+    (0..=DIGITS).all(|index| {
+        let mut any = 0;
+        for (found, &byte) in found.iter_mut().zip(block.get(index..).unwrap_or_default()) {
+            *found &= u8::from(if index == 0 { is_separator(byte) } else { is_digit(byte) });
+            any |= *found;
+        }
+        any != 0
+    })
+}
+
+fn is_separator(byte: u8) -> bool {
+    matches!(byte, b'_' | b'.')
+}
+
+fn is_digit(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'a'..=b'f')
 }
 
 /// Generated names in a text.
@@ -82,6 +113,25 @@ pub fn without_generated_names(text: &[u8]) -> Cow<'_, [u8]> {
         replaced.extend(text.get(at..whole.end()).unwrap_or_default());
         replaced
     })
+}
+
+/// Names of sections without generated names. Compilers write several sections for a function, each with the name of the function
+/// behind its own.
+#[derive(Default)]
+pub struct SectionNames<'name>(NameMap<&'name [u8], Cow<'name, [u8]>>);
+
+impl<'name> SectionNames<'name> {
+    /// Returns both parts of a name without generated names: the own name of the section, and that of the function.
+    pub fn stable(&mut self, name: &'name [u8]) -> [&[u8]; 2] {
+        // A generated name that begins before the first `_` does not reach beyond one that `Z` follows.
+        let first = name.iter().position(|&byte| byte == b'_');
+        let at = first.filter(|&at| name.get(at.saturating_add(1)) == Some(&b'Z')).unwrap_or_default();
+        let (section, function) = name.split_at_checked(at).unwrap_or_default();
+        for part in [section, function] {
+            self.0.entry(part).or_insert_with(|| without_generated_names(part));
+        }
+        [section, function].map(|part| self.0.get(part).map_or(part, Cow::as_ref))
+    }
 }
 
 /// Returns the name of a kernel without generated parts.
@@ -147,5 +197,33 @@ mod tests {
         names.collect(b"tmpxft_00006241_00000000-6_k.ptx\0_debbe712_4_k_cu_3c7ab8be_x\0__hip_cuid_2f000285385a2995\0");
         assert_eq!((names.modules.len(), names.temporaries.len()), (3, 1));
         assert!(has_generated_names(b"__hip_cuid_2f000285385a2995") && !has_generated_names(b"_Z4plainPi"));
+    }
+
+    #[test]
+    fn names_of_sections_are_stable_as_a_whole() {
+        let mut names = SectionNames::default();
+        let functions = [
+            "",
+            "_Z4plainPi",
+            "plain",
+            "_ZN36_GLOBAL__N__debbe712_4_k_cu_3c7ab8be4anonEPi",
+            "__nv_static_25__debbe712_4_k_cu_3c7ab8be__Z4statPi",
+            "_Z_debbe712_4_x",
+        ];
+        let sections = [
+            "",
+            ".text.",
+            ".nv.constant0.",
+            ".static.2f000285",
+            ".static.2f000285.",
+            ".rel.text.tmpxft",
+            "tmpxft_00006241_00000000-6_k",
+            "_INTERNAL_6f12ab34_9_my_file",
+        ];
+        for (section, function) in sections.iter().flat_map(|section| functions.map(|function| (section, function))) {
+            let name = [section, function].concat().into_bytes();
+            let name: &'static [u8] = name.leak();
+            assert_eq!(names.stable(name).concat(), without_generated_names(name).into_owned(), "{section}{function}");
+        }
     }
 }

@@ -31,11 +31,13 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::mem;
 
 use super::units::{ImageLabels, Unit, UnitKernel, units};
 use super::{Hash, KernelName, KernelUsage, Lock, LockedFile, LockedImage};
 use crate::escape::is_escaped;
 use crate::inspect::{Figure, demangle};
+use crate::parallel::{map_parallel, threads};
 
 /// The first line: format and version.
 pub const HEADER: &str = "fatbin.lock/2";
@@ -68,12 +70,11 @@ pub fn write_file_entry(text: &mut String, file: &LockedFile) {
 fn write_file(text: &mut String, file: &LockedFile) {
     write_file_entry(text, file);
     *text += "\n";
-    for unit in units(&file.images) {
-        write_unit(text, &unit);
-    }
+    map_parallel(&units(&file.images), threads(), unit_text, &mut |unit| *text += &unit);
 }
 
-fn write_unit(text: &mut String, unit: &Unit<'_>) {
+fn unit_text(unit: &Unit<'_>) -> String {
+    let text = &mut String::new();
     let first = unit.images.first().map(|image| attributes(image)).unwrap_or_default();
     let is_common = first.map(|it| it.1.is_some() && unit.images.iter().all(|image| attributes(image).contains(&it)));
     *text += "unit";
@@ -98,6 +99,7 @@ fn write_unit(text: &mut String, unit: &Unit<'_>) {
     for kernel in &unit.kernels {
         write_kernel(text, kernel, &labels.0);
     }
+    mem::take(text)
 }
 
 /// Returns the properties that images of a unit may share, with their keys.

@@ -3,7 +3,7 @@
 use super::proof_status::ProofStatus;
 use super::target::{PolicyTarget, compute};
 use super::verdict::ImageLocation;
-use crate::codec::Codec;
+use crate::codec::{Codec, is_compressed};
 use crate::format::ImageKind;
 use crate::inventory::{Container, Image, NestedImage};
 use crate::survey::{AnalyzedFile, ImageAnalysis};
@@ -214,7 +214,7 @@ fn codec(nested: &NestedImage<'_>) -> Option<Codec> {
 }
 
 fn outermost_compressed<'a>(nested: &NestedImage<'a>) -> Option<&'a Container> {
-    nested.containers.iter().copied().find(|container| container.codec.is_some_and(|codec| codec != Codec::None))
+    nested.containers.iter().copied().find(|container| is_compressed(container.codec))
 }
 
 /// Stored sizes of images, in the order of the file.

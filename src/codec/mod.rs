@@ -46,5 +46,10 @@ impl Codec {
     }
 }
 
+/// Returns whether the bytes of an image with this codec have to be decompressed. Not every container states a codec.
+pub fn is_compressed(codec: Option<Codec>) -> bool {
+    !matches!(codec, None | Some(Codec::None))
+}
+
 #[cfg(test)]
 mod tests;

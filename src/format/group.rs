@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::ImageView;
 use crate::bytes::View;
-use crate::codec::Codec;
+use crate::codec::is_compressed;
 use crate::error::Malformed;
 
 /// The most recently decompressed bytes: an image, or all images of a group. The images of a group follow each other,
@@ -30,7 +30,7 @@ impl<'data> GroupCache<'data> {
 
     /// Returns the bytes of an image, like [`ImageView::bytes`]. All images passed to one cache must be of one container.
     pub fn bytes<'a>(&'a mut self, image: &ImageView<'data>) -> Result<Cow<'a, [u8]>, Malformed> {
-        if matches!(image.codec, None | Some(Codec::None)) {
+        if !is_compressed(image.codec) {
             return image.bytes();
         }
         if image.part.is_none() {
@@ -52,6 +52,7 @@ impl<'data> GroupCache<'data> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec::Codec;
     use crate::format::{GroupPart, ImageKind};
 
     #[test]

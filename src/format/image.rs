@@ -97,7 +97,7 @@ impl<'data> ImageView<'data> {
     /// Returns the bytes of the image, decompressed if it is stored compressed. An ELF file ends where its own headers
     /// end, and PTX before the NUL that terminates it in memory; bytes that follow belong to the container.
     pub fn bytes(&self) -> Result<Cow<'data, [u8]>, Malformed> {
-        if matches!(self.codec, None | Some(Codec::None)) {
+        if !codec::is_compressed(self.codec) {
             return Ok(Cow::Borrowed(self.view.data()));
         }
         let mut full = Vec::new();

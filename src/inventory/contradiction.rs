@@ -1,13 +1,13 @@
 //! Containers and images that disagree about the processor.
 
 use crate::bytes::View;
-use crate::codec::Codec;
+use crate::codec::is_compressed;
 use crate::format::{DeviceImage, ImageView};
 use crate::target::{compatibility, nvptx};
 
 /// Returns the arch in the image's own header if code for it is not code for the arch that the container states.
 pub fn contradicting_arch(image: &ImageView<'_>) -> Option<String> {
-    let is_plain = matches!(image.codec, None | Some(Codec::None));
+    let is_plain = !is_compressed(image.codec);
     contradicting_arch_of(image.arch.as_deref().filter(|_| is_plain)?, image.view)
 }
 

@@ -8,7 +8,7 @@ use object::read::elf::{FileHeader, SectionHeader};
 
 use super::CudaCode;
 use crate::bytes::{ObjectBytes, View};
-use crate::codec::Codec;
+use crate::codec::is_compressed;
 use crate::format::{ImageKind, ImageView};
 use crate::target::cuda_tool_note::{self, CudaToolNote};
 use crate::target::nvptx;
@@ -30,7 +30,7 @@ const MAX_PRODUCER_SIZE: usize = 256;
 
 /// Returns the origin of an image, as far as it can be read without decompression.
 pub fn stored_origin(image: &ImageView<'_>) -> Origin {
-    let is_plain = matches!(image.codec, None | Some(Codec::None));
+    let is_plain = !is_compressed(image.codec);
     if is_plain {
         return origin(image.image_kind, image.view);
     }

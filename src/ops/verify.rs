@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::image_bytes::image_error;
 use crate::bytes::View;
-use crate::codec::Codec;
+use crate::codec::{Codec, is_compressed};
 use crate::error::{Error, Malformed, Result};
 use crate::format::kpack::KpackArchive;
 use crate::format::{self, ContainerType, ImageKind};
@@ -92,7 +92,7 @@ fn decompressed_contradiction(image: &ImageRef<'_>, bytes: View<'_>) -> Option<S
     if *image_kind != ImageKind::Elf {
         return None;
     }
-    let stated = arch.as_deref().filter(|_| !matches!(codec, None | Some(Codec::None)));
+    let stated = arch.as_deref().filter(|_| is_compressed(*codec));
     if let Some((stated, own)) = stated.and_then(|stated| Some((stated, contradicting_arch_of(stated, bytes)?))) {
         return Some(format!("the container states {stated}, the image's own header {own}"));
     }

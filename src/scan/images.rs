@@ -297,7 +297,7 @@ impl<'scan> Reader<'scan> {
     fn bytes(&self, nested: &NestedImage<'scan>) -> Result<ImageBytes<'scan>, Malformed> {
         let image = nested.image;
         let stored = self.stored_bytes(nested)?;
-        if matches!(image.codec, None | Some(Codec::None)) {
+        if !codec::is_compressed(image.codec) {
             return Ok(stored);
         }
         let full_size = image.full_size.unwrap_or_default();

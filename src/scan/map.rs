@@ -12,7 +12,7 @@ use super::Source;
 use super::images::{ImageRef, Scan, compressed_containers};
 use super::stream_memory::StreamMemory;
 use crate::bytes::Budget;
-use crate::codec::Codec;
+use crate::codec::is_compressed;
 use crate::inventory::NestedImage;
 use crate::parallel::{map_parallel, threads};
 
@@ -128,7 +128,7 @@ fn decompressed_size(images: &[NestedImage<'_>]) -> u64 {
         [first, ..] if compressed_containers(first).next().is_some() => {
             images.iter().map(size).fold(0, u64::saturating_add)
         }
-        [first, ..] if !matches!(first.image.codec, None | Some(Codec::None)) => size(first),
+        [first, ..] if is_compressed(first.image.codec) => size(first),
         _ => 0,
     }
 }

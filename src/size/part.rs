@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{Rest, Size};
 use crate::bytes::{apportion, claim, size_of_range};
-use crate::codec::Codec;
+use crate::codec::is_compressed;
 use crate::inventory::{Container, File, Image, NestedImage, Section};
 
 /// A part of a file.
@@ -121,7 +121,7 @@ impl Partition {
 
     /// Returns the parts of an image of which `claimed` bytes are stored.
     fn image<'a>(&mut self, image: &'a Image, around: &[&'a Container], claimed: u64) -> Vec<Part<'a>> {
-        let is_plain = matches!(image.codec, None | Some(Codec::None));
+        let is_plain = !is_compressed(image.codec);
         if !image.containers.is_empty() {
             return self.holder(image, around, claimed, is_plain);
         }
@@ -174,6 +174,7 @@ fn shared(images: &[Image], mut claimed: Vec<u64>) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec::Codec;
     use crate::format::{ContainerType, GroupPart};
     use crate::inventory::StoredBytes;
     use crate::target::OffloadKind;

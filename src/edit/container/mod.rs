@@ -19,7 +19,7 @@ use std::cell::{Cell, OnceCell};
 
 use super::{Edit, EditError, EditedImage, Effort, Encoding, ImageEdit, Recompression, Result};
 use crate::bytes::View;
-use crate::codec::Codec;
+use crate::codec::{Codec, is_compressed};
 use crate::content::Content;
 use crate::error::{Cause, Malformed};
 use crate::format::ccob::Version as CcobVersion;
@@ -236,7 +236,7 @@ impl<'data> Fates<'data> {
         }
         self.before = self.before.saturating_add(before);
         self.after = self.after.saturating_add(after);
-        let is_plain = matches!(image.codec, None | Some(Codec::None)) && image.stored.part.is_none();
+        let is_plain = !is_compressed(image.codec) && image.stored.part.is_none();
         if !is_plain && rebuilt.iter().any(Option::is_some) {
             let cause = Cause::Described("containers in the compressed bytes of an image".to_owned());
             return Err(stored()?.malformed("image", 0, cause).into());
@@ -291,7 +291,7 @@ fn joined<'data>(view: View<'data>, image: &Image, rebuilt: Vec<Option<Content<'
 fn is_current(container: &Container, encoding: Encoding) -> bool {
     let is_same = |how: Option<Recompression>, codec: Option<Codec>| match how {
         Some(how) => how.effort == Effort::Fit && Some(how.codec) == codec,
-        None => codec.is_none() || codec == Some(Codec::None),
+        None => !is_compressed(codec),
     };
     let version = container.version.unwrap_or_default();
     match (container.container_type, encoding) {

@@ -20,7 +20,7 @@ use super::index::{Index, IndexFormat, IndexedBytes, IndexedFile, IndexedPart, I
 use super::wrappers::{RegisteredBundle, Registrations, registrations};
 use super::write::{PlannedSplit, file_name, output, written};
 use crate::bytes::View;
-use crate::codec::Codec;
+use crate::codec::is_compressed;
 use crate::content::Content;
 use crate::edit::patch::{Patch, Patches};
 use crate::format::ImageKind;
@@ -139,7 +139,9 @@ fn chosen<'a>(code: &'a [Code<'a>], arch: &str) -> BTreeMap<u32, &'a Code<'a>> {
 /// Returns the bytes of an image, borrowed where they are stored as they are.
 fn bytes<'a>(scan: &'a Scan<InputSlice>, code: &Code<'a>) -> Result<Cow<'a, [u8]>> {
     let image = code.nested.image;
-    if let (Some(offset), Some(size), None | Some(Codec::None)) = (image.offset, image.size, image.codec) {
+    if let (Some(offset), Some(size)) = (image.offset, image.size)
+        && !is_compressed(image.codec)
+    {
         return Ok(Cow::Borrowed(scan.source().view().part("code object", 0, offset, size)?.data()));
     }
     let bytes = scan.reader().image(code.nested.clone()).bytes()?;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::Result;
 use super::error::SplitProblem;
 use crate::bytes::View;
-use crate::codec::Codec;
+use crate::codec::is_compressed;
 use crate::inventory::{Container, File, NestedImage};
 
 /// Spans with code for one processor, with code for several that is compressed as one, or, without processors, the headers and
@@ -89,8 +89,7 @@ fn without_zeros(view: View<'_>) -> Option<Range<u64>> {
 
 /// Returns the span of an image in the file: its own, or that of the outermost compressed container around it.
 fn span(nested: &NestedImage<'_>) -> Range<u64> {
-    let is_compressed = |container: &&&Container| container.codec.is_some_and(|codec| codec != Codec::None);
-    match nested.containers.iter().find(is_compressed) {
+    match nested.containers.iter().find(|container| is_compressed(container.codec)) {
         Some(container) => container.range().unwrap_or(0..0),
         None => {
             let stored = nested.image.stored;

@@ -35,7 +35,8 @@ struct Work {
 }
 
 fn open(data: &[u8], depth: usize, left: &mut Work) {
-    let view = View::new(data);
+    let budget = fatbin_fuzz::budget(data);
+    let view = View::with_budget(data, &budget);
     let Some(found) = members(view) else {
         assert!(ArchiveFormat::of(view).is_none());
         return;

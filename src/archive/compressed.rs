@@ -3,11 +3,9 @@
 use std::io::{self, Write};
 
 use super::{Member, MemberContent};
-use crate::bytes::View;
+use crate::bytes::{Resource, View};
+use crate::codec::largest_window_log;
 use crate::error::Malformed;
-
-/// Largest window that is accepted, `--long=31`.
-const LARGEST_WINDOW_LOG: u32 = 31;
 
 /// Reads a gzip file, which may have several members (RFC 1952).
 pub fn gzip<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Result<(), Malformed> {
@@ -16,12 +14,14 @@ pub fn gzip<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Resul
     Ok(())
 }
 
-/// Reads Zstandard frames (RFC 8878).
+/// Reads Zstandard frames (RFC 8878). A decoder allocates the window that a frame states, so one that is larger than everything
+/// that the file may decompress to is an error.
 pub fn zstd<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Result<(), Malformed> {
     let data = view.data();
+    let most = view.budget().map_or(u64::MAX, |budget| budget.limit(Resource::Decompressed));
     members.push(packed(move |to| {
         let mut decoder = zstd::Decoder::with_buffer(data)?;
-        decoder.window_log_max(LARGEST_WINDOW_LOG)?;
+        decoder.window_log_max(largest_window_log(most))?;
         io::copy(&mut decoder, to).map(|_| ())
     }));
     Ok(())

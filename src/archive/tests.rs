@@ -1,6 +1,7 @@
 //! Members of every kind of archive, and truncated archives.
 
 use super::*;
+use crate::bytes::{Budget, Limits};
 
 fn ar_header(name: &str, size: usize) -> String {
     format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 644)
@@ -196,6 +197,22 @@ fn reads_stored_and_compressed_members_of_zip_and_tar_files() {
     for bytes in compressed {
         assert_eq!(listed(&bytes), [(String::new(), tar.clone())]);
     }
+}
+
+#[test]
+fn a_small_compressed_file_does_not_allocate_a_large_window() {
+    // A frame without content size: its window of 1 << 28 bytes, and the last block, of 7 bytes as they are (RFC 8878).
+    let frame = [b"\x28\xb5\x2f\xfd\x00\x90\x39\x00\x00".as_slice(), b"content"].concat();
+    let unpacked = |limits| {
+        let budget = Budget::new(limits, frame.len() as u64);
+        let mut members = members(View::with_budget(&frame, &budget)).unwrap().unwrap();
+        let MemberContent::Packed(unpack) = members.remove(0).content else { panic!("a compressed file") };
+        let mut bytes = Vec::new();
+        unpack(&mut bytes).map(|()| bytes).map_err(|error| error.to_string())
+    };
+    assert_eq!(unpacked(Limits::default()).unwrap_err(), "Frame requires too much memory for decoding");
+    let limits = Limits { decompressed: Some(1 << 28), ..Limits::default() };
+    assert_eq!(unpacked(limits).unwrap(), b"content");
 }
 
 /// Builds a universal file for x86_64, arm64 and a machine without a name (mach-o/fat.h: numbers are big-endian).

@@ -179,7 +179,7 @@ impl Budget {
     pub fn charge_part(&self, part: &Budget) -> Result<(), Cause> {
         self.0.exhausted.fetch_or(part.0.exhausted.load(Ordering::Relaxed), Ordering::Relaxed);
         for resource in Resource::ALL {
-            let used = part.granted(resource).saturating_sub(part.left(resource));
+            let used = part.limit(resource).saturating_sub(part.left(resource));
             self.charge(resource, used)?;
         }
         Ok(())
@@ -188,7 +188,7 @@ impl Budget {
     /// Charges what was used of a budget that [`Self::part`] has created, if this budget has as much left and the part did
     /// not exhaust its own. Otherwise nothing is charged, and the caller reads with this budget itself.
     pub fn charge_fitting_part(&self, part: &Budget) -> bool {
-        let used = |resource| part.granted(resource).saturating_sub(part.left(resource));
+        let used = |resource| part.limit(resource).saturating_sub(part.left(resource));
         let decompressed = used(Resource::Decompressed);
         let available = |resource| self.left(resource).saturating_add(self.for_decompressed(resource, decompressed));
         let fits = part.exhaustion().is_none() && Resource::ALL.into_iter().all(|it| used(it) <= available(it));
@@ -233,7 +233,7 @@ impl Budget {
 
     /// Returns the error of a charge beyond the limit, without its amount.
     pub fn over_limit(&self, resource: Resource) -> Cause {
-        Cause::OverBudget { limit: self.granted(resource), unit: resource.unit(), option: resource.option() }
+        Cause::OverBudget { limit: self.limit(resource), unit: resource.unit(), option: resource.option() }
     }
 
     /// Allows the amounts for decompressed bytes.
@@ -249,7 +249,7 @@ impl Budget {
     }
 
     /// Returns the limit on a resource, with the amount for the bytes that have been decompressed so far.
-    fn granted(&self, resource: Resource) -> u64 {
+    pub(crate) fn limit(&self, resource: Resource) -> u64 {
         let of_size = |resource: Resource| *self.0.base.of(resource);
         let decompressed = of_size(Resource::Decompressed).saturating_sub(self.left(Resource::Decompressed));
         of_size(resource).saturating_add(self.for_decompressed(resource, decompressed))
@@ -267,7 +267,7 @@ impl Budget {
             self.0.left.of(resource).store(0, Ordering::Relaxed);
         }
         match resource {
-            Resource::Decompressed => Cause::OverLimit { size: amount, left, limit: self.granted(resource) },
+            Resource::Decompressed => Cause::OverLimit { size: amount, left, limit: self.limit(resource) },
             _ => self.over_limit(resource),
         }
     }
@@ -279,15 +279,15 @@ mod tests {
 
     #[test]
     fn limits_grow_with_the_input_with_decompressed_bytes_and_by_the_factor() {
-        let limit = |limits, size| Resource::ALL.map(|resource| Budget::new(limits, size).granted(resource));
+        let limit = |limits, size| Resource::ALL.map(|resource| Budget::new(limits, size).limit(resource));
         assert_eq!(limit(Limits::default(), 0), [8 << 20, 32 << 20, 64 << 20, 1 << 10]);
         assert_eq!(limit(Limits::default(), 600), [(8 << 20) + 2400, (32 << 20) + 9600, (64 << 20) + 153_600, 1034]);
         let tripled = Limits { factor: 3, decompressed: Some(5) };
         assert_eq!(limit(tripled, 600), [(24 << 20) + 7200, (96 << 20) + 28_800, 5, 3102]);
         let budget = Budget::new(Limits::default(), 0);
         budget.charge(Resource::Decompressed, 5120).unwrap();
-        assert_eq!(Resource::ALL.map(|it| budget.granted(it)), [(8 << 20) + 10_240, (32 << 20) + 5120, 64 << 20, 1034]);
-        assert_eq!(budget.granted(Resource::Members), budget.left(Resource::Members));
+        assert_eq!(Resource::ALL.map(|it| budget.limit(it)), [(8 << 20) + 10_240, (32 << 20) + 5120, 64 << 20, 1034]);
+        assert_eq!(budget.limit(Resource::Members), budget.left(Resource::Members));
     }
 
     #[test]
@@ -330,7 +330,7 @@ mod tests {
         part.charge(Resource::Work, 70).unwrap();
         part.charge(Resource::Decompressed, 1000).unwrap();
         budget.charge_part(&part).unwrap();
-        let used = |resource| budget.granted(resource) - budget.left(resource);
+        let used = |resource| budget.limit(resource) - budget.left(resource);
         assert_eq!(Resource::ALL.map(used), [70, 0, 1000, 0]);
     }
 

@@ -16,9 +16,9 @@ const WINDOW_LOG: u32 = 27;
 /// `--long=31`, the largest window that a decoder supports.
 const LARGEST_WINDOW_LOG: u32 = 31;
 
-/// Returns the largest window that a frame of this size may request, as a power of two: a decoder allocates it. Decompressing
-/// everything in one call needs no window of its own; reading a stream in pieces does.
-pub(super) fn largest_window_log(full_size: u64) -> u32 {
+/// Returns the largest window that a frame may request that decompresses to at most this size, as a power of two: a decoder
+/// allocates it. Decompressing everything in one call needs no window of its own; reading a stream in pieces does.
+pub fn largest_window_log(full_size: u64) -> u32 {
     u64::BITS.saturating_sub(full_size.leading_zeros()).clamp(WINDOW_LOG, LARGEST_WINDOW_LOG)
 }
 

@@ -354,7 +354,14 @@ impl Expansion<'_> {
 /// Unpacks a member of an archive to a temporary file, and charges its bytes. `name` is the member's in errors.
 pub fn unpacked(name: &str, unpack: archive::Unpack<'_>, archive: &Input) -> Result<Input> {
     let write = |file: &mut std::fs::File| unpack(&mut Unpacking { to: file, archive, unreleased: 0 });
-    let input = Input::from_temp_file(Path::new(name), &std::env::temp_dir(), archive.access(), write)?;
+    let input = Input::from_temp_file(Path::new(name), &std::env::temp_dir(), archive.access(), write);
+    let input = input.map_err(|error| match error {
+        // Only errors of the temporary file are the system's; others are the decoder's and the budget's.
+        Error::Io { path, cause, .. } if cause.raw_os_error().is_none() => {
+            Error::UnreadableMember { path, why: format!("cannot be unpacked: {cause}") }
+        }
+        error => error,
+    })?;
     Ok(input.without_descriptor().with_budget(archive.budget().clone()))
 }
 

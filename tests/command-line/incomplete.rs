@@ -101,6 +101,15 @@ fn no_command_accepts_a_cut_archive() {
         run.err,
         format!("fatbin: cut.tar: tar end marker at {second:#x}: truncated: need 512 bytes, 0 available\n")
     );
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&tar).unwrap();
+    let compressed = [("a.gz", gzip.finish().unwrap()), ("a.zst", zstd::encode_all(&tar[..], 1).unwrap())];
+    for (name, bytes) in compressed {
+        sandbox.file(name, &bytes);
+        cuts_are_rejected(&sandbox, name, &[bytes.len() - 1]);
+        let run = sandbox.fatbin("scan cut");
+        assert!(run.err.starts_with("fatbin: cut: cannot be unpacked: "), "{name}: {}", run.err);
+    }
 }
 
 #[test]

@@ -75,7 +75,7 @@ def moves(bench, title, size, rounds, copy, contestants):
 def lists(bench, size, rounds):
     """Lists a bundle, which takes the same time and memory for a large one."""
     ours = Contestant("fatbin list", [[bench.fatbin, "list", "ours"]])
-    nothing = Contestant("true", [["true"]])
+    nothing = bench.nothing()
     found = [ours, nothing]
     if installed(TOOL):
         found.append(Contestant(f"{TOOL.name} -list", [[TOOL, "-list", "-type=bc", "-input=ours"]]))

@@ -34,10 +34,10 @@ References are a copy (`cp`), a plain read (`dd`, `cat`), a hash (`sha256sum`, `
 
 # Reasons for rows where fatbin takes longer than another program, by a pattern of "TITLE: NAME".
 REASONS = [
-    (r"^(pack|extract|bundle|unbundle): (an image|a code object) of [0-9,]{1,9} bytes: (cp|true)",
+    (r"^(pack|extract|bundle|unbundle): (an image|a code object) of [0-9,]{1,9} bytes: (cp|an empty)",
      "Small files: the start of the program, which is larger than `cp`, is most of the time."),
-    (r"^list: .*true", "The reference starts and ends. The start of fatbin is most of the time."),
-    (r"^start-up: .*true", "The reference starts and ends. The dynamic linker and the parser of the command line take the rest."),
+    (r"^list: .*an empty", "The reference starts and ends. The start of fatbin is most of the time."),
+    (r"^start-up: .*an empty", "The reference starts and ends. Most of the rest are pages with relocations, which the program copies."),
     (r"^scan: .*the same of one image", "The reference lists one image instead of 256."),
     (r"^extract: .*cp of these files", "The images are decompressed; `cp` copies the decompressed ones."),
     (r"^look: all images", "The reference hashes images that are already decompressed, and does not parse them."),
@@ -61,12 +61,10 @@ def document(bench, descriptions, file_system):
 
 
 def environment(bench, file_system):
-    commit = f"commit {first_line('git', '-C', ROOT, 'rev-parse', '--short', 'HEAD')}, profile {bench.profile}"
-    commit = "the program of `--program`" if bench.is_given else commit
     size = bench.fatbin.stat().st_size / 1e6
     earlier = [("earlier fatbin", f"the program of `--before`, {bench.before.stat().st_size / 1e6:.1f} MB")] if bench.before else []
     rows = [("machine", f"{processor()}, {memory()}, Linux {platform.release()}, {file_system}"),
-            ("fatbin", f"{commit}, {size:.1f} MB, {first_line('rustc', '--version')}"),
+            ("fatbin", f"{bench.description}, {size:.1f} MB, {first_line('rustc', '--version')}"),
             *earlier,
             ("LLVM", version(LLVM / "llvm-objdump")),
             ("cuobjdump", version(CUOBJDUMP)),

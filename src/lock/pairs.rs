@@ -82,10 +82,10 @@ fn suffix(path: &str, depth: usize) -> String {
 /// name of a library so that two libraries of one name can be loaded.
 static VERSIONS: LazyLock<[(Regex, &str); 4]> = LazyLock::new(|| {
     [
-        (r"([^/!-]+)-[^/!-]+(-\d[^/!-]*)?(-[^/!-]+-[^/!-]+-[^/!-]+\.whl)", "$1-*$3"),
+        (r"([^/!-]+)-[^/!-]+(-[0-9][^/!-]*)?(-[^/!-]+-[^/!-]+-[^/!-]+\.whl)", "$1-*$3"),
         (r"([^/!-]+)-[^/!-]+\.(data|dist-info)([/!]|$)", "$1-*.$2$3"),
-        (r"-[0-9a-f]{8}(\.\d[\d.]*)?\.so", "-*.so"),
-        (r"\.so\.\d[\d.]*", ".so.*"),
+        (r"-[0-9a-f]{8}(\.[0-9][0-9.]*)?\.so", "-*.so"),
+        (r"\.so\.[0-9][0-9.]*", ".so.*"),
     ]
     .map(|(pattern, by)| (Regex::new(pattern).expect("valid pattern"), by))
 });

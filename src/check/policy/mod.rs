@@ -12,7 +12,7 @@ mod syntax;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use regex::{Regex, bytes};
+use regex::bytes::Regex;
 
 use super::rule::Rule;
 use super::target::PolicyTarget;
@@ -53,7 +53,7 @@ pub struct Policy {
 pub struct Pattern {
     /// The pattern as it is written.
     pub text: String,
-    matcher: bytes::Regex,
+    matcher: Regex,
 }
 
 /// Requirements that replace the general ones for some files.

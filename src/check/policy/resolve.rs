@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use regex::Regex;
+use regex::bytes::Regex;
 use toml::Spanned;
 
 use super::contradiction::{Located, SpannedArchs, SpannedSizes};

@@ -141,7 +141,8 @@ fn kernels<'f>(image: &'f ImageFacts<'_>) -> impl Iterator<Item = &'f Kernel> {
 
 pub fn is_selected(requirement: &KernelRequirement, name: &str, demangled: Option<&str>) -> bool {
     let Some(regex) = &requirement.matching else { return true };
-    regex.is_match(name) || demangled.is_some_and(|name| regex.is_match(name))
+    let matches = |name: &str| regex.is_match(name.as_bytes());
+    matches(name) || demangled.is_some_and(matches)
 }
 
 /// Returns the demangled name, or the symbol if it is not mangled.

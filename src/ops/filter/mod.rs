@@ -8,7 +8,7 @@ mod apply;
 
 use std::path::PathBuf;
 
-use regex::Regex;
+use regex::bytes::Regex;
 
 use crate::error::Error;
 use crate::format::{ContainerType, ImageKind};
@@ -83,7 +83,7 @@ pub struct KernelPattern {
 }
 
 impl KernelPattern {
-    /// Parses a regular expression in the syntax of the `regex` crate. It may match anywhere in a name.
+    /// Parses a regular expression in the syntax of the `regex` crate, without Unicode. It may match anywhere in a name.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
         Ok(KernelPattern { text: text.to_owned(), pattern: pattern::regex(text)? })
     }
@@ -91,7 +91,7 @@ impl KernelPattern {
     /// Returns whether one of the kernel's names, mangled or demangled, equals the text or matches it as a pattern.
     pub fn matches(&self, kernel: &Kernel) -> bool {
         let names = [Some(&kernel.name), kernel.demangled.as_ref()];
-        names.into_iter().flatten().any(|name| *name == self.text || self.pattern.is_match(name))
+        names.into_iter().flatten().any(|name| *name == self.text || self.pattern.is_match(name.as_bytes()))
     }
 }
 

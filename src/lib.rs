@@ -181,6 +181,10 @@ pub mod internals {
         pub use crate::host::*;
     }
     #[cfg(feature = "cli")]
+    pub mod parallel {
+        pub use crate::parallel::set_threads;
+    }
+    #[cfg(feature = "cli")]
     pub mod report {
         pub use crate::report::{
             CodeSizes, Screen, inspection_json, inspection_table, json, selection_json, selection_text, table,

@@ -15,6 +15,7 @@ mod stream;
 
 pub use block::compress_block;
 pub use compress::{Compression, Counted, compress};
+#[cfg(feature = "files")]
 pub(crate) use decompress::largest_window_log;
 pub use decompress::{charge, decompress, decompress_charged, decompress_into, decompress_start};
 pub use stream::{Stream, ZSTD_MAGIC, check_start, frame_content_size, stream_size};

@@ -166,6 +166,26 @@ fn a_file_with_segments_grows_by_a_copy_of_its_names_and_headers_only() {
 }
 
 #[test]
+fn an_empty_section_stays_inside_of_a_file_with_segments_that_gets_smaller() {
+    let mut bytes = object(KINDS[0], &[".text.of_the_program"]);
+    bytes[ELF64_PHNUM] = 1;
+    bytes.resize(bytes.len() + 4096, 0);
+    let end = bytes.len() as u64;
+    let u64_at = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+    // Offset and size of the first section.
+    let first = |bytes: &[u8]| u64_at(bytes, 0x28) as usize + 64 + 24;
+    let at = first(&bytes);
+    bytes[at..][..16].copy_from_slice([end, 0].map(u64::to_le_bytes).as_flattened());
+    let new = [NewSection { name: "__BUNDLE__one", content: b"code" }];
+    for _ in 0..2 {
+        bytes = with_sections(View::new(&bytes), &new).unwrap().to_vec();
+        bytes = without_sections(View::new(&bytes), PREFIX).unwrap().to_vec();
+    }
+    assert!((bytes.len() as u64) < end);
+    assert!(u64_at(&bytes, first(&bytes)) <= bytes.len() as u64);
+}
+
+#[test]
 fn removes_a_section_that_symbols_refer_to_and_keeps_its_number() {
     for kind in KINDS {
         let before = object(kind, &["__BUNDLE__device", ".behind_it"]);

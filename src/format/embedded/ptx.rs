@@ -71,8 +71,9 @@ fn start(before: &[u8]) -> Option<Start> {
         at = match text {
             [] if limit == 0 => return Some(Start { at: end, is_delimited: true }),
             [.., 0] => return Some(Start { at: end, is_delimited: true }),
-            [.., b'*', b'/'] => {
-                let open = text.windows(2).rposition(|pair| pair == b"/*")?;
+            // In `/*/` the comment begins, and does not end.
+            [inside @ .., b'*', b'/'] => {
+                let open = inside.windows(2).rposition(|pair| pair == b"/*")?;
                 if text.get(open..)?.iter().any(|&byte| is_foreign(byte)) {
                     return Some(Start { at, is_delimited: false });
                 }

@@ -163,6 +163,14 @@ fn comments_before_a_module_have_no_control_characters() {
 }
 
 #[test]
+fn a_comment_does_not_end_in_its_first_characters() {
+    let module = format!("{}{FUNCTION}", HEADER.trim_start_matches(|c| c != '.'));
+    assert_eq!(ptx(&format!("\0/*/\n{module}\0"), true), None);
+    let whole = format!("/* /*/\n{module}");
+    assert_eq!(ptx(&format!("\0{whole}\0"), true), Some((whole, true)));
+}
+
+#[test]
 fn gcc_writes_stubs_without_spaces() {
     let module = ".version 6.0.target sm_35.file 1 \"<dummy>\".func f;.visible .func f{ret;}";
     assert_eq!(ptx(&format!("\0{module}\0"), true), Some((module.to_owned(), true)));

@@ -171,11 +171,13 @@ impl<'data> Elf<'data> {
         let layout = self.layout;
         let mut places = BTreeMap::new();
         if self.has_segments()? {
-            for &section in &kept {
-                places.insert(section, self.word(section, layout.sh_offset)?);
+            let end = self.end_of(kept.iter().copied().filter(|&section| section != self.names_index))?;
+            for section in kept {
+                let offset = self.word(section, layout.sh_offset)?;
+                // Without bytes, a section can be beyond those that remain.
+                let is_empty = self.content(section)?.size() == 0;
+                places.insert(section, if is_empty { offset.min(end) } else { offset });
             }
-            let others = kept.into_iter().filter(|&section| section != self.names_index);
-            let end = self.end_of(others)?;
             let mut body = Content::from(self.after_header(end));
             // No segment contains the names. Where they are last, they follow the sections that remain.
             if self.names.range_in(self.file).end > end {

@@ -24,9 +24,14 @@ fuzz_target!(|data: &[u8]| {
     if !scan.file().errors.is_empty() || !after.file().errors.is_empty() {
         return;
     }
-    // An image without a container is found where one follows a container, and not after its zeros. Zeros in its place may
-    // complete a damaged container around it.
+    // An image without a container is found where one follows a container, and not after its zeros.
     if scan.file().containers.iter().any(is_image) {
+        return;
+    }
+    // Zeros may complete what had the magic of a container, and bytes of another one in its headers.
+    let was_there =
+        |container: &Container| scan.file().containers.iter().any(|before| before.offset == container.offset);
+    if !after.file().containers.iter().all(was_there) {
         return;
     }
     let kept = before.iter().enumerate().filter(|(index, _)| !edit.is_dropped(*index)).map(|(_, bytes)| bytes);

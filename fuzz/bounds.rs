@@ -60,7 +60,7 @@ fn count(size: usize) {
 /// Runs a target on an input of `size` bytes, and fails if it needs more memory or processor time than the input may cost.
 pub fn bounded(size: usize, run: impl FnOnce()) {
     // The leak sanitizer finds memory that a thread frees after the result of its work is there.
-    set_threads(NonZero::MIN);
+    set_threads(NonZero::<usize>::MIN);
     let before = IN_USE.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
     let started = processor_time();

@@ -41,6 +41,6 @@ const ZIP: &[u8] = b"PK\x03\x04\x14\0\0\0\0\0\0\0\0\0\x43\xbe\xb7\xe8\x01\0\0\0\
     PK\x05\x06\0\0\0\0\x01\0\x01\0\x2f\0\0\0\x20\0\0\0\0\0";
 
 /// Saves every seed by target, name and content.
-pub fn save_all(save: &mut dyn FnMut(&str, &str, &[u8]) -> io::Result<()>) -> io::Result<()> {
+pub fn save_all(mut save: impl FnMut(&str, &str, &[u8]) -> io::Result<()>) -> io::Result<()> {
     TEXTS.iter().try_for_each(|(target, name, content)| save(target, name, content))
 }

@@ -145,7 +145,7 @@ fn main() -> io::Result<()> {
             save(&directory, "scan", &format!("{name}.{suffix}"), &archive)?;
         }
     }
-    texts::save_all(&mut |target, name, bytes| save(&directory, target, name, bytes))?;
+    texts::save_all(|target, name, bytes| save(&directory, target, name, bytes))?;
     save(&directory, "lock", "units", LOCK_WITH_UNITS.as_bytes())?;
     save(&directory, "lock", "one", LOCK.as_bytes())?;
     save(&directory, "lock", "two", [LOCK, LOCK].join("\0").replacen("sm_80", "sm_90", 1).as_bytes())?;

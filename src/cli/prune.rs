@@ -35,6 +35,8 @@ pub struct Arguments {
     for_device: Vec<NamedDevice>,
 
     /// Keep images for exactly these processors, such as sm_80, compute_80 (PTX) or gfx90a:xnack+
+    ///
+    /// Images that state no processor, such as SPIR-V, are kept, too.
     #[arg(long, value_name = "ARCH", value_delimiter = ',', conflicts_with = "drop",
           value_parser = known_names::arch(), hide_possible_values = true)]
     keep: Vec<String>,
@@ -128,7 +130,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         editing.problems.warn(warning);
     }
     let is_unserved = !unserved.is_empty() && unserved.len() == arguments.for_device.len();
-    if is_unserved || !is_any_kept {
+    let is_unmatched = !arguments.keep.is_empty() && unmatched.len() == arguments.keep.len();
+    if is_unserved || is_unmatched || !is_any_kept {
         editing.problems.report(anyhow!("{input}: nothing would be left; no output was written"));
         return Ok(Status::No);
     }

@@ -27,10 +27,13 @@ pub enum KeepPtx {
 pub struct KeptImages(Vec<bool>);
 
 impl KeptImages {
-    /// Returns the images that runtimes select on some of these devices, and those whose selection is not known.
+    /// Returns the images that runtimes select on some of these devices, those that a program may link for them, and those whose
+    /// selection is not known.
     pub fn for_devices(file: &File, devices: &[Device], ptx: KeepPtx) -> Self {
         let images: Vec<&Image> = file.device_images().collect();
-        let mut kept = KeptImages(images.iter().map(|image| is_undecidable(image)).collect());
+        let is_for_some = |image| devices.iter().any(|device| platform(image) == Some(device.platform()));
+        let is_kept = |image| is_undecidable(image) || (is_for_platform(image) && is_for_some(image));
+        let mut kept = KeptImages(images.iter().copied().map(is_kept).collect());
         for set in candidate_sets(file) {
             for device in devices {
                 set.needed_on(device).into_iter().for_each(|number| kept.keep(number));
@@ -48,8 +51,17 @@ impl KeptImages {
         kept
     }
 
-    /// Returns the images that `is_kept` accepts.
-    pub fn matching(file: &File, is_kept: impl FnMut(&Image) -> bool) -> Self {
+    /// Returns the images that `is_named` accepts, and those that have no processor to name.
+    pub fn only(file: &File, mut is_named: impl FnMut(&Image) -> bool) -> Self {
+        let is_kept = |image: &Image| is_undecidable(image) || states_no_processor(image) || is_named(image);
+        let mut kept = KeptImages(file.device_images().map(is_kept).collect());
+        kept.keep_all(selected_by_program(file));
+        kept
+    }
+
+    /// Returns the images that `is_named` does not accept, and those that cannot be removed.
+    pub fn without(file: &File, mut is_named: impl FnMut(&Image) -> bool) -> Self {
+        let is_kept = |image: &Image| is_in_fixed_table(image) || !is_named(image);
         let mut kept = KeptImages(file.device_images().map(is_kept).collect());
         kept.keep_all(selected_by_program(file));
         kept
@@ -86,10 +98,75 @@ impl KeptImages {
     }
 }
 
-/// Returns whether nothing states what an image runs on. Code for the host's processor is not for a device, and stays; so do
-/// SYCL's images, because nothing can be removed from its table of them.
+/// Returns whether nothing states what an image runs on, or it cannot be removed. Code for the host's processor is not for a
+/// device, and stays.
 fn is_undecidable(image: &Image) -> bool {
+    is_in_fixed_table(image) || image.unknown_kind().is_some() || matches!(platform(image), None | Some(Platform::Host))
+}
+
+/// Returns whether an image is in SYCL's table, from which nothing can be removed.
+fn is_in_fixed_table(image: &Image) -> bool {
     image.kind == Some(OffloadKind::Sycl)
-        || image.unknown_kind().is_some()
-        || matches!(Platform::of(image.triple.as_deref(), image.arch.as_deref()), None | Some(Platform::Host))
+}
+
+/// Returns whether a program may compile or link an image for each device of a platform, although no driver selects it: LTO-IR, and
+/// libraries such as NVIDIA's `libdevice.10.bc` and AMD's `ocml.bc`. Triton and Warp cannot compile a kernel without them.
+fn is_for_platform(image: &Image) -> bool {
+    image.image_kind == ImageKind::Nvvm || states_no_processor(image)
+}
+
+fn states_no_processor(image: &Image) -> bool {
+    image.arch.is_none() && image.own_arch.is_none()
+}
+
+fn platform(image: &Image) -> Option<Platform> {
+    Platform::of(image.triple.as_deref(), image.arch.as_deref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::ContainerType;
+    use crate::inventory::Container;
+    use crate::target::triple::{AMDGCN, NVPTX64};
+
+    /// Kind, format, triple and processor of an image, and whether it is kept for sm_90, by the name sm_90, and without sm_75.
+    type Row = (Option<OffloadKind>, ImageKind, Option<&'static str>, Option<&'static str>, [bool; 3]);
+
+    const ROWS: [Row; 10] = [
+        (Some(OffloadKind::Cuda), ImageKind::Elf, Some(NVPTX64), Some("sm_75"), [false, false, false]),
+        (Some(OffloadKind::Cuda), ImageKind::Nvvm, Some(NVPTX64), Some("sm_75"), [true, false, false]),
+        (Some(OffloadKind::Sycl), ImageKind::Bitcode, Some(NVPTX64), Some("sm_75"), [true, true, true]),
+        (Some(OffloadKind::Hip), ImageKind::Elf, Some(AMDGCN), Some("gfx90a"), [false, false, true]),
+        // libdevice.10.bc and ocml.bc.
+        (None, ImageKind::Bitcode, Some("nvptx64-nvidia-gpulibs"), None, [true, true, true]),
+        (None, ImageKind::Bitcode, Some(AMDGCN), None, [false, true, true]),
+        (None, ImageKind::Bitcode, Some("x86_64-pc-linux-gnu"), None, [true, true, true]),
+        (None, ImageKind::Bitcode, None, None, [true, true, true]),
+        // A shader for Vulkan, and SPIR-V for OpenCL.
+        (None, ImageKind::SpirV, None, None, [true, true, true]),
+        (None, ImageKind::SpirV, Some("spirv64-unknown-unknown"), None, [false, true, true]),
+    ];
+
+    #[test]
+    fn images_that_no_name_or_driver_selects_are_kept() {
+        let devices = [Device::parse("sm_90").unwrap().remove(0)];
+        let has_name = |name: &'static str| move |image: &Image| image.arch.as_deref() == Some(name);
+        for (kind, image_kind, triple, arch, expected) in ROWS {
+            let (triple, arch) = (triple.map(str::to_owned), arch.map(str::to_owned));
+            let image = Image { kind, image_kind, triple, arch, ..Image::default() };
+            let container_type = if kind.is_some() { ContainerType::OffloadBinary } else { ContainerType::Bitcode };
+            let (version, section, offset, codec) = Default::default();
+            let container =
+                Container { container_type, version, section, offset, codec, images: vec![image], size: 1, start: 0 };
+            let file = File { containers: vec![container], ..File::empty("package".to_owned()) };
+            let kept = [
+                KeptImages::for_devices(&file, &devices, KeepPtx::Newest),
+                KeptImages::only(&file, has_name("sm_90")),
+                KeptImages::without(&file, has_name("sm_75")),
+            ];
+            let image = &file.containers[0].images[0];
+            assert_eq!(kept.map(|kept| kept.contains(0)), expected, "{image:?}");
+        }
+    }
 }

@@ -11,7 +11,7 @@ use crate::target::Device;
 pub enum Prune {
     /// Those that runtimes select on these devices.
     ForDevices(Vec<NamedDevice>, KeepPtx),
-    /// Those for these processors.
+    /// Those for these processors, and those that state none.
     Keep(Vec<ArchName>),
     /// All but those for these processors.
     Drop(Vec<ArchName>),
@@ -49,8 +49,8 @@ impl Prune {
                 let devices: Vec<Device> = devices.iter().flat_map(|it| it.devices.clone()).collect();
                 KeptImages::for_devices(file, &devices, *ptx)
             }
-            Prune::Keep(archs) => KeptImages::matching(file, |image| archs.iter().any(|arch| arch.matches(image))),
-            Prune::Drop(archs) => KeptImages::matching(file, |image| !archs.iter().any(|arch| arch.matches(image))),
+            Prune::Keep(archs) => KeptImages::only(file, |image| archs.iter().any(|arch| arch.matches(image))),
+            Prune::Drop(archs) => KeptImages::without(file, |image| archs.iter().any(|arch| arch.matches(image))),
         }
     }
 

@@ -92,6 +92,40 @@ fn exact_names_are_a_mode_of_their_own_with_warnings() {
 }
 
 #[test]
+fn code_without_a_processor_is_kept() {
+    let sandbox = Sandbox::new();
+    // A shader, which is a file of its own, and LTO-IR, which no driver selects.
+    let module = [0x0723_0203, 0x0001_0400, 0, 24, 0, 0x2_0011, 4, 0x2_0011, 5, 0x3_000e, 2, 2];
+    let function = [0x5_0036, 20, 7, 0, 21, 0x2_00f8, 9, 0x1_00fd, 0x1_0038];
+    let words: Vec<u32> = module.into_iter().chain(function).collect();
+    sandbox.file("shader.spv", words.into_iter().flat_map(u32::to_le_bytes).collect::<Vec<u8>>());
+    for name in ["answer-sm_90.cubin", "answer-sm_90.ltoir", "answer-gfx90a.hsaco"] {
+        sandbox.fixture(name, name);
+    }
+    sandbox.shell("ar rcD package.a shader.spv answer-*").ok();
+    let cases = [
+        ("--for-device sm_90", &["shader.spv", "answer-sm_90.cubin", "answer-sm_90.ltoir"][..]),
+        ("--for-device gfx90a", &["shader.spv", "answer-gfx90a.hsaco"]),
+        ("--keep gfx90a", &["shader.spv", "answer-gfx90a.hsaco"]),
+    ];
+    for (options, expected) in cases {
+        let Run { status, out: table, err } = sandbox.fatbin(&format!("prune {options} package.a -o out.a"));
+        assert_eq!(status, 0, "{options}: {err}");
+        for name in ["shader.spv", "answer-sm_90.cubin", "answer-sm_90.ltoir", "answer-gfx90a.hsaco"] {
+            let is_kept = expected.contains(&name);
+            let line = format!("package.a!{name}: 1 device image, {} kept", u8::from(is_kept));
+            assert!(table.contains(&line), "{options}: {table}");
+            sandbox.shell(&format!("ar p out.a {name} >member")).ok();
+            assert_eq!(sandbox.read("member") == sandbox.read(name), is_kept, "{options}: {name}");
+        }
+    }
+    // A name that no image has does not leave the shader alone.
+    let run = sandbox.fatbin("prune --keep sm_80 package.a -o nothing");
+    assert_eq!(run.status, 1);
+    assert!(run.err.ends_with("fatbin: package.a: nothing would be left; no output was written\n"), "{}", run.err);
+}
+
+#[test]
 fn a_dry_run_prints_bytes_and_lost_kernels_and_writes_nothing() {
     let sandbox = sandbox();
     let before = sandbox.names();

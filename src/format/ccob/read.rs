@@ -59,12 +59,15 @@ impl<'data> Ccob<'data> {
             let cause = Cause::Unexpected { value: total_size, expected: "more than the size of the header" };
             return Err(view.malformed("compressed bundle total size", TOTAL_SIZE_OFFSET, cause));
         }
+        let stored = whole.from(header_size);
+        // Again, because a stated size may end the stream in these bytes.
+        codec::check_start(header.codec, stored)?;
         Ok(Ccob {
             version: header.version,
             codec: header.codec,
             full_size: header.full_size,
             hash: StoredHash { value: header.hash, offset: view.start().saturating_add(header.version.hash_offset()) },
-            stored: whole.from(header_size),
+            stored,
             view: whole,
         })
     }

@@ -137,6 +137,21 @@ fn rejects_every_truncation() {
 }
 
 #[test]
+fn a_bundle_does_not_depend_on_bytes_after_it() {
+    for bytes in all_encodings(&plain(b"some code")) {
+        let header = Header::read(View::new(&bytes)).unwrap();
+        let Some(whole) = header.total_size else { continue };
+        let header_size = header.version.header_size();
+        for total_size in header_size + 1..whole {
+            let shorter = Header { total_size: Some(total_size), ..header };
+            let bytes = [&shorter.to_bytes(), &bytes[header_size as usize..]].concat();
+            let alone = View::new(&bytes[..total_size as usize]);
+            assert_eq!(Ccob::read(View::new(&bytes)).is_ok(), Ccob::read(alone).is_ok(), "{total_size} bytes");
+        }
+    }
+}
+
+#[test]
 fn extreme_field_values_do_not_panic() {
     let full = plain(b"some code");
     let extremes =

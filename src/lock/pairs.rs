@@ -2,7 +2,8 @@
 //!
 //! Files are paired by path. But the same library is at `dist-1.0/lib` in one build and at `dist-1.1/lib` in the next, in
 //! wheels named after their versions, and under a version number of its own. So files with equal paths are paired first,
-//! and then those with equal path suffixes, provided that only one file on each side has that suffix.
+//! and then those with equal path suffixes, provided that only one path on each side has that suffix. Members of one archive may
+//! share a path. Those are paired in their order.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -23,10 +24,11 @@ pub fn pair_files<'a>(old: &'a [LockedFile], new: &'a [LockedFile]) -> Vec<Pair<
         return vec![(Some(old), Some(new))];
     }
     let mut sides = FilePairing { old: old.iter().collect(), new: new.iter().collect(), pairs: Vec::new() };
-    // Members of one archive may share a name. Those are paired in their order.
     sides.pair(false, |file| file.path.clone());
     sides.pair(false, |file| without_versions(&file.path));
     for depth in (1..=MAX_DEPTH).rev() {
+        // A directory can have a library under several versions: `libcupti.so.12` and `libcupti.so.2025.1.1`.
+        sides.pair(true, |file| suffix(&file.path, depth));
         sides.pair(true, |file| suffix(&without_versions(&file.path), depth));
     }
     let FilePairing { old, new, mut pairs } = sides;
@@ -43,7 +45,7 @@ struct FilePairing<'a> {
 }
 
 impl<'a> FilePairing<'a> {
-    /// Pairs files with equal keys. With `unique`, skips keys that several files of one side have.
+    /// Pairs files with equal keys. With `unique`, skips keys that several paths of one side have.
     fn pair(&mut self, unique: bool, key: impl Fn(&LockedFile) -> String) {
         if self.old.is_empty() || self.new.is_empty() {
             return;
@@ -56,7 +58,8 @@ impl<'a> FilePairing<'a> {
         for (index, &file) in self.new.iter().enumerate() {
             by_key.entry(key(file)).or_default().1.push((index, file));
         }
-        let groups = by_key.into_values().filter(|(old, new)| !unique || (old.len() == 1 && new.len() == 1));
+        let is_one_path = |files: &[Indexed]| files.windows(2).all(|two| two[0].1.path == two[1].1.path);
+        let groups = by_key.into_values().filter(|(old, new)| !unique || (is_one_path(old) && is_one_path(new)));
         let mut found: Vec<(Indexed, Indexed)> = groups.flat_map(|(old, new)| old.into_iter().zip(new)).collect();
         found.sort_unstable_by_key(|&((old, _), (new, _))| (old, new));
         self.pairs.extend(found.iter().map(|&((_, old), (_, new))| (Some(old), Some(new))));
@@ -126,6 +129,18 @@ mod tests {
     #[test]
     fn pairs_files_below_different_directories() {
         assert_eq!(paired("1.0/a/x 1.0/b/x", "b/x a/x"), ["1.0/a/x a/x", "1.0/b/x b/x"]);
+    }
+
+    #[test]
+    fn pairs_versions_of_one_library_below_different_directories() {
+        let files = "lib/m.so lib/m.so.1 lib/m.so.1.2 l.a!x l.a!x";
+        let below = files.replace("l", "x-1.0-py3-none-any.whl!l");
+        let pairs = paired(files, &below);
+        assert_eq!(pairs.len(), 5, "{pairs:?}");
+        assert!(
+            pairs.iter().all(|pair| pair.split_once(' ').is_some_and(|(old, new)| new.ends_with(old))),
+            "{pairs:?}"
+        );
     }
 
     #[test]

@@ -15,15 +15,22 @@ pub fn check(view: View<'_>) -> Result<(), Malformed> {
     last_statement(view).map(|_| ())
 }
 
-/// Checks a text like [`check`], and that it has any statement, or a table of source files, which GCC writes for a source
-/// without device code. Others write nothing but the header for one; as a file of its own it is the remains of a module.
+/// Checks a text like [`check`], and that it has any statement, or ends as compilers end a module without device code: otherwise a
+/// file of its own is the remains of a module.
 pub fn check_file(view: View<'_>) -> Result<(), Malformed> {
     match last_statement(view)? {
-        0 if !view.data().windows(FILE.len()).any(|word| word == FILE) => {
+        0 if !is_empty_module(view.data()) => {
             Err(view.malformed("PTX module", 0, Cause::Described("no functions or variables".to_owned())))
         }
         _ => Ok(()),
     }
+}
+
+/// Returns whether a text without statements is all of a module. GCC writes a table of source files. nvcc (11.8 to 13.5) and clang
+/// (15 to 22) write two blank lines behind the header, where one precedes the first function of a module.
+fn is_empty_module(text: &[u8]) -> bool {
+    let end = text.iter().rev().take_while(|&byte| byte.is_ascii_whitespace() || *byte == 0);
+    end.filter(|&byte| *byte == b'\n').count() > 2 || text.windows(FILE.len()).any(|word| word == FILE)
 }
 
 /// Returns the end of the last statement, 0 where the text has none.
@@ -119,10 +126,12 @@ mod tests {
         for tail in tails {
             assert_eq!(message(&format!("{HEAD}{tail}")), "complete", "{tail}");
         }
-        let empty = check_file(View::new(HEAD.as_bytes())).unwrap_err().to_string();
-        assert_eq!(empty, "PTX module at 0x0: no functions or variables");
-        let of_gcc = ".file 1 \"<dummy>\"\n";
-        for tail in [tails[1], of_gcc] {
+        for tail in ["", "\n"] {
+            let cut = check_file(View::new(format!("{HEAD}{tail}").as_bytes())).unwrap_err().to_string();
+            assert_eq!(cut, "PTX module at 0x0: no functions or variables");
+        }
+        let (of_gcc, of_clang, of_nvcc) = (".file 1 \"<dummy>\"\n", "\n\n", "\r\n\r\n\r\n\0");
+        for tail in [tails[1], of_gcc, of_clang, of_nvcc] {
             assert_eq!(check_file(View::new(format!("{HEAD}{tail}").as_bytes())), Ok(()));
         }
     }

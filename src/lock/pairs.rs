@@ -58,7 +58,9 @@ impl<'a> FilePairing<'a> {
         for (index, &file) in self.new.iter().enumerate() {
             by_key.entry(key(file)).or_default().1.push((index, file));
         }
-        let is_one_path = |files: &[Indexed]| files.windows(2).all(|two| two[0].1.path == two[1].1.path);
+        let is_one_path = |files: &[Indexed]| {
+            files.iter().all(|(_, file)| files.first().is_some_and(|(_, first)| first.path == file.path))
+        };
         let groups = by_key.into_values().filter(|(old, new)| !unique || (is_one_path(old) && is_one_path(new)));
         let mut found: Vec<(Indexed, Indexed)> = groups.flat_map(|(old, new)| old.into_iter().zip(new)).collect();
         found.sort_unstable_by_key(|&((old, _), (new, _))| (old, new));

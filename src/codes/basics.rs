@@ -86,7 +86,9 @@ impl Coded for WriteError {
     fn code(&self) -> Code {
         match self {
             WriteError::TooLarge => Code::UnreadableOutput,
-            WriteError::UnsupportedCodec(_) | WriteError::CompressedLtoIr => Code::UnsupportedEncoding,
+            WriteError::UnsupportedCodec(_) | WriteError::CompressedLtoIr | WriteError::Unaligned { .. } => {
+                Code::UnsupportedEncoding
+            }
             WriteError::Compress(_) => Code::Internal,
         }
     }

@@ -28,6 +28,12 @@ pub enum WriteError {
     /// LTO-IR that would be compressed.
     #[error("LTO-IR cannot be compressed: its compressed form is not known")]
     CompressedLtoIr,
+    /// An image of a group that would be an entry of its own, with padding that its reader takes for a part of it.
+    #[error("an image of {size} bytes does not state its end, and cannot be stored without compression")]
+    Unaligned {
+        /// Size of the image, not a multiple of 8.
+        size: u64,
+    },
     /// An error of the codec's library.
     #[error("cannot compress: {0}")]
     Compress(io::Error),

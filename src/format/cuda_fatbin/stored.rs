@@ -11,6 +11,7 @@ use crate::bytes::{Resource, View};
 use crate::codec::{self, Codec, Compression};
 use crate::content::Content;
 use crate::error::{Cause, Malformed};
+use crate::format::DeviceImage;
 use crate::target::nvptx::Arch;
 
 /// An entry of a container.
@@ -173,16 +174,17 @@ impl<'data> StoredEntry<'data> {
                     // Rows may share bytes.
                     bytes.charge("CUDA fatbin group offset", Resource::Memory, size)?;
                     plain.payload.push(bytes.data().to_vec());
+                    plain.payload.align(ALIGNMENT);
                 }
                 StoredImage::Replaced(bytes) => {
                     plain.payload.append(bytes.clone());
                     if own.kind == kind::PTX {
                         plain.payload.push(vec![0]);
                     }
+                    plain.payload.align(ALIGNMENT);
+                    own.stored_size = plain.payload.size().saturating_sub(offset);
                 }
             }
-            plain.payload.align(ALIGNMENT);
-            own.stored_size = plain.payload.size().saturating_sub(offset);
             let strings = row.from(EntryHeader::SIZE).data();
             plain.rows.push((own, Cow::Borrowed(strings)));
         }
@@ -252,14 +254,20 @@ impl<'data> PlainEntry<'data> {
     ) -> Result<(Content<'data>, u64), WriteError> {
         let header_size = EntryHeader::SIZE.saturating_add(strings.len() as u64);
         let header_size = u32::try_from(header_size).map_err(|_| WriteError::TooLarge)?;
-        all.push(joined(EntryHeader { header_size, ..*row }, strings.to_vec()));
-        let mut left = row.stored_size;
+        let stored_size = row.stored_size.next_multiple_of(ALIGNMENT);
+        let mut left = stored_size;
+        let mut image = Vec::new();
         for run in self.payload.runs_from(start) {
             let size = left.min(run.len() as u64);
-            all.push(run.get(..size as usize).unwrap_or_default().to_vec());
+            image.extend(run.get(..size as usize).unwrap_or_default());
             left = left.saturating_sub(size);
         }
-        Ok((all, start.saturating_add(row.stored_size)))
+        if image.get(..row.stored_size as usize).is_some_and(|image| !can_be_padded(row, image)) {
+            return Err(WriteError::Unaligned { size: row.stored_size });
+        }
+        all.push(joined(EntryHeader { header_size, stored_size, ..*row }, strings.to_vec()));
+        all.push(image);
+        Ok((all, start.saturating_add(stored_size)))
     }
 
     fn grouped(
@@ -273,7 +281,7 @@ impl<'data> PlainEntry<'data> {
             let header_size = u32::try_from(offset).map_err(|_| WriteError::TooLarge)?;
             EntryHeader { header_size, ..*row }.write(&mut table);
             table.extend(strings.iter());
-            offset = offset.saturating_add(row.stored_size);
+            offset = offset.saturating_add(row.stored_size).next_multiple_of(ALIGNMENT);
         }
         let size = |size: u64| u32::try_from(size).map_err(|_| WriteError::TooLarge);
         let table_size = GroupTable::SIZE.saturating_add(table.len() as u64);
@@ -302,4 +310,10 @@ impl<'data> PlainEntry<'data> {
         content.append(payload);
         Ok(content)
     }
+}
+
+/// Returns whether an image of a group can be an entry of its own, which is padded: zeros must not become a part of it.
+fn can_be_padded(row: &EntryHeader, image: &[u8]) -> bool {
+    let states_end = || DeviceImage::identify(View::new(image)).own_size.is_some();
+    row.stored_size.is_multiple_of(ALIGNMENT) || row.kind == kind::PTX || states_end()
 }

@@ -1,6 +1,6 @@
 //! Containers with compressed entries, groups and strings: round trips, output of NVIDIA's own tool, and errors.
 
-use super::raw::{EntryHeader, Header, flag};
+use super::raw::{EntryHeader, GroupTable, Header, flag};
 use super::*;
 use crate::codec::{Codec, Compression};
 use crate::target::nvptx::{Arch, Suffix};
@@ -164,17 +164,14 @@ fn rejects_files_that_are_not_tile_ir_or_lto_ir() {
     }
 }
 
-/// Found by the fuzz target `rebuild`.
-#[test]
-fn images_of_a_group_have_the_same_bytes_compressed_or_not() {
-    let cubin = fixture("answer-sm_90.cubin");
-    // Bytes after the end that the cubin's headers state.
-    let padded = [&cubin[..], &[0; 40]].concat();
-    let image = FatbinImage::new(View::new(&padded), None).unwrap();
-    let compressed = written(&[FatbinMember::Group { images: vec![image, image], compression: LZ4 }]);
+/// Returns a container of a group of an image twice, compressed, and the same without compression, which no tool writes.
+fn groups(image: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let fatbin_image = FatbinImage::new(View::new(image), None).unwrap();
+    let images = vec![fatbin_image, fatbin_image];
+    let compressed = written(&[FatbinMember::Group { images, compression: LZ4 }]);
     let entry = View::new(&compressed).from(Header::SIZE);
     let old = EntryHeader::read(entry).unwrap();
-    let payload: Vec<u8> = [&padded[..], &vec![0; padded.len().next_multiple_of(8) - padded.len()]].concat().repeat(2);
+    let payload = [image, &vec![0; image.len().next_multiple_of(8) - image.len()]].concat().repeat(2);
     let new = EntryHeader {
         stored_size: payload.len() as u64,
         compressed_size: 0,
@@ -187,6 +184,32 @@ fn images_of_a_group_have_the_same_bytes_compressed_or_not() {
     new.write(&mut plain);
     plain.extend(&entry.data()[EntryHeader::SIZE as usize..new.header_size as usize]);
     plain.extend(payload);
+    (compressed, plain)
+}
+
+/// Found by the fuzz target `rebuild`.
+#[test]
+fn images_of_a_group_have_the_same_bytes_compressed_or_not() {
+    let cubin = fixture("answer-sm_90.cubin");
+    // Bytes after the end that the cubin's headers state.
+    let (compressed, plain) = groups(&[&cubin[..], &[0; 40]].concat());
     assert_eq!(images(&compressed), [&cubin[..], &cubin[..]]);
     assert_eq!(images(&plain), images(&compressed));
+}
+
+/// Found by the fuzz target `rebuild`.
+#[test]
+fn padding_does_not_become_a_part_of_an_image_of_a_group() {
+    let cubin = fixture("answer-sm_90.cubin");
+    let (_, mut plain) = groups(&cubin);
+    // The second image lacks the last three bytes, so that it does not state its end.
+    let (row, cut) = (Header::SIZE + EntryHeader::SIZE + GroupTable::SIZE + EntryHeader::SIZE, cubin.len() - 3);
+    plain[row as usize + 8..][..8].copy_from_slice(&(cut as u64).to_le_bytes());
+    assert_eq!(images(&plain), [&cubin[..], &cubin[..cut]]);
+    let entries = stored_entries(View::new(&plain)).unwrap();
+    let group = entries[0].plain(&[StoredImage::Kept, StoredImage::Kept]).unwrap().unwrap();
+    let again = write_entries(group.stored(Some(LZ4)).unwrap()).to_vec();
+    assert_eq!(images(&again), images(&plain));
+    let error = group.stored(None).unwrap_err().to_string();
+    assert_eq!(error, "an image of 3309 bytes does not state its end, and cannot be stored without compression");
 }

@@ -36,7 +36,7 @@ pub fn the_program_of_a_release_is_downloaded_and_its_checksum_verified(director
     shell(RELEASE)?.must_be(0, "")?;
     std::fs::write(directory.join("bin/cargo"), CARGO)?;
     shell("chmod +x bin/cargo")?.must_be(0, "")?;
-    let releases = format!("file://{}", directory.join("releases").display());
+    let releases = format!("file://{}", directory.join("releases").display()).replace(' ', "%20");
     let get = |variables: &[(&str, &str)]| -> Result<Ended> {
         shell("rm -rf runner; mkdir runner; : > output")?.must_be(0, "")?;
         let mut step = command("bash");

@@ -19,7 +19,7 @@ use libtest_mimic::Trial;
 
 use crate::dropin::{Call, Pair};
 use crate::harness::tools::Tool;
-use crate::harness::trial::{completion, fresh_directory};
+use crate::harness::trial::{completion, fresh_directory, without_spaces};
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![
@@ -35,7 +35,8 @@ pub fn trials() -> Vec<Trial> {
 fn trial(name: String, test: impl Fn(&Path) -> Result<()> + Send + 'static) -> Trial {
     let directory = name.replace('/', "-");
     Trial::ignorable_test(format!("cuobjdump/{name}"), move || {
-        completion(fresh_directory("cuobjdump", &directory).and_then(|directory| test(&directory)))
+        // cuobjdump names files after the part of the input's path before a space.
+        completion(fresh_directory("cuobjdump", &directory).and_then(|directory| without_spaces(&directory, test)))
     })
 }
 

@@ -86,10 +86,9 @@ fn needed(directory: &Path, library: &Path, before: &[Found], devices: &[&str]) 
     let mut needed = BTreeSet::new();
     for device in devices {
         // Status 1 if there is a container without code for the device.
-        let select = "fatbin select --json --device \"$0\" \"$1\" || [ $? = 1 ]";
-        let shell =
-            Step::new(directory, "/bin/sh").args(["-c", &select.replace("fatbin", env!("CARGO_BIN_EXE_fatbin"))]);
-        let done = shell.arg(device).arg(library).run()?;
+        let select = "\"$0\" select --json --device \"$1\" \"$2\" || [ $? = 1 ]";
+        let shell = Step::new(directory, "/bin/sh").args(["-c", select, env!("CARGO_BIN_EXE_fatbin"), device]);
+        let done = shell.arg(library).run()?;
         let document: Value = serde_json::from_str(&done.stdout)?;
         let choices = document["files"][0]["choices"].as_array().context("choices")?;
         for choice in choices {

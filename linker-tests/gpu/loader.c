@@ -36,7 +36,7 @@ int main(int count, char **arguments) {
     while (fflush(stdout) == 0 && fgets(line, sizeof line, stdin)) {
         char way[32], path[2048];
         size_t size = 0;
-        if (sscanf(line, "%31s %2047s", way, path) != 2)
+        if (sscanf(line, "%31s %2047[^\n]", way, path) != 2)
             return 1;
         void *bytes = read_file(path, &size);
         load(way, bytes);

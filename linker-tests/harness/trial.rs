@@ -90,3 +90,12 @@ pub fn fresh_directory(case: &str, name: &str) -> Result<PathBuf> {
     std::fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
     Ok(directory)
 }
+
+/// Runs a test in a directory whose path has no spaces, for programs that split paths at them: this directory if possible.
+pub fn without_spaces(directory: &Path, test: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    if !directory.to_string_lossy().contains(' ') {
+        return test(directory);
+    }
+    let directory = tempfile::tempdir()?;
+    test(directory.path())
+}

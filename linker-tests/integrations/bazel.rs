@@ -11,6 +11,7 @@ use anyhow::{Result, ensure};
 use super::Example;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::{Missing, Tool};
+use crate::harness::trial::without_spaces;
 
 const RULES_JAVA: &str = "/usr/share/bazel/rules/java";
 
@@ -68,7 +69,12 @@ impl Workspace<'_> {
     }
 }
 
+/// Bazel 4 refuses workspaces in paths with spaces.
 pub fn builds_the_example(directory: &Path) -> Result<()> {
+    without_spaces(directory, builds_in)
+}
+
+fn builds_in(directory: &Path) -> Result<()> {
     let (bazel, clang) = (Tool::Bazel.path()?, Tool::Clang.path()?);
     if !Path::new(RULES_JAVA).is_dir() {
         return Err(Missing::new(RULES_JAVA, "bazel-rules-java").into());

@@ -91,7 +91,7 @@ fn printed(output: &Output) -> String {
         // A second file of a name.
         (r"(T/\S*)-\d\.o\b", "$1.o"),
         (r#""\S*/(clang|clang-offload-bundler|llvm-objcopy)""#, "\"$1\""),
-        (r"\S*clang-linker-wrapper(-22)?:", "clang-linker-wrapper:"),
+        (r"(?m)^[^:\n]*clang-linker-wrapper(-22)?:", "clang-linker-wrapper:"),
         (r" ?\n", "\n"),
     ];
     replacements.iter().fold(text, |text, (pattern, to)| {

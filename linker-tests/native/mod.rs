@@ -64,7 +64,9 @@ fn pkg_config(directory: &Path, prefix: &Path, arguments: &[&str]) -> Result<Vec
     let path = prefix.join("lib/pkgconfig");
     let step = Step::new(directory, Tool::PkgConfig.path()?).args(arguments).arg("fatbin");
     let printed = step.env("PKG_CONFIG_PATH", path).run()?.stdout;
-    Ok(printed.split_whitespace().map(str::to_owned).collect())
+    // pkg-config escapes blanks in paths, for `eval` of a shell.
+    let words = printed.replace("\\ ", "\0");
+    Ok(words.split_whitespace().map(|word| word.replace('\0', " ")).collect())
 }
 
 /// Compiles a program with the installed shared library.

@@ -148,7 +148,7 @@ fn equals_the_reader(directory: &Path, file: &RealFile) -> Result<()> {
 }
 
 fn line_of_the_reader(line: &str) -> Option<Found> {
-    let [file, container, offset, target, sha256] = line.split(' ').collect::<Vec<_>>()[..] else { return None };
+    let [file, container, offset, target, sha256] = line.split('\t').collect::<Vec<_>>()[..] else { return None };
     let [file, container, target, sha256] = [file, container, target, sha256].map(str::to_owned);
     Some(Found { file, container, offset: offset.parse().ok()?, target, sha256 })
 }

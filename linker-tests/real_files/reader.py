@@ -184,7 +184,7 @@ def main(arguments):
             for at, bytes_, read in found(data):
                 kind, images = read(bytes_)
                 for target, image in images:
-                    print(name, kind, at, target, hashlib.sha256(image).hexdigest())
+                    print(name, kind, at, target, hashlib.sha256(image).hexdigest(), sep="\t")
 
 
 main(sys.argv[1:])

@@ -24,7 +24,7 @@ use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
 use crate::harness::step::Step;
-use crate::harness::trial::{completion, fresh_directory};
+use crate::harness::trial::{completion, fresh_directory, without_spaces};
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
@@ -45,7 +45,8 @@ pub fn trials() -> Vec<Trial> {
 fn trial(name: String, test: impl Fn(&Path) -> Result<()> + Send + 'static) -> Trial {
     let directory = name.replace('/', "-");
     Trial::ignorable_test(format!("vendors/{name}"), move || {
-        completion(fresh_directory("vendors", &directory).and_then(|directory| test(&directory)))
+        // cuobjdump names files after the part of the input's path before a space.
+        completion(fresh_directory("vendors", &directory).and_then(|directory| without_spaces(&directory, test)))
     })
 }
 

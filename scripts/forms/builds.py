@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shlex
 import shutil
 import subprocess
 import sys
@@ -77,12 +78,22 @@ def environment(program, profile):
     variable = program.target.replace("-", "_")
     flags = [*program.flags, *(DEVELOPMENT if profile == "dev" else []), *(f"--remap-path-prefix={path}={name}" for path, name in prefixes)]
     result = {**os.environ, f"CC_{variable}": c_compiler(program), f"AR_{variable}": archiver(program)}
-    result[f"CFLAGS_{variable}"] = " ".join(f"-ffile-prefix-map={path}={name}" for path, name in prefixes)
+    result |= {f"CFLAGS_{variable}": c_flags(prefixes), "CC_SHELL_ESCAPED_FLAGS": "1"}
     if program.cc != "zig":
         required(program.cc)
     result[f"CARGO_TARGET_{variable.upper()}_LINKER"] = c_compiler(program)
-    result[f"CARGO_TARGET_{variable.upper()}_RUSTFLAGS"] = " ".join(flags)
+    result["CARGO_ENCODED_RUSTFLAGS"] = encoded(flags)
     return result
+
+
+def encoded(flags):
+    """Returns flags as the value of CARGO_ENCODED_RUSTFLAGS. Paths in them may have spaces."""
+    return "\x1f".join(flags)
+
+
+def c_flags(prefixes):
+    """Returns the flags that replace prefixes of paths, for the crate cc with CC_SHELL_ESCAPED_FLAGS."""
+    return shlex.join(f"-ffile-prefix-map={path}={name}" for path, name in prefixes)
 
 
 def c_compiler(program):
@@ -102,7 +113,7 @@ def zig_tool(tool, target=""):
     script = WRAPPERS / f"{tool}-{target}" if target else WRAPPERS / tool
     options = f" -target {target} -fno-sanitize=undefined" if target else ""
     if "macos" in target:
-        options += f" -L{ROOT / 'packaging/macos'}"
+        options += " " + shlex.quote(f"-L{ROOT / 'packaging/macos'}")
     script.write_text(f"""#!/bin/bash
 arguments=()
 for argument; do
@@ -112,7 +123,7 @@ for argument; do
     *) arguments+=("$argument") ;;
     esac
 done
-exec {ZIG} {tool}{options} "${{arguments[@]}}"
+exec {shlex.quote(str(ZIG))} {tool}{options} "${{arguments[@]}}"
 """)
     script.chmod(0o755)
     return str(script)

@@ -11,7 +11,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from forms.builds import ZIG, output, run, timed
+from forms.builds import ZIG, c_flags, encoded, output, run, timed
 from forms.dependencies import notices
 from forms.table import NATIVE, PROGRAMS, ROOT, Failure
 
@@ -53,8 +53,8 @@ def environment(source, profile, licenses, target_directory):
     if profile != "dev":
         prefixes = [(ROOT, "/fatbin"), (os.environ.get("CARGO_HOME", Path.home() / ".cargo"), "/cargo")]
         result["PATH"] = f"{ZIG.parent}{os.pathsep}{result['PATH']}"
-        result["RUSTFLAGS"] = " ".join(f"--remap-path-prefix={path}={name}" for path, name in prefixes)
-        result["CFLAGS"] = " ".join(f"-ffile-prefix-map={path}={name}" for path, name in prefixes)
+        result["CARGO_ENCODED_RUSTFLAGS"] = encoded(f"--remap-path-prefix={path}={name}" for path, name in prefixes)
+        result |= {"CFLAGS": c_flags(prefixes), "CC_SHELL_ESCAPED_FLAGS": "1"}
     return result
 
 

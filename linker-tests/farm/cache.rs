@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::Tool;
+use crate::harness::trial::without_spaces;
 
 /// Bazel's description of the build. The file `threads` is an input of `wrap`, so that its action runs again when only the number
 /// of threads differs. `link` sees no more than the outputs of `wrap`.
@@ -19,11 +20,11 @@ genrule(
     cmd = """
         export FATBIN_THREADS=$$(cat $(location threads))
         gfx90a=$(location answer-gfx90a.hsaco) sm_90=$(location answer-sm_90.cubin)
-        @fatbin@ pack --compress -o $(location packed) $$gfx90a $$sm_90
-        @fatbin@ bundle --type o --compress --target host-x86_64-unknown-linux-gnu=/dev/null \
+        '@fatbin@' pack --compress -o $(location packed) $$gfx90a $$sm_90
+        '@fatbin@' bundle --type o --compress --target host-x86_64-unknown-linux-gnu=/dev/null \
             --target hip-amdgcn-amd-amdhsa--gfx90a=$$gfx90a -o $(location bundle)
-        @fatbin@ wrap --kind openmp -o $(location kernels.o) $$gfx90a $$sm_90
-        @fatbin@ embed --symbol packed=$(location packed) -o $(location embedded.o)
+        '@fatbin@' wrap --kind openmp -o $(location kernels.o) $$gfx90a $$sm_90
+        '@fatbin@' embed --symbol packed=$(location packed) -o $(location embedded.o)
     """,
 )
 
@@ -35,7 +36,12 @@ genrule(
 )
 "#;
 
+/// Bazel 4 refuses workspaces in paths with spaces.
 pub fn links_of_equal_objects_come_from_the_cache(directory: &Path) -> Result<()> {
+    without_spaces(directory, links_come_from_the_cache_in)
+}
+
+fn links_come_from_the_cache_in(directory: &Path) -> Result<()> {
     let (bazel, ld) = (Tool::Bazel.path()?, Tool::Bfd.path()?);
     let build = BUILD.replace("@fatbin@", env!("CARGO_BIN_EXE_fatbin")).replace("@ld@", &ld.display().to_string());
     let mut programs = Vec::new();

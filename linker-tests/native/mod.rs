@@ -59,8 +59,8 @@ pub fn installation() -> Result<PathBuf> {
     Ok(prefix)
 }
 
-/// Returns what pkg-config prints about the installed library.
-fn pkg_config(directory: &Path, prefix: &Path, arguments: &[&str]) -> Result<Vec<String>> {
+/// Returns the words that pkg-config prints about the library that is installed below `prefix`.
+pub fn pkg_config(directory: &Path, prefix: &Path, arguments: &[&str]) -> Result<Vec<String>> {
     let path = prefix.join("lib/pkgconfig");
     let step = Step::new(directory, Tool::PkgConfig.path()?).args(arguments).arg("fatbin");
     let printed = step.env("PKG_CONFIG_PATH", path).run()?.stdout;

@@ -12,6 +12,7 @@ use crate::harness::command::command;
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, Tool, in_path};
 use crate::harness::trial::{completion, fresh_directory};
+use crate::native::pkg_config;
 
 /// Forms that contain one program, which is built once.
 const FORMS: [&str; 4] = ["x86_64-linux", "deb", "oci", "c-library"];
@@ -147,15 +148,14 @@ fn programs_compile_with_the_unpacked_library(directory: &Path) -> Result<()> {
     let name = format!("libfatbin-{VERSION}-x86_64-unknown-linux-gnu");
     Step::new(directory, "tar").arg("-xzf").arg(forms()?.join(format!("{name}.tar.gz"))).run()?;
     let prefix = directory.join(&name);
-    let flags = Step::new(directory, Tool::PkgConfig.path()?).args(["--variable=includedir", "fatbin"]);
-    let printed = flags.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")).run()?;
-    let header = Path::new(printed.stdout.trim()).join("fatbin.h");
+    let printed = pkg_config(directory, &prefix, &["--variable=includedir"])?;
+    let header = Path::new(printed.first().context("a directory")?).join("fatbin.h");
     ensure!(
         header.canonicalize()? == prefix.join("include/fatbin.h").canonicalize()?,
-        printed.error("another directory")
+        "another directory: {printed:?}"
     );
     let find = format!(
-        "set(CMAKE_PREFIX_PATH {})\nfind_package(fatbin REQUIRED)\nmessage(STATUS \"is ${{FATBIN_PROGRAM}}\")\n\
+        "set(CMAKE_PREFIX_PATH \"{}\")\nfind_package(fatbin REQUIRED)\nmessage(STATUS \"is ${{FATBIN_PROGRAM}}\")\n\
         get_target_property(library fatbin::c IMPORTED_LOCATION)\nmessage(STATUS \"and ${{library}}\")\n",
         prefix.display()
     );

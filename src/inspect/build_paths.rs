@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use regex::bytes::Regex;
+use regex::bytes::{Captures, Match, Regex};
 
 use super::debug;
 use super::elf::Elf;
@@ -15,12 +15,19 @@ use crate::format::ImageKind;
 
 /// Pattern of an absolute Unix or Windows path of two or more components between delimiters of strings and options. Machine
 /// code does not match it by chance: that takes eight printable bytes in a row between two delimiters.
+///
+/// A Unix path with spaces is a whole string. In a list of options a space delimits paths, and `/` or `-` follows it.
 static PATH: LazyLock<Regex> = LazyLock::new(|| {
     let delimiter = r#"[\x00-\x20"'=:,;()<>\[\]]"#;
+    let end_of_string = r#"[\x00"]"#;
+    let more_words = r"(?: +[\w.+@~][\w.+@~-]*)*";
+    let string = format!(r"/[\w.+@~-]{{2,}}{more_words}(?:/[\w.+@~-]+{more_words})+");
     let unix = r"/[\w.+@~-]{2,}(?:/[\w.+@~-]+)+";
     let windows = r"[A-Za-z]:[\\/](?:[\w.+@~ -]+[\\/])+[\w.+@~ -]+";
     let option = r"(?:-[A-Za-z][\w-]*)?";
-    Regex::new(&format!("(?-u)(?:^|{delimiter}){option}({unix}|{windows})/?(?:$|{delimiter})")).expect("valid pattern")
+    let whole = format!("(?:^|{end_of_string})(?<string>{string})/?(?:$|{end_of_string})");
+    let part = format!("(?:^|{delimiter}){option}(?<part>{unix}|{windows})/?(?:$|{delimiter})");
+    Regex::new(&format!("(?-u){whole}|{part}")).expect("valid pattern")
 });
 
 /// Directories of the system, toolkits and compilers, which are the same on every machine.
@@ -55,7 +62,7 @@ fn add(view: View<'_>, paths: &mut BTreeSet<String>) -> Result<(), Malformed> {
         let text = bytes.get(..run.end.saturating_add(1)).unwrap_or(bytes);
         let mut at = run.start.saturating_sub(1);
         while let Some(captures) = PATH.captures_at(text, at) {
-            let path = captures.get(1).expect("group of every match");
+            let path = path_of(&captures);
             // The delimiter at the end of one path may begin the next.
             at = path.end();
             let path = String::from_utf8_lossy(path.as_bytes()).into_owned();
@@ -66,6 +73,11 @@ fn add(view: View<'_>, paths: &mut BTreeSet<String>) -> Result<(), Malformed> {
         }
     }
     Ok(())
+}
+
+/// Returns the path in a match of [`PATH`].
+fn path_of<'bytes>(captures: &Captures<'bytes>) -> Match<'bytes> {
+    captures.name("string").or_else(|| captures.name("part")).expect("group of every match")
 }
 
 /// Number of bytes that are searched at once for the start of a path.
@@ -133,6 +145,19 @@ mod tests {
     }
 
     #[test]
+    fn finds_paths_with_spaces_in_whole_strings() {
+        let path = "/home/me/my project/a file.cu";
+        for string in [format!("\0{path}\0"), format!(".file 1 \"{path}\"\n"), format!("{path}/"), path.to_owned()] {
+            assert_eq!(paths(string.as_bytes()), [path], "{string}");
+        }
+        assert_eq!(
+            paths(b"\0/home/me/bin/cc -O2 /home/me/a.c -I/home/me/b\0"),
+            ["/home/me/a.c", "/home/me/b", "/home/me/bin/cc"]
+        );
+        assert_eq!(paths(b"\0/home/me/a.cu: no kernel\0"), ["/home/me/a.cu"]);
+    }
+
+    #[test]
     fn ignores_installed_files() {
         assert_eq!(paths(b"\0/usr/include/stdio.h\0/opt/rocm-6.4.0/lib/x\0"), [""; 0]);
         assert_eq!(paths(b"\0/usr/src/app/kernel.cu\0"), ["/usr/src/app/kernel.cu"]);
@@ -147,7 +172,7 @@ mod tests {
     /// Returns the paths that the pattern alone finds.
     fn paths_by_pattern(bytes: &[u8]) -> Vec<String> {
         let (mut found, mut at) = (BTreeSet::new(), 0);
-        while let Some(path) = PATH.captures_at(bytes, at).map(|captures| captures.get(1).unwrap()) {
+        while let Some(path) = PATH.captures_at(bytes, at).map(|captures| path_of(&captures)) {
             at = path.end();
             found.extend(Some(String::from_utf8_lossy(path.as_bytes()).into_owned()).filter(|it| !is_system_path(it)));
         }

@@ -14,16 +14,20 @@ use crate::error::Malformed;
 use crate::format::ImageKind;
 
 /// Pattern of an absolute Unix or Windows path of two or more components between delimiters of strings and options. Machine
-/// code does not match it by chance: that takes eight printable bytes in a row between two delimiters.
+/// code does not match it by chance: that takes eight printable bytes in a row between two delimiters. Characters beyond ASCII
+/// are UTF-8, and the first two of a Unix path are ASCII.
 ///
 /// A Unix path with spaces is a whole string. In a list of options a space delimits paths, and `/` or `-` follows it.
 static PATH: LazyLock<Regex> = LazyLock::new(|| {
     let delimiter = r#"[\x00-\x20"'=:,;()<>\[\]]"#;
     let end_of_string = r#"[\x00"]"#;
-    let more_words = r"(?: +[\w.+@~][\w.+@~-]*)*";
-    let string = format!(r"/[\w.+@~-]{{2,}}{more_words}(?:/[\w.+@~-]+{more_words})+");
-    let unix = r"/[\w.+@~-]{2,}(?:/[\w.+@~-]+)+";
-    let windows = r"[A-Za-z]:[\\/](?:[\w.+@~ -]+[\\/])+[\w.+@~ -]+";
+    let ascii = r"[\w.+@~-]";
+    let beyond_ascii = r"(?u:[\x{80}-\x{10ffff}])";
+    let name = format!("(?:{ascii}|{beyond_ascii})");
+    let words = format!(r"{name}*(?: +(?:[\w.+@~]|{beyond_ascii}){name}*)*");
+    let string = format!("/{ascii}{{2}}{words}(?:/{name}{words})+");
+    let unix = format!("/{ascii}{{2}}{name}*(?:/{name}+)+");
+    let windows = format!(r"[A-Za-z]:[\\/](?:(?:{name}| )+[\\/])+(?:{name}| )+");
     let option = r"(?:-[A-Za-z][\w-]*)?";
     let whole = format!("(?:^|{end_of_string})(?<string>{string})/?(?:$|{end_of_string})");
     let part = format!("(?:^|{delimiter}){option}(?<part>{unix}|{windows})/?(?:$|{delimiter})");
@@ -116,7 +120,7 @@ fn starts_path(bytes: &[u8]) -> bool {
 
 /// Returns the longest run of bytes around `at` that a path and the option before it can consist of. No path reaches beyond it.
 fn run_around(bytes: &[u8], at: usize) -> Range<usize> {
-    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || br"_.+@~-/\: ".contains(byte);
+    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || !byte.is_ascii() || br"_.+@~-/\: ".contains(byte);
     let (before, after) = bytes.split_at(at);
     let start = at.saturating_sub(before.iter().rev().take_while(is_part).count());
     start..at.saturating_add(after.iter().take_while(is_part).count())
@@ -142,6 +146,15 @@ mod tests {
         assert_eq!(paths(b"-I/build/include -o /tmp/x/y.o"), ["/build/include", "/tmp/x/y.o"]);
         assert_eq!(paths(b"\0C:\\Users\\me\\a.cu\0D:/ci/work/b.cu\0"), ["C:\\Users\\me\\a.cu", "D:/ci/work/b.cu"]);
         assert_eq!(paths(b"\0/b/one.c\0/home/a/x\0/home/a/x\0"), ["/home/a/x"]);
+    }
+
+    #[test]
+    fn finds_paths_with_characters_beyond_ascii() {
+        for path in ["/home/Jörg/src/a.cu", "/home/me/Übung 1/a.cu", "C:\\Users\\Zoë\\a.cu", "/tmp/数据/a.cu"] {
+            assert_eq!(paths(format!("\0{path}\0").as_bytes()), [path]);
+        }
+        assert_eq!(paths("-I/home/Jörg/include -o /tmp/é/y.o".as_bytes()), ["/home/Jörg/include", "/tmp/é/y.o"]);
+        assert_eq!(paths(b"\0/home/J\xf6rg/src/a.cu\0"), [""; 0], "Latin-1");
     }
 
     #[test]
@@ -186,15 +199,16 @@ mod tests {
             random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             ((random >> 33) % end) as usize
         };
-        let pieces: [&[u8]; 16] = [
-            b"/", b"//", b"/ab", b"/a", b"ab", b"C:", b":", b"\\", b" ", b"\0", b"=", b"-I", b".", b"\xff", b"/usr/x",
-            b"'",
-        ];
+        let pieces =
+            ["/", "//", "/ab", "/a", "ab", "C:", ":", "\\", " ", "\0", "=", "-I", ".", "/usr/x", "'", "\"", "ö"];
         let mut found = 0;
         for _ in 0..20_000 {
             let mut bytes = vec![b'x'; next(80)];
             for _ in 0..next(30) {
-                bytes.extend(pieces[next(16)]);
+                bytes.extend(pieces[next(17)].as_bytes());
+                if next(16) == 0 {
+                    bytes.push(0xff);
+                }
             }
             let expected = paths_by_pattern(&bytes);
             assert_eq!(paths(&bytes), expected, "{}", bytes.escape_ascii());

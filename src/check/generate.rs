@@ -91,7 +91,7 @@ fn images(facts: &[FileFacts<'_>]) -> String {
             let _ = writeln!(text, "debug = \"{}\"", most.name());
         }
     }
-    if images.iter().all(|image| image.inside.build_paths.as_ref().is_some_and(Vec::is_empty)) {
+    if images.iter().all(|image| matches!(&image.inside.build_paths, Some(Ok(paths)) if paths.is_empty())) {
         text += "build-paths = false\n";
     }
     let codecs = || images.iter().map(|image| image.codec);

@@ -83,8 +83,8 @@ impl HashedCode {
         self.ranges.push(0..view.size());
     }
 
-    fn add_range(&mut self, section: &ElfSection<'_, '_>) {
-        let (offset, size) = section.file_range().unwrap_or_default();
+    fn add_range(&mut self, elf: &Elf<'_>, section: &ElfSection<'_, '_>) {
+        let (offset, size) = elf.file_range(section).unwrap_or_default();
         self.ranges.push(offset..offset.saturating_add(size));
     }
 
@@ -144,7 +144,7 @@ fn renamed_sections(elf: &Elf<'_>, hashed: &mut HashedCode) -> Result<(), Malfor
         let size = if bytes.size() == 0 { section.size() } else { stable.len() as u64 };
         own.update(size.to_le_bytes());
         if let Cow::Borrowed(_) = stable {
-            hashed.add_range(&section);
+            hashed.add_range(elf, &section);
         }
         own.update(stable);
         hashed.sections.push(own.finalize().into());
@@ -173,7 +173,7 @@ fn sections(elf: &Elf<'_>, hashed: &mut HashedCode) -> Result<(), Malformed> {
         hashed.code.update(section.size().to_le_bytes());
         bytes.charge("section", Resource::Work, bytes.size() / BYTES_PER_STEP)?;
         hashed.code.update(bytes.data());
-        hashed.add_range(&section);
+        hashed.add_range(elf, &section);
     }
     Ok(())
 }

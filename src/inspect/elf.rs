@@ -12,6 +12,7 @@ use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex};
 
 use crate::bytes::{NameMap, ObjectBytes, Resource, View, text_work};
 use crate::error::{Cause, Malformed};
+use crate::format::has_stored_bytes;
 
 /// Section of an ELF file.
 pub type ElfSection<'data, 'file> = ElfSection64<'data, 'file, Endianness, ObjectBytes<'data>>;
@@ -90,9 +91,16 @@ impl<'data> Elf<'data> {
         self.section(name).map(|section| section.size())
     }
 
+    /// Returns the offset and the size of the stored bytes of a section, `None` for a section without bytes in the file. `object`
+    /// does not know the types of CUDA for such sections, whose sizes are those in memory.
+    pub fn file_range(&self, section: &ElfSection<'_, '_>) -> Option<(u64, u64)> {
+        let section_type = section.elf_section_header().sh_type(self.file.endian());
+        section.file_range().filter(|_| has_stored_bytes(self.machine(), section_type))
+    }
+
     /// Returns the stored bytes of a section; empty for a section without bytes in the file.
     pub fn bytes(&self, section: &ElfSection<'data, '_>) -> Result<View<'data>, Malformed> {
-        let (offset, size) = section.file_range().unwrap_or_default();
+        let (offset, size) = self.file_range(section).unwrap_or_default();
         self.view.part("ELF section offset", 0, offset, size)
     }
 

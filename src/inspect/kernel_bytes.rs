@@ -136,7 +136,7 @@ fn in_elf(
         let name = section.name().unwrap_or_default();
         view.charge("ELF section", Resource::Work, text_work(name.len()))?;
         let Some((prefix, number)) = kernel_of_section(name, numbers) else { continue };
-        let Some((offset, size)) = section.file_range() else { continue };
+        let Some((offset, size)) = elf.file_range(&section) else { continue };
         let Some(ranges) = ranges.get_mut(number) else { continue };
         ranges.own.push(offset..offset.saturating_add(size));
         if prefix.starts_with(CONSTANTS) && ranges.body.is_some() {
@@ -184,7 +184,7 @@ fn kernel_of_section<'a>(name: &'a str, numbers: &NameMap<&str, usize>) -> Optio
 
 /// Returns the range in the file of `size` bytes at an address in a section.
 fn range_in(section: &ElfSection<'_, '_>, address: u64, size: u64, elf: &Elf<'_>) -> Option<Range<u64>> {
-    let (start, stored) = section.file_range()?;
+    let (start, stored) = elf.file_range(section)?;
     // In relocatable files and cubins, addresses are offsets in the section.
     let offset = if elf.has_section_bases() { address } else { address.checked_sub(section.address())? };
     let end = offset.checked_add(size).filter(|&end| end <= stored)?;
@@ -201,7 +201,7 @@ fn code_hash(
     let mut hash = Sha256::new();
     let size = code.end.saturating_sub(code.start);
     update(&mut hash, elf.view.part("function", 0, code.start, size)?)?;
-    let start = code.start.saturating_sub(section.file_range().unwrap_or_default().0);
+    let start = code.start.saturating_sub(elf.file_range(section).unwrap_or_default().0);
     for (offset, relocation) in section.relocations() {
         elf.view.charge("relocation", Resource::Work, 1)?;
         let Some(offset) = offset.checked_sub(start).filter(|&offset| offset < size) else { continue };

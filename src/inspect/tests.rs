@@ -147,6 +147,27 @@ fn reads_the_source_line_from_a_line_table() {
     assert_eq!(inspection.kernels[0].source, Some(source));
 }
 
+/// Cubins of CUDA 11.8 to 12.8 have sections in memory only of types that are CUDA's own.
+#[test]
+fn sections_of_cuda_without_bytes_are_not_read() {
+    let with_type = |section_type: u32| {
+        let mut bytes = fixture("answer-sm_90.cubin");
+        let headers = u64::from_le_bytes(bytes[0x28..0x30].try_into().unwrap()) as usize;
+        // `.nv.shared.reserved.0`; the fields are `sh_type` and `sh_size`.
+        let header = headers + 64 * 13;
+        bytes[header + 4..][..4].copy_from_slice(&section_type.to_le_bytes());
+        bytes[header + 32..][..8].copy_from_slice(&(1_u64 << 20).to_le_bytes());
+        bytes
+    };
+    let code_of = |bytes: &[u8]| image_digests(ImageKind::Elf, View::new(bytes)).unwrap().code;
+    let nobits = code_of(&with_type(8));
+    for section_type in [0x7000_0007, 0x7000_0009, 0x7000_000a] {
+        let bytes = with_type(section_type);
+        assert_eq!(build_paths(ImageKind::Elf, View::new(&bytes)).map_err(|error| error.to_string()), Ok(Vec::new()));
+        assert_eq!(code_of(&bytes), nobits, "{section_type:#x}");
+    }
+}
+
 #[test]
 fn keeps_kernels_if_debug_information_is_invalid() {
     use object::ObjectSection;

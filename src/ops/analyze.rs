@@ -65,11 +65,9 @@ fn analyze_image(image: &ImageRef<'_>, wanted: AnalysisOptions) -> ImageAnalysis
         }
         inside.inspection = Some(inspection);
     }
-    // The inspection reports bytes that cannot be read.
-    if wanted.build_paths
-        && let Ok(bytes) = image.bytes()
-    {
-        inside.build_paths = inspect::build_paths(image.image().image_kind, bytes.view()).ok();
+    if wanted.build_paths {
+        let paths = image.bytes().and_then(|bytes| inspect::build_paths(image.image().image_kind, bytes.view()));
+        inside.build_paths = Some(paths);
     }
     if wanted.toolkit {
         inside.cuda = read_toolkit(image);

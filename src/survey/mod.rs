@@ -43,8 +43,8 @@ pub struct AnalyzedFile {
 pub struct ImageAnalysis {
     /// Kernels and debug information.
     pub inspection: Option<Inspection>,
-    /// Paths on the machine where it was built.
-    pub build_paths: Option<Vec<String>>,
+    /// Paths on the machine where it was built, or the reason why they cannot be read.
+    pub build_paths: Option<Result<Vec<String>, Malformed>>,
     /// Properties of a compressed cubin that its container does not state, or the reason why they cannot be read.
     pub cuda: Option<Result<CudaCode, Malformed>>,
 }

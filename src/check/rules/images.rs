@@ -115,15 +115,16 @@ fn incompleteness(inspection: &Inspection) -> String {
 pub fn build_paths(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleFindings) {
     for image in non_empty_images(facts) {
         match &image.inside.build_paths {
-            Some(paths) if paths.is_empty() => {}
-            Some(paths) => {
+            Some(Ok(paths)) if paths.is_empty() => {}
+            Some(Ok(paths)) => {
                 let first = paths.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
                 let and_more = if paths.len() > 3 { ", ..." } else { "" };
                 let noun = if paths.len() == 1 { "a path" } else { "paths" };
                 let message = format!("contains {noun} of the build machine");
                 findings.add(violated(message).image(image).detail(format!("for example {first}{and_more}")));
             }
-            None => findings.add(undecided("cannot be searched for paths: cannot be decompressed").image(image)),
+            Some(Err(error)) => findings.add(undecided(format!("cannot be searched for paths: {error}")).image(image)),
+            None => findings.add(undecided("not searched for paths").image(image)),
         }
     }
 }

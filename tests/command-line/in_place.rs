@@ -104,7 +104,10 @@ fn a_directory_without_write_permission_leaves_the_old_file() {
     assert!(copied.success());
     let old = sandbox.read("file");
     let directory = program.parent().unwrap();
-    std::fs::set_permissions(directory, Permissions::from_mode(0o555)).unwrap();
+    // The directory is the last one: others can reach all files, whatever the umask of this process is.
+    for path in [&program, &sandbox.path("file"), &sandbox.path("new"), directory] {
+        std::fs::set_permissions(path, Permissions::from_mode(0o555)).unwrap();
+    }
     let mut command = sandbox.command(&program);
     let command = command.args(IN_PLACE.split(' ')).arg("file");
     if std::fs::metadata("/proc/self").unwrap().uid() == 0 {

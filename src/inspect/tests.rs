@@ -147,7 +147,7 @@ fn reads_the_source_line_from_a_line_table() {
     assert_eq!(inspection.kernels[0].source, Some(source));
 }
 
-/// Cubins of CUDA 11.8 to 12.8 have sections in memory only of types that are CUDA's own.
+/// Relocatable cubins of CUDA 11.8 to 12.8 have sections without bytes in the file, of types that are CUDA's own.
 #[test]
 fn sections_of_cuda_without_bytes_are_not_read() {
     let with_type = |section_type: u32| {

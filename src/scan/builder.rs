@@ -2,7 +2,7 @@
 
 use super::Options;
 use super::cache::DecompressedCache;
-use super::contents::{ImageContents, record_origin};
+use super::contents::{HashAndOrigin, record_origin};
 use crate::bytes::{MAX_NESTING, Resource, View, record_memory};
 use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
@@ -171,7 +171,7 @@ impl InventoryBuilder<'_> {
             return;
         }
         let bytes = group.bytes(image);
-        match bytes.and_then(|bytes| ImageContents::read(image.image_kind, image.view.derived(&bytes))) {
+        match bytes.and_then(|bytes| HashAndOrigin::read(image.image_kind, image.view.derived(&bytes))) {
             Ok(contents) => contents.record(recorded),
             // The codec states that these bytes cannot be read.
             Err(_) if image.codec == Some(Codec::Opaque) => {}

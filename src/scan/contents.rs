@@ -13,16 +13,16 @@ const BYTES_PER_STEP: u64 = 64;
 
 /// Hash and origin of an image.
 #[derive(Debug)]
-pub struct ImageContents {
+pub struct HashAndOrigin {
     sha256: Option<[u8; 32]>,
     origin: Origin,
 }
 
-impl ImageContents {
+impl HashAndOrigin {
     /// Reads a decompressed image, which is all of `view`, and charges the hashing.
     pub fn read(image_kind: ImageKind, view: View<'_>) -> Result<Self, Malformed> {
         view.charge("image", Resource::Work, view.size() / BYTES_PER_STEP)?;
-        Ok(ImageContents { sha256: sha256(view.data()), origin: origin(image_kind, view) })
+        Ok(HashAndOrigin { sha256: sha256(view.data()), origin: origin(image_kind, view) })
     }
 
     /// Records the contents.

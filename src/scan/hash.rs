@@ -1,7 +1,7 @@
 //! Hashes of images, after the scan: images that are not in a compressed container are read by several threads. Those in
 //! compressed containers were hashed when the scan decompressed these.
 
-use super::contents::ImageContents;
+use super::contents::HashAndOrigin;
 use super::findings::order_errors;
 use super::images::{ImageRef, Scan, compressed_containers};
 use super::source::Source;
@@ -34,10 +34,10 @@ impl<S: Source> Scan<S> {
     }
 }
 
-fn read(image: &ImageRef<'_>) -> Result<ImageContents, Malformed> {
+fn read(image: &ImageRef<'_>) -> Result<HashAndOrigin, Malformed> {
     let bytes = image.bytes()?;
     let start = image.image().stored.start;
-    ImageContents::read(image.image().image_kind, bytes.view()).map_err(|error| Malformed { offset: start, ..error })
+    HashAndOrigin::read(image.image().image_kind, bytes.view()).map_err(|error| Malformed { offset: start, ..error })
 }
 
 fn is_deferred(nested: &NestedImage<'_>) -> bool {

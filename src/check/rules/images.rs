@@ -8,7 +8,7 @@ use crate::check::policy::{Requirements, Size};
 use crate::codec::Codec;
 use crate::error::Cause;
 use crate::format::readers::{Reader, Support};
-use crate::inspect::{DebugLevel, Inspection};
+use crate::inspect::{DebugLevel, Inspection, LTO_IR};
 use crate::inventory::{Container, Node};
 use crate::target::{BundleEntryId, OffloadKind};
 
@@ -203,7 +203,7 @@ pub fn duplicates(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleFi
     for image in non_empty_images(facts) {
         match image.image.sha256 {
             Some(hash) => by_hash.entry(hash).or_default().push(image),
-            None => findings.add(undecided("cannot be compared: cannot be decompressed").image(image)),
+            None => findings.add(undecided(format!("cannot be compared: {}", unread(image))).image(image)),
         }
     }
     let mut groups: Vec<Vec<&ImageFacts<'_>>> = by_hash.into_values().filter(|group| group.len() > 1).collect();
@@ -214,6 +214,15 @@ pub fn duplicates(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleFi
         let waste = Size(others.iter().map(|image| image.stored.1).fold(0, u64::saturating_add));
         let times = if group.len() == 2 { "twice".to_owned() } else { format!("{} times", group.len()) };
         findings.add(violated(format!("stored {times}, also as image {numbers}, wasting {waste}")).image(first));
+    }
+}
+
+/// Returns the reason for which an image has no hash. Damage has a finding of its own, with offset and cause.
+fn unread(image: &ImageFacts<'_>) -> &'static str {
+    match image.codec {
+        _ if image.image.is_scrambled() => LTO_IR,
+        Some(Codec::Opaque) => UNKNOWN_CODEC,
+        _ => "damaged",
     }
 }
 

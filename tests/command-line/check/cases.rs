@@ -110,7 +110,9 @@ pub const CASES: &[Case] = &[
     ("images.duplicates = false", "both.o", 0, &[]),
     ("images.duplicates = false", "twice", 1, &["duplicate-images: image 0 (gfx90a) at ", "stored twice, also as image 1, wasting 3.45 kB"]),
     ("warn = ['duplicate-images']\nimages.duplicates = false", "twice", 0, &["warning: duplicate-images"]),
-    ("images.duplicates = false", "opaque.o", 2, &["undecided: duplicate-images: image 0"]),
+    ("images.duplicates = false", "opaque.o", 2, &["undecided: duplicate-images: image 0", "cannot be compared: compressed with an unknown codec"]),
+    ("images.duplicates = false", "lto-ir.o", 2, &["undecided: duplicate-images: image 0", "cannot be compared: LTO-IR, compiled to machine code at link time"]),
+    ("images.duplicates = false", "no-frame.fatbin", 2, &["undecided: duplicate-images: image 0", "cannot be compared: damaged"]),
     // Proofs of changes: of the file, of the archive around it, of another file, of the file before it changed.
     // Metadata of packages; tests/command-line/metadata.rs has more.
     ("package.metadata = true", "true.whl", 0, &[]),

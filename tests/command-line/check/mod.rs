@@ -101,6 +101,16 @@ impl Sandbox {
             let at = position(bytes, &[0x50, 0xed, 0x55, 0xba]);
             bytes[at + 16 + 42] |= 1;
         });
+        // The kind of the same entry as well, which is that of scrambled LTO-IR.
+        patch("opaque.o", "lto-ir.o", &|bytes| {
+            let at = position(bytes, &[0x50, 0xed, 0x55, 0xba]);
+            bytes[at + 16] = 8;
+        });
+        // The magic of the first compressed payload.
+        patch("zstd.fatbin", "no-frame.fatbin", &|bytes| {
+            let at = position(bytes, b"\x28\xb5\x2f\xfd");
+            bytes[at] = 0;
+        });
         // The architecture in a cubin's header.
         patch("sm90", "sm100", &|bytes| bytes[0x31] = 100);
         self.file("broken", [0x10, 0xff, 0x10, 0xad]);

@@ -16,10 +16,10 @@ use crate::report::{self, Differences};
 
 /// Compare the device code of two builds by file, arch and kernel
 ///
-/// Each side is a file, a directory, a wheel or another archive, or a lock. Sizes are those of decompressed images and of the
-/// code of kernels. Files are compared with the file of the same path, or of the same name if it is unique; versions in the
-/// names of wheels and libraries are ignored. Where the code is the same, the causes of the difference are named: module IDs,
-/// paths, debug information, order, compression and others.
+/// Each side is a file, a directory, a wheel or another archive, or a lock; `-` reads standard input. Sizes are those of
+/// decompressed images and of the code of kernels. Files are compared with the file of the same path, or of the same name if
+/// it is unique; versions in the names of wheels and libraries are ignored. Where the code is the same, the causes of the
+/// difference are named: module IDs, paths, debug information, order, compression and others.
 ///
 /// Exit status: 0 if the device code is the same, 1 if it differs, 2 for trouble. With --max-growth: 0 if no limit is
 /// exceeded, 1 if one is.

@@ -84,7 +84,7 @@ pub fn read_lock(path: &Path, limits: &LimitArguments) -> Result<Option<Lock>> {
 
 /// Returns the file at this path if it is a lock.
 fn written_lock(path: &Path) -> Result<Option<Input>> {
-    if path.is_dir() || path == Path::new("-") {
+    if path.is_dir() {
         return Ok(None);
     }
     let input = Input::open(PathBuf::from(path), Access::read())?;

@@ -13,6 +13,8 @@ use super::file_state::FileState;
 use super::holes::Holes;
 #[cfg(feature = "map")]
 use super::mapping::Mapping;
+#[cfg(feature = "files")]
+use super::standard_input::{self, STANDARD_INPUT};
 use crate::bytes::{Budget, Limits, View};
 use crate::error::{Error, Result};
 
@@ -23,10 +25,6 @@ const BLOCK: usize = 256 << 10;
 
 /// Number of bytes in memory that [`Input::blocks`] visits at a time. Pages of a mapping are released in between.
 const STEP: usize = 16 << 20;
-
-/// Name of standard input in messages.
-#[cfg(feature = "files")]
-pub const STANDARD_INPUT: &str = "standard input";
 
 /// Method of access to the bytes of input files. The program decides: only it knows who else writes its inputs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -109,7 +107,8 @@ impl Deref for Bytes {
 }
 
 impl Input {
-    /// Opens `path`, which must be a regular file; with the feature `files`, `-` is standard input, which may be anything.
+    /// Opens `path`, which must be a regular file; with the feature `files`, `-` is standard input, which may be anything, and
+    /// has the same bytes each time.
     pub fn open(path: impl Into<PathBuf>, access: Access) -> Result<Input> {
         let path = path.into();
         #[cfg(feature = "files")]
@@ -156,11 +155,11 @@ impl Input {
         }
     }
 
-    /// Standard input, through a temporary file: containers have their tables anywhere, and a pipe cannot be read twice.
     #[cfg(feature = "files")]
     fn standard_input(access: Access) -> Result<Input> {
-        let copy = |to: &mut File| io::copy(&mut io::stdin().lock(), to).map(drop);
-        Input::from_temp_file(Path::new(STANDARD_INPUT), &std::env::temp_dir(), access, copy)
+        let path = Path::new(STANDARD_INPUT);
+        let copy = standard_input::copy().map_err(Error::io(path, "write to a temporary file"))?;
+        Input::of_temp_file(path, copy, access)
     }
 
     /// Creates an input from bytes that `write` writes to a temporary file in `directory`; `path` is its name in errors.

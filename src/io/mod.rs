@@ -31,6 +31,8 @@ mod scratch;
 #[doc(hidden)]
 pub mod signals;
 mod sink;
+#[cfg(feature = "files")]
+mod standard_input;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod standard_output;
@@ -51,8 +53,6 @@ pub(crate) use file_state::{FileState, is_same_file};
 pub use file_uri::FileUri;
 #[cfg(all(test, feature = "map"))]
 pub(crate) use input::MAPPED;
-#[cfg(feature = "files")]
-pub use input::STANDARD_INPUT;
 pub use input::{Access, Input};
 #[cfg(feature = "files")]
 pub use output::{Output, commit_all};
@@ -61,6 +61,8 @@ pub(crate) use reused::release_beyond;
 #[cfg(feature = "cli")]
 pub(crate) use scratch::ScratchDirectory;
 pub use sink::Sink;
+#[cfg(feature = "files")]
+pub use standard_input::STANDARD_INPUT;
 
 /// Returns the argument or path with these bytes, a part of another one that begins and ends beside an ASCII character. Invalid
 /// UTF-8 is replaced on systems whose strings are not bytes, where it cannot have come from an argument.

@@ -59,6 +59,25 @@ fn equal_builds_do_not_differ_by_name_or_form() {
 }
 
 #[test]
+fn each_side_may_be_standard_input() {
+    let sandbox = builds(&[&gfx90a()], &[&gfx90a()]);
+    sandbox.fatbin("lock old/lib.so -o old.lock").ok();
+    sandbox.file("policy.toml", "");
+    for command in [
+        "fatbin diff - new/lib.so < old.lock",
+        "cat old.lock | fatbin diff - new/lib.so",
+        "fatbin diff old.lock - < new/lib.so",
+        "fatbin diff - new/lib.so < old/lib.so",
+        "fatbin diff - - < old.lock",
+        "fatbin diff - - < old/lib.so",
+        "fatbin check --policy policy.toml --baseline - new/lib.so --format markdown < old.lock",
+    ] {
+        let run = sandbox.shell(command);
+        assert_eq!((run.status, run.err.as_str()), (0, ""), "{command}: {}", run.out);
+    }
+}
+
+#[test]
 fn distinguishes_an_added_arch_from_debug_information() {
     let sandbox = builds(&[&gfx90a()], &[&fixture("answer-gfx90a-debug.hsaco"), &fixture("answer-sm_90.cubin")]);
     let sizes = ["old", "new"].map(|it| sandbox.read(&format!("{it}/lib.so")).len() as i64);

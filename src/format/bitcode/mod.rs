@@ -25,9 +25,10 @@ pub const MAGIC: [u8; 4] = *b"BC\xc0\xde";
 /// First bytes of a stream in a wrapper.
 pub const WRAPPER_MAGIC: [u8; 4] = [0xde, 0xc0, 0x17, 0x0b];
 
-/// Fields of the wrapper: offset and size of the stream.
+/// Fields of the wrapper: offset and size of the stream, and the end of the latter.
 const WRAPPER_OFFSET: u64 = 8;
 const WRAPPER_SIZE: u64 = 12;
+const WRAPPER_FIELDS_END: u64 = 16;
 
 /// Abbreviation IDs that every block has.
 pub const END_BLOCK: u64 = 0;
@@ -62,6 +63,10 @@ const STRTAB_VERSION: u64 = 2;
 fn stream(view: View<'_>) -> Result<View<'_>, Malformed> {
     if !view.starts_with(&WRAPPER_MAGIC) {
         return Ok(view);
+    }
+    if view.size() < WRAPPER_FIELDS_END {
+        let cause = Cause::Truncated { needed: WRAPPER_FIELDS_END, available: view.size() };
+        return Err(view.malformed("bitcode wrapper", 0, cause));
     }
     let [offset, size] = [WRAPPER_OFFSET, WRAPPER_SIZE].map(|at| view.u32("bitcode wrapper", at));
     view.part("bitcode wrapper", WRAPPER_OFFSET, offset?.into(), size?.into())
@@ -207,6 +212,15 @@ mod tests {
         for name in ["amdgcn-amd-amdhsa", "nvptx64-nvidia-cuda", "x"] {
             assert_eq!(read(&module(name)).as_deref(), Some(name));
             assert_eq!(read(&wrapped(&module(name))).as_deref(), Some(name));
+        }
+    }
+
+    #[test]
+    fn a_cut_wrapper_is_reported_at_an_offset_inside_of_it() {
+        let wrapped = wrapped(&complete(2));
+        for end in 4..16 {
+            let message = check(View::new(&wrapped[..end])).map_err(|error| error.to_string());
+            assert_eq!(message, Err(format!("bitcode wrapper at 0x0: truncated: need 16 bytes, {end} available")));
         }
     }
 

@@ -203,7 +203,7 @@ pub fn duplicates(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleFi
     for image in non_empty_images(facts) {
         match image.image.sha256 {
             Some(hash) => by_hash.entry(hash).or_default().push(image),
-            None => findings.add(undecided(format!("cannot be compared: {}", unread(image))).image(image)),
+            None => findings.add(undecided(format!("cannot be compared: {}", missing_hash_reason(image))).image(image)),
         }
     }
     let mut groups: Vec<Vec<&ImageFacts<'_>>> = by_hash.into_values().filter(|group| group.len() > 1).collect();
@@ -218,7 +218,7 @@ pub fn duplicates(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleFi
 }
 
 /// Returns the reason for which an image has no hash. Damage has a finding of its own, with offset and cause.
-fn unread(image: &ImageFacts<'_>) -> &'static str {
+fn missing_hash_reason(image: &ImageFacts<'_>) -> &'static str {
     match image.codec {
         _ if image.image.is_scrambled() => LTO_IR,
         Some(Codec::Opaque) => UNKNOWN_CODEC,

@@ -37,6 +37,7 @@ pub fn trials() -> Vec<Trial> {
     trials.push(trial("archives", archives::are_unbundled_like_the_tool));
     trials.push(trial("dumps", dumps::give_their_first_bundle));
     trials.push(trial("outputs", outputs::keep_their_mode_and_hard_links));
+    trials.push(trial("standard-input", reads_standard_input_once));
     trials.push(trial("dropped", finds_dropped_processors_again));
     trials.extend(
         grid::TYPES.iter().map(|kind| trial(kind.name, move |pair| grid::is_bundled_like_the_tool(pair, kind))),
@@ -194,6 +195,16 @@ fn reports_errors_like_the_tool(pair: &Pair) -> Result<()> {
                 same::calls(pair, &Call::line(&spelled(&line)))?;
             }
         }
+    }
+    Ok(())
+}
+
+fn reads_standard_input_once(pair: &Pair) -> Result<()> {
+    let stdin = pair.directory.join("text");
+    for inputs in ["-input=- -input=../bytes", "-input=../bytes -input=-", "-input=- -input=-"] {
+        let line = spelled(&format!("-type=bc -targets=HOST,DEVICE {inputs} -output=x"));
+        let (theirs, _) = same::calls(pair, &Call { stdin: Some(&stdin), ..Call::line(&line) })?;
+        ensure!(theirs.status == 0, "{line}: {}", theirs.err);
     }
     Ok(())
 }

@@ -6,6 +6,7 @@
 mod cuobjdump;
 mod diagnostics;
 mod fatbinary;
+mod inputs;
 mod linker_wrapper;
 mod llvm_options;
 mod nvidia_options;

@@ -1,12 +1,13 @@
 //! Execution of requests, by the operations of fatbin's own commands.
 
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::environment::Settings;
 use super::request::{BundlerAction, Request};
 use super::{Diagnostics, Result, archives, compatibility_trace, errors, objcopy, verbose, write_stderr};
-use crate::cli::access;
+use crate::cli::dropin::inputs::open;
 use crate::format::bundle::{BundleForm, FileType};
 use crate::io::Input;
 use crate::ops::{self, BundleError, BundleInput, BundleOptions, FollowingData, RequestedTarget, UnbundleOptions};
@@ -15,9 +16,8 @@ use crate::target::compatibility::KindRules;
 
 /// Executes a request and returns the text for standard output.
 pub fn run(request: &Request, settings: &Settings, diagnostics: Diagnostics) -> Result<String> {
-    let inputs =
-        request.inputs.iter().map(|path| Input::open_any(path, access::get()).map_err(|error| errors::format(&error)));
-    let mut inputs = inputs.collect::<Result<Vec<Input>>>()?;
+    let open = |path: &OsString| open(Path::new(path)).map_err(|error| errors::format(&error));
+    let mut inputs = request.inputs.iter().map(open).collect::<Result<Vec<Input>>>()?;
     let file_type = FileType::named(&request.file_type)
         .filter(|file_type| request.has_hipi || file_type.name != "hipi")
         .ok_or_else(|| format!("'{}': invalid file type specified", request.file_type))?;

@@ -8,10 +8,11 @@ use std::path::Path;
 use object::read::{File, FileKind, Object, ObjectKind};
 
 use super::image_argument::{ImageArgument, MEMBER};
-use super::{Result, create, format_error, open, stem};
+use super::{Result, create, format_error, stem};
 use crate::archive;
 use crate::bytes::{MAX_NESTING, ObjectBytes, View};
 use crate::cli::dropin::diagnostics::{Diagnostics, print};
+use crate::cli::dropin::inputs::open;
 use crate::error::{Cause, Error, Malformed};
 use crate::format::offload_binary::{
     MAGIC, OffloadBinary, OffloadBinaryContents, OffloadBinaryEntry, Version, image_kind_name,

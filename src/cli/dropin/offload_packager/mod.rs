@@ -29,8 +29,6 @@ mod options;
 mod pack;
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
@@ -38,11 +36,10 @@ use super::FAILED;
 use super::diagnostics::{Diagnostics, cause, print};
 use super::llvm_options::{Line, Stop, parse_response_file};
 use super::stand_in::StandIn;
-use crate::cli::access;
 use crate::codec::{Codec, Compression};
 use crate::error::Error;
 use crate::format::offload_binary::Version;
-use crate::io::{Input, Output};
+use crate::io::Output;
 use crate::llvm::NEWEST;
 use crate::llvm::packager::PackagerRules;
 use extract::Extraction;
@@ -143,15 +140,6 @@ fn stem(name: &str) -> &str {
         "." | ".." => name,
         _ => name.rsplit_once('.').map_or(name, |(stem, _)| stem),
     }
-}
-
-/// Opens any file. One that is not a regular file is copied to a temporary file first, which can be mapped.
-fn open(path: &Path) -> Result<Input, Error> {
-    if path == Path::new("-") || std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
-        return Input::open(path, access::get());
-    }
-    let mut file = File::open(path).map_err(Error::io(path, "open"))?;
-    Input::from_temp_file(path, &std::env::temp_dir(), access::get(), |to| io::copy(&mut file, to).map(|_| ()))
 }
 
 /// Creates an output. A device is written to; anything else except a directory is replaced, including a link, like the tool

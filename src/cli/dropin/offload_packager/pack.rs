@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use super::image_argument::ImageArgument;
-use super::{Result, create, format_error, open};
+use super::{Result, create, format_error};
+use crate::cli::dropin::inputs::open;
 use crate::codec::Compression;
 use crate::format::offload_binary::{self, Version, image_kind};
 use crate::format::{DeviceImage, ImageKind};

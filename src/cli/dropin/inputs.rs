@@ -1,0 +1,19 @@
+//! Inputs of LLVM's tools.
+
+use std::io;
+use std::path::Path;
+
+use crate::cli::access;
+use crate::error::Result;
+use crate::io::{Input, STANDARD_INPUT};
+
+/// Opens any file but a directory. As for LLVM's tools, `-` is the rest of standard input: the second one is empty.
+pub fn open(path: &Path) -> Result<Input> {
+    if path == Path::new("-") {
+        let directory = std::env::temp_dir();
+        return Input::from_temp_file(Path::new(STANDARD_INPUT), &directory, access::get(), |to| {
+            io::copy(&mut io::stdin().lock(), to).map(drop)
+        });
+    }
+    Input::open_any(path, access::get())
+}

@@ -155,10 +155,9 @@ impl<'a> Run<'a> {
         };
         let filter = self.arguments.filter.filter();
         let incomplete = ops::inspect(self.scanned, &filter, read, &inspect, &mut |found, (result, errors)| {
-            let path = &self.scanned[found.file].file().path;
-            self.problems.start_file(path);
-            for error in errors {
-                let error = ops::image_error(path, found.nested.index, found.nested.image, error);
+            let file = self.scanned[found.file].file();
+            self.problems.start_file(&file.path);
+            for error in ops::new_errors(file, found.nested.index, found.nested.image, errors) {
                 *status = status.and(self.problems.report(error));
             }
             take(found, result);

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::error::{Error, Malformed};
 use crate::format::ImageKind;
 use crate::inspect::{self, Inspection};
-use crate::inventory::Image;
+use crate::inventory::{File, Image};
 use crate::scan::ImageRef;
 #[cfg(feature = "cli")]
 use crate::scan::ScannedFile;
@@ -48,6 +48,18 @@ pub fn image_error(path: &str, number: usize, image: &Image, problem: Malformed)
     } else {
         Error::MalformedImage { path: path.to_owned(), number, malformed: problem }
     }
+}
+
+/// Returns the errors for problems in an image of a file, without those that the scan reports: it reads the headers of images
+/// that are files of their own.
+pub fn new_errors(
+    file: &File,
+    number: usize,
+    image: &Image,
+    problems: impl IntoIterator<Item = Malformed>,
+) -> impl Iterator<Item = Error> {
+    let problems = problems.into_iter().filter(|problem| !file.errors.contains(problem));
+    problems.map(move |problem| image_error(&file.path, number, image, problem))
 }
 
 /// Returns the demangled names of the kernels in some images of a file, by their numbers, in order and each once. Images that

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sha2::{Digest, Sha256};
 
 use super::analyze::map_all;
-use super::image_bytes::{image_error, inspect_with};
+use super::image_bytes::{inspect_with, new_errors};
 use crate::codec::Codec;
 use crate::error::{Error, Malformed, Result};
 use crate::inspect;
@@ -80,7 +80,7 @@ impl LockBuilder {
         let recorded = map_all(&scan, |image| self.record_image(image));
         for ((number, image), (locked, problems)) in file.device_images().enumerate().zip(recorded) {
             images.push(locked);
-            errors.extend(problems.into_iter().map(|problem| image_error(&file.path, number, image, problem)));
+            errors.extend(new_errors(file, number, image, problems));
         }
         scan.source().input().check_unchanged()?;
         let archives = file.kpack.iter().flat_map(|reference| &reference.archives);

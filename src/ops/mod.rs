@@ -47,6 +47,8 @@ pub use extract::extract;
 pub use fatbin::{FatbinInput, FatbinOptions, pack_fatbin};
 #[cfg(feature = "inspect")]
 pub use filter::{ImageFilter, KernelPattern, Predicate};
+#[cfg(feature = "cli")]
+pub(crate) use image_bytes::new_errors;
 #[cfg(feature = "inspect")]
 pub use image_bytes::{image_error, inspect_image};
 #[cfg(feature = "cli")]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::image_bytes::image_error;
+use super::image_bytes::{image_error, new_errors};
 use crate::bytes::View;
 use crate::codec::{Codec, is_compressed};
 use crate::error::{Error, Malformed, Result};
@@ -70,11 +70,8 @@ fn image_defects(file: &File, image: &ImageRef<'_>) -> Vec<VerifyError> {
         }
     };
     defects.extend(decompressed_contradiction(image, bytes.view()).map(defect));
-    // The scan has checked images that are files of their own.
-    let problems = problems(image.image().image_kind, bytes.view()).into_iter();
-    for problem in problems.filter(|problem| !file.errors.contains(problem)) {
-        defects.push(image_error(path, image.index(), image.image(), problem).into());
-    }
+    let problems = problems(image.image().image_kind, bytes.view());
+    defects.extend(new_errors(file, image.index(), image.image(), problems).map(VerifyError::from));
     defects
 }
 

@@ -134,6 +134,26 @@ fn the_number_of_lines_about_a_file_is_limited() {
     assert_eq!(sandbox.fatbin("verify -v library").err.lines().count(), 250);
 }
 
+/// The scan reads the headers of images that are files of their own, and the inspection reads them again.
+#[test]
+fn a_problem_of_an_image_that_is_a_file_is_one_line() {
+    let sandbox = Sandbox::new();
+    // A wrapper without its last fields, and an instruction of nine words of which one is there.
+    sandbox.file("cut.bc", b"\xde\xc0\x17\x0bP\xed\x12");
+    sandbox.file("cut.spv", [0x0723_0203, 0x0001_0400, 0, 100, 0, 0x0009_0011_u32].map(u32::to_le_bytes).concat());
+    for command in
+        ["scan", "inspect", "inspect --json", "inspect --matrix", "verify", "lock -o lock", "check --init", "diff"]
+    {
+        let run = sandbox.fatbin(&format!("{command} cut.bc cut.spv"));
+        let starts = ["cut.bc: bitcode wrapper at 0x0", "cut.spv: SPIR-V instruction's words at 0x14"];
+        let lines = counted(&run);
+        assert_eq!((run.status, lines.len()), (2, 2), "{command}: {}", run.err);
+        for ((line, more), start) in lines.into_iter().zip(starts) {
+            assert!(line.starts_with(&format!("fatbin: {start}: ")) && more == 0, "{command}: {}", run.err);
+        }
+    }
+}
+
 /// A `!` in the name of a file does not make it a member of an archive.
 #[test]
 fn problems_of_several_files_are_a_line_for_each() {

@@ -51,6 +51,13 @@ def offload_binary():
     return layout.offload_binary([(b"arch", b"gfx90a"), (b"triple", b"amdgcn-amd-amdhsa")], code_object())
 
 
+def damaged(count):
+    """Returns code objects that are cut, each beside a compressed bundle whose stored hash is wrong."""
+    bundle = bytearray(layout.ccob(layout.bundle([(layout.HOST, b"")])))
+    bundle[24] ^= 1
+    return (layout.offload_binary([], code_object()[:100]) + layout.aligned(bytes(bundle), 8)) * count
+
+
 def members(count):
     return [(f"member-{number}.o", library(NV_FATBIN, [container(number)])) for number in range(count)]
 
@@ -84,13 +91,14 @@ def write_images(directory, count):
 
 
 class Dimension:
-    """A number that grows: the writer of an input of that size, the commands, and the largest size."""
+    """A number that grows: the writer of an input of that size, the commands with their exit statuses, and the largest size."""
 
-    def __init__(self, unit, largest, write, commands):
+    def __init__(self, unit, largest, write, commands, statuses=(0, 1)):
         self.unit = unit
         self.largest = largest
         self.write = write
         self.commands = commands
+        self.statuses = statuses
 
 
 def listed(*words):
@@ -107,6 +115,8 @@ DIMENSIONS = {
     "compressed": Dimension("bundle", 40_000, write(lambda count: library(HIP_FATBIN, [layout.ccob(bundle())] * count)), ALL),
     "offload": Dimension("binary", 100_000, write(lambda count: library(b".llvm.offloading", [offload_binary()] * count)), ALL),
     "unnamed": Dimension("bundle", 100_000, write(lambda count: bundle() * count), ALL),
+    "damaged": Dimension("image", 100_000, write(damaged), [["inspect", "--json", "in"], ["verify", "in"], ["lock", "-o", "lock", "in"]],
+                         statuses=(2,)),
     "ar": Dimension("member", 40_000, write(archive), ALL),
     "zip": Dimension("member", 16_000, write(lambda count: layout.zip_file(members(count), 8)), READ),
     "tar": Dimension("member", 16_000, write(lambda count: layout.tar_file(members(count))), READ),

@@ -16,7 +16,7 @@ use crate::coverage::{Coverage, InspectedImages};
 use crate::format::ImageKind;
 use crate::inspect::{self, Inspection};
 use crate::inventory::File;
-use crate::ops::{self, filter::FoundImage};
+use crate::ops::{self, ImageErrors, filter::FoundImage};
 use crate::report::{self, Screen};
 use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
 use crate::select::NamedDevice;
@@ -154,10 +154,10 @@ impl<'a> Run<'a> {
             (work(found, inspected), problems)
         };
         let filter = self.arguments.filter.filter();
+        let image_errors: Vec<_> = self.scanned.iter().map(|scanned| ImageErrors::new(scanned.file())).collect();
         let incomplete = ops::inspect(self.scanned, &filter, read, &inspect, &mut |found, (result, errors)| {
-            let file = self.scanned[found.file].file();
-            self.problems.start_file(&file.path);
-            for error in ops::new_errors(file, found.nested.index, found.nested.image, errors) {
+            self.problems.start_file(&self.scanned[found.file].file().path);
+            for error in image_errors[found.file].of(found.nested.index, found.nested.image, errors) {
                 *status = status.and(self.problems.report(error));
             }
             take(found, result);

@@ -50,16 +50,38 @@ pub fn image_error(path: &str, number: usize, image: &Image, problem: Malformed)
     }
 }
 
-/// Returns the errors for problems in an image of a file, without those that the scan reports: it reads the headers of images
-/// that are files of their own.
-pub fn new_errors(
-    file: &File,
-    number: usize,
-    image: &Image,
-    problems: impl IntoIterator<Item = Malformed>,
-) -> impl Iterator<Item = Error> {
-    let problems = problems.into_iter().filter(|problem| !file.errors.contains(problem));
-    problems.map(move |problem| image_error(&file.path, number, image, problem))
+/// Maker of the errors for problems in the images of a file. Those that the scan reports are left out: it reads the headers of
+/// images that are files of their own.
+pub struct ImageErrors<'a> {
+    path: &'a str,
+    /// Sorted by offset, for a search: a file may have many errors, and as many images with problems.
+    reported: Vec<&'a Malformed>,
+}
+
+impl<'a> ImageErrors<'a> {
+    /// Creates the maker for a file that was scanned.
+    pub fn new(file: &'a File) -> ImageErrors<'a> {
+        let mut reported: Vec<&Malformed> = file.errors.iter().collect();
+        reported.sort_by_key(|error| error.offset);
+        ImageErrors { path: &file.path, reported }
+    }
+
+    /// Returns the errors for problems in an image.
+    pub fn of(
+        &self,
+        number: usize,
+        image: &Image,
+        problems: impl IntoIterator<Item = Malformed>,
+    ) -> impl Iterator<Item = Error> {
+        let problems = problems.into_iter().filter(|problem| !self.is_reported(problem));
+        problems.map(move |problem| image_error(self.path, number, image, problem))
+    }
+
+    fn is_reported(&self, problem: &Malformed) -> bool {
+        let first = self.reported.partition_point(|error| error.offset < problem.offset);
+        let mut at_offset = self.reported[first..].iter().take_while(|error| error.offset == problem.offset);
+        at_offset.any(|&error| error == problem)
+    }
 }
 
 /// Returns the demangled names of the kernels in some images of a file, by their numbers, in order and each once. Images that

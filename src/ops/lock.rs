@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sha2::{Digest, Sha256};
 
 use super::analyze::map_all;
-use super::image_bytes::{inspect_with, new_errors};
+use super::image_bytes::{ImageErrors, inspect_with};
 use crate::codec::Codec;
 use crate::error::{Error, Malformed, Result};
 use crate::inspect;
@@ -76,11 +76,11 @@ impl LockBuilder {
     fn record_scanned(&self, scanned: ScannedFile) -> Result<RecordedFile> {
         let scan = scanned.open()?;
         let file = scan.file();
-        let (mut images, mut errors) = (Vec::new(), Vec::new());
+        let (mut images, mut errors, image_errors) = (Vec::new(), Vec::new(), ImageErrors::new(file));
         let recorded = map_all(&scan, |image| self.record_image(image));
         for ((number, image), (locked, problems)) in file.device_images().enumerate().zip(recorded) {
             images.push(locked);
-            errors.extend(new_errors(file, number, image, problems));
+            errors.extend(image_errors.of(number, image, problems));
         }
         scan.source().input().check_unchanged()?;
         let archives = file.kpack.iter().flat_map(|reference| &reference.archives);

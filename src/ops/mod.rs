@@ -48,7 +48,7 @@ pub use fatbin::{FatbinInput, FatbinOptions, pack_fatbin};
 #[cfg(feature = "inspect")]
 pub use filter::{ImageFilter, KernelPattern, Predicate};
 #[cfg(feature = "cli")]
-pub(crate) use image_bytes::new_errors;
+pub(crate) use image_bytes::ImageErrors;
 #[cfg(feature = "inspect")]
 pub use image_bytes::{image_error, inspect_image};
 #[cfg(feature = "cli")]

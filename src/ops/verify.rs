@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::image_bytes::{image_error, new_errors};
+use super::image_bytes::{ImageErrors, image_error};
 use crate::bytes::View;
 use crate::codec::{Codec, is_compressed};
 use crate::error::{Error, Malformed, Result};
@@ -44,15 +44,15 @@ pub fn verify(scanned: &ScannedFile) -> Result<Vec<VerifyError>> {
         defects.push(defect.in_file(Path::new(path)).into());
     }
     let images: Vec<_> = scanned.file().nested_images().collect();
-    let verify = |_, image: &ImageRef<'_>| image_defects(scanned.file(), image);
+    let errors = ImageErrors::new(scanned.file());
+    let verify = |_, image: &ImageRef<'_>| image_defects(path, image, &errors);
     scan.map_images(&images, verify, &mut |_, found| defects.extend(found));
     scan.source().input().check_unchanged()?;
     Ok(defects)
 }
 
 /// Returns the defects of an image.
-fn image_defects(file: &File, image: &ImageRef<'_>) -> Vec<VerifyError> {
-    let path = &file.path;
+fn image_defects(path: &str, image: &ImageRef<'_>, errors: &ImageErrors<'_>) -> Vec<VerifyError> {
     let defect = |why| VerifyError::Image { path: path.into(), number: image.index(), why };
     let mut defects: Vec<VerifyError> = contradiction(image.image()).map(defect).into_iter().collect();
     if image.image().is_scrambled() {
@@ -71,7 +71,7 @@ fn image_defects(file: &File, image: &ImageRef<'_>) -> Vec<VerifyError> {
     };
     defects.extend(decompressed_contradiction(image, bytes.view()).map(defect));
     let problems = problems(image.image().image_kind, bytes.view());
-    defects.extend(new_errors(file, image.index(), image.image(), problems).map(VerifyError::from));
+    defects.extend(errors.of(image.index(), image.image(), problems).map(VerifyError::from));
     defects
 }
 

@@ -7,7 +7,7 @@ use crate::cli::access;
 use crate::error::Result;
 use crate::io::{Input, STANDARD_INPUT};
 
-/// Opens any file but a directory. As for LLVM's tools, `-` is the rest of standard input: the second one is empty.
+/// Opens any file but a directory. Like LLVM's tools it reads standard input once: a second `-` is empty.
 pub fn open(path: &Path) -> Result<Input> {
     if path == Path::new("-") {
         let directory = std::env::temp_dir();

@@ -6,26 +6,25 @@
 mod bodies;
 mod function;
 mod lexer;
+mod shared;
 mod variable;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::debug::{DebugInfo, DebugLevel};
 use super::kernel::{Kernel, LocatedKernel, SourceLine};
 use super::{Inspection, charge_kernel};
-use crate::bytes::{Resource, View};
+use crate::bytes::View;
 use crate::error::Malformed;
 use crate::format::{self, ImageKind};
 pub use bodies::bodies;
 use function::PtxFunction;
 use lexer::{Lexer, Token};
-use variable::{Tokens, Variable, place};
+use shared::SharedMemory;
+use variable::{Tokens, Variable};
 
 /// Number of threads in lockstep; PTX defines it as `WARP_SZ`, with value 32.
 const WARP_SIZE: u64 = 32;
-
-/// Steps of work for looking up a name among the functions and variables.
-const NAME_WORK: u64 = 4;
 
 /// Inspects PTX text.
 pub fn inspect(view: View<'_>) -> Inspection {
@@ -38,8 +37,12 @@ pub fn inspect(view: View<'_>) -> Inspection {
     } else {
         DebugLevel::None
     };
-    let entries = module.functions.iter().filter(|function| function.is_entry);
-    let kernels = entries.map_while(|function| module.kernel(view, function).ok());
+    let mut shared = SharedMemory::new(&module.functions, &module.shared);
+    let entries = module.functions.iter().enumerate().filter(|(_, function)| function.is_entry);
+    let kernels = entries.map_while(|(index, function)| {
+        let shared = shared.size(view, index).ok()?;
+        module.kernel(view, function, shared).ok()
+    });
     let found = kernels.map(|kernel| LocatedKernel { kernel, entry: None }).collect();
     let problems = format::check_image(ImageKind::Ptx, view).err().into_iter().collect();
     Inspection::from_kernels(view, found, DebugInfo { level, units: Vec::new() }, problems)
@@ -49,8 +52,6 @@ pub fn inspect(view: View<'_>) -> Inspection {
 #[derive(Default)]
 struct PtxModule<'text> {
     functions: Vec<PtxFunction<'text>>,
-    /// Indices into `functions`.
-    by_name: HashMap<&'text str, usize>,
     /// Variables in shared memory outside of functions.
     shared: HashMap<&'text str, Variable<'text>>,
     /// Source files, by number.
@@ -86,7 +87,6 @@ impl<'text> PtxModule<'text> {
             self.has_lines |= function.location.is_some();
             // A declaration without a body adds nothing to its definition.
             if function.has_body {
-                self.by_name.insert(function.name, self.functions.len());
                 self.functions.push(function);
             }
         }
@@ -100,7 +100,7 @@ impl<'text> PtxModule<'text> {
         }
     }
 
-    fn kernel(&self, view: View<'_>, function: &PtxFunction<'text>) -> Result<Kernel, Malformed> {
+    fn kernel(&self, view: View<'_>, function: &PtxFunction<'text>, shared: u64) -> Result<Kernel, Malformed> {
         let (parameters, parameter_size) = function.parameters();
         let located = function.location.and_then(|(file, line)| Some((self.files.get(&file)?, line)));
         let product = |dimensions: [u64; 3]| dimensions.iter().try_fold(1_u64, |all, &one| all.checked_mul(one));
@@ -109,7 +109,7 @@ impl<'text> PtxModule<'text> {
         Ok(Kernel {
             name: function.name.to_owned(),
             max_registers: function.max_registers,
-            shared: Some(self.shared_of(view, function)?),
+            shared: Some(shared),
             parameters,
             parameter_size: Some(parameter_size),
             wave_size: Some(WARP_SIZE),
@@ -119,24 +119,6 @@ impl<'text> PtxModule<'text> {
             source: located.map(|(file, line)| SourceLine { file: (*file).to_owned(), line }),
             ..Default::default()
         })
-    }
-
-    /// Returns the size of the shared memory of a kernel and of all functions that it calls, counting each variable once.
-    /// ptxas lays the variables out in the order of their declarations, followed by dynamic shared memory.
-    fn shared_of(&self, view: View<'_>, kernel: &PtxFunction<'text>) -> Result<u64, Malformed> {
-        let (mut open, mut seen, mut used) = (vec![kernel], HashSet::from([kernel.name]), Vec::new());
-        while let Some(function) = open.pop() {
-            let names = function.names.len().saturating_add(function.shared.len()) as u64;
-            view.charge("PTX function", Resource::Work, names.saturating_mul(NAME_WORK).saturating_add(1))?;
-            used.extend(&function.shared);
-            for name in function.names.iter().filter(|name| seen.insert(name)) {
-                open.extend(self.by_name.get(name).and_then(|&number| self.functions.get(number)));
-                used.extend(self.shared.get(name));
-            }
-        }
-        // A name is a slice of the text at the declaration of its variable, so its address gives the order.
-        used.sort_by_key(|variable| (variable.size == 0, variable.name.as_ptr().addr()));
-        Ok(used.iter().fold(0, |end, variable| place(end, variable).saturating_add(variable.size)))
     }
 }
 

@@ -34,7 +34,7 @@ fn shared_memory_includes_called_functions() {
         .shared .align 4 .b8 outer[1000]; .shared .b8 unused[5000]; .extern .shared .align 16 .b8 dynamic[];
         .func leaf;
         .func (.param .b32 result) leaf(.param .b32 x) {{ .shared .b64 own[2]; mov.u32 %r1, outer; call leaf; ret; }}
-        .entry calls() {{ .shared .b8 one; call (result), leaf, (x); mov.u32 %r2, dynamic; ret; }}
+        .entry calls() {{ .shared .b8 one; call (result), leaf, (x); mov.u32 %r2, dynamic; mov.u32 %r3, outer; ret; }}
         .entry two() {{ .shared .b8 a; .shared .align 16 .b8 b[16]; .shared .b8 c; .shared .b64 d; ret; }}
         .entry alone() {{ ret; }}"
     );

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +21,10 @@ OUTPUT = 16 * MIB
 ERROR_LINE = 1000
 # Runs of a command that exceeds its CPU time: on a busy machine, the same work takes longer.
 ATTEMPTS = 3
+# CPU seconds of `slowdown` on the machine for which limits are stated.
+YARDSTICK, YARDSTICK_STEPS = 0.09, 1_500_000
+# A process on a slower machine than this may be ended before it exceeds its limit.
+LARGEST_SLOWDOWN = 10
 # Seconds after which a process is examined again. One that sleeps and has used no CPU time since hangs.
 SLEEP = 30
 
@@ -29,7 +34,7 @@ CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\x8b-\
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits on one input."""
+    """Limits on one input. Seconds are those of CPU time on a machine without a slowdown."""
     seconds: float = 2.0
     memory: int = 256 * MIB
 
@@ -60,12 +65,22 @@ class Environment:
 
 
 def run(command, limits=Limits(), environment=None):
-    """Runs a command to its end. Without an environment, a run that exceeds its CPU time is repeated, and the last run counts."""
+    """Runs a command to its end. Without an environment, a run that exceeds its CPU time even on a machine without a slowdown is
+    repeated, and the last run counts."""
     for _ in range(1 if environment else ATTEMPTS):
         outcome = run_once(command, limits, environment or Environment())
+        if outcome.seconds > limits.seconds:
+            outcome.seconds /= slowdown()
         if outcome.seconds <= limits.seconds:
             break
     return outcome
+
+
+def slowdown():
+    """Returns by which factor this machine is slower at the moment than the one for which limits are stated, at least 1."""
+    started = time.thread_time()
+    sum(number * number for number in range(YARDSTICK_STEPS))
+    return max(1.0, (time.thread_time() - started) / YARDSTICK)
 
 
 def run_once(command, limits, environment):
@@ -116,7 +131,7 @@ def cpu_times(pid):
 
 
 def prepare(limits, environment):
-    seconds = math.ceil(limits.seconds) + 1
+    seconds = math.ceil(limits.seconds * LARGEST_SLOWDOWN)
     wanted = {resource.RLIMIT_CPU: seconds, resource.RLIMIT_AS: ADDRESS_SPACE, resource.RLIMIT_CORE: 0, **environment.resources}
     for number, value in wanted.items():
         # The second limit on CPU time ends a process that handles the signal of the first.

@@ -1,6 +1,8 @@
 """A directory for one trial, with the files that commands take, and the reasons why it fails."""
 
+import itertools
 import shutil
+import time
 
 from trials import seeds
 from trials.limits import Environment, Limits, crashes, excesses, raw_text, run, temporaries
@@ -44,13 +46,16 @@ class Scene:
         self.succeed("bundle", self.files["BUNDLE"])
 
     def write_image(self, byte):
-        """Writes the image in place, so that a process that has opened it sees the new bytes."""
+        """Writes the image in place, so that a process that has opened it sees the new bytes. Returns the longest time between
+        the ends of two writes, in seconds: so long the image may have been a mixture that did not change."""
         mode = "r+b" if self.files["IMAGE"].exists() else "wb"
-        with open(self.files["IMAGE"], mode) as file:
+        with open(self.files["IMAGE"], mode, buffering=0) as file:
+            ends = [time.monotonic()]
             for _ in range(0, self.image_size, MIB):
                 file.write(byte * MIB)
-                file.flush()
+                ends.append(time.monotonic())
             file.truncate(self.image_size)
+        return max(after - before for before, after in itertools.pairwise(ends))
 
     def words(self, words, output=None):
         files = {**self.files, "OUTPUT": output or self.files["OUTPUT"]}

@@ -8,7 +8,7 @@ use super::variable::{Variable, place};
 use crate::bytes::{Resource, View};
 use crate::error::Malformed;
 
-/// Functions of a module, with what their bodies refer to. Names are looked up only once: kernels that call the same
+/// Functions of a module, with the references of their bodies. Names are looked up only once: kernels that call the same
 /// functions visit them again, and a visit costs much less than looking up the names.
 pub struct SharedMemory<'module, 'text> {
     functions: Vec<References<'module, 'text>>,
@@ -16,7 +16,7 @@ pub struct SharedMemory<'module, 'text> {
     reached_from: Vec<Option<usize>>,
 }
 
-/// What the body of a function refers to.
+/// Functions and variables to which the body of a function refers.
 struct References<'module, 'text> {
     /// Indices of the functions.
     callees: Vec<usize>,

@@ -1,7 +1,6 @@
 //! Shared memory of kernels: the variables of a kernel and of all functions that it calls.
 
 use std::collections::HashMap;
-use std::mem;
 
 use super::function::PtxFunction;
 use super::variable::{Variable, place};
@@ -48,7 +47,7 @@ impl<'module, 'text> SharedMemory<'module, 'text> {
         let (mut open, mut used) = (vec![kernel], Vec::<&Variable<'_>>::new());
         while let Some(function) = open.pop() {
             let Some(reached_from) = self.reached_from.get_mut(function) else { continue };
-            if mem::replace(reached_from, Some(kernel)) == Some(kernel) {
+            if reached_from.replace(kernel) == Some(kernel) {
                 continue;
             }
             let Some(References { callees, variables }) = self.functions.get(function) else { continue };

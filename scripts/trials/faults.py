@@ -17,7 +17,7 @@ QUICK_REPETITIONS, REPETITIONS = 2, 12
 IMAGE_SIZE = 32 * MIB
 # Fewer bytes than any output has.
 FILE_SIZE = 4096
-# Seconds in which a mixture can be copied: on a busy machine, the process that overwrites an input is interrupted as long.
+# A writer that is interrupted for so many seconds leaves a mixture that nobody changes, and that may be copied.
 PAUSE = 0.002
 DESCRIPTORS = 12
 ADDRESS_SPACES = [size * MIB for size in (64, 96, 128, 256)]

@@ -23,8 +23,8 @@ ERROR_LINE = 1000
 ATTEMPTS = 3
 # CPU seconds of `slowdown` on the machine for which limits are stated.
 YARDSTICK, YARDSTICK_STEPS = 0.09, 1_500_000
-# A process on a slower machine than this may be ended before it exceeds its limit.
-LARGEST_SLOWDOWN = 10
+# On a machine that is slower still, a process may be ended before it exceeds its limit.
+LARGEST_SLOWDOWN = 5
 # Seconds after which a process is examined again. One that sleeps and has used no CPU time since hangs.
 SLEEP = 30
 
@@ -34,7 +34,7 @@ CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\x8b-\
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits on one input. Seconds are those of CPU time on a machine without a slowdown."""
+    """Limits on one input. Seconds are of CPU time, see `slowdown`."""
     seconds: float = 2.0
     memory: int = 256 * MIB
 
@@ -65,8 +65,8 @@ class Environment:
 
 
 def run(command, limits=Limits(), environment=None):
-    """Runs a command to its end. Without an environment, a run that exceeds its CPU time even on a machine without a slowdown is
-    repeated, and the last run counts."""
+    """Runs a command to its end. CPU time beyond the limit is divided by the slowdown of the machine. Without an environment, a run
+    that still exceeds the limit is repeated, and the last run counts."""
     for _ in range(1 if environment else ATTEMPTS):
         outcome = run_once(command, limits, environment or Environment())
         if outcome.seconds > limits.seconds:

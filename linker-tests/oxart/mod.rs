@@ -1,6 +1,7 @@
 //! Artifact bundles of cuda-oxide, written and read by its published crate: `writer.rs`, built against oxide-artifacts.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
@@ -21,6 +22,17 @@ pub fn trials() -> Vec<Trial> {
 
 fn fatbin(directory: &Path, arguments: &[&str]) -> Result<Done> {
     Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(arguments).run()
+}
+
+/// Returns the path of the writer. The first call builds it, in a directory that keeps the crates of earlier runs.
+fn writer() -> Result<PathBuf> {
+    static WRITER: Mutex<Option<PathBuf>> = Mutex::new(None);
+    let mut writer = WRITER.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(path) = &*writer {
+        return Ok(path.clone());
+    }
+    let path = build_writer(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("oxart/build"))?;
+    Ok(writer.insert(path).clone())
 }
 
 /// Builds the writer in a directory, and returns its path.
@@ -60,7 +72,7 @@ fn link(directory: &Path, writer: &Path, linker: Linker) -> Result<()> {
 
 /// Bundles are found in programs of every linker, in stripped ones and by their magic alone, and their payloads are extracted.
 fn programs(directory: &Path) -> Result<()> {
-    let writer = build_writer(directory)?;
+    let writer = writer()?;
     for linker in Linker::ALL {
         let directory = directory.join(linker.name());
         std::fs::create_dir_all(&directory)?;
@@ -100,7 +112,7 @@ fn programs(directory: &Path) -> Result<()> {
 
 /// The crate reads a program in which payloads were replaced, and one in which nothing could be dropped.
 fn edits(directory: &Path) -> Result<()> {
-    let writer = build_writer(directory)?;
+    let writer = writer()?;
     link(directory, &writer, Linker::Bfd)?;
     let read = |name: &str| Step::new(directory, &writer).args(["read", name]).run();
     std::fs::write(directory.join("new.ptx"), ".version 8.0\n.target sm_80\n.visible .entry k() { ret; }\n")?;

@@ -131,8 +131,8 @@ impl<'a> Findings<'a> {
     /// Returns the inventory of the file, sorted by offset.
     pub fn into_file(mut self, path: String, format: FileFormat, size: u64) -> File {
         self.containers.sort_by_key(|container| container.offset);
-        order_errors(&mut self.errors);
         self.add_exhaustion();
+        order_errors(&mut self.errors);
         for section in &mut self.sections {
             let range = section.offset..section.offset.saturating_add(section.size);
             let [first, last] =

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::findings::order_errors;
 use crate::bytes::{Limits, Resource, View};
 use crate::error::{Cause, Malformed, Result};
 use crate::format::kpack::{ARCH_PLACEHOLDER, KpackArchive};
@@ -51,6 +52,7 @@ impl KpackSearch {
             file.errors.extend(defect(reference, path, view));
         }
         file.kpack = references;
+        order_errors(&mut file.errors);
     }
 
     /// Returns the archives of a reference, and the errors of those that cannot be read.

@@ -1,8 +1,10 @@
 //! Tests of host files whose device code is in kpack archives.
 
 use super::{Host, wrapper};
+use crate::bytes::View;
 use crate::format::kpack::KpackMarker;
 use crate::inventory::WrapperKind;
+use crate::scan::KpackSearch;
 
 #[test]
 fn a_file_that_rocm_kpack_has_split_has_no_errors() {
@@ -38,4 +40,20 @@ fn a_marker_of_rocm_kpack_that_cannot_be_read_is_an_error() {
     let [error] = &file.errors[..] else { panic!("{:?}", file.errors) };
     assert_eq!(error.field, "kpack marker");
     assert!(file.kpack.is_empty());
+}
+
+#[test]
+fn an_error_of_an_archive_precedes_those_of_later_containers() {
+    let mut host = Host::elf();
+    let marker = KpackMarker { search_paths: vec!["x.kpack"], kernel_name: "lib/x.so" };
+    let reference = host.section("", ".rocm_kpack_ref", &marker.to_bytes());
+    let wrappers = host.section("", ".hipFatBinSegment", &wrapper(b"HIPK"));
+    host.points(wrappers, 8, reference, 0);
+    host.section("", ".llvm.offloading", b"\x10\xff\x10\xad\x01");
+    let mut file = host.scan();
+    let [container] = &file.errors[..] else { panic!("{:?}", file.errors) };
+    let container = container.offset;
+    KpackSearch::default().run(&mut file, None, View::new(&[]));
+    let offsets: Vec<u64> = file.errors.iter().map(|error| error.offset).collect();
+    assert!(matches!(offsets[..], [archive, last] if archive < last && last == container), "{:?}", file.errors);
 }

@@ -14,6 +14,7 @@ use libtest_mimic::Trial;
 
 use crate::harness::command::command;
 use crate::harness::directives::fixture;
+use crate::harness::program::write_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, Tool, llvm_tool, path_with};
 use crate::harness::trial::{completion, fresh_directory};
@@ -150,12 +151,9 @@ pub fn stand_ins(directory: &Path) -> Result<PathBuf> {
         std::fs::create_dir_all(directory.join(part))?;
     }
     let cubin = fixture("answer-sm_90.cubin")?;
-    std::fs::write(directory.join("stand-in"), STAND_IN.replace("CUBIN", &format!("'{}'", cubin.display())))?;
+    let stand_in = STAND_IN.replace("CUBIN", &format!("'{}'", cubin.display()));
     for name in ["ptxas", "nvlink", "fatbinary"] {
-        // The kernel runs no file that a process has open for writing ("text file busy"), and a command that another trial is
-        // starting may share the files that this process has open. So another process writes the programs.
-        let install = Step::new(directory, "install").args(["-m", "755", "stand-in"]);
-        install.arg(tools.join(name)).run()?;
+        write_program(&tools.join(name), &stand_in)?;
     }
     Ok(tools)
 }

@@ -6,6 +6,7 @@ use anyhow::{Result, ensure};
 
 use super::{Ended, end, path_with_program, root};
 use crate::harness::command::command;
+use crate::harness::program::write_program;
 
 /// Stands for cargo, and writes a program that prints that it was built.
 const CARGO: &str = r#"#!/bin/sh
@@ -34,8 +35,7 @@ pub fn the_program_of_a_release_is_downloaded_and_its_checksum_verified(director
         end(&mut shell)
     };
     shell(RELEASE)?.must_be(0, "")?;
-    std::fs::write(directory.join("bin/cargo"), CARGO)?;
-    shell("chmod +x bin/cargo")?.must_be(0, "")?;
+    write_program(&directory.join("bin/cargo"), CARGO)?;
     let releases = format!("file://{}", directory.join("releases").display()).replace(' ', "%20");
     let get = |variables: &[(&str, &str)]| -> Result<Ended> {
         shell("rm -rf runner; mkdir runner; : > output")?.must_be(0, "")?;

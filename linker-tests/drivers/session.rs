@@ -14,6 +14,7 @@ use anyhow::{Context, Result};
 use super::table::{Line, Tool};
 use crate::dropin::Side;
 use crate::harness::command::command;
+use crate::harness::program::write_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{self, Missing, fetched, llvm_tool, not_fetched};
 use crate::linker_wrapper::stand_ins;
@@ -111,7 +112,7 @@ impl Session {
         if wrapper.is_symlink() {
             std::fs::remove_file(&wrapper)?;
         }
-        std::fs::copy(self.installed("clang-linker-wrapper", "clang-tools")?, wrapper)?;
+        write_program(&wrapper, std::fs::read(self.installed("clang-linker-wrapper", "clang-tools")?)?)?;
         symlink(&self.clang, links.join("clang"))?;
         for name in ["lld", "ld.lld"] {
             symlink(self.installed(name, "lld")?, links.join(name))?;

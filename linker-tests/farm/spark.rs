@@ -9,6 +9,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use crate::coverage::TORCHVISION;
+use crate::harness::program::write_program;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::{Missing, Tool, fetched, find_in, in_path, not_fetched};
 use crate::real_files;
@@ -86,11 +87,10 @@ impl Spark {
     /// Runs the example with two workers. Two wheels per task are four tasks and more.
     fn index(&self, directory: &Path) -> Result<Done> {
         for (name, script) in SCRIPTS {
-            fs::write(directory.join(name), script)?;
+            write_program(&directory.join(name), script)?;
         }
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_fatbin"), directory.join("fatbin"))?;
         let worker = format!("{}/worker.sh", directory.display());
-        Step::new(directory, "chmod").args(["+x", &worker]).run()?;
         self.submit(directory, "local-cluster[2,1,1024]", &worker, "index").run()
     }
 

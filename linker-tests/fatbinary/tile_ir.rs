@@ -6,6 +6,7 @@ use anyhow::{Result, ensure};
 
 use super::fatbin;
 use crate::harness::directives::fixture;
+use crate::harness::program::write_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{fetched, find_in, not_fetched};
 
@@ -74,7 +75,7 @@ pub fn is_embedded_by_the_drop_in(directory: &Path) -> Result<()> {
         match path.file_name().and_then(|name| name.to_str()) {
             Some("bin") => {}
             Some("fatbinary") => std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_fatbin"), place)?,
-            Some("nvcc") => std::fs::copy(&path, place).map(|_| ())?,
+            Some("nvcc") => write_program(&place, std::fs::read(&path)?)?,
             _ => std::os::unix::fs::symlink(&path, place)?,
         }
     }

@@ -11,6 +11,8 @@ use object::{
 use serde_json::Value;
 
 use crate::Sandbox;
+#[cfg(unix)]
+use crate::program::write_program;
 
 /// Size of a device section that is out of the reach of 32 bits.
 const LARGE: u64 = 2300 << 20;
@@ -282,13 +284,8 @@ fn entries_and_kernels_are_compared() {
 #[cfg(unix)]
 #[test]
 fn a_compiler_prints_the_command_line_of_its_linker() {
-    use std::os::unix::fs::PermissionsExt;
-
     let sandbox = wrapped();
-    let script = |name: &str, text: &str| {
-        std::fs::write(sandbox.path(name), format!("#!/bin/sh\n{text}\n")).unwrap();
-        std::fs::set_permissions(sandbox.path(name), std::fs::Permissions::from_mode(0o755)).unwrap();
-    };
+    let script = |name: &str, text: &str| write_program(&sandbox.path(name), format!("#!/bin/sh\n{text}\n")).unwrap();
     script(
         "cc",
         r#"echo 'COMPILER_PATH=/usr' >&2; [ "$1" = -### ] && shift && echo " /lib/collect2 -fuse-ld=gold -pie start.o $*" >&2"#,

@@ -1,5 +1,6 @@
 //! The program under the names of LLVM tools.
 
+use crate::program::write_program;
 use crate::{Run, Sandbox};
 
 /// Runs the program under another name, with arguments separated by white space.
@@ -143,11 +144,7 @@ fn release_is_that_of_the_name_then_the_variable_then_the_directory() {
 fn install_links_asks_a_compiler_for_its_release() {
     let sandbox = Sandbox::new();
     let compiler = |text: &str| {
-        // The shell writes the program: a file that this process has open for writing may be inherited by a child of
-        // another test, and cannot be run until that child calls exec.
-        let script = format!("#!/bin/sh\necho '{text}'\n");
-        let write = ["-c", "printf %s \"$0\" > clang && chmod +x clang", &script];
-        crate::run(sandbox.command("sh").args(write)).ok();
+        write_program(&sandbox.path("clang"), format!("#!/bin/sh\necho '{text}'\n")).unwrap();
         sandbox.fatbin("install-links --for ./clang links")
     };
     compiler("Debian clang version 16.0.6 (15~deb12u1)").ok();

@@ -1,7 +1,6 @@
 //! `fatbin link`: which programs it calls, and with what. The programs are shell scripts here; linker-tests has the real ones.
 
-use std::os::unix::fs::PermissionsExt;
-
+use crate::program::write_program;
 use crate::{BITCODE, Run, Sandbox};
 
 /// Device linker that prints its name and the arguments that do not name temporary files, and writes a code object.
@@ -32,8 +31,7 @@ fn sandbox() -> Sandbox {
 fn program(sandbox: &Sandbox, name: &str, script: &str) {
     let path = sandbox.path(name);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(&path, script).unwrap();
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(&path, script).unwrap();
 }
 
 /// Runs `fatbin link` with a `PATH` that has no device linkers. The directory `bin` is in it.

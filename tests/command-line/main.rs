@@ -47,6 +47,8 @@ mod packager;
 mod page;
 mod policy_schema;
 mod problems;
+#[path = "../../linker-tests/harness/program.rs"]
+mod program;
 mod prune;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod readme;
@@ -176,18 +178,30 @@ fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name)).unwrap()
 }
 
+/// Returns the paths of the sources of the test programs with their text, except that of harness/command.rs.
+fn sources_of_tests() -> impl Iterator<Item = (PathBuf, String)> {
+    let below = |directory| documents::files_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join(directory), "rs");
+    let paths =
+        ["tests", "linker-tests"].into_iter().flat_map(below).filter(|path| !path.ends_with("harness/command.rs"));
+    paths.map(|path| (path.clone(), std::fs::read_to_string(path).unwrap()))
+}
+
 /// Commands with the user's environment have other results for other users.
 #[test]
 fn tests_run_commands_in_a_fixed_environment() {
-    let below = |directory| documents::files_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join(directory), "rs");
-    for path in ["tests", "linker-tests"].into_iter().flat_map(below) {
-        if path.ends_with("harness/command.rs") {
-            continue;
-        }
-        let text = std::fs::read_to_string(&path).unwrap();
+    for (path, text) in sources_of_tests() {
         // cargo needs the variables of rustup.
         let mut lines =
             text.lines().filter(|line| line.contains(concat!("Command::", "new(")) && !line.contains("CARGO\")"));
         assert!(lines.next().is_none(), "{}: use harness/command.rs", path.display());
+    }
+}
+
+/// A program cannot be run as long as a command of another test has inherited it, open for writing.
+#[test]
+fn tests_write_programs_in_another_process() {
+    for (path, text) in sources_of_tests() {
+        let is_safe = !text.contains(concat!("#!", "/")) || text.contains("write_program(");
+        assert!(is_safe, "{}: use harness/program.rs", path.display());
     }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::program::write_program;
 use crate::{Sandbox, run};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -70,8 +71,8 @@ fn the_workflow_publishes_the_files_with_checksums_and_no_others() {
         fs::write(directory.join(name), name).unwrap();
     }
     fs::create_dir(sandbox.path("bin")).unwrap();
-    sandbox.file("bin/gh", "#!/bin/sh\nprintf '%s\\n' \"$@\"\n");
-    sandbox.shell("chmod +x bin/gh && cd release && sha256sum a.deb b.tar.gz > SHA256SUMS").ok();
+    write_program(&sandbox.path("bin/gh"), "#!/bin/sh\nprintf '%s\\n' \"$@\"\n").unwrap();
+    sandbox.shell("cd release && sha256sum a.deb b.tar.gz > SHA256SUMS").ok();
     let publish = || {
         let path = format!("{}:{}", sandbox.path("bin").display(), std::env::var("PATH").unwrap());
         run(sandbox.command("bash").arg(script("ci/publish-release")).args(["v1.2", "release"]).env("PATH", path))

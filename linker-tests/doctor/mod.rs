@@ -15,7 +15,7 @@ use crate::harness::command::command;
 use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Tool};
 use crate::harness::trial::{completion, fresh_directory};
-use objects::{Image, write_image, write_program};
+use objects::{Image, compile_program, write_image};
 
 /// Form of an output.
 #[derive(Clone, Copy)]
@@ -122,7 +122,7 @@ fn effects(document: &Value) -> Vec<&str> {
 }
 
 fn prepare(directory: &Path, form: Form) -> Result<()> {
-    write_program(directory, form.compile)?;
+    compile_program(directory, form.compile)?;
     write_image(directory, "orphan.o", Image { section: ".nv_fatbin", is_large: false })?;
     write_image(directory, "large.o", Image { section: ".lrodata.nv_fatbin", is_large: true })
 }
@@ -153,7 +153,7 @@ fn script_mends(directory: &Path, linker: Linker) -> Result<()> {
     let forms = [("-no-pie", "-fno-pie"), ("-pie", "-fPIE")];
     // GNU ld writes holes as zeros, which takes long.
     for (form, compile) in forms.into_iter().skip(usize::from(linker == Bfd)) {
-        write_program(directory, &[compile])?;
+        compile_program(directory, &[compile])?;
         write_image(directory, "orphan.o", Image { section: ".nv_fatbin", is_large: false })?;
         let mut line = line(linker, Form { link: form, ..SMALL })?;
         let document = diagnose(directory, &["--script", "device.ld"], &line)?;

@@ -48,7 +48,7 @@ pub struct Image {
 }
 
 /// Compiles the program.
-pub fn write_program(directory: &Path, options: &[&str]) -> Result<()> {
+pub fn compile_program(directory: &Path, options: &[&str]) -> Result<()> {
     std::fs::write(directory.join("program.cc"), PROGRAM)?;
     let step = Step::new(directory, Tool::Cxx.path()?).args(["-O1", "-c", "program.cc", "-o", "program.o"]);
     step.args(options).run().map(drop)

@@ -161,8 +161,8 @@ static const char *read_group(const unsigned char *entry, uint64_t flags, struct
         *image = (struct image){.size = length, .bytes = calloc(1, length + 1)};
         memcpy(image->bytes, blob + offset, length);
         describe(image, header, u16(header), u64(header + 40) | (flags & FLAG_ZSTD));
-        /* fatbinary of CUDA 13.0 does not write groups, that of 13.5 does. */
-        image->floor = image->floor < 13010 ? 13010 : image->floor;
+        /* Driver 580.159.04, of CUDA 13.0, ignores groups. */
+        image->is_grouped = 1;
     }
     free(blob);
     return NULL;
@@ -295,20 +295,24 @@ int choose_image(const struct image *images, size_t count, struct device device,
     *error = NO_BINARY_FOR_GPU;
     for (size_t index = 0; index < count; index++) {
         const struct image *image = &images[index];
-        if (!runs(image, device.sm))
+        if (!runs(image, device.sm) || (image->is_grouped && device.driver <= 13000))
             continue;
-        if (image->floor > device.driver) {
-            if (*error == NO_BINARY_FOR_GPU)
-                *error = image->form == FORM_PTX ? UNSUPPORTED_PTX_VERSION : INVALID_IMAGE;
+        if (image->form == FORM_CUBIN && image->floor > device.driver) {
+            *error = INVALID_IMAGE;
             continue;
         }
-        /* Of equal cubins the first, of equal PTX the last: published measurements of driver 597. */
-        if (image->form == FORM_CUBIN && (cubin < 0 || rank(image) > rank(&images[cubin])))
-            cubin = (int)index;
-        if (image->form == FORM_PTX && (ptx < 0 || rank(image) >= rank(&images[ptx])))
-            ptx = (int)index;
+        int *best = image->form == FORM_PTX ? &ptx : &cubin;
+        if (*best < 0 || rank(image) > rank(&images[*best]))
+            *best = (int)index;
     }
-    return cubin >= 0 ? cubin : ptx;
+    if (cubin >= 0 || ptx < 0)
+        return cubin;
+    /* The version of PTX has no part in the choice. */
+    if (images[ptx].floor > device.driver) {
+        *error = UNSUPPORTED_PTX_VERSION;
+        return -1;
+    }
+    return ptx;
 }
 
 long marker_of(const struct image *image) {

@@ -16,6 +16,7 @@ struct image {
     int floor;
     unsigned char *bytes;
     size_t size;
+    int is_grouped;
 };
 
 struct device {

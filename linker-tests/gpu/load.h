@@ -1,7 +1,7 @@
 /* Loading of images by the driver interface. */
 #ifndef LOAD_H
 #define LOAD_H
-#include <stddef.h>
+#include "driver.h"
 
 /* Exit status without a driver or a device. */
 #define NO_GPU 77
@@ -11,7 +11,12 @@ int open_device(char *text, size_t size);
 void close_device(void);
 
 /* Loads an image, launches its kernel, and prints the number that the kernel stores, which names the image that the driver
- * has taken: "value N", or "error CODE NAME". WAY is the function that gets the bytes: module, library, fatbinary, or wrapper,
- * which is cuModuleLoadFatBinary with a wrapper as compilers write it. */
+ * has taken: "value N", or "error CODE NAME". WAY is the function that gets the bytes: module, library or fatbinary; wrapper is
+ * cuLibraryLoadData with a wrapper as compilers write it; kernels prints the number of kernels of the chosen image instead. */
 void load(const char *way, const void *bytes);
+
+/* Memory of the device. */
+CUresult allocate(CUdeviceptr *address, size_t size);
+CUresult copy_to_device(CUdeviceptr target, const void *source, size_t size);
+CUresult copy_to_host(void *target, CUdeviceptr source, size_t size);
 #endif

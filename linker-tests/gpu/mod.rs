@@ -64,7 +64,8 @@ fn directory() -> Result<&'static Path> {
 
 fn build() -> Result<PathBuf> {
     let root = fresh_directory("gpu", "build")?;
-    let mut step = script(&root, "build").args(["folder", "--local"]).args(["--fatbin", env!("CARGO_BIN_EXE_fatbin")]);
+    let mut step =
+        script(&root, "build").args(["folder", "--local", "--for-stand-in", "--fatbin", env!("CARGO_BIN_EXE_fatbin")]);
     for (device, driver) in DEVICES {
         step = step.args(["--device", device, "--release", driver]);
     }

@@ -154,6 +154,11 @@ static CUresult load(const char *call, struct CUmod_st **handle, const void *poi
     const char *what = NULL;
     NEED(handle, call, "null pointer for the handle", INVALID_VALUE);
     NEED(module_count < MAXIMUM, call, "too many modules", INVALID_VALUE);
+    /* Measured with driver 580.159.04: only cuLibraryLoadData takes the wrapper of a fat binary. */
+    if (!is_library && pointer && ((const struct wrapper *)pointer)->magic == WRAPPER_MAGIC) {
+        record("%s wrapper -> error %d", call, INVALID_IMAGE);
+        return INVALID_IMAGE;
+    }
     const char *damage = read_images(pointer, &images, &count, &what);
     if (damage) {
         free_images(images, count);

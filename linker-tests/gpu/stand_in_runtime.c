@@ -126,7 +126,7 @@ static int find(struct symbol *symbols, size_t count, const void *host, struct s
         if (symbols[index].host == host) {
             struct binary *binary = symbols[index].binary;
             *found = &symbols[index];
-            return binary->module ? SUCCESS : cuModuleLoadFatBinary(&binary->module, binary->wrapper);
+            return binary->module ? SUCCESS : cuModuleLoadFatBinary(&binary->module, binary->wrapper->data);
         }
     return symbols == functions ? INVALID_DEVICE_FUNCTION : INVALID_SYMBOL;
 }

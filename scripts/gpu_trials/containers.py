@@ -29,10 +29,12 @@ SELECT = """
     sooner-than-9       pack  -  c75 c80 c86 c89
     one-major-later     pack  -  c100 c103
 
-    # The first and the last of equal images.
+    # Of equal images the first.
     equal-cubins        pack  -  c90 c90#b c90#c
     equal-cubins-80     pack  -  c80 c80#b
     equal-ptx           pack  -  p75 p75#b p75#c
+    equal-ptx-versions  pack  -  p75@6.3 p75@7.0
+    equal-ptx-newer     pack  -  p75@7.0 p75@6.3
     equal-by-tools      pack  -  c90/11.8 c90/12.0 c90/12.9 c90/13.0
     equal-tools-swapped pack  -  c90/13.0 c90/12.9 c90/12.0 c90/11.8
 
@@ -81,6 +83,10 @@ SELECT = """
     mode-size-ptx       fatbinary size     p75 p90
     grouped             group zstd  c75 c80 c90 c100 c120 p75
     grouped-by-13.5     fatbinary concat   c75 c80 c90 c100 c120 p75
+
+    grouped-cubins      group zstd  c75 c80 c90 c120
+    grouped-ptx         group zstd  p75 p80
+    grouped-and-ptx     group zstd  c75 c80 c90 c120 p75
 
     # The order of the entries.
     order-ptx-first     pack  -  p75 c120 c100 c90 c80 c75

@@ -3,15 +3,20 @@
 import json
 import shutil
 import subprocess
+import tarfile
+import tempfile
 from pathlib import Path
 
-from . import containers, edits
+from . import containers, edits, nvfatbin
+from .device_link import DeviceLink
 from .images import Images
+from .moved import build as build_moved
 from .predictions import Predictor, with_runtime
 from .programs import SOURCES, Programs
+from .real import Real
 
 # Directories must stay below this size, to travel.
-LIMIT = 60 << 20
+LIMIT = 160 << 20
 
 # Trials that use each way of loading; all other fat binaries go through cuModuleLoadData.
 OTHER_WAYS = {
@@ -22,15 +27,17 @@ OTHER_WAYS = {
 
 
 class Folder:
-    def __init__(self, directory, fatbin, devices, drivers):
+    def __init__(self, directory, fatbin, devices, drivers, only=()):
         self.directory = directory
+        self.only = only
         self.fatbin = fatbin
         self.predictor = Predictor(fatbin, devices, drivers)
         self.images = None
         self.trials = []
 
-    def build(self, is_packed):
-        """Writes the directory anew. It is packed if it contains all libraries, and otherwise refers to some of this machine."""
+    def build(self, is_packed, is_for_gpu):
+        """Writes the directory anew. It is packed if it contains all libraries, and otherwise refers to some of this machine. Trials
+        that the stand-in cannot run are left out unless it is for a GPU."""
         shutil.rmtree(self.directory, ignore_errors=True)
         for name in ("bin", "lib", "images", "fatbins", "stand-in"):
             (self.directory / name).mkdir(parents=True)
@@ -41,12 +48,37 @@ class Folder:
                 self.add_container(group, row)
         programs = Programs(self.directory, self.fatbin, self.images)
         self.trials += programs.build(self.directory / "fatbins/select-mode-size.fatbin", is_packed)
+        self.trials += nvfatbin.build(self.images, self.directory)
         self.add_edits(programs)
+        if is_for_gpu:
+            self.add_gpu_only(programs)
         self.write_manifest()
+        self.remove_unused()
+        if is_packed:
+            self.pack()
         size = sum(path.lstat().st_size for path in self.directory.rglob("*") if path.is_file())
         if size > LIMIT:
             raise RuntimeError(f"{self.directory}: {size} bytes, more than {LIMIT}")
         return size
+
+    def remove_unused(self):
+        """Removes the files of trials that were not asked for."""
+        used = {Path(word) for trial in self.trials for word in [*trial.get("load", []), *trial.get("program", [])]}
+        for name in ("bin", "fatbins", "images", "real"):
+            for path in (self.directory / name).glob("*"):
+                if self.only and path.name != "loader" and path.relative_to(self.directory) not in used:
+                    path.unlink()
+        if not any(trial["name"].startswith("openmp/") for trial in self.trials):
+            shutil.rmtree(self.directory / "lib/openmp", ignore_errors=True)
+
+    def pack(self):
+        """Packs the largest files, which `run` unpacks: LLVM's library has 150 MB, pruned libraries are mostly zeros."""
+        for name in ("lib/openmp", "real"):
+            directory = self.directory / name
+            if directory.is_dir():
+                with tarfile.open(directory.with_name(f"{directory.name}.tar.xz"), "w:xz", preset=6) as archive:
+                    archive.add(directory, directory.name)
+                shutil.rmtree(directory)
 
     def compile(self):
         """Compiles the loader, and the stand-in for libcuda."""
@@ -66,7 +98,7 @@ class Folder:
         self.trials.append({"name": f"{group}/{name}", "load": ["module", path], "file": path})
         for way, names in OTHER_WAYS.items() if group == "select" else ():
             if name in names:
-                oldest = "12.0" if way == "library" else "0.0"
+                oldest = "0.0" if way == "fatbinary" else "12.0"
                 trial = {"name": f"{group}/{name}/{way}", "load": [way, path], "file": path, "oldest": oldest}
                 self.trials.append(trial)
 
@@ -83,13 +115,24 @@ class Folder:
         for name, output in edits.edit(self.fatbin, self.directory, replacement, program["file"], is_program=True):
             self.trials.append({**program, "name": f"edit/program/{name}", "program": [output], "file": output})
 
+    def add_gpu_only(self, programs):
+        """Adds what the stand-in does not imitate: device links, real kernels, and containers at a wrong address."""
+        with tempfile.TemporaryDirectory() as temporary:
+            self.trials += DeviceLink(self.directory, Path(temporary)).build()
+        self.trials += Real(self.directory, self.fatbin, self.predictor.devices).build()
+        self.trials += build_moved(programs)
+
     def write_manifest(self):
         """Writes the trials with the predictions for the files that they load."""
-        files = sorted({self.directory / trial["file"] for trial in self.trials})
-        predictions, floors = self.predictor.of_files(files), self.predictor.floors(files)
+        if self.only:
+            self.trials = [trial for trial in self.trials if trial["name"].startswith(tuple(self.only))]
+        files = sorted({(self.directory / trial["file"], trial.get("expects", "number")) for trial in self.trials})
+        predictions = self.predictor.of_files(files)
+        floors = self.predictor.floors(sorted({path for path, _ in files}))
         for trial in self.trials:
             file = self.directory / trial.pop("file")
-            trial["predictions"] = with_runtime(predictions[file], trial.pop("runtime", None))
+            of_file = predictions[file, trial.pop("expects", "number")]
+            trial["predictions"] = with_runtime(of_file, trial.pop("runtime", None))
             if "load" in trial:
                 trial["floors"] = floors[file]
         manifest = {

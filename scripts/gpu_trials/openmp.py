@@ -1,8 +1,8 @@
 """OpenMP programs, whose images `link` has linked or `wrap` has registered, and the libraries that they need."""
 
 import re
+import shutil
 import subprocess
-import tarfile
 from pathlib import Path
 
 from .images import ASSEMBLERS, SOURCES, MissingTool
@@ -81,22 +81,16 @@ class OpenMp:
 
 
 def add_libraries(directory, is_packed):
-    """Packs libomptarget and what it needs into an archive, which `run` unpacks: LLVM's library has 150 MB. For a directory that
-    stays on this machine, links to them are enough."""
+    """Copies libomptarget and what it needs. For a directory that stays on this machine, links to them are enough."""
     if missing := [library for library in LIBRARIES if not library.is_file()]:
         raise MissingTool(f"{missing[0].name} not found (Debian packages libomp-22-dev and liboffload-22)")
     (directory / "openmp").mkdir()
-    if not is_packed:
-        for name, path in needed().items():
+    for name, path in needed().items():
+        if is_packed:
+            shutil.copy2(path, directory / "openmp" / name)
+        else:
             (directory / "openmp" / name).symlink_to(path)
-        (directory / "openmp" / OTHER_NAME).symlink_to(LIBOMP.name)
-        return
-    with tarfile.open(directory / "openmp.tar.xz", "w:xz", preset=6) as archive:
-        for name, path in needed().items():
-            archive.add(Path(path).resolve(), name)
-        link = tarfile.TarInfo(OTHER_NAME)
-        link.type, link.linkname = tarfile.SYMTYPE, LIBOMP.name
-        archive.addfile(link)
+    (directory / "openmp" / OTHER_NAME).symlink_to(LIBOMP.name)
 
 
 def needed():

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import tempfile
+from collections import defaultdict
 from pathlib import Path
 
 from .images import HOST, number_of
@@ -22,6 +23,12 @@ INSUFFICIENT_DRIVER = 35
 NO_BINARY_FOR_GPU = 209
 UNSUPPORTED_PTX_VERSION = 222
 
+# Answers of `select` where the device runs something.
+SERVED = ("native", "compatible", "jit-ptx", "jit-link")
+
+# What programs print that verify their own result, for any image.
+SUCCEEDS = defaultdict(lambda: 1)
+
 
 def release(text):
     """Returns a release as numbers, which can be compared."""
@@ -35,17 +42,30 @@ class Predictor:
         self.drivers = drivers
 
     def of_files(self, files):
-        """Returns the predictions for files: a dictionary from path to device to driver."""
-        numbers = {path: self.numbers(path) for path in files}
-        predictions = {path: {device: {} for device in self.devices} for path in files}
+        """Returns the predictions for files, each with what its trials print: a dictionary from both to device to driver."""
+        values = {(path, expects): self.values(path, expects) for path, expects in files}
+        predictions = {file: {device: {} for device in self.devices} for file in files}
         for device in self.devices:
             for driver in self.drivers:
                 if release(driver) < release(DEVICES[device]):
                     continue
-                report = self.report(["select", "--device", device, "--driver", driver, *files])
-                for file, path in zip(report["files"], files, strict=True):
-                    predictions[path][device][driver] = prediction(file, numbers[path])
+                report = self.report(["select", "--device", device, "--driver", driver, *(path for path, _ in files)])
+                for answers, file in zip(report["files"], files, strict=True):
+                    predictions[file][device][driver] = prediction(answers, values[file])
         return predictions
+
+    def values(self, path, expects):
+        """Returns what is printed for each image, by its index."""
+        if expects == "number":
+            return self.numbers(path)
+        if expects == "kernels":
+            return self.kernels(path)
+        return SUCCEEDS
+
+    def kernels(self, path):
+        """Returns the numbers of kernels."""
+        [file] = self.report(["inspect", path])["files"]
+        return {image["index"]: len(image.get("kernels", [])) for image in file["images"]}
 
     def floors(self, files):
         """Returns the oldest releases that load some image: a dictionary from path to device."""
@@ -71,20 +91,26 @@ class Predictor:
             return {int(image.name): number_of(image.read_bytes()) for image in Path(directory).iterdir()}
 
 
-def prediction(file, numbers):
+def prediction(file, values):
     """Returns the expected number, or the expected error codes with the reasons; no codes means any."""
-    [choice] = [choice for choice in file["choices"] if choice["runtime"]["name"] in ("CUDA", "libomptarget")]
-    [answer] = choice["answers"]
-    if answer["answer"] in ("native", "compatible", "jit-ptx"):
-        return {"value": numbers[answer["chosen"]]}
-    if answer["answer"] != "nothing":
-        return {"unknown": answer["answer"]}
-    if choice["runtime"]["name"] == "libomptarget":
+    choices = [choice for choice in file["choices"] if choice["runtime"]["name"] in ("CUDA", "libomptarget")]
+    answers = [answer for choice in choices for answer in choice["answers"]]
+    # Programs of several objects and real libraries have several containers: those that hold input of the device linker serve no
+    # device by themselves.
+    if served := [answer for answer in answers if answer["answer"] in SERVED]:
+        return {"value": values[served[0]["chosen"]]}
+    if others := [answer["answer"] for answer in answers if answer["answer"] != "nothing"]:
+        return {"unknown": others[0]}
+    images = [image for answer in answers for image in answer["images"]]
+    if choices and choices[0]["runtime"]["name"] == "libomptarget":
         # It accepts an image by its header. If the driver refuses the image, the program is aborted; without an image the host runs
         # the region.
-        is_accepted = any("load it" in image["reason"] for image in answer["images"])
+        is_accepted = any("load it" in image["reason"] for image in images)
         return {"aborts": True} if is_accepted else {"value": HOST}
-    reasons = [image["reason"] for image in answer["images"] if "does not load it" in image["reason"]]
+    reasons = [image["reason"] for image in images if "does not load it" in image["reason"]]
+    # Libraries have error codes of their own; the driver has its own for what it cannot link.
+    if values is SUCCEEDS or not answers:
+        return {"errors": []}
     if not reasons:
         return {"errors": [NO_BINARY_FOR_GPU]}
     is_ptx = all("PTX ISA" in reason for reason in reasons)

@@ -9,6 +9,9 @@ from .clang import Clang
 from .images import RUNTIMES, SOURCES, MissingTool
 from .openmp import OpenMp
 
+# The directory of NVIDIA's runtimes, from a program.
+RUN_PATH = "$ORIGIN/../lib"
+
 FLAGS = ["-O1", "-Wall", "-Wextra", "-Werror", "-fPIE"]
 
 # Libraries of the CUDA runtime, by release, as scripts/test --install fetches them.
@@ -71,12 +74,12 @@ class Programs:
         images = self.images
         return [f"--image=file={images.path(name)},arch={images.arch(name)}" for name in EVERYWHERE]
 
-    def wrapped(self, name, abi, release, options):
+    def wrapped(self, name, abi, release, options, link_options=()):
         """A program whose kernel and variable `wrap --entry` registers."""
         output = "bin/" + name.replace("/", "-")
         command = ["wrap", "--kind", "cuda", "--abi", abi, "--entry=answer=answer_stub", "--entry=addend=addend_shadow,size=4"]
         self.run(self.fatbin, *command, *options, "-o", f"{output}.o")
-        self.cc(SOURCES / "program.c", f"{output}.o", *self.runtime(release), "-o", output)
+        self.cc(SOURCES / "program.c", f"{output}.o", *link_options, *self.runtime(release), "-o", output)
         (self.directory / f"{output}.o").unlink()
         return {"name": name, "program": [output], "file": output, "runtime": release, "launches": 2}
 
@@ -108,7 +111,7 @@ class Programs:
 
     def runtime(self, release):
         """Returns the options that link NVIDIA's library, which is found in the directory of the trials or in LD_LIBRARY_PATH."""
-        run_path = "-Wl,--enable-new-dtags,-rpath,$ORIGIN/../lib,--allow-shlib-undefined"
+        run_path = f"-Wl,--enable-new-dtags,-rpath,{RUN_PATH},--allow-shlib-undefined"
         return ["-pie", run_path, LIBRARIES[release]]
 
     def cc(self, *arguments):

@@ -53,6 +53,9 @@ pub enum Requirement {
 /// (llvm-project #214841, #217640).
 const ROCM_WITH_ONE_TRIPLE: Release = Release { product: Product::Rocm, version: (7, 2), driver: None };
 
+/// The newest release of CUDA whose driver is known to ignore images that are compressed together.
+const LAST_WITHOUT_GROUPS: (u32, u32) = (13, 0);
+
 /// The architectures for which CUDA 12 writes cubins with ABI 8.
 pub const FIRST_WITH_ABI_8: u32 = 100;
 
@@ -94,9 +97,9 @@ impl Requirement {
             Requirement::Arch(arch) | Requirement::Device(arch) => cuda::arch(arch),
             Requirement::Container { first: Some(first), .. } => Floor::since(release_of(first)),
             Requirement::EntryId => Floor::after(ROCM_WITH_ONE_TRIPLE),
+            Requirement::Group => Floor::after(cuda::release(LAST_WITHOUT_GROUPS)),
             Requirement::Container { first: None, .. }
             | Requirement::Ptx(None)
-            | Requirement::Group
             | Requirement::UnknownToolkit
             | Requirement::TileIr
             | Requirement::UnknownKind(_)
@@ -107,7 +110,8 @@ impl Requirement {
     /// Returns the source of the floor.
     pub fn source(self) -> &'static str {
         match self {
-            Requirement::Codec(_) | Requirement::Group => "nvcc manual, --compress-mode",
+            Requirement::Codec(_) => "nvcc manual, --compress-mode",
+            Requirement::Group => "driver 580.159.04 on an H100, which does not read them",
             Requirement::Ptx(_) => "cuda-bindings 13.5, table of PTX versions",
             Requirement::Toolkit((11.., _)) | Requirement::AbiOfCuda13 => {
                 "CUDA Compatibility, Minor Version Compatibility"
@@ -138,7 +142,7 @@ impl fmt::Display for Requirement {
         match self {
             Requirement::Codec(Codec::Opaque) => f.write_str("compressed with an unknown codec"),
             Requirement::Codec(codec) => write!(f, "compressed with {}", codec.name()),
-            Requirement::Group => f.write_str("compressed together with others, which no document dates"),
+            Requirement::Group => f.write_str("compressed together with others"),
             Requirement::Ptx(Some((major, minor))) => write!(f, "PTX ISA {major}.{minor}"),
             Requirement::Ptx(None) => f.write_str("PTX that states no version"),
             Requirement::Toolkit((major, minor)) => write!(f, "cubin of CUDA {major}.{minor}"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::needs::{FloorCause, ImageRequirements, Need};
-use super::{Candidate, CandidateSet, NamedDevice, RejectReason, Selection, candidate_sets, selected_by_program};
+use super::{Candidate, CandidateSet, NamedDevice, RejectReason, candidate_sets, selected_by_program};
 use crate::floor::products;
 use crate::format::ImageKind;
 use crate::format::readers::Product;
@@ -118,7 +118,7 @@ impl<'a> FileFloors<'a> {
 
     /// Returns what a device needs to load an image from a set; empty if nothing in it runs on the device.
     fn of_set(&self, set: &CandidateSet<'_>, device: &Device) -> Vec<DeviceNeed> {
-        let Some(usable) = Usable::of(set, &set.select_on(device)) else { return Vec::new() };
+        let Some(usable) = Usable::of(set, device) else { return Vec::new() };
         let mut products: Vec<Product> = usable.all().flat_map(|number| self.products_of(number)).copied().collect();
         products.sort();
         products.dedup();
@@ -164,18 +164,22 @@ struct Usable {
 }
 
 impl Usable {
-    fn of(set: &CandidateSet<'_>, selection: &Selection) -> Option<Usable> {
+    fn of(set: &CandidateSet<'_>, device: &Device) -> Option<Usable> {
+        let selection = set.select_on(device);
         let number = |index: &usize| set.candidates.get(*index).map(|candidate| candidate.number);
         let selected = selection.selected.iter().map(|(index, _)| index).chain(&selection.also_selected);
         let mut preferred: Vec<usize> = selected.filter_map(number).collect();
         let rejected = |is_usable: fn(&RejectReason) -> bool| {
             let usable = selection.rejected.iter().filter(move |(_, reason)| is_usable(reason));
-            usable.filter_map(|(index, _)| number(index)).collect::<Vec<usize>>()
+            usable.map(|(index, _)| *index).collect::<Vec<usize>>()
         };
-        let mut others = rejected(|reason| matches!(reason, RejectReason::Outranked { .. }));
+        let outranked = rejected(|reason| matches!(reason, RejectReason::Outranked { .. }));
+        let mut others: Vec<usize> =
+            set.alternatives(&selection, &outranked, device).iter().filter_map(number).collect();
         let mut undecided: Vec<usize> = selection.undecided.iter().filter_map(number).collect();
         if preferred.is_empty() {
-            others.extend(rejected(|reason| matches!(reason, RejectReason::UnknownId { .. })));
+            others
+                .extend(rejected(|reason| matches!(reason, RejectReason::UnknownId { .. })).iter().filter_map(number));
             others.append(&mut undecided);
             preferred.extend(if others.is_empty() { None } else { Some(others.remove(0)) });
         }

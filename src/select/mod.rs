@@ -257,12 +257,17 @@ impl CandidateSet<'_> {
     }
 
     fn select_by(&self, runtime: &Runtime, device: &Device, check: Option<DriverCheck<'_>>) -> Selection {
-        // A runtime that accepts images by less than all requirements leaves it to the driver to fail.
-        let is_filtered = !runtime.selects_without_full_check();
         let reject = |candidate: &Candidate<'_>, method| check?.reject(candidate, device, method);
         let verdict = |candidate: &Candidate<'_>| {
             let method = self.check_candidate(runtime, candidate, device)?;
-            reject(candidate, method).filter(|_| is_filtered).map_or(Ok(method), Err)
+            // A runtime that accepts images by less than all requirements leaves it to the driver to fail.
+            if runtime.selects_without_full_check() {
+                return Ok(method);
+            }
+            match check.and_then(|check| check.leaves_out(candidate, device, method)) {
+                Some(reason) => Err(reason),
+                None => Ok(method),
+            }
         };
         let verdicts: Vec<Result<LoadMethod, RejectReason>> = self.candidates.iter().map(verdict).collect();
         let winner = self.preferred(runtime.preference, &verdicts);
@@ -321,6 +326,21 @@ impl CandidateSet<'_> {
                 (0..verdicts.len()).filter(runs).min_by_key(rank)
             }
         }
+    }
+
+    /// Returns those of the outranked images that an older driver or runtime loads if it does not support the selected image. A
+    /// driver chooses among PTX without asking whether it supports its version, so only the nearest is an alternative, and none to
+    /// other PTX.
+    fn alternatives(&self, selection: &Selection, outranked: &[usize], device: &Device) -> Vec<usize> {
+        let method = |index: usize| self.check_candidate(self.runtime, &self.candidates[index], device).ok();
+        let is_ptx = |index: &usize| method(*index) == Some(LoadMethod::FromPtx);
+        let mut alternatives: Vec<usize> = outranked.iter().copied().filter(|index| !is_ptx(index)).collect();
+        let is_ptx_selected = selection.selected.is_some_and(|(_, method)| method == LoadMethod::FromPtx);
+        if !is_ptx_selected {
+            let rank = |&index: &usize| distance(Some(&LoadMethod::FromPtx), index, self.candidates[index].image);
+            alternatives.extend(outranked.iter().copied().filter(is_ptx).min_by_key(rank));
+        }
+        alternatives
     }
 
     fn same_target(&self, one: usize, other: usize) -> bool {
@@ -386,9 +406,8 @@ fn accepts_by_number(code: Code<'_>, device: &Device) -> bool {
     }
 }
 
-/// Sort key of images that run on a device, the nearest first. Among equally near images the first precedes, except for PTX,
-/// where the last does.
-fn distance(way: Option<&LoadMethod>, index: usize, image: &Image) -> (bool, Reverse<u32>, u8, isize) {
+/// Sort key of images that run on a device, the nearest first. Among equally near images the first precedes.
+fn distance(way: Option<&LoadMethod>, index: usize, image: &Image) -> (bool, Reverse<u32>, u8, usize) {
     let arch = image.arch.as_deref().and_then(nvptx::Arch::parse);
     let breadth = match arch.and_then(|arch| arch.suffix) {
         Some(Suffix::Specific) => 0,
@@ -396,6 +415,5 @@ fn distance(way: Option<&LoadMethod>, index: usize, image: &Image) -> (bool, Rev
         None => 2,
     };
     let is_ptx = way == Some(&LoadMethod::FromPtx);
-    let place = if is_ptx { -(index as isize) } else { index as isize };
-    (is_ptx, Reverse(arch.map_or(0, |arch| arch.number)), breadth, place)
+    (is_ptx, Reverse(arch.map_or(0, |arch| arch.number)), breadth, index)
 }

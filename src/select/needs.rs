@@ -94,7 +94,13 @@ impl ImageRequirements {
 
     /// Returns what an image needs of a product.
     pub fn need(&self, image: usize, product: Product) -> Need {
-        let own = self.0.get(image).into_iter().flatten().filter(|it| it.product() == product);
+        self.need_of(image, product, |_| true)
+    }
+
+    /// Returns what those of its properties need that `counts` accepts.
+    pub(super) fn need_of(&self, image: usize, product: Product, counts: impl Fn(Requirement) -> bool) -> Need {
+        let all = self.0.get(image).into_iter().flatten();
+        let own = all.filter(|it| it.product() == product && counts(**it));
         own.fold(Need::NOTHING, |need, requirement| need.and(Need::of(*requirement, image)))
     }
 }

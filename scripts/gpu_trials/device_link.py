@@ -1,0 +1,80 @@
+"""Programs of several objects (nvcc -rdc=true), which the driver links again where it has no linked cubin for the device.
+
+The targets of an object are written `s80` (relocatable cubin for sm_80), `p80` (PTX) and `l80` (LTO-IR).
+"""
+
+import subprocess
+
+from .images import RUNTIMES, SOURCES, MissingTool
+
+TOOLKITS = {"13.0": RUNTIMES / "cuda-nvcc-13.0/nvidia/cu13", "13.5": RUNTIMES / "cuda-nvcc/nvidia/cu13"}
+RUNTIME = RUNTIMES / "cuda-13/nvidia/cu13/lib/libcudart.so.13"
+
+# Columns: name, release of nvcc, targets of the device link, then an object in each column with its targets. Only the last
+# release of nvcc writes PTX that is too new for the drivers before it.
+PROGRAMS = """
+    ptx-in-all           13.0  s80      linked:s80+p80   part:s80+p80
+    ptx-only             13.0  p80      linked:p80       part:p80
+    ptx-in-all-but-one   13.0  s80      linked:s80+p80   part:s80
+    ptx-in-none          13.0  s80      linked:s80       part:s80
+    ptx-and-cubin        13.0  s80      linked:s80+p80   part:s80+s90
+    cubin-and-ptx        13.0  s80      linked:s80+s90   part:s80+p80
+    cubins-not-linked    13.0  s80      linked:s80+s90   part:s80+s90
+    linked-90            13.0  s90      linked:s90       part:s90
+    linked-80-90         13.0  s80+s90  linked:s80+s90   part:s80+s90
+    ptx-too-new-target   13.0  s80      linked:s80+p120  part:s80+p80
+    ptx-with-suffix      13.0  s80      linked:s80+p90a  part:s80+p90
+    lto-ir               13.0  s80      linked:s80+l80   part:s80+l80
+    unused-without-code  13.0  s80      linked:s80+p80   part:s80+p80  unused:s80
+    unused-with-ptx      13.0  s80      linked:s80+p80   part:s80+p80  unused:s80+p80
+    ptx-too-new          13.5  s80      linked:s80+p80   part:s80+p80
+"""
+
+FILES = {"linked": "linked.cu", "part": "linked_part.cu", "unused": "linked_unused.cu"}
+
+
+class DeviceLink:
+    """Builds the programs in a directory of trials."""
+
+    def __init__(self, directory, temporary):
+        self.directory = directory
+        self.temporary = temporary
+        self.objects = {}
+
+    def build(self):
+        """Yields the trials."""
+        for line in PROGRAMS.strip().splitlines():
+            name, release, targets, *objects = line.split()
+            output = f"bin/device-link-{name}"
+            self.link(release, targets, [self.object(release, word) for word in objects], output)
+            yield {"name": f"device-link/{name}", "program": [output], "file": output, "expects": "success", "is_gpu_only": True}
+
+    def object(self, release, word):
+        """Compiles an object, once."""
+        if (release, word) not in self.objects:
+            name, targets = word.split(":")
+            output = self.temporary / f"{release}-{word.replace(':', '-')}.o"
+            self.nvcc(release, "-std=c++17", "-dc", *options(targets), SOURCES / FILES[name], "-o", output)
+            self.objects[release, word] = output
+        return self.objects[release, word]
+
+    def link(self, release, targets, objects, output):
+        linked = self.temporary / "linked.o"
+        libraries = f"-L{TOOLKITS[release]}/lib"
+        self.nvcc(release, "-dlink", *options(targets), *objects, libraries, "-lcudadevrt", "-o", linked)
+        run_path = "-Wl,--enable-new-dtags,-rpath,$ORIGIN/../lib"
+        command = ["c++", *objects, linked, libraries, "-lcudadevrt", RUNTIME, run_path, "-o", output]
+        subprocess.run(command, cwd=self.directory, check=True)
+
+    def nvcc(self, release, *arguments):
+        nvcc = TOOLKITS[release] / "bin/nvcc"
+        if not nvcc.is_file():
+            raise MissingTool(f"nvcc {release} not found (scripts/test --install fetches it)")
+        subprocess.run([nvcc, "-w", *arguments], cwd=self.directory, check=True)
+
+
+def options(targets):
+    """Returns the options for targets such as `s80+p80`."""
+    codes = {"s": "sm", "p": "compute", "l": "lto"}
+    words = targets.split("+")
+    return [f"-gencode=arch=compute_{word[1:]},code={codes[word[0]]}_{word[1:]}" for word in words]

@@ -25,9 +25,9 @@ impl DriverCheck<'_> {
         device: &Device,
         method: LoadMethod,
     ) -> Option<RejectReason> {
-        let is_before_choice =
-            |requirement: Requirement| method != LoadMethod::FromPtx || !matches!(requirement, Requirement::Ptx(_));
-        self.reason(candidate, device, method, is_before_choice)
+        let is_chosen_by = |it: Requirement| method != LoadMethod::FromPtx || !matches!(it, Requirement::Ptx(_));
+        self.reason(candidate, device, method, is_chosen_by)?;
+        self.reject(candidate, device, method)
     }
 
     /// Returns why the driver does not load, or may not load, an image that the device runs by `method`.

@@ -13,7 +13,7 @@ const INHERITED: [&str; 10] = [
     "SystemRoot",
     // The output file of a program that measures its coverage.
     "LLVM_PROFILE_FILE",
-    // The value that glibc fills memory with. `scripts/repeat` sets it, so that reads of unset memory do not go unnoticed.
+    // The value that glibc fills memory with, so that reads of unset memory do not go unnoticed.
     "MALLOC_PERTURB_",
     // The toolchain that builds the tests. rustc, which rustup runs in the directory of a crate, would otherwise follow the
     // rust-toolchain.toml there: the build script of thiserror 2.0 updates the user's toolchain, to add a component.

@@ -1,4 +1,4 @@
-//! Tests of the source's structure: dependencies between modules, length and header of files, wording of comments.
+//! Tests of the source's structure: dependencies between modules, length and header of files.
 //!
 //! The map in `lib.rs` assigns each module to a layer, and a module uses only layers below its own. The compiler accepts
 //! cycles between modules; they cost the next reader. A test that fails here shows either a misplaced line or a misplaced
@@ -9,7 +9,6 @@ mod layers;
 mod outputs;
 mod references;
 mod siblings;
-mod wording;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -66,13 +66,8 @@
 //! | [`ci`] | the GitHub action, the pre-commit hook and the CMake function |
 //! | [`shells`] | completions in zsh and fish |
 //! | [`native`] | the C library, its header and examples, under valgrind and a sanitizer |
-//! | [`integrations`] | the example for CMake, Meson and Bazel, which runs with libomptarget |
-//! | [`farm`] | an index of wheels by Spark, one of whose executors is killed, and links that a build cache keeps |
+//! | [`integrations`] | the example for CMake, Meson and Bazel, which runs with libomptarget; Bazel's cache |
 //! | [`python`] | the wheel for Python, built, installed and tested |
-//! | [`windows`] | the program for Windows under Wine |
-//!
-//! wild is used if it is installed, and may be missing in strict mode too: no package provides it, and its build takes
-//! longer than all trials together. Last run: wild 0.10.0 on Debian 12, all 21 trials passed.
 //!
 //! The files of a trial stay in `target/tmp/case/linker-form`. A trial without a tool is ignored with the name of the Debian
 //! package that provides it ([`harness::tools`]); with `FATBIN_STRICT=1` in the environment it fails instead.
@@ -94,7 +89,6 @@ mod edit;
 mod embed;
 mod embedded;
 mod false_magics;
-mod farm;
 mod fatbinary;
 mod features;
 mod gomp;
@@ -128,7 +122,6 @@ mod truncated;
 mod upstream_bugs;
 mod vendors;
 mod versions;
-mod windows;
 mod wrappers;
 mod zebin;
 
@@ -222,8 +215,6 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(native::trials());
     trials.extend(python::trials());
     trials.extend(integrations::trials());
-    trials.extend(farm::trials());
-    trials.extend(windows::trials());
     trials.extend(features::trials(trials.iter().map(|trial| trial.name().to_owned()).collect()));
     Ok(trials)
 }

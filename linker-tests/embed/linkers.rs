@@ -17,8 +17,7 @@ use crate::harness::trial::{completion, fresh_directory};
 const HOST: &str = "x86_64-unknown-linux-gnu";
 
 pub fn trials() -> Vec<Trial> {
-    let linkers = Linker::ALL.into_iter().chain([Linker::Wild]);
-    let trials = linkers.map(|linker| {
+    let trials = Linker::ALL.into_iter().map(|linker| {
         let name = linker.name();
         let run = move || {
             // A missing linker is detected first.
@@ -44,17 +43,11 @@ fn links(directory: &Path, linker: Linker) -> Result<()> {
     embed(directory, HOST, "large.o", &["--large", "always", "--index", "table"])?;
     embed(directory, HOST, "files.o", &["--index", "table"])?;
     for form in Form::ALL {
-        // wild 0.10 cannot read the output of its own `-r`.
-        if (linker, form) != (Linker::Wild, Form::Relocatable) {
-            build.is_dropped_where_unused(form)?;
-        }
+        build.is_dropped_where_unused(form)?;
     }
     build.is_kept_by_the_index()?;
     build.runs("large", "large.o", &[])?;
-    // wild was not tried.
-    if linker != Linker::Wild {
-        build.is_kept_if_retained()?;
-    }
+    build.is_kept_if_retained()?;
     build.absolute_sizes_are_those_of_the_linker()
 }
 

@@ -6,11 +6,8 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
-
-use super::trial::fresh_directory;
 
 /// Release of the reference tools. Compiler and runtime must be of one release: the layout of an offload entry differs
 /// between releases.
@@ -45,7 +42,6 @@ pub enum Tool {
     Nvlink,
     Chromium,
     Chromedriver,
-    Wild,
     Wine,
     MingwCc,
     LldLink,
@@ -53,7 +49,6 @@ pub enum Tool {
     Dlltool,
     Bazel,
     Cmake,
-    Java,
     Make,
     Ninja,
     Git,
@@ -105,14 +100,12 @@ impl Tool {
             Tool::Bfd => in_path("ld.bfd"),
             Tool::Gold => in_path("ld.gold"),
             Tool::Mold => in_path("ld.mold"),
-            Tool::Wild => in_path("wild"),
             Tool::Wine => in_path("wine"),
             Tool::MingwCc => in_path("x86_64-w64-mingw32-gcc"),
             Tool::LldLink => llvm_program("lld-link"),
             Tool::Ld64Lld => llvm_program("ld64.lld"),
             Tool::Dlltool => llvm_program("llvm-dlltool"),
             Tool::Bazel => in_path("bazel"),
-            Tool::Java => in_path("java"),
             Tool::Cmake => in_path("cmake"),
             Tool::Make => in_path("make"),
             Tool::Ninja => in_path("ninja"),
@@ -153,10 +146,6 @@ impl Tool {
 
     fn missing(self) -> Missing {
         let (name, package) = match self {
-            Tool::Wild => {
-                let remedy = "cargo install --locked wild-linker@0.10.0; optional, takes minutes to build";
-                return Missing::optional("wild", remedy);
-            }
             Tool::Ptxas => return not_fetched("ptxas"),
             Tool::Fatbinary => return not_fetched("fatbinary"),
             Tool::Cuobjdump => return not_fetched("cuobjdump"),
@@ -189,7 +178,6 @@ impl Tool {
             Tool::LibLlvm => ("libLLVM.so.22", "libllvm22"),
             Tool::Libomptarget => ("libomptarget.so.22", "liboffload-22"),
             Tool::Bazel => ("bazel", "bazel-bootstrap"),
-            Tool::Java => ("java", "default-jre-headless"),
             Tool::Cmake => ("cmake", "cmake"),
             Tool::Make => ("make", "make"),
             Tool::Ninja => ("ninja", "ninja-build"),
@@ -211,8 +199,6 @@ pub enum Linker {
     Gold,
     Lld,
     Mold,
-    /// Not in [`Linker::ALL`]: no package provides it, and its build takes longer than all trials together.
-    Wild,
 }
 
 impl Linker {
@@ -224,7 +210,6 @@ impl Linker {
             Linker::Gold => "gold",
             Linker::Lld => "lld",
             Linker::Mold => "mold",
-            Linker::Wild => "wild",
         }
     }
 
@@ -235,7 +220,6 @@ impl Linker {
             Linker::Gold => Tool::Gold,
             Linker::Lld => Tool::Lld,
             Linker::Mold => Tool::Mold,
-            Linker::Wild => Tool::Wild,
         }
         .path()
     }
@@ -243,26 +227,9 @@ impl Linker {
     /// Returns the flags with which `cc` uses the linker, including its directory, which `cc` might not search.
     pub fn cc_flags(self) -> Result<Vec<String>> {
         let path = self.path()?;
-        if self == Linker::Wild {
-            // gcc 12 does not support the name; it uses a program named `ld` in the given directory.
-            return Ok(vec![format!("-B{}", directory_with_ld(&path)?.display())]);
-        }
         let directory = path.parent().unwrap_or(Path::new("/"));
         Ok(vec![format!("-fuse-ld={}", self.name()), format!("-B{}", directory.display())])
     }
-}
-
-/// Returns a directory in which `linker` is named `ld`. The link of an earlier run may lead elsewhere.
-fn directory_with_ld(linker: &Path) -> Result<PathBuf> {
-    static DIRECTORY: Mutex<Option<PathBuf>> = Mutex::new(None);
-    // A trial that failed while it held the lock left the value unchanged.
-    let mut made = DIRECTORY.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(directory) = &*made {
-        return Ok(directory.clone());
-    }
-    let directory = fresh_directory("wild", "bin")?;
-    std::os::unix::fs::symlink(linker, directory.join("ld"))?;
-    Ok(made.insert(directory).clone())
 }
 
 /// Returns `PATH` with a directory at the front.

@@ -16,12 +16,8 @@ use crate::harness::wrap::Wrapper;
 pub fn of_case(case: Case) -> Vec<Trial> {
     let case = Arc::new(case);
     let mut trials = Vec::new();
-    for linker in Linker::ALL.into_iter().chain([Linker::Wild]) {
+    for linker in Linker::ALL {
         for form in Form::ALL {
-            if (linker, form) == (Linker::Wild, Form::Relocatable) {
-                // wild 0.10 cannot read the output of its own `-r`, even without a wrapper object.
-                continue;
-            }
             let name = format!("{}/{}/{}", case.name, linker.name(), form.name());
             let case = Arc::clone(&case);
             trials.push(Trial::ignorable_test(name, move || completion(links_and_runs(&case, linker, form))));

@@ -13,6 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use anyhow::{Context, Result, ensure};
 
 use super::command::command;
+use super::step::Step;
 use super::tools::Tool;
 
 /// State of the server: true while it runs. The lock allows one program at a time.
@@ -27,6 +28,16 @@ pub fn wine(directory: &Path, program: &Path, arguments: &[&str]) -> Result<Outp
     command.current_dir(directory).arg(program).args(arguments);
     command.stdout(File::create(&stdout)?).stderr(File::create(&stderr)?);
     Ok(Output { status: command.status()?, stdout: std::fs::read(stdout)?, stderr: std::fs::read(stderr)? })
+}
+
+/// Makes the library through which programs without a C runtime call the functions of Windows.
+pub fn import_library(directory: &Path) -> Result<PathBuf> {
+    let definitions = directory.join("kernel32.def");
+    let library = directory.join("kernel32.lib");
+    std::fs::write(&definitions, "LIBRARY kernel32.dll\nEXPORTS\nExitProcess\nGetStdHandle\nWriteFile\n")?;
+    let step = Step::new(directory, Tool::Dlltool.path()?).args(["-m", "i386:x86-64", "-d"]);
+    step.arg(definitions).arg("-l").arg(&library).run()?;
+    Ok(library)
 }
 
 /// Ends the server, if a trial started it.

@@ -2,6 +2,7 @@
 //! fatbin build it. Its OpenMP program runs with the real runtime. Outputs are built again when an image changes, and only then.
 
 mod bazel;
+mod bazel_cache;
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -25,8 +26,9 @@ target_link_libraries(static PRIVATE fatbin::c_static)
 
 pub fn trials() -> Vec<Trial> {
     type Test = fn(&Path) -> Result<()>;
-    let tests: [(&str, Test); 4] = [
+    let tests: [(&str, Test); 5] = [
         ("bazel", bazel::builds_the_example),
+        ("bazel-cache", bazel_cache::links_of_equal_objects_come_from_the_cache),
         ("cmake-ninja", |directory| cmake(directory, "Ninja", Tool::Ninja)),
         ("cmake-makefiles", |directory| cmake(directory, "Unix Makefiles", Tool::Make)),
         ("meson", meson),

@@ -9,8 +9,7 @@ use super::fatbin;
 use crate::harness::directives::fixture;
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
-use crate::harness::wine::wine;
-use crate::windows::import_library;
+use crate::harness::wine::{import_library, wine};
 
 const MSVC: &str = "x86_64-pc-windows-msvc";
 const GNU: &str = "x86_64-w64-windows-gnu";

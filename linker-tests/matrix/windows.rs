@@ -22,8 +22,7 @@ use crate::harness::directives::fixture;
 use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Tool};
 use crate::harness::trial::{completion, fresh_directory};
-use crate::harness::wine::wine;
-use crate::windows::import_library;
+use crate::harness::wine::{import_library, wine};
 
 struct WindowsHost {
     /// Name of the column.

@@ -63,18 +63,6 @@ pub fn path_of(name: &'static str) -> Result<PathBuf> {
     named([name]).next().expect("one for one").path()
 }
 
-/// Returns the wheels in the table, each with the number of its images.
-pub fn wheels() -> Result<Vec<(PathBuf, usize)>> {
-    let mut wheels = Vec::new();
-    for file in &FILES {
-        let path = file.path()?;
-        if path.extension().is_some_and(|extension| extension == "whl") {
-            wheels.push((path, file.images));
-        }
-    }
-    Ok(wheels)
-}
-
 fn named<const N: usize>(names: [&'static str; N]) -> impl Iterator<Item = &'static RealFile> {
     names.into_iter().map(|name| FILES.iter().find(|file| file.name == name).expect("a file of the table"))
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 /// Environment variables that commands inherit. No other variable reaches them: compilers, LLVM's tools, git, CMake, the
 /// runtimes and fatbin are all configured by variables.
-const INHERITED: [&str; 10] = [
+const INHERITED: [&str; 11] = [
     "PATH",
     "HOME",
     "TMPDIR",
@@ -21,6 +21,8 @@ const INHERITED: [&str; 10] = [
     "RUSTUP_HOME",
     "RUSTUP_TOOLCHAIN",
     "RUSTUP_AUTO_INSTALL",
+    // A build with another value shares nothing with those of the tests.
+    "CARGO_INCREMENTAL",
 ];
 
 /// Returns a command with the inherited variables, and messages in English.

@@ -13,7 +13,7 @@
 //!
 //! Rows of one ABI generation have equal objects. Cells with the same objects are tried once: the others get its result.
 //!
-//! The result of each cell is recorded in `target/tmp/matrix/KIND/ABI/HOST/cells`; `scripts/matrix` makes a table of these.
+//! The result of each cell is recorded in `target/tmp/matrix/KIND/ABI/HOST/cells`.
 //! Links that do not exist (a linker without the host) are listed with their reasons, see [`Host::lacks`].
 
 mod cell;

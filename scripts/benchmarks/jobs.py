@@ -4,7 +4,8 @@ import subprocess
 
 from benchmarks import generate
 from benchmarks.contest import Failure, command_line
-from benchmarks.library import MAGICS
+
+MAGICS = [b"\x10\xff\x10\xad", b"\x50\xed\x55\xba", b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB", b"\x7fELF"]
 
 HOST = "host-x86_64-unknown-linux-gnu-"
 DEVICES = ["hipv4-amdgcn-amd-amdhsa--gfx90a", "hipv4-amdgcn-amd-amdhsa--gfx942"]

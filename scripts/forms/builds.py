@@ -1,12 +1,10 @@
 """Builds of the program with cargo, and what they were built from."""
 
 import os
-import resource
 import shlex
 import shutil
 import subprocess
 import sys
-import time
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,34 +35,12 @@ class Source:
                       bool(output("git", "status", "--porcelain", "--untracked-files=no")), int(epoch))
 
 
-@dataclass
-class Times:
-    """Times of a build in seconds."""
-    wall: float
-    cpu: float
-
-
-@dataclass
-class Built:
-    """A program, and the times of its build."""
-    path: Path
-    times: Times
-
-
 def build(name, profile, target_directory):
-    """Builds a program."""
+    """Builds a program, and returns its path."""
     program = PROGRAMS[name]
-    _, times = timed(run, "cargo", "build", "--locked", "--quiet", "--bin", "fatbin", "--profile", profile, "--target", program.target,
-                     "--target-dir", target_directory, env=environment(program, profile))
-    path = target_directory / program.target / ("debug" if profile == "dev" else profile) / f"fatbin{program.suffix}"
-    return Built(path, times)
-
-
-def timed(function, *arguments, **options):
-    """Returns the result of a function that starts commands, and their times."""
-    started, used = time.monotonic(), children_seconds()
-    result = function(*arguments, **options)
-    return result, Times(time.monotonic() - started, children_seconds() - used)
+    run("cargo", "build", "--locked", "--quiet", "--bin", "fatbin", "--profile", profile, "--target", program.target,
+        "--target-dir", target_directory, env=environment(program, profile))
+    return target_directory / program.target / ("debug" if profile == "dev" else profile) / f"fatbin{program.suffix}"
 
 
 # A quick build, without what takes most of the space. Flags, because a profile of its own would share no build script.
@@ -140,11 +116,6 @@ def required(tool):
 def toolchain():
     """Returns the releases of the compilers and linkers that took part."""
     return {"rustc": output("rustc", "--version").strip(), "cargo": output("cargo", "--version").strip()}
-
-
-def children_seconds():
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
 
 
 def run(*command, **options):

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from forms import builds
-from forms.builds import output, required, run, timed
+from forms.builds import output, required, run
 from forms.dependencies import notices
 from forms.packing import File, archive, read_tree, unpacked, write_tree
 from forms.table import NATIVE, PROGRAMS, ROOT, Failure, Program
@@ -32,19 +32,19 @@ def file_name(version):
 
 
 def build(source, program, profile, target_directory, level):
-    """Returns the archive with the library and a program, and the times of the build."""
+    """Returns the archive with the library and a program."""
     # A quick build shares what the tests compile.
     options = ["--profile", "dev"] if profile == "dev" else ["--target", LIBRARY.target]
     variables = os.environ if profile == "dev" else builds.environment(LIBRARY, profile)
     with tempfile.TemporaryDirectory() as temporary:
-        _, times = timed(run, ROOT / "scripts/install-c", *options, "--program", program, temporary,
-                         env={**variables, "CARGO_TARGET_DIR": str(target_directory)}, capture_output=True)
+        run(ROOT / "scripts/install-c", *options, "--program", program, temporary,
+            env={**variables, "CARGO_TARGET_DIR": str(target_directory)}, capture_output=True)
         tree = read_tree(Path(temporary))
     tree |= {file: File((ROOT / file).read_bytes()) for file in ["LICENSE-APACHE", "LICENSE-MIT"]}
     tree["THIRD-PARTY.txt"] = File(notices(PROGRAMS[NATIVE].target).encode())
     tree["THIRD-PARTY-LIBRARY.txt"] = File(notices(LIBRARY.target, PACKAGE).encode())
     name, directory = file_name(source.version), directory_name(source.version)
-    return archive(name, {f"{directory}/{path}": file for path, file in tree.items()}, source.epoch, level), times
+    return archive(name, {f"{directory}/{path}": file for path, file in tree.items()}, source.epoch, level)
 
 
 def check(data, version, epoch, level, is_published):

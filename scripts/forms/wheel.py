@@ -11,7 +11,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from forms.builds import ZIG, c_flags, encoded, output, run, timed
+from forms.builds import ZIG, c_flags, encoded, output, run
 from forms.dependencies import notices
 from forms.table import NATIVE, PROGRAMS, ROOT, Failure
 
@@ -24,7 +24,7 @@ TARGET = "x86_64-unknown-linux-gnu"
 
 
 def build(source, program, profile, target_directory):
-    """Returns the wheel with a program, packed twice: its name, its bytes, and the times of the first build."""
+    """Returns the wheel with a program, packed twice: its name and its bytes."""
     if not MATURIN.exists():
         raise Failure(f"{MATURIN} is missing: run scripts/test --install-release")
     # A quick build shares what the tests compile, and has the tag of this machine.
@@ -35,15 +35,15 @@ def build(source, program, profile, target_directory):
         (licenses / "THIRD-PARTY.txt").write_text(notices(PROGRAMS[NATIVE].target))
         (licenses / "THIRD-PARTY-MODULE.txt").write_text(notices(TARGET, PACKAGE))
         variables = environment(source, profile, licenses, target_directory)
-        files, times = [], []
+        files = []
         for attempt in ["one", "other"]:
             directory = Path(temporary) / attempt
-            times.append(timed(run, ROOT / "scripts/wheel", program, directory, "--quiet", *options, env=variables)[1])
+            run(ROOT / "scripts/wheel", program, directory, "--quiet", *options, env=variables)
             [path] = directory.iterdir()
             files.append((path.name, path.read_bytes()))
     if files[0] != files[1]:
         raise Failure("wheel: two wheels of one build differ")
-    return *files[0], times[0]
+    return files[0]
 
 
 def environment(source, profile, licenses, target_directory):

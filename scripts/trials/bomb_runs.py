@@ -1,9 +1,8 @@
-"""Runs the program, and its peers, on one bomb."""
+"""Runs the program on one bomb."""
 
 from trials import seeds
 from trials.bombs import BOMBS
 from trials.limits import run, violations
-from trials.peers import run_peers
 from trials.tally import Failure, Tally, command_line, keep
 
 
@@ -23,6 +22,4 @@ def run_bomb(setting, name, directory):
         kept = keep(setting, "bombs", name, path.read_bytes())
         command = command_line(outcome.command).replace(str(path), str(kept))
         tally.failures.append(Failure(name, command, reasons))
-    if setting.peers and name not in ("alternatives.toml", "pattern.toml"):
-        tally.peers = run_peers(setting, path, directory / "peer")
     return tally

@@ -5,14 +5,13 @@ import shutil
 from trials import seeds
 from trials.limits import Limits, crashes, excesses, raw_text, run, temporaries, violations
 from trials.mutants import FAMILIES, can_be_whole, sample
-from trials.peers import run_peers
 from trials.tally import Failure, Tally, command_line, keep
 
 BATCH = 50
 # Mutants of each seed in each family.
 QUICK, FULL = 100, 20_000
-# One mutant in so many is also given to the commands that take one file, and to the peers.
-SINGLE, PEER = 25, 25
+# One mutant in so many is also given to the commands that take one file.
+SINGLE = 25
 
 # Words in capitals are replaced: FILES by the mutants of a batch, FILE by one of them.
 ON_BATCHES = [
@@ -139,6 +138,4 @@ def run_batch(setting, family, task, directory):
         # The commands of policies and locks take one file only.
         if position % (SINGLE if seed.use == seeds.FILE else SINGLE // 5) == 0:
             batch.judge_single(path)
-        if setting.peers and seed.use == seeds.FILE and position % PEER == 0:
-            batch.tally.add(Tally(peers=run_peers(setting, path, batch.output / "peer")))
     return batch.tally

@@ -23,8 +23,6 @@ class Tally:
     inputs: int = 0
     runs: int = 0
     failures: list = field(default_factory=list)
-    # Runs and failures of each peer, by its name.
-    peers: dict = field(default_factory=dict)
     # Number of trials that were left out at the end of the time.
     left_out: int = 0
 
@@ -33,9 +31,6 @@ class Tally:
         self.runs += other.runs
         self.failures += other.failures
         self.left_out += other.left_out
-        for name, (runs, failures) in other.peers.items():
-            old_runs, old_failures = self.peers.get(name, (0, 0))
-            self.peers[name] = old_runs + runs, old_failures + failures
 
     def failed_inputs(self):
         return len({failure.name for failure in self.failures})
@@ -50,8 +45,6 @@ class Setting:
     scratch: Path
     findings: Path
     quick: bool
-    # Commands of the peers by name, see peers.py.
-    peers: dict
 
 
 def keep(setting, area, name, data):
@@ -65,16 +58,3 @@ def keep(setting, area, name, data):
 
 def command_line(command):
     return shlex.join(str(word) for word in command)
-
-
-def markdown(tallies, peers):
-    """Returns the table of the README: a row for each area."""
-    lines = ["| trial | inputs | runs | failures |" + "".join(f" {name} |" for name in peers),
-             "|---|" + "---:|" * (3 + len(peers))]
-    for area, tally in tallies.items():
-        cells = [area, f"{tally.inputs:,}", f"{tally.runs:,}", f"{tally.failed_inputs():,}"]
-        for name in peers:
-            runs, failures = tally.peers.get(name, (0, 0))
-            cells.append(f"{failures:,} of {runs:,}" if runs else "-")
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)

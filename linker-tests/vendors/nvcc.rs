@@ -27,6 +27,13 @@ struct Row {
     options: Vec<&'static str>,
 }
 
+impl Row {
+    /// Returns whether the output depends on the defaults of compression, which differ between releases.
+    fn is_about_compression(&self) -> bool {
+        self.options.contains(&"-arch=all-major") || self.options.iter().any(|option| option.contains("compress"))
+    }
+}
+
 fn rows() -> Result<Vec<Row>> {
     let lines = TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let row = |line: &'static str| {
@@ -51,7 +58,7 @@ pub fn outputs(directory: &Path, release: &str) -> Result<()> {
     std::fs::write(directory.join("k.cu"), SOURCE)?;
     let rows = rows()?;
     ensure!(rows.len() >= FEWEST_ROWS, "{} rows", rows.len());
-    for row in rows {
+    for row in rows.iter().filter(|row| release == RELEASES[1] || row.is_about_compression()) {
         let what = format!("nvcc {release} {}", row.options.join(" "));
         Step::new(directory, &nvcc).args(&row.options).args(["k.cu", "-o", row.output]).run()?;
         let theirs = fresh_output(directory)?;
@@ -62,7 +69,7 @@ pub fn outputs(directory: &Path, release: &str) -> Result<()> {
         let theirs = super::contents(&theirs, |_| true)?;
         let ours = extracted(directory, row.output, &[".cubin", ".ptx"])?;
         equal(&what, &ours, &theirs, row.cubins + row.texts)?;
-        has_lto_ir(directory, &row).with_context(|| what.clone())?;
+        has_lto_ir(directory, row).with_context(|| what.clone())?;
         for options in [&["-all"][..], &["-all", "-lelf", "-lptx"], &["-all", "-res-usage", "-symbols"], &["-ltext"]] {
             let line: Vec<&str> = options.iter().copied().chain([path.as_str()]).collect();
             pair.same(&Call::new(&line)).with_context(|| what.clone())?;

@@ -21,7 +21,6 @@ class Cost:
         self.memory = int(figures[1]) * 1024
         # Bytes that were written to disk, including temporary files.
         self.blocks = int(figures[2]) * 512
-        self.processor = float(figures[3]) + float(figures[4])
         self.output = output
 
 

@@ -21,7 +21,7 @@ const INHERITED: [&str; 11] = [
     "RUSTUP_HOME",
     "RUSTUP_TOOLCHAIN",
     "RUSTUP_AUTO_INSTALL",
-    // A build with another value shares nothing with those of the tests.
+    // A build with another value shares nothing with the build of the tests.
     "CARGO_INCREMENTAL",
 ];
 

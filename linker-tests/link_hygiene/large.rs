@@ -15,7 +15,7 @@ use crate::harness::tools::{Linker, Missing};
 
 const SIZE: u32 = 2_100 << 20;
 
-/// Linkers of the trial, each of which writes and hashes gigabytes. The trials `doctor/large-section` link with the others.
+/// Linkers of the trial: each writes gigabytes, and the program hashes them. `doctor/large-section` links with the others.
 const LINKERS: [Linker; 2] = [Linker::Bfd, Linker::Lld];
 
 /// A linker that places all read-only sections before the writable ones. With the image between them, code cannot reach the data.

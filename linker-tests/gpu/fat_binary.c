@@ -269,15 +269,27 @@ const char *read_images(const void *pointer, struct image **images, size_t *coun
 
 static int is_embedded(int sm) { return sm == 53 || sm == 62 || sm == 72 || sm == 87 || sm == 101 || sm == 110; }
 
-static int is_family(int one, int other) {
-    int of_one = one == 100 || one == 103 ? 1 : one == 120 || one == 121 ? 2 : one;
-    int of_other = other == 100 || other == 103 ? 1 : other == 120 || other == 121 ? 2 : other;
-    return of_one == of_other;
+/* Family of an architecture, by its first member. */
+static int family(int sm) {
+    switch (sm) {
+    case 103:
+    case 107:
+        return 100;
+    case 121:
+        return 120;
+    default:
+        return sm;
+    }
 }
+
+static int is_family(int one, int other) { return family(one) == family(other); }
 
 static int runs(const struct image *image, int sm) {
     if (image->form == FORM_OTHER || image->sm > sm)
         return 0;
+    /* CUDA 13 renamed sm_101 to sm_110. */
+    if (image->sm == 101 && sm == 110)
+        return 1;
     if (image->suffix == 'a')
         return image->sm == sm;
     if (image->suffix == 'f')

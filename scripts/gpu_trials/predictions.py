@@ -11,7 +11,7 @@ from .images import HOST, number_of
 # Devices, and the first release of CUDA whose driver supports them. Source: LLVM, NVPTXTargetParser.def.
 DEVICES = {
     "sm_75": "10.0", "sm_80": "11.0", "sm_86": "11.1", "sm_87": "11.4", "sm_89": "11.8", "sm_90": "11.8", "sm_100": "12.8", "sm_103": "12.9",
-    "sm_110": "13.0", "sm_120": "12.8", "sm_121": "12.9",
+    "sm_107": "13.4", "sm_110": "13.0", "sm_120": "12.8", "sm_121": "12.9",
 }  # fmt: skip
 
 DRIVERS = [

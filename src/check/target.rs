@@ -8,7 +8,7 @@ use std::fmt;
 
 use crate::host::Host;
 use crate::spelling::Suggestions;
-use crate::target::{InvalidTargetId, TargetId, nvptx, nvptx::Suffix, processors::PROCESSORS};
+use crate::target::{InvalidTargetId, TargetId, nvptx, processors::PROCESSORS};
 
 /// An architecture that code is built for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,10 +45,6 @@ fn triples() -> impl Iterator<Item = &'static str> {
     Host::machines().into_iter().chain(["spirv32", "spirv64"])
 }
 
-/// First numbers with a suffix. Source: PTX ISA, directive `.target`.
-const FIRST_SPECIFIC: u32 = 90;
-const FIRST_FAMILY: u32 = 100;
-
 impl PolicyTarget {
     /// Parses a name.
     pub fn parse(name: &str) -> Result<PolicyTarget, InvalidPolicyTarget> {
@@ -60,13 +56,7 @@ impl PolicyTarget {
         }
         let number = name.strip_prefix("compute_").map(|number| format!("sm_{number}"));
         if let Some(arch) = nvptx::Arch::parse(number.as_deref().unwrap_or(name)) {
-            let exists = nvptx::NUMBERS.contains(&arch.number)
-                && match arch.suffix {
-                    None => true,
-                    Some(Suffix::Specific) => arch.number >= FIRST_SPECIFIC,
-                    Some(Suffix::Family) => arch.number >= FIRST_FAMILY,
-                };
-            return match (exists, number) {
+            return match (arch.is_known(), number) {
                 (false, _) => Err(unknown(name)),
                 (true, Some(_)) => Ok(PolicyTarget::Ptx(arch)),
                 (true, None) => Ok(PolicyTarget::Native(arch.to_string())),

@@ -199,6 +199,7 @@ fn newer() -> Floor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::target::nvptx::ARCHITECTURES;
 
     fn floor_of_arch(name: &str) -> String {
         arch(Arch::parse(name).unwrap()).to_string()
@@ -252,6 +253,17 @@ mod tests {
         assert_eq!(floor_of_arch("sm_35"), "CUDA 7.0 (driver 346.46) or older");
         assert_eq!(floor_of_arch("sm_130"), "unknown");
         assert_eq!(floor_of_arch("sm_90f"), "unknown, at least CUDA 11.8 (driver 520.61.05)");
+    }
+
+    #[test]
+    fn every_architecture_since_cuda_7_is_dated() {
+        for architecture in ARCHITECTURES.iter().filter(|it| it.number >= FIRST_DATED) {
+            let suffixes = architecture.suffixes.iter().map(|suffix| Some(*suffix));
+            for suffix in std::iter::once(None).chain(suffixes) {
+                let name = Arch { number: architecture.number, suffix }.to_string();
+                assert!(ARCHS.iter().any(|(names, _)| names.contains(&name.as_str())), "{name}");
+            }
+        }
     }
 
     #[test]

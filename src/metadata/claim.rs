@@ -49,9 +49,15 @@ pub enum ClaimedCode {
     Ptx,
 }
 
-/// NVIDIA's discrete GPUs, by compute capability times ten. Embedded parts are left out: no metadata distinguishes them from
-/// the discrete ones.
-const DISCRETE: [u32; 14] = [50, 52, 60, 61, 70, 75, 80, 86, 89, 90, 100, 103, 120, 121];
+/// First compute capability that claims are checked for, times ten: the oldest that CUDA 12 supports.
+const FIRST_CLAIMED: u32 = 50;
+
+/// Returns NVIDIA's discrete GPUs, by compute capability times ten. Embedded parts are left out: no metadata distinguishes them
+/// from the discrete ones.
+fn discrete_gpus() -> impl Iterator<Item = u32> {
+    let discrete = nvptx::ARCHITECTURES.iter().filter(|it| !it.is_embedded && it.number >= FIRST_CLAIMED);
+    discrete.map(|architecture| architecture.number)
+}
 
 impl Meaning {
     /// Returns the backend of the devices that the claim is about; `None` for a claim about the package.
@@ -107,7 +113,7 @@ impl Meaning {
                 (!code.has_code_for(processor)).then(|| format!("no code runs on {processor}"))
             }
             Meaning::Capabilities(spec) => {
-                let accepted = DISCRETE.into_iter().filter(|number| spec.accepts(*number));
+                let accepted = discrete_gpus().filter(|number| spec.accepts(*number));
                 let failing = accepted.filter(|number| !code.has_cubin_for(*number) && !code.has_ptx_for(*number));
                 let failing: Vec<String> = failing.map(|number| format!("sm_{number}")).collect();
                 (!failing.is_empty()).then(|| format!("no code runs on {}", failing.join(", ")))
@@ -218,6 +224,6 @@ mod tests {
         assert_eq!(claim(">=8.0,<9").contradiction(&code("sm_80")), None);
         assert_eq!(claim(">=8.0").contradiction(&code("sm_80 compute_80")), None);
         let found = claim(">=9.0").contradiction(&code("sm_90"));
-        assert_eq!(found.as_deref(), Some("no code runs on sm_100, sm_103, sm_120, sm_121"));
+        assert_eq!(found.as_deref(), Some("no code runs on sm_100, sm_103, sm_107, sm_120, sm_121"));
     }
 }

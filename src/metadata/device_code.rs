@@ -9,7 +9,7 @@ use crate::target::processors::{FORMER, Processor};
 use crate::target::{Platform, TargetId, nvptx, target_id::cut};
 
 /// Largest number of an NVIDIA architecture; a container can state any. Ranges of devices are searched up to it.
-const MAX_NUMBER: u32 = 999;
+pub(super) const MAX_NUMBER: u32 = 999;
 
 /// Vendor's platform, by its name in metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

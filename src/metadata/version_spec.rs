@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::device_code::DeviceCode;
+use super::device_code::{DeviceCode, MAX_NUMBER};
 use crate::target::nvptx::Capability;
 
 /// A condition on a compute capability, in conda's syntax: alternatives of conditions that must all hold.
@@ -115,11 +115,8 @@ impl VersionSpec {
 /// Returns the ranges of compute capabilities on which the code runs, in order. The end of the last is [`u32::MAX`] if the code
 /// runs on all later devices.
 fn ranges(code: &DeviceCode) -> Vec<Range<u32>> {
-    let newest = code.cubins.last().into_iter().chain(code.ptx.last()).map(|arch| arch.number).max().unwrap_or(0);
-    // Machine code runs on no later major version.
-    let end = (newest / 10).saturating_add(1).saturating_mul(10);
     let mut ranges: Vec<Range<u32>> = Vec::new();
-    for number in (0..end).filter(|number| code.has_cubin_for(*number) || code.has_ptx_for(*number)) {
+    for number in (0..=MAX_NUMBER).filter(|number| code.has_cubin_for(*number) || code.has_ptx_for(*number)) {
         let after = number.saturating_add(1);
         match ranges.last_mut().filter(|range| range.end == number) {
             Some(range) => range.end = after,
@@ -189,7 +186,11 @@ mod tests {
             ("sm_80 compute_80", ">=8.0"),
             ("sm_75 compute_90", ">=7.5,<8.0|>=9.0"),
             ("sm_90a", "==9.0"),
-            ("sm_100f", "==10.0|==10.3"),
+            ("sm_100f", "==10.0|==10.3|==10.7"),
+            ("sm_101", "==10.1|==11.0"),
+            ("sm_101a", "==10.1|==11.0"),
+            ("sm_103f", "==10.3|==10.7"),
+            ("sm_110", "==11.0"),
             ("compute_90a", "==9.0"),
         ];
         for (names, expected) in cases {

@@ -4,7 +4,12 @@
 //! derived from more than ten thousand real cubins and from the output of ptxas 13.5 for every architecture that it
 //! supports.
 
+mod architectures;
+
 use std::fmt;
+
+pub(crate) use architectures::ARCHITECTURES;
+pub use architectures::{Capability, CapabilityMismatch, NUMBERS};
 
 /// An architecture: `sm_90a` is number 90 with a suffix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,111 +41,6 @@ impl Arch {
         };
         let digits = number.bytes().all(|byte| byte.is_ascii_digit());
         number.parse().ok().filter(|_| digits).map(|number| Arch { number, suffix })
-    }
-}
-
-/// Numbers of NVIDIA's architectures, up to CUDA 13.5: those that its compilers accept or used to accept.
-pub const NUMBERS: [u32; 28] = [
-    20, 21, 30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120,
-    121,
-];
-
-/// Embedded parts. Their machine code and that of desktop parts are not compatible.
-const EMBEDDED: [u32; 6] = [53, 62, 72, 87, 101, 110];
-
-/// Families of Blackwell, within which code with the suffix `f` runs on later members.
-const FAMILIES: [&[u32]; 3] = [&[100, 103], &[101, 110], &[120, 121]];
-
-/// Reason why code for one architecture does not run on a device of another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum CapabilityMismatch {
-    /// The code is for a later architecture.
-    #[error("it is for {own} and later, the device is {device}")]
-    Later {
-        /// Architecture of the code.
-        own: Capability,
-        /// Architecture of the device.
-        device: Capability,
-    },
-    /// Machine code for another major version.
-    #[error("it is for {own}, the device is {device}: another major version")]
-    Major {
-        /// Architecture of the code.
-        own: Capability,
-        /// Architecture of the device.
-        device: Capability,
-    },
-    /// Machine code for the other one of desktop and embedded parts.
-    #[error("it is for {own}, the device is {device}: desktop and embedded parts are not binary compatible")]
-    Embedded {
-        /// Architecture of the code.
-        own: Capability,
-        /// Architecture of the device.
-        device: Capability,
-    },
-    /// Architecture-specific code for another architecture.
-    #[error("it is for {own} with suffix a, which runs on {own} only; the device is {device}")]
-    Specific {
-        /// Architecture of the code.
-        own: Capability,
-        /// Architecture of the device.
-        device: Capability,
-    },
-    /// Family-specific code for another family or a later member.
-    #[error("it is for {own} with suffix f, which runs on later members of its family only; the device is {device}")]
-    Family {
-        /// Architecture of the code.
-        own: Capability,
-        /// Architecture of the device.
-        device: Capability,
-    },
-}
-
-/// Number of an architecture as NVIDIA writes it for devices: 90 is 9.0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Capability(pub u32);
-
-impl fmt::Display for Capability {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.0 / 10, self.0 % 10)
-    }
-}
-
-impl Arch {
-    /// Returns whether code for this architecture, PTX or machine code, runs on a device of another.
-    pub fn runs_on(self, device: Arch, is_ptx: bool) -> bool {
-        self.check(device, is_ptx).is_ok()
-    }
-
-    /// Like [`Self::runs_on`], with the reason.
-    ///
-    /// Machine code runs on later minor versions of its own major version, and never on embedded parts if it is for
-    /// desktop parts or vice versa. PTX is compiled when it is loaded, for anything later. The suffixes restrict that.
-    /// Sources: CUDA C programming guide (application compatibility), Blackwell compatibility guide.
-    pub fn check(self, device: Arch, is_ptx: bool) -> Result<(), CapabilityMismatch> {
-        let (own, other) = (Capability(self.number), Capability(device.number));
-        let mismatch = match self.suffix {
-            Some(Suffix::Specific) => (own != other).then_some(CapabilityMismatch::Specific { own, device: other }),
-            Some(Suffix::Family) => {
-                let family = FAMILIES.iter().find(|family| family.contains(&own.0));
-                let is_member = own.0 < other.0 && family.is_some_and(|family| family.contains(&other.0));
-                (own != other && !is_member).then_some(CapabilityMismatch::Family { own, device: other })
-            }
-            None if is_ptx => (own.0 > other.0).then_some(CapabilityMismatch::Later { own, device: other }),
-            None => {
-                let is_embedded = |number| EMBEDDED.contains(&number);
-                if own.0 / 10 != other.0 / 10 {
-                    Some(CapabilityMismatch::Major { own, device: other })
-                } else if own.0 > other.0 {
-                    Some(CapabilityMismatch::Later { own, device: other })
-                } else if is_embedded(own.0) != is_embedded(other.0) {
-                    Some(CapabilityMismatch::Embedded { own, device: other })
-                } else {
-                    None
-                }
-            }
-        };
-        mismatch.map_or(Ok(()), Err)
     }
 }
 

@@ -49,6 +49,10 @@ fn a_cubin_runs_on_its_own_and_later_minor_versions_of_one_major_version() {
             ("sm_100", "sm_100", Some(Exact)),
             ("sm_100", "sm_103", Some(Compatible)),
             ("sm_103", "sm_100", NO),
+            ("sm_100", "sm_107", Some(Compatible)),
+            ("sm_103", "sm_107", Some(Compatible)),
+            ("sm_107", "sm_103", NO),
+            ("sm_107", "sm_110", NO),
             ("sm_100", "sm_110", NO),
             ("sm_100", "sm_120", NO),
             ("sm_120", "sm_121", Some(Compatible)),
@@ -77,6 +81,24 @@ fn machine_code_of_desktop_and_embedded_parts_is_not_compatible() {
             ("sm_110", "sm_110", Some(Exact)),
         ],
     );
+}
+
+#[test]
+fn code_for_the_former_name_of_an_architecture_runs_on_it() {
+    for (form, way) in [(CodeForm::Machine, Compatible), (CodeForm::Ptx, FromPtx)] {
+        check(
+            form,
+            &[
+                ("sm_101", "sm_110", Some(way)),
+                ("sm_101f", "sm_110", Some(way)),
+                ("sm_101a", "sm_110", Some(way)),
+                ("sm_101a", "sm_120", NO),
+                ("sm_101f", "sm_120", NO),
+                ("sm_110", "sm_101", NO),
+                ("sm_110a", "sm_101", NO),
+            ],
+        );
+    }
 }
 
 #[test]
@@ -132,6 +154,11 @@ fn code_with_suffix_f_runs_on_later_members_of_the_family() {
                 ("sm_100f", "sm_103", Some(later)),
                 ("sm_103f", "sm_103", Some(own)),
                 ("sm_103f", "sm_100", NO),
+                ("sm_100f", "sm_107", Some(later)),
+                ("sm_103f", "sm_107", Some(later)),
+                ("sm_107f", "sm_107", Some(own)),
+                ("sm_107f", "sm_103", NO),
+                ("sm_107f", "sm_110", NO),
                 ("sm_110f", "sm_110", Some(own)),
                 ("sm_120f", "sm_120", Some(own)),
                 ("sm_120f", "sm_121", Some(later)),

@@ -204,7 +204,8 @@ fn conda_packages_are_checked_in_both_forms() {
     for package in ["demo.tar", "p"] {
         let run = check(&sandbox, package);
         assert_eq!(run.status, 1);
-        let expected = "claims constrains: __cuda_arch >=9.0, but no code runs on sm_100, sm_103, sm_120, sm_121";
+        let expected =
+            "claims constrains: __cuda_arch >=9.0, but no code runs on sm_100, sm_103, sm_107, sm_120, sm_121";
         assert!(run.out.contains(expected), "{}", run.out);
     }
     // The newer form is a zip file of two compressed tar files.

@@ -39,6 +39,7 @@
 //! | [`inspect`] | `fatbin inspect` beside the output of LLVM's and NVIDIA's tools |
 //! | [`counts`] | `scripts/count` and programs that became slower |
 //! | [`coverage`] | kernels by device in libraries of nvcc, and in torchvision |
+//! | [`compatibility`] | which code runs on which device, beside the tools of NVIDIA and LLVM that know it |
 //! | [`check`] | reports of `fatbin check` against their published schemas, and policies for real files |
 //! | [`metadata`] | metadata of packages, read by variantlib, the loader of Hugging Face's kernels and conda's rattler |
 //! | [`causes`] | causes of differences between two builds of one source |
@@ -78,6 +79,7 @@ mod bundle_archives;
 mod causes;
 mod check;
 mod ci;
+mod compatibility;
 mod counts;
 mod coverage;
 mod cuobjdump;
@@ -176,6 +178,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(roc_obj::trials());
     trials.extend(size::trials());
     trials.extend(vendors::trials());
+    trials.extend(compatibility::trials());
     trials.extend(link::trials());
     trials.extend(linker_wrapper::trials());
     trials.extend(matrix::trials());

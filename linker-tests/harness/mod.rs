@@ -5,6 +5,7 @@ pub mod command;
 pub mod directives;
 pub mod lock;
 pub mod openmp;
+pub mod parallel;
 pub mod program;
 pub mod step;
 pub mod sweep;

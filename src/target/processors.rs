@@ -2,7 +2,8 @@
 //!
 //! Sources: AMDGPU usage guide, sections Processors, Target IDs and Generic Processor ABI; machine numbers and features
 //! measured with clang 22.1.8, one kernel compiled for each processor and each `processor:feature+`. Families, and the
-//! processors that LLVM 22 does not know: LLVM 23, `llvm/TargetParser/Triple.h` and `AMDGPUTargetParser.def`.
+//! processors that LLVM 22 does not know: LLVM 23, `llvm/TargetParser/Triple.h` and `AMDGPUTargetParser.def`. The trials
+//! `compatibility/offload-arch`, `lld`, `inliner` and `bundler` compare the table with LLVM's tools.
 
 /// A row of the table.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
-//! Compatibility of an image's code with a device: the load method, or the reason why it does not run. The tables of
-//! the sources are the tests beside this file, row by row.
+//! Compatibility of an image's code with a device: the load method, or the reason why it does not run. Commands
+//! decide by [`Code::runs_on`], or by the rule of one vendor that it uses. The tables of the sources are the tests in
+//! `runs_on_tests.rs`, row by row, and the trials `compatibility/*` ask the vendors' tools about every pair.
 //!
 //! NVIDIA: CUDA programming guide, Binary Compatibility and PTX Compatibility with the family- and
 //! architecture-specific targets; compatibility guides for Ampere, Ada, Hopper and Blackwell. AMD: AMDGPU usage guide,

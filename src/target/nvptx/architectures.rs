@@ -75,7 +75,7 @@ pub const ARCHITECTURES: [Architecture; 28] = [
 ];
 
 /// Numbers of [`ARCHITECTURES`].
-pub const NUMBERS: [u32; ARCHITECTURES.len()] = {
+pub const NUMBERS: [u32; 28] = {
     let mut numbers = [0; ARCHITECTURES.len()];
     let mut index = 0;
     while index < numbers.len() {

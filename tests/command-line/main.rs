@@ -73,6 +73,8 @@ mod threads;
 mod tile_ir;
 mod transcode;
 mod verify;
+#[cfg(target_os = "linux")]
+mod victims;
 mod wrap;
 mod zebin;
 

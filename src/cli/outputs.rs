@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     /// Options and arguments that name files which the command reads; `*` stands for every command.
-    const INPUTS: [(&str, &str); 34] = [
+    const INPUTS: [(&str, &str); 35] = [
         ("*", "files"),
         ("*", "files_from"),
         ("*", "input"),
@@ -81,6 +81,7 @@ mod tests {
         ("join", "directory"),
         ("link", "cuda_path"),
         ("link", "device_link_tools"),
+        ("link", "device_linker"),
         ("link", "line"),
         ("link", "override_image"),
         ("link", "policy"),

@@ -4,7 +4,7 @@ use std::fs::{File, FileTimes, Metadata};
 use std::io;
 use std::path::Path;
 
-use super::extended_attributes::ExtendedAttributes;
+use super::extended_attributes::{ExtendedAttributes, LostAttribute};
 use super::temporary::access_bits;
 use crate::error::{Error, Result};
 
@@ -24,15 +24,6 @@ pub enum Attribute {
 pub struct Attributes {
     metadata: Metadata,
     extended: ExtendedAttributes,
-}
-
-/// An attribute that a file could not get.
-#[derive(Debug)]
-pub struct LostAttribute {
-    /// Name of the attribute.
-    pub name: String,
-    /// Reason.
-    pub cause: io::Error,
 }
 
 impl Attributes {

@@ -155,3 +155,6 @@ fn copy_to_stream(bytes: &mut File, to: &mut File) -> io::Result<()> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,17 @@
 //! Extended attributes of a file: capabilities, access control lists, labels, and those of users. Only Linux's are copied.
 
 use std::fs::File;
-#[cfg(target_os = "linux")]
 use std::io;
 use std::path::Path;
 
-use super::attributes::LostAttribute;
+/// An attribute that a file could not get.
+#[derive(Debug)]
+pub struct LostAttribute {
+    /// Name of the attribute.
+    pub name: String,
+    /// Reason.
+    pub cause: io::Error,
+}
 
 /// Names and values.
 #[derive(Debug, Clone, Default)]

@@ -1,7 +1,7 @@
 //! The files that a run reads and writes. No output is an input or another output, and a text does not replace a binary file.
 //!
-//! [`Output`](super::Output) takes its path from a [`FileSet`] and from nowhere else, so an output that is not compared with the
-//! inputs does not compile.
+//! `Output` takes its path from a [`FileSet`] and from nowhere else, so an output that is not compared with the inputs does not
+//! compile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -199,8 +199,6 @@ impl FileSet {
         let mut known = lock(&self.known);
         let place = known.place(file);
         let is_first = known.places.insert(place) && key.is_none_or(|key| known.replaced.insert(key));
-        drop(known);
-        journal::find_unfinished(destination::directory(file));
         if is_first { Ok(()) } else { Err(Error::SameOutput { path: path.to_owned() }) }
     }
 }
@@ -210,7 +208,10 @@ impl KnownFiles {
     fn place(&mut self, file: &Path) -> PathBuf {
         let directory = destination::directory(file);
         let canonical = self.directories.entry(directory.to_owned());
-        let canonical = canonical.or_insert_with(|| directory.canonicalize().unwrap_or_else(|_| directory.to_owned()));
+        let canonical = canonical.or_insert_with(|| {
+            journal::find_unfinished(directory);
+            directory.canonicalize().unwrap_or_else(|_| directory.to_owned())
+        });
         canonical.join(file.file_name().unwrap_or_default())
     }
 
@@ -253,6 +254,3 @@ fn is_text(path: &Path) -> bool {
     let is_container = TEXT_CONTAINERS.iter().any(|magic| sample.starts_with(magic)) || text.contains(TEXT_BUNDLE);
     read.is_ok() && !is_container && !sample.contains(&0)
 }
-
-#[cfg(test)]
-mod tests;

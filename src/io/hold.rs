@@ -39,8 +39,11 @@ impl Drop for Hold {
         let is_last = COMMITS.fetch_sub(1, Ordering::SeqCst) == 1;
         let signal = WAITING.load(Ordering::SeqCst);
         if is_last && signal != 0 {
+            // SAFETY: the call has no requirements.
             #[cfg(all(unix, feature = "cli"))]
-            super::signals::raise(signal);
+            unsafe {
+                libc::raise(signal)
+            };
         }
     }
 }

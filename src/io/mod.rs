@@ -54,7 +54,7 @@ mod temporary;
 mod undo;
 
 #[cfg(feature = "cli")]
-pub use attributes::{Attribute, Attributes, LostAttribute, disk_size};
+pub use attributes::{Attribute, Attributes, disk_size};
 #[cfg(feature = "files")]
 pub use commit::commit_all;
 #[cfg(feature = "files")]
@@ -65,6 +65,8 @@ pub use destination::STANDARD_OUTPUT;
 pub(crate) use destination::is_standard_output;
 #[cfg(feature = "files")]
 pub(crate) use directory::files_below;
+#[cfg(feature = "cli")]
+pub use extended_attributes::LostAttribute;
 #[cfg(feature = "files")]
 pub use file_set::{FileSet, OutputKind, OutputPath};
 #[cfg(feature = "files")]

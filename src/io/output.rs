@@ -12,9 +12,11 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 #[cfg(feature = "cli")]
-use super::attributes::{Attribute, Attributes, LostAttribute};
+use super::attributes::{Attribute, Attributes};
 use super::destination::{self, Destination};
 use super::existing::{Existing, reserve};
+#[cfg(feature = "cli")]
+use super::extended_attributes::LostAttribute;
 use super::file_set::{FileSet, OutputKind, OutputPath, Replaced};
 use super::temporary::Temporary;
 use crate::error::{Error, Result};

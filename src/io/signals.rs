@@ -12,9 +12,6 @@ pub fn install() {
 }
 
 #[cfg(unix)]
-pub(super) use unix::raise;
-
-#[cfg(unix)]
 mod unix {
     use libc::{SIGBUS, SIGHUP, SIGINT, SIGTERM, SIGXFSZ, c_int, c_void, sigaction, siginfo_t};
     use std::mem::MaybeUninit;
@@ -87,12 +84,6 @@ mod unix {
             libc::signal(signal, libc::SIG_DFL);
             libc::raise(signal);
         }
-    }
-
-    /// Raises a signal.
-    pub fn raise(signal: c_int) {
-        // SAFETY: the call has no requirements.
-        unsafe { libc::raise(signal) };
     }
 
     /// Ends the process with a message if the signal is about a mapped file, and restores the previous handler otherwise.

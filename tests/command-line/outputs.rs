@@ -80,3 +80,40 @@ fn an_open_file_is_written_where_it_is() {
     let run = sandbox.fatbin(&format!("unbundle --target {HOST}=/dev/fd/77 b"));
     assert_eq!((run.status, run.err.lines().count()), (2, 1), "{}", run.err);
 }
+
+#[test]
+fn a_killed_run_is_found_and_undone() {
+    let sandbox = bundles();
+    std::fs::create_dir(sandbox.path("out")).unwrap();
+    let [one, other] = ["out/one", "out/other"].map(|name| sandbox.path(name));
+    std::fs::write(&one, "new").unwrap();
+    std::fs::write(sandbox.path("out/.fatbin-old"), "old").unwrap();
+    std::fs::write(&other, "new").unwrap();
+    // A run that was killed between the names of its two outputs, of which the first existed.
+    let identity = |path| std::fs::metadata(path).map(|it| format!("({}, {})", it.dev(), it.ino())).unwrap();
+    let files = format!("one\0.fatbin-old\0{}\0other\0\0{}\0", identity(&one), identity(&other));
+    sandbox.file("out/.fatbin-undo", format!("fatbin.undo/1\n{files}"));
+    let run = sandbox.fatbin(&format!("unbundle --target {ONE}=out/new b"));
+    let warning =
+        "fatbin: warning: out: a killed run was replacing several files here; restore them with 'fatbin recover out'\n";
+    assert_eq!((run.status, run.err.as_str()), (0, warning));
+    assert_eq!(sandbox.fatbin("recover out").ok(), "out/one\nout/other\n");
+    assert_eq!(sandbox.read("out/one"), b"old");
+    assert_eq!(std::fs::read_dir(sandbox.path("out")).unwrap().count(), 2);
+    assert_eq!(sandbox.fatbin("recover out").ok(), "");
+    assert_eq!(sandbox.fatbin(&format!("unbundle --target {ONE}=out/new b")).err, "");
+}
+
+#[test]
+fn a_failed_split_leaves_no_directory_and_the_umask_holds_for_its_files() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "image").fatbin("wrap --kind openmp -o host.o image").ok();
+    std::fs::set_permissions(sandbox.path("host.o"), std::fs::Permissions::from_mode(0o666)).unwrap();
+    let run = sandbox.shell("ulimit -f 0; trap '' XFSZ; fatbin split host.o -o a/b");
+    assert_eq!(run.status, 2, "{}", run.err);
+    assert!(!sandbox.path("a").exists());
+    sandbox.shell("umask 027; fatbin split host.o -o parts && fatbin join parts -o joined").ok();
+    for name in ["joined", "parts/host.o", "parts/index.json"] {
+        assert_eq!(std::fs::metadata(sandbox.path(name)).unwrap().mode() & 0o777, 0o640, "{name}");
+    }
+}

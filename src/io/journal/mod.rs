@@ -45,7 +45,7 @@ pub struct JournalEntry {
     pub new: String,
 }
 
-/// What became of a file.
+/// Result for a file of a record.
 #[cfg(feature = "cli")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recovered {

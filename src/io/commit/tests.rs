@@ -1,7 +1,9 @@
-//! Tests of the files of a run.
+//! Tests of outputs that get their names, and of the other files of their run.
+
+use std::path::Path;
 
 use super::*;
-use crate::io::{Output, commit_all};
+use crate::io::{FileSet, OutputKind, OutputPath};
 
 /// Contents of binary files, by their formats.
 const BINARIES: [(&str, &[u8]); 10] = [

@@ -1,7 +1,5 @@
 //! Tests of outputs that get their names, and of the other files of their run.
 
-use std::path::Path;
-
 use super::*;
 use crate::io::{FileSet, OutputKind, OutputPath};
 

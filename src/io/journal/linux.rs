@@ -85,9 +85,13 @@ pub use recovery::recover;
 
 #[cfg(feature = "cli")]
 mod recovery {
-    use std::io::Read;
+    use std::ffi::OsStr;
+    use std::fs::File;
+    use std::io::{self, Read};
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::{Path, PathBuf};
 
-    use super::*;
+    use super::{JournalEntry, MAGIC, NAMES, lock, open};
     use crate::error::{Error, Result};
     use crate::io::file_state::FileKey;
     use crate::io::journal::Recovered;
@@ -127,7 +131,8 @@ mod recovery {
             let [name, backup, new] = entry else { return Err(invalid()) };
             let is_bare = |name: &OsStr| Path::new(name).file_name().is_some_and(|file| file == name);
             let is_hidden = backup.as_bytes().starts_with(b".fatbin-");
-            if !is_bare(name) || !backup.is_empty() && !(is_bare(backup) && is_hidden) {
+            let is_backup = backup.is_empty() || is_bare(backup) && is_hidden;
+            if !is_bare(name) || !is_backup {
                 return Err(invalid());
             }
             let backup = if backup.is_empty() { None } else { Some(directory.join(backup)) };

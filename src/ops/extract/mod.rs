@@ -101,7 +101,9 @@ pub fn extract(
     set: &FileSet,
     observer: &mut dyn ExtractObserver,
 ) -> Result<ExtractResult, ExtractError> {
-    files.iter().for_each(|scanned| scanned.outermost().iter().for_each(|path| set.add_input(path)));
+    for path in files.iter().filter_map(ScannedFile::outermost) {
+        set.add_input(path);
+    }
     let FilterResult { images, failed, unknown } = filter::apply(&options.filter, files)?;
     let mut refused: Vec<ExtractError> = failed.into_iter().map(ExtractError::from).collect();
     let (jobs, scrambled) = ExtractJob::plan(files, images, options, &mut refused);

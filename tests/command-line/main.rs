@@ -59,6 +59,8 @@ mod requires;
 mod scan;
 mod schema;
 mod select;
+#[cfg(target_os = "linux")]
+mod several_outputs;
 mod shells;
 mod size;
 mod spellings;

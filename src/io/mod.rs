@@ -7,7 +7,7 @@
 mod attributes;
 #[cfg(feature = "files")]
 mod commit;
-#[cfg(feature = "files")]
+#[cfg(feature = "inspect")]
 mod created_directory;
 #[cfg(feature = "files")]
 mod destination;
@@ -57,7 +57,7 @@ mod undo;
 pub use attributes::{Attribute, Attributes, disk_size};
 #[cfg(feature = "files")]
 pub use commit::commit_all;
-#[cfg(feature = "files")]
+#[cfg(feature = "inspect")]
 pub(crate) use created_directory::CreatedDirectories;
 #[cfg(feature = "files")]
 pub use destination::STANDARD_OUTPUT;

@@ -115,6 +115,7 @@ impl Temporary {
     }
 
     /// Gives the file a name that no file has.
+    #[cfg(target_os = "linux")]
     pub fn link_to(&self, path: &Path) -> io::Result<()> {
         match &self.name {
             Some(name) => std::fs::hard_link(name.path(), path),

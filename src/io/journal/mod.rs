@@ -36,6 +36,7 @@ pub fn find_unfinished(directory: &Path) {
 
 /// A file of a commit.
 #[derive(Debug)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has records"))]
 pub struct JournalEntry {
     /// The output.
     pub path: PathBuf,
@@ -48,6 +49,7 @@ pub struct JournalEntry {
 /// Result for a file of a record.
 #[cfg(feature = "cli")]
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has records"))]
 pub enum Recovered {
     /// The file is as it was before the run.
     Restored(PathBuf),

@@ -44,6 +44,16 @@ impl Output {
         matches!(self.target, OutputTarget::File(..))
     }
 
+    /// Writes the bytes to the disk if they take the place of the input.
+    fn sync_replacement(&self) -> Result<()> {
+        match (&self.target, &self.place.replaced) {
+            (OutputTarget::File(file, _), Replaced::Input(_)) => {
+                file.file().sync_all().map_err(Error::io(&self.place.path, "write"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Returns whether an existing file gets the bytes.
     fn is_in_place(&self) -> io::Result<bool> {
         match &self.target {
@@ -106,6 +116,10 @@ pub fn commit_all<'a>(outputs: Vec<Output>, inputs: impl IntoIterator<Item = &'a
     let mut undos = Vec::new();
     for output in files.iter().filter(|_| has_undo) {
         undos.push(output.undo()?);
+    }
+    // Takes milliseconds, in which none of the files has its name.
+    for output in &files {
+        output.sync_replacement()?;
     }
     let entries: Vec<_> = files.iter().zip(&undos).map(|(output, undo)| output.journal_entry(undo)).collect();
     let journal = if entries.len() > 1 { Some(Journal::write(&entries)) } else { None };

@@ -102,11 +102,10 @@ impl Temporary {
         self.into_hidden()?.rename(path)
     }
 
-    /// Gives the file its final name on disk, in place of a file that `is_expected` accepts. Returns false, and leaves that file, if
+    /// Gives the file its final name, in place of a file that `is_expected` accepts. Returns false, and leaves that file, if
     /// it does not.
     pub fn swap(self, path: &Path, is_expected: impl Fn(&Path) -> bool) -> io::Result<bool> {
         self.take_mode(path)?;
-        self.file.sync_all()?;
         let is_swapped = self.into_hidden()?.swap(path, is_expected)?;
         if is_swapped {
             sync_directory(super::destination::directory(path));

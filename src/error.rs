@@ -218,6 +218,18 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// One path for two outputs.
+    #[error("{}: duplicate output; specify another path", path.display())]
+    SameOutput {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A binary file that a text would replace.
+    #[error("{}: is not text, and would be replaced by text; specify another file, or --force", path.display())]
+    ReplacesBinary {
+        /// The file.
+        path: PathBuf,
+    },
     /// An invalid `file://` address.
     #[error("{address}: {why}")]
     Address {

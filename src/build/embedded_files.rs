@@ -8,7 +8,7 @@ use super::fail;
 use super::library::write_library;
 use crate::embed::{DEFAULT_ALIGNMENT, EmbeddedFile, Name, ObjectOptions, SymbolStyle, plan, rust_module};
 use crate::host;
-use crate::io::{Access, Input, Output, Sink};
+use crate::io::{Access, FileSet, Input, Output, OutputKind, Sink};
 use crate::wrap::LargeImages;
 
 /// Files as data of the program, without registration: device images that the program loads itself, and anything else.
@@ -79,12 +79,13 @@ impl EmbeddedFiles {
         let mut sink = Sink::new(&inputs);
         host::emit(&plan.object, host, &mut sink)?;
         let object = directory.join(format!("{name}.o"));
-        let mut output = Output::create(&object)?;
+        let set = FileSet::of_inputs(&inputs);
+        let mut output = Output::create(set.output(&object, OutputKind::Code)?)?;
         sink.write_to(&mut output)?;
         output.commit(&inputs)?;
         write_library(&object, host, &environment.library_path(&library))?;
 
-        let mut module = Output::create(&directory.join(format!("{name}.rs")))?;
+        let mut module = Output::create(set.output(&directory.join(format!("{name}.rs")), OutputKind::Text)?)?;
         module.write(rust_module(&files, &options)?.as_bytes())?;
         module.commit([])?;
         Ok(directives)

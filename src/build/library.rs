@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::archive::{self, LibraryFormat};
 use crate::error::{Error, Result};
 use crate::host::{Host, ObjectFormat};
-use crate::io::{Access, Input, Output, Sink};
+use crate::io::{Access, FileSet, Input, Output, OutputKind, Sink};
 
 /// Writes the library at `path` with the object that was written to a file.
 pub fn write_library(object: &Path, host: Host, path: &Path) -> Result<()> {
@@ -14,7 +14,7 @@ pub fn write_library(object: &Path, host: Host, path: &Path) -> Result<()> {
     let mut sink = Sink::new([&input]);
     let members = [(name, input.view().data())].into_iter();
     archive::write_as(format(host), members, &mut sink).map_err(Error::io(path, "write"))?;
-    let mut output = Output::create(path)?;
+    let mut output = Output::create(FileSet::of_inputs([&input]).output(path, OutputKind::Code)?)?;
     sink.write_to(&mut output)?;
     output.commit([&input])
 }

@@ -9,6 +9,7 @@ use super::access;
 use super::compression::CompressionArguments;
 use super::id_style::{id_style, warn_of_hidden_id};
 use super::known_names::unknown_name;
+use super::outputs::OutputArgument;
 use super::problems::print_detail;
 use super::progress::Progress;
 use super::{Status, figures};
@@ -39,7 +40,7 @@ pub struct Arguments {
 
     /// Output file; `-` writes standard output
     #[arg(short, long, value_name = "OUT")]
-    output: PathBuf,
+    output: OutputArgument,
 
     /// Align the code objects of a binary bundle to N, a power of two (HIP needs 4096)
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_alignment)]
@@ -80,7 +81,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         file_type: arguments.file_type,
         alignment: arguments.align,
         compression: compression.map(|compression| (compression, version)),
-        output: arguments.output,
+        output: arguments.output.path().to_owned(),
+        replaces_inputs: false,
     };
     let mut progress = Progress::new(files.iter().map(|file| file.input.size()).sum());
     let bundled = ops::bundle(&files, &options, &mut |bytes| progress.advance(bytes))?;

@@ -8,12 +8,14 @@ use clap::{Args, ValueEnum};
 use super::inputs::InputArguments;
 use super::limit::LimitArguments;
 use super::locking::read_lock;
+use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::{ProblemArguments, Problems};
 use super::proofs::Proofs;
 use super::{Status, terminal};
 use crate::check::{self, CheckedFile, Policy, Verdict};
+use crate::error::Error;
 use crate::escape::escape;
-use crate::io::{Access, Input, Output};
+use crate::io::{Access, Input, Output, OutputKind, OutputPath};
 use crate::ops::{self, Checker};
 use crate::report::{self, CodeSizes};
 use crate::scan::{CacheBudget, Options, Outcome};
@@ -37,7 +39,7 @@ pub struct Arguments {
 
     /// With --init, also write the schema of policies to PATH, and name it in the policy: editors check and complete keys
     #[arg(long, value_name = "PATH", conflicts_with = "policy")]
-    schema: Option<PathBuf>,
+    schema: Option<OutputArgument>,
 
     /// Format of the report
     #[arg(long, value_enum, default_value_t = Format::Human)]
@@ -45,7 +47,10 @@ pub struct Arguments {
 
     /// Also write an HTML page with findings, sizes, kernels by arch and tables; it loads nothing
     #[arg(long, value_name = "OUT.html", conflicts_with = "init")]
-    html: Option<PathBuf>,
+    html: Option<OutputArgument>,
+
+    #[command(flatten)]
+    force: ForceArgument,
 
     /// Lock, file or directory of another build, whose sizes the Markdown report is compared with
     #[arg(long, value_name = "PATH", conflicts_with = "init")]
@@ -88,10 +93,18 @@ enum Format {
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let inputs = arguments.inputs.with_listed()?;
+    let other_inputs = arguments.policy.iter().chain(&arguments.baseline).chain(&arguments.proof);
+    let set = arguments.force.files(other_inputs.map(PathBuf::as_path));
+    let mut inputs = arguments.inputs;
+    inputs.add_to(&set);
+    let output = |path: Option<OutputArgument>| {
+        path.map(|path| Ok::<_, Error>((set.output(path.path(), OutputKind::Text)?, path))).transpose()
+    };
+    let (schema, page) = (output(arguments.schema)?, output(arguments.html)?);
+    let inputs = inputs.with_listed()?;
     let problems = arguments.problems.problems();
     let Some(path) = arguments.policy else {
-        return init(&inputs, &arguments.limits, arguments.schema.as_deref(), &problems);
+        return init(&inputs, &arguments.limits, schema, &problems);
     };
     let policy = read_policy(&path)?;
     let proofs = Proofs::read(&arguments.proof)?;
@@ -104,11 +117,11 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     }
     let options = Options { hash: format == Format::Cyclonedx, ..Options::default() };
     // The page shows kernels even if the policy does not require them.
-    let checker = Checker::new(&policy, options).inspect_all(arguments.html.is_some());
+    let checker = Checker::new(&policy, options).inspect_all(page.is_some());
     let files = analyze(&inputs, &checker, &proofs, arguments.limits, &problems)?;
     let verdict = check::check(&policy, &inputs.names(), &files);
     let surveys = || files.iter().map(|file| &file.survey).collect::<Vec<_>>();
-    if let Some(path) = &arguments.html {
+    if let Some((path, _)) = page {
         report::write_page(path, &surveys(), Some(&verdict))?;
     }
     let text = match format {
@@ -155,7 +168,7 @@ pub fn status_of(verdict: &Verdict) -> Status {
 fn init(
     inputs: &InputArguments,
     limits: &LimitArguments,
-    schema: Option<&Path>,
+    schema: Option<(OutputPath, OutputArgument)>,
     problems: &Problems,
 ) -> Result<Status> {
     let wanted =
@@ -181,8 +194,9 @@ fn init(
 
 /// Writes the schema of policies, and returns the comment by which editors find it: a path relative to the policy, or an
 /// absolute one.
-fn write_schema(path: &Path) -> Result<String> {
-    let mut output = Output::create(path)?;
+fn write_schema((place, path): (OutputPath, OutputArgument)) -> Result<String> {
+    let path = path.path();
+    let mut output = Output::create(place)?;
     output.write(report::policy_schema().as_bytes())?;
     output.commit([])?;
     let name = path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
@@ -227,7 +241,7 @@ fn analyze(
 
 /// Reads a policy.
 pub fn read_policy(path: &Path) -> Result<Policy> {
-    let input = Input::open(path, Access::read())?;
+    let input = Input::open_any(path, Access::read())?;
     let text = std::str::from_utf8(input.view().data()).with_context(|| format!("{}: not UTF-8", path.display()))?;
     Ok(Policy::parse(&path.to_string_lossy(), text)?)
 }

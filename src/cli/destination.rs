@@ -6,10 +6,13 @@ use anyhow::{Result, anyhow, ensure};
 use clap::{ArgGroup, Args, ValueEnum};
 
 use super::explanations::coded;
+use super::outputs::OutputArgument;
 use super::problems::Problems;
 use crate::codes::Code;
 use crate::error::Error;
-use crate::io::{Attribute, Attributes, Output, is_same_file};
+use crate::io::{
+    Attribute, Attributes, FileSet, LostAttribute, Output, OutputKind, commit_all, is_same_file, is_standard_output,
+};
 
 /// Name of the group of options of which one is required. A command may add an option that needs no output.
 pub const DESTINATION: &str = "destination";
@@ -23,12 +26,14 @@ const STANDARD: &str = "-";
 pub struct DestinationArguments {
     /// Output file; `-` writes standard output
     #[arg(short, long, value_name = "OUT", group = DESTINATION)]
-    output: Option<PathBuf>,
+    output: Option<OutputArgument>,
 
     /// Replace the input, once the result is complete and proven
     ///
     /// The result is a new file that is renamed: a failure leaves the input as it was, and other hard links to the input keep the
-    /// old bytes. Symbolic links are followed. Owner, group and timestamps are kept as with --preserve.
+    /// old bytes. Symbolic links are followed. If the path leads to another file by then, or the input has changed, nothing is replaced.
+    /// Owner, group and timestamps are kept as with --preserve, and so are all bits of the mode and extended attributes. An attribute
+    /// that cannot be kept is a warning.
     #[arg(short, long, group = DESTINATION, conflicts_with = "output")]
     in_place: bool,
 
@@ -67,29 +72,32 @@ pub struct ChangedOutput {
 impl DestinationArguments {
     /// Returns whether the result is written to standard output.
     pub fn is_standard_output(&self) -> bool {
-        self.output.as_deref() == Some(Path::new(STANDARD))
+        self.output.as_ref().is_some_and(|output| is_standard_output(output.path()))
     }
 
     /// Returns the path of the result for messages and figures.
     pub fn path<'a>(&'a self, input: &'a Path) -> &'a Path {
-        self.output.as_deref().unwrap_or(input)
+        self.output.as_ref().map_or(input, OutputArgument::path)
     }
 
     /// Creates the output for an input; `None` without one of the options, which a command may permit.
-    pub fn create(&self, input: &Path) -> Result<Option<ChangedOutput>> {
+    pub fn create(&self, input: &Path, set: &FileSet) -> Result<Option<ChangedOutput>> {
         let is_standard_input = input == Path::new(STANDARD);
         ensure!(!(self.in_place && is_standard_input), "--in-place: standard input is not a file; use -o");
         if self.output.is_none() && !self.in_place {
             return Ok(None);
         }
         let path = self.path(input).to_owned();
-        let is_input = self.output.as_deref().is_some_and(|output| is_same_file(input, output));
-        if is_input && !is_standard_input {
-            let message = format!("{}; use --in-place to replace it", Error::SameFile { path });
-            return Err(coded(Code::InputIsOutput, message));
-        }
+        let place = if self.in_place { set.replacement(&path) } else { set.output(&path, OutputKind::Code) };
+        let place = place.map_err(|error| match error {
+            Error::SameFile { path } if !is_standard_input && is_same_file(&path, input) => {
+                let message = format!("{}; use --in-place to replace it", Error::SameFile { path });
+                coded(Code::InputIsOutput, message)
+            }
+            error => error.into(),
+        })?;
         let attributes = if is_standard_input { None } else { Some(Attributes::of(input)?) };
-        Ok(Some(ChangedOutput { output: Output::create(&path)?, path, attributes, preserved: self.preserved() }))
+        Ok(Some(ChangedOutput { output: Output::create(place)?, path, attributes, preserved: self.preserved() }))
     }
 
     fn preserved(&self) -> Vec<Attribute> {
@@ -100,22 +108,19 @@ impl DestinationArguments {
             (PreserveArgument::Ownership, Attribute::Ownership),
             (PreserveArgument::Timestamps, Attribute::Timestamps),
         ];
-        attributes.into_iter().filter(|(argument, _)| requests(*argument)).map(|(_, attribute)| attribute).collect()
+        let requested = attributes.into_iter().filter(|(argument, _)| requests(*argument));
+        requested.map(|(_, attribute)| attribute).chain(self.in_place.then_some(Attribute::Rights)).collect()
     }
 }
 
 impl ChangedOutput {
-    /// Gives the output its attributes and its name. An attribute that it cannot get is a warning.
-    pub fn commit(mut self, problems: &Problems) -> Result<()> {
+    /// Gives the output its attributes, and it and the proof their names. An attribute that it cannot get is a warning.
+    pub fn commit(mut self, proof: Option<Output>, problems: &Problems) -> Result<()> {
         if let Some(attributes) = &self.attributes {
-            for (attribute, error) in self.output.set_attributes(attributes, &self.preserved)? {
-                let name = match attribute {
-                    Attribute::Ownership => "ownership",
-                    Attribute::Timestamps => "timestamps",
-                };
-                problems.warn(anyhow!("{}: {name} not preserved: {error}", self.path.display()));
+            for LostAttribute { name, cause } in self.output.set_attributes(attributes, &self.preserved)? {
+                problems.warn(anyhow!("{}: {name} not preserved: {cause}", self.path.display()));
             }
         }
-        Ok(self.output.commit([])?)
+        Ok(commit_all(proof.into_iter().chain([self.output]).collect(), [])?)
     }
 }

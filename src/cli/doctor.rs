@@ -1,16 +1,18 @@
 //! `fatbin doctor`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::Path;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
 use super::limit::LimitArguments;
+use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::print_detail;
 use super::{Status, access, terminal};
 use crate::doctor::{self, DoctorOptions, Linker};
-use crate::io::Output;
+use crate::error::Error;
+use crate::io::{Output, OutputKind};
 use crate::report;
 
 /// Predict problems of a link with device code, before the link
@@ -33,7 +35,10 @@ pub struct Arguments {
 
     /// Write a linker script that places large device sections after all others
     #[arg(long, value_name = "FILE")]
-    script: Option<PathBuf>,
+    script: Option<OutputArgument>,
+
+    #[command(flatten)]
+    force: ForceArgument,
 
     /// Print one JSON document (schema fatbin.doctor/1)
     #[arg(long)]
@@ -76,6 +81,10 @@ impl LinkerArgument {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
+    let words = arguments.objects.iter().chain(&arguments.line).map(Path::new);
+    let set = arguments.force.files(words);
+    let script = arguments.script.map(|path| Ok::<_, Error>((set.output(path.path(), OutputKind::Text)?, path)));
+    let script = script.transpose()?;
     let options = DoctorOptions {
         line: arguments.line,
         objects: arguments.objects,
@@ -84,13 +93,15 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         limits: arguments.limits.limits(),
     };
     let diagnosis = doctor::diagnose(&options)?;
-    match (&arguments.script, &diagnosis.script) {
-        (Some(path), Some(script)) => {
-            let mut output = Output::create(path)?;
+    match (script, &diagnosis.script) {
+        (Some((place, _)), Some(script)) => {
+            let mut output = Output::create(place)?;
             output.write(script.text.as_bytes())?;
             output.commit([])?;
         }
-        (Some(path), None) => print_detail(format_args!("doctor: {} is not written: nothing to move", path.display())),
+        (Some((_, path)), None) => {
+            print_detail(format_args!("doctor: {} is not written: nothing to move", path.path().display()));
+        }
         (None, _) => {}
     }
     if arguments.json {

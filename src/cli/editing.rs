@@ -8,12 +8,13 @@ use clap::Args;
 use super::destination::{ChangedOutput, DestinationArguments};
 use super::explanations::coded;
 use super::limit::LimitArguments;
+use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::{ProblemArguments, Problems};
 use super::{access, terminal};
 use crate::codes::Code;
 use crate::edit::{Applied, ApplyOptions, EditError, EditedInput, FileEdit, SplitHost, apply, hash_file};
 use crate::format::ContainerType;
-use crate::io::{Input, Output, disk_size};
+use crate::io::{Input, Output, OutputKind, disk_size};
 use crate::report::{self, ProofDocument, ProvenFile};
 
 /// Arguments of every change.
@@ -36,7 +37,10 @@ pub struct EditArguments {
 
     /// Write the proof of the change to FILE (schema fatbin.proof/1)
     #[arg(long, value_name = "FILE")]
-    proof: Option<PathBuf>,
+    proof: Option<OutputArgument>,
+
+    #[command(flatten)]
+    force: ForceArgument,
 
     #[command(flatten)]
     destination: DestinationArguments,
@@ -59,6 +63,8 @@ pub struct Editing<'a> {
     pub problems: Problems,
     /// Absent if the change is only planned.
     output: Option<ChangedOutput>,
+    /// Absent if no proof is written.
+    proof: Option<Output>,
     /// Bytes that the input took on disk before it may be replaced.
     disk_size: Option<u64>,
     /// Size and SHA-256 of the input, for the proof. Standard input cannot be read again.
@@ -70,14 +76,20 @@ pub struct Editing<'a> {
 
 impl EditArguments {
     /// Starts a change. Nothing is written if it is only planned.
-    pub fn start(&self, is_planned: bool) -> Result<Editing<'_>> {
-        let output = if is_planned { None } else { self.destination.create(&self.input)? };
+    pub fn start(&self, is_planned: bool, other_inputs: &[&Path]) -> Result<Editing<'_>> {
+        let set = self.force.files(other_inputs.iter().copied().chain([self.input.as_path()]));
+        let output = if is_planned { None } else { self.destination.create(&self.input, &set)? };
+        let proof = match &self.proof {
+            Some(path) if output.is_some() => Some(Output::create(set.output(path.path(), OutputKind::Text)?)?),
+            _ => None,
+        };
         let problems = self.problems.problems();
         let disk_size = disk_size(&self.input);
         Ok(Editing {
             arguments: self,
             problems,
             output,
+            proof,
             disk_size,
             before: None,
             proven: Vec::new(),
@@ -136,15 +148,14 @@ impl Editing<'_> {
 
     /// Gives the result its name, writes the proof, and prints `text` and the sizes.
     pub fn finish(mut self, command: &str, applied: &Applied, text: &str) -> Result<()> {
-        let proof = self.proof(command)?;
+        let document = self.proof(command)?;
         let is_planned = self.output.is_none();
-        if let Some(output) = self.output {
-            output.commit(&self.problems)?;
+        let mut proof = self.proof.filter(|_| document.is_some());
+        if let (Some(proof), Some(document)) = (&mut proof, document) {
+            proof.write(&document.to_json())?;
         }
-        if let (Some(path), Some(proof)) = (&self.arguments.proof, proof) {
-            let mut output = Output::create(path)?;
-            output.write(&proof.to_json())?;
-            output.commit([])?;
+        if let Some(output) = self.output {
+            output.commit(proof, &self.problems)?;
         }
         // The output may be standard output.
         if is_planned || !self.arguments.destination.is_standard_output() {

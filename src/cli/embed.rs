@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use super::Status;
 use super::access;
 use super::explanations::coded;
+use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::print_detail;
 use crate::codes::Code;
 use crate::embed::{DEFAULT_ALIGNMENT, Name, ObjectOptions, SymbolStyle};
@@ -29,7 +30,7 @@ use crate::wrap::LargeImages;
 pub struct Arguments {
     /// Object to write
     #[arg(short, long, value_name = "OUT.o")]
-    output: PathBuf,
+    output: OutputArgument,
 
     /// File, and its name in the program: a symbol, or a variable of C++ as NAMESPACE::NAME
     #[arg(short, long = "symbol", value_name = "NAME=FILE", value_parser = parse_symbol)]
@@ -71,11 +72,14 @@ pub struct Arguments {
 
     /// Write a C and C++ header with the symbols
     #[arg(long, value_name = "OUT.h")]
-    header: Option<PathBuf>,
+    header: Option<OutputArgument>,
 
     /// Write a Rust module with a function for each file
     #[arg(long, value_name = "OUT.rs")]
-    rust: Option<PathBuf>,
+    rust: Option<OutputArgument>,
+
+    #[command(flatten)]
+    force: ForceArgument,
 
     #[arg(long, value_name = "TRIPLE", help = super::wrap::host_help())]
     host: Option<String>,
@@ -122,6 +126,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
 }
 
 fn options(arguments: Arguments) -> Result<EmbedOptions> {
+    let set = arguments.force.files(arguments.symbols_from.iter().map(PathBuf::as_path));
     let mut files = arguments.symbol;
     for list in &arguments.symbols_from {
         read_list(list, &mut files)?;
@@ -161,8 +166,10 @@ fn options(arguments: Arguments) -> Result<EmbedOptions> {
         },
         index: arguments.index,
     };
+    let owned = |path: OutputArgument| path.path().to_owned();
     let Arguments { output, header, rust, .. } = arguments;
-    Ok(EmbedOptions { files, access: access::get(), object, output, header, rust })
+    let (output, header, rust) = (owned(output), header.map(owned), rust.map(owned));
+    Ok(EmbedOptions { files, access: access::get(), object, output, header, rust, set })
 }
 
 /// Parses `NAME=FILE`; a name has no `=`, and a path may.

@@ -8,12 +8,13 @@ use clap::Args;
 use super::filter::FilterArguments;
 use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::limit::LimitArguments;
+use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::{ProblemArguments, Problems};
 use super::progress::Progress;
 use super::{Status, terminal};
 use crate::error::Error;
 use crate::inventory::FileFormat;
-use crate::io::Output;
+use crate::io::{FileSet, Output, OutputKind};
 use crate::ops;
 use crate::ops::extract::{Destination, ExtractObserver, ExtractOptions, ExtractedFile, NameTemplate};
 use crate::report::{ExtractedImage, Index};
@@ -33,7 +34,7 @@ const INDEX: &str = "index.json";
 pub struct Arguments {
     /// Write to this directory, which is created if it does not exist
     #[arg(short, long, value_name = "DIR", default_value = ".")]
-    output: PathBuf,
+    output: OutputArgument,
 
     /// Name the files by this template, such as {file}.{number}.{arch}.{extension}
     #[arg(long, value_name = "TEMPLATE", value_parser = NameTemplate::parse, conflicts_with_all = ["to", "archive"],
@@ -46,7 +47,10 @@ pub struct Arguments {
 
     /// Write the only matching image to this file; `-` is standard output
     #[arg(long, value_name = "FILE", conflicts_with = "output")]
-    to: Option<PathBuf>,
+    to: Option<OutputArgument>,
+
+    #[command(flatten)]
+    force: ForceArgument,
 
     /// Write a static library for each kind, triple and arch instead, with the images as members
     #[arg(long, conflicts_with = "to")]
@@ -78,8 +82,11 @@ fn name_help() -> String {
     )
 }
 
-pub fn run(arguments: Arguments) -> Result<Status> {
+pub fn run(mut arguments: Arguments) -> Result<Status> {
     let problems = arguments.problems.problems();
+    let set = arguments.force.files([]);
+    arguments.inputs.add_to(&set);
+    let directory = arguments.output.path().to_owned();
     let (files, mut status) = scan_inputs(&arguments.inputs, &arguments.limits, &problems)?;
     let options = ExtractOptions {
         filter: arguments.filter.filter(),
@@ -88,14 +95,13 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         index: arguments.index.then_some(INDEX),
         stored: arguments.stored,
     };
-    let mut recorder =
-        Recorder { directory: &arguments.output, paths: Vec::new(), index: Index::default(), progress: None };
-    let result = ops::extract(&files, &options, &mut recorder);
+    let mut recorder = Recorder { directory: &directory, paths: Vec::new(), index: Index::default(), progress: None };
+    let result = ops::extract(&files, &options, &set, &mut recorder);
     let Recorder { mut paths, index, .. } = recorder;
     let mut indexed = Ok(());
     if arguments.index && !paths.is_empty() && result.is_ok() {
-        indexed = write_index(&arguments.output, &index);
-        paths.extend(indexed.is_ok().then(|| arguments.output.join(INDEX)));
+        indexed = write_index(&directory, &set, &index);
+        paths.extend(indexed.is_ok().then(|| directory.join(INDEX)));
     }
     terminal::print_paths(&paths)?;
     let result = result?;
@@ -138,8 +144,8 @@ fn scan_inputs(
     Ok((files, status))
 }
 
-fn write_index(directory: &Path, index: &Index) -> crate::error::Result<()> {
-    let mut output = Output::create_in(directory, INDEX)?;
+fn write_index(directory: &Path, set: &FileSet, index: &Index) -> crate::error::Result<()> {
+    let mut output = Output::create(set.output_in(directory, INDEX, OutputKind::Text)?)?;
     output.write(index.json().as_bytes())?;
     output.commit([])
 }
@@ -187,9 +193,9 @@ fn is_bitcode(scanned: &ScannedFile) -> bool {
 impl Arguments {
     fn destination(&self) -> Destination {
         match &self.to {
-            Some(path) => Destination::File(path.clone()),
-            None if self.archive => Destination::Libraries(self.output.clone()),
-            None => Destination::Directory(self.output.clone()),
+            Some(path) => Destination::File(path.path().to_owned()),
+            None if self.archive => Destination::Libraries(self.output.path().to_owned()),
+            None => Destination::Directory(self.output.path().to_owned()),
         }
     }
 }

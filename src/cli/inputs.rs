@@ -14,7 +14,7 @@ use super::progress::Progress;
 use super::status::Status;
 use crate::error::Error;
 use crate::inventory::File;
-use crate::io::STANDARD_INPUT;
+use crate::io::{FileSet, STANDARD_INPUT};
 use crate::scan::{InputPath, Outcome, Scanner, expand_paths};
 
 #[derive(Default, Args)]
@@ -36,6 +36,10 @@ pub struct InputArguments {
     /// Kpack archive to read before the others, as ROCM_KPACK_PATH_PREFIX; repeatable
     #[arg(long, value_name = "FILE")]
     kpack_path_prefix: Vec<PathBuf>,
+
+    /// Set that the paths of a list are added to.
+    #[arg(skip)]
+    set: Option<FileSet>,
 }
 
 impl InputArguments {
@@ -103,6 +107,19 @@ impl InputArguments {
         Ok(())
     }
 
+    /// Adds all inputs to a set: those of a list when they are read.
+    pub fn add_to(&mut self, set: &FileSet) {
+        let lists = self.files_from.iter().filter(|path| !is_stream(path));
+        for path in self.files.iter().chain(lists).chain(&self.kpack_path).chain(&self.kpack_path_prefix) {
+            set.add_input(path);
+        }
+        self.set = Some(set.clone());
+        if self.files_from.as_deref().is_some_and(|list| !is_stream(list)) {
+            // Errors are reported when the list is read again.
+            self.paths().for_each(drop);
+        }
+    }
+
     /// Creates the arguments for a single path.
     pub fn single(path: PathBuf) -> InputArguments {
         InputArguments { files: vec![path], ..InputArguments::default() }
@@ -131,6 +148,11 @@ impl InputArguments {
                 Err(error) => (None, Some(Err(error))),
             };
             opened.into_iter().flatten().chain(failed)
+        });
+        let listed = listed.inspect(|path| {
+            if let (Some(set), Ok(path)) = (&self.set, path) {
+                set.add_input(path);
+            }
         });
         self.files.iter().cloned().map(Ok).chain(listed)
     }

@@ -1,7 +1,5 @@
 //! `fatbin inspect`.
 
-use std::path::PathBuf;
-
 use anyhow::Result;
 use clap::Args;
 
@@ -9,6 +7,7 @@ use super::filter::FilterArguments;
 use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::inspected::{DocumentWriter, ImageWriter, TableWriter};
 use super::limit::LimitArguments;
+use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::{ProblemArguments, Problems};
 use super::{Status, known_names, terminal};
 use crate::bytes::View;
@@ -16,6 +15,7 @@ use crate::coverage::{Coverage, InspectedImages};
 use crate::format::ImageKind;
 use crate::inspect::{self, Inspection};
 use crate::inventory::File;
+use crate::io::{OutputKind, OutputPath};
 use crate::ops::{self, ImageErrors, filter::FoundImage};
 use crate::report::{self, Screen};
 use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
@@ -56,7 +56,10 @@ pub struct Arguments {
 
     /// Write an HTML page instead: sizes, kernels by arch, tables; self-contained
     #[arg(long, value_name = "OUT.html", conflicts_with_all = ["json", "matrix"])]
-    html: Option<PathBuf>,
+    html: Option<OutputArgument>,
+
+    #[command(flatten)]
+    force: ForceArgument,
 
     #[command(flatten)]
     filter: FilterArguments,
@@ -71,11 +74,14 @@ pub struct Arguments {
     inputs: InputArguments,
 }
 
-pub fn run(arguments: Arguments) -> Result<Status> {
+pub fn run(mut arguments: Arguments) -> Result<Status> {
+    let set = arguments.force.files([]);
+    arguments.inputs.add_to(&set);
+    let page = arguments.html.as_ref().map(|path| set.output(path.path(), OutputKind::Text)).transpose()?;
     let problems = arguments.problems.problems();
     let (scanned, order, status) = scan_inputs(&arguments.inputs, &arguments.limits, &problems)?;
     let run = Run { arguments: &arguments, scanned: &scanned, problems: &problems, screen: terminal::screen() };
-    if arguments.matrix || arguments.html.is_some() { run.keep(order, status) } else { run.stream(&order, status) }
+    if arguments.matrix || page.is_some() { run.keep(order, status, page) } else { run.stream(&order, status) }
 }
 
 /// A run of the command, after its inputs were scanned.
@@ -119,15 +125,14 @@ impl<'a> Run<'a> {
     }
 
     /// Writes the page or the matrix after all images were inspected.
-    fn keep(&self, order: Vec<Place>, mut status: Status) -> Result<Status> {
-        let is_page = self.arguments.html.is_some();
-        let read = if is_page { inspect::inspect_with_own_sizes } else { inspect::inspect };
+    fn keep(&self, order: Vec<Place>, mut status: Status, page: Option<OutputPath>) -> Result<Status> {
+        let read = if page.is_some() { inspect::inspect_with_own_sizes } else { inspect::inspect };
         let mut images: Vec<Vec<InspectedImage<'_>>> = self.scanned.iter().map(|_| Vec::new()).collect();
         self.inspect(read, &mut status, &|_, inspected| inspected, &mut |found, inspected| {
             images[found.file].push(inspected);
         })?;
         let mut images = images.into_iter();
-        if let Some(path) = &self.arguments.html {
+        if let Some(path) = page {
             let files = order.into_iter().map(|place| place.surveyed(self.scanned, &mut images));
             let files: Vec<AnalyzedFile> = files.collect();
             report::write_page(path, &files.iter().collect::<Vec<_>>(), None)?;

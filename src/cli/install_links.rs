@@ -9,7 +9,9 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use super::dropin::{self, ExtraTools, stand_in};
+use super::outputs::OutputArgument;
 use super::{Status, terminal};
+use crate::io::{FileSet, Output, OutputKind};
 use crate::llvm::Release;
 
 /// Text before the version in the output of clang's option `--version`.
@@ -30,7 +32,7 @@ const CLANG_VERSION: &str = "clang version ";
 pub struct Arguments {
     /// Directory for the links; created if missing
     #[arg(value_name = "DIR")]
-    directory: PathBuf,
+    directory: OutputArgument,
 
     /// Release of LLVM that the links behave as, such as 19
     #[arg(long, value_name = "RELEASE", value_parser = parse_release)]
@@ -47,7 +49,7 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let directory = &arguments.directory;
+    let directory = arguments.directory.path();
     let release = match &arguments.compiler {
         Some(compiler) => Some(release_of(compiler)?),
         None => arguments.llvm,
@@ -78,13 +80,21 @@ fn parse_release(text: &str) -> Result<Release, String> {
 fn record(directory: &Path, release: Option<Release>) -> Result<()> {
     let file = directory.join(stand_in::RELEASE_FILE);
     let written = match release {
-        Some(release) => std::fs::write(&file, format!("{}\n", release.name)),
+        Some(release) => return Ok(write_text(directory, &format!("{}\n", release.name))?),
         None => match std::fs::remove_file(&file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             removed => removed,
         },
     };
     written.with_context(|| format!("{}: cannot write", file.display()))
+}
+
+/// Writes the record. A link of its name is replaced, not followed.
+fn write_text(directory: &Path, text: &str) -> crate::error::Result<()> {
+    let place = FileSet::new().output_in(directory, stand_in::RELEASE_FILE, OutputKind::Text)?;
+    let mut output = Output::create(place)?;
+    output.write(text.as_bytes())?;
+    output.commit([])
 }
 
 /// Returns the release of LLVM that a compiler is built on, from the output of its option `--version`.

@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::limit::LimitArguments;
+use super::outputs::OutputArgument;
 use super::{Status, access};
 use crate::edit::split::{SplitOptions, join};
 
@@ -19,7 +20,7 @@ use crate::edit::split::{SplitOptions, join};
 pub struct Arguments {
     /// File to write
     #[arg(short, long, value_name = "OUT")]
-    output: PathBuf,
+    output: OutputArgument,
 
     #[command(flatten)]
     limits: LimitArguments,
@@ -31,6 +32,6 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let options = SplitOptions { limits: arguments.limits.limits(), access: access::get() };
-    join(&arguments.directory, &arguments.output, options)?;
+    join(&arguments.directory, arguments.output.path(), options)?;
     Ok(Status::Yes)
 }

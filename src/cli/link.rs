@@ -18,6 +18,7 @@ use super::terminal;
 use crate::check::{self, Policy};
 use crate::error::Error;
 use crate::host::Host;
+use crate::io::{FileSet, OutputKind};
 use crate::link::{
     CommandLine, DeviceArguments, EntryCheck, HostLine, LinkError, LinkEvent, LinkOptions, MissingKernel, Product,
     ProgramPaths, Spelling, TargetArgument,
@@ -155,8 +156,17 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let is_verbose = arguments.verbose || arguments.dry_run;
     let (format, policy) = (arguments.report, arguments.policy.clone());
     let policy = policy.map(|path| read_policy(&path)).transpose()?;
-    let limits = arguments.limits;
+    let (limits, is_written) = (arguments.limits, !arguments.dry_run);
+    let other_inputs: Vec<PathBuf> =
+        arguments.policy.iter().chain(arguments.override_image.iter().map(|(_, path)| path)).cloned().collect();
     let options = options(arguments)?;
+    if is_written && options.output().is_file() {
+        let set = FileSet::of_paths(other_inputs.iter().map(PathBuf::as_path));
+        if options.product == Product::FatBinary {
+            options.line.inputs().for_each(|path| set.add_input(Path::new(path)));
+        }
+        set.output(options.output(), OutputKind::Code)?;
+    }
     let report = crate::link::link(&options, &mut |event| {
         if let LinkEvent::FatBinary { kind: OffloadKind::Hip, images, .. } = event {
             images.iter().filter_map(|image| image.hip_id(&options).ok()).for_each(|id| warn_of_hidden_id(&id));

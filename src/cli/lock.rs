@@ -1,7 +1,5 @@
 //! `fatbin lock`.
 
-use std::path::PathBuf;
-
 use anyhow::Result;
 use clap::Args;
 
@@ -10,9 +8,10 @@ use super::explanations::coded;
 use super::inputs::{InputArguments, SPECIFY_ARCHIVE};
 use super::limit::LimitArguments;
 use super::locking::lock_of;
+use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::ProblemArguments;
 use crate::codes::Code;
-use crate::io::Output;
+use crate::io::{Output, OutputKind};
 use crate::lock;
 use crate::ops::LockBuilder;
 use crate::scan::Options;
@@ -28,7 +27,7 @@ use crate::scan::Options;
 pub struct Arguments {
     /// The file to write; - writes standard output
     #[arg(short, long, value_name = "LOCK")]
-    output: PathBuf,
+    output: OutputArgument,
 
     /// Omit hashes and sizes that depend on debug information and paths, for builds that are not reproducible; keep the code
     /// hash of each image and the properties of its kernels
@@ -44,6 +43,9 @@ pub struct Arguments {
     summary: bool,
 
     #[command(flatten)]
+    force: ForceArgument,
+
+    #[command(flatten)]
     problems: ProblemArguments,
 
     #[command(flatten)]
@@ -55,11 +57,15 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let problems = arguments.problems.problems();
+    let set = arguments.force.files([]);
+    let mut inputs = arguments.inputs;
+    inputs.add_to(&set);
+    let output = set.output(arguments.output.path(), OutputKind::Text)?;
     let builder = LockBuilder::new(Options { hash: arguments.sha256, ..Options::default() });
-    let (mut lock, status) = lock_of(&arguments.inputs, &arguments.limits, &problems, SPECIFY_ARCHIVE, &builder)?;
+    let (mut lock, status) = lock_of(&inputs, &arguments.limits, &problems, SPECIFY_ARCHIVE, &builder)?;
     if status != Status::Yes {
         if status == Status::No {
-            let output = arguments.output.display();
+            let output = arguments.output.path().display();
             problems.report(coded(Code::NoImages, format!("no device images; {output} was not written")));
         }
         return Ok(status);
@@ -67,7 +73,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     if arguments.code_only {
         lock.keep_code_only();
     }
-    let mut output = Output::create(&arguments.output)?;
+    let mut output = Output::create(output)?;
     let text = if arguments.summary { lock::write_summary(&lock) } else { lock::write(&lock) };
     output.write(text.as_bytes())?;
     output.commit([])?;

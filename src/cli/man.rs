@@ -1,7 +1,6 @@
 //! `fatbin man`.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Args, Command, ValueEnum};
@@ -10,7 +9,8 @@ use clap_mangen::Man;
 use super::Status;
 use super::command_page::{command_page, commands, index_page};
 use super::help::Pages;
-use crate::io::Output;
+use super::outputs::{ForceArgument, OutputArgument};
+use crate::io::{Output, OutputKind};
 
 /// Print the manual page, or write the pages of all commands to a directory
 ///
@@ -19,7 +19,10 @@ use crate::io::Output;
 pub struct Arguments {
     /// Directory for the page of the program and one page per command; created if missing
     #[arg(short, long, value_name = "DIR")]
-    output: Option<PathBuf>,
+    output: Option<OutputArgument>,
+
+    #[command(flatten)]
+    force: ForceArgument,
 
     /// Format of the pages
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "roff")]
@@ -42,7 +45,7 @@ struct ManualPage {
 
 /// Runs the command.
 pub fn run(arguments: Arguments, mut program: Command) -> Result<Status> {
-    let Some(directory) = arguments.output else {
+    let Some(directory) = arguments.output.as_ref().map(OutputArgument::path) else {
         let text = match arguments.format {
             Format::Roff => roff(program)?,
             Format::Markdown => index_page(&program).into_bytes(),
@@ -50,15 +53,16 @@ pub fn run(arguments: Arguments, mut program: Command) -> Result<Status> {
         io::stdout().write_all(&text)?;
         return Ok(Status::Yes);
     };
-    std::fs::create_dir_all(&directory).with_context(|| format!("{}: cannot create", directory.display()))?;
+    std::fs::create_dir_all(directory).with_context(|| format!("{}: cannot create", directory.display()))?;
     // Prefixes the names of the commands with that of the program.
     program.build();
     let pages = match arguments.format {
         Format::Roff => roff_pages(program)?,
         Format::Markdown => markdown_pages(&program)?,
     };
+    let set = arguments.force.files([]);
     for ManualPage { file, text } in pages {
-        let mut output = Output::create(&directory.join(file))?;
+        let mut output = Output::create(set.output(&directory.join(file), OutputKind::Text)?)?;
         output.write(&text)?;
         output.commit([])?;
     }

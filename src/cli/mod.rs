@@ -34,6 +34,7 @@ mod lock;
 mod locking;
 mod man;
 mod metadata;
+mod outputs;
 mod pack;
 mod pack_fatbin;
 mod path_list;
@@ -42,6 +43,7 @@ mod progress;
 mod proofs;
 mod prune;
 mod quiet;
+mod recover;
 mod replace;
 mod requires;
 mod scan;
@@ -120,6 +122,7 @@ enum Command {
     Diff(diff::Arguments),
     Transcode(transcode::Arguments),
     Replace(replace::Arguments),
+    Recover(recover::Arguments),
     Schema(schema::Arguments),
     Explain(explain::Arguments),
     Completions(completions::Arguments),
@@ -139,6 +142,7 @@ pub fn run(access: Access) -> ExitCode {
     // What is still buffered would be written, and its errors ignored, when the process exits.
     let result = result.and_then(|status| Ok(io::stdout().flush().map(|()| status)?));
     let status = result.unwrap_or_else(|error| Problems::default().report(error));
+    recover::warn_of_unfinished();
     problems::print_hint();
     ExitCode::from(status.code())
 }
@@ -163,6 +167,14 @@ fn run_command(arguments: Vec<OsString>) -> anyhow::Result<Status> {
         }
         Err(error) => problems::exit_with_usage(&error),
     }
+}
+
+/// Returns the command and the name of each option and argument by which a command names an output, for the tests of the program.
+#[doc(hidden)]
+pub fn output_options() -> Vec<(String, String)> {
+    let mut program = Arguments::command();
+    program.build();
+    outputs::options_of(&program).map(|(command, option)| (command.to_owned(), option.to_owned())).collect()
 }
 
 fn parse(arguments: Vec<OsString>) -> Result<Arguments, clap::Error> {
@@ -203,6 +215,7 @@ impl Command {
             Command::Diff(arguments) => diff::run(arguments),
             Command::Transcode(arguments) => transcode::run(arguments),
             Command::Replace(arguments) => replace::run(arguments),
+            Command::Recover(arguments) => recover::run(&arguments),
             Command::Schema(arguments) => schema::run(arguments),
             Command::Explain(arguments) => explain::run(arguments),
             Command::Completions(arguments) => completions::run(arguments, Arguments::command()),

@@ -12,6 +12,7 @@ use super::compression::CompressionArguments;
 use super::explanations::coded;
 use super::id_style::id_style;
 use super::known_names::unknown_name;
+use super::outputs::OutputArgument;
 use super::pack_fatbin::{self, FatbinArguments};
 use crate::codes::Code;
 use crate::format::offload_binary::Version;
@@ -33,7 +34,7 @@ use crate::target::{IdStyle, OffloadKind};
 pub struct Arguments {
     /// Output file; `-` writes standard output
     #[arg(short, long, value_name = "OUT")]
-    output: PathBuf,
+    output: OutputArgument,
 
     /// Container: NVIDIA's fat binary instead of an offload binary
     #[arg(long, value_name = "KIND", value_parser = ["cuda"], conflicts_with_all = ["abi", "format_version", "id_style", "flags"])]
@@ -115,7 +116,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         image.flags = arguments.flags;
         image.spell_triple(arguments.id_style).with_context(|| image.input.path().display().to_string())?;
     }
-    ops::pack(&images, &PackOptions { version, compression, output: arguments.output })?;
+    ops::pack(&images, &PackOptions { version, compression, output: arguments.output.path().to_owned() })?;
     Ok(Status::Yes)
 }
 

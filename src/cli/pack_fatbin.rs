@@ -8,6 +8,7 @@ use super::access;
 use super::compression::{CompressionArguments, check_level, default_of_fatbin};
 use super::explanations::coded;
 use super::known_names::unknown_name;
+use super::outputs::OutputArgument;
 use crate::codec::{Codec, Compression};
 use crate::codes::Code;
 use crate::io::Input;
@@ -15,7 +16,7 @@ use crate::ops::{self, FatbinInput, FatbinOptions};
 
 /// Arguments that apply to CUDA fat binaries.
 pub struct FatbinArguments {
-    pub output: PathBuf,
+    pub output: OutputArgument,
     pub described: Vec<String>,
     pub images: Vec<PathBuf>,
     pub compression: CompressionArguments,
@@ -44,7 +45,7 @@ pub fn run(arguments: FatbinArguments) -> Result<()> {
         (true, compression) => compression,
         (false, _) => None,
     };
-    Ok(ops::pack_fatbin(&images, &FatbinOptions { concat, output: arguments.output })?)
+    Ok(ops::pack_fatbin(&images, &FatbinOptions { concat, output: arguments.output.path().to_owned() })?)
 }
 
 /// Value of `--image`.

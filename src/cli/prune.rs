@@ -91,7 +91,7 @@ impl Arguments {
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let prune = arguments.prune();
-    let mut editing = arguments.edit.start(arguments.dry_run)?;
+    let mut editing = arguments.edit.start(arguments.dry_run, &[])?;
     let screen = terminal::screen();
     let (mut text, mut warnings) = (String::new(), Vec::new());
     let mut unserved = arguments.for_device.clone();

@@ -52,7 +52,8 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
     let replace = arguments.replacements()?;
-    let mut editing = arguments.edit.start(false)?;
+    let images: Vec<&Path> = arguments.images.iter().map(|(_, path)| path.as_path()).collect();
+    let mut editing = arguments.edit.start(false, &images)?;
     let mut text = String::new();
     let result = editing.apply(&replace, &mut |edited| {
         let (file, new_file) = (edited.scan.file(), edited.new_file.unwrap_or(edited.scan.file()));

@@ -6,6 +6,7 @@ use anyhow::{Result, anyhow, ensure};
 use clap::{Args, ValueEnum};
 
 use super::limit::LimitArguments;
+use super::outputs::OutputArgument;
 use super::problems::Problems;
 use super::{Status, access, terminal};
 use crate::edit::split::{SplitFormat, SplitOptions, SplitOutcome, split};
@@ -23,7 +24,7 @@ use crate::report;
 pub struct Arguments {
     /// Directory to write to; created if it does not exist
     #[arg(short, long, value_name = "DIR")]
-    output: PathBuf,
+    output: OutputArgument,
 
     /// Files to move the code to
     #[arg(long, value_enum, default_value_t)]
@@ -64,7 +65,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         Problems::default().report(anyhow!("{}: nothing to do: {why}", arguments.input.display()));
         Ok(Status::No)
     };
-    let files = match split(input, &arguments.output, format, options)? {
+    let files = match split(input, arguments.output.path(), format, options)? {
         SplitOutcome::Done(files) => files,
         SplitOutcome::AlreadySplit => return nothing("its device code is in kpack archives"),
         SplitOutcome::NoDeviceCode => return nothing("no device code"),

@@ -30,7 +30,7 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let mut editing = arguments.edit.start(false)?;
+    let mut editing = arguments.edit.start(false, &[])?;
     let strip = Strip::new(arguments.edit.options().limits);
     let mut text = String::new();
     let applied = editing.apply(&strip, &mut |edited| {

@@ -42,7 +42,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         return Err(coded(Code::MissingArgument, "transcode: no form given; pass --to"));
     }
     let transcoding = arguments.forms.transcoding("transcode")?;
-    let mut editing = arguments.edit.start(false)?;
+    let mut editing = arguments.edit.start(false, &[])?;
     let (mut count, mut text, mut readable) = (0, String::new(), Ok(()));
     let applied = editing.apply(&transcoding, &mut |edited| {
         let (file, new_file) = (edited.scan.file(), edited.new_file.unwrap_or(edited.scan.file()));

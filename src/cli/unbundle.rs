@@ -8,6 +8,7 @@ use clap::Args;
 use super::access;
 use super::bundle::{DETECTED, parse_target, parse_type, types_help};
 use super::limit::LimitArguments;
+use super::outputs::OutputArgument;
 use super::problems::print_detail;
 use super::progress::Progress;
 use super::{Status, figures};
@@ -34,8 +35,8 @@ pub struct Arguments {
     file_type: Option<FileType>,
 
     /// Target ID of an entry, and the file to write it to
-    #[arg(long = "target", value_name = "ID=FILE", value_parser = parse_target, required = true)]
-    targets: Vec<(String, PathBuf)>,
+    #[arg(long = "target", value_name = "ID=FILE", value_parser = parse_requested, required = true)]
+    targets: Vec<(String, OutputArgument)>,
 
     /// Write an empty file or archive for a missing target
     ///
@@ -72,7 +73,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let mut targets = Vec::new();
     for (id, output) in arguments.targets {
         ensure!(BundleEntryId::parse(&id).is_some(), "--target: {}", BundleEntryId::invalid(&id));
-        targets.push(RequestedTarget { id, fallback: None, output });
+        targets.push(RequestedTarget { id, fallback: None, output: output.path().to_owned() });
     }
     let options = UnbundleOptions {
         file_type: arguments.file_type,
@@ -80,6 +81,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         allow_missing: arguments.allow_missing,
         rules: KindRules { hip_openmp: arguments.hip_openmp_compatible },
         only_first: false,
+        replaces_input: false,
     };
     let input = Input::open_any(&arguments.input, access::get())?;
     let path = input.path().display();
@@ -109,6 +111,11 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         }
     }
     Ok(Status::Yes)
+}
+
+/// Parses `ID=FILE`.
+fn parse_requested(text: &str) -> Result<(String, OutputArgument)> {
+    parse_target(text).map(|(id, file)| (id, file.into()))
 }
 
 /// Returns the reason why an entry is compatible with a target.

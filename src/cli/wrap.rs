@@ -11,9 +11,11 @@ use super::access;
 use super::explanations::coded;
 use super::image_argument::parse_image;
 use super::known_names::unknown_name;
+use super::outputs::OutputArgument;
 use super::problems::print_detail;
 use crate::codes::Code;
 use crate::host::Host;
+use crate::io::{FileSet, OutputKind};
 use crate::llvm::Release;
 use crate::ops::{self, ImageFile, WrapOptions};
 use crate::target::OffloadKind;
@@ -34,7 +36,7 @@ pub struct Arguments {
 
     /// Object or LLVM IR to write
     #[arg(short, long, value_name = "OUT.o")]
-    output: PathBuf,
+    output: OutputArgument,
 
     /// Write an object, or LLVM IR as bitcode or text; auto takes OUT.bc for bitcode, OUT.ll for text
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
@@ -128,8 +130,12 @@ fn abi_names() -> PossibleValuesParser {
 /// Runs `fatbin wrap`.
 pub fn run(arguments: Arguments) -> Result<Status> {
     let verbose = arguments.verbose;
+    let lists = arguments.entries.clone();
     let options = options(arguments)?;
-    let summary = ops::wrap(&options)?;
+    let images = options.images.iter().map(|image| image.path.as_path());
+    let inputs = images.chain(options.matching.as_deref()).chain(lists.iter().map(PathBuf::as_path));
+    let output = FileSet::of_paths(inputs).output(&options.output, OutputKind::Code)?;
+    let summary = ops::wrap_into(output, &options)?;
     if verbose {
         let place = if summary.large { ", images among the large sections" } else { "" };
         print_detail(format_args!("{}: ABI {}, host {}{place}", options.output.display(), summary.abi, summary.host));
@@ -169,13 +175,13 @@ fn options(arguments: Arguments) -> Result<WrapOptions> {
         },
         entries,
         format: match arguments.emit {
-            Emit::Auto => WrapperFormat::of_path(&arguments.output),
+            Emit::Auto => WrapperFormat::of_path(arguments.output.path()),
             Emit::Object => WrapperFormat::Object,
             Emit::Bitcode => WrapperFormat::Bitcode,
             Emit::Text => WrapperFormat::Text,
         },
         access: access::get(),
-        ..WrapOptions::new(kind, images, arguments.output)
+        ..WrapOptions::new(kind, images, arguments.output.path().to_owned())
     })
 }
 

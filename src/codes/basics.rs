@@ -48,6 +48,8 @@ impl Coded for Error {
             Error::Malformed { malformed, .. } | Error::MalformedImage { malformed, .. } => malformed.code(),
             Error::Shrunk { .. } | Error::Changed { .. } => Code::ChangedInput,
             Error::SameFile { .. } => Code::InputIsOutput,
+            Error::SameOutput { .. } => Code::SameOutput,
+            Error::ReplacesBinary { .. } => Code::BinaryFile,
             Error::Address { .. } => Code::FileAddress,
             Error::UnreadableMember { .. } => Code::UnreadableMember,
             Error::NotOpened { .. } => Code::NotOpened,

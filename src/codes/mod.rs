@@ -72,6 +72,7 @@ codes! {
     UnreadableOutput => "E0209";
     SameOutput => "E0210";
     Internal => "E0211";
+    BinaryFile => "E0212";
     // Device images, and the objects that register them.
     EmptyImage => "E0301";
     NotADeviceImage => "E0302";

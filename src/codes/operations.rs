@@ -49,7 +49,6 @@ impl Coded for EmbedError {
         match self {
             EmbedError::File(error) => error.code(),
             EmbedError::Host(error) => error.code(),
-            EmbedError::DuplicateOutput { .. } => Code::SameOutput,
             EmbedError::InvalidName { .. }
             | EmbedError::DuplicateSymbol { .. }
             | EmbedError::NotAnIdentifier { .. } => Code::InvalidSymbol,
@@ -77,7 +76,6 @@ impl Coded for BundleError {
             BundleError::SeveralBundles { .. } => Code::SeveralBundles,
             BundleError::NotABundle { .. } => Code::NotABundle,
             BundleError::MissingTargets { .. } => Code::MissingTargets,
-            BundleError::SameOutput { .. } => Code::SameOutput,
             BundleError::File(error) => error.code(),
         }
     }

@@ -1,7 +1,5 @@
 //! Errors of embedding files.
 
-use std::path::PathBuf;
-
 use crate::error::Error;
 use crate::host::HostError;
 
@@ -14,12 +12,6 @@ pub enum EmbedError {
     /// The host is not supported, or the object cannot be emitted.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// One path for two outputs.
-    #[error("{}: duplicate output; specify another path", path.display())]
-    DuplicateOutput {
-        /// The path.
-        path: PathBuf,
-    },
     /// A name that cannot be that of a symbol.
     #[error("invalid symbol name {name:?}: {problem}")]
     InvalidName {

@@ -41,6 +41,12 @@ impl Destination {
     }
 }
 
+/// Returns whether a path leads to standard output: `-`, `/dev/stdout` or another name of it.
+#[cfg(feature = "cli")]
+pub fn is_standard_output(path: &Path) -> bool {
+    path == Path::new("-") || open_file(path) == Some(1)
+}
+
 /// Returns the directory of a file.
 pub fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))

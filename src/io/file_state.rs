@@ -69,6 +69,24 @@ impl FileState {
         self.size
     }
 
+    /// Returns whether a path leads to this file with the same contents.
+    #[cfg(feature = "files")]
+    pub fn is_at(&self, path: &Path) -> bool {
+        std::fs::metadata(path).is_ok_and(|metadata| FileState::of_metadata(&metadata).has_contents_of(self))
+    }
+
+    /// Returns whether the file at a path, which may have been renamed since, is this one with the same contents.
+    #[cfg(feature = "files")]
+    pub fn was_renamed_to(&self, path: &Path) -> bool {
+        let Ok(metadata) = std::fs::symlink_metadata(path) else { return false };
+        let found = FileState::of_metadata(&metadata);
+        #[cfg(unix)]
+        let same_inode = found.inode.id == self.inode.id;
+        #[cfg(not(unix))]
+        let same_inode = true;
+        same_inode && (found.size, found.modified) == (self.size, self.modified)
+    }
+
     /// Returns whether this is the file of `before` with the same contents.
     pub fn has_contents_of(&self, before: &FileState) -> bool {
         #[cfg(unix)]
@@ -76,6 +94,39 @@ impl FileState {
         #[cfg(not(unix))]
         let same_inode = true;
         same_inode && (self.size, self.modified) == (before.size, before.modified)
+    }
+}
+
+/// Identity of a regular file.
+#[cfg(feature = "files")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FileKey(#[cfg(unix)] (u64, u64), #[cfg(not(unix))] std::path::PathBuf);
+
+#[cfg(feature = "files")]
+impl FileKey {
+    /// Returns the identity of the regular file that a path leads to.
+    pub fn of_path(path: &Path) -> Option<FileKey> {
+        let metadata = std::fs::metadata(path).ok()?;
+        #[cfg(unix)]
+        return metadata.is_file().then(|| FileKey(Inode::of(&metadata).id));
+        #[cfg(not(unix))]
+        return if metadata.is_file() { path.canonicalize().ok().map(FileKey) } else { None };
+    }
+
+    /// Returns the identity of an open file, which may be a pipe. Other systems do not return it in stable Rust.
+    pub fn of_file(file: &File) -> Option<FileKey> {
+        #[cfg(unix)]
+        return file.metadata().ok().map(|metadata| FileKey(Inode::of(&metadata).id));
+        #[cfg(not(unix))]
+        {
+            let _ = file;
+            None
+        }
+    }
+
+    /// The identity as text, to be compared.
+    pub fn to_text(&self) -> String {
+        format!("{:?}", self.0)
     }
 }
 

@@ -6,17 +6,29 @@
 #[cfg(feature = "cli")]
 mod attributes;
 #[cfg(feature = "files")]
+mod commit;
+#[cfg(feature = "inspect")]
+mod created_directory;
+#[cfg(feature = "files")]
 mod destination;
 #[cfg(feature = "files")]
 mod directory;
 #[cfg(feature = "files")]
 mod existing;
+#[cfg(feature = "cli")]
+mod extended_attributes;
+#[cfg(feature = "files")]
+mod file_set;
 mod file_state;
 #[cfg(feature = "files")]
 mod file_uri;
+#[cfg(feature = "files")]
+mod hold;
 #[cfg(all(target_os = "linux", feature = "files"))]
 mod holes;
 mod input;
+#[cfg(feature = "files")]
+mod journal;
 #[cfg(feature = "map")]
 mod mapping;
 #[cfg(feature = "files")]
@@ -44,9 +56,19 @@ mod undo;
 #[cfg(feature = "cli")]
 pub use attributes::{Attribute, Attributes, disk_size};
 #[cfg(feature = "files")]
+pub use commit::commit_all;
+#[cfg(feature = "inspect")]
+pub(crate) use created_directory::CreatedDirectories;
+#[cfg(feature = "files")]
 pub use destination::STANDARD_OUTPUT;
+#[cfg(feature = "cli")]
+pub(crate) use destination::is_standard_output;
 #[cfg(feature = "files")]
 pub(crate) use directory::files_below;
+#[cfg(feature = "cli")]
+pub use extended_attributes::LostAttribute;
+#[cfg(feature = "files")]
+pub use file_set::{FileSet, OutputKind, OutputPath};
 #[cfg(feature = "files")]
 pub(crate) use file_state::{FileState, is_same_file};
 #[cfg(feature = "files")]
@@ -54,8 +76,10 @@ pub use file_uri::FileUri;
 #[cfg(all(test, feature = "map"))]
 pub(crate) use input::MAPPED;
 pub use input::{Access, Input};
+#[cfg(feature = "cli")]
+pub(crate) use journal::{Recovered, recover, take_unfinished};
 #[cfg(feature = "files")]
-pub use output::{Output, commit_all};
+pub use output::Output;
 #[cfg(feature = "hash")]
 pub(crate) use reused::release_beyond;
 #[cfg(feature = "cli")]

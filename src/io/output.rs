@@ -6,7 +6,6 @@
 //!
 //! [`Output::update`] is for outputs that other programs truncate and write in place.
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -16,8 +15,10 @@ use std::path::{Path, PathBuf};
 use super::attributes::{Attribute, Attributes};
 use super::destination::{self, Destination};
 use super::existing::{Existing, reserve};
+#[cfg(feature = "cli")]
+use super::extended_attributes::LostAttribute;
+use super::file_set::{FileSet, OutputKind, OutputPath, Replaced};
 use super::temporary::Temporary;
-use super::undo::Undo;
 use crate::error::{Error, Result};
 #[cfg(feature = "cli")]
 use crate::io::Access;
@@ -26,8 +27,8 @@ use crate::io::Input;
 /// A file that is being written. Dropping it without [`Output::commit`] removes it.
 #[derive(Debug)]
 pub struct Output {
-    path: PathBuf,
-    target: OutputTarget,
+    pub(super) place: OutputPlace,
+    pub(super) target: OutputTarget,
     /// Number of bytes written so far.
     size: u64,
 }
@@ -38,8 +39,20 @@ const BLOCK: u64 = 4096;
 /// Number of bytes that are mapped at a time. Half and four times this size are not faster.
 const WINDOW: u64 = 1 << 20;
 
+/// Place that an output gets.
 #[derive(Debug)]
-enum OutputTarget {
+pub struct OutputPlace {
+    /// The place itself: a file that is no symbolic link, or the name of an open file.
+    pub path: PathBuf,
+    /// The path that was specified for it.
+    pub specified: PathBuf,
+    pub kind: OutputKind,
+    pub replaced: Replaced,
+    pub files: FileSet,
+}
+
+#[derive(Debug)]
+pub enum OutputTarget {
     /// A temporary file that gets the final path, or whose bytes an existing file gets that keeps its mode, owner and hard
     /// links.
     File(Temporary, Option<Box<Existing>>),
@@ -49,44 +62,42 @@ enum OutputTarget {
     Device(File),
 }
 
+impl OutputPlace {
+    fn new(path: OutputPath) -> (OutputPlace, Destination) {
+        let OutputPath { path: specified, destination, kind, replaced, files } = path;
+        let path = match &destination {
+            Destination::File(path) | Destination::Special(path, _) => path.clone(),
+            Destination::Directory => specified.clone(),
+        };
+        (OutputPlace { path, specified, kind, replaced, files }, destination)
+    }
+}
+
 impl Output {
-    /// Creates an output at a path that the user specified. A symbolic link is followed, and the file it refers to is
-    /// replaced or created; devices, pipes and open files such as `/dev/stdout` are written in place. `-` is standard output.
-    pub fn create(path: &Path) -> Result<Output> {
-        Self::at(path, |file| Self::temporary(&file))
+    /// Creates an output. Devices, pipes and open files are written in place.
+    pub fn create(path: OutputPath) -> Result<Output> {
+        let (place, destination) = OutputPlace::new(path);
+        match destination {
+            Destination::Directory => Err(Error::NotAFile { path: place.specified, found: "a directory" }),
+            Destination::Special(_, to) => Self::special(place, to),
+            Destination::File(_) => Self::temporary(place),
+        }
     }
 
     /// Creates an output like [`Self::create`]. An existing file keeps its owner and hard links, too, and must be writable;
     /// its directory need not be. Only a file with several hard links, or of another owner, is written in place, when the
     /// output is complete.
-    pub fn update(path: &Path) -> Result<Output> {
-        Self::at(path, |file| {
-            if !file.is_file() {
-                return Self::temporary(&file);
-            }
-            let existing = Existing::open(&file).map_err(Error::io(path, "write"))?;
-            let elsewhere = std::env::temp_dir().join(file.file_name().unwrap_or_default());
-            let output = Self::temporary(&file).or_else(|_| Self::temporary(&elsewhere))?;
-            let OutputTarget::File(temporary, _) = output.target else { unreachable!("created as a file") };
-            Ok(Output { path: file, target: OutputTarget::File(temporary, Some(Box::new(existing))), size: 0 })
-        })
-    }
-
-    /// Creates an output at the place that a path leads to.
-    fn at(path: &Path, create: impl FnOnce(PathBuf) -> Result<Output>) -> Result<Output> {
-        match Destination::of(path).map_err(Error::io(path, "write"))? {
-            Destination::Directory => Err(Error::NotAFile { path: path.to_owned(), found: "a directory" }),
-            Destination::Special(name, to) => Self::special(name, to),
-            Destination::File(file) => create(file),
+    pub fn update(path: OutputPath) -> Result<Output> {
+        let Destination::File(file) = &path.destination else { return Self::create(path) };
+        if !file.is_file() {
+            return Self::create(path);
         }
-    }
-
-    /// Creates an output with the file name `name` in `directory`, and never elsewhere: a symbolic link of that name is
-    /// replaced, not followed.
-    pub fn create_in(directory: &Path, name: impl AsRef<OsStr>) -> Result<Output> {
-        let name = name.as_ref();
-        debug_assert!(Path::new(name).file_name().is_some_and(|file| file == name), "{name:?} is not a bare name");
-        Self::temporary(&directory.join(name))
+        let existing = Existing::open(file).map_err(Error::io(&path.path, "write"))?;
+        let (place, elsewhere) = (OutputPlace::new(path).0, std::env::temp_dir());
+        let temporary = Temporary::create(destination::directory(&place.path));
+        let temporary =
+            temporary.or_else(|_| Temporary::create(&elsewhere)).map_err(Error::io(&place.path, "create"))?;
+        Ok(Output { place, target: OutputTarget::File(temporary, Some(Box::new(existing))), size: 0 })
     }
 
     /// Gives the output the mode of a new file, even if it replaces another: for tools that are known for that.
@@ -97,14 +108,15 @@ impl Output {
         self
     }
 
-    fn temporary(path: &Path) -> Result<Output> {
-        let file = Temporary::create(destination::directory(path)).map_err(Error::io(path, "create"))?;
-        Ok(Output { path: path.to_owned(), target: OutputTarget::File(file, None), size: 0 })
+    fn temporary(place: OutputPlace) -> Result<Output> {
+        let file = Temporary::create(destination::directory(&place.path)).map_err(Error::io(&place.path, "create"))?;
+        Ok(Output { place, target: OutputTarget::File(file, None), size: 0 })
     }
 
-    fn special(path: PathBuf, to: File) -> Result<Output> {
-        let target = if destination::is_device(&to) { OutputTarget::Device(to) } else { Self::stream(&path, to)? };
-        Ok(Output { path, target, size: 0 })
+    fn special(place: OutputPlace, to: File) -> Result<Output> {
+        let is_device = destination::is_device(&to);
+        let target = if is_device { OutputTarget::Device(to) } else { Self::stream(&place.path, to)? };
+        Ok(Output { place, target, size: 0 })
     }
 
     fn stream(path: &Path, to: File) -> Result<OutputTarget> {
@@ -124,7 +136,7 @@ impl Output {
     /// and blocks are allocated only once: replacing a 300 MB file on ext4 took half as long.
     pub fn reserve(&mut self, size: u64) -> Result<()> {
         match &self.target {
-            OutputTarget::File(file, _) => reserve(file.file(), size).map_err(Error::io(&self.path, "write")),
+            OutputTarget::File(file, _) => reserve(file.file(), size).map_err(Error::io(&self.place.path, "write")),
             OutputTarget::Stream { .. } | OutputTarget::Device(_) => Ok(()),
         }
     }
@@ -132,7 +144,7 @@ impl Output {
     /// Makes the first bytes replaceable until the output is complete: what a device gets is kept in a temporary file until then.
     pub fn rewritable(mut self) -> Result<Output> {
         if let OutputTarget::Device(to) = self.target {
-            self.target = Self::stream(&self.path, to)?;
+            self.target = Self::stream(&self.place.path, to)?;
         }
         Ok(self)
     }
@@ -146,13 +158,13 @@ impl Output {
         let file = self.file();
         let replaced =
             file.rewind().and_then(|()| file.write_all(header)).and_then(|()| file.seek(SeekFrom::End(0)).map(drop));
-        replaced.map_err(Error::io(&self.path, "write"))
+        replaced.map_err(Error::io(&self.place.path, "write"))
     }
 
     /// Writes bytes that are in memory.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.size += bytes.len() as u64;
-        self.file().write_all(bytes).map_err(Error::io(&self.path, "write"))
+        self.file().write_all(bytes).map_err(Error::io(&self.place.path, "write"))
     }
 
     /// Appends zeros, as a hole if `as_hole` is set and the file system has holes.
@@ -167,7 +179,7 @@ impl Output {
         } else {
             io::copy(&mut io::repeat(0).take(size), file).map(drop)
         };
-        written.map_err(Error::io(&self.path, "write"))
+        written.map_err(Error::io(&self.place.path, "write"))
     }
 
     /// Appends `size` bytes from `offset` of `input`.
@@ -231,49 +243,31 @@ impl Output {
     #[cfg(feature = "cli")]
     pub fn written(&mut self, access: Access) -> Result<Input> {
         if let OutputTarget::Device(_) = self.target {
-            return Err(Error::NotAFile { path: self.path.clone(), found: "a device, which cannot be read again" });
+            return Err(Error::NotAFile {
+                path: self.place.path.clone(),
+                found: "a device, which cannot be read again",
+            });
         }
-        let path = self.path.clone();
+        let path = self.place.path.clone();
         let file = self.file().try_clone().map_err(Error::io(&path, "read"))?;
         Input::of_temp_file(&path, file, access)
+    }
+
+    /// Gives the output a mode without the bits of the umask, even if it replaces another file. The bits that give a program the
+    /// rights of its owner are left out.
+    #[cfg(feature = "cli")]
+    pub(crate) fn set_new_mode(&mut self, mode: u32) -> Result<()> {
+        let OutputTarget::File(file, _) = &mut self.target else { return Ok(()) };
+        file.set_new_mode(mode).map_err(Error::io(&self.place.path, "set the mode of"))
     }
 
     /// Gives the output the mode of a file and these attributes, if it is a file; returns those that it could not get. Everything
     /// must be written before.
     #[cfg(feature = "cli")]
-    pub fn set_attributes(&mut self, from: &Attributes, which: &[Attribute]) -> Result<Vec<(Attribute, io::Error)>> {
+    pub fn set_attributes(&mut self, from: &Attributes, which: &[Attribute]) -> Result<Vec<LostAttribute>> {
         let OutputTarget::File(file, _) = &mut self.target else { return Ok(Vec::new()) };
         file.keep_mode();
-        from.copy_to(file.file(), which).map_err(Error::io(&self.path, "set the mode of"))
-    }
-
-    /// Completes the output and gives it its final name, unless one of the inputs that it was made from has changed.
-    pub fn commit<'a>(self, inputs: impl IntoIterator<Item = &'a Input>) -> Result<()> {
-        check_all(inputs)?;
-        self.finish()
-    }
-
-    fn finish(self) -> Result<()> {
-        let Output { path, target, .. } = self;
-        match target {
-            OutputTarget::File(file, Some(existing)) => {
-                existing.replace(file, &path).map_err(Error::io(&path, "write"))
-            }
-            OutputTarget::File(file, None) => file.persist(&path).map_err(Error::io(&path, "replace")),
-            OutputTarget::Stream { mut bytes, mut to } => {
-                let copied = bytes.rewind().and_then(|()| io::copy(&mut bytes, &mut to));
-                copied.map(drop).map_err(Error::io(&path, "write"))
-            }
-            OutputTarget::Device(mut file) => file.flush().map_err(Error::io(&path, "write")),
-        }
-    }
-
-    /// Prepares the restoration of a file that the output replaces.
-    fn undo(&self) -> Result<Option<Undo>> {
-        let OutputTarget::File(file, existing) = &self.target else { return Ok(None) };
-        let in_place = existing.as_ref().map_or(Ok(false), |existing| existing.is_written_in_place(file, &self.path));
-        let undo = in_place.and_then(|in_place| Undo::of(&self.path, in_place));
-        undo.map(Some).map_err(Error::io(&self.path, "replace"))
+        from.copy_to(file.file(), which).map_err(Error::io(&self.place.path, "set the mode of"))
     }
 
     fn file(&mut self) -> &mut File {
@@ -283,32 +277,6 @@ impl Output {
             OutputTarget::Device(file) => file,
         }
     }
-}
-
-/// Completes several outputs: all of them, or none. Files that were replaced are restored if a later output fails; pipes
-/// come last, because what is written to them cannot be taken back.
-pub fn commit_all<'a>(outputs: Vec<Output>, inputs: impl IntoIterator<Item = &'a Input>) -> Result<()> {
-    check_all(inputs)?;
-    let is_file = |output: &Output| matches!(output.target, OutputTarget::File(..));
-    let (files, streams): (Vec<_>, Vec<_>) = outputs.into_iter().partition(is_file);
-    let last = files.len() + streams.len();
-    let mut undone = Vec::new();
-    for (number, output) in files.into_iter().chain(streams).enumerate() {
-        let undo = if number + 1 < last { output.undo() } else { Ok(None) };
-        match undo.and_then(|undo| output.finish().map(|()| undo)) {
-            Ok(undo) => undone.extend(undo),
-            Err(error) => {
-                // Each file is restored, whether or not another can be.
-                let restored: Vec<Result<()>> = undone.into_iter().rev().map(Undo::restore).collect();
-                return restored.into_iter().find(Result::is_err).unwrap_or(Err(error));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn check_all<'a>(inputs: impl IntoIterator<Item = &'a Input>) -> Result<()> {
-    inputs.into_iter().try_for_each(Input::check_unchanged)
 }
 
 /// For writers of text; their errors lack the path.

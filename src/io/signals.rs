@@ -13,13 +13,12 @@ pub fn install() {
 
 #[cfg(unix)]
 mod unix {
+    use libc::{SIGBUS, SIGHUP, SIGINT, SIGTERM, SIGXFSZ, c_int, c_void, sigaction, siginfo_t};
     use std::mem::MaybeUninit;
     use std::ptr;
     use std::sync::OnceLock;
-    use std::sync::atomic::{AtomicBool, Ordering};
 
-    use libc::{SIGBUS, SIGHUP, SIGINT, SIGTERM, SIGXFSZ, c_int, c_void, sigaction, siginfo_t};
-
+    use crate::io::hold::{self, Arrival};
     use crate::io::mapping::MAPPED_FILES;
     use crate::io::scratch::SCRATCH_DIRECTORIES;
     use crate::io::temporary::HIDDEN_FILES;
@@ -33,8 +32,8 @@ mod unix {
     /// Handler of SIGBUS that the Rust runtime has installed, or the system's.
     static PREVIOUS: OnceLock<sigaction> = OnceLock::new();
 
-    /// A handler is ending the process.
-    static IS_ENDING: AtomicBool = AtomicBool::new(false);
+    /// Number of milliseconds that a truncated input waits for the outputs of other threads.
+    const PATIENCE: u32 = 5000;
 
     pub fn install() {
         for signal in ENDING {
@@ -72,9 +71,13 @@ mod unix {
         unsafe { libc::sigaction(signal, action, ptr::null_mut()) };
     }
 
-    /// Ends the process by the signal.
+    /// Ends the process by the signal, at once or when the outputs that are getting their names have them.
     extern "C" fn end(signal: c_int) {
-        wait_for_others();
+        match hold::announce(signal) {
+            Arrival::Ends => {}
+            Arrival::Ending => wait_for_end(),
+            Arrival::Waits => return,
+        }
         remove_hidden_files();
         // SAFETY: both calls are safe in a handler. The signal is blocked until the handler returns, and then ends the process.
         unsafe {
@@ -86,7 +89,7 @@ mod unix {
     /// Ends the process with a message if the signal is about a mapped file, and restores the previous handler otherwise.
     extern "C" fn truncated(signal: c_int, info: *mut siginfo_t, _context: *mut c_void) {
         // Two threads may read the same file.
-        wait_for_others();
+        wait_for_commits();
         // SAFETY: the system passes a valid pointer to a handler with SA_SIGINFO.
         let (address, is_access) = unsafe { ((*info).si_addr() as usize, (*info).si_code > 0) };
         MAPPED_FILES.take(|file| {
@@ -115,9 +118,24 @@ mod unix {
         }
     }
 
-    /// Lets one thread end the process, and others wait for that.
-    fn wait_for_others() {
-        while IS_ENDING.swap(true, Ordering::AcqRel) {
+    /// Waits until no output is getting its name, but not forever: it may be this thread that names one.
+    fn wait_for_commits() {
+        for _ in 0..PATIENCE {
+            match hold::try_end() {
+                Arrival::Ends => return,
+                Arrival::Ending => wait_for_end(),
+                Arrival::Waits => {
+                    let pause = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+                    // SAFETY: the pointer is valid, and the call is safe in a handler.
+                    unsafe { libc::nanosleep(&raw const pause, ptr::null_mut()) };
+                }
+            }
+        }
+    }
+
+    /// Waits until another thread has ended the process.
+    fn wait_for_end() -> ! {
+        loop {
             // SAFETY: the call is safe in a handler.
             unsafe { libc::pause() };
         }

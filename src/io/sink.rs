@@ -223,7 +223,14 @@ impl GrowableBuffer for Sink<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::io::{FileSet, OutputKind};
+
+    fn create(path: &Path) -> Output {
+        Output::create(FileSet::new().output(path, OutputKind::Code).unwrap()).unwrap()
+    }
 
     #[test]
     fn writes_payloads_and_bytes_in_order() {
@@ -241,7 +248,7 @@ mod tests {
         assert_eq!(sink.extents.len(), 4);
 
         let out = directory.path().join("out");
-        let mut output = Output::create(&out).unwrap();
+        let mut output = create(&out);
         sink.write_to(&mut output).unwrap();
         output.commit([]).unwrap();
         assert_eq!(std::fs::read_to_string(out).unwrap(), "HEADer|234|0");
@@ -260,7 +267,7 @@ mod tests {
             sink.push(b"text");
             sink.push_zeros(zeros);
         }
-        let mut output = Output::create(&path).unwrap();
+        let mut output = create(&path);
         sink.write_to(&mut output).unwrap();
         output.commit([]).unwrap();
         let metadata = path.metadata().unwrap();
@@ -287,7 +294,7 @@ mod tests {
 
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("out");
-        let (mut output, mut progress) = (Output::create(&path).unwrap(), 0);
+        let (mut output, mut progress) = (create(&path), 0);
         sink.write_with_progress(&mut output, &mut |bytes| progress += bytes).unwrap();
         output.commit([]).unwrap();
         assert!(std::fs::read(path).unwrap() == expected && progress == sink.size());
@@ -315,7 +322,7 @@ mod tests {
         let references = sink.extents.iter().filter(|it| matches!(it, SinkExtent::InputRange { .. })).count();
         assert_eq!(references, 19);
         let written = directory.path().join("out");
-        let mut output = Output::create(&written).unwrap();
+        let mut output = create(&written);
         sink.write_to(&mut output).unwrap();
         output.commit(&inputs).unwrap();
         assert!(std::fs::read(written).unwrap() == expected);
@@ -334,7 +341,7 @@ mod tests {
         let mut sink = Sink::new(&inputs);
         sink.push(inputs[0].view().data());
         std::fs::File::options().write(true).open(&path).unwrap().set_len(60_000).unwrap();
-        let mut output = Output::create(&directory.path().join("out")).unwrap();
+        let mut output = create(&directory.path().join("out"));
         let error = sink.write_to(&mut output).unwrap_err().to_string();
         assert!(error.ends_with("truncated while it was being read: 40000 bytes missing"), "{error}");
     }

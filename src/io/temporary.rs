@@ -16,6 +16,9 @@ use tempfile::{Builder, TempPath};
 
 use super::registry::{Registration, Registry};
 
+/// First characters of hidden names.
+const PREFIX: &str = ".fatbin-";
+
 /// Paths of the hidden files of this process, which signal handlers remove.
 pub static HIDDEN_FILES: Registry<CString> = Registry::new();
 
@@ -73,25 +76,71 @@ impl Temporary {
         self.has_own_mode = true;
     }
 
+    /// Gives the file a mode without the bits of the umask, which it keeps.
+    #[cfg(all(unix, feature = "cli"))]
+    pub fn set_new_mode(&mut self, mode: u32) -> io::Result<()> {
+        use std::os::unix::fs::PermissionsExt;
+        self.has_own_mode = true;
+        self.file.set_permissions(Permissions::from_mode(mode & 0o777 & !umask()))
+    }
+
+    /// Other systems have no modes.
+    #[cfg(all(not(unix), feature = "cli"))]
+    pub fn set_new_mode(&mut self, _mode: u32) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Gives the file its final name. A file of that name is replaced, atomically, and hands on its mode.
     pub fn persist(self, path: &Path) -> io::Result<()> {
-        if !self.has_own_mode
-            && let Ok(old) = std::fs::symlink_metadata(path)
-            && old.is_file()
-        {
-            self.file.set_permissions(access_bits(old.permissions()))?;
-        }
-        let Temporary { file, directory, name, .. } = self;
-        let name = match name {
-            Some(name) => name,
-            None => match link(&file, path) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    HiddenName::make(&directory, |path| link(&file, path))?.1
-                }
+        self.take_mode(path)?;
+        if self.name.is_none() {
+            match link(&self.file, path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 linked => return linked,
-            },
-        };
-        name.rename(path)
+            }
+        }
+        self.into_hidden()?.rename(path)
+    }
+
+    /// Gives the file its final name, in place of a file that `is_expected` accepts. Returns false, and leaves that file, if
+    /// it does not.
+    pub fn swap(self, path: &Path, is_expected: impl Fn(&Path) -> bool) -> io::Result<bool> {
+        self.take_mode(path)?;
+        let is_swapped = self.into_hidden()?.swap(path, is_expected)?;
+        if is_swapped {
+            sync_directory(super::destination::directory(path));
+        }
+        Ok(is_swapped)
+    }
+
+    /// Gives the file a name that no file has.
+    #[cfg(target_os = "linux")]
+    pub fn link_to(&self, path: &Path) -> io::Result<()> {
+        match &self.name {
+            Some(name) => std::fs::hard_link(name.path(), path),
+            None => link(&self.file, path),
+        }
+    }
+
+    /// Returns the open file. A hidden name is removed.
+    #[cfg(target_os = "linux")]
+    pub fn into_file(self) -> File {
+        self.file
+    }
+
+    fn take_mode(&self, path: &Path) -> io::Result<()> {
+        match std::fs::symlink_metadata(path) {
+            Ok(old) if old.is_file() && !self.has_own_mode => self.file.set_permissions(access_bits(old.permissions())),
+            _ => Ok(()),
+        }
+    }
+
+    fn into_hidden(self) -> io::Result<HiddenName> {
+        let Temporary { file, directory, name, .. } = self;
+        match name {
+            Some(name) => Ok(name),
+            None => Ok(HiddenName::make(&directory, |path| link(&file, path))?.1),
+        }
     }
 
     /// Copies the bytes to another file.
@@ -104,7 +153,7 @@ impl Temporary {
 impl HiddenName {
     /// Calls `make` with an unused hidden path in a directory, at which it creates a file.
     pub fn make<T>(directory: &Path, mut make: impl FnMut(&Path) -> io::Result<T>) -> io::Result<(T, HiddenName)> {
-        let made = Builder::new().prefix(".fatbin-").make_in(directory, |path| {
+        let made = Builder::new().prefix(PREFIX).make_in(directory, |path| {
             let registration = register_in(&HIDDEN_FILES, path);
             Ok((make(path)?, registration))
         });
@@ -112,9 +161,58 @@ impl HiddenName {
         Ok((made, HiddenName { path, _registration }))
     }
 
+    /// Like [`HiddenName::make`], for a file that signal handlers do not remove.
+    pub fn make_lasting<T>(directory: &Path, make: impl FnMut(&Path) -> io::Result<T>) -> io::Result<(T, HiddenName)> {
+        let made = Builder::new().prefix(PREFIX).make_in(directory, make);
+        let (made, path) = made.map_err(without_temporary_path)?.into_parts();
+        Ok((made, HiddenName { path, _registration: None }))
+    }
+
+    /// The hidden path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Gives the file its final name; a file of that name is replaced.
     pub fn rename(self, path: &Path) -> io::Result<()> {
         self.path.persist(path).map_err(|error| error.error)
+    }
+
+    /// Exchanges the file with the one at a path, and removes that one if `is_expected` accepts it. Otherwise the two are exchanged
+    /// again, and the result is false. File systems that do not exchange files rename this one.
+    #[cfg(target_os = "linux")]
+    fn swap(self, path: &Path, is_expected: impl Fn(&Path) -> bool) -> io::Result<bool> {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        let exchange = || renameat_with(CWD, self.path(), CWD, path, RenameFlags::EXCHANGE);
+        match exchange() {
+            Ok(()) if is_expected(self.path()) => Ok(true),
+            Ok(()) => exchange().map(|()| false).map_err(io::Error::from),
+            Err(_) if is_expected(path) => self.rename(path).map(|()| true),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Other systems have no such call.
+    #[cfg(not(target_os = "linux"))]
+    fn swap(self, path: &Path, is_expected: impl Fn(&Path) -> bool) -> io::Result<bool> {
+        if is_expected(path) { self.rename(path).map(|()| true) } else { Ok(false) }
+    }
+}
+
+/// Writes the names in a directory to the disk. Not every file system supports this.
+fn sync_directory(directory: &Path) {
+    let _ = File::open(directory).and_then(|directory| directory.sync_all());
+}
+
+/// Returns the umask. It can only be read by setting it, and for a moment other threads create files for their owner only.
+#[cfg(all(unix, feature = "cli"))]
+fn umask() -> u32 {
+    // SAFETY: the calls have no requirements.
+    unsafe {
+        let mask = libc::umask(0o077);
+        libc::umask(mask);
+        #[allow(clippy::useless_conversion, reason = "16 bits on some systems")]
+        mask.into()
     }
 }
 

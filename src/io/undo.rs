@@ -1,4 +1,6 @@
 //! The way back from an output that has replaced a file, until other outputs have replaced theirs.
+//!
+//! The file before is kept under a hidden name. Signal handlers do not remove it: it may be the only one.
 
 use std::fs::File;
 use std::io::{self, Seek};
@@ -22,7 +24,9 @@ enum Before {
     /// A file that will be replaced, under another name.
     Linked(HiddenName),
     /// A copy of a file that will be written in place, or that cannot be linked.
-    Copied(File),
+    Copied(HiddenName),
+    /// Such a copy, in a directory that cannot be written.
+    CopiedElsewhere(File),
 }
 
 impl Undo {
@@ -33,7 +37,7 @@ impl Undo {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Before::Nothing,
             Err(error) => return Err(error),
             Ok(_) if is_written_in_place => copied(path, directory)?,
-            Ok(_) => match HiddenName::make(directory, |hidden| std::fs::hard_link(path, hidden)) {
+            Ok(_) => match HiddenName::make_lasting(directory, |hidden| std::fs::hard_link(path, hidden)) {
                 Ok(((), name)) => Before::Linked(name),
                 Err(_) => copied(path, directory)?,
             },
@@ -41,12 +45,24 @@ impl Undo {
         Ok(Undo { path: path.to_owned(), before })
     }
 
+    /// Path of the file before, if it has one.
+    pub fn backup(&self) -> Option<&Path> {
+        match &self.before {
+            Before::Linked(name) | Before::Copied(name) => Some(name.path()),
+            Before::Nothing | Before::CopiedElsewhere(_) => None,
+        }
+    }
+
     /// Restores the file, or its absence.
     pub fn restore(self) -> Result<()> {
         let restored = match self.before {
-            Before::Nothing => std::fs::remove_file(&self.path),
+            Before::Nothing => match std::fs::remove_file(&self.path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                removed => removed,
+            },
             Before::Linked(name) => name.rename(&self.path),
-            Before::Copied(copy) => copy_back(copy, &self.path),
+            Before::Copied(name) => File::open(name.path()).and_then(|copy| copy_back(copy, &self.path)),
+            Before::CopiedElsewhere(copy) => copy_back(copy, &self.path),
         };
         restored.map_err(Error::io(&self.path, "restore"))
     }
@@ -59,7 +75,18 @@ fn copy_back(mut copy: File, path: &Path) -> io::Result<()> {
 }
 
 fn copied(path: &Path, directory: &Path) -> io::Result<Before> {
-    let mut copy = tempfile::tempfile_in(directory).or_else(|_| tempfile::tempfile())?;
+    if let Ok((_, name)) = HiddenName::make_lasting(directory, |hidden| copy_new(path, hidden)) {
+        return Ok(Before::Copied(name));
+    }
+    let mut copy = tempfile::tempfile()?;
     io::copy(&mut File::open(path)?, &mut copy)?;
-    Ok(Before::Copied(copy))
+    Ok(Before::CopiedElsewhere(copy))
+}
+
+/// Copies a file, for its owner only.
+fn copy_new(path: &Path, hidden: &Path) -> io::Result<u64> {
+    let mut options = File::options();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    io::copy(&mut File::open(path)?, &mut options.write(true).create_new(true).open(hidden)?)
 }

@@ -9,7 +9,7 @@ use super::error::Result;
 use super::options::LinkOptions;
 use crate::content::Content;
 use crate::error::Error;
-use crate::io::{Input, Output, ScratchDirectory, Sink};
+use crate::io::{FileSet, Input, Output, OutputKind, ScratchDirectory, Sink};
 
 /// Files between the steps.
 #[derive(Debug)]
@@ -57,10 +57,15 @@ impl Files {
             return Ok(());
         }
         let name = path.file_name().unwrap_or_default();
-        let mut output = match &self.scratch {
-            Some(directory) if path.starts_with(directory.path()) => Output::create_in(directory.path(), name)?,
-            _ => Output::create(path)?,
+        let inputs: Vec<&Input> = inputs.into_iter().collect();
+        let set = FileSet::of_inputs(inputs.iter().copied());
+        let place = match &self.scratch {
+            Some(directory) if path.starts_with(directory.path()) => {
+                set.output_in(directory.path(), name, OutputKind::Code)?
+            }
+            _ => set.output(path, OutputKind::Code)?,
         };
+        let mut output = Output::create(place)?;
         sink.write_to(&mut output)?;
         Ok(output.commit(inputs)?)
     }

@@ -95,6 +95,10 @@ const WITH_VALUE: [(&str, Form, MeaningOf); 18] = [
     ("-l", Form::Both, Meaning::Library),
 ];
 
+/// Options whose value is the name of the shared library, which is often its path.
+#[cfg(feature = "cli")]
+const NAME_OPTIONS: [&str; 4] = ["-soname", "--soname", "-h", "-install_name"];
+
 /// Options without a value.
 const FLAGS: [(&str, Meaning); 7] = [
     ("--whole-archive", Meaning::WholeArchive(true)),
@@ -131,6 +135,18 @@ impl HostLine {
     pub fn output(&self) -> Option<&OsStr> {
         self.words.iter().rev().find_map(|word| match &word.meaning {
             Meaning::Output(path) => Some(path.as_os_str()),
+            _ => None,
+        })
+    }
+
+    /// Returns the inputs, and values of options that are not known here, but not the name that a shared library gets.
+    #[cfg(feature = "cli")]
+    pub fn inputs(&self) -> impl Iterator<Item = &OsStr> {
+        let before = std::iter::once(None).chain(self.words.iter().map(|word| word.written.last()));
+        let is_name =
+            |option: Option<&OsString>| option.is_some_and(|word| NAME_OPTIONS.iter().any(|name| word == name));
+        self.words.iter().zip(before).filter_map(move |(word, before)| match &word.meaning {
+            Meaning::Input(path) | Meaning::WholeInput(path) if !is_name(before) => Some(path.as_os_str()),
             _ => None,
         })
     }

@@ -63,7 +63,7 @@ pub struct LinkOptions {
 
 impl LinkOptions {
     /// Returns the output of the host linker.
-    pub(super) fn output(&self) -> &Path {
+    pub fn output(&self) -> &Path {
         self.line.output().map_or(Path::new("a.out"), Path::new)
     }
 }

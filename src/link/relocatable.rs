@@ -12,7 +12,7 @@ use crate::bytes::View;
 use crate::content::Content;
 use crate::error::Malformed;
 use crate::format::stored_hash;
-use crate::io::{Access, Input, Output, Sink};
+use crate::io::{Access, FileSet, Input, Output, Sink};
 use crate::rewrite;
 
 /// Section with device code that is not linked yet.
@@ -50,7 +50,7 @@ fn rewrite_file(
     let content = rewrite(input.view()).map_err(|malformed| malformed.in_file(path))?;
     let mut sink = Sink::new([&input]);
     content.runs().for_each(|run| sink.push(run));
-    let mut output = Output::create(path)?;
+    let mut output = Output::create(FileSet::new().replacement(path)?)?;
     sink.write_to(&mut output)?;
     Ok(output.commit([&input])?)
 }

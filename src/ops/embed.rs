@@ -1,14 +1,14 @@
 //! `embed`: from any files to an object with named symbols, and to the C header and Rust module that declare them.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
 
 use crate::embed::{EmbedError, EmbeddedFile, Name, ObjectOptions, c_header, plan, rust_module};
 use crate::error::{Error, Result};
 use crate::host;
-use crate::io::{Access, Input, Output, Sink, commit_all, is_same_file};
+use crate::io::{Access, FileSet, Input, Output, OutputKind, Sink, commit_all};
 
 /// Size from which the descriptor of a file stays open, so that the kernel copies its bytes.
 const LARGE_FILE: u64 = 1 << 20;
@@ -31,6 +31,8 @@ pub struct EmbedOptions {
     pub header: Option<PathBuf>,
     /// Rust module to write.
     pub rust: Option<PathBuf>,
+    /// The files of the run.
+    pub set: FileSet,
 }
 
 /// Properties of a written object.
@@ -44,6 +46,7 @@ pub struct EmbedSummary {
 
 /// Writes the object and what declares it: all outputs or none. Bytes of files are not read, except for the hashes of an index.
 pub fn embed(options: &EmbedOptions) -> Result<EmbedSummary, EmbedError> {
+    options.files.iter().for_each(|(_, path)| options.set.add_input(path));
     let inputs = open(options)?;
     let mut files = Vec::new();
     for ((name, _), input) in options.files.iter().zip(&inputs) {
@@ -61,10 +64,10 @@ pub fn embed(options: &EmbedOptions) -> Result<EmbedSummary, EmbedError> {
         texts.push((path, rust_module(&files, &options.object)?));
     }
 
-    let mut outputs = vec![Output::update(&options.output)?];
+    let mut outputs = vec![Output::update(options.set.output(&options.output, OutputKind::Code)?)?];
     sink.write_to(&mut outputs[0])?;
     for (path, text) in texts {
-        let mut output = Output::update(path)?;
+        let mut output = Output::update(options.set.output(path, OutputKind::Text)?)?;
         output.write_all(text.as_bytes()).map_err(Error::io(path, "write"))?;
         outputs.push(output);
     }
@@ -75,23 +78,10 @@ pub fn embed(options: &EmbedOptions) -> Result<EmbedSummary, EmbedError> {
 
 /// Opens all files. Most descriptors are closed again: there are thousands of files.
 fn open(options: &EmbedOptions) -> Result<Vec<Input>, EmbedError> {
-    let outputs: Vec<&Path> = [Some(&options.output), options.header.as_ref(), options.rust.as_ref()]
-        .into_iter()
-        .flatten()
-        .map(PathBuf::as_path)
-        .collect();
-    for (index, output) in outputs.iter().enumerate() {
-        if outputs[..index].iter().any(|other| other == output || is_same_file(other, output)) {
-            return Err(EmbedError::DuplicateOutput { path: output.to_path_buf() });
-        }
-    }
     let mut inputs = Vec::new();
     let mut descriptors = 0;
     for (_, path) in &options.files {
         let input = Input::open(path, options.access)?;
-        if let Some(output) = outputs.iter().find(|output| is_same_file(path, output)) {
-            return Err(Error::SameFile { path: output.to_path_buf() }.into());
-        }
         let stays_open = input.size() >= LARGE_FILE && descriptors < MAX_DESCRIPTORS;
         descriptors += usize::from(stays_open);
         inputs.push(if stays_open { input } else { input.closed() });

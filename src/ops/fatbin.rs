@@ -6,7 +6,7 @@ use crate::codec::Compression;
 use crate::error::Error;
 use crate::format::cuda_fatbin::{FatbinImage, FatbinMember, WriteError, concatenate, kind, write_members};
 use crate::format::{self, DeviceImage, ImageKind};
-use crate::io::{Input, Output, Sink};
+use crate::io::{FileSet, Input, Output, OutputKind, Sink};
 use crate::target::nvptx::Arch;
 use crate::wrap::{ImageError, TargetOverride};
 
@@ -86,7 +86,8 @@ fn parse_arch(arch: &str, path: &Path) -> Result<Arch> {
 
 /// Writes a CUDA fat binary. Uncompressed images are copied without being read.
 pub fn pack_fatbin(images: &[FatbinInput], options: &FatbinOptions) -> Result<()> {
-    let mut output = Output::create(&options.output)?;
+    let files = FileSet::of_inputs(images.iter().map(|image| &image.input));
+    let mut output = Output::create(files.output(&options.output, OutputKind::Code)?)?;
     let mut members = images.iter().map(FatbinInput::member).collect::<Result<Vec<_>>>()?;
     if let Some(compression) = options.concat {
         members = concatenate(members, compression);

@@ -64,4 +64,6 @@ pub(crate) use size::{FileSizes, SizeOptions, size};
 pub use verify::{VerifyError, verify};
 #[cfg(feature = "cli")]
 pub(crate) use what_if::{CodecLevels, Effect, WhatIf, what_if};
+#[cfg(feature = "cli")]
+pub(crate) use wrap::wrap_into;
 pub use wrap::{ImageFile, WrapOptions, WrapSummary, wrap};

@@ -7,7 +7,7 @@ use crate::codec::Compression;
 use crate::error::{Error, Result};
 use crate::format::offload_binary::{self, OffloadBinaryImage, Version, image_kind};
 use crate::format::{self, DeviceImage, ImageKind};
-use crate::io::{Access, Input, Output, Sink};
+use crate::io::{Access, FileSet, Input, Output, OutputKind, Sink};
 use crate::target::{IdStyle, UnsupportedStyle, subarch, triple};
 use crate::wrap::{ImageError, TargetOverride};
 
@@ -106,7 +106,8 @@ fn image_kind_of(own: &DeviceImage, path: &Path, version: Version) -> u16 {
 
 /// Writes an offload binary. The images are copied without being read, unless the binary is compressed.
 pub fn pack(images: &[PackInput], options: &PackOptions) -> Result<()> {
-    pack_into(Output::create(&options.output)?, images, options)
+    let files = FileSet::of_inputs(images.iter().map(|image| &image.input));
+    pack_into(Output::create(files.output(&options.output, OutputKind::Code)?)?, images, options)
 }
 
 /// Like [`pack`], into an output that already exists.

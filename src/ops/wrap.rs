@@ -1,11 +1,11 @@
 //! `wrap`: from files with device images to a file with a host object that registers them.
 
 use std::io::BufWriter;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::io::{Access, Input, Output, Sink, is_same_file};
+use crate::io::{Access, FileSet, Input, Output, OutputKind, OutputPath, Sink};
 use crate::llvm::{NEWEST, Release};
 use crate::target::OffloadKind;
 use crate::wrap::{
@@ -87,6 +87,13 @@ impl WrapOptions {
 
 /// Writes the object or the IR. The kernel copies the images from file to file; this reads only their headers.
 pub fn wrap(options: &WrapOptions) -> Result<WrapSummary, WrapError> {
+    let images = options.images.iter().map(|image| image.path.as_path());
+    let set = FileSet::of_paths(images.chain(options.matching.as_deref()));
+    wrap_into(set.output(&options.output, OutputKind::Code)?, options)
+}
+
+/// Like [`wrap`], into an output that is none of the inputs.
+pub(crate) fn wrap_into(output: OutputPath, options: &WrapOptions) -> Result<WrapSummary, WrapError> {
     let inputs: Vec<Input> =
         options.images.iter().map(|image| Input::open(&image.path, options.access)).collect::<Result<_>>()?;
     let matching = options.matching.as_ref().map(|path| Input::open(path, options.access)).transpose()?;
@@ -94,9 +101,6 @@ pub fn wrap(options: &WrapOptions) -> Result<WrapSummary, WrapError> {
         Some(input) => Some(matching::read(input.view(), input.path(), options.kind)?),
         None => None,
     };
-    for input in inputs.iter().map(Input::path).chain(options.matching.as_deref()) {
-        reject_same_file(input, &options.output)?;
-    }
     let matched_host = matched.as_ref().map(|matched| matched.host);
     let host = match options.host.as_deref().or(matched_host) {
         Some(host) => host,
@@ -124,7 +128,7 @@ pub fn wrap(options: &WrapOptions) -> Result<WrapSummary, WrapError> {
     wrapper.keep_entries = options.keep_entries;
     wrapper.keep = matched.map(|matched| matched.entry_symbols).unwrap_or_default();
 
-    let mut output = Output::update(&options.output)?;
+    let mut output = Output::update(output)?;
     let large = write(&wrapper, &inputs, &mut output).map_err(|error| match error {
         WrapError::Write(source) => Error::io(&options.output, "write")(source).into(),
         error => error,
@@ -143,10 +147,4 @@ fn write(wrapper: &WrapperBuilder, inputs: &[Input], output: &mut Output) -> Res
     let large = wrapper.emit(&mut sink)?;
     sink.write_to(output)?;
     Ok(large)
-}
-
-/// Rejects an output that would replace an input.
-fn reject_same_file(input: &Path, output: &Path) -> Result<()> {
-    // An output that does not exist yet is the ordinary case; writing finds anything else that is wrong with it.
-    if is_same_file(input, output) { Err(Error::SameFile { path: output.to_owned() }) } else { Ok(()) }
 }

@@ -290,7 +290,9 @@ mod tests {
         wrapper.emit(&mut sink).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("wrapped.o");
-        let mut output = crate::io::Output::create(&file).unwrap();
+        let mut output =
+            crate::io::Output::create(crate::io::FileSet::new().output(&file, crate::io::OutputKind::Code).unwrap())
+                .unwrap();
         sink.write_to(&mut output).unwrap();
         output.commit([&input]).unwrap();
         assert!(std::fs::read(file).unwrap() == bytes);

@@ -96,12 +96,15 @@ fn writes_the_bundle_of_hip_programs_for_an_empty_host() {
 }
 
 #[test]
-fn accepts_an_input_as_the_output() {
+fn rejects_an_input_as_the_output() {
     let sandbox = sandbox();
-    sandbox.fatbin(&format!("bundle --type bc {} -o one", targets())).ok();
-    assert_eq!(sandbox.fatbin("list one").ok().lines().count(), 3);
-    sandbox.fatbin(&format!("unbundle --target {ONE}=one one")).ok();
+    let refusal = "one: is both input and output";
+    assert_eq!(refused(sandbox.fatbin(&format!("bundle --type bc {} -o one", targets())), 2), refusal);
     assert_eq!(sandbox.read("one"), b"code for one\n");
+    sandbox.fatbin(&format!("bundle --type bc {} -o b", targets())).ok();
+    sandbox.shell("mv b one").ok();
+    assert_eq!(refused(sandbox.fatbin(&format!("unbundle --target {ONE}=one one")), 2), refusal);
+    assert_eq!(sandbox.fatbin("list one").ok().lines().count(), 3);
 }
 
 #[test]
@@ -383,12 +386,12 @@ fn rejects_duplicate_ids_and_duplicate_outputs() {
     );
     sandbox.fatbin(&format!("bundle --type bc {} -o b", targets())).ok();
     let twice = format!("unbundle --target {ONE}=x --target {TWO}=./x b");
-    assert_eq!(refused(sandbox.fatbin(&twice), 2), "./x: duplicate output");
+    assert_eq!(refused(sandbox.fatbin(&twice), 2), "./x: duplicate output; specify another path");
     assert!(!sandbox.path("x").exists());
     sandbox.file("x", "old");
     std::fs::hard_link(sandbox.path("x"), sandbox.path("y")).unwrap();
     let linked = format!("unbundle --target {ONE}=x --target {TWO}=y b");
-    assert_eq!(refused(sandbox.fatbin(&linked), 2), "y: duplicate output");
+    assert_eq!(refused(sandbox.fatbin(&linked), 2), "y: duplicate output; specify another path");
     sandbox.fatbin(&format!("unbundle --target {ONE}=/dev/null --target {TWO}=/dev/null b")).ok();
 }
 

@@ -76,7 +76,8 @@ fn the_mode_is_always_kept_and_times_on_request() {
             let changed = if options == "--in-place" { "file" } else { "out" };
             assert!(sandbox.read(changed) == sandbox.read("new"), "{options}");
             let metadata = std::fs::metadata(sandbox.path(changed)).unwrap();
-            assert_eq!(metadata.mode() & 0o7777, mode & 0o777, "{options}");
+            let kept = if options == "--in-place" { 0o7777 } else { 0o777 };
+            assert_eq!(metadata.mode() & 0o7777, mode & kept, "{options}");
             assert_eq!(metadata.modified().unwrap() == old, keeps_times, "{options}");
         }
     }
@@ -144,4 +145,84 @@ fn a_killed_program_leaves_the_old_or_the_new_file() {
         let found = sandbox.read("file");
         assert!(found == old || found == new, "killed after {number}/{KILLS} of {duration:?}");
     }
+}
+
+#[test]
+fn extended_attributes_and_rights_are_kept() {
+    let sandbox = sandbox();
+    let file = sandbox.path("file");
+    for (name, value) in [("user.origin", &b"a build"[..]), ("user.empty", b"")] {
+        if rustix::fs::setxattr(&file, name, value, rustix::fs::XattrFlags::empty()).is_err() {
+            // The file system has no attributes of users.
+            return;
+        }
+    }
+    std::fs::set_permissions(&file, Permissions::from_mode(0o6755)).unwrap();
+    sandbox.fatbin(&format!("{IN_PLACE} file")).ok();
+    assert!(sandbox.read("file") == sandbox.read("new"));
+    assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o7777, 0o6755);
+    let mut value = [0; 20];
+    let size = rustix::fs::getxattr(&file, "user.origin", &mut value).unwrap();
+    assert_eq!(&value[..size], b"a build");
+    assert_eq!(rustix::fs::getxattr(&file, "user.empty", &mut value), Ok(0));
+}
+
+#[test]
+fn a_file_that_a_build_has_renamed_into_place_stays() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-sm_90-debug.cubin", "small").file("paths", "");
+    // Large enough that the edit takes time.
+    let large = [sandbox.read("small"), vec![7; 64 << 20]].concat();
+    let mut refused = 0;
+    for delay in [0, 5, 10, 20, 40, 80] {
+        sandbox.file("file", &large).file("newer", "a newer build");
+        let mut command = sandbox.command(env!("CARGO_BIN_EXE_fatbin"));
+        command.args(IN_PLACE.split(' ')).arg("file").stdout(Stdio::null()).stderr(Stdio::null());
+        let mut edit = command.spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(delay));
+        std::fs::rename(sandbox.path("newer"), sandbox.path("file")).unwrap();
+        let status = edit.wait().unwrap();
+        assert!(sandbox.read("file") == b"a newer build", "{delay} ms: {status}");
+        refused += usize::from(status.code() == Some(2));
+        assert_eq!(sandbox.names(), ["file", "paths", "small"]);
+    }
+    assert!(refused > 0, "no edit was in progress when the file was replaced");
+}
+
+#[test]
+fn of_two_edits_at_once_one_is_refused() {
+    let sandbox = sandbox();
+    let [old, new] = ["file", "new"].map(|name| sandbox.read(name));
+    for _ in 0..20 {
+        sandbox.file("file", &old);
+        let mut edits: Vec<_> = (0..2)
+            .map(|_| {
+                let mut command = sandbox.command(env!("CARGO_BIN_EXE_fatbin"));
+                command.args(IN_PLACE.split(' ')).arg("file").stdout(Stdio::null()).stderr(Stdio::null());
+                command.spawn().unwrap()
+            })
+            .collect();
+        let statuses: Vec<_> = edits.iter_mut().map(|edit| edit.wait().unwrap().code()).collect();
+        assert!(statuses.contains(&Some(0)) && statuses.iter().all(|it| matches!(it, Some(0 | 2))), "{statuses:?}");
+        assert!(sandbox.read("file") == new);
+        assert_eq!(sandbox.names(), ["file", "new"]);
+    }
+}
+
+#[test]
+fn only_a_file_is_replaced_and_only_with_its_proof() {
+    let sandbox = sandbox();
+    let old = sandbox.read("file");
+    assert!(sandbox.command("mkfifo").arg("fifo").status().unwrap().success());
+    let run = sandbox.fatbin(&format!("{IN_PLACE} fifo"));
+    assert_eq!((run.status, run.err.as_str()), (2, "fatbin: fifo: is a device, pipe or socket, not a regular file\n"));
+    for proof in ["missing/proof", "fifo/proof", "file"] {
+        assert_eq!(sandbox.fatbin(&format!("{IN_PLACE} file --proof {proof}")).status, 2, "{proof}");
+        assert!(sandbox.read("file") == old, "{proof}");
+    }
+    std::fs::create_dir(sandbox.path("directory")).unwrap();
+    assert_eq!(sandbox.fatbin(&format!("{IN_PLACE} file --proof directory")).status, 2);
+    assert!(sandbox.read("file") == old);
+    sandbox.fatbin(&format!("{IN_PLACE} file --proof proof")).ok();
+    assert!(sandbox.read("file") == sandbox.read("new") && sandbox.path("proof").exists());
 }

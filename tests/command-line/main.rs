@@ -59,6 +59,8 @@ mod requires;
 mod scan;
 mod schema;
 mod select;
+#[cfg(target_os = "linux")]
+mod several_outputs;
 mod shells;
 mod size;
 mod spellings;
@@ -73,6 +75,8 @@ mod threads;
 mod tile_ir;
 mod transcode;
 mod verify;
+#[cfg(target_os = "linux")]
+mod victims;
 mod wrap;
 mod zebin;
 

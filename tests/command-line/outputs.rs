@@ -51,54 +51,20 @@ fn a_dangling_link_is_followed() {
     assert_eq!((run.status, run.err.lines().count()), (2, 1), "{}", run.err);
 }
 
+/// LLVM's tools read their inputs before they write, and builds may rely on that.
 #[test]
-fn an_output_that_is_an_input_gets_what_the_input_held() {
-    let links: [fn(&Sandbox); 4] = [
-        |_| (),
-        |sandbox| symlink("in", sandbox.path("name")).unwrap(),
-        |sandbox| std::fs::hard_link(sandbox.path("in"), sandbox.path("name")).unwrap(),
-        |_| (),
-    ];
-    let names = ["in", "name", "name", "/dev/fd/3"];
+fn a_drop_in_accepts_its_input_as_the_output() {
     let image = fixture("answer-gfx90a.hsaco");
-    for (link, name) in links.iter().zip(names) {
-        let open = if name == "/dev/fd/3" { "3<>in" } else { "" };
-        let commands = [
-            (format!("pack -o {name} --image file=in,kind=hip"), "list"),
-            (format!("bundle --type bc -o {name} --target {HOST}=in --target {ONE}=in"), "unbundle"),
-            (format!("bundle --type bc --compress -o {name} --target {HOST}=in --target {ONE}=in"), "unbundle"),
-            (format!("extract --to {name} in"), "same"),
-        ];
-        for (command, check) in commands {
-            // An open file is not truncated, as with a redirection.
-            if !open.is_empty() && command.contains("--compress") {
-                continue;
-            }
-            let sandbox = Sandbox::new();
-            sandbox.file("in", &image);
-            link(&sandbox);
-            let run = sandbox.shell(&format!("fatbin {command} {open}"));
-            assert_eq!((run.status, run.err.as_str()), (0, ""), "{command}");
-            let out = if name == "/dev/fd/3" { "in" } else { name };
-            match check {
-                "unbundle" => {
-                    sandbox.fatbin(&format!("unbundle --target {ONE}=back {out}")).ok();
-                }
-                "list" => {
-                    sandbox.fatbin(&format!("extract --to back {out}")).ok();
-                }
-                _ => {
-                    std::fs::copy(sandbox.path(out), sandbox.path("back")).unwrap();
-                }
-            }
-            assert!(sandbox.read("back") == image, "{command}");
-        }
+    for (name, arguments) in [
+        ("clang-offload-packager", "-o in --image=file=in,triple=amdgcn-amd-amdhsa,arch=gfx90a".to_owned()),
+        ("clang-offload-bundler", format!("-type=bc -targets={HOST},{ONE} -input=in -input=in -output=in")),
+    ] {
         let sandbox = Sandbox::new();
         sandbox.file("in", &image);
-        link(&sandbox);
-        let run = sandbox.shell(&format!("fatbin wrap --kind openmp -o {name} in {open}"));
-        assert_eq!((run.status, run.err), (2, format!("fatbin: {name}: is both input and output\n")));
-        assert!(sandbox.read("in") == image);
+        sandbox.fatbin("install-links links").ok();
+        let run = sandbox.shell(&format!("links/{name} {arguments}"));
+        assert_eq!((run.status, run.err.as_str()), (0, ""), "{name}");
+        assert!(sandbox.read("in") != image && sandbox.read("in").windows(image.len()).any(|part| part == image));
     }
 }
 
@@ -113,4 +79,41 @@ fn an_open_file_is_written_where_it_is() {
     }
     let run = sandbox.fatbin(&format!("unbundle --target {HOST}=/dev/fd/77 b"));
     assert_eq!((run.status, run.err.lines().count()), (2, 1), "{}", run.err);
+}
+
+#[test]
+fn a_killed_run_is_found_and_undone() {
+    let sandbox = bundles();
+    std::fs::create_dir(sandbox.path("out")).unwrap();
+    let [one, other] = ["out/one", "out/other"].map(|name| sandbox.path(name));
+    std::fs::write(&one, "new").unwrap();
+    std::fs::write(sandbox.path("out/.fatbin-old"), "old").unwrap();
+    std::fs::write(&other, "new").unwrap();
+    // A run that was killed between the names of its two outputs, of which the first existed.
+    let identity = |path| std::fs::metadata(path).map(|it| format!("({}, {})", it.dev(), it.ino())).unwrap();
+    let files = format!("one\0.fatbin-old\0{}\0other\0\0{}\0", identity(&one), identity(&other));
+    sandbox.file("out/.fatbin-undo", format!("fatbin.undo/1\n{files}"));
+    let run = sandbox.fatbin(&format!("unbundle --target {ONE}=out/new b"));
+    let warning =
+        "fatbin: warning: out: a killed run was replacing several files here; restore them with 'fatbin recover out'\n";
+    assert_eq!((run.status, run.err.as_str()), (0, warning));
+    assert_eq!(sandbox.fatbin("recover out").ok(), "out/one\nout/other\n");
+    assert_eq!(sandbox.read("out/one"), b"old");
+    assert_eq!(std::fs::read_dir(sandbox.path("out")).unwrap().count(), 2);
+    assert_eq!(sandbox.fatbin("recover out").ok(), "");
+    assert_eq!(sandbox.fatbin(&format!("unbundle --target {ONE}=out/new b")).err, "");
+}
+
+#[test]
+fn a_failed_split_leaves_no_directory_and_the_umask_holds_for_its_files() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "image").fatbin("wrap --kind openmp -o host.o image").ok();
+    std::fs::set_permissions(sandbox.path("host.o"), std::fs::Permissions::from_mode(0o666)).unwrap();
+    let run = sandbox.shell("ulimit -f 0; trap '' XFSZ; fatbin split host.o -o a/b");
+    assert_eq!(run.status, 2, "{}", run.err);
+    assert!(!sandbox.path("a").exists());
+    sandbox.shell("umask 027; fatbin split host.o -o parts && fatbin join parts -o joined").ok();
+    for name in ["joined", "parts/host.o", "parts/index.json"] {
+        assert_eq!(std::fs::metadata(sandbox.path(name)).unwrap().mode() & 0o777, 0o640, "{name}");
+    }
 }

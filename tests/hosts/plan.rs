@@ -8,13 +8,13 @@ use fatbin::internals::host::{
     self, Call, Comparison, Data, Definition, Field, Host, LoadedField, Local, ObjectPlan, Part, PlanSection,
     SectionKind, Step, SymbolAddress, SymbolId, Value, Width,
 };
-use fatbin::io::{Output, Sink};
+use fatbin::io::{FileSet, Output, OutputKind, Sink};
 
 /// Writes the object that `plan` describes.
 pub fn emit(plan: &ObjectPlan, triple: &str, path: &Path) -> Result<()> {
     let mut sink = Sink::new(&[]);
     host::emit(plan, Host::from_triple(triple)?, &mut sink).context("emission")?;
-    let mut output = Output::create(path)?;
+    let mut output = Output::create(FileSet::new().output(path, OutputKind::Code)?)?;
     sink.write_to(&mut output)?;
     Ok(output.commit([])?)
 }

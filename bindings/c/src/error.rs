@@ -79,7 +79,10 @@ impl From<fatbin_rs::Error> for Failure {
             Error::Malformed { malformed, .. } | Error::MalformedImage { malformed, .. } => {
                 return Failure::malformed(&error, malformed);
             }
-            Error::Address { .. } | Error::SameFile { .. } => Status::Argument,
+            Error::Address { .. }
+            | Error::SameFile { .. }
+            | Error::SameOutput { .. }
+            | Error::ReplacesBinary { .. } => Status::Argument,
             Error::TooLarge { .. } => Status::Limit,
             Error::NotOpened { .. } | Error::Bitcode { .. } => Status::Unsupported,
             _ => Status::Io,

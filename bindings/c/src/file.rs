@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 
 use fatbin_rs::bytes::Limits;
-use fatbin_rs::io::Output;
+use fatbin_rs::io::{FileSet, Output, OutputKind};
 use fatbin_rs::ops::image_error;
 use fatbin_rs::scan::{Archives, OpenOptions, Options, Source, each_input};
 use fatbin_rs::{Access, Input, View};
@@ -243,7 +243,7 @@ pub unsafe extern "C" fn fatbin_file_extract(
         // SAFETY: a string, as the header requires.
         let path: PathBuf = unsafe { pointers::path(path, "path") }?;
         let bytes = handle(file, "file")?.read(index)?;
-        let mut output = Output::create(&path)?;
+        let mut output = Output::create(FileSet::new().output(&path, OutputKind::Code)?)?;
         output.write(bytes)?;
         output.commit(std::iter::empty::<&Input>())?;
         Ok(true)

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::mem::MaybeUninit;
 use std::path::PathBuf;
 
-use fatbin_rs::io::Output;
+use fatbin_rs::io::{FileSet, Output, OutputKind};
 use fatbin_rs::llvm::{NEWEST, Release};
 use fatbin_rs::wrap::{OffloadEntry, SourceImage, TargetOverride, WrapError, WrapperFormat};
 use fatbin_rs::{Access, Error, Host, Input, OffloadKind, View, WrapperBuilder};
@@ -188,7 +188,7 @@ pub unsafe extern "C" fn fatbin_wrapper_write(
     guard(error, false, || {
         // SAFETY: a string, as the header requires.
         let path = unsafe { pointers::path(path, "path") }?;
-        let mut output = Output::update(&path)?;
+        let mut output = Output::update(FileSet::new().output(&path, OutputKind::Code)?)?;
         let mut buffered = BufWriter::new(&mut output);
         handle(wrapper, "wrapper")?.write(WrapperFormat::of_path(&path), &mut buffered)?;
         buffered.flush().map_err(Error::io(&path, "write"))?;

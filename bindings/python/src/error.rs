@@ -36,6 +36,8 @@ pub fn from_error(error_: &Error) -> PyErr {
         | Error::NotAFile { path, .. }
         | Error::Shrunk { path, .. }
         | Error::SameFile { path }
+        | Error::SameOutput { path }
+        | Error::ReplacesBinary { path }
         | Error::Changed { path }
         | Error::UnreadableMember { path, .. }
         | Error::NotOpened { path, .. }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use fatbin::io::FileSet;
 use fatbin::ops::extract::{Destination, ExtractError, ExtractObserver, ExtractOptions, ExtractedFile, NameTemplate};
 use fatbin::ops::{ImageFilter, KernelPattern, Predicate, extract as run};
 use fatbin::scan::Options;
@@ -60,7 +61,8 @@ pub fn extract(
     let mut outputs = Outputs { directory: output, paths: Vec::new() };
     py.detach(|| {
         let scanned = scan_paths(&paths, Options::default(), access(map)).map_err(ExtractError::from)?;
-        let result = run(&scanned, &options, &mut outputs)?;
+        let set = FileSet::of_paths(paths.iter().map(PathBuf::as_path));
+        let result = run(&scanned, &options, &set, &mut outputs)?;
         let unknown = result.unknown.into_iter().map(ExtractError::from);
         result.refused.into_iter().chain(result.skipped).chain(unknown).next().map_or(Ok(()), Err)
     })

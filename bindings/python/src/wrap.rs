@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use fatbin::bytes::View;
-use fatbin::io::Output;
+use fatbin::io::{FileSet, Output, OutputKind};
 use fatbin::llvm::Release;
 use fatbin::wrap::{
     EmbeddedForm, ImageError, OffloadEntry, SourceImage, TargetOverride, WrapError, WrapperBuilder, WrapperFormat,
@@ -154,7 +154,8 @@ impl Request {
 
     fn save(self, path: &Path) -> Result<(), WrapError> {
         self.write(|wrapper, inputs| {
-            let mut output = Output::update(path)?;
+            let files = FileSet::of_inputs(inputs.iter().copied());
+            let mut output = Output::update(files.output(path, OutputKind::Code)?)?;
             wrapper.write_to(&mut output).map_err(|error| match error {
                 WrapError::Write(source) => Error::io(path, "write")(source).into(),
                 error => error,

@@ -12,13 +12,12 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::path::Path;
 
 use super::Result;
 use super::error::SplitProblem;
 use super::index::{Index, IndexFormat, IndexedBytes, IndexedFile, IndexedPart, IndexedSpan};
 use super::wrappers::{RegisteredBundle, Registrations, registrations};
-use super::write::{PlannedSplit, file_name, output, written};
+use super::write::{PlannedSplit, SplitDirectory, file_name, written};
 use crate::bytes::View;
 use crate::codec::is_compressed;
 use crate::content::Content;
@@ -26,7 +25,7 @@ use crate::edit::patch::{Patch, Patches};
 use crate::format::ImageKind;
 use crate::format::kpack::{self, ARCH_PLACEHOLDER, KpackMarker, KpackMember, KpackProperties, entry_key};
 use crate::inventory::{Container, NestedImage};
-use crate::io::{Access, Output, Sink};
+use crate::io::{Output, Sink};
 use crate::scan::{InputSlice, Scan, Source};
 use crate::target::compatibility::serves;
 
@@ -43,9 +42,8 @@ struct Code<'a> {
 /// Writes the host file with markers in place of its bundles, and an archive for each target ID.
 pub fn split(
     scan: &Scan<InputSlice>,
-    directory: &Path,
+    directory: &mut SplitDirectory<'_>,
     compression_level: Option<i32>,
-    access: Access,
 ) -> Result<PlannedSplit> {
     let input = scan.source().input();
     let view = scan.source().view();
@@ -56,21 +54,21 @@ pub fn split(
     let marker = KpackMarker { search_paths: vec![&search_path], kernel_name: &name }.to_bytes();
     let mut sink = Sink::new([input]);
     patches(&registrations, &marker)?.push_to(view, &mut sink);
-    let (host, host_file) = output(directory, &name, &sink, access)?;
+    let (host, host_file) = directory.output(&name, &sink)?;
     let original = IndexedFile::of(name.clone(), input)?;
     let mut planned = PlannedSplit {
         outputs: vec![host],
-        files: vec![written(directory, &host_file, Vec::new(), 0)],
+        files: vec![written(directory.path, &host_file, Vec::new(), 0)],
         index: Index::new(IndexFormat::Kpack, original, host_file),
     };
     let archs: BTreeSet<&str> = code.iter().map(|code| code.arch).collect();
     for arch in archs {
         let chosen = chosen(&code, arch);
         let archive_name = search_path.replacen(ARCH_PLACEHOLDER, arch, 1);
-        let sink_to = |sink: &Sink<'_>| output(directory, &archive_name, sink, access);
-        let (output, file) = archive(scan, &chosen, arch, &name, compression_level, &sink_to)?;
+        let mut sink_to = |sink: &Sink<'_>| directory.output(&archive_name, sink);
+        let (output, file) = archive(scan, &chosen, arch, &name, compression_level, &mut sink_to)?;
         planned.outputs.push(output);
-        planned.files.push(written(directory, &file, vec![arch.to_owned()], chosen.len()));
+        planned.files.push(written(directory.path, &file, vec![arch.to_owned()], chosen.len()));
         let spans = spans(&chosen, arch, &name);
         planned.index.parts.push(IndexedPart { file, archs: vec![arch.to_owned()], spans });
     }
@@ -85,7 +83,7 @@ fn archive(
     arch: &str,
     name: &str,
     compression_level: Option<i32>,
-    write: &dyn Fn(&Sink<'_>) -> Result<(Output, IndexedFile)>,
+    write: &mut dyn FnMut(&Sink<'_>) -> Result<(Output, IndexedFile)>,
 ) -> Result<(Output, IndexedFile)> {
     let images: Vec<Cow<'_, [u8]>> = chosen.values().map(|code| bytes(scan, code)).collect::<Result<_>>()?;
     let keys: Vec<String> = chosen.keys().map(|index| entry_key(name, *index)).collect();

@@ -4,17 +4,16 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::path::Path;
 
 use super::Result;
 use super::error::SplitProblem;
 use super::index::{Index, IndexFormat, IndexedFile, IndexedPart, IndexedSpan};
 use super::parts::{PartSpans, parts};
-use super::write::{PlannedSplit, file_name, output, part_name, written};
+use super::write::{PlannedSplit, SplitDirectory, file_name, part_name, written};
 use crate::bytes::size_of_range;
 use crate::content::Content;
 use crate::edit::patch::{Patch, Patches};
-use crate::io::{Access, Sink};
+use crate::io::Sink;
 use crate::scan::{InputSlice, Scan, Source};
 
 /// Name of the part with code for several processors.
@@ -25,7 +24,7 @@ const CONTAINERS: &str = "containers";
 
 /// Writes the host file with zeros in place of its containers, and the parts. Nothing of a container stays: a table whose images
 /// are gone would still list them.
-pub fn split(scan: &Scan<InputSlice>, directory: &Path, access: Access) -> Result<PlannedSplit> {
+pub fn split(scan: &Scan<InputSlice>, directory: &mut SplitDirectory<'_>) -> Result<PlannedSplit> {
     let input = scan.source().input();
     let view = scan.source().view();
     let name = file_name(input)?;
@@ -35,11 +34,11 @@ pub fn split(scan: &Scan<InputSlice>, directory: &Path, access: Access) -> Resul
     let patches = Patches::new(patches).ok_or(SplitProblem::Overlap)?;
     let mut sink = Sink::new([input]);
     patches.push_to(view, &mut sink);
-    let (host, host_file) = output(directory, &name, &sink, access)?;
+    let (host, host_file) = directory.output(&name, &sink)?;
     let original = IndexedFile::of(name.clone(), input)?;
     let mut planned = PlannedSplit {
         outputs: vec![host],
-        files: vec![written(directory, &host_file, Vec::new(), 0)],
+        files: vec![written(directory.path, &host_file, Vec::new(), 0)],
         index: Index::new(IndexFormat::Files, original, host_file),
     };
     let mut taken = BTreeSet::from([name.clone()]);
@@ -49,10 +48,10 @@ pub fn split(scan: &Scan<InputSlice>, directory: &Path, access: Access) -> Resul
         for span in &part.spans {
             sink.push(view.part("device code", 0, span.start, size_of_range(span))?.data());
         }
-        let (output, file) = output(directory, &part_name, &sink, access)?;
+        let (output, file) = directory.output(&part_name, &sink)?;
         let archs: Vec<String> = part.archs.iter().cloned().collect();
         planned.outputs.push(output);
-        planned.files.push(written(directory, &file, archs.clone(), part.images));
+        planned.files.push(written(directory.path, &file, archs.clone(), part.images));
         planned.index.parts.push(IndexedPart { file, archs, spans: spans(part) });
     }
     Ok(planned)

@@ -9,7 +9,6 @@ use sha2::{Digest, Sha256};
 
 use super::error::{SplitError, SplitProblem};
 use super::index::{INDEX_NAME, Index, IndexedFile, IndexedPart};
-use super::mode::set_mode;
 use super::{Result, SplitOptions};
 use crate::bytes::hexadecimal;
 use crate::codec::{self, Codec};
@@ -17,7 +16,7 @@ use crate::content::Content;
 use crate::edit::patch::{Patch, Patches};
 use crate::error::Error;
 use crate::format::kpack::{KpackArchive, Scheme};
-use crate::io::{Input, Output, Sink};
+use crate::io::{FileSet, Input, Output, OutputKind, Sink};
 
 /// Writes the original of the split file in `directory`. Each part must be what the index states, and so must the result, before
 /// it gets its name.
@@ -41,12 +40,16 @@ pub fn join(directory: &Path, path: &Path, options: SplitOptions) -> Result<()> 
     let inputs = || parts.iter().chain([&host]);
     let mut sink = Sink::new(inputs()).with_slices(code.iter().flatten().map(AsRef::as_ref));
     patches.push_to(host.view(), &mut sink);
-    let mut output = Output::create(path)?;
+    let set = FileSet::of_inputs(inputs());
+    set.add_input(&index_path);
+    let mut output = Output::create(set.output(path, OutputKind::Code)?)?;
     sink.write_to(&mut output)?;
     let original = IndexedFile { file: index.file.clone(), size: index.size, sha256: index.sha256.clone() };
     original.verify(&output.written(options.access)?).map_err(|error| error.in_file(path))?;
-    output.commit(inputs())?;
-    if path.is_file() { set_mode(path, index.mode) } else { Ok(()) }
+    if let Some(mode) = index.mode {
+        output.set_new_mode(mode)?;
+    }
+    Ok(output.commit(inputs())?)
 }
 
 /// Returns an error unless a host file and its parts, which have no names yet, give the original.

@@ -21,8 +21,9 @@ use std::path::{Path, PathBuf};
 use crate::archive::{ArchiveFormat, MemberContent};
 use crate::bytes::Limits;
 use crate::inventory::WrapperKind;
-use crate::io::{Access, Input};
+use crate::io::{Access, FileSet, Input};
 use crate::scan::{CacheBudget, InputSlice, Options, Scan};
+use write::SplitDirectory;
 
 /// Result of splitting and joining.
 pub type Result<T, E = SplitError> = std::result::Result<T, E>;
@@ -96,16 +97,16 @@ pub fn split(input: Input, directory: &Path, format: SplitFormat, options: Split
         let is_split = has_wrapper(WrapperKind::HipSplitByKpack);
         return Ok(if is_split { SplitOutcome::AlreadySplit } else { SplitOutcome::NoDeviceCode });
     }
+    let set = FileSet::of_inputs([scan.source().input()]);
+    let mut place = SplitDirectory { path: directory, set, access: options.access, created: Vec::new() };
     let planned = match format {
-        SplitFormat::Files => files::split(&scan, directory, options.access),
+        SplitFormat::Files => files::split(&scan, &mut place),
         SplitFormat::Kpack { .. } if has_wrapper(WrapperKind::HipSplitByKpack) => {
             return Ok(SplitOutcome::AlreadySplit);
         }
-        SplitFormat::Kpack { compression_level } => {
-            archives::split(&scan, directory, compression_level, options.access)
-        }
+        SplitFormat::Kpack { compression_level } => archives::split(&scan, &mut place, compression_level),
     };
     let planned = planned.map_err(|error| error.in_file(&path))?;
-    let files = write::commit(planned, directory, scan.source().input(), options.access);
+    let files = write::commit(planned, &place, scan.source().input());
     files.map(SplitOutcome::Done).map_err(|error| error.in_file(&path))
 }

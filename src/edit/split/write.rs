@@ -6,10 +6,25 @@ use std::path::{Path, PathBuf};
 
 use super::error::SplitProblem;
 use super::index::{INDEX_NAME, Index, IndexedFile};
-use super::mode::{mode, set_mode};
+use super::mode::mode;
 use super::{Result, SplitFile, join};
-use crate::error::Error;
-use crate::io::{Access, Input, Output, Sink, commit_all};
+use crate::io::{Access, CreatedDirectories, FileSet, Input, Output, OutputKind, Sink, commit_all};
+
+/// Directory that the files are written to.
+pub struct SplitDirectory<'a> {
+    pub path: &'a Path,
+    pub set: FileSet,
+    pub access: Access,
+    /// Directories that did not exist; the innermost first.
+    pub created: Vec<CreatedDirectories>,
+}
+
+/// The innermost directory is removed first.
+impl Drop for SplitDirectory<'_> {
+    fn drop(&mut self) {
+        while self.created.pop().is_some() {}
+    }
+}
 
 /// Files that are complete and have no names yet.
 pub struct PlannedSplit {
@@ -24,15 +39,18 @@ pub fn file_name(input: &Input) -> Result<String> {
     Ok(name.ok_or(SplitProblem::Name)?.to_owned())
 }
 
-/// Writes an output in a directory, without its name, and returns its record in the index as `name`.
-pub fn output(directory: &Path, name: &str, sink: &Sink<'_>, access: Access) -> Result<(Output, IndexedFile)> {
-    let path = directory.join(name);
-    let parent = path.parent().unwrap_or(directory);
-    fs::create_dir_all(parent).map_err(Error::io(parent, "create"))?;
-    let mut output = Output::create_in(parent, path.file_name().unwrap_or_default())?;
-    sink.write_to(&mut output)?;
-    let file = IndexedFile::of(name.to_owned(), &output.written(access)?)?;
-    Ok((output, file))
+impl SplitDirectory<'_> {
+    /// Writes an output in the directory, without its name, and returns its record in the index as `name`.
+    pub fn output(&mut self, name: &str, sink: &Sink<'_>) -> Result<(Output, IndexedFile)> {
+        let path = self.path.join(name);
+        let parent = path.parent().unwrap_or(self.path);
+        self.created.push(CreatedDirectories::create(parent)?);
+        let place = self.set.output_in(parent, path.file_name().unwrap_or_default(), OutputKind::Code)?;
+        let mut output = Output::create(place)?;
+        sink.write_to(&mut output)?;
+        let file = IndexedFile::of(name.to_owned(), &output.written(self.access)?)?;
+        Ok((output, file))
+    }
 }
 
 /// Returns a file name that begins with `name` and ends with `extension`, with a processor between them.
@@ -49,21 +67,25 @@ pub fn part_name(name: &str, arch: &str, extension: &str, taken: &mut BTreeSet<S
 }
 
 /// Gives all files their names, if joining them gives the original.
-pub fn commit(planned: PlannedSplit, directory: &Path, input: &Input, access: Access) -> Result<Vec<SplitFile>> {
+pub fn commit(planned: PlannedSplit, directory: &SplitDirectory<'_>, input: &Input) -> Result<Vec<SplitFile>> {
     let PlannedSplit { mut outputs, mut index, files } = planned;
-    check_index(directory, &index.file)?;
+    check_index(directory.path, &index.file)?;
     index.mode = mode(input.path());
-    let written = outputs.iter_mut().map(|output| output.written(access));
+    let written = outputs.iter_mut().map(|output| output.written(directory.access));
     let written = written.collect::<Result<Vec<_>, _>>()?;
     if let Some((host, parts)) = written.split_first() {
         join::check(&index, host, parts)?;
     }
     drop(written);
-    let mut output = Output::create_in(directory, INDEX_NAME)?;
+    let mut output = Output::create(directory.set.output_in(directory.path, INDEX_NAME, OutputKind::Code)?)?;
     output.write(index.to_text().as_bytes())?;
     outputs.push(output);
+    // A host file without its device code is useless without the parts, so it gets its name last.
+    outputs.rotate_left(1);
+    if let (Some(host), Some(mode)) = (outputs.last_mut(), index.mode) {
+        host.set_new_mode(mode)?;
+    }
     commit_all(outputs, [input])?;
-    set_mode(&directory.join(&index.host.file), index.mode)?;
     Ok(files)
 }
 

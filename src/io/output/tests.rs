@@ -2,6 +2,15 @@
 
 use super::*;
 
+fn create(path: &Path) -> Result<Output> {
+    Output::create(FileSet::new().output(path, OutputKind::Code)?)
+}
+
+#[cfg(unix)]
+fn update(path: &Path) -> Result<Output> {
+    Output::update(FileSet::new().output(path, OutputKind::Code)?)
+}
+
 fn names(directory: &Path) -> Vec<String> {
     let mut names: Vec<_> =
         std::fs::read_dir(directory).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
@@ -14,7 +23,7 @@ fn an_uncommitted_output_leaves_only_the_old_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("out.o");
     std::fs::write(&path, "old").unwrap();
-    let mut output = Output::create(&path).unwrap();
+    let mut output = create(&path).unwrap();
     output.write(b"half").unwrap();
     drop(output);
     assert_eq!(std::fs::read(&path).unwrap(), b"old");
@@ -26,7 +35,7 @@ fn a_committed_output_replaces_the_old_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("out.o");
     std::fs::write(&path, "old").unwrap();
-    let mut output = Output::create(&path).unwrap();
+    let mut output = create(&path).unwrap();
     output.write(b"new").unwrap();
     output.commit([]).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), b"new");
@@ -39,7 +48,8 @@ fn create_in_replaces_a_symbolic_link() {
     let directory = tempfile::tempdir().unwrap();
     let outside = tempfile::NamedTempFile::new().unwrap();
     std::os::unix::fs::symlink(outside.path(), directory.path().join("image")).unwrap();
-    let mut output = Output::create_in(directory.path(), "image").unwrap();
+    let mut output =
+        Output::create(FileSet::new().output_in(directory.path(), "image", OutputKind::Code).unwrap()).unwrap();
     output.write(b"new").unwrap();
     output.commit([]).unwrap();
     assert_eq!(std::fs::read(outside.path()).unwrap(), b"");
@@ -54,7 +64,7 @@ fn create_follows_a_symbolic_link() {
     std::fs::write(&real, "old").unwrap();
     let link = directory.path().join("link");
     std::os::unix::fs::symlink(&real, &link).unwrap();
-    let mut output = Output::create(&link).unwrap();
+    let mut output = create(&link).unwrap();
     output.write(b"new").unwrap();
     output.commit([]).unwrap();
     assert_eq!(std::fs::read(&real).unwrap(), b"new");
@@ -65,7 +75,7 @@ fn create_follows_a_symbolic_link() {
 fn reserving_space_does_not_change_the_size() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("out");
-    let mut output = Output::create(&path).unwrap();
+    let mut output = create(&path).unwrap();
     output.reserve(7).unwrap();
     output.write(b"1234567").unwrap();
     output.commit([]).unwrap();
@@ -81,7 +91,7 @@ fn copies_bytes_at_any_offset_in_their_block() {
     let size = bytes.len() as u64;
     for (written, offset, part) in [(0, 0, size), (128, 0, size), (128, 128, size - 128), (1, 4097, 2 * WINDOW + 5)] {
         let path = directory.path().join("out");
-        let mut output = Output::create(&path).unwrap();
+        let mut output = create(&path).unwrap();
         output.write(&vec![7; written]).unwrap();
         output.copy(&input, offset, part).unwrap();
         output.write(b"end").unwrap();
@@ -89,7 +99,7 @@ fn copies_bytes_at_any_offset_in_their_block() {
         let expected = [&vec![7; written], &bytes[offset as usize..][..part as usize], b"end"].concat();
         assert!(std::fs::read(&path).unwrap() == expected, "{offset} after {written}");
     }
-    let mut output = Output::create(&directory.path().join("out")).unwrap();
+    let mut output = create(&directory.path().join("out")).unwrap();
     let error = output.copy(&input, 1, size).unwrap_err().to_string();
     assert!(error.ends_with("1 bytes missing"), "{error}");
 }
@@ -98,7 +108,7 @@ fn copies_bytes_at_any_offset_in_their_block() {
 #[test]
 fn reserving_more_than_the_file_system_has_fails() {
     let directory = tempfile::tempdir().unwrap();
-    let mut output = Output::create(&directory.path().join("out")).unwrap();
+    let mut output = create(&directory.path().join("out")).unwrap();
     let error = output.reserve(1 << 60).unwrap_err().to_string();
     assert!(error.contains("cannot write: "), "{error}");
 }
@@ -106,7 +116,7 @@ fn reserving_more_than_the_file_system_has_fails() {
 #[cfg(unix)]
 #[test]
 fn a_device_is_written_in_place() {
-    let mut output = Output::create(Path::new("/dev/null")).unwrap();
+    let mut output = create(Path::new("/dev/null")).unwrap();
     output.write(b"gone").unwrap();
     output.commit([]).unwrap();
     assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
@@ -126,7 +136,7 @@ fn an_updated_file_keeps_its_mode_and_hard_links() {
             if is_linked {
                 std::fs::hard_link(&path, &link).unwrap();
             }
-            let mut output = Output::update(&path).unwrap();
+            let mut output = update(&path).unwrap();
             output.write(b"new bytes").unwrap();
             assert_eq!(std::fs::read(&path).unwrap(), old.as_bytes());
             output.commit([]).unwrap();
@@ -148,7 +158,7 @@ fn a_replaced_file_loses_its_hard_links() {
     let [path, link] = ["out", "link"].map(|name| directory.path().join(name));
     std::fs::write(&path, "old").unwrap();
     std::fs::hard_link(&path, &link).unwrap();
-    let mut output = Output::create(&path).unwrap();
+    let mut output = create(&path).unwrap();
     output.write(b"new").unwrap();
     output.commit([]).unwrap();
     assert_eq!(std::fs::read(&link).unwrap(), b"old");
@@ -160,7 +170,7 @@ fn an_update_that_is_dropped_changes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("out");
     std::fs::write(&path, "old").unwrap();
-    let mut output = Output::update(&path).unwrap();
+    let mut output = update(&path).unwrap();
     output.write(b"half").unwrap();
     drop(output);
     assert_eq!(std::fs::read(&path).unwrap(), b"old");
@@ -172,7 +182,7 @@ fn an_update_that_is_dropped_changes_nothing() {
 fn the_first_bytes_of_a_rewritable_output_are_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("out");
-    let mut output = Output::create(&path).unwrap().rewritable().unwrap();
+    let mut output = create(&path).unwrap().rewritable().unwrap();
     output.write(b"....stream").unwrap();
     output.replace_start(b"size").unwrap();
     output.write(b" end").unwrap();
@@ -183,7 +193,7 @@ fn the_first_bytes_of_a_rewritable_output_are_replaced() {
 #[cfg(all(unix, feature = "cli"))]
 #[test]
 fn a_device_becomes_rewritable_by_a_temporary_file() {
-    let mut output = Output::create(Path::new("/dev/null")).unwrap().rewritable().unwrap();
+    let mut output = create(Path::new("/dev/null")).unwrap().rewritable().unwrap();
     output.write(b"....").unwrap();
     output.replace_start(b"size").unwrap();
     output.commit([]).unwrap();

@@ -13,7 +13,7 @@ use crate::content::Content;
 use crate::error::{Error, Malformed};
 use crate::format::bundle::{self, BundleForm, FileType, HOST_CONTENT, MAGIC, section_name, text};
 use crate::format::ccob;
-use crate::io::{Input, Output, Sink};
+use crate::io::{FileSet, Input, Output, OutputKind, Sink};
 use crate::rewrite::{self, NewSection};
 use crate::target::{BundleEntryId, IdStyle, OffloadKind, compatibility};
 
@@ -28,6 +28,8 @@ pub struct BundleOptions {
     pub compression: Option<(Compression, ccob::Version)>,
     /// File to write.
     pub output: PathBuf,
+    /// Accepts an input as the output.
+    pub replaces_inputs: bool,
 }
 
 /// A file and its ID.
@@ -99,7 +101,9 @@ pub fn bundle(files: &[BundleInput], options: &BundleOptions, moved: &mut dyn Fn
         return Err(BundleError::CompressedObject { path: files[host].input.path().to_owned() });
     }
     // Tools that add sections replace the object; the others truncate it.
-    let output = if host.is_some() { Output::create(&options.output)? } else { Output::update(&options.output)? };
+    let set = FileSet::of_inputs(files.iter().map(|file| &file.input)).accepting_inputs(options.replaces_inputs);
+    let path = set.output(&options.output, OutputKind::Code)?;
+    let output = if host.is_some() { Output::create(path)? } else { Output::update(path)? };
     match options.compression {
         None => write_plain(files, &content, output, moved),
         Some((how, version)) => write_compressed(files, &content, (how, version), output, &options.output, moved),

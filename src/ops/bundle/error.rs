@@ -109,12 +109,6 @@ pub enum BundleError {
         /// Ids of all entries.
         available: Vec<String>,
     },
-    /// Two targets with one output.
-    #[error("{}: duplicate output", path.display())]
-    SameOutput {
-        /// The output.
-        path: PathBuf,
-    },
     /// A bundle with two entries of one id.
     #[error("{}: duplicate entry {id}", path.display())]
     DuplicateEntry {

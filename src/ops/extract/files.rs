@@ -10,9 +10,9 @@ use sha2::{Digest, Sha256};
 use super::batches::plan_batches;
 use super::error::ExtractError;
 use super::job::{ExtractJob, by_file, write};
-use super::{ExtractObserver, ExtractOptions, ExtractedFile, create_directory};
+use super::{ExtractObserver, ExtractOptions, ExtractedFile};
 use crate::error::{Error, Result};
-use crate::io::Output;
+use crate::io::{CreatedDirectories, FileSet, Output, OutputKind};
 use crate::parallel::{map_parallel, threads};
 use crate::scan::{InputSlice, Scan};
 
@@ -20,19 +20,19 @@ use crate::scan::{InputSlice, Scan};
 pub fn write_files(
     jobs: &[ExtractJob<'_>],
     names: &[PathBuf],
-    directory: &Path,
+    (directory, set): (&Path, &FileSet),
     options: &ExtractOptions,
     observer: &mut dyn ExtractObserver,
     refused: &mut Vec<ExtractError>,
 ) -> Result<(), ExtractError> {
-    create_directory(directory)?;
+    let _created = CreatedDirectories::create(directory)?;
     let mut start = 0;
     for jobs in by_file(jobs) {
         let names = &names[start..start + jobs.len()];
         start += jobs.len();
         match jobs[0].scanned.open() {
             Ok(scan) => {
-                let writer = FileWriter { scan: &scan, jobs, names, directory, options, has_failed: false.into() };
+                let writer = FileWriter { scan: &scan, jobs, names, directory, set, options, has_failed: false.into() };
                 writer.write_all(observer, refused)?;
             }
             Err(error) => refused.push(error.into()),
@@ -48,6 +48,7 @@ struct FileWriter<'a> {
     /// Outputs of the jobs, below the directory.
     names: &'a [PathBuf],
     directory: &'a Path,
+    set: &'a FileSet,
     options: &'a ExtractOptions,
     /// An output could not be written: no thread writes another.
     has_failed: AtomicBool,
@@ -117,9 +118,9 @@ impl FileWriter<'_> {
     fn write_one(&self, name: &Path, bytes: &[u8]) -> Result<()> {
         let path = self.directory.join(name);
         let parent = path.parent().unwrap_or(self.directory);
-        if parent != self.directory {
-            create_directory(parent)?;
-        }
-        write(self.scan.source(), bytes, Output::create_in(parent, path.file_name().unwrap_or(name.as_os_str()))?)
+        let is_below = parent != self.directory;
+        let _created = if is_below { Some(CreatedDirectories::create(parent)?) } else { None };
+        let file = path.file_name().unwrap_or(name.as_os_str());
+        write(self.scan.source(), bytes, Output::create(self.set.output_in(parent, file, OutputKind::Code)?)?)
     }
 }

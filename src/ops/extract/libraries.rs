@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use super::error::ExtractError;
 use super::job::{ExtractJob, by_file};
 use super::names::library_name;
-use super::{ExtractObserver, ExtractOptions, create_directory};
+use super::{ExtractObserver, ExtractOptions};
 use crate::archive;
 use crate::error::{Error, Result};
-use crate::io::{Input, Output, Sink};
+use crate::io::{CreatedDirectories, FileSet, Input, Output, OutputKind, Sink};
 use crate::scan::InputSlice;
 
 /// Bytes of a member: a part of a file, or what was decompressed from one.
@@ -49,14 +49,14 @@ impl MemberBytes {
 pub fn write_libraries(
     jobs: &[ExtractJob<'_>],
     names: &[PathBuf],
-    directory: &Path,
+    (directory, set): (&Path, &FileSet),
     options: &ExtractOptions,
     observer: &mut dyn ExtractObserver,
     refused: &mut Vec<ExtractError>,
 ) -> Result<(), ExtractError> {
-    create_directory(directory)?;
+    let _created = CreatedDirectories::create(directory)?;
     for (name, members) in &collect_members(jobs, names, options, refused) {
-        write_library(directory, name, members)?;
+        write_library((directory, set), name, members)?;
         observer.library(name);
     }
     Ok(())
@@ -95,13 +95,13 @@ fn collect_members(
     libraries
 }
 
-fn write_library(directory: &Path, name: &str, members: &[Member]) -> Result<()> {
+fn write_library((directory, set): (&Path, &FileSet), name: &str, members: &[Member]) -> Result<()> {
     let inputs = || members.iter().filter_map(|(_, bytes)| bytes.input());
     let mut sink = Sink::new(inputs());
     let path = directory.join(name);
     let named = members.iter().map(|(name, bytes)| (name.clone(), bytes.bytes()));
     archive::write(named, &mut sink).map_err(Error::io(&path, "write"))?;
-    let mut output = Output::create_in(directory, name)?;
+    let mut output = Output::create(set.output_in(directory, name, OutputKind::Code)?)?;
     sink.write_to(&mut output)?;
     output.commit(inputs())
 }

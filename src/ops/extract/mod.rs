@@ -17,9 +17,9 @@ mod sanitize;
 use std::path::{Path, PathBuf};
 
 use super::filter::{self, FilterError, FilterResult, ImageFilter, target};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::inventory::NestedImage;
-use crate::io::Output;
+use crate::io::{FileSet, Output, OutputKind};
 use crate::scan::ScannedFile;
 use job::{ExtractJob, total_size, write};
 use names::file_names;
@@ -98,8 +98,12 @@ pub trait ExtractObserver {
 pub fn extract(
     files: &[ScannedFile],
     options: &ExtractOptions,
+    set: &FileSet,
     observer: &mut dyn ExtractObserver,
 ) -> Result<ExtractResult, ExtractError> {
+    for path in files.iter().filter_map(ScannedFile::outermost) {
+        set.add_input(path);
+    }
     let FilterResult { images, failed, unknown } = filter::apply(&options.filter, files)?;
     let mut refused: Vec<ExtractError> = failed.into_iter().map(ExtractError::from).collect();
     let (jobs, scrambled) = ExtractJob::plan(files, images, options, &mut refused);
@@ -115,12 +119,12 @@ pub fn extract(
         match &options.destination {
             Destination::Directory(directory) => {
                 let names = file_names(&jobs, options, options.names.as_ref())?;
-                files::write_files(&jobs, &names, directory, options, observer, &mut refused)?;
+                files::write_files(&jobs, &names, (directory, set), options, observer, &mut refused)?;
             }
-            Destination::File(path) => write_single(&jobs, path, options, &mut refused)?,
+            Destination::File(path) => write_single(&jobs, (path, set), options, &mut refused)?,
             Destination::Libraries(directory) => {
                 let names = file_names(&jobs, options, None)?;
-                libraries::write_libraries(&jobs, &names, directory, options, observer, &mut refused)?;
+                libraries::write_libraries(&jobs, &names, (directory, set), options, observer, &mut refused)?;
             }
         }
     }
@@ -133,7 +137,7 @@ const MAX_LISTED: usize = 6;
 /// Writes the only image to `path`.
 fn write_single(
     jobs: &[ExtractJob<'_>],
-    path: &Path,
+    (path, set): (&Path, &FileSet),
     options: &ExtractOptions,
     refused: &mut Vec<ExtractError>,
 ) -> Result<(), ExtractError> {
@@ -154,12 +158,8 @@ fn write_single(
         }
     };
     match job.read(&scan.reader(), options) {
-        Ok(bytes) => write(scan.source(), &bytes, Output::create(path)?)?,
+        Ok(bytes) => write(scan.source(), &bytes, Output::create(set.output(path, OutputKind::Code)?)?)?,
         Err(malformed) => refused.push(malformed.in_file(Path::new(&scan.file().path)).into()),
     }
     Ok(())
-}
-
-fn create_directory(directory: &Path) -> Result<()> {
-    std::fs::create_dir_all(directory).map_err(Error::io(directory, "create"))
 }

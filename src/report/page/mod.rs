@@ -13,7 +13,6 @@ mod tests;
 mod verdict;
 
 use std::io::Write;
-use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -21,7 +20,7 @@ use sha2::{Digest, Sha256};
 
 use crate::check::Verdict;
 use crate::error::Result;
-use crate::io::Output;
+use crate::io::{Output, OutputPath};
 use crate::report::json::to_json_line;
 use crate::survey::AnalyzedFile;
 use base64::base64;
@@ -46,7 +45,7 @@ const SCRIPTS: [&str; 11] = [
 ];
 
 /// Writes the page of files, and of their verdict if they were checked.
-pub fn write_page(path: &Path, files: &[&AnalyzedFile], verdict: Option<&Verdict>) -> Result<()> {
+pub fn write_page(path: OutputPath, files: &[&AnalyzedFile], verdict: Option<&Verdict>) -> Result<()> {
     let mut output = Output::create(path)?;
     output.write(page(files, verdict).as_bytes())?;
     output.commit([])

@@ -16,7 +16,7 @@ use crate::error::Result as FileResult;
 use crate::format::cuda_fatbin::{FatbinEntry, image_of_entry, kind, read_grouped};
 use crate::format::{DeviceImage, GroupCache};
 use crate::inspect::cubin_listing::code_sections;
-use crate::io::{Output, Sink};
+use crate::io::{FileSet, Output, OutputKind, Sink};
 use crate::scan::{InputSlice, Source};
 use crate::target::nvptx::Arch;
 
@@ -325,7 +325,7 @@ impl<'a> Listing<'a> {
             return Err(TOOL.fatal(format!("File '{shown}' could not be opened")));
         }
         let written = || -> FileResult<()> {
-            let mut output = Output::create_in(Path::new("."), &file)?;
+            let mut output = Output::create(FileSet::new().output_in(Path::new("."), &file, OutputKind::Code)?)?;
             let mut sink = Sink::new([slice.input()]).with_slices([contents]);
             sink.push(contents);
             sink.write_to(&mut output)?;

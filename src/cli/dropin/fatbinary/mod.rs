@@ -27,7 +27,7 @@ use super::nvidia_options::{self, ParsedLine, ToolFailure};
 use crate::content::Content;
 use crate::error::Error;
 use crate::format::cuda_fatbin::{FatbinMember, HostSystem, Language, WriteError, concatenate, write_members};
-use crate::io::{Input, Output, Sink, commit_all};
+use crate::io::{FileSet, Input, Output, OutputKind, Sink, commit_all};
 use compression::CompressionMode;
 use embed::SourceForm;
 use images::EntryInput;
@@ -169,7 +169,8 @@ fn create(path: &OsStr) -> Result<Output, ToolFailure> {
     if place == Path::new("") {
         return Err(failure());
     }
-    Output::update(&place).map_err(|_| failure())
+    let place = FileSet::new().output(&place, OutputKind::Code);
+    place.and_then(Output::update).map_err(|_| failure())
 }
 
 fn write_container<'a>(

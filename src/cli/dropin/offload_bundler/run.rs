@@ -62,6 +62,7 @@ impl Runner<'_> {
             alignment: settings.alignment,
             compression: compression.map(|compression| (compression, settings.version)),
             output,
+            replaces_inputs: true,
         };
         let bundled = ops::bundle(&files.collect::<Vec<_>>(), &options, &mut |_| ())
             .map_err(|error| errors::format_bundle_error(&error))?;
@@ -90,6 +91,7 @@ impl Runner<'_> {
             allow_missing: settings.allow_missing,
             rules: KindRules { hip_openmp: settings.hip_openmp },
             only_first: true,
+            replaces_input: true,
         };
         let mut trace = |_: &Path, found: &str, requested: &str, verdict: &_| {
             if settings.trace {

@@ -88,9 +88,7 @@ impl Extraction<'_> {
                 if found.len() > 1 {
                     self.diagnostics.warning(&format!("Multiple inputs match to a single file, '{file}'"));
                 }
-                let path = Path::new(file);
-                let output = if file == "-" { Output::create(path) } else { create(path) };
-                write(*last, output)
+                write(*last, create(Path::new(file)))
             }
             None => self.generate_files(found),
         }

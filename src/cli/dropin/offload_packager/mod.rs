@@ -39,7 +39,7 @@ use super::stand_in::StandIn;
 use crate::codec::{Codec, Compression};
 use crate::error::Error;
 use crate::format::offload_binary::Version;
-use crate::io::Output;
+use crate::io::{FileSet, Output, OutputKind};
 use crate::llvm::NEWEST;
 use crate::llvm::packager::PackagerRules;
 use extract::Extraction;
@@ -145,11 +145,16 @@ fn stem(name: &str) -> &str {
 /// Creates an output. A device is written to; anything else except a directory is replaced, including a link, like the tool
 /// does.
 fn create(path: &Path) -> Result<Output, Error> {
+    let set = FileSet::new();
     match (std::fs::metadata(path), path.file_name()) {
+        _ if path == Path::new("-") => Output::create(set.output(path, OutputKind::Code)?),
         (Err(error), None) => Err(Error::io(path, "create")(error)),
-        (Ok(metadata), _) if !metadata.is_file() => Output::create(path),
-        (_, name) => Output::create_in(path.parent().unwrap_or(Path::new("")), name.unwrap_or_default())
-            .map(Output::with_new_mode),
+        (Ok(metadata), _) if !metadata.is_file() => Output::create(set.output(path, OutputKind::Code)?),
+        (_, name) => {
+            let directory = path.parent().unwrap_or(Path::new(""));
+            let place = set.output_in(directory, name.unwrap_or_default(), OutputKind::Code)?;
+            Output::create(place).map(Output::with_new_mode)
+        }
     }
 }
 

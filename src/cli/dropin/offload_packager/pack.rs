@@ -8,7 +8,6 @@ use crate::cli::dropin::inputs::open;
 use crate::codec::Compression;
 use crate::format::offload_binary::{self, Version, image_kind};
 use crate::format::{DeviceImage, ImageKind};
-use crate::io::Output;
 use crate::llvm::packager::RequiredKeys;
 use crate::llvm::{KindNumbers, Release};
 use crate::ops::{PackInput, PackOptions, pack_into};
@@ -32,8 +31,7 @@ pub fn pack(
     }
     let version = if compression.is_some() { Version::Three } else { release.packager.version };
     let options = PackOptions { version, compression, output: output.to_owned() };
-    let begin = || if output == Path::new("-") { Output::create(output) } else { create(output) };
-    begin().and_then(|begun| pack_into(begun, &packed, &options)).map_err(|error| format_error(&error))
+    create(output).and_then(|begun| pack_into(begun, &packed, &options)).map_err(|error| format_error(&error))
 }
 
 /// Reads an image. Its kind is determined by its name, except for bitcode, which clang names `.o` with link-time

@@ -10,7 +10,7 @@ use crate::cli::access;
 use crate::cli::dropin::diagnostics::{TextOutput, write_messages};
 use crate::cli::dropin::llvm_options::{bytes, text};
 use crate::error::Result as FileResult;
-use crate::io::{FileUri, Input, Output, Sink};
+use crate::io::{FileSet, FileUri, Input, Output, OutputKind, Sink};
 
 const VERSION: &str = concat!("fatbin ", env!("CARGO_PKG_VERSION"), ", in place of roc-obj-extract\n");
 
@@ -161,12 +161,13 @@ impl Extraction {
 
     fn write(&mut self, input: &Input, offset: u64, size: u64, name: &str) -> FileResult<()> {
         let directory = self.output.as_deref().map_or(Path::new("."), Path::new);
+        let set = FileSet::new();
         let mut output = if directory == Path::new("-") {
             // Text precedes the bytes that follow it.
             self.out.flush();
-            Output::create(directory)?
+            Output::create(set.output(directory, OutputKind::Code)?)?
         } else {
-            Output::update(&directory.join(name))?
+            Output::update(set.output(&directory.join(name), OutputKind::Code)?)?
         };
         let bytes = input.view().part("address", 0, offset, size).map_err(|error| error.in_file(input.path()))?;
         let mut sink = Sink::new([input]);

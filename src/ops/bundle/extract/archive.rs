@@ -15,7 +15,7 @@ use std::path::Path;
 
 use super::matching::{check_entries, serves};
 use super::stream::each_piece_of;
-use super::{Explain, UnbundleOptions};
+use super::{Explain, UnbundleOptions, create_outputs};
 use crate::archive;
 use crate::error::{self, Error};
 use crate::format::bundle_file::{BundleFile, FileEntry, Location, extract_host};
@@ -48,8 +48,7 @@ pub fn unbundle_archive(
     explain: &mut Explain,
     moved: &mut dyn FnMut(u64),
 ) -> Result<()> {
-    let mut outputs: Vec<Output> =
-        options.targets.iter().map(|target| Output::create(&target.output)).collect::<error::Result<_>>()?;
+    let mut outputs = create_outputs(input, options, Output::create)?;
     let directory = outputs.first().map_or_else(std::env::temp_dir, Output::directory);
     let mut collected = None;
     let temporary = Input::from_temp_file(input.path(), &directory, input.access(), |file| {

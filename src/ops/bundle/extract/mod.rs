@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 pub use archive::check_archive;
 
 use super::CompressionStats;
-use super::error::{BundleError, Result};
+use super::error::Result;
 use super::members::is_archive;
+use crate::error;
 use crate::format::bundle::FileType;
-use crate::io::{Input, is_same_file};
+use crate::io::{FileSet, Input, Output, OutputKind, OutputPath};
 use crate::target::compatibility::{Fit, KindRules, TargetMismatch};
 
 /// Entries to extract, and their outputs.
@@ -30,6 +31,8 @@ pub struct UnbundleOptions {
     pub rules: KindRules,
     /// Ignores data after the first bundle of a file that is not an archive, instead of failing.
     pub only_first: bool,
+    /// Accepts the input as an output.
+    pub replaces_input: bool,
 }
 
 /// A requested target: the ID of an entry, or one that the entry serves, and the output.
@@ -54,20 +57,17 @@ pub fn unbundle(
     explain: &mut Explain,
     moved: &mut dyn FnMut(u64),
 ) -> Result<Option<CompressionStats>> {
-    for (index, target) in options.targets.iter().enumerate() {
-        if options.targets[..index].iter().any(|other| is_same_output(&other.output, &target.output)) {
-            return Err(BundleError::SameOutput { path: target.output.clone() });
-        }
-    }
     if is_archive(input, options.file_type) {
         return archive::unbundle_archive(input, options, explain, moved).map(|()| None);
     }
     single::unbundle_file(input, options, explain, moved)
 }
 
-/// Returns whether two paths are one file, or will be. Special files such as devices may be used twice.
-fn is_same_output(one: &Path, other: &Path) -> bool {
-    let canonical = |path: &Path| Some((path.parent()?.join(".").canonicalize().ok()?, path.file_name()?.to_owned()));
-    let is_special = std::fs::metadata(one).is_ok_and(|metadata| !metadata.is_file());
-    !is_special && (canonical(one) == canonical(other) || is_same_file(one, other))
+/// Creates the outputs of all targets.
+fn create_outputs(input: &Input, options: &UnbundleOptions, create: CreateOutput) -> error::Result<Vec<Output>> {
+    let set = FileSet::of_inputs([input]).accepting_inputs(options.replaces_input);
+    options.targets.iter().map(|target| create(set.output(&target.output, OutputKind::Code)?)).collect()
 }
+
+/// [`Output::create`] or [`Output::update`].
+type CreateOutput = fn(OutputPath) -> error::Result<Output>;

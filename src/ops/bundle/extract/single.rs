@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::matching::{check_entries, serves};
 use super::stream::each_piece_of;
-use super::{Explain, UnbundleOptions};
+use super::{Explain, UnbundleOptions, create_outputs};
 use crate::error;
 use crate::format::bundle_file::{BundleFile, BundleFileError, BundleReader, FileEntry, Location, extract_host};
 use crate::format::ccob::Ccob;
@@ -35,10 +35,7 @@ pub fn unbundle_file(
         return Err(BundleError::SeveralBundles { path: input.path().to_owned(), offset });
     }
     let selected = select_entries(input, &bundle, options, explain)?;
-    let mut outputs = Vec::new();
-    for target in &options.targets {
-        outputs.push(Output::update(&target.output)?);
-    }
+    let mut outputs = create_outputs(input, options, Output::update)?;
     let stats = write(input, &bundle, &selected, &mut outputs, moved)?;
     io::commit_all(outputs, [input])?;
     Ok(stats)
@@ -145,15 +142,13 @@ fn write_stream(
 
 /// Writes a file that is not a bundle as the host's, and nothing for the other targets.
 fn write_as_host(input: &Input, options: &UnbundleOptions) -> Result<()> {
-    let mut outputs = Vec::new();
-    for target in &options.targets {
-        let mut output = Output::update(&target.output)?;
+    let mut outputs = create_outputs(input, options, Output::update)?;
+    for (target, output) in options.targets.iter().zip(&mut outputs) {
         if BundleEntryId::parse(&target.id).is_some_and(|id| id.kind == OffloadKind::Host) {
             let mut sink = Sink::new([input]);
             sink.push(input.view().data());
-            sink.write_to(&mut output)?;
+            sink.write_to(output)?;
         }
-        outputs.push(output);
     }
     Ok(io::commit_all(outputs, [input])?)
 }

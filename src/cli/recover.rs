@@ -1,0 +1,54 @@
+//! `fatbin recover`.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, anyhow};
+use clap::Args;
+
+use super::explanations::coded;
+use super::problems::Problems;
+use super::{Status, terminal};
+use crate::codes::Code;
+use crate::io::{Recovered, recover, take_unfinished};
+
+/// Restore the files that a killed run was replacing together
+///
+/// `unbundle`, `split`, `embed` and changes with --proof write all of their files or none. A run that SIGKILL or a loss of power ends
+/// while the files get their names leaves some of them new, and a record (.fatbin-undo) in their directory. This command gives
+/// the directory the files that it had before that run; a file that was written again since stays as it is. The path of each
+/// restored file is printed.
+///
+/// Exit status: 0 if files were restored or there was nothing to restore, 1 if a file was written again since, 2 for trouble.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Directory with the files
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<Status> {
+    let (mut paths, mut status) = (Vec::new(), Status::Yes);
+    for file in recover(&arguments.directory)? {
+        match file {
+            Recovered::Restored(path) | Recovered::Removed(path) => paths.push(path),
+            Recovered::Newer(path) => {
+                let message = format!("{}: not restored: was written again since", path.display());
+                Problems::default().report(coded(Code::ChangedInput, message));
+                status = Status::No;
+            }
+        }
+    }
+    terminal::print_paths(&paths)?;
+    Ok(status)
+}
+
+/// Warns about directories in which a killed run has left its record, if the command wrote a file there.
+pub fn warn_of_unfinished() {
+    for directory in take_unfinished() {
+        let directory = directory.display();
+        Problems::default().warn(anyhow!(
+            "{directory}: a killed run was replacing several files here; restore them with 'fatbin recover {directory}'"
+        ));
+    }
+}

@@ -1,0 +1,86 @@
+//! Extended attributes of a file: capabilities, access control lists, labels, and those of users. Only Linux's are copied.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+/// An attribute that a file could not get.
+#[derive(Debug)]
+pub struct LostAttribute {
+    /// Name of the attribute.
+    pub name: String,
+    /// Reason.
+    pub cause: io::Error,
+}
+
+/// Names and values.
+#[derive(Debug, Clone, Default)]
+pub struct ExtendedAttributes(
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "none are read"))] Vec<(Vec<u8>, Vec<u8>)>,
+);
+
+/// Attributes that vouch for the bytes of a file. On other bytes, they keep the system from opening it.
+#[cfg(target_os = "linux")]
+const SIGNATURES: [&[u8]; 2] = [b"security.ima", b"security.evm"];
+
+/// Maximum size of a list of names, and of a value, in bytes (xattr(7)).
+#[cfg(target_os = "linux")]
+const MAX_SIZE: usize = 64 << 10;
+
+#[cfg(target_os = "linux")]
+impl ExtendedAttributes {
+    /// Reads the attributes of the file that a path leads to; none if the file system has no attributes.
+    pub fn of(path: &Path) -> Self {
+        let mut names = vec![0; MAX_SIZE];
+        let size = rustix::fs::listxattr(path, &mut names).unwrap_or(0);
+        let mut attributes = Vec::new();
+        for name in names.get(..size).unwrap_or_default().split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
+            let mut value = vec![0; MAX_SIZE];
+            if let Ok(size) = rustix::fs::getxattr(path, name, &mut value) {
+                value.truncate(size);
+                attributes.push((name.to_owned(), value));
+            }
+        }
+        ExtendedAttributes(attributes)
+    }
+
+    /// Gives a file the attributes, and returns those that it could not get.
+    pub fn copy_to(&self, file: &File) -> Vec<LostAttribute> {
+        let mut lost = Vec::new();
+        for (name, value) in &self.0 {
+            let set = if SIGNATURES.contains(&name.as_slice()) {
+                Err(io::Error::other("it vouches for the bytes before the change"))
+            } else {
+                set(file, name, value)
+            };
+            lost.extend(
+                set.err().map(|cause| LostAttribute { name: String::from_utf8_lossy(name).into_owned(), cause }),
+            );
+        }
+        lost
+    }
+}
+
+/// Sets an attribute, unless the file has it: a label may belong to every file of a directory, and may not be set.
+#[cfg(target_os = "linux")]
+fn set(file: &File, name: &[u8], value: &[u8]) -> io::Result<()> {
+    let mut present = vec![0; MAX_SIZE];
+    let size = rustix::fs::fgetxattr(file, name, &mut present);
+    if size.is_ok_and(|size| present.get(..size) == Some(value)) {
+        return Ok(());
+    }
+    Ok(rustix::fs::fsetxattr(file, name, value, rustix::fs::XattrFlags::empty())?)
+}
+
+#[cfg(not(target_os = "linux"))]
+impl ExtendedAttributes {
+    /// Reads nothing.
+    pub fn of(_path: &Path) -> Self {
+        ExtendedAttributes::default()
+    }
+
+    /// Sets nothing.
+    pub fn copy_to(&self, _file: &File) -> Vec<LostAttribute> {
+        Vec::new()
+    }
+}

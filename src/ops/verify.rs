@@ -40,7 +40,8 @@ pub fn verify(scanned: &ScannedFile) -> Result<Vec<VerifyError>> {
     }
     let scan = scanned.open()?;
     let path = &scanned.file().path;
-    for defect in archive_defects(scanned.file(), scan.source().view()) {
+    let archive_defects = archive_defects(scanned.file(), scan.source().view());
+    for defect in scanned.file().load_defects().chain(archive_defects) {
         defects.push(defect.in_file(Path::new(path)).into());
     }
     let images: Vec<_> = scanned.file().nested_images().collect();

@@ -61,6 +61,9 @@ pub enum RejectReason {
         /// The method by which the device would load it.
         method: LoadMethod,
     },
+    /// The file registers other containers, and not that of the image.
+    #[error("no wrapper registers its container")]
+    Unregistered,
     /// The image is input of a device linker.
     #[error("must be linked with other device code first")]
     NeedsDeviceLink,

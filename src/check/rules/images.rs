@@ -40,6 +40,11 @@ pub fn valid(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut 
     for error in facts.survey.file.errors.iter().filter(|error| is_corruption(&error.cause)) {
         findings.add(violated(error.to_string()));
     }
+    if requirements.intact == Some(true) {
+        for defect in facts.survey.file.load_defects() {
+            findings.add(violated(defect.to_string()));
+        }
+    }
     for image in &facts.images {
         if let Some(own) = &image.image.own_arch {
             let stated = image.image.arch.as_deref().unwrap_or_default();

@@ -7,7 +7,9 @@ use crate::bytes::{MAX_NESTING, Resource, View, record_memory};
 use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
 use crate::format::{self, Contents, GroupCache};
-use crate::inventory::{Container, CudaCode, Image, Registration, SectionRef, StoredBytes, contradicting_arch, stored_origin};
+use crate::inventory::{
+    Container, CudaCode, Image, Registration, SectionRef, StoredBytes, contradicting_arch, stored_origin,
+};
 
 /// Records containers.
 pub struct InventoryBuilder<'a> {

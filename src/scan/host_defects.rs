@@ -36,7 +36,8 @@ fn segment_defects(host: View<'_>) -> Vec<Malformed> {
 fn unmappable_segments<Header: FileHeader<Endian = Endianness> + Pod>(host: View<'_>) -> Vec<Malformed> {
     let Ok(header) = Header::parse(host.data()) else { return Vec::new() };
     let Ok(endian) = header.endian() else { return Vec::new() };
-    if format::is_device_machine(header.e_machine(endian)) || truncated::has_split_debug_sections(header, endian, host) {
+    if format::is_device_machine(header.e_machine(endian)) || truncated::has_split_debug_sections(header, endian, host)
+    {
         return Vec::new();
     }
     let mut defects = Vec::new();
@@ -47,17 +48,14 @@ fn unmappable_segments<Header: FileHeader<Endian = Endianness> + Pod>(host: View
         }
         let (offset, address, alignment): (u64, u64, u64) =
             (segment.p_offset(endian).into(), segment.p_vaddr(endian).into(), segment.p_align(endian).into());
-        let problem = if alignment > 1 && !alignment.is_power_of_two() {
-            format!("segment {number}: alignment {alignment:#x} is not a power of two")
-        } else if alignment > 1 && offset.abs_diff(address) & alignment.wrapping_sub(1) != 0 {
-            format!(
+        // Loaders accept other alignments.
+        if alignment.is_power_of_two() && offset.abs_diff(address) & alignment.wrapping_sub(1) != 0 {
+            let problem = format!(
                 "segment {number}: address {address:#x} and offset {offset:#x} are not page-aligned: \
                  they differ modulo the alignment {alignment:#x}"
-            )
-        } else {
-            continue;
-        };
-        defects.push(host.malformed("ELF load segment", offset, Cause::Described(problem)));
+            );
+            defects.push(host.malformed("ELF load segment", offset, Cause::Described(problem)));
+        }
     }
     defects
 }

@@ -214,7 +214,7 @@ fn segments_load_or_not(directory: &Path) -> Result<()> {
     let headers = number(32).context("an ELF header")? as usize;
     // The last load segment is that of the data.
     let is_load = |at: &usize| good.get(*at..*at + 4) == Some(&[1, 0, 0, 0]);
-    let segment = (0..16).map(|index| headers + 56 * index).filter(is_load).last().context("a segment")?;
+    let segment = (0..16).map(|index| headers + 56 * index).rfind(is_load).context("a segment")?;
     let offset = number(segment + 8).context("an offset")?;
     let cases =
         [(0, 0x1000, true), (0, 0x3000, true), (16, 0x1000, false), (0x800, 0x1000, false), (0x800, 0x4000, false)];

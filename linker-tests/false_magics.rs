@@ -41,6 +41,7 @@ fn holds_no_image(file: &Path, magics: &[&[u8]]) -> Result<()> {
     }
     let run = command(env!("CARGO_BIN_EXE_fatbin")).arg("scan").arg(file).output()?;
     let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
-    ensure!(run.status.code() == Some(1) && err.is_empty(), "{}: {out}{err}", run.status);
+    ensure!(run.status.code() == Some(1) && err.lines().count() == 1, "{}: {out}{err}", run.status);
+    ensure!(err.ends_with(": no device images\n"), "{out}{err}");
     Ok(())
 }

@@ -2,6 +2,7 @@
 //!
 //! | module | trials |
 //! |---|---|
+//! | [`moved`] | libraries whose sections another tool has moved, and what the loader and the runtime make of them |
 //! | [`prune`] | real libraries and programs pruned to the images that devices need |
 //! | [`split`] | device code in files of its own, and back |
 //! | [`strip`] | images without debug information: the same code for disassemblers and linkers |
@@ -10,6 +11,7 @@
 //! | [`transcode`] | containers in other forms, and replaced images, read by the vendors' tools |
 
 mod archives;
+mod moved;
 mod prune;
 mod split;
 mod strip;
@@ -27,8 +29,15 @@ use crate::harness::tools::{Missing, in_path};
 use crate::harness::trial::{completion, fresh_directory};
 
 pub fn trials() -> Vec<Trial> {
-    let all =
-        [prune::trials(), split::trials(), strip::trials(), archives::trials(), transcode::trials(), wheels::trials()];
+    let all = [
+        prune::trials(),
+        split::trials(),
+        strip::trials(),
+        archives::trials(),
+        transcode::trials(),
+        wheels::trials(),
+        moved::trials(),
+    ];
     all.into_iter().flatten().collect()
 }
 

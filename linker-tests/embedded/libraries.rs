@@ -69,6 +69,7 @@ fn holds_none(file: &str, package: &str) -> Result<()> {
     let path = find_in(&llvm_directory().join("lib"), file).ok_or_else(|| Missing::new(file, package))?;
     let run = command(env!("CARGO_BIN_EXE_fatbin")).arg("scan").arg(&path).output()?;
     let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
-    ensure!(run.status.code() == Some(1) && err.is_empty(), "{}: {out}{err}", run.status);
+    ensure!(run.status.code() == Some(1) && err.lines().count() == 1, "{}: {out}{err}", run.status);
+    ensure!(err.ends_with(": no device images\n"), "{out}{err}");
     Ok(())
 }

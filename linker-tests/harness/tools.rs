@@ -56,6 +56,7 @@ pub enum Tool {
     PreCommit,
     Meson,
     Nm,
+    Patchelf,
     PkgConfig,
     Valgrind,
 }
@@ -132,6 +133,7 @@ impl Tool {
             Tool::Cuobjdump => file(&fetched("cuda-tools"), "cuobjdump"),
             Tool::Nvdisasm => file(&fetched("cuda-disassembler"), "nvdisasm"),
             Tool::Nvlink => file(&fetched("cuda-tools"), "nvlink"),
+            Tool::Patchelf => file(&fetched("patchelf"), "patchelf"),
             Tool::Chromium => in_path("chromium"),
             Tool::Chromedriver => in_path("chromedriver"),
             Tool::OffloadWrapper => llvm_program("llvm-offload-wrapper"),
@@ -153,6 +155,7 @@ impl Tool {
             Tool::Cuobjdump => return not_fetched("cuobjdump"),
             Tool::Nvdisasm => return not_fetched("nvdisasm"),
             Tool::Nvlink => return not_fetched("nvlink"),
+            Tool::Patchelf => return not_fetched("patchelf"),
             Tool::Wine => ("wine", "wine"),
             Tool::MingwCc => ("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64-win32"),
             Tool::LldLink => ("lld-link-22", "lld-22"),

@@ -9,6 +9,7 @@ mod cubin;
 mod dwarf;
 mod others;
 mod real;
+mod refused;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,10 @@ use crate::harness::tools::Tool;
 use crate::harness::trial::{completion, fresh_directory};
 
 pub fn trials() -> Vec<Trial> {
-    [amdgpu::trials(), cubin::trials(), others::trials(), real::trials()].into_iter().flatten().collect()
+    [amdgpu::trials(), cubin::trials(), others::trials(), real::trials(), refused::trials()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Returns a trial in a directory of its own.

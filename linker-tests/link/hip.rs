@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use regex::Regex;
 
 use super::{fatbin, inputs, install_links};
+use crate::harness::command::command;
 use crate::harness::directives::fixture;
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, llvm_tool};
@@ -45,6 +46,42 @@ pub fn bundles(directory: &Path) -> Result<()> {
         fatbin(directory).args(["extract", "--name", "{arch}", "-o", images, file]).run()?;
     }
     same_images(directory, "linked", "expected")
+}
+
+/// Objects for gfx90a and for gfx90a:xnack+ are refused by the reference's tool, by its replacement, and by fatbin's own commands; two
+/// settings of the feature are not.
+pub fn conflicts(directory: &Path) -> Result<()> {
+    install_links(directory)?;
+    let theirs = llvm_tool("clang-linker-wrapper", "22", "clang-tools-22")?;
+    let ours = directory.join("links/clang-linker-wrapper");
+    for (name, processor) in [("any", "gfx90a"), ("on", "gfx90a:xnack+"), ("off", "gfx90a:xnack-")] {
+        inputs::compile_hip(directory, &[processor])?;
+        for object in ["kernel", "helper"] {
+            std::fs::rename(directory.join(format!("{object}.o")), directory.join(format!("{object}-{name}.o")))?;
+        }
+    }
+    // Code for a setting of the feature is linked for the open one, too.
+    let cases: [(&[&str], bool); 3] = [
+        (&["kernel-any.o", "helper-on.o"], false),
+        (&["kernel-any.o", "helper-off.o"], false),
+        (&["kernel-off.o", "helper-off.o", "kernel-on.o", "helper-on.o"], true),
+    ];
+    for (objects, is_accepted) in cases {
+        let own = Path::new(env!("CARGO_BIN_EXE_fatbin"));
+        for program in [&theirs, &ours, own] {
+            let is_own = program == own;
+            let before: &[&str] =
+                if is_own { &["link", "--emit-fatbin-only", "--", "cc"] } else { &["--emit-fatbin-only"] };
+            let mut run = command(program);
+            let output = run.args(before).args(objects).args(["-o", "bundle"]).current_dir(directory).output()?;
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            let message =
+                if is_own { "conflicting targets" } else { "Cannot bundle inputs with conflicting targets: '" };
+            ensure!(output.status.success() == is_accepted, "{program:?} {objects:?}: {}: {text}", output.status);
+            ensure!(is_accepted || text.contains(message), "{program:?} {objects:?}: {text}");
+        }
+    }
+    Ok(())
 }
 
 /// Compressed bundles have the same header but for sizes and hash, and the same images. The bytes depend on the release of zstd.

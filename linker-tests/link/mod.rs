@@ -26,7 +26,7 @@ use crate::runtimes::openmp_library;
 type Run = fn(&Path) -> Result<()>;
 
 pub fn trials() -> Vec<Trial> {
-    let trials: [(&str, Run); 23] = [
+    let trials: [(&str, Run); 24] = [
         ("dry-run", tables::dry_run),
         ("mistakes", tables::mistakes),
         ("llvm-cases", llvm_cases::commands),
@@ -35,6 +35,7 @@ pub fn trials() -> Vec<Trial> {
         ("override-image", tables::override_image),
         ("openmp-without-llvm", openmp_without_llvm),
         ("hip-bundles", hip::bundles),
+        ("hip-conflicts", hip::conflicts),
         ("hip-registration", hip::registration),
         ("hip-without-rdc", hip::without_rdc),
         ("unused-archive", hip::unused_archive),

@@ -5,7 +5,7 @@ use super::target::{PolicyTarget, compute};
 use super::verdict::ImageLocation;
 use crate::codec::{Codec, is_compressed};
 use crate::format::ImageKind;
-use crate::inventory::{Container, Image, NestedImage};
+use crate::inventory::{Container, Image, NestedImage, Registration};
 use crate::survey::{AnalyzedFile, ImageAnalysis};
 use crate::target::{TargetId, natural_order, nvptx};
 
@@ -32,6 +32,8 @@ pub struct ImageFacts<'a> {
     pub stored: (u64, u64),
     /// A container around it states its target, and not only its own header.
     pub is_named: bool,
+    /// The file registers other containers, and not that of the image.
+    pub is_unregistered: bool,
 }
 
 /// Target of the code in an image.
@@ -126,6 +128,7 @@ impl<'a> FileFacts<'a> {
             codec: codec(&nested),
             stored: sizes.of(&nested),
             is_named: nested.containers.iter().any(|container| container.container_type.descriptor().states_target),
+            is_unregistered: nested.registration() == Registration::Unregistered,
         });
         let images = images.collect();
         FileFacts { survey, images, proof: &ProofStatus::Missing }
@@ -135,18 +138,23 @@ impl<'a> FileFacts<'a> {
         &self.survey.file.path
     }
 
-    /// Returns the target IDs of the machine code.
+    /// Returns the images that may be loaded: all but those of containers that nothing registers.
+    pub fn loadable(&self) -> impl Iterator<Item = &ImageFacts<'a>> {
+        self.images.iter().filter(|image| !image.is_unregistered)
+    }
+
+    /// Returns the target IDs of the machine code that may be loaded.
     pub fn native_targets(&self) -> Vec<&str> {
-        let native = self.images.iter().filter_map(|image| match &image.code {
+        let native = self.loadable().filter_map(|image| match &image.code {
             ImageCode::For(PolicyTarget::Native(id)) => Some(id.as_str()),
             _ => None,
         });
         native.collect()
     }
 
-    /// Returns the architectures of the PTX.
+    /// Returns the architectures of the PTX that may be loaded.
     pub fn ptx(&self) -> impl Iterator<Item = nvptx::Arch> {
-        self.images.iter().filter_map(|image| match image.code {
+        self.loadable().filter_map(|image| match image.code {
             ImageCode::For(PolicyTarget::Ptx(arch)) => Some(arch),
             _ => None,
         })

@@ -8,8 +8,9 @@ use clap::Args;
 use super::explanations::coded;
 use super::limit::{LimitArguments, parse_size};
 use super::locking::side;
+use super::negative::record_inputs;
 use super::problems::ProblemArguments;
-use super::{Status, terminal};
+use super::{Status, negative, terminal};
 use crate::codes::Code;
 use crate::lock::{self, Budget, GrowthLimit};
 use crate::report::{self, Differences};
@@ -59,11 +60,12 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let problems = arguments.problems.problems();
+    record_inputs([&arguments.old, &arguments.new].map(|path| path.to_string_lossy().into_owned()));
     let (old, old_status) = side(&arguments.old, &arguments.new, &arguments.limits, &problems)?;
     let (new, new_status) = side(&arguments.new, &arguments.old, &arguments.limits, &problems)?;
     // Two builds without device code are not equal builds, but a wrong argument.
     if old.images().chain(new.images()).next().is_none() {
-        return Err(coded(Code::NoImages, "no device code to compare on either side"));
+        return Err(coded(Code::NoImages, format!("{}: no device code to compare on either side", negative::inputs())));
     }
     let comparison = lock::compare(&old, &new, arguments.code_only);
     let verdicts = lock::check_budgets(&old, &new, &arguments.max_growth)?;

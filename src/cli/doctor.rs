@@ -7,6 +7,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 
 use super::limit::LimitArguments;
+use super::negative::record_inputs;
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::print_detail;
 use super::{Status, access, terminal};
@@ -92,6 +93,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         access: access::get(),
         limits: arguments.limits.limits(),
     };
+    record_inputs(inputs(&options.line).chain(&options.objects).map(|path| path.to_string_lossy().into_owned()));
     let diagnosis = doctor::diagnose(&options)?;
     match (script, &diagnosis.script) {
         (Some((place, _)), Some(script)) => {
@@ -110,4 +112,14 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         terminal::print(&report::diagnosis_text(&diagnosis, arguments.layout, &terminal::screen()))?;
     }
     Ok(if diagnosis.problems.is_empty() { Status::Yes } else { Status::No })
+}
+
+/// Returns the words of a command line that may be inputs: without the linker, options and the output.
+fn inputs(line: &[OsString]) -> impl Iterator<Item = &OsString> {
+    let is_output =
+        |index: usize| index.checked_sub(1).and_then(|before| line.get(before)).is_some_and(|word| word == "-o");
+    let words = line.iter().enumerate().skip(1);
+    words
+        .filter(move |(index, word)| !word.to_string_lossy().starts_with('-') && !is_output(*index))
+        .map(|(_, word)| word)
 }

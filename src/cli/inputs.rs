@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use anyhow::{Result, anyhow};
 use clap::Args;
 
+use super::negative::record_inputs;
 use super::path_list::{PathList, is_stream};
 use super::problems::Problems;
 use super::progress::Progress;
@@ -72,6 +73,9 @@ impl InputArguments {
         work: &(dyn Fn(usize, Outcome) -> R + Sync),
         take: &mut dyn FnMut(R) -> ControlFlow<()>,
     ) -> Result<()> {
+        record_inputs(
+            self.names().into_iter().chain(self.files_from.iter().map(|list| list.to_string_lossy().into_owned())),
+        );
         let scanner = scanner.clone().with_kpack_paths(self.kpack_path.clone(), self.kpack_path_prefix.clone());
         let work = |index, outcome: Outcome| (outcome.path().to_owned(), scan_errors(&outcome), work(index, outcome));
         let mut take = |(path, errors, result): (String, Vec<Error>, R)| {

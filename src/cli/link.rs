@@ -276,6 +276,7 @@ fn options(arguments: Arguments) -> Result<LinkOptions> {
         requested: arguments.should_extract,
         device,
         programs,
+        rejects_conflicts: true,
         requires_images: true,
         reports_ir: false,
         reserves_output: arguments.report.is_some(),

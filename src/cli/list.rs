@@ -8,6 +8,7 @@ use clap::Args;
 use super::access;
 use super::bundle::{DETECTED, parse_type, types_help};
 use super::limit::LimitArguments;
+use super::negative::record_inputs;
 use super::problems::ProblemArguments;
 use super::{Status, terminal};
 use crate::escape::escape;
@@ -44,6 +45,7 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
     let (mut status, problems) = (Status::No, arguments.problems.problems());
+    record_inputs(arguments.inputs.iter().map(|path| path.to_string_lossy().into_owned()));
     for path in &arguments.inputs {
         status = status.and(list(path, &arguments).unwrap_or_else(|error| problems.report(error)));
     }

@@ -3,13 +3,13 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::Status;
 use super::explanations::coded;
 use super::inputs::{InputArguments, SPECIFY_ARCHIVE};
 use super::limit::LimitArguments;
 use super::locking::lock_of;
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::ProblemArguments;
+use super::{Status, negative};
 use crate::codes::Code;
 use crate::io::{Output, OutputKind};
 use crate::lock;
@@ -66,7 +66,10 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     if status != Status::Yes {
         if status == Status::No {
             let output = arguments.output.path().display();
-            problems.report(coded(Code::NoImages, format!("no device images; {output} was not written")));
+            problems.report(coded(
+                Code::NoImages,
+                format!("{}: no device images; {output} was not written", negative::inputs()),
+            ));
         }
         return Ok(status);
     }

@@ -7,7 +7,7 @@ use super::explanations::coded;
 use super::inputs::{InputArguments, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
-use super::{Status, terminal};
+use super::{Status, negative, terminal};
 use crate::codes::Code;
 use crate::format::readers::Product;
 use crate::metadata::{Backend, DeviceCode};
@@ -92,7 +92,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         return Ok(status);
     }
     if status == Status::No && arguments.format != Format::Json {
-        problems.report(coded(Code::NoImages, "no device code in the inputs"));
+        problems.report(coded(Code::NoImages, format!("{}: no device code", negative::inputs())));
         return Ok(status);
     }
     let mut package = DeviceCode::default();
@@ -102,7 +102,11 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     if let Some(backend) = arguments.backend {
         let backend = Backend::from(backend);
         if !package.has(backend) {
-            problems.report(anyhow!("no device code for {backend}; available: {}", names(&package)));
+            problems.report(anyhow!(
+                "{}: no device code for {backend}; available: {}",
+                negative::inputs(),
+                names(&package)
+            ));
             return Ok(Status::No);
         }
         package.keep(backend);

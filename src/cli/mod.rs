@@ -34,6 +34,7 @@ mod lock;
 mod locking;
 mod man;
 mod metadata;
+mod negative;
 mod outputs;
 mod pack;
 mod pack_fatbin;
@@ -141,7 +142,7 @@ pub fn run(access: Access) -> ExitCode {
     let result = standard_output::check().map_err(anyhow::Error::from).and_then(|()| run_command(arguments));
     // What is still buffered would be written, and its errors ignored, when the process exits.
     let result = result.and_then(|status| Ok(io::stdout().flush().map(|()| status)?));
-    let status = result.unwrap_or_else(|error| Problems::default().report(error));
+    let status = result.unwrap_or_else(|error| Problems::default().report(negative::with_inputs(error)));
     recover::warn_of_unfinished();
     problems::print_hint();
     ExitCode::from(status.code())
@@ -160,7 +161,10 @@ fn run_command(arguments: Vec<OsString>) -> anyhow::Result<Status> {
             color.apply();
             quiet.apply();
             threads.apply()?;
-            command.run()
+            let answers = negative::Answers::of(&command);
+            let status = command.run()?;
+            answers.report(status);
+            Ok(status)
         }
         Err(text) if matches!(text.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
             Ok(text.print().map(|()| Status::Yes)?)

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use clap::builder::styling::{AnsiColor, Style};
@@ -26,6 +27,14 @@ use crate::ops::{BundleError, VerifyError};
 
 /// Maximum number of different messages about one file, each of which is held in memory.
 const MAX_GROUPS: usize = 100;
+
+/// True if an error was reported, or if nobody reads the output.
+static HAS_REPORTED: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether an error was reported, or nobody reads the output.
+pub fn has_reported() -> bool {
+    HAS_REPORTED.load(Ordering::Relaxed)
+}
 
 /// Option of commands that report problems of several images.
 #[derive(Debug, Clone, Copy, Args)]
@@ -90,6 +99,7 @@ impl Problems {
     pub fn report(&self, error: impl Into<anyhow::Error>) -> Status {
         let error = with_output(error.into());
         // The reader closed the pipe, as `head` does: not an error.
+        HAS_REPORTED.store(true, Ordering::Relaxed);
         let closed = error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
         if !closed {
             explanations::record(&error);
@@ -234,6 +244,11 @@ fn with_output(error: anyhow::Error) -> anyhow::Error {
 /// Prints a line about what a command did, for `--verbose` and `--explain`.
 pub fn print_detail(detail: fmt::Arguments<'_>) {
     print_line("fatbin:", Style::new(), &detail.to_string());
+}
+
+/// Prints the line about a negative answer.
+pub fn print_answer(message: &str) {
+    print_line("fatbin:", Style::new(), message);
 }
 
 /// Prints a warning.

@@ -17,6 +17,7 @@ impl Coded for LinkError {
             | LinkError::Relocatable { .. }
             | LinkError::MixedKinds { .. }
             | LinkError::SeveralKinds { .. } => Code::NotLinkable,
+            LinkError::ConflictingTargets { .. } => Code::ConflictingTargets,
             LinkError::EmptyImage { .. } => Code::EmptyImage,
             LinkError::MissingTool { .. } => Code::MissingTool,
             LinkError::MissingKernels { .. } => Code::MissingKernels,

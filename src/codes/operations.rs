@@ -20,6 +20,7 @@ impl Coded for ImageError {
             | ImageError::OverriddenContainer { .. }
             | ImageError::KindMismatch { .. } => Code::ContradictedHeader,
             ImageError::Duplicate { .. } => Code::DuplicateImage,
+            ImageError::Conflict { .. } => Code::ConflictingTargets,
             ImageError::TooLarge { .. } => Code::UnreadableOutput,
         }
     }

@@ -101,7 +101,8 @@ impl<'a> SetCoverage<'a> {
             _ => loaded(&selection).all(is_read),
         };
         let loaded = loaded(&selection).zip(0..).collect();
-        DeviceSelection { device: device.clone(), has_code: self.set.has_code_for(device), is_read, loaded, selection }
+        let has_code = self.set.has_code_for(device) || (self.set.is_unregistered && self.set.is_for_platform(device));
+        DeviceSelection { device: device.clone(), has_code, is_read, loaded, selection }
     }
 
     /// Returns the candidates that a runtime loads on some device, or would if it did not prefer another.
@@ -132,8 +133,7 @@ impl<'a> SetCoverage<'a> {
         };
         if self.set.runtime.preference == Preference::BestForEachKernel {
             let candidates = holders.iter().filter_map(|&index| self.set.candidates.get(index).copied()).collect();
-            let CandidateSet { container, runtime, needs_device_link, .. } = self.set;
-            let own = CandidateSet { container, runtime, candidates, needs_device_link }.select_on(device);
+            let own = CandidateSet { candidates, ..self.set.clone() }.select_on(device);
             if let Some((index, method)) = own.selected {
                 return holders.get(index).map_or(CoverageCell::Unknown, |&index| runs(index, method));
             }

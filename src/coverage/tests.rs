@@ -45,6 +45,7 @@ fn file(path: &str, containers: Vec<(ContainerType, Vec<TestImage<'_>>)>) -> Ana
             offset: Some(0),
             size: 0,
             codec: None,
+            registration: Default::default(),
             images,
             start: 0,
         });

@@ -156,9 +156,10 @@ mod tests {
             let (triple, arch) = (triple.map(str::to_owned), arch.map(str::to_owned));
             let image = Image { kind, image_kind, triple, arch, ..Image::default() };
             let container_type = if kind.is_some() { ContainerType::OffloadBinary } else { ContainerType::Bitcode };
-            let (version, section, offset, codec) = Default::default();
+            let (version, section, offset, codec, registration) = Default::default();
+            let images = vec![image];
             let container =
-                Container { container_type, version, section, offset, codec, images: vec![image], size: 1, start: 0 };
+                Container { container_type, version, section, offset, codec, registration, images, size: 1, start: 0 };
             let file = File { containers: vec![container], ..File::empty("package".to_owned()) };
             let kept = [
                 KeptImages::for_devices(&file, &devices, KeepPtx::Newest),

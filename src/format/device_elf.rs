@@ -52,9 +52,13 @@ pub fn read(view: View<'_>) -> Result<DeviceElf<'_>, Malformed> {
 /// intact file and for any other bytes.
 pub fn broken(view: View<'_>) -> Option<Malformed> {
     let machine = view.u16("ELF machine", E_MACHINE).ok().map(elf::Machine)?;
-    let is_for_a_device =
-        [elf::EM_AMDGPU, elf::EM_CUDA, intel::EM_INTELGT].contains(&machine) && view.starts_with(LITTLE_ENDIAN_64);
+    let is_for_a_device = is_device_machine(machine) && view.starts_with(LITTLE_ENDIAN_64);
     read(view).err().filter(|_| is_for_a_device)
+}
+
+/// Returns whether a machine is that of GPUs.
+pub fn is_device_machine(machine: elf::Machine) -> bool {
+    [elf::EM_AMDGPU, elf::EM_CUDA, intel::EM_INTELGT].contains(&machine)
 }
 
 /// Returns the name of the processor that a zebin states in its notes, or the version of its architecture.

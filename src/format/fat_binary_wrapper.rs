@@ -51,3 +51,18 @@ pub const VERSIONS: [u32; 2] = [VERSION, 2];
 
 /// Offset of the pointer to the container, in bytes.
 pub const CONTAINER_OFFSET: u64 = 8;
+
+/// Section of the containers of relocatable CUDA code.
+pub const CUDA_RELOCATABLE_SECTION: &str = "__nv_relfatbin";
+
+/// Maximum length of a section's name in a PE file, in bytes (PE format, section headers).
+pub const PE_NAME_SIZE: usize = 8;
+
+/// Returns whether a section is for containers that wrappers register. Its name may be that of a Mach-O section, or truncated as in
+/// PE files.
+pub fn is_container_section(name: &str) -> bool {
+    let names = [CUDA.container_section, CUDA_RELOCATABLE_SECTION, HIP.container_section];
+    let mach_o_names = [CUDA.mach_o_container_section.1, HIP.mach_o_container_section.1];
+    let is_truncated = |known: &str| known.get(..PE_NAME_SIZE) == Some(name);
+    names.contains(&name) || mach_o_names.contains(&name) || names.into_iter().any(is_truncated)
+}

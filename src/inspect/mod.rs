@@ -47,6 +47,7 @@ use object::elf as constants;
 use crate::bytes::{Budget, Resource, View, record_memory, text_memory};
 use crate::error::{Cause, Malformed};
 use crate::format::{self, ImageKind};
+use crate::target::OffloadKind;
 use crate::target::intel::EM_INTELGT;
 use elf::Elf;
 use kernel::LocatedKernel;
@@ -65,6 +66,8 @@ pub struct Inspection {
     pub not_inspected: Option<&'static str>,
     /// Errors in parts of the image. All other parts were read.
     pub problems: Vec<Malformed>,
+    /// Defects for which HIP's runtime refuses the image, although it can be read.
+    pub hip_defects: Vec<Malformed>,
 }
 
 impl Inspection {
@@ -72,10 +75,15 @@ impl Inspection {
         Inspection { not_inspected: Some(reason), ..Default::default() }
     }
 
+    /// Returns the defects for which the runtime of an offload kind refuses the image. libomptarget needs no metadata.
+    pub fn load_defects(&self, kind: Option<OffloadKind>) -> &[Malformed] {
+        if kind == Some(OffloadKind::OpenMp) { &[] } else { &self.hip_defects }
+    }
+
     /// Creates an inspection. An exhausted budget is a problem.
     fn from_kernels(view: View<'_>, found: Vec<LocatedKernel>, debug: DebugInfo, problems: Vec<Malformed>) -> Self {
         let kernels = found.into_iter().map(|found| found.kernel).collect();
-        let mut inspection = Inspection { kernels, debug, not_inspected: None, problems };
+        let mut inspection = Inspection { kernels, debug, problems, ..Default::default() };
         inspection.report_exhaustion(view);
         inspection
     }
@@ -164,9 +172,10 @@ fn elf_image(view: View<'_>, parts: Parts) -> Inspection {
         Err(problem) => return Inspection { problems: vec![problem], ..Default::default() },
     };
     let mut problems = Vec::new();
+    let mut hip_defects = Vec::new();
     let mut not_inspected = None;
     let mut found = match elf.machine() {
-        constants::EM_AMDGPU => amdgpu::kernels(&elf, &mut not_inspected, &mut problems),
+        constants::EM_AMDGPU => amdgpu::kernels(&elf, &mut not_inspected, &mut problems, &mut hip_defects),
         constants::EM_CUDA => cubin::kernels(&elf, &mut problems),
         EM_INTELGT => zebin::kernels(&elf, &mut problems),
         _ => host_kernels(&elf),
@@ -175,7 +184,7 @@ fn elf_image(view: View<'_>, parts: Parts) -> Inspection {
         Parts::All => debug::read(&elf, &mut found, &mut problems),
         Parts::Kernels => DebugInfo::default(),
     };
-    Inspection { not_inspected, ..Inspection::from_kernels(view, found, debug, problems) }
+    Inspection { not_inspected, hip_defects, ..Inspection::from_kernels(view, found, debug, problems) }
 }
 
 /// Prefix of clang's names for kernels of target regions (`getTargetEntryUniqueInfo` and the names of offload entries in

@@ -68,6 +68,45 @@ fn reads_descriptors_of_a_code_object_without_its_note() {
     assert_eq!(inspect_image(&bytes).kernels, [kernel]);
 }
 
+/// Contradictions between the note, the symbols and the header, for which HIP refuses a code object.
+#[test]
+fn lists_defects_of_a_code_object_for_which_hip_refuses_it() {
+    let good = fixture("answer-gfx90a.hsaco");
+    let changed = |old: &[u8], new: &[u8]| {
+        let mut bytes = good.clone();
+        // The last one: the note precedes the names of symbols.
+        let at = bytes.windows(old.len()).rposition(|bytes| bytes == old).unwrap();
+        bytes[at..at + new.len()].copy_from_slice(new);
+        bytes
+    };
+    let mut in_note = good.clone();
+    let target = in_note.windows(25).position(|bytes| bytes == b"amdgcn-amd-amdhsa--gfx90a").unwrap();
+    in_note[target + 19..target + 25].copy_from_slice(b"gfx942");
+    let mut without_note = good.clone();
+    let owner = good.windows(7).position(|bytes| bytes == b"AMDGPU\0").unwrap();
+    without_note[owner] = b'X';
+    let mut relocatable = without_note.clone();
+    relocatable[16] = 1;
+    let cases: [(Vec<u8>, &[&str]); 5] = [
+        (good.clone(), &[]),
+        (
+            changed(b"answer_kernel.kd", b"another_names.kd"),
+            &["kernel answer_kernel has no descriptor: answer_kernel.kd is not defined"],
+        ),
+        (in_note, &["states gfx942, the header gfx90a"]),
+        (without_note, &["missing; HIP loads no code object without it"]),
+        // A device linker adds the note.
+        (relocatable, &[]),
+    ];
+    for (bytes, expected) in cases {
+        let inspection = inspect_image(&bytes);
+        let found: Vec<String> = inspection.load_defects(None).iter().map(|defect| defect.cause.to_string()).collect();
+        assert_eq!(found, expected);
+        assert_eq!(inspection.load_defects(Some(OffloadKind::Hip)).len(), expected.len());
+        assert_eq!(inspection.load_defects(Some(OffloadKind::OpenMp)), []);
+    }
+}
+
 /// `cuobjdump -res-usage`: `REG:8 STACK:0 SHARED:0 LOCAL:0 CONSTANT[0]:536`.
 #[test]
 fn reads_resource_usage_of_a_cubin() {

@@ -91,7 +91,7 @@ impl File {
 mod tests {
     use super::*;
     use crate::format::ContainerType;
-    use crate::inventory::SectionRef;
+    use crate::inventory::{Registration, SectionRef};
     use crate::target::OffloadKind;
 
     fn file(section: Option<SectionRef>, offsets: &[Option<u64>]) -> File {
@@ -106,6 +106,7 @@ mod tests {
             offset: Some(0x1000),
             size: 8,
             codec: None,
+            registration: Registration::default(),
             images,
             start: 0,
         };

@@ -32,7 +32,7 @@ pub use not_opened::NotOpened;
 pub use origin::{Origin, origin, stored_origin};
 pub use property::{Property, PropertySet, PropertyValue};
 pub use walk::{Leaves, NestedImage, Node, Walk};
-pub use wrapper::{Wrapper, WrapperKind, WrapperTarget};
+pub use wrapper::{Registration, Wrapper, WrapperKind, WrapperTarget};
 
 /// Inventory of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +51,8 @@ pub struct File {
     pub sections: Vec<Section>,
     /// Structures that register containers with a runtime, sorted by offset.
     pub wrappers: Vec<Wrapper>,
+    /// Defects of segments and of image tables, for which the loader or a runtime refuses the file, sorted by offset.
+    pub host_defects: Vec<Malformed>,
     /// References to device code in kpack archives beside the file.
     pub kpack: Vec<KpackReference>,
     /// True if it has GIMPLE bytecode, from which GCC compiles images when the file is linked.
@@ -126,6 +128,8 @@ pub struct Container {
     pub size: u64,
     /// Codec of the container as a whole; absent if it is not compressed.
     pub codec: Option<Codec>,
+    /// Relation to the wrappers of the file.
+    pub registration: Registration,
     /// Images in the order of the container.
     pub images: Vec<Image>,
     /// Offset in the decompressed bytes of the container around it, else in the file.
@@ -215,6 +219,7 @@ impl File {
             containers: Vec::new(),
             sections: Vec::new(),
             wrappers: Vec::new(),
+            host_defects: Vec::new(),
             kpack: Vec::new(),
             has_gimple: false,
             unsearched: 0,

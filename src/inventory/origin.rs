@@ -10,6 +10,7 @@ use super::CudaCode;
 use crate::bytes::{ObjectBytes, View};
 use crate::codec::is_compressed;
 use crate::format::{ImageKind, ImageView};
+use crate::target::amdgpu::ELFOSABI_HSA;
 use crate::target::cuda_tool_note::{self, CudaToolNote};
 use crate::target::nvptx;
 
@@ -47,9 +48,8 @@ pub fn origin(image_kind: ImageKind, view: View<'_>) -> Origin {
     }
 }
 
-/// `EI_OSABI` of code objects, whose ABI versions 0 to 4 denote versions 2 to 6 (AMDGPU usage document of LLVM, ELF
+/// Version of code objects with ABI version 0; the ABI versions 0 to 4 denote versions 2 to 6 (AMDGPU usage document of LLVM, ELF
 /// header).
-const ELFOSABI_AMDGPU_HSA: elf::OsAbi = elf::OsAbi(64);
 const FIRST_CODE_OBJECT: u8 = 2;
 
 fn elf_file(view: View<'_>) -> Option<Origin> {
@@ -64,7 +64,7 @@ fn elf_file(view: View<'_>) -> Option<Origin> {
             let cuda = CudaCode { abi_version: Some(abi), toolkit, ..CudaCode::default() };
             Origin { producer, format_version: Some(abi.to_string()), cuda }
         }
-        elf::EM_AMDGPU if header.e_ident().os_abi == ELFOSABI_AMDGPU_HSA => {
+        elf::EM_AMDGPU if header.e_ident().os_abi == ELFOSABI_HSA => {
             let format_version = Some(abi.saturating_add(FIRST_CODE_OBJECT).to_string());
             Origin { producer: file.comment(), format_version, ..Origin::default() }
         }

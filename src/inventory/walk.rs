@@ -2,7 +2,7 @@
 
 use std::slice;
 
-use super::{Container, File, Image};
+use super::{Container, File, Image, Registration};
 
 /// Containers and images of a file in its order. Each container precedes its images, and an image that consists of
 /// containers precedes them.
@@ -107,6 +107,11 @@ impl<'a> NestedImage<'a> {
     pub fn container(&self) -> &'a Container {
         self.containers.last().expect("an image is in a container")
     }
+
+    /// Registration of the outermost container.
+    pub fn registration(&self) -> Registration {
+        self.containers.first().map_or(Registration::Unknown, |container| container.registration)
+    }
 }
 
 impl File {
@@ -163,7 +168,9 @@ mod tests {
 
     fn container(size: u64, images: Vec<Image>) -> Container {
         let container_type = ContainerType::Bundle;
-        Container { container_type, version: None, section: None, offset: None, size, codec: None, images, start: 0 }
+        let registration = Default::default();
+        let (version, section, offset, codec) = (None, None, None, None);
+        Container { container_type, version, section, offset, size, codec, registration, images, start: 0 }
     }
 
     /// Two containers, the first of which holds images at three depths, empty containers among them.

@@ -1,7 +1,22 @@
 //! Containers that host code registers with the CUDA and HIP runtimes, and containers that it does not.
 
 use super::{Container, File, SectionRef};
-use crate::format::{ContainerType, RegisteringRuntime};
+use crate::error::{Cause, Malformed};
+use crate::format::{ContainerType, RegisteringRuntime, fat_binary_wrapper};
+
+/// Relation of a container to the wrappers of its file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Registration {
+    /// The file has no wrapper for containers of this type, or the container is in another one.
+    #[default]
+    Unknown,
+    /// A wrapper points to it.
+    Registered,
+    /// It is in a section for registered containers, and wrappers only register others.
+    Unregistered,
+    /// Wrappers only register others, and it is in other data, such as an array that the program passes to the driver.
+    InOtherData,
+}
 
 /// A structure that is passed to a runtime when the program starts, to register a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +66,14 @@ impl WrapperKind {
         }
     }
 
+    /// Name of a wrapper in errors.
+    fn field(self) -> &'static str {
+        match self {
+            WrapperKind::Cuda => "cuda wrapper",
+            WrapperKind::Hip | WrapperKind::HipSplitByKpack => "hip wrapper",
+        }
+    }
+
     /// Returns whether wrappers of this kind register containers of this type.
     fn registers(self, container_type: ContainerType) -> bool {
         let runtime = match self {
@@ -64,24 +87,59 @@ impl WrapperKind {
 impl Wrapper {
     /// Returns whether its container is missing from the file.
     pub fn is_orphan(&self) -> bool {
-        let is_missing = matches!(self.target, WrapperTarget::Bytes(_) | WrapperTarget::Nothing);
-        is_missing && self.kind != WrapperKind::HipSplitByKpack
+        self.defect().is_some()
+    }
+
+    /// Returns why its runtime cannot load what it registers, as a clause whose subject is the wrapper.
+    pub fn defect(&self) -> Option<String> {
+        match &self.target {
+            _ if self.kind == WrapperKind::HipSplitByKpack => None,
+            WrapperTarget::Bytes(offset) => Some(format!("registers {offset:#x}, where no container begins")),
+            WrapperTarget::Nothing => Some("registers nothing".to_owned()),
+            WrapperTarget::Container(_) | WrapperTarget::Symbol(_) => None,
+        }
     }
 }
 
 impl File {
-    /// Returns the containers that no wrapper points to, of the types that some wrapper of the file registers. They are not
-    /// necessarily mistakes: code may be registered in other ways.
-    pub fn unreferenced(&self) -> impl Iterator<Item = &Container> {
+    /// Records in each container whether a wrapper points to it.
+    pub(crate) fn record_registrations(&mut self) {
         let mut referenced: Vec<u64> = self.wrappers.iter().filter_map(|it| it.target.container()).collect();
         referenced.sort_unstable();
         let mut kinds: Vec<WrapperKind> = self.wrappers.iter().map(|wrapper| wrapper.kind).collect();
         kinds.sort_unstable();
         kinds.dedup();
-        self.containers.iter().filter(move |it| {
-            it.offset.is_some_and(|offset| referenced.binary_search(&offset).is_err())
-                && kinds.iter().any(|kind| kind.registers(it.container_type))
-        })
+        for container in &mut self.containers {
+            let Some(offset) = container.offset else { continue };
+            let is_in_section = container.section_name().is_some_and(fat_binary_wrapper::is_container_section);
+            container.registration = if referenced.binary_search(&offset).is_ok() {
+                Registration::Registered
+            } else if !kinds.iter().any(|kind| kind.registers(container.container_type)) {
+                Registration::Unknown
+            } else if is_in_section {
+                Registration::Unregistered
+            } else {
+                Registration::InOtherData
+            };
+        }
+    }
+
+    /// Returns the containers that no wrapper points to, of the types that some wrapper of the file registers. Those in other
+    /// data are not necessarily mistakes: the program may pass them to the driver.
+    pub fn unreferenced(&self) -> impl Iterator<Item = &Container> {
+        let is_unreferenced =
+            |it: &&Container| matches!(it.registration, Registration::Unregistered | Registration::InOtherData);
+        self.containers.iter().filter(is_unreferenced)
+    }
+
+    /// Returns the reasons for which the loader or a runtime refuses the file, although everything in it can be read: segments
+    /// that cannot be mapped, rows of image tables and wrappers that lead to no device code.
+    pub fn load_defects(&self) -> impl Iterator<Item = Malformed> {
+        let wrappers = self.wrappers.iter().filter_map(|wrapper| {
+            let field = wrapper.kind.field();
+            Some(Malformed { field, offset: wrapper.offset, cause: Cause::Described(wrapper.defect()?) })
+        });
+        self.host_defects.iter().cloned().chain(wrappers)
     }
 
     /// Returns the container that begins at this offset of the file and is in no other.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::host_line::MissingValue;
 use crate::error::Error;
 use crate::host::ObjectFormat;
+use crate::target::compatibility::FEATURE_RULE;
 use crate::target::{InvalidTargetId, UnsupportedStyle};
 use crate::wrap::WrapError;
 
@@ -87,6 +88,14 @@ pub enum LinkError {
         tool: &'static str,
         /// Package with the program.
         package: &'static str,
+    },
+    /// Images of which one sets a feature of the processor that the other leaves open.
+    #[error("conflicting targets {one} and {other}: {FEATURE_RULE}")]
+    ConflictingTargets {
+        /// The first ID.
+        one: String,
+        /// The second ID.
+        other: String,
     },
     /// Images of one target for kinds that do not mix.
     #[error("SYCL images for {target} cannot be linked with images of other offload kinds")]

@@ -41,6 +41,8 @@ pub struct LinkOptions {
     pub device: DeviceArguments,
     /// Places of the device linkers.
     pub programs: ProgramPaths,
+    /// True if HIP images of which one sets a feature that another leaves open are an error.
+    pub rejects_conflicts: bool,
     /// True if a fat binary without images is an error; otherwise none is written.
     pub requires_images: bool,
     /// Compression of HIP's bundles.

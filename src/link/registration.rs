@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::format::offload_binary::{self, OffloadBinaryImage, image_kind};
 use crate::format::{bundle, ccob, cuda_fatbin};
 use crate::io::{Access, Input, Sink};
-use crate::target::{OffloadKind, nvptx};
+use crate::target::{OffloadKind, compatibility, nvptx};
 use crate::wrap::{SourceImage, TargetOverride, WrapError, WrapperBuilder, WrapperFormat};
 
 /// Writes the object that registers the images of a kind, and returns its path.
@@ -124,6 +124,9 @@ fn fat_binary<'data>(
     };
     let path = files.of_output(extension);
     report(&LinkEvent::FatBinary { kind, images, path: &path });
+    if kind == OffloadKind::Hip && options.rejects_conflicts {
+        check_targets(images, options)?;
+    }
     if options.is_dry_run {
         return Ok(None);
     }
@@ -168,6 +171,16 @@ pub fn write_fat_binary(
     };
     let inputs = || images.iter().filter_map(input).chain(fat_binary.as_ref().and_then(FatBinary::input));
     files.write_content(options.output(), &content, inputs)
+}
+
+/// Rejects images of which one sets a feature of the processor that another leaves open: both serve one device.
+fn check_targets(images: &[LinkedImage<'_>], options: &LinkOptions) -> Result<()> {
+    let ids: Vec<String> = images.iter().map(|image| image.hip_id(options)).collect::<Result<_>>()?;
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    match compatibility::conflicting_entries(&ids) {
+        Some((one, other)) => Err(LinkError::ConflictingTargets { one, other }),
+        None => Ok(()),
+    }
 }
 
 /// Returns a bundle with an empty entry for the host in front.

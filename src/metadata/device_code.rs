@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::format::ImageKind;
-use crate::inventory::{File, Image};
+use crate::inventory::{File, Image, NestedImage, Registration};
 use crate::target::processors::{FORMER, Processor};
 use crate::target::{Platform, TargetId, nvptx, target_id::cut};
 
@@ -75,7 +75,8 @@ impl DeviceCode {
     /// Returns the device code of a file.
     pub fn of_file(file: &File) -> DeviceCode {
         let mut code = DeviceCode::default();
-        for (number, image) in file.device_images().enumerate() {
+        let is_loadable = |nested: &NestedImage<'_>| nested.registration() != Registration::Unregistered;
+        for NestedImage { index: number, image, .. } in file.nested_images().filter(is_loadable) {
             if let Err(reason) = code.add(image) {
                 code.undetermined.push(UndeterminedImage { path: file.path.clone(), number, reason });
             }

@@ -40,7 +40,8 @@ pub fn verify(scanned: &ScannedFile) -> Result<Vec<VerifyError>> {
     }
     let scan = scanned.open()?;
     let path = &scanned.file().path;
-    for defect in archive_defects(scanned.file(), scan.source().view()) {
+    let archive_defects = archive_defects(scanned.file(), scan.source().view());
+    for defect in scanned.file().load_defects().chain(archive_defects) {
         defects.push(defect.in_file(Path::new(path)).into());
     }
     let images: Vec<_> = scanned.file().nested_images().collect();
@@ -70,7 +71,7 @@ fn image_defects(path: &str, image: &ImageRef<'_>, errors: &ImageErrors<'_>) -> 
         }
     };
     defects.extend(decompressed_contradiction(image, bytes.view()).map(defect));
-    let problems = problems(image.image().image_kind, bytes.view());
+    let problems = problems(image.image(), bytes.view());
     defects.extend(errors.of(image.index(), image.image(), problems).map(VerifyError::from));
     defects
 }
@@ -106,10 +107,14 @@ fn archive_defects(file: &File, view: View<'_>) -> Vec<Malformed> {
     archives.filter_map(read).flat_map(|archive| archive.defects()).collect()
 }
 
-/// Returns the problems in the bytes of an image.
-fn problems(kind: ImageKind, view: View<'_>) -> Vec<Malformed> {
+/// Returns the problems in the bytes of an image, and the defects for which its runtime refuses it.
+fn problems(image: &Image, view: View<'_>) -> Vec<Malformed> {
     match format::check_elf(view) {
-        Err(truncated) if kind == ImageKind::Elf => vec![truncated],
-        _ => inspect::inspect(kind, view).problems,
+        Err(truncated) if image.image_kind == ImageKind::Elf => vec![truncated],
+        _ => {
+            let inspection = inspect::inspect(image.image_kind, view);
+            let defects = inspection.load_defects(image.kind).to_vec();
+            inspection.problems.into_iter().chain(defects).collect()
+        }
     }
 }

@@ -217,6 +217,7 @@ mod tests {
             offset: Some(4096),
             size: 16000,
             codec: None,
+            registration: Default::default(),
             images: vec![image],
             start: 4096,
         };
@@ -253,6 +254,7 @@ app: elf, 20000 bytes, 1 device image
         // CUDA's wrappers register no bundle, so all kinds are compared for the containers without a wrapper.
         let cuda = |number| Wrapper { kind: WrapperKind::Cuda, target: WrapperTarget::Nothing, ..wrapper(number) };
         file.wrappers = (0..COUNT).map(|number| if number % 2 == 0 { wrapper(number) } else { cuda(number) }).collect();
+        file.record_registrations();
         let text = table(&file, true, &Screen::default());
         let last = "  hip wrapper .hipFatBinSegment+0x493dd0 points to bundle at .llvm.offloading+0x1869f0\n";
         assert!(text.contains(last), "{}", &text[..1000]);

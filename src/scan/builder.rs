@@ -7,7 +7,9 @@ use crate::bytes::{MAX_NESTING, Resource, View, record_memory};
 use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
 use crate::format::{self, Contents, GroupCache};
-use crate::inventory::{Container, CudaCode, Image, SectionRef, StoredBytes, contradicting_arch, stored_origin};
+use crate::inventory::{
+    Container, CudaCode, Image, Registration, SectionRef, StoredBytes, contradicting_arch, stored_origin,
+};
 
 /// Records containers.
 pub struct InventoryBuilder<'a> {
@@ -68,6 +70,7 @@ impl InventoryBuilder<'_> {
             offset: place.stream.is_none().then_some(container.view.start()),
             size: container.view.size(),
             codec,
+            registration: Registration::default(),
             images,
             start: container.view.start(),
         }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::cache::DecompressedCache;
 use super::findings::Findings;
 use super::source::stored;
-use super::{Options, Source, gomp, magic, notes, registrations, structure, sycl, symbols, walk};
+use super::{Options, Source, gomp, host_defects, magic, notes, registrations, structure, sycl, symbols, walk};
 use crate::bytes::{View, size_of_range};
 use crate::error::Result;
 use crate::format;
@@ -53,7 +53,11 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
     let format = if not_opened.is_some() { FileFormat::Archive } else { structure.format };
     let file = findings.into_file(source.name(), format, view.size());
     let has_gimple = gomp::has_bytecode(&structure);
-    Ok(File { wrappers, kpack, has_gimple, unsearched, not_opened, on_disk: source.on_disk(), ..file })
+    let on_disk = source.on_disk();
+    let mut file = File { wrappers, kpack, has_gimple, unsearched, not_opened, on_disk, ..file };
+    file.record_registrations();
+    file.host_defects = host_defects::find(&structure);
+    Ok(file)
 }
 
 /// Returns what ranges have in common; those of each list are in order and do not overlap.

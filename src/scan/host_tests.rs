@@ -21,6 +21,8 @@ mod embedded;
 mod gomp;
 #[path = "kpack_tests.rs"]
 mod kpack;
+#[path = "registration_tests.rs"]
+mod registration;
 #[path = "sycl_tests.rs"]
 mod sycl;
 

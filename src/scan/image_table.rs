@@ -10,14 +10,30 @@ use super::pointers::{PointerTarget, Pointers};
 /// Section of the table.
 pub const SECTION: &str = ".tgtimg";
 
-/// Reads the table in this range of the host file, and returns the offset and size of each image; offsets are those of the
-/// file, in which the host file starts at `base`. Images outside the file are left out.
-pub fn read<'a>(range: Range<u64>, base: u64, pointers: &'a Pointers) -> impl Iterator<Item = (u64, u64)> + 'a {
+/// Row of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImageRow {
+    /// Offset of the row in the file, in bytes.
+    pub offset: u64,
+    /// Offset of the image in the file; `None` if its address is not that of any byte in it.
+    pub image: Option<u64>,
+    /// Size of the image, in bytes.
+    pub size: u64,
+}
+
+/// Reads the rows in this range of the host file, which starts at `base` of the file. Rows without a size, and those whose images
+/// another file defines, are left out.
+pub fn read<'a>(range: Range<u64>, base: u64, pointers: &'a Pointers) -> impl Iterator<Item = ImageRow> + 'a {
     let row = pointers.size().saturating_mul(2);
     let rows = range.clone().step_by(row as usize).filter(move |place| range.end.saturating_sub(*place) >= row);
-    let image = move |place: u64| match (pointers.at(place), pointers.word(place.saturating_add(pointers.size()))) {
-        (PointerTarget::Offset(offset), Some(size)) if size > 0 => Some((base.checked_add(offset)?, size)),
-        _ => None,
+    let read = move |place: u64| {
+        let size = pointers.word(place.saturating_add(pointers.size())).filter(|size| *size > 0)?;
+        let image = match pointers.at(place) {
+            PointerTarget::Offset(offset) => Some(base.checked_add(offset)?),
+            PointerTarget::Nothing => None,
+            PointerTarget::Symbol(_) => return None,
+        };
+        Some(ImageRow { offset: base.saturating_add(place), image, size })
     };
-    rows.filter_map(image)
+    rows.filter_map(read)
 }

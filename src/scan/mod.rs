@@ -19,6 +19,7 @@ mod gomp;
 #[cfg(feature = "hash")]
 mod hash;
 mod hints;
+mod host_defects;
 mod image_table;
 mod images;
 #[cfg(feature = "files")]

@@ -7,12 +7,13 @@ use object::SectionFlags;
 use object::read::macho::{FatArch, MachOFatFile32, MachOFatFile64};
 use object::read::{File, FileKind, Object, ObjectSection};
 
+use super::image_table::ImageRow;
 use super::pointers::{HostFile, HostSection, Pointers};
 use super::{image_table, truncated, wrappers};
-use crate::bytes::{ObjectBytes, Resource, View, text_work};
+use crate::bytes::{ObjectBytes, Resource, View, record_memory, text_work};
 use crate::error::Malformed;
 use crate::format::embedded::Region;
-use crate::format::fat_binary_wrapper::{CUDA, HIP};
+use crate::format::fat_binary_wrapper::{CUDA, CUDA_RELOCATABLE_SECTION, HIP, PE_NAME_SIZE};
 use crate::format::{self, DeviceImage, ImageKind, bundle_section, offload_binary, oxart};
 use crate::inventory::{FileFormat, SectionRef};
 
@@ -23,16 +24,13 @@ const SECTIONS: [&str; 6] = [
     ".llvm.offloading.relocatable",
     HIP.container_section,
     CUDA.container_section,
-    "__nv_relfatbin",
+    CUDA_RELOCATABLE_SECTION,
     oxart::SECTION,
 ];
 
 /// Names of these sections in Mach-O files: segment and section. Source: clang's CGCUDANV.cpp and LLVM's OffloadWrapper.cpp.
 const MACH_O_SECTIONS: [(&str, &str); 3] =
-    [HIP.mach_o_container_section, CUDA.mach_o_container_section, ("__NV_CUDA", "__nv_relfatbin")];
-
-/// Maximum length of a section's name in a PE file, in bytes (PE format, section headers).
-const PE_NAME_SIZE: usize = 8;
+    [HIP.mach_o_container_section, CUDA.mach_o_container_section, ("__NV_CUDA", CUDA_RELOCATABLE_SECTION)];
 
 /// Parts of a host file that the scanner uses.
 pub struct Structure<'data> {
@@ -44,6 +42,8 @@ pub struct Structure<'data> {
     pub wrappers: Vec<wrappers::StoredWrapper<'data>>,
     /// Images of image tables: sizes by offsets.
     pub images: BTreeMap<u64, u64>,
+    /// Rows of image tables.
+    pub image_rows: Vec<ImageRow>,
     /// The host files: one, or the slices of a universal file.
     pub hosts: Vec<View<'data>>,
     /// Defect of a host file that ends before something that its headers refer to.
@@ -144,8 +144,16 @@ impl Section<'_> {
 
 impl<'data> Structure<'data> {
     fn new(format: FileFormat) -> Self {
-        let (sections, wrappers, images, names) = (Vec::new(), Vec::new(), BTreeMap::new(), Vec::new());
-        Structure { format, sections, wrappers, images, hosts: Vec::new(), defect: None, names }
+        Structure {
+            format,
+            sections: Vec::new(),
+            wrappers: Vec::new(),
+            images: BTreeMap::new(),
+            image_rows: Vec::new(),
+            hosts: Vec::new(),
+            defect: None,
+            names: Vec::new(),
+        }
     }
 
     /// Adds the sections, wrappers and image tables of a host file, which is all of `view`.
@@ -187,7 +195,13 @@ impl<'data> Structure<'data> {
             self.wrappers.extend(wrappers::read(place, range, view.start(), &pointers));
         }
         for (_, range) in tables {
-            self.images.extend(image_table::read(range, view.start(), &pointers));
+            for row in image_table::read(range, view.start(), &pointers) {
+                if view.charge("image table", Resource::Memory, record_memory(size_of::<ImageRow>(), [])).is_err() {
+                    break;
+                }
+                self.images.extend(row.image.map(|offset| (offset, row.size)));
+                self.image_rows.push(row);
+            }
         }
     }
 

@@ -26,8 +26,10 @@ pub struct AnsweredFile<'a> {
 pub struct AnsweredSet<'a> {
     /// The candidate set.
     pub set: CandidateSet<'a>,
-    /// True if it has code for the platform of the devices.
+    /// True if it has code for the platform of the devices that a runtime may load.
     pub is_relevant: bool,
+    /// True if it has code for the platform of the devices that nothing in the file registers.
+    pub is_unregistered: bool,
     /// The different selections.
     pub answers: Vec<DeviceAnswer<'a>>,
 }
@@ -117,7 +119,12 @@ impl<'a> AnsweredFile<'a> {
         !self.is_relevant() && !self.selected_by_program.is_empty()
     }
 
-    /// Returns the candidate sets with code for the platform of the devices.
+    /// Returns the number of candidate sets with code for the platform of the devices that nothing in the file registers.
+    pub fn unregistered(&self) -> usize {
+        self.sets.iter().filter(|set| set.is_unregistered).count()
+    }
+
+    /// Returns the candidate sets with code for the platform of the devices that a runtime may load.
     pub fn relevant(&self) -> impl Iterator<Item = &AnsweredSet<'a>> {
         self.sets.iter().filter(|set| set.is_relevant)
     }
@@ -142,7 +149,8 @@ impl<'a> AnsweredSet<'a> {
             }
         }
         let is_relevant = devices.iter().any(|device| set.has_code_for(device));
-        AnsweredSet { set, is_relevant, answers }
+        let is_unregistered = set.is_unregistered && devices.iter().any(|device| set.is_for_platform(device));
+        AnsweredSet { set, is_relevant, is_unregistered, answers }
     }
 
     /// Returns whether it is known that nothing is selected on some device.

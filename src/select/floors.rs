@@ -44,7 +44,10 @@ impl<'a> FileFloors<'a> {
             file,
             requirements: ImageRequirements::new(file, read),
             products: file.nested_images().map(|nested| products(&nested)).collect(),
-            sets: candidate_sets(file).into_iter().filter(|set| !set.needs_device_link).collect(),
+            sets: candidate_sets(file)
+                .into_iter()
+                .filter(|set| !set.needs_device_link && !set.is_unregistered)
+                .collect(),
             by_program: selected_by_program(file).filter(is_loaded).collect(),
         }
     }

@@ -42,8 +42,8 @@ fn image(text: &str) -> Image {
 
 fn container(container_type: ContainerType, version: Option<u32>, images: &str) -> Container {
     let images = images.split(", ").map(image).collect();
-    let (section, offset, codec) = Default::default();
-    Container { container_type, version, section, offset, size: 1, codec, images, start: 0 }
+    let (section, offset, codec, registration) = Default::default();
+    Container { container_type, version, section, offset, size: 1, codec, registration, images, start: 0 }
 }
 
 fn fatbin(images: &str) -> Container {

@@ -31,7 +31,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use crate::format::{ImageKind, SelectionScope};
-use crate::inventory::{Container, File, Image, NestedImage};
+use crate::inventory::{Container, File, Image, NestedImage, Registration};
 use crate::target::nvptx::{self, Suffix};
 use crate::target::runs_on::{Code, CodeForm, Incompatibility, LoadMethod};
 use crate::target::{BundleEntryId, Device, OffloadKind, Platform};
@@ -48,6 +48,8 @@ pub struct CandidateSet<'a> {
     pub candidates: Vec<Candidate<'a>>,
     /// True if the images are input of a device linker and never registered with a runtime.
     pub needs_device_link: bool,
+    /// True if the file registers other containers, and not the one of this set.
+    pub is_unregistered: bool,
 }
 
 /// An image and its number among the device images of its file.
@@ -140,7 +142,9 @@ pub fn program_sets(file: &File) -> impl Iterator<Item = CandidateSet<'_>> {
     embedded.map(|nested| {
         let candidate = Candidate { number: nested.index, image: nested.image };
         let runtime = Runtime::of(candidate.image.kind, candidate.platform());
-        CandidateSet { container: nested.container(), runtime, candidates: vec![candidate], needs_device_link: false }
+        let candidates = vec![candidate];
+        let container = nested.container();
+        CandidateSet { container, runtime, candidates, needs_device_link: false, is_unregistered: false }
     })
 }
 
@@ -169,7 +173,9 @@ impl<'a> Found<'a> {
         let place = *self.places.entry((runtime.kind, own, id)).or_insert(self.all.len());
         if place == self.all.len() {
             let needs_device_link = container.section_name() == Some(DEVICE_LINK_SECTION);
-            self.all.push(CandidateSet { container, runtime, candidates: Vec::new(), needs_device_link });
+            let is_unregistered = nested.registration() == Registration::Unregistered;
+            let candidates = Vec::new();
+            self.all.push(CandidateSet { container, runtime, candidates, needs_device_link, is_unregistered });
         }
         self.all[place].candidates.push(candidate);
     }
@@ -226,8 +232,19 @@ fn form(image: &Image, platform: Option<Platform>) -> CodeForm {
 impl CandidateSet<'_> {
     /// Returns whether any registered image is for the platform of this device.
     pub fn has_code_for(&self, device: &Device) -> bool {
+        !self.needs_device_link && !self.is_unregistered && self.is_for_platform(device)
+    }
+
+    /// Returns whether any image is for the platform of this device, registered or not.
+    pub fn is_for_platform(&self, device: &Device) -> bool {
         let platform = Some(device.platform());
-        !self.needs_device_link && self.candidates.iter().any(|candidate| candidate.platform() == platform)
+        self.candidates.iter().any(|candidate| candidate.platform() == platform)
+    }
+
+    /// Returns the set as if its container were registered, for callers to whom unregistered code matters: nothing proves that a
+    /// program does not pass it to the driver.
+    fn as_registered(&self) -> Self {
+        CandidateSet { is_unregistered: false, ..self.clone() }
     }
 
     /// Returns the images that the runtime selects on this device.
@@ -357,6 +374,9 @@ impl CandidateSet<'_> {
         candidate: &Candidate<'_>,
         device: &Device,
     ) -> Result<LoadMethod, RejectReason> {
+        if self.is_unregistered {
+            return Err(RejectReason::Unregistered);
+        }
         if self.needs_device_link {
             return Err(RejectReason::NeedsDeviceLink);
         }

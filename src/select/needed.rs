@@ -15,15 +15,16 @@ impl CandidateSet<'_> {
         if self.needs_device_link || scope == SelectionScope::File {
             return self.linked_for(device);
         }
-        let earlier = self.select_on_earlier_release(device).map(|(_, selection)| selection);
-        let selections = std::iter::once(self.select_on(device)).chain(earlier);
+        let set = self.as_registered();
+        let earlier = set.select_on_earlier_release(device).map(|(_, selection)| selection);
+        let selections = std::iter::once(set.select_on(device)).chain(earlier);
         let needed = selections.flat_map(|selection| selection.needed());
         needed.map(|index| self.candidates[index].number).collect()
     }
 
-    /// Returns the numbers of the images that the runtime selects on the device.
+    /// Returns the numbers of the images that the runtime selects on the device, if the container is registered.
     pub fn selected_on(&self, device: &Device) -> Vec<usize> {
-        let selection = self.select_on(device);
+        let selection = self.as_registered().select_on(device);
         let all = selection.selected.iter().map(|(index, _)| *index).chain(selection.also_selected.iter().copied());
         all.map(|index| self.candidates[index].number).collect()
     }

@@ -1,6 +1,7 @@
 //! Reasons against images.
 
 use crate::floor::Floor;
+use crate::target::BundleEntryId;
 use crate::target::runs_on::{CodeForm, Incompatibility, LoadMethod};
 
 /// Reason why a runtime does not select an image.
@@ -23,10 +24,8 @@ pub enum RejectReason {
         /// Number of the preferred image.
         by: usize,
     },
-    /// The runtime does not find the ID of the image, in which it compares the triple as text.
-    #[error(
-        "{runtime} does not find {id}, whose triple is not amdgcn-amd-amdhsa; bundle it again with --id-style legacy"
-    )]
+    /// The runtime does not find the ID of the image, which it compares as text.
+    #[error("{}", unknown_id(.runtime, .id))]
     UnknownId {
         /// Name of the runtime.
         runtime: &'static str,
@@ -61,7 +60,20 @@ pub enum RejectReason {
         /// The method by which the device would load it.
         method: LoadMethod,
     },
+    /// The file registers other containers, and not that of the image.
+    #[error("no wrapper registers its container")]
+    Unregistered,
     /// The image is input of a device linker.
     #[error("must be linked with other device code first")]
     NeedsDeviceLink,
+}
+
+/// Explains why a runtime does not find an ID.
+fn unknown_id(runtime: &str, id: &str) -> String {
+    match BundleEntryId::parse(id) {
+        Some(parsed) if parsed.is_amd_spirv() => format!("{runtime} does not find {id}; {}", parsed.remedy_for_hip()),
+        _ => format!(
+            "{runtime} does not find {id}, whose triple is not amdgcn-amd-amdhsa; bundle it again with --id-style legacy"
+        ),
+    }
 }

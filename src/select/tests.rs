@@ -38,8 +38,8 @@ fn image(kind: OffloadKind, word: &str) -> Image {
 }
 
 fn container(container_type: ContainerType, images: Vec<Image>) -> Container {
-    let (version, section, offset, codec) = Default::default();
-    Container { container_type, version, section, offset, size: 1, codec, images, start: 0 }
+    let (version, section, offset, codec, registration) = Default::default();
+    Container { container_type, version, section, offset, size: 1, codec, registration, images, start: 0 }
 }
 
 fn file(containers: Vec<Container>) -> File {

@@ -193,6 +193,7 @@ mod tests {
             offset: Some(start),
             size,
             codec: None,
+            registration: Default::default(),
             images,
             start,
         }

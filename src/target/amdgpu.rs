@@ -5,7 +5,12 @@
 //! number in the low byte, two bits each for xnack and sramecc, and for generic processors a version in the top byte.
 //! Numbers: AMDGPU usage guide, section ELF code object; measured with clang 22.1.8, one kernel compiled for each.
 
+use object::elf;
+
 use super::processors::Processor;
+
+/// `EI_OSABI` of code objects for HSA, which HIP and OpenMP load (AMDGPU usage document of LLVM, ELF header).
+pub const ELFOSABI_HSA: elf::OsAbi = elf::OsAbi(64);
 
 /// Returns the canonical target ID that a code object's `e_flags` encode, features in alphabetical order. `None` for a
 /// machine number that is not in the table.

@@ -6,10 +6,14 @@
 
 use super::processors::{OTHERS, Processor};
 use super::subarch::{self, Subarch};
-use super::target_id::{InvalidTargetId, TargetId};
+use super::target_id::{InvalidTargetId, TargetId, cut};
 use super::triple::{AMDGCN, Triple, names_architecture};
 use super::{OffloadKind, amdgpu, nvptx};
 use crate::spelling::Suggestions;
+
+/// Triple and name of SPIR-V for all of AMD's GPUs.
+const AMD_SPIRV: &str = "spirv64-amd-amdhsa";
+const AMDGCN_SPIRV: &str = "amdgcnspirv";
 
 /// A bundle entry ID split into its parts, which are never normalized: they are printed as they are in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,10 +172,30 @@ impl<'data> BundleEntryId<'data> {
         subarch::stated_arch(self.triple, self.target_id)
     }
 
-    /// Returns whether HIP's runtime finds the entry if it is for AMD's GPUs. The runtime compares the triple as text.
-    /// Source: ROCm/clr, hipamd/src/hip_fatbin.cpp; llvm-project pull requests 214841 and 217640.
+    /// Returns whether HIP's runtime finds the entry if it is for AMD's GPUs. The runtime compares the triple as text, and looks up
+    /// SPIR-V by one ID alone. Source: ROCm/clr, hipamd/src/hip_fatbin.cpp; llvm-project pull requests 139112, 168521, 214841 and
+    /// 217640.
     pub fn is_found_by_hip(&self) -> bool {
-        !subarch::is_amdgpu(self.triple) || self.triple == AMDGCN
+        if self.is_amd_spirv() {
+            self.triple == AMD_SPIRV && self.target_id == Some(AMDGCN_SPIRV)
+        } else {
+            !subarch::is_amdgpu(self.triple) || self.triple == AMDGCN
+        }
+    }
+
+    /// Returns the remedy for an entry that HIP's runtime does not find.
+    pub fn remedy_for_hip(&self) -> &'static str {
+        if self.is_amd_spirv() {
+            "bundle it again as hip-spirv64-amd-amdhsa--amdgcnspirv"
+        } else {
+            "bundle it again with --id-style legacy"
+        }
+    }
+
+    /// Returns whether the ID is for SPIR-V that AMD's runtime compiles, in the spelling of any release.
+    pub fn is_amd_spirv(&self) -> bool {
+        let has_spirv_triple = self.triple.starts_with("spirv64-amd-") || self.triple == "spirv64-amd";
+        has_spirv_triple || self.target_id.is_some_and(|id| cut(id).0 == AMDGCN_SPIRV)
     }
 
     /// Returns the ID with its triple in normal form and another target ID, which may be empty.
@@ -221,6 +245,12 @@ mod tests {
             ("hipv4-amdgcn-amd-amdhsa--gfx90a", true),
             ("hip-amdgcn-amd-amdhsa-gfx90a", true),
             ("hip-spirv64-amd-amdhsa--amdgcnspirv", true),
+            ("hip-spirv64-amd-amdhsa-amdgcnspirv", true),
+            ("hip-spirv64-amd-amdhsa-unknown-amdgcnspirv", false),
+            ("hip-spirv64-amd-unknown-unknown-amdgcnspirv", false),
+            ("hip-spirv64-amd-amdhsa--", false),
+            ("hip-amdgcn-amd-amdhsa--amdgcnspirv", false),
+            ("hip-spirv64-unknown-unknown--", true),
             ("host-x86_64-unknown-linux-gnu-", true),
             ("hip-amdgpu9.0a-amd-amdhsa--gfx90a", false),
             ("hip-amdgpu-amd-amdhsa--gfx90a", false),

@@ -178,8 +178,11 @@ pub fn conflict<'text>(target_ids: impl IntoIterator<Item = &'text str>) -> Opti
     })
 }
 
+/// Rule that conflicting IDs violate, for errors.
+pub const FEATURE_RULE: &str = "all entries for a processor must set the same features";
+
 /// Returns the first two IDs that exclude each other in a bundle, because one sets a feature that the other leaves
-/// open.
+/// open. Everything that writes bundles asks this.
 pub fn conflicting_entries(ids: &[&str]) -> Option<(String, String)> {
     let mut by_kind_and_triple: BTreeMap<(&str, Cow<'_, str>), Vec<BundleEntryId>> = BTreeMap::new();
     for id in ids.iter().filter_map(|id| BundleEntryId::parse(id)) {

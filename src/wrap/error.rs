@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::error::Error;
 use crate::host::HostError;
+use crate::target::compatibility::FEATURE_RULE;
 
 /// Error in an image to embed.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +78,14 @@ pub enum ImageError {
         path: PathBuf,
         /// Processor of both images.
         arch: String,
+    },
+    /// Two code objects of which one sets a feature of the processor that the other leaves open.
+    #[error("conflicting targets {one} and {other}: {FEATURE_RULE}")]
+    Conflict {
+        /// The first ID.
+        one: String,
+        /// The second ID.
+        other: String,
     },
     /// Sizes and offsets of the container do not fit into 64 bits.
     #[error("{}: too large: does not fit into 64 bits with its headers", path.display())]

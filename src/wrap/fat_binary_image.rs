@@ -11,7 +11,7 @@ use crate::bytes::View;
 use crate::content::Content;
 use crate::error::Malformed;
 use crate::format::{self, DeviceImage, ImageKind, RegisteringRuntime, bundle, cuda_fatbin};
-use crate::target::{OffloadKind, TargetId, nvptx, subarch, triple};
+use crate::target::{OffloadKind, TargetId, compatibility, nvptx, subarch, triple};
 
 /// Result of building a fat binary.
 type Result<T, E = ImageError> = std::result::Result<T, E>;
@@ -111,7 +111,11 @@ fn build_hip_bundle<'data>(sources: &[SourceImage<'data>], host: &str) -> Result
         ids.push(id);
         code_objects.push(image.bytes);
     }
-    let entries: Vec<(&str, &[u8])> = ids.iter().map(String::as_str).zip(code_objects).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    if let Some((one, other)) = compatibility::conflicting_entries(&ids) {
+        return Err(ImageError::Conflict { one, other });
+    }
+    let entries: Vec<(&str, &[u8])> = ids.into_iter().zip(code_objects).collect();
     bundle::write(&entries, bundle::HIP_ALIGNMENT).ok_or_else(|| too_large(sources))
 }
 

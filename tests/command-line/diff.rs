@@ -240,7 +240,7 @@ fn reports_errors_apart_from_differences() {
             "new.lock old",
             "new.lock: line 1: invalid header \"fatbin.lock/3\", expected \"fatbin.lock/2\" or \"fatbin.lock/1\"",
         ),
-        ("text text", "no device code to compare on either side"),
+        ("text text", "text: no device code to compare on either side"),
     ];
     for (sides, message) in cases {
         let run = sandbox.fatbin(&format!("diff {sides}"));

@@ -321,7 +321,7 @@ fn inputs_that_cannot_be_read_are_trouble() {
     assert!(run.err.starts_with("fatbin: cut.o: invalid object: "), "{}", run.err);
     sandbox.file("text", "text");
     let run = sandbox.fatbin("doctor text");
-    assert_eq!((run.status, run.err.as_str()), (2, "fatbin: no objects in the inputs\n"));
+    assert_eq!((run.status, run.err.as_str()), (2, "fatbin: text: no objects in the inputs\n"));
     assert_eq!(sandbox.fatbin("doctor missing.o").status, 2);
     let run = sandbox.fatbin("doctor -- wild x.o");
     let message = "fatbin: wild: the layout of this linker is not known; specify a similar one with --linker\n";

@@ -103,7 +103,7 @@ fn reports_filters_without_match_and_writes_nothing() {
         let run = sandbox.fatbin(&format!("extract out -o images {selection}"));
         assert_eq!((run.status, run.out.as_str()), (1, ""), "{selection}");
         let suggestion = if asked == "arch gfx9000" { "; did you mean gfx90a?" } else { "" };
-        assert_eq!(run.err, format!("fatbin: no image matches {asked}; available: {available}{suggestion}\n"));
+        assert_eq!(run.err, format!("fatbin: out: no image matches {asked}; available: {available}{suggestion}\n"));
         assert!(!sandbox.path("images").exists());
     }
 }

@@ -127,7 +127,7 @@ fn filters_images_like_extract() {
     assert_eq!((chosen[0]["index"].as_u64(), chosen.as_array().unwrap().len()), (Some(1), 1));
     let run = sandbox.fatbin("inspect --arch gfx942 w.o");
     assert_eq!((run.status, run.out.as_str()), (1, ""));
-    assert!(run.err.starts_with("fatbin: no image matches arch gfx942; available: "), "{}", run.err);
+    assert!(run.err.starts_with("fatbin: w.o: no image matches arch gfx942; available: "), "{}", run.err);
 }
 
 #[test]

@@ -62,6 +62,7 @@ mod select;
 #[cfg(target_os = "linux")]
 mod several_outputs;
 mod shells;
+mod silence;
 mod size;
 mod spellings;
 #[cfg(unix)]
@@ -133,8 +134,15 @@ impl Sandbox {
         names
     }
 
-    /// Runs `fatbin` in the directory with arguments separated by white space.
+    /// Runs `fatbin` in the directory with arguments separated by white space. The line about a negative answer is left out: the
+    /// tests of [`silence`] are about it.
     fn fatbin(&self, arguments: &str) -> Run {
+        let run = self.fatbin_with_answer(arguments);
+        Run { err: silence::without_answer(arguments, run.err), ..run }
+    }
+
+    /// Like [`Sandbox::fatbin`], with the line about a negative answer.
+    fn fatbin_with_answer(&self, arguments: &str) -> Run {
         run(self.command(env!("CARGO_BIN_EXE_fatbin")).args(arguments.split_whitespace()))
     }
 

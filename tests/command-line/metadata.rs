@@ -63,7 +63,7 @@ fn json_follows_its_schema_and_does_not_depend_on_the_order_of_the_code() {
 fn reports_what_a_format_cannot_describe() {
     let sandbox = sandbox();
     let cases = [
-        ("conda text", 1, "no device code in the inputs"),
+        ("conda text", 1, "text: no device code"),
         ("json missing", 2, "missing: cannot open"),
         (
             "hf-kernels hip.o cuda.o",

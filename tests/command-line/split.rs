@@ -12,7 +12,7 @@ fn sandbox() -> (Sandbox, Vec<&'static str>) {
     sandbox.fixture("answer-gfx90a.hsaco", "a").fixture("answer-gfx90a-xnack+.hsaco", "x");
     sandbox.fixture("answer-sm_90.cubin", "c").fixture("answer-sm_80.ptx", "p.ptx");
     let targets = "--target host-x86_64-unknown-linux-gnu=/dev/null --target hipv4-amdgcn-amd-amdhsa--gfx90a=a";
-    sandbox.fatbin("wrap --kind hip --entry k=k -o hip.o a x").ok();
+    sandbox.fatbin("wrap --kind hip --entry k=k -o hip.o --image file=a,arch=gfx90a:xnack- x").ok();
     sandbox.fatbin("wrap --kind openmp -o openmp.o a c").ok();
     sandbox.fatbin("wrap --kind cuda -o cuda.o c p.ptx").ok();
     sandbox.fatbin("pack --kind cuda --compress=zstd -o zstd.fatbin c p.ptx").ok();
@@ -56,11 +56,11 @@ fn joining_restores_the_identical_file() {
 fn each_processor_has_a_part_and_code_that_is_compressed_as_one_stays_together() {
     let (sandbox, _) = sandbox();
     let out = sandbox.fatbin("split hip.o -o parts").ok();
-    let expected = "parts/hip.o.gfx90a.part: 3456 bytes, 1 image for gfx90a
-parts/hip.o.gfx90a_xnack+.part: 3456 bytes, 1 image for gfx90a:xnack+
-parts/hip.o.containers.part: 203 bytes, headers of containers\n";
+    let expected = "parts/hip.o.gfx90a_xnack+.part: 3456 bytes, 1 image for gfx90a:xnack+
+parts/hip.o.gfx90a_xnack-.part: 3456 bytes, 1 image for gfx90a:xnack-
+parts/hip.o.containers.part: 210 bytes, headers of containers\n";
     assert!(out.ends_with(expected), "{out}");
-    assert_eq!(sandbox.read("parts/hip.o.gfx90a.part"), sandbox.read("a"));
+    assert_eq!(sandbox.read("parts/hip.o.gfx90a_xnack-.part"), sandbox.read("a"));
     let run = sandbox.fatbin("scan parts/hip.o");
     assert!(run.out.starts_with("parts/hip.o: elf,") && run.out.contains("no device images"), "{}", run.out);
     sandbox.fatbin("split packed -o packed.parts").ok();
@@ -108,7 +108,7 @@ fn joining_writes_nothing_if_anything_differs_from_the_index() {
     sandbox.fatbin("split hip.o -o parts").ok();
     let text = String::from_utf8(sandbox.read("parts/index.json")).unwrap();
     for (file, message) in [
-        ("hip.o.gfx90a.part", "parts/hip.o.gfx90a.part: SHA-256 differs from the index: "),
+        ("hip.o.gfx90a_xnack-.part", "parts/hip.o.gfx90a_xnack-.part: SHA-256 differs from the index: "),
         ("hip.o", "parts/hip.o: SHA-256 differs from the index: "),
     ] {
         let path = format!("parts/{file}");
@@ -127,7 +127,7 @@ fn joining_writes_nothing_if_anything_differs_from_the_index() {
     let hash = document["sha256"].as_str().unwrap();
     sandbox.file("parts/index.json", text.replacen(hash, &"0".repeat(64), 1));
     fails(&sandbox, "joined: SHA-256 differs from the index: ");
-    sandbox.file("parts/index.json", text.replace("hip.o.gfx90a.part", "../a"));
+    sandbox.file("parts/index.json", text.replace("hip.o.gfx90a_xnack-.part", "../a"));
     fails(&sandbox, "is not the name of a file in the directory");
     let offset = document["parts"][0]["spans"][0]["offset"].to_string();
     sandbox.file("parts/index.json", text.replace(&format!("\"offset\": {offset},"), "\"offset\": 1000000,"));

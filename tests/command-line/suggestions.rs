@@ -74,5 +74,5 @@ fn names_that_exist_have_no_suggestions() {
     let sandbox = Sandbox::new();
     sandbox.fixture("answer-gfx90a.hsaco", "a");
     let run = sandbox.fatbin("extract --arch gfx942 --to o a");
-    assert_eq!(run.err, "fatbin: no image matches arch gfx942; available: amdgcn-amd-amdhsa gfx90a\n");
+    assert_eq!(run.err, "fatbin: a: no image matches arch gfx942; available: amdgcn-amd-amdhsa gfx90a\n");
 }

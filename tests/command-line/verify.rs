@@ -78,3 +78,57 @@ fn reports_code_for_another_target_than_the_container_states() {
     let message = damaged(&sandbox, "bad", bytes);
     assert_eq!(message, "fatbin: bad: image 0: the container states gfx942, the image's own header gfx90a\n");
 }
+
+#[test]
+fn reports_what_hip_refuses_except_in_images_for_openmp() {
+    let sandbox = sandbox();
+    let mut bytes = sandbox.read("a");
+    let owner = bytes.windows(7).position(|bytes| bytes == b"AMDGPU\0").unwrap();
+    bytes[owner] = b'X';
+    let message = damaged(&sandbox, "bad", bytes.clone());
+    assert_eq!(message, "fatbin: bad: NT_AMDGPU_METADATA at 0x0: missing; HIP loads no code object without it\n");
+    sandbox.fatbin("wrap --kind hip -o hip.o bad").ok();
+    assert_eq!(sandbox.fatbin("verify hip.o").status, 2);
+    sandbox.file("intact.toml", "images.intact = true\n");
+    let run = sandbox.fatbin("check --policy intact.toml hip.o");
+    assert!(run.status == 1 && run.out.contains("HIP loads no code object without it"), "{}", run.out);
+    // libomptarget reads no metadata.
+    sandbox.fatbin("wrap --kind openmp -o openmp.o bad").ok();
+    assert_eq!(sandbox.fatbin("verify openmp.o").ok(), "openmp.o: 1 device image, intact\n");
+}
+
+#[test]
+fn reports_a_wrapper_that_leads_to_no_container() {
+    let sandbox = sandbox();
+    sandbox.fatbin("wrap --kind cuda --host x86_64-unknown-linux-gnu -o good.o b").ok();
+    assert_eq!(sandbox.fatbin("verify good.o").status, 0);
+    let mut bytes = sandbox.read("good.o");
+    // The addend of the relocation for the pointer: the container begins in its section.
+    let wrapper = bytes.windows(8).position(|bytes| bytes == b"\xb1\x43\x62\x46\x01\0\0\0").unwrap();
+    let relocation = (0..bytes.len() - 24).step_by(8).find(|&at| {
+        bytes[at..at + 8] == 8_u64.to_le_bytes()
+            && bytes[at + 8..at + 12] == 1_u32.to_le_bytes()
+            && bytes[at + 16..at + 24] == [0; 8]
+    });
+    bytes[relocation.unwrap() + 16] = 64;
+    let message = damaged(&sandbox, "bad.o", bytes);
+    assert!(message.starts_with(&format!("fatbin: bad.o: cuda wrapper at {wrapper:#x}: registers 0x")), "{message}");
+    assert!(message.ends_with(", where no container begins\n"), "{message}");
+    for (policy, rule) in [
+        ("images.intact = true", "valid"),
+        ("images.registered = true", "wrappers"),
+        ("archs.devices = ['sm_90']", "devices"),
+    ] {
+        sandbox.file("p.toml", policy);
+        let run = sandbox.fatbin("check --policy p.toml bad.o");
+        assert!(run.status == 1 && run.out.contains(rule), "{policy}: {}", run.out);
+        assert_eq!(sandbox.fatbin("check --policy p.toml good.o").status, 0, "{policy}");
+    }
+    let run = sandbox.fatbin("select --device sm_90 bad.o");
+    assert_eq!(
+        (run.status, run.out.as_str()),
+        (1, "bad.o: no code for NVIDIA devices; 1 container that no wrapper registers\n")
+    );
+    let matrix = sandbox.fatbin("inspect --matrix --device sm_90 bad.o").out;
+    assert!(matrix.lines().any(|line| line.split_whitespace().eq(["sm_90", "0", "0", "0", "1", "0", "0"])), "{matrix}");
+}

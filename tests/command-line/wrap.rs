@@ -229,6 +229,11 @@ fn hip_registers_one_bundle_with_a_host_entry_and_aligned_code_objects() {
     sandbox.fixture("answer-gfx90a.hsaco", "a").fixture("answer-gfx90a-xnack+.hsaco", "b");
     // No two of them differ only in whether a feature is specified: runtimes could not choose between such images.
     sandbox.fatbin("wrap --kind hip --host x86_64-unknown-linux-gnu -o w.o --image file=a,arch=gfx90a:xnack- b").ok();
+    let run = sandbox.fatbin("wrap --kind hip -o conflict.o a b");
+    let ids = "hipv4-amdgcn-amd-amdhsa--gfx90a and hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+";
+    let message =
+        format!("fatbin: conflicting targets {ids}: all entries for a processor must set the same features\n");
+    assert_eq!((run.status, run.err, sandbox.path("conflict.o").exists()), (2, message, false));
     let (host, amdgcn) = ("x86_64-unknown-linux-gnu", "amdgcn-amd-amdhsa");
     let expected = [
         ["host", host, "-", "empty"],

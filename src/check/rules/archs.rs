@@ -16,7 +16,7 @@ pub fn required(facts: &FileFacts<'_>, requirements: &Requirements, findings: &m
             PolicyTarget::Native(id) => {
                 has_exact_code(&facts.native_targets(), id) || has_ptx_fallback(facts, requirements, id)
             }
-            target => facts.images.iter().any(|image| is_listed(target, &image.code)),
+            target => facts.loadable().any(|image| is_listed(target, &image.code)),
         };
         if !has_code {
             findings.add(missing(facts, target, format!("code for {target}")));

@@ -12,9 +12,6 @@ use crate::inspect::{DebugLevel, Inspection, LTO_IR};
 use crate::inventory::{Container, Node};
 use crate::target::{BundleEntryId, OffloadKind};
 
-/// Remedy for bundle entries that no runtime finds.
-const REMEDY: &str = "bundle the code again with --id-style legacy";
-
 /// Message for images with an unsupported codec.
 const UNKNOWN_CODEC: &str = "compressed with an unknown codec";
 
@@ -40,6 +37,11 @@ pub fn valid(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut 
     for error in facts.survey.file.errors.iter().filter(|error| is_corruption(&error.cause)) {
         findings.add(violated(error.to_string()));
     }
+    if requirements.intact == Some(true) {
+        for defect in facts.survey.file.load_defects() {
+            findings.add(violated(defect.to_string()));
+        }
+    }
     for image in &facts.images {
         if let Some(own) = &image.image.own_arch {
             let stated = image.image.arch.as_deref().unwrap_or_default();
@@ -55,7 +57,7 @@ pub fn valid(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut 
 fn check_intact(image: &ImageFacts<'_>, findings: &mut RuleFindings) {
     match &image.inside.inspection {
         Some(inspection) => {
-            for problem in &inspection.problems {
+            for problem in inspection.problems.iter().chain(inspection.load_defects(image.image.kind)) {
                 findings.add(violated(problem.to_string()).image(image));
             }
         }
@@ -189,9 +191,9 @@ pub fn findable_by(facts: &FileFacts<'_>, requirements: &Requirements, findings:
         let Some(id) = image.image.id.as_deref().and_then(BundleEntryId::parse) else { continue };
         for reader in requirements.findable_by.iter().flatten() {
             if let Support::No(_) = reader.finds(&id) {
-                let id = image.image.id.as_deref().unwrap_or_default();
-                let message = format!("the HIP runtime of {reader} does not find {id}");
-                findings.add(violated(message).image(image).detail(REMEDY));
+                let text = image.image.id.as_deref().unwrap_or_default();
+                let message = format!("the HIP runtime of {reader} does not find {text}");
+                findings.add(violated(message).image(image).detail(id.remedy_for_hip()));
             }
         }
     }

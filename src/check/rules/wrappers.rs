@@ -31,11 +31,11 @@ fn check_wrappers(file: &File, findings: &mut RuleFindings) {
             WrapperTarget::Symbol(symbol) => {
                 findings.add(undecided(format!("{name} registers {symbol}, which another file defines")));
             }
-            WrapperTarget::Bytes(_) | WrapperTarget::Nothing if !wrapper.is_orphan() => {}
-            WrapperTarget::Bytes(offset) => {
-                findings.add(violated(format!("{name} registers {offset:#x}, where no container begins")));
+            WrapperTarget::Bytes(_) | WrapperTarget::Nothing => {
+                if let Some(defect) = wrapper.defect() {
+                    findings.add(violated(format!("{name} {defect}")));
+                }
             }
-            WrapperTarget::Nothing => findings.add(violated(format!("{name} registers nothing"))),
         }
     }
     for (offset, wrappers) in registered {

@@ -9,15 +9,34 @@ use serde::Deserialize;
 use crate::inspect::kernel::{Kernel, Parameter};
 
 #[derive(Deserialize)]
-struct Metadata<'data> {
+struct Note<'data> {
     #[serde(rename = "amdhsa.kernels", borrow, default)]
     kernels: Vec<KernelMetadata<'data>>,
+    #[serde(rename = "amdhsa.target")]
+    target: Option<&'data str>,
+}
+
+/// Contents of a note.
+#[derive(Debug, Default, PartialEq)]
+pub struct Metadata<'data> {
+    pub kernels: Vec<DescribedKernel<'data>>,
+    /// Target of the code object: a triple and a target ID. Stated since version 4.
+    pub target: Option<&'data str>,
+}
+
+/// A kernel, and the symbol of its descriptor if the note states it.
+#[derive(Debug, PartialEq)]
+pub struct DescribedKernel<'data> {
+    pub kernel: Kernel,
+    pub symbol: Option<&'data str>,
 }
 
 #[derive(Deserialize)]
 struct KernelMetadata<'data> {
     #[serde(rename = ".name")]
     name: &'data str,
+    #[serde(rename = ".symbol")]
+    symbol: Option<&'data str>,
     #[serde(rename = ".vgpr_count")]
     vgprs: Option<u64>,
     #[serde(rename = ".agpr_count")]
@@ -70,12 +89,18 @@ pub fn memory_of(note_size: u64) -> u64 {
     note_size.saturating_mul(8)
 }
 
-/// Parses the kernels in the note; none if it is the note of another runtime (`amdpal.pipelines`).
-pub fn kernels(note: &[u8]) -> Result<Vec<Kernel>, Error> {
+/// Parses the note. It has no kernels if it is that of another runtime (`amdpal.pipelines`).
+pub fn read(note: &[u8]) -> Result<Metadata<'_>, Error> {
     let mut reader = rmp_serde::Deserializer::from_read_ref(note);
     reader.set_max_depth(MAX_DEPTH);
-    let metadata = Metadata::deserialize(&mut reader)?;
-    Ok(metadata.kernels.into_iter().map(Kernel::from).collect())
+    let Note { kernels, target } = Note::deserialize(&mut reader)?;
+    Ok(Metadata { kernels: kernels.into_iter().map(DescribedKernel::from).collect(), target })
+}
+
+impl<'data> From<KernelMetadata<'data>> for DescribedKernel<'data> {
+    fn from(metadata: KernelMetadata<'data>) -> Self {
+        DescribedKernel { symbol: metadata.symbol, kernel: Kernel::from(metadata) }
+    }
 }
 
 impl From<KernelMetadata<'_>> for Kernel {
@@ -109,6 +134,10 @@ impl From<KernelMetadata<'_>> for Kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn kernels(note: &[u8]) -> Result<Vec<Kernel>, Error> {
+        Ok(read(note)?.kernels.into_iter().map(|described| described.kernel).collect())
+    }
 
     fn note(value: serde_json::Value) -> Vec<u8> {
         rmp_serde::to_vec(&value).unwrap()

@@ -5,6 +5,7 @@
 //! Object.
 
 mod descriptor;
+mod load_defects;
 mod metadata;
 
 use std::collections::{HashMap, HashSet};
@@ -16,6 +17,7 @@ use super::elf::{Elf, ElfFunction};
 use super::kernel::{Kernel, LocatedKernel};
 use crate::bytes::Resource;
 use crate::error::{Cause, Malformed};
+use metadata::Metadata;
 
 /// Note types and their owners.
 const NT_AMDGPU_METADATA: (&[u8], u32) = (b"AMDGPU", 32);
@@ -29,36 +31,53 @@ const DESCRIPTOR_SUFFIX: &str = ".kd";
 
 const VERSION_2: &str = "code object version 2 with YAML metadata (NT_AMD_HSA_METADATA)";
 
-/// Returns the kernels of a code object: those in its metadata or, without metadata, those with a descriptor.
+/// Returns the kernels of a code object: those in its metadata or, without metadata, those with a descriptor. Defects for which HIP
+/// refuses the code object are added to `load_defects`.
 pub fn kernels(
     elf: &Elf<'_>,
     not_inspected: &mut Option<&'static str>,
     problems: &mut Vec<Malformed>,
+    load_defects: &mut Vec<Malformed>,
 ) -> Vec<LocatedKernel> {
     let mut kernels = Vec::new();
+    let mut has_metadata = false;
     for (owner, note_type, description) in elf.notes() {
         if (owner, note_type) == NT_AMD_HSA_METADATA {
             *not_inspected = Some(VERSION_2);
+            has_metadata = true;
         }
         if (owner, note_type) == NT_AMDGPU_METADATA {
+            has_metadata = true;
             // Hostile files have any number of headers for one note.
             let size = metadata::memory_of(description.size());
             let found = description.charge(METADATA, Resource::Memory, size).and_then(|()| {
-                metadata::kernels(description.data())
+                metadata::read(description.data())
                     .map_err(|error| description.malformed(METADATA, 0, Cause::Described(error.to_string())))
             });
             if let Some(budget) = description.budget() {
                 budget.release(Resource::Memory, size);
             }
             match found {
-                Ok(found) => kernels.extend(found.into_iter().take_while(|kernel| is_allowed(elf, kernel))),
+                Ok(Metadata { kernels: found, target }) => {
+                    load_defects.extend(load_defects::in_note(elf, description, &found, target));
+                    let found = found.into_iter().map(|described| described.kernel);
+                    kernels.extend(found.take_while(|kernel| is_allowed(elf, kernel)));
+                }
                 Err(problem) => problems.push(problem),
             }
         }
     }
+    if !has_metadata {
+        load_defects.extend(load_defects::of_missing_note(elf));
+    }
     if kernels.is_empty() {
         kernels = described_kernels(elf, problems);
     }
+    located(elf, kernels)
+}
+
+/// Adds the entry and the size of its code to each kernel.
+fn located(elf: &Elf<'_>, kernels: Vec<Kernel>) -> Vec<LocatedKernel> {
     let functions: HashMap<&str, ElfFunction<'_>> = elf.functions().into_iter().map(|it| (it.name, it)).collect();
     let located = |kernel: Kernel| {
         let function = functions.get(kernel.name.as_str());

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::error::Error;
 use crate::format::bundle::FileType;
 use crate::format::bundle_file::BundleFileError;
+use crate::target::compatibility::FEATURE_RULE;
 
 /// Result of an operation on bundles.
 pub type Result<T, E = BundleError> = std::result::Result<T, E>;
@@ -121,9 +122,6 @@ pub enum BundleError {
     #[error(transparent)]
     File(#[from] Error),
 }
-
-/// Reason why two target ids exclude each other.
-const FEATURE_RULE: &str = "all entries for a processor must set the same features";
 
 impl BundleError {
     /// Returns a function that adds the path and the expected type to an error of a reader.

@@ -37,6 +37,7 @@ fn container(images: Vec<Image>) -> Container {
         offset: Some(0),
         size: 200,
         codec: None,
+        registration: Default::default(),
         images,
         start: 0,
     }

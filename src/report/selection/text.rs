@@ -130,15 +130,20 @@ pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Devic
         let images = counted(answered.selected_by_program.len(), "embedded image");
         return format!("{path}: {name}: cannot decide: the program selects from {images}\n");
     }
+    let unregistered = match answered.unregistered() {
+        0 => String::new(),
+        count => format!("; {} that no wrapper registers", counted(count, "container")),
+    };
     if relevant.is_empty() {
-        return format!("{path}: no code for {} devices\n", device.platform().name());
+        return format!("{path}: no code for {} devices{unregistered}\n", device.platform().name());
     }
     let mut outcomes: BTreeMap<_, usize> = BTreeMap::new();
     for answer in relevant.iter().flat_map(|set| worst(set)) {
         *outcomes.entry(outcome(&answer.selection)).or_default() += 1;
     }
     let outcomes: Vec<String> = outcomes.into_iter().map(|((_, name), count)| format!("{count} {name}")).collect();
-    format!("{path}: {name}: {}: {}\n", counted(relevant.len(), "choice"), outcomes.join(", "))
+    let choices = counted(relevant.len(), "choice");
+    format!("{path}: {name}: {choices}: {}{unregistered}\n", outcomes.join(", "))
 }
 
 /// Returns the place of an answer in the summary, and its name.

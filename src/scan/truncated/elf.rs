@@ -49,6 +49,15 @@ pub fn check<Header: FileHeader<Endian = Endianness> + Pod>(view: View<'_>) -> R
     Ok(())
 }
 
+/// Returns whether a file holds only debug information.
+pub fn has_split_debug_sections<Header: FileHeader<Endian = Endianness> + Pod>(
+    header: &Header,
+    endian: Endianness,
+    view: View<'_>,
+) -> bool {
+    is_split_debug::<Header>(header.section_headers(endian, view.data()).unwrap_or_default(), endian)
+}
+
 /// Returns whether the sections are those of a file that holds only debug information. `eu-strip -f` copies the program
 /// headers of the library, whose segments are not in this file: of the sections in memory, it only keeps notes.
 fn is_split_debug<Header: FileHeader<Endian = Endianness>>(

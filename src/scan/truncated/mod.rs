@@ -9,6 +9,7 @@ mod elf;
 mod macho;
 mod pe;
 
+pub use elf::has_split_debug_sections;
 use object::Endianness;
 use object::elf::{FileHeader32, FileHeader64};
 use object::macho::{FatArch32, FatArch64, MachHeader32, MachHeader64};

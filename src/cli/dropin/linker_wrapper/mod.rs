@@ -123,6 +123,8 @@ fn link_options(program: &OsStr, stand_in: StandIn, options: &Options, line: Hos
         override_image: options.override_image.as_deref().map(override_image).transpose()?,
         // The tool does not search for kernels.
         entry_check: EntryCheck::Off,
+        // The tool calls clang-offload-bundler.
+        rejects_conflicts: stand_in.release.bundler.rejects_conflicts && !options.dry_run,
         requires_images: false,
         reports_ir: options.prints_ir,
         reserves_output: false,
@@ -177,6 +179,10 @@ fn message(error: &LinkError) -> String {
         }
         LinkError::Relocatable { format: ObjectFormat::Coff, .. } => {
             "Relocatable linking is not supported on COFF targets".to_owned()
+        }
+        // The message of clang-offload-bundler.
+        LinkError::ConflictingTargets { one, other } => {
+            format!("Cannot bundle inputs with conflicting targets: '{one}' and '{other}'")
         }
         LinkError::UnsupportedTarget { triple, .. } => {
             format!("{} linking is not supported", triple.split('-').next().unwrap_or_default())

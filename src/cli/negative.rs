@@ -1,0 +1,127 @@
+//! The line on standard error about an exit status other than 0 for which no error was reported: the answer is on standard output, or
+//! nothing was found.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::problems::{has_reported, print_answer};
+use super::{Command, Status};
+use crate::doctor::DoctorError;
+use crate::ops::extract::ExtractError;
+use crate::ops::filter::FilterError;
+
+/// Names of the first inputs, and the number of all.
+#[derive(Debug, Default)]
+struct Subjects {
+    first: Vec<String>,
+    count: usize,
+}
+
+/// Number of inputs that are named.
+const NAMED: usize = 2;
+
+static SUBJECTS: Mutex<Subjects> = Mutex::new(Subjects { first: Vec::new(), count: 0 });
+
+/// Records the inputs that an answer is about.
+pub fn record_inputs(names: impl IntoIterator<Item = String>) {
+    let mut subjects = subjects();
+    for name in names {
+        if subjects.first.contains(&name) {
+            continue;
+        }
+        subjects.count += 1;
+        if subjects.first.len() < NAMED {
+            subjects.first.push(name);
+        }
+    }
+}
+
+/// Returns the recorded inputs as the subject of a message.
+pub fn inputs() -> String {
+    let Subjects { first, count } = &*subjects();
+    match (first.as_slice(), *count) {
+        ([], _) => "no input".to_owned(),
+        ([one], _) => one.clone(),
+        ([one, other], NAMED) => format!("{one} and {other}"),
+        ([one, ..], count) => format!("{one} and {} more", count - 1),
+    }
+}
+
+fn subjects() -> MutexGuard<'static, Subjects> {
+    SUBJECTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Adds the inputs to an error about all of them.
+pub fn with_inputs(error: anyhow::Error) -> anyhow::Error {
+    let filter = match error.downcast_ref() {
+        Some(ExtractError::Filter(error)) => Some(error),
+        _ => error.downcast_ref(),
+    };
+    let is_about_all = matches!(filter, Some(FilterError::NoMatch { .. }))
+        || matches!(error.downcast_ref(), Some(DoctorError::NoObjects));
+    if is_about_all { error.context(inputs()) } else { error }
+}
+
+/// The answers of a command that it does not report as errors.
+#[derive(Debug, Clone, Copy)]
+pub struct Answers {
+    /// Meaning of status 1.
+    no: &'static str,
+    /// Meaning of status 2.
+    unknown: &'static str,
+}
+
+impl Answers {
+    pub fn of(command: &Command) -> Answers {
+        let no = match command {
+            Command::List(_) => "no bundle entries",
+            Command::Select(_) => "no code for the device, or not in every container",
+            Command::Check(_) => "the policy is violated",
+            Command::Diff(_) => "the device code differs",
+            Command::Doctor(_) => "the link has problems",
+            Command::Metadata(_) => "no device code, or not as stated",
+            Command::Scan(_)
+            | Command::Extract(_)
+            | Command::Inspect(_)
+            | Command::Verify(_)
+            | Command::Size(_)
+            | Command::Requires(_)
+            | Command::Lock(_) => "no device images",
+            Command::Wrap(_)
+            | Command::Embed(_)
+            | Command::Link(_)
+            | Command::Pack(_)
+            | Command::Bundle(_)
+            | Command::Unbundle(_)
+            | Command::Prune(_)
+            | Command::Strip(_)
+            | Command::Split(_)
+            | Command::Join(_)
+            | Command::Recover(_)
+            | Command::Transcode(_)
+            | Command::Replace(_)
+            | Command::Schema(_)
+            | Command::Explain(_)
+            | Command::Completions(_)
+            | Command::Man(_)
+            | Command::InstallLinks(_)
+            | Command::Help(_) => "nothing was written",
+        };
+        let unknown = match command {
+            Command::Doctor(_) => "the link fails or cannot be judged",
+            _ => "the answer is not known",
+        };
+        Answers { no, unknown }
+    }
+
+    /// Prints the line about a status, unless an error was reported.
+    pub fn report(self, status: Status) {
+        let answer = match status {
+            Status::Yes => return,
+            Status::No => self.no,
+            Status::Trouble | Status::Unknown => self.unknown,
+        };
+        if !has_reported() {
+            print_answer(&format!("{}: {answer}", inputs()));
+        }
+    }
+}

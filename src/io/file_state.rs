@@ -93,6 +93,26 @@ pub fn is_same_file(one: &Path, other: &Path) -> bool {
     one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
+/// Identity of a file; two paths with one lead to the same file.
+#[cfg(all(unix, feature = "cli"))]
+pub type FileIdentity = (u64, u64);
+
+/// Returns the identity of the file at a path; `None` if there is none.
+#[cfg(all(unix, feature = "cli"))]
+pub fn file_identity(path: &Path) -> Option<FileIdentity> {
+    std::fs::metadata(path).map(|metadata| Inode::of(&metadata).id).ok()
+}
+
+/// Identity of a file: its canonical path.
+#[cfg(all(not(unix), feature = "cli"))]
+pub type FileIdentity = std::path::PathBuf;
+
+/// Returns the identity of the file at a path; `None` if there is none.
+#[cfg(all(not(unix), feature = "cli"))]
+pub fn file_identity(path: &Path) -> Option<FileIdentity> {
+    path.canonicalize().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;

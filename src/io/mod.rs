@@ -5,6 +5,8 @@
 
 #[cfg(feature = "cli")]
 mod attributes;
+#[cfg(feature = "cli")]
+mod children;
 #[cfg(feature = "files")]
 mod destination;
 #[cfg(feature = "files")]
@@ -43,10 +45,14 @@ mod undo;
 
 #[cfg(feature = "cli")]
 pub use attributes::{Attribute, Attributes, disk_size};
+#[cfg(feature = "cli")]
+pub(crate) use children::ends_with_parent;
 #[cfg(feature = "files")]
 pub use destination::STANDARD_OUTPUT;
 #[cfg(feature = "files")]
 pub(crate) use directory::files_below;
+#[cfg(feature = "cli")]
+pub(crate) use file_state::{FileIdentity, file_identity};
 #[cfg(feature = "files")]
 pub(crate) use file_state::{FileState, is_same_file};
 #[cfg(feature = "files")]

@@ -34,7 +34,7 @@ fn sandbox() -> Sandbox {
 
 /// First part of each file, and the archive behind it, with the path of the image.
 fn archives() -> Vec<(&'static str, Vec<u8>, &'static str)> {
-    let (script, program) = (b"#!/usr/bin/env python3\n", fixture("answer-x86_64.so"));
+    let (script, program) = (b"#! /usr/bin/env python3\n", fixture("answer-x86_64.so"));
     // With the offsets of the whole file, as `zipapp` and `zip -A` write them, and without.
     let mut adjusted = script.to_vec();
     let mut cursor = std::io::Cursor::new(&mut adjusted);
@@ -44,7 +44,7 @@ fn archives() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     writer.write_all(&fixture("answer-sm_90.cubin")).unwrap();
     drop(writer.finish().unwrap());
     let after = |first: &[u8], archive: &[u8]| [first, archive].concat();
-    let installer = b"#!/bin/sh\ntail -n +3 \"$0\" | gunzip\n";
+    let installer = b"#! /bin/sh\ntail -n +3 \"$0\" | gunzip\n";
     vec![
         ("script and zip", after(script, &zip()), "d/x!k.cubin"),
         ("script and zip with offsets in the file", adjusted, "d/x!k.cubin"),
@@ -80,7 +80,7 @@ fn archives_behind_something_else_are_opened() {
 #[test]
 fn a_script_of_text_alone_is_searched_as_before() {
     let sandbox = sandbox();
-    for bytes in [&b"#!/bin/sh\necho PK\n"[..], b"#!/bin/sh\n!<arch>\n", b"MZ", b"#!"] {
+    for bytes in [&b"#! /bin/sh\necho PK\n"[..], b"#! /bin/sh\n!<arch>\n", b"MZ", b"#!"] {
         let run = sandbox.file("d/x", bytes).fatbin("scan d/x");
         assert_eq!((run.status, run.err.as_str()), (1, ""), "{bytes:?}");
     }
@@ -92,7 +92,7 @@ fn formats_that_are_not_opened_are_reported_behind_a_program_or_a_script() {
     let program = fixture("answer-x86_64.so");
     // As an AppImage and as makeself with --xz.
     let squashfs = [&program[..], b"hsqs\x02\0\0\0", &[0; 300]].concat();
-    let xz = [&b"#!/bin/sh\nexit\n"[..], b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4\x46"].concat();
+    let xz = [&b"#! /bin/sh\nexit\n"[..], b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4\x46"].concat();
     for (bytes, description) in [(squashfs, "squashfs file system"), (xz, "xz-compressed")] {
         sandbox.file("d/x", &bytes);
         let line = format!("fatbin: d/x: not opened: {description}; unpack it and specify the files in it\n");

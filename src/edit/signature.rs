@@ -23,7 +23,7 @@ pub enum Signature {
         table: Range<u64>,
     },
     /// `LC_CODE_SIGNATURE` of a Mach-O file.
-    CodeSignature,
+    MachO,
     /// Behind a module of the Linux kernel.
     Module {
         /// Range of the signature with its description.
@@ -37,7 +37,7 @@ impl fmt::Display for Signature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Signature::Authenticode { .. } => "Authenticode",
-            Signature::CodeSignature => "LC_CODE_SIGNATURE",
+            Signature::MachO => "LC_CODE_SIGNATURE",
             Signature::Module { .. } => "module signature",
             Signature::Jar => "jar",
         })
@@ -49,7 +49,7 @@ impl Signature {
     pub fn of(view: View<'_>) -> Option<Signature> {
         authenticode(view).or_else(|| module_signature(view)).or_else(|| {
             let is_signed = is_signed_macho(view) || universal_parts(view).any(is_signed_macho);
-            is_signed.then_some(Signature::CodeSignature)
+            is_signed.then_some(Signature::MachO)
         })
     }
 
@@ -71,7 +71,7 @@ impl Signature {
                 address.into_iter().chain(table).collect()
             }
             Signature::Module { range } => vec![cut(range.clone())],
-            Signature::CodeSignature | Signature::Jar => Vec::new(),
+            Signature::MachO | Signature::Jar => Vec::new(),
         }
     }
 }
@@ -303,7 +303,7 @@ mod tests {
             let entry = [7, 3, 28, part.len() as u32, 0].map(u32::to_be_bytes).concat();
             [UNIVERSAL, &1_u32.to_be_bytes(), &entry, part].concat()
         };
-        for (command, expected) in [(LC_CODE_SIGNATURE, Some(Signature::CodeSignature)), (3, None)] {
+        for (command, expected) in [(LC_CODE_SIGNATURE, Some(Signature::MachO)), (3, None)] {
             assert_eq!(Signature::of(View::new(&macho(command))), expected);
             assert_eq!(Signature::of(View::new(&universal(&macho(command)))), expected);
         }

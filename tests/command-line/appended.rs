@@ -42,7 +42,7 @@ fn archives() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let mut writer = zip::ZipWriter::new(cursor);
     writer.start_file("k.cubin", zip::write::SimpleFileOptions::default()).unwrap();
     writer.write_all(&fixture("answer-sm_90.cubin")).unwrap();
-    drop(writer.finish().unwrap());
+    writer.finish().unwrap();
     let after = |first: &[u8], archive: &[u8]| [first, archive].concat();
     let installer = b"#! /bin/sh\ntail -n +3 \"$0\" | gunzip\n";
     vec![

@@ -17,13 +17,13 @@ const ENTRY: &[u8] = b"PK\x01\x02";
 const END: &[u8] = b"PK\x05\x06";
 const END_64_LOCATOR: &[u8] = b"PK\x06\x07";
 
-/// Size of the record at the end and of the one before it, the offset of the directory's size in it, and the largest size of the
-/// comment that follows.
+/// Size of the record at the end and of the one before it, the offset of the directory's size in it, and the largest size of a
+/// comment that is looked for: a longer one is valid, but searching more of each program takes too long.
 const END_SIZE: u64 = 22;
 const END_64_LOCATOR_SIZE: u64 = 20;
 const DIRECTORY_SIZE: u64 = 12;
 const COMMENT_SIZE: u64 = 20;
-const MAX_COMMENT: u64 = 0xffff;
+const MAX_COMMENT: u64 = 1 << 10;
 
 /// Returns the offset of the first member of a zip file at the end of a view, behind other bytes: a script, a program.
 pub fn appended_start(view: View<'_>, may_have_comment: bool) -> Option<u64> {
@@ -50,12 +50,13 @@ pub fn appended_start(view: View<'_>, may_have_comment: bool) -> Option<u64> {
 fn end_record(view: View<'_>, may_have_comment: bool) -> Option<u64> {
     let last = view.size().checked_sub(END_SIZE)?;
     let first = if may_have_comment { last.saturating_sub(MAX_COMMENT) } else { last };
-    let is_record = |&at: &u64| {
-        let record = view.from(at);
-        let comment = if record.starts_with(END) { record.u16("zip comment", COMMENT_SIZE).ok() } else { None };
-        comment.is_some_and(|size| u64::from(size) == last.saturating_sub(at))
-    };
-    (first..=last).rev().find(is_record)
+    let tail = view.from(first).data();
+    let magics = tail.windows(END.len()).enumerate().rev().filter(|(_, bytes)| *bytes == END);
+    let mut ends = magics.map(|(at, _)| first.saturating_add(at as u64)).filter(|at| *at <= last);
+    ends.find(|&at| {
+        let comment = view.from(at).u16("zip comment", COMMENT_SIZE);
+        comment.is_ok_and(|size| u64::from(size) == last.saturating_sub(at))
+    })
 }
 
 /// Reads the files, without directories.

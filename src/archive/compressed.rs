@@ -1,10 +1,10 @@
 //! Files that are compressed as a whole: archives with one member that has no name of its own.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 use super::{Member, MemberContent};
 use crate::bytes::{Resource, View};
-use crate::codec::largest_window_log;
+use crate::codec::{Codec, check_start, largest_window_log};
 use crate::error::Malformed;
 
 /// Reads a gzip file, which may have several members (RFC 1952).
@@ -25,6 +25,25 @@ pub fn zstd<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Resul
         io::copy(&mut decoder, to).map(|_| ())
     }));
     Ok(())
+}
+
+/// Reads a zlib stream (RFC 1950).
+pub fn zlib<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Result<(), Malformed> {
+    let data = view.data();
+    members.push(packed(move |to| io::copy(&mut flate2::bufread::ZlibDecoder::new(data), to).map(|_| ())));
+    Ok(())
+}
+
+/// Number of bytes that are decompressed to recognize a zlib stream.
+const ZLIB_PROBE: u64 = 4 << 10;
+
+/// Returns whether a file is a zlib stream: others begin with its two bytes of header, and not with such blocks.
+pub fn is_zlib(view: View<'_>) -> bool {
+    if check_start(Codec::Zlib, view).is_err() {
+        return false;
+    }
+    let mut start = flate2::bufread::ZlibDecoder::new(view.data()).take(ZLIB_PROBE);
+    io::copy(&mut start, &mut io::sink()).is_ok_and(|size| size > 0)
 }
 
 fn packed<'data>(unpack: impl FnOnce(&mut dyn Write) -> io::Result<()> + 'data) -> Member<'data> {

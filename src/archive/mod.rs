@@ -117,7 +117,7 @@ const FORMATS: &[ArchiveFormat] = &[
     library_format(ar::MAGICS[0]),
     library_format(ar::MAGICS[1]),
     #[cfg(feature = "archives")]
-    format(b"PK\x03\x04", 0, zip::members),
+    format(zip::MAGIC, 0, zip::members),
     // A zip file without files.
     #[cfg(feature = "archives")]
     format(b"PK\x05\x06", 0, zip::members),
@@ -128,6 +128,8 @@ const FORMATS: &[ArchiveFormat] = &[
     format(&codec::ZSTD_MAGIC, 0, compressed::zstd),
     // A skippable frame, with which parallel compressors begin.
     format(b"\x50\x2a\x4d\x18", 0, compressed::zstd),
+    // Method 8 with the largest window, as zlib writes it. Other files begin with an x.
+    ArchiveFormat { has_format: compressed::is_zlib, ..format(b"\x78", 0, compressed::zlib) },
     universal_format(universal::MAGIC_32),
     universal_format(universal::MAGIC_64),
 ];
@@ -148,6 +150,15 @@ impl ArchiveFormat {
     /// Checks that no members are missing at the end. LLVM's tools do not check that.
     pub fn check_end(&self, view: View<'_>) -> Result<(), Malformed> {
         (self.check_end)(view)
+    }
+
+    /// Returns the format of a zip file at the end of a view that begins with something else, and the offset of its first member. A
+    /// comment may end it if the view begins with one of `programs`: searching the end of every file would take too long.
+    #[cfg(feature = "archives")]
+    pub fn of_appended_zip(view: View<'_>, programs: [&[u8]; 3]) -> Option<(&'static ArchiveFormat, u64)> {
+        let may_have_comment = programs.iter().any(|magic| view.starts_with(magic));
+        let start = zip::appended_start(view, may_have_comment)?;
+        FORMATS.iter().find(|format| format.magic == zip::MAGIC).map(|format| (format, start))
     }
 
     /// Returns whether this is the format of zip files.

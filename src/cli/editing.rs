@@ -35,6 +35,13 @@ pub struct EditArguments {
     #[arg(long)]
     shrink: bool,
 
+    /// Change signed files, and remove the signatures that this breaks
+    ///
+    /// Authenticode and the signatures of kernel modules are removed. Those of Mach-O files and jars stay, and are not valid: sign the
+    /// result again.
+    #[arg(long)]
+    break_signature: bool,
+
     /// Write the proof of the change to FILE (schema fatbin.proof/1)
     #[arg(long, value_name = "FILE")]
     proof: Option<OutputArgument>,
@@ -110,7 +117,8 @@ impl EditArguments {
     /// Options of the change.
     pub fn options(&self) -> ApplyOptions {
         let (limits, access) = (self.limits.limits(), access::get());
-        ApplyOptions { limits, access, holes: !self.no_punch, shrinks: self.shrink }
+        let breaks_signatures = self.break_signature;
+        ApplyOptions { limits, access, holes: !self.no_punch, shrinks: self.shrink, breaks_signatures }
     }
 }
 
@@ -138,6 +146,10 @@ impl Editing<'_> {
         for SplitHost { path, archives } in applied.iter().flat_map(|it| &it.split_hosts).filter(|_| !has_archives) {
             let archives = archives.join(", ");
             self.problems.warn(anyhow!("{path}: its device code in kpack archives is not changed: {archives}"));
+        }
+        for (path, signature) in applied.iter().flat_map(|it| &it.broken_signatures) {
+            self.problems
+                .warn(anyhow!("{path}: its signature ({signature}) is no longer valid; sign the result again"));
         }
         if applied.is_none() {
             let input = self.arguments.input.display();

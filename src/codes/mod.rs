@@ -114,6 +114,7 @@ codes! {
     UnsupportedArchive => "E0706";
     NotSplittable => "E0707";
     NotJoinable => "E0708";
+    Signed => "E0709";
     // Policies and locks.
     InvalidPolicy => "E0801";
     InvalidPolicyTarget => "E0802";

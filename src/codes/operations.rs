@@ -130,6 +130,7 @@ impl Coded for EditError {
             EditError::NoImage { .. } | EditError::NoMatch(_) => Code::NoMatch,
             EditError::SeveralFiles { .. } | EditError::SeveralImages { .. } => Code::SeveralMatches,
             EditError::ReplacedTwice { .. } | EditError::OtherTarget { .. } => Code::InvalidReplacement,
+            EditError::Signed { .. } => Code::Signed,
             EditError::NoRoom { .. } | EditError::UnknownTable { .. } => Code::NoRoom,
             EditError::InFile { cause, .. } => cause.code(),
             EditError::Unproven { cause, .. } => cause.code(),

@@ -3,13 +3,12 @@
 
 use std::ops::Range;
 
-use object::elf::{
-    ET_REL, FileHeader64, PT_LOAD, ProgramHeader64, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB, SectionHeader64, Sym64,
-};
+use object::elf::{ET_REL, FileHeader64, ProgramHeader64, SectionHeader64};
 use object::endian::{Endianness, U64};
-use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 
 use super::KeepsSize;
+use super::elf_places::{Moves, Places, SizedSymbols, sized_symbols};
 use super::patch::Patch;
 use crate::bytes::{View, size_of_range};
 use crate::content::Content;
@@ -25,6 +24,10 @@ pub struct ElfHeaders<'data> {
     sections: Vec<SectionHeader64<Endianness>>,
     segments: Vec<ProgramHeader64<Endianness>>,
     tables: [Range<u64>; 2],
+    /// Places before any change.
+    places: Places,
+    /// Symbols by the indices of their sections, once sections end elsewhere.
+    symbols: Option<SizedSymbols>,
     symbol_sizes: Vec<Patch<'data>>,
     /// Offsets before any change, from which on everything moves, and by how many bytes, which may be negative.
     moves: Vec<(u64, i64)>,
@@ -46,9 +49,22 @@ impl<'data> ElfHeaders<'data> {
         let range = |section: &SectionHeader64<Endianness>| {
             section.file_range(endian).map(|(start, size)| start..start.saturating_add(size))
         };
-        let ranges = sections.iter().map(range).collect();
-        let (symbol_sizes, moves, is_changed) = (Vec::new(), Vec::new(), false);
-        Some(ElfHeaders { view, endian, file, ranges, sections, segments, tables, symbol_sizes, moves, is_changed })
+        let ranges: Vec<Option<Range<u64>>> = sections.iter().map(range).collect();
+        let places = Places::new(endian, &sections, &segments, &tables);
+        Some(ElfHeaders {
+            view,
+            endian,
+            file,
+            ranges,
+            sections,
+            segments,
+            tables,
+            places,
+            symbols: None,
+            symbol_sizes: Vec::new(),
+            moves: Vec::new(),
+            is_changed: false,
+        })
     }
 
     /// Returns whether this is an object, in which nothing has an address.
@@ -88,7 +104,7 @@ impl<'data> ElfHeaders<'data> {
                 return Err(KeepsSize::Memory);
             }
         }
-        let alignment = self.alignment_behind(free.end).ok_or(KeepsSize::Alignment)?;
+        let alignment = self.places.alignment_behind(free.end).ok_or(KeepsSize::Alignment)?;
         let size = size_of_range(&free) & !alignment.wrapping_sub(1);
         if size == 0 {
             return Err(KeepsSize::Alignment);
@@ -119,7 +135,7 @@ impl<'data> ElfHeaders<'data> {
         let range = self.ranges.get(section)?.clone()?;
         let next = self.next_used(range.end);
         let missing = new_end.saturating_sub(next);
-        let inserted = missing.checked_next_multiple_of(self.alignment_behind(next)?)?;
+        let inserted = missing.checked_next_multiple_of(self.places.alignment_behind(next)?)?;
         let header = self.sections.get_mut(section).filter(|_| self.file.e_type(self.endian) == ET_REL)?;
         header.sh_size.set(self.endian, new_end.checked_sub(range.start)?);
         self.moves.push((next, i64::try_from(inserted).ok()?));
@@ -130,26 +146,12 @@ impl<'data> ElfHeaders<'data> {
 
     /// Returns the offset of the first byte of a section or table at or behind an offset.
     pub fn next_used(&self, end: u64) -> u64 {
-        let sections = self.ranges.iter().flatten().filter(|range| !range.is_empty()).map(|range| range.start);
-        let starts = sections.chain(self.tables.iter().map(|table| table.start));
-        starts.filter(|start| *start >= end).min().unwrap_or(self.view.size())
+        self.places.next_used(end).unwrap_or(self.view.size())
     }
 
-    /// Returns the alignment of everything behind an offset; `None` if it is invalid.
-    fn alignment_behind(&self, end: u64) -> Option<u64> {
-        let endian = self.endian;
-        let behind = self.sections.iter().filter(|it| it.sh_type(endian) != SHT_NOBITS && it.sh_offset(endian) >= end);
-        let sections = behind.map(|it| it.sh_addralign(endian));
-        let loaded = self.segments.iter().filter(|it| it.p_type(endian) == PT_LOAD && it.p_offset(endian) >= end);
-        let alignments = sections.chain(loaded.map(|it| it.p_align(endian)));
-        let alignment = alignments.fold(size_of::<U64<Endianness>>() as u64, u64::max);
-        alignment.is_power_of_two().then_some(alignment)
-    }
-
-    /// Returns the offset after all changes of bytes at an offset before them.
-    fn moved(&self, offset: u64) -> u64 {
-        let moves = self.moves.iter().filter(|(from, _)| *from <= offset);
-        moves.fold(offset, |offset, (_, by)| offset.saturating_add_signed(*by))
+    /// Returns the section around a range, with its own before any change.
+    pub fn section_around(&self, range: &Range<u64>) -> Option<(usize, Range<u64>)> {
+        self.places.sections.around(range)
     }
 
     /// Gives symbols of a section other ends; all are offsets in the file before any change.
@@ -158,21 +160,14 @@ impl<'data> ElfHeaders<'data> {
         let Some((header, Some(range))) = self.sections.get(section).zip(self.ranges.get(section)) else { return };
         // Values in objects count from the start of the section.
         let origin = range.start.wrapping_sub(header.sh_addr(endian));
-        let is_table = |it: &&SectionHeader64<Endianness>| [SHT_SYMTAB, SHT_DYNSYM].contains(&it.sh_type(endian));
-        for (_, at) in self.sections.iter().zip(&self.ranges).filter(|(table, _)| is_table(table)) {
-            let Some(at) = at else { continue };
-            let bytes = self.view.part("symbol table", 0, at.start, size_of_range(at)).map(|view| view.data());
-            let symbols: &[Sym64<Endianness>] =
-                object::slice_from_all_bytes(bytes.unwrap_or_default()).unwrap_or_default();
-            for (index, symbol) in symbols.iter().enumerate() {
-                let start = symbol.st_value(endian).wrapping_add(origin);
-                let end = start.saturating_add(symbol.st_size(endian));
-                let new_end = new_end(end);
-                if usize::from(symbol.st_shndx(endian).0) == section && range.contains(&start) && new_end != end {
-                    let at = at.start.saturating_add((index as u64).saturating_mul(SYMBOL)).saturating_add(SYMBOL_SIZE);
-                    let size = U64::new(endian, new_end.saturating_sub(start));
-                    self.symbol_sizes.extend(patch(at, object::pod::bytes_of(&size)));
-                }
+        let symbols = self.symbols.get_or_insert_with(|| sized_symbols(self.view, endian, &self.sections));
+        for symbol in symbols.get(&section).into_iter().flatten() {
+            let start = symbol.value.wrapping_add(origin);
+            let end = start.saturating_add(symbol.size);
+            let new_end = new_end(end);
+            if range.contains(&start) && new_end != end {
+                let size = U64::new(endian, new_end.saturating_sub(start));
+                self.symbol_sizes.extend(patch(symbol.size_at, object::pod::bytes_of(&size)));
             }
         }
     }
@@ -183,15 +178,16 @@ impl<'data> ElfHeaders<'data> {
             return Vec::new();
         }
         let endian = self.endian;
-        let offsets: Vec<u64> = self.sections.iter().map(|section| self.moved(section.sh_offset(endian))).collect();
+        let moves = Moves::new(std::mem::take(&mut self.moves));
+        let offsets: Vec<u64> = self.sections.iter().map(|section| moves.of(section.sh_offset(endian))).collect();
         for (section, offset) in self.sections.iter_mut().zip(offsets) {
             section.sh_offset.set(endian, offset);
         }
-        let offsets: Vec<u64> = self.segments.iter().map(|segment| self.moved(segment.p_offset(endian))).collect();
+        let offsets: Vec<u64> = self.segments.iter().map(|segment| moves.of(segment.p_offset(endian))).collect();
         for (segment, offset) in self.segments.iter_mut().zip(offsets) {
             segment.p_offset.set(endian, offset);
         }
-        let tables = [self.file.e_shoff(endian), self.file.e_phoff(endian)].map(|offset| self.moved(offset));
+        let tables = [self.file.e_shoff(endian), self.file.e_phoff(endian)].map(|offset| moves.of(offset));
         let [sections, segments] = tables;
         self.file.e_shoff.set(endian, sections);
         self.file.e_phoff.set(endian, segments);
@@ -203,10 +199,6 @@ impl<'data> ElfHeaders<'data> {
         patches
     }
 }
-
-/// Size of a symbol, and offset of its size.
-const SYMBOL: u64 = 24;
-const SYMBOL_SIZE: u64 = 16;
 
 fn segment_range(segment: &ProgramHeader64<Endianness>, endian: Endianness) -> Range<u64> {
     let (start, size) = segment.file_range(endian);

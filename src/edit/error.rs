@@ -4,6 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use super::signature::Signature;
 use crate::error::{Error, Malformed};
 use crate::format::ccob::CompressError;
 use crate::format::cuda_fatbin::WriteError;
@@ -141,6 +142,14 @@ pub enum EditError {
         path: PathBuf,
         /// The failed check.
         cause: ProofError,
+    },
+    /// A signature that the change breaks.
+    #[error("{}: signed ({signature}), and a change breaks the signature; use --break-signature, and sign the result again", path.display())]
+    Signed {
+        /// Path of the file.
+        path: PathBuf,
+        /// The signature.
+        signature: Signature,
     },
     /// An archive whose members cannot be changed.
     #[error("{}: only members of static libraries and zip files can be changed; extract it, and change the files", path.display())]

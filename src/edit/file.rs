@@ -8,6 +8,7 @@ use super::container::rebuild;
 use super::elf_headers::ElfHeaders;
 use super::hash::hash;
 use super::patch::{Patch, PatchLayout, Patches};
+use super::rooms::Rooms;
 use super::shrink::{grow, is_zero, shrink};
 use super::{Edit, EditError, EditedImage, Encoding, ImageEdit, KeepsSize, Result, image_tables, offload_sections};
 use crate::bytes::{View, size_of_range};
@@ -79,6 +80,7 @@ pub fn edit_file<'data>(
         rebuilt
     };
     let mut headers = if alignment.is_none() { ElfHeaders::read(view) } else { None };
+    let rooms = Rooms::new(file);
     let mut results = Vec::new();
     map_parallel(&jobs, workers.0, rebuild, &mut |result| results.push(result));
     for ((index, (container, _)), result) in jobs.into_iter().zip(results) {
@@ -94,7 +96,7 @@ pub fn edit_file<'data>(
                 Patch::resizing(span.start..next.map_or(view.size(), |next| next.start), content)
             }
             None => {
-                let room = free_room(view, file, index, &span);
+                let room = rooms.of(view, file, index, &span);
                 let used = span.end.max(span.start.saturating_add(new_size)).min(span.start.saturating_add(room));
                 let patch = if new_size <= size_of_range(&(span.start..used)) {
                     Patch::in_place(span.start..used, content)
@@ -128,21 +130,6 @@ pub fn edit_file<'data>(
     let fates = edit.fates.into_inner().unwrap_or_else(PoisonError::into_inner);
     let layout = patches.layout();
     Ok((patches, EditedFile { layout, containers, fates, keeps_size: keeps_size.filter(|_| shrinks) }))
-}
-
-/// Returns the number of bytes that a container in a linked file may have: its own, and the padding after it in its section.
-fn free_room(view: View<'_>, file: &File, index: usize, span: &Range<u64>) -> u64 {
-    let own = size_of_range(span);
-    let holds = |start: u64, size: u64| start <= span.start && span.end <= start.saturating_add(size);
-    let section = file.sections.iter().find(|section| holds(section.offset, section.size));
-    let Some(section) = section else { return own };
-    let next = file.containers.get(index.saturating_add(1)).and_then(Container::range).map(|next| next.start);
-    let wrapper = file.wrappers.iter().map(|wrapper| wrapper.offset).filter(|offset| *offset >= span.end).min();
-    let end = section.offset.saturating_add(section.size);
-    let end = end.min(next.unwrap_or(end)).min(wrapper.unwrap_or(end)).min(view.size());
-    let after = view.part("padding", 0, span.end, end.saturating_sub(span.end));
-    let padding = after.map_or(0, |after| after.size().saturating_sub(after.skip_zeros().size()));
-    own.saturating_add(padding)
 }
 
 /// An edit whose decisions are recorded.

@@ -15,6 +15,7 @@ pub mod archive;
 pub mod container;
 mod decision;
 mod elf_headers;
+mod elf_places;
 mod error;
 mod file;
 mod hash;
@@ -27,7 +28,9 @@ mod proof;
 mod prune;
 #[cfg(test)]
 mod prune_tests;
+mod rooms;
 mod shrink;
+mod signature;
 pub mod split;
 mod strip;
 pub mod transcode;

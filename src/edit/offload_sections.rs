@@ -16,13 +16,20 @@ use crate::inventory::{Container, File};
 const SIZE_FIELD: u64 = 8;
 
 /// Cuts the sections of an ELF file from which the containers at the offsets in `removed` are removed to the other containers,
-/// and returns the patches that extend these.
+/// and returns the patches that extend these. `removed` is sorted.
 pub fn without_gaps<'data>(headers: &mut ElfHeaders<'data>, file: &File, removed: &[u64]) -> Vec<Patch<'data>> {
     let mut patches = Vec::new();
     let sections: Vec<_> = headers.sections().collect();
+    let mut containers: Vec<(u64, &Container)> =
+        file.containers.iter().filter_map(|it| Some((it.offset?, it))).collect();
+    containers.sort_by_key(|(offset, _)| *offset);
     for (index, range) in sections {
-        let own: Vec<&Container> = containers_in(file, &range).collect();
-        let is_removed = |container: &Container| container.offset.is_some_and(|offset| removed.contains(&offset));
+        let first = containers.partition_point(|(offset, _)| *offset < range.start);
+        let rest = containers.get(first..).unwrap_or_default().iter();
+        let own: Vec<&Container> =
+            rest.take_while(|(offset, _)| *offset < range.end).map(|(_, container)| *container).collect();
+        let is_removed =
+            |container: &Container| container.offset.is_some_and(|offset| removed.binary_search(&offset).is_ok());
         let is_offload = |container: &&Container| container.container_type == ContainerType::OffloadBinary;
         if !own.iter().copied().any(is_removed) || !own.iter().all(is_offload) {
             continue;
@@ -42,11 +49,6 @@ pub fn without_gaps<'data>(headers: &mut ElfHeaders<'data>, file: &File, removed
         headers.set_place(index, place);
     }
     patches
-}
-
-fn containers_in<'a>(file: &'a File, range: &Range<u64>) -> impl Iterator<Item = &'a Container> {
-    let range = range.clone();
-    file.containers.iter().filter(move |container| container.offset.is_some_and(|offset| range.contains(&offset)))
 }
 
 /// Returns the patch of the size of an offload binary.

@@ -33,7 +33,15 @@ pub struct Patches<'data>(Vec<Patch<'data>>);
 
 /// Spans of patches, and their sizes before and after the change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PatchLayout(Vec<(Range<u64>, u64)>);
+pub struct PatchLayout(Vec<PlacedSpan>);
+
+/// A span, and the number of bytes that all spans up to it have together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PlacedSpan {
+    span: Range<u64>,
+    before: u64,
+    after: u64,
+}
 
 /// A part of a patched file.
 #[derive(Debug, Clone, Copy)]
@@ -102,7 +110,13 @@ impl<'data> Patches<'data> {
 
     /// Returns the spans and their sizes.
     pub fn layout(&self) -> PatchLayout {
-        PatchLayout(self.0.iter().map(|patch| (patch.span.clone(), patch.new_size())).collect())
+        let (mut before, mut after) = (0_u64, 0_u64);
+        let placed = self.0.iter().map(|patch| {
+            before = before.saturating_add(size_of_range(&patch.span));
+            after = after.saturating_add(patch.new_size());
+            PlacedSpan { span: patch.span.clone(), before, after }
+        });
+        PatchLayout(placed.collect())
     }
 
     /// Returns the size of a file of `size` bytes after the change.
@@ -176,23 +190,24 @@ impl<'data> IntoIterator for Patches<'data> {
 impl PatchLayout {
     /// The spans in the order of the file.
     pub fn spans(&self) -> impl Iterator<Item = Range<u64>> {
-        self.0.iter().map(|(span, _)| span.clone())
+        self.0.iter().map(|placed| placed.span.clone())
     }
 
     /// Returns the size of a file of `size` bytes after the change.
     pub fn new_size(&self, size: u64) -> u64 {
-        let removed = self.0.iter().map(|(span, _)| size_of_range(span)).fold(0, u64::saturating_add);
-        let added = self.0.iter().map(|(_, new_size)| *new_size).fold(0, u64::saturating_add);
-        size.saturating_sub(removed).saturating_add(added)
+        shifted(size, self.0.last())
     }
 
     /// Returns the offset after the change of a byte that is in no span.
     pub fn new_offset(&self, offset: u64) -> u64 {
-        let before = self.0.iter().take_while(|(span, _)| span.end <= offset);
-        before.fold(offset, |offset, (span, new_size)| {
-            offset.saturating_add(*new_size).saturating_sub(size_of_range(span))
-        })
+        let count = self.0.partition_point(|placed| placed.span.end <= offset);
+        shifted(offset, count.checked_sub(1).and_then(|last| self.0.get(last)))
     }
+}
+
+/// Returns the place after the change of what follows a span directly, or no span.
+fn shifted(offset: u64, last: Option<&PlacedSpan>) -> u64 {
+    last.map_or(offset, |last| offset.saturating_sub(last.before).saturating_add(last.after))
 }
 
 impl Part<'_, '_> {

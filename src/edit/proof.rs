@@ -92,8 +92,9 @@ impl<B: Source, A: Source> Change<'_, B, A> {
     fn is_in_place(&self, old: &ImageRef<'_>, new: &ImageRef<'_>) -> bool {
         let (Some(old), Some(new)) = (place(old), place(new)) else { return false };
         let start = self.edited.layout.new_offset(old);
-        let edited = self.edited.containers.iter().find(|container| container.span.start == old);
-        let size = edited.map_or(0, |container| container.new_size);
+        let containers = &self.edited.containers;
+        let edited = containers.binary_search_by_key(&old, |container| container.span.start);
+        let size = edited.ok().and_then(|index| containers.get(index)).map_or(0, |container| container.new_size);
         new == start || (start..start.saturating_add(size)).contains(&new)
     }
 }

@@ -19,10 +19,10 @@ pub fn shrink<'data>(
     patches: &mut Vec<Patch<'data>>,
 ) -> Option<KeepsSize> {
     let sections: Vec<_> = headers.sections().filter(|(_, range)| size_of_range(range) > 0).collect();
-    let mut kept = None;
+    patches.sort_by_key(|patch| (patch.span.start, patch.span.end));
+    let (mut kept, mut cuts) = (None, Vec::new());
     for (index, range) in sections {
-        let own = patches.iter_mut().filter(|patch| patch.span.start >= range.start && patch.span.end <= range.end);
-        let Some(last) = own.max_by_key(|patch| patch.span.end) else { continue };
+        let Some(last) = last_in(patches, &range) else { continue };
         let free = last.span.start.saturating_add(last.content.size())..range.end;
         let has_zeros = last.rest == Rest::Zeros && size_of_range(&last.span) > last.content.size();
         if !has_zeros || !is_zero(view, last.span.end..range.end) {
@@ -31,12 +31,20 @@ pub fn shrink<'data>(
         match headers.cut(index, free) {
             Ok(cut) => {
                 last.span.end = cut.start;
-                patches.push(Patch::resizing(cut, Content::new()));
+                cuts.push(Patch::resizing(cut, Content::new()));
             }
             Err(reason) => kept = Some(reason),
         }
     }
+    patches.append(&mut cuts);
     kept
+}
+
+/// Returns the last of sorted patches in a range.
+fn last_in<'a, 'data>(patches: &'a mut [Patch<'data>], range: &Range<u64>) -> Option<&'a mut Patch<'data>> {
+    let count = patches.partition_point(|patch| patch.span.start <= range.end);
+    let mut before = patches.get_mut(..count)?.iter_mut().rev().take_while(|patch| patch.span.start >= range.start);
+    before.find(|patch| patch.span.end <= range.end)
 }
 
 /// Returns the patch of a container that gets larger in its section of an object, which grows, if it is the last one there.
@@ -46,8 +54,7 @@ pub fn grow<'data>(
     span: Range<u64>,
     mut content: Content<'data>,
 ) -> Option<Patch<'data>> {
-    let is_around = |range: &Range<u64>| range.start <= span.start && span.end <= range.end;
-    let (section, range) = headers.sections().find(|(_, range)| is_around(range))?;
+    let (section, range) = headers.section_around(&span)?;
     if !headers.is_relocatable() || !is_zero(view, span.end..range.end) {
         return None;
     }

@@ -38,7 +38,7 @@ pub(crate) mod tile_ir;
 pub use container::{Compressed, ContainerView, Contents};
 pub use container_type::ContainerType;
 pub(crate) use container_type::{RegisteringRuntime, SelectionScope, WrapInput};
-pub(crate) use device_elf::{has_stored_bytes, is_device_machine};
+pub(crate) use device_elf::{has_stored_bytes, is_device_machine, read as read_elf};
 pub use device_image::DeviceImage;
 pub(crate) use group::GroupCache;
 pub use image::{GroupPart, ImageView, UnknownValue};

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::code_hash::{BYTES_PER_STEP, instructions};
 use super::elf::{Elf, ElfSection};
+use super::generated_names::without_generated_names;
 use super::{Inspection, Kernel, kernels, ptx};
 use crate::bytes::{NameMap, Resource, View, claim, text_work};
 use crate::error::Malformed;
@@ -103,6 +104,17 @@ pub fn kernel_bytes(image_kind: ImageKind, view: View<'_>, bodies: Bodies) -> (V
     let kernels = kernels.collect();
     inspection.problems.extend(found.err());
     (kernels, inspection)
+}
+
+/// Returns the hashes of the code of kernels of an image, which is all of `view`, in their order; see [`KernelBytes::body`].
+pub fn kernel_codes(
+    image_kind: ImageKind,
+    view: View<'_>,
+    kernels: &[Kernel],
+) -> Result<Vec<Option<[u8; 32]>>, Malformed> {
+    let (ranges, found) = ranges(image_kind, view, kernels, Bodies::Hash);
+    found?;
+    Ok(ranges.into_iter().map(|ranges| ranges.body.map(|hash| hash.finalize().into())).collect())
 }
 
 /// Suffix of the symbol of AMD's kernel descriptors, and their size.
@@ -214,7 +226,8 @@ fn code_hash(
         hash.update(offset.to_le_bytes());
         hash.update(format!("{:?}", relocation.flags()));
         hash.update(relocation.addend().to_le_bytes());
-        hash.update(if name == own_name.as_bytes() { b"" } else { name });
+        let name = if name == own_name.as_bytes() { b"" } else { name };
+        hash.update(without_generated_names(name));
     }
     Ok(hash)
 }
@@ -244,7 +257,7 @@ fn in_ptx(
         if bodies == Bodies::Hash {
             let mut hash = Sha256::new();
             // Parameters have the name of the kernel, too.
-            instructions(body.replace(name, "").as_bytes(), &mut hash);
+            instructions(&without_generated_names(body.replace(name, "").as_bytes()), &mut hash);
             ranges.body = Some(hash);
         }
         ranges.code_size = Some(range.len() as u64);

@@ -38,6 +38,8 @@ pub use figure::Figure;
 #[cfg(feature = "check")]
 pub(crate) use generated_names::stable_name;
 pub use kernel::{ConstantBank, Kernel, Parameter, SourceLine};
+#[cfg(feature = "check")]
+pub(crate) use kernel_bytes::kernel_codes;
 #[cfg(feature = "cli")]
 pub(crate) use kernel_bytes::{Bodies, KernelBytes, kernel_bytes};
 pub use parts::{ImageParts, Part, image_parts};

@@ -28,13 +28,21 @@ pub enum NotOpened {
     Xar,
     /// cpio archive.
     Cpio,
+    /// Compressed by lzma, the format before xz.
+    Lzma,
+    /// squashfs file system, the payload of AppImages.
+    Squashfs,
+    /// ISO 9660 file system.
+    Iso,
+    /// Compound file of Windows (OLE), the format of MSI packages.
+    Ole,
     /// Archive inside of more archives than are opened.
     NestedTooDeep,
 }
 
 impl NotOpened {
     /// Every reason.
-    pub const ALL: [NotOpened; 12] = [
+    pub const ALL: [NotOpened; 16] = [
         NotOpened::Xz,
         NotOpened::Bzip2,
         NotOpened::Lzip,
@@ -46,6 +54,10 @@ impl NotOpened {
         NotOpened::Rpm,
         NotOpened::Xar,
         NotOpened::Cpio,
+        NotOpened::Lzma,
+        NotOpened::Squashfs,
+        NotOpened::Iso,
+        NotOpened::Ole,
         NotOpened::NestedTooDeep,
     ];
 
@@ -63,6 +75,10 @@ impl NotOpened {
             NotOpened::Rpm => "rpm",
             NotOpened::Xar => "xar",
             NotOpened::Cpio => "cpio",
+            NotOpened::Lzma => "lzma",
+            NotOpened::Squashfs => "squashfs",
+            NotOpened::Iso => "iso",
+            NotOpened::Ole => "ole",
             NotOpened::NestedTooDeep => "nested-too-deep",
         }
     }
@@ -71,9 +87,15 @@ impl NotOpened {
 impl fmt::Display for NotOpened {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NotOpened::Xz | NotOpened::Bzip2 | NotOpened::Lzip | NotOpened::Lz4 | NotOpened::Compress => {
-                write!(f, "{}-compressed", self.name())
-            }
+            NotOpened::Xz
+            | NotOpened::Bzip2
+            | NotOpened::Lzip
+            | NotOpened::Lz4
+            | NotOpened::Lzma
+            | NotOpened::Compress => write!(f, "{}-compressed", self.name()),
+            NotOpened::Squashfs => f.write_str("squashfs file system"),
+            NotOpened::Iso => f.write_str("ISO 9660 file system"),
+            NotOpened::Ole => f.write_str("compound file (OLE, MSI)"),
             NotOpened::NestedTooDeep => f.write_str("inside of too many archives"),
             NotOpened::Cabinet => f.write_str("cabinet"),
             NotOpened::SevenZip | NotOpened::Rar | NotOpened::Rpm | NotOpened::Xar | NotOpened::Cpio => {

@@ -144,6 +144,20 @@ pub fn is_same_file(one: &Path, other: &Path) -> bool {
     one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
+/// Identity of a file; two paths with one lead to the same file. On systems that do not return it, it is the canonical path.
+#[cfg(feature = "cli")]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct FileIdentity(#[cfg(unix)] (u64, u64), #[cfg(not(unix))] std::path::PathBuf);
+
+/// Returns the identity of the file at a path; `None` if there is none.
+#[cfg(feature = "cli")]
+pub fn file_identity(path: &Path) -> Option<FileIdentity> {
+    #[cfg(unix)]
+    return std::fs::metadata(path).map(|metadata| FileIdentity(Inode::of(&metadata).id)).ok();
+    #[cfg(not(unix))]
+    return path.canonicalize().map(FileIdentity).ok();
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;

@@ -5,6 +5,8 @@
 
 #[cfg(feature = "cli")]
 mod attributes;
+#[cfg(feature = "cli")]
+mod children;
 #[cfg(feature = "files")]
 mod commit;
 #[cfg(feature = "inspect")]
@@ -55,6 +57,8 @@ mod undo;
 
 #[cfg(feature = "cli")]
 pub use attributes::{Attribute, Attributes, disk_size};
+#[cfg(feature = "cli")]
+pub(crate) use children::ends_with_parent;
 #[cfg(feature = "files")]
 pub use commit::commit_all;
 #[cfg(feature = "inspect")]
@@ -69,6 +73,8 @@ pub(crate) use directory::files_below;
 pub use extended_attributes::LostAttribute;
 #[cfg(feature = "files")]
 pub use file_set::{FileSet, OutputKind, OutputPath};
+#[cfg(feature = "cli")]
+pub(crate) use file_state::{FileIdentity, file_identity};
 #[cfg(feature = "files")]
 pub(crate) use file_state::{FileState, is_same_file};
 #[cfg(feature = "files")]

@@ -1,6 +1,7 @@
 //! A directory for files that other programs write and read, which is removed at the end.
 
 use std::ffi::{CString, OsStr};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -21,12 +22,22 @@ pub struct ScratchDirectory {
     registrations: Mutex<Vec<Registration<CString>>>,
 }
 
+/// Removes the access of other users to a directory, which is empty.
+fn restrict(directory: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    std::fs::set_permissions(directory, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+    let _ = directory;
+    Ok(())
+}
+
 impl ScratchDirectory {
-    /// Creates a directory among the system's temporary files.
+    /// Creates a directory among the system's temporary files. Only this user has access, regardless of the umask: other
+    /// programs create files in it that a linker reads.
     pub fn create() -> Result<Self> {
         let parent = std::env::temp_dir();
         let created = tempfile::Builder::new().prefix("fatbin-").tempdir_in(&parent);
         let directory = created.map_err(Error::io(&parent, "create a temporary directory"))?;
+        restrict(directory.path()).map_err(Error::io(directory.path(), "set permissions"))?;
         let registration = register_in(&SCRATCH_DIRECTORIES, directory.path());
         Ok(ScratchDirectory { directory, registrations: Mutex::new(registration.into_iter().collect()) })
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
 
 use super::error::{LinkError, Result};
+use crate::io::ends_with_parent;
 use crate::target::triple;
 
 /// Places of the device linkers.
@@ -48,27 +49,41 @@ impl ProgramPaths {
 
 /// Returns the first file with this name in the directories of `PATH`.
 fn in_path(name: &str) -> Option<PathBuf> {
-    env::split_paths(&env::var_os("PATH")?).map(|directory| directory.join(name)).find(|path| path.is_file())
+    find_in(&env::var_os("PATH")?, name)
+}
+
+/// Returns the first file with this name in a list of directories. An empty element would be the working directory, where
+/// other users may have put programs.
+fn find_in(list: &OsStr, name: &str) -> Option<PathBuf> {
+    let directories = env::split_paths(list).filter(|directory| !directory.as_os_str().is_empty());
+    directories.map(|directory| directory.join(name)).find(|path| path.is_file())
 }
 
 impl CommandLine {
     /// Runs the program, and captures what it prints: several programs run at the same time.
     pub fn capture(&self) -> Result<Output> {
-        let started = Command::new(&self.program).args(&self.arguments).stdin(Stdio::null()).output();
+        let started = self.command().stdin(Stdio::null()).output();
         started.map_err(|cause| self.cannot_start(cause))
     }
 
     /// Runs the program with the inputs and outputs of this one.
     pub fn run(&self) -> Result<()> {
-        self.check(Command::new(&self.program).args(&self.arguments).status())
+        self.check(self.command().status())
     }
 
     /// Runs the program like [`CommandLine::run`], and returns what it prints to its standard output.
     pub fn run_and_capture(&self) -> Result<(String, Result<()>)> {
-        let mut command = Command::new(&self.program);
-        let started = command.args(&self.arguments).stdin(Stdio::inherit()).stderr(Stdio::inherit()).output();
+        let started = self.command().stdin(Stdio::inherit()).stderr(Stdio::inherit()).output();
         let Output { status, stdout, .. } = started.map_err(|cause| self.cannot_start(cause))?;
         Ok((String::from_utf8_lossy(&stdout).into_owned(), self.check(Ok(status))))
+    }
+
+    /// Returns the command. Its process ends with this one.
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments);
+        ends_with_parent(&mut command);
+        command
     }
 
     fn check(&self, ended: io::Result<ExitStatus>) -> Result<()> {
@@ -83,5 +98,23 @@ impl CommandLine {
     /// Returns the words of the command line.
     pub fn words(&self) -> impl Iterator<Item = &OsStr> {
         [Path::as_os_str(&self.program)].into_iter().chain(self.arguments.iter().map(OsString::as_os_str))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_elements_of_a_path_are_no_directories() {
+        let directory = tempfile::tempdir().unwrap();
+        let name = "Cargo.toml";
+        let list = |elements: &[&Path]| env::join_paths(elements).unwrap();
+        // The working directory of tests has such a file.
+        assert!(Path::new(name).is_file());
+        assert_eq!(find_in(&list(&[Path::new(""), directory.path(), Path::new("")]), name), None);
+        let file = directory.path().join(name);
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(find_in(&list(&[Path::new(""), directory.path()]), name), Some(file));
     }
 }

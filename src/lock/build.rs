@@ -12,6 +12,8 @@ use crate::inventory::{Container, File, Image};
 pub struct ImageContents<'a> {
     /// Kernels and debug information. Demangled names are not needed.
     pub inspection: &'a Inspection,
+    /// Hashes of the code of its kernels, in their order, if they are known.
+    pub kernel_codes: &'a [Option<Hash>],
     /// Hash of the decompressed image.
     pub sha256: Option<Hash>,
     /// Hashes of its code and of all other bytes.
@@ -44,10 +46,11 @@ pub fn locked_image(
     contents: ImageContents<'_>,
     pool: &mut KernelPool,
 ) -> LockedImage {
-    let ImageContents { inspection, sha256, digests, parts } = contents;
+    let ImageContents { inspection, kernel_codes, sha256, digests, parts } = contents;
     let types: Vec<&str> = containers.iter().map(|container| container.container_type.name()).collect();
     let own_codec = image.codec.filter(|&codec| codec != Codec::None);
     let codec = own_codec.or(containers.iter().rev().find_map(|container| container.codec));
+    let codes = kernel_codes.iter().copied().chain(std::iter::repeat(None));
     LockedImage {
         target: LockedTarget {
             arch: image.arch.clone(),
@@ -55,7 +58,7 @@ pub fn locked_image(
             image: image.image_kind.name().to_owned(),
             triple: image.triple.clone(),
         },
-        kernels: inspection.kernels.iter().map(|kernel| locked_kernel(kernel, pool)).collect(),
+        kernels: inspection.kernels.iter().zip(codes).map(|(kernel, code)| locked_kernel(kernel, code, pool)).collect(),
         container_path: Some(types.join(">")),
         codec: codec.map(|codec| codec.name().to_owned()),
         stored: image.size,
@@ -68,8 +71,9 @@ pub fn locked_image(
     }
 }
 
-fn locked_kernel(kernel: &Kernel, pool: &mut KernelPool) -> LockedKernel {
-    LockedKernel { name: pool.name(&kernel.name), usage: pool.usage(KernelUsage::of(kernel)) }
+fn locked_kernel(kernel: &Kernel, code: Option<Hash>, pool: &mut KernelPool) -> LockedKernel {
+    let code = code.and_then(|hash| hash.first_chunk().copied());
+    LockedKernel { name: pool.name(&kernel.name), usage: pool.usage(KernelUsage::of(kernel)), code }
 }
 
 /// Returns the hash of the contents of debug information, without directories: its level, the compilers, and the source lines of

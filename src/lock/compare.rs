@@ -159,12 +159,12 @@ fn target_difference<'a>(
     old: &[&'a LockedImage],
     new: &[&'a LockedImage],
 ) -> Option<TargetDifference<'a>> {
-    let kernels = differences(old, new);
     let whole = unmatched(old, new, |image| image.sha256)
         .or_else(|| unmatched(old, new, |image| image.code.zip(image.rest)))
         .or_else(|| unmatched(old, new, |image| image.size));
     // Without a code hash, any change of the bytes counts as a change of the code.
     let code = unmatched(old, new, |image| image.code).or(whole).unwrap_or(0);
+    let kernels = differences(old, new, code > 0);
     let stored = unmatched(old, new, |image| image.stored).unwrap_or(0);
     let codecs = unmatched(old, new, |image| Some(&image.codec)).unwrap_or(0);
     let (change, images_changed) = match (old, new) {

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::Hash;
 use super::line_error::LineError;
 
 type Result<T> = std::result::Result<T, LineError>;
@@ -102,14 +101,18 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub fn hash(&mut self, field: &'static str) -> Result<Option<Hash>> {
+    pub fn hash<const SIZE: usize>(&mut self, field: &'static str) -> Result<Option<[u8; SIZE]>> {
         let Some(value) = self.text(field) else { return Ok(None) };
         let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
         let (pairs, rest) = value.as_bytes().as_chunks::<2>();
         let byte = |&[high, low]: &[u8; 2]| Some(digit(high)? << 4 | digit(low)?);
         let bytes: Option<Vec<u8>> = if rest.is_empty() { pairs.iter().map(byte).collect() } else { None };
         let hash = bytes.and_then(|bytes| bytes.try_into().ok());
-        hash.map(Some).ok_or_else(|| LineError::NotAHash { field, value: excerpt(&value) })
+        hash.map(Some).ok_or_else(|| LineError::NotAHash {
+            field,
+            digits: SIZE.saturating_mul(2),
+            value: excerpt(&value),
+        })
     }
 
     /// Returns an error if a field is left.

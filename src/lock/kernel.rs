@@ -24,13 +24,18 @@ pub const FIGURES: [Figure; 9] = [
     Figure::Shared,
 ];
 
-/// A kernel and its resource usage.
+/// First bytes of the hash of a kernel's code. The image has the whole hash of its code.
+pub type KernelHash = [u8; 8];
+
+/// A kernel, its resource usage and the hash of its code.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LockedKernel {
     /// Name.
     pub name: KernelName,
     /// Resource usage.
     pub usage: Arc<KernelUsage>,
+    /// Hash of its code, if the image states which bytes are its code. Locks of earlier builds have none.
+    pub code: Option<KernelHash>,
 }
 
 /// Resource usage of a kernel.

@@ -52,8 +52,13 @@ impl<'a> KernelDifference<'a> {
 }
 
 /// Returns the kernels that differ between images for one target, the largest difference first. Generated parts of names are
-/// not compared.
-pub fn differences<'a>(old: &[&'a LockedImage], new: &[&'a LockedImage]) -> Vec<KernelDifference<'a>> {
+/// not compared. Hashes of their code are if the code of the images differs: they include the names of symbols, and the hash of
+/// an image's code does not.
+pub fn differences<'a>(
+    old: &[&'a LockedImage],
+    new: &[&'a LockedImage],
+    code_differs: bool,
+) -> Vec<KernelDifference<'a>> {
     let mut names: BTreeMap<Cow<'_, str>, (Vec<&LockedKernel>, Vec<&LockedKernel>)> = BTreeMap::new();
     for kernel in old.iter().flat_map(|image| &image.kernels) {
         names.entry(stable_name(kernel.name.as_str())).or_default().0.push(kernel);
@@ -61,14 +66,21 @@ pub fn differences<'a>(old: &[&'a LockedImage], new: &[&'a LockedImage]) -> Vec<
     for kernel in new.iter().flat_map(|image| &image.kernels) {
         names.entry(stable_name(kernel.name.as_str())).or_default().1.push(kernel);
     }
-    let mut found: Vec<_> = names.into_values().flat_map(|(old, new)| pair_kernels(old, new)).collect();
+    let mut found: Vec<_> = names.into_values().flat_map(|(old, new)| pair_kernels(old, new, code_differs)).collect();
     found.sort_by_key(|it| (std::cmp::Reverse(it.growth().unsigned_abs()), &it.kernel().name));
     found
 }
 
-/// Pairs kernels of one name. Equal kernels cancel out, and the others are paired in the order of their figures.
-fn pair_kernels<'a>(mut old: Vec<&'a LockedKernel>, mut new: Vec<&'a LockedKernel>) -> Vec<KernelDifference<'a>> {
-    let figures = |kernel: &&LockedKernel| kernel.usage.clone();
+/// Pairs kernels of one name. Equal kernels cancel out, and the others are paired in the order of their figures. Hashes are not
+/// compared if one lock has none.
+fn pair_kernels<'a>(
+    mut old: Vec<&'a LockedKernel>,
+    mut new: Vec<&'a LockedKernel>,
+    code_differs: bool,
+) -> Vec<KernelDifference<'a>> {
+    let has_codes = old.iter().chain(&new).all(|kernel| kernel.code.is_some());
+    let compares_code = code_differs && has_codes;
+    let figures = |kernel: &&LockedKernel| (kernel.usage.clone(), if compares_code { kernel.code } else { None });
     old.sort_by_key(figures);
     new.sort_by_key(figures);
     let (mut removed, mut added) = (Vec::new(), Vec::new());

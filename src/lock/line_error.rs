@@ -69,10 +69,12 @@ pub enum LineError {
         value: String,
     },
     /// A value is not a hash.
-    #[error("invalid {field} {value:?}, expected the 64 hexadecimal digits of a SHA-256")]
+    #[error("invalid {field} {value:?}, expected the {digits} hexadecimal digits of a SHA-256")]
     NotAHash {
         /// Key of the field.
         field: &'static str,
+        /// Number of digits.
+        digits: usize,
         /// The value.
         value: String,
     },

@@ -33,7 +33,7 @@ pub use causes::{DifferenceCause, LockedParts};
 pub use change::Change;
 pub use compare::{Comparison, FileDifference, TargetDifference, TargetTotals, Totals, compare};
 pub use duplicates::{Duplicate, duplicates};
-pub use kernel::{FIGURES, KernelName, KernelPool, KernelUsage, LockedKernel};
+pub use kernel::{FIGURES, KernelHash, KernelName, KernelPool, KernelUsage, LockedKernel};
 pub use kernels::KernelDifference;
 pub use line_error::{LineError, LockError};
 #[cfg(feature = "cli")]
@@ -45,6 +45,7 @@ pub use size::growth;
 pub use summary::write_summary;
 pub use text::write;
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use crate::target::subarch;
@@ -92,9 +93,9 @@ impl LockedTarget {
     }
 }
 
-/// A device image. Images are sorted by their kernels before their sizes, so that each of many images for one target
+/// A device image. Images are sorted by their kernels before their sizes and hashes, so that each of many images for one target
 /// keeps its place when its code changes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LockedImage {
     /// Target and format.
     pub target: LockedTarget,
@@ -118,6 +119,30 @@ pub struct LockedImage {
     pub rest: Option<Hash>,
     /// Parts that differ between builds of one source, if they were analyzed.
     pub parts: Option<LockedParts>,
+}
+
+impl PartialOrd for LockedImage {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for LockedImage {
+    fn cmp(&self, other: &Self) -> Ordering {
+        fn kernels(image: &LockedImage) -> impl Iterator<Item = (&KernelName, &KernelUsage)> {
+            image.kernels.iter().map(|kernel| (&kernel.name, &*kernel.usage))
+        }
+        fn storage(image: &LockedImage) -> impl Ord {
+            (image.container_path.as_deref(), image.codec.as_deref(), image.stored, image.size, image.debug.as_deref())
+        }
+        fn hashes(image: &LockedImage) -> impl Ord {
+            (image.sha256, image.code, image.rest, image.parts.as_ref())
+        }
+        let targets = self.target.cmp(&other.target);
+        let targets_and_kernels = targets.then_with(|| kernels(self).cmp(kernels(other)));
+        let all_but_hashes = targets_and_kernels.then_with(|| storage(self).cmp(&storage(other)));
+        all_but_hashes.then_with(|| hashes(self).cmp(&hashes(other))).then_with(|| self.kernels.cmp(&other.kernels))
+    }
 }
 
 /// A SHA-256 hash.

@@ -15,7 +15,7 @@ use super::line_error::{LineError, LockError};
 use super::summary;
 use super::text::{HEADER, HEADER_1};
 use super::units::ImageLabels;
-use super::{FIGURES, KernelPool, KernelUsage, Lock, LockedFile, LockedImage, LockedKernel, LockedTarget};
+use super::{FIGURES, KernelHash, KernelPool, KernelUsage, Lock, LockedFile, LockedImage, LockedKernel, LockedTarget};
 use crate::bytes::{Budget, Limits, Resource};
 use crate::inspect::Figure;
 
@@ -173,25 +173,30 @@ impl Reader {
         let (Some(unit), Some(file)) = (&self.unit, self.files.last_mut()) else { return Err(NO_IMAGE) };
         let images = file.images.get_mut(unit.start..).filter(|images| !images.is_empty()).ok_or(NO_IMAGE)?;
         let common = usage(&mut entry.fields, KernelUsage::default())?;
+        let common_code = entry.fields.hash("code")?;
         entry.fields.finish()?;
-        let add = |image: &mut LockedImage, usage: &Arc<KernelUsage>| {
+        let add = |image: &mut LockedImage, usage: &Arc<KernelUsage>, code: Option<KernelHash>| {
             let size = size_of::<LockedKernel>() as u64;
             self.budget.charge(Resource::Memory, size).map_err(LineError::OverBudget)?;
-            image.kernels.push(LockedKernel { name: name.clone(), usage: Arc::clone(usage) });
+            image.kernels.push(LockedKernel { name: name.clone(), usage: Arc::clone(usage), code });
             Ok(())
         };
         if entry.scopes.is_empty() {
             let usage = self.pool.usage(common);
-            return images.iter_mut().try_for_each(|image| add(image, &usage));
+            return images.iter_mut().try_for_each(|image| add(image, &usage, common_code));
         }
         let mut added = BTreeSet::new();
         for (labels, mut fields) in entry.scopes {
             let usage = self.pool.usage(usage(&mut fields, common.clone())?);
+            let code = match (fields.hash("code")?, common_code) {
+                (Some(_), Some(_)) => return Err(LineError::DuplicateField("code".to_owned())),
+                (own, common) => own.or(common),
+            };
             fields.finish()?;
             for label in labels.split(',') {
                 let index = unit.by_label.get(label).and_then(|index| index.checked_sub(unit.start));
                 let image = index.and_then(|index| images.get_mut(index));
-                add(image.ok_or_else(|| LineError::UnknownImage(excerpt(label)))?, &usage)?;
+                add(image.ok_or_else(|| LineError::UnknownImage(excerpt(label)))?, &usage, code)?;
                 if !added.insert(label) {
                     return Err(LineError::DuplicateImage(excerpt(label)));
                 }

@@ -7,7 +7,7 @@
 //! unit kind=hip image=elf triple=amdgcn-amd-amdhsa in=bundle debug=none
 //!   image gfx90a stored=3456 size=3456 code=… rest=…
 //!   image gfx942 stored=3456 size=3456 code=… rest=…
-//!   kernel _Z5saxpyPfi sgprs=10 scratch=16+ demangled="saxpy(float*, int)" @gfx90a code_size=32 vgprs=2 @gfx942 code_size=36 vgprs=4
+//!   kernel _Z5saxpyPfi sgprs=10 scratch=16+ demangled="saxpy(float*, int)" @gfx90a code_size=32 vgprs=2 code=… @gfx942 code_size=36 vgprs=4 code=…
 //! ```
 //!
 //! An entry is a word, a name and fields. A value that is empty or contains a space or a quotation mark is written as a
@@ -20,7 +20,8 @@
 //!
 //! `code` is the hash of the code and data of an image, and `rest` that of all other bytes: headers, symbols, debug
 //! information. Together they determine the image, and each byte is hashed once. `sha256`, the hash of the decompressed
-//! image as other programs compute it, takes as long again, and is written on demand.
+//! image as other programs compute it, takes as long again, and is written on demand. `code` of a kernel is the first eight bytes
+//! of the hash of its code, so that the line changes with the code; locks of earlier builds have no such field.
 //!
 //! Names are written in full. A table of names with short IDs would be no smaller, because nearly every name is in one unit
 //! (20,722 of 21,046 in torch 2.9.1), and a reviewer would have to look IDs up. The demangled name follows from the name:
@@ -34,7 +35,7 @@ use std::fmt::Write;
 use std::mem;
 
 use super::units::{ImageLabels, Unit, UnitKernel, units};
-use super::{Hash, KernelName, KernelUsage, Lock, LockedFile, LockedImage};
+use super::{KernelHash, KernelName, Lock, LockedFile, LockedImage, LockedKernel};
 use crate::escape::is_escaped;
 use crate::inspect::{Figure, demangle};
 use crate::parallel::{map_parallel, threads};
@@ -91,9 +92,9 @@ fn unit_text(unit: &Unit<'_>) -> String {
         }
         number(text, "stored", image.stored);
         number(text, "size", image.size);
-        hash(text, "sha256", image.sha256);
-        hash(text, "code", image.code);
-        hash(text, "rest", image.rest);
+        hash(text, "sha256", image.sha256.as_ref().map(|it| &it[..]));
+        hash(text, "code", image.code.as_ref().map(|it| &it[..]));
+        hash(text, "rest", image.rest.as_ref().map(|it| &it[..]));
         *text += "\n";
     }
     for kernel in &unit.kernels {
@@ -116,14 +117,14 @@ fn attributes(image: &LockedImage) -> [(&'static str, Option<&str>); 6] {
 
 fn write_kernel(text: &mut String, kernel: &UnitKernel<'_>, labels: &[String]) {
     *text += &format!("  kernel {}", quoted(kernel.name.as_str()));
-    let usages = || kernel.kernels.iter().map(|(_, kernel)| &*kernel.usage);
-    let mut common: Vec<Field> = usages().next().map(|usage| fields(usage).collect()).unwrap_or_default();
-    common.retain(|field| usages().all(|usage| fields(usage).any(|it| it == *field)));
+    let kernels = || kernel.kernels.iter().map(|&(_, kernel)| kernel);
+    let mut common: Vec<Field> = kernels().next().map(|kernel| fields(kernel).collect()).unwrap_or_default();
+    common.retain(|field| kernels().all(|kernel| fields(kernel).any(|it| it == *field)));
     write_figures(text, &common);
     write_demangled(text, kernel.name);
     let (mut scopes, mut known) = (Vec::<(Vec<Field>, Vec<&str>)>::new(), HashMap::<Vec<Field>, usize>::new());
     for (index, kernel) in &kernel.kernels {
-        let own: Vec<Field> = fields(&kernel.usage).filter(|it| !common.contains(it)).collect();
+        let own: Vec<Field> = fields(kernel).filter(|it| !common.contains(it)).collect();
         let label = labels.get(*index).map_or("", String::as_str);
         let scope = *known.entry(own.clone()).or_insert(scopes.len());
         match scopes.get_mut(scope) {
@@ -140,20 +141,35 @@ fn write_kernel(text: &mut String, kernel: &UnitKernel<'_>, labels: &[String]) {
     *text += "\n";
 }
 
-/// Key and value of a figure, and whether the value is a minimum.
-type Field = (&'static str, u64, bool);
+/// A field of a kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Field {
+    /// Key and value of a figure, and whether the value is a minimum.
+    Figure { key: &'static str, value: u64, is_minimum: bool },
+    /// Hash of the code.
+    Code(KernelHash),
+}
 
-/// Returns the figures that are known.
-fn fields(usage: &KernelUsage) -> impl Iterator<Item = Field> {
+/// Returns the fields that are known.
+fn fields(kernel: &LockedKernel) -> impl Iterator<Item = Field> {
+    let usage = &kernel.usage;
     let is_minimum = |figure| figure == Figure::Scratch && usage.scratch_is_minimum;
-    usage.known().map(move |(figure, value)| (figure.key(), value, is_minimum(figure)))
+    let figures = usage.known().map(move |(figure, value)| Field::Figure {
+        key: figure.key(),
+        value,
+        is_minimum: is_minimum(figure),
+    });
+    figures.chain(kernel.code.map(Field::Code))
 }
 
 fn write_figures(text: &mut String, fields: &[Field]) {
-    for (key, value, is_minimum) in fields {
-        number(text, key, Some(*value));
-        if *is_minimum {
-            text.push('+');
+    for field in fields {
+        match *field {
+            Field::Figure { key, value, is_minimum } => {
+                number(text, key, Some(value));
+                *text += if is_minimum { "+" } else { "" };
+            }
+            Field::Code(code) => hash(text, "code", Some(&code)),
         }
     }
 }
@@ -182,7 +198,7 @@ fn string(text: &mut String, key: &str, value: Option<&str>) {
     }
 }
 
-fn hash(text: &mut String, key: &str, value: Option<Hash>) {
+fn hash(text: &mut String, key: &str, value: Option<&[u8]>) {
     if let Some(value) = value {
         write!(text, " {key}=").expect("writing to a string");
         for byte in value {

@@ -97,9 +97,15 @@ impl LockBuilder {
         let mut inspection = inspect_with(image, inspect::inspect_mangled);
         let kind = image.image().image_kind;
         let (mut sha256, mut digests, mut parts) = (None, None, None);
+        let mut kernel_codes = Vec::new();
         match image.bytes() {
             Ok(bytes) => {
                 digests = inspect::image_digests(kind, bytes.view()).ok();
+                match inspect::kernel_codes(kind, bytes.view(), &inspection.kernels) {
+                    Ok(codes) => kernel_codes = codes,
+                    Err(problem) if inspection.problems.contains(&problem) => {}
+                    Err(problem) => inspection.problems.push(problem),
+                }
                 if self.hashes_images || digests.is_none() {
                     sha256 = Some(Sha256::digest(&*bytes).into());
                 }
@@ -110,7 +116,7 @@ impl LockBuilder {
             Err(problem) if inspection.problems.is_empty() => inspection.problems.push(problem),
             Err(_) => {}
         }
-        let contents = ImageContents { inspection: &inspection, sha256, digests, parts };
+        let contents = ImageContents { inspection: &inspection, kernel_codes: &kernel_codes, sha256, digests, parts };
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         let locked = locked_image(image.image(), image.containers(), contents, &mut pool);
         (locked, inspection.problems)

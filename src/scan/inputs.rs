@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Options;
+use super::appended::{self, Appended};
 use super::cache::{CacheBudget, DecompressedCache};
 use super::images::Scan;
 use super::kpack::KpackSearch;
@@ -136,6 +137,8 @@ impl ScannedFile {
     pub fn scan(input: InputSlice, options: Options, budget: Option<&CacheBudget>) -> Result<Self> {
         let (input, file, cache) = Scan::with_options(input, options, budget)?.into_parts();
         input.input.check_unchanged()?;
+        // A package may have thousands of unpacked members, whose mappings stay.
+        input.release();
         Ok(ScannedFile { file, input: input.close(), cache })
     }
 
@@ -286,9 +289,36 @@ impl Expansion<'_> {
         let not_opened = match format {
             Some(format) if depth < MAX_NESTING => return self.members(&slice, format, path, depth),
             Some(_) => Some(NotOpened::NestedTooDeep),
-            None => unopened::format(slice.view()).filter(|_| opens_all),
+            None if opens_all => match unopened::format(slice.view()) {
+                None => return self.with_appended(slice, path, depth),
+                not_opened => not_opened,
+            },
+            None => None,
         };
         (self.take)(Ok(InputSlice { not_opened, ..slice }));
+    }
+
+    /// Takes a file that is no archive, or its first part and the members of the archive behind it.
+    fn with_appended(&mut self, slice: InputSlice, path: &Path, depth: usize) {
+        let nested = if depth < MAX_NESTING { None } else { Some(NotOpened::NestedTooDeep) };
+        let (start, zip) = match (appended::find(slice.view()), nested) {
+            (None, _) => return (self.take)(Ok(slice)),
+            (Some(Appended::NotOpened(reason)), _) | (Some(_), Some(reason)) => {
+                return (self.take)(Ok(InputSlice { not_opened: Some(reason), ..slice }));
+            }
+            (Some(Appended::Zip { format, start }), None) => (start, Some(format)),
+            (Some(Appended::File { start }), None) => (start, None),
+        };
+        let size = size_of_range(&slice.range).saturating_sub(start);
+        let name = slice.path.clone();
+        let (first, rest) = (slice.clone().cut(name.clone(), 0, start), slice.clone().cut(name, start, size));
+        (self.take)(first);
+        match (zip, rest) {
+            // It may state offsets from the start of the whole file.
+            (Some(format), _) => self.members(&slice, format, path, depth),
+            (None, Ok(rest)) => self.expand(rest, path, depth.saturating_add(1)),
+            (None, Err(error)) => (self.take)(Err(error)),
+        }
     }
 
     /// Opens the members of an archive. Those before a defect are inputs like those of an intact archive.

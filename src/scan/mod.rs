@@ -10,6 +10,8 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
+#[cfg(feature = "files")]
+mod appended;
 mod builder;
 mod cache;
 mod contents;
@@ -59,11 +61,13 @@ mod tests;
 use crate::error::Result;
 use crate::inventory::File;
 
+#[cfg(feature = "files")]
+#[cfg(feature = "cli")]
+pub(crate) use appended::has_archive as has_appended_archive;
 pub use cache::CacheBudget;
 pub use images::{ImageBytes, ImageReader, ImageRef, Scan};
 #[cfg(feature = "cli")]
 pub(crate) use inputs::unpacked;
-#[cfg(feature = "files")]
 pub use inputs::{Archives, InputSlice, OpenOptions, ScannedFile, each_input, expand_input};
 #[cfg(feature = "files")]
 pub use kpack::KpackSearch;

@@ -152,10 +152,13 @@ fn wrap_rejects_cut_fat_binaries_and_images() {
 }
 
 /// Files of formats that are not opened: their first bytes, the name of the format and its description.
-const UNOPENED: [(&[u8], &str, &str); 3] = [
+const UNOPENED: [(&[u8], &str, &str); 6] = [
     (b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4\x46", "xz", "xz-compressed"),
     (b"BZh91AY&SY\xd3\x1a", "bzip2", "bzip2-compressed"),
     (b"7z\xbc\xaf\x27\x1c\0\x04", "7z", "7z archive"),
+    (b"\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff\0\x34", "lzma", "lzma-compressed"),
+    (b"hsqs\x02\0\0\0", "squashfs", "squashfs file system"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0", "ole", "compound file (OLE, MSI)"),
 ];
 
 #[test]

@@ -1,5 +1,6 @@
 //! The program from the outside: output, exit statuses, files.
 
+mod appended;
 mod bad_input;
 mod bundle;
 mod bundle_archives;

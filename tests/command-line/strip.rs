@@ -93,22 +93,28 @@ fn states_the_bytes_that_it_saves_as_stored_and_decompressed() {
 #[test]
 fn members_of_wheels_and_libraries_are_stripped() {
     let sandbox = sandbox();
-    let wheel = |name: &str| {
+    let wheel_with = |hash: &str, name: &str| {
         let mut wheel = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
-        let record = "p/kernel.cubin,sha256=x,1\np-1.dist-info/RECORD,,\n";
         let cubin = sandbox.read("cubin");
+        let record = format!("p/kernel.cubin,sha256={hash},{}\np-1.dist-info/RECORD,,\n", cubin.len());
         for (name, bytes) in [("p/kernel.cubin", &*cubin), ("p-1.dist-info/RECORD", record.as_bytes()), (name, b"")] {
             wheel.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
             wheel.write_all(bytes).unwrap();
         }
         wheel.finish().unwrap().into_inner()
     };
+    // A member that its record contradicts does not get a hash that looks right.
+    sandbox.file("other.whl", wheel_with("x", "p/text"));
+    let run = sandbox.fatbin("strip --device-debug -o new.whl other.whl");
+    let (_, hash) = run.err.split_once("differs from RECORD, which states sha256=x; the file has sha256=").unwrap();
+    assert_eq!((run.status, sandbox.path("new.whl").exists()), (2, false));
+    let wheel = |name: &str| wheel_with(hash.trim_end(), name);
     sandbox.file("p.whl", wheel("p/text")).file("signed.whl", wheel("p-1.dist-info/RECORD.jws"));
     let out = sandbox.fatbin("strip --device-debug -o new.whl p.whl").ok();
     assert!(out.starts_with("p.whl!p/kernel.cubin: 1 image stripped, "), "{out}");
     let mut new = zip::ZipArchive::new(std::io::Cursor::new(sandbox.read("new.whl"))).unwrap();
     let record = std::io::read_to_string(new.by_name("p-1.dist-info/RECORD").unwrap()).unwrap();
-    assert!(record.starts_with("p/kernel.cubin,sha256=") && !record.contains("sha256=x"), "{record}");
+    assert!(record.starts_with("p/kernel.cubin,sha256=") && !record.contains(hash.trim_end()), "{record}");
     let run = sandbox.fatbin("strip --device-debug -o new.whl signed.whl");
     assert_eq!(run.status, 2);
     assert!(run.err.contains("RECORD.jws signs RECORD, which changes; remove it"), "{}", run.err);

@@ -18,6 +18,7 @@ use std::path::PathBuf;
 
 pub use part::Part;
 
+use super::signature::Signature;
 use super::{Edit, EditError, EditedFile, Proof, Result};
 use crate::bytes::Limits;
 use crate::inventory::File;
@@ -50,6 +51,8 @@ pub struct ApplyOptions {
     pub holes: bool,
     /// Cuts free bytes out of linked files where nothing depends on the places of what follows.
     pub shrinks: bool,
+    /// Changes signed files, and removes their signatures.
+    pub breaks_signatures: bool,
 }
 
 /// A file of the input whose device code is in kpack archives, and therefore not in the input.
@@ -70,6 +73,8 @@ pub struct Applied {
     pub new_size: Option<u64>,
     /// Files whose device code is elsewhere.
     pub split_hosts: Vec<SplitHost>,
+    /// Paths of the files whose signatures the edit breaks, with these.
+    pub broken_signatures: Vec<(String, Signature)>,
 }
 
 /// A file of the input with device images, and its edit.
@@ -93,6 +98,7 @@ struct Job<'a> {
     directory: Option<PathBuf>,
     visit: RefCell<&'a mut dyn FnMut(EditedInput<'_>)>,
     split_hosts: RefCell<Vec<SplitHost>>,
+    broken_signatures: RefCell<Vec<(String, Signature)>>,
 }
 
 /// Edits an input into an output that is complete and not committed, or only plans the edit. Calls `visit` with each file with
@@ -107,7 +113,14 @@ pub fn apply(
     let input = input.with_limits(options.limits);
     let path = input.path().to_string_lossy().into_owned();
     let directory = output.as_ref().map(|output| output.directory());
-    let job = Job { rule, options, directory, visit: RefCell::new(visit), split_hosts: RefCell::default() };
+    let job = Job {
+        rule,
+        options,
+        directory,
+        visit: RefCell::new(visit),
+        split_hosts: RefCell::default(),
+        broken_signatures: RefCell::default(),
+    };
     let (mut output, mut new_size) = (output, None);
     let has_images = job.edit(&input, &path, 0, &mut |edits| {
         let Some(output) = output.as_deref_mut() else {
@@ -129,5 +142,6 @@ pub fn apply(
     if !has_images && let Some(SplitHost { path, archives }) = split_hosts.pop() {
         return Err(EditError::SplitHost { path: path.into(), archives: archives.join(", ") });
     }
-    Ok(has_images.then_some(Applied { size: input.size(), new_size, split_hosts }))
+    let broken_signatures = job.broken_signatures.take();
+    Ok(has_images.then_some(Applied { size: input.size(), new_size, split_hosts, broken_signatures }))
 }

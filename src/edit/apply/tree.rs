@@ -14,10 +14,11 @@ use crate::bytes::MAX_NESTING;
 use crate::edit::archive::ar;
 use crate::edit::archive::zip::{PackedMember, ZipFile};
 use crate::edit::patch::Patches;
+use crate::edit::signature::{self, Signature};
 use crate::edit::{EditError, EditedFile, Result, edit_file};
 use crate::error::Error;
 use crate::io::{Access, Input};
-use crate::scan::{CacheBudget, Options, Scan, Source, unpacked};
+use crate::scan::{CacheBudget, Options, Scan, Source, has_appended_archive, unpacked};
 
 /// The edits of all files of an input.
 pub struct Edits<'a> {
@@ -55,6 +56,8 @@ impl Job<'_> {
         match ArchiveFormat::of(whole.bytes()) {
             Some(format) if format.is_zip() && depth < MAX_NESTING => self.zip(&whole, format, depth, write),
             Some(format) if !format.is_library() => Err(EditError::UnsupportedArchive { path: path.into() }),
+            // The archive may state offsets from the start of the file, and its images would stay.
+            None if has_appended_archive(whole.bytes()) => Err(EditError::UnsupportedArchive { path: path.into() }),
             _ => {
                 let mut leaves = Vec::new();
                 let patches = self.part(&whole, 0, &mut leaves)?;
@@ -108,8 +111,39 @@ impl Job<'_> {
         let edited = edited.map_err(|error| error.in_file(path));
         drop(edit);
         let (patches, edited) = edited?;
+        let (patches, edited) = self.signed(part, patches, edited)?;
         leaves.push(Leaf { scan, edited });
         Ok(patches)
+    }
+
+    /// Refuses to break the signature of a file that changes, or removes it.
+    fn signed<'a>(
+        &self,
+        part: &Part<'a>,
+        patches: Patches<'a>,
+        edited: EditedFile,
+    ) -> Result<(Patches<'a>, EditedFile)> {
+        if patches.is_empty() {
+            return Ok((patches, edited));
+        }
+        let signature = Signature::of(part.bytes());
+        if let Some(signature) = &signature {
+            self.breaks(&part.name(), signature)?;
+        }
+        let patches = signature::respected(part.bytes(), patches, signature.as_ref())
+            .map_err(|error| error.in_file(Path::new(&part.name())))?
+            .ok_or(EditError::Overlap)?;
+        let layout = patches.layout();
+        Ok((patches, EditedFile { layout, ..edited }))
+    }
+
+    /// Records a signature that the edit breaks. It is an error if that was not requested.
+    fn breaks(&self, path: &str, signature: &Signature) -> Result<()> {
+        if !self.options.breaks_signatures {
+            return Err(EditError::Signed { path: path.into(), signature: signature.clone() });
+        }
+        self.broken_signatures.borrow_mut().push((path.to_owned(), signature.clone()));
+        Ok(())
     }
 
     /// Edits the members of a zip file.
@@ -127,15 +161,23 @@ impl Job<'_> {
         if let Some(defect) = members.defect {
             return Err(defect.in_file(Path::new(&archive)).into());
         }
-        let (mut packed, mut has_images, mut is_partial) = (Vec::new(), false, false);
+        let is_signed = members.members.iter().any(|member| member.name.as_deref().is_some_and(Signature::is_of_jar));
+        let (mut packed, mut has_images, mut is_partial, mut is_changed) = (Vec::new(), false, false, false);
         for (index, member) in members.members.into_iter().enumerate() {
             let path = name(whole, &member);
             let unpacked = self.unpacked(whole, member, &path)?;
             has_images |= self.edit(&unpacked, &path, depth.saturating_add(1), &mut |edits| {
                 is_partial |= self.directory.is_none() && !edits.patches.is_empty();
+                if !edits.patches.is_empty() {
+                    is_changed = true;
+                    zip.check_recorded(index, unpacked.view()).map_err(in_archive)?;
+                }
                 packed.extend(self.pack(&zip, index, &edits, &unpacked, &path)?);
                 Ok(())
             })?;
+        }
+        if is_signed && is_changed {
+            self.breaks(&archive, &Signature::Jar)?;
         }
         let patches = zip.with_members(&packed).map_err(in_archive)?;
         write(Edits { patches, leaves: Vec::new(), is_partial })?;

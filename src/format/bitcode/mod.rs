@@ -15,9 +15,11 @@ pub(crate) mod symbols;
 #[cfg(test)]
 pub(super) mod test_writer;
 
+use std::ops::RangeInclusive;
+
 use crate::bytes::{Resource, View};
 use crate::error::{Cause, Malformed};
-use bits::Bits;
+use bits::{Bits, Block};
 
 /// First bytes of a stream.
 pub const MAGIC: [u8; 4] = *b"BC\xc0\xde";
@@ -59,6 +61,14 @@ const STRTAB_BLOCK: u64 = 23;
 const VERSION: u64 = 1;
 const STRTAB_VERSION: u64 = 2;
 
+/// ID of the block that precedes a module's, and of the block of symbols that may precede the strings.
+const IDENTIFICATION_BLOCK: u64 = 13;
+const SYMTAB_BLOCK: u64 = 25;
+
+/// IDs of the blocks outside of others, and the widths of abbreviation IDs in them: LLVM writes 3 and 5.
+const OUTER_BLOCKS: [u64; 4] = [IDENTIFICATION_BLOCK, MODULE_BLOCK, STRTAB_BLOCK, SYMTAB_BLOCK];
+const OUTER_WIDTHS: RangeInclusive<u64> = 2..=7;
+
 /// Returns the stream, without its wrapper.
 fn stream(view: View<'_>) -> Result<View<'_>, Malformed> {
     if !view.starts_with(&WRAPPER_MAGIC) {
@@ -73,54 +83,101 @@ fn stream(view: View<'_>) -> Result<View<'_>, Malformed> {
 }
 
 /// Checks that the outer blocks are complete, that one is a module, and that the names of its symbols follow it. Bytes that
-/// are not a block end the stream.
+/// are not a block of a file end the stream.
 pub fn check(view: View<'_>) -> Result<(), Malformed> {
     let stream = stream(view)?;
     if Bits::after_magic(stream.data(), u32::MAX).is_none() {
         return Ok(());
     }
-    blocks_end(stream).map(|_| ())
+    match blocks(stream)?.defect {
+        Some(defect) => Err(defect),
+        None => Ok(()),
+    }
 }
 
-/// Returns the bitcode at the view's first byte, which other bytes may follow. It must be complete.
+/// Returns the bitcode at the view's first byte, which any other bytes may follow. It must be complete.
 pub fn extent(view: View<'_>) -> Result<View<'_>, Malformed> {
     let stream = stream(view)?;
-    let end = blocks_end(stream)?;
+    let blocks = blocks(stream)?;
     let is_wrapped = view.starts_with(&WRAPPER_MAGIC);
-    let size = if is_wrapped { stream.range_in(view).end } else { end };
+    let size = if is_wrapped { stream.range_in(view).end } else { blocks.end };
     view.part("bitcode", 0, 0, size)
 }
 
-/// Returns the end of the outer blocks of a stream.
-fn blocks_end(stream: View<'_>) -> Result<u64, Malformed> {
+/// Outer blocks of a stream with a complete module.
+struct Blocks {
+    /// End of the last module with its strings, in bytes.
+    end: u64,
+    /// Defect of the first block behind it that is not complete. In a file, it is a defect of the file; other data may begin
+    /// with the same bytes.
+    defect: Option<Malformed>,
+}
+
+/// Reads the outer blocks of a stream, up to the first bytes that are not one. A stream without a complete module is an error.
+fn blocks(stream: View<'_>) -> Result<Blocks, Malformed> {
     let missing = |what: &str| stream.malformed("bitcode", 0, Cause::Described(what.to_owned()));
     let mut bits = Bits::after_magic(stream.data(), u32::MAX).ok_or_else(|| missing("no magic"))?;
-    let (mut has_module, mut needs_strings) = (false, false);
-    let mut end = bits.at;
-    while bits.fixed(OUTER_WIDTH) == Some(ENTER_SUBBLOCK) {
+    let (mut has_module, mut needs_strings, mut is_identified) = (false, false, false);
+    let mut complete = None;
+    let mut defect = None;
+    while is_outer_block(stream, bits.at / 8) {
         stream.charge("bitcode block", Resource::Work, 1)?;
-        let start = bits.at / 8;
-        let Some(block) = bits.enter_block() else {
-            return Err(stream.malformed("bitcode block", start, Cause::EndsInside));
+        let block = match complete_block(stream, &mut bits) {
+            Ok(block) => block,
+            Err(error) => {
+                defect = Some(error);
+                break;
+            }
         };
-        let needed = block.words.saturating_mul(4);
-        let available = stream.size().saturating_sub(bits.at / 8);
-        if needed > available {
-            return Err(stream.malformed("bitcode block", start, Cause::Truncated { needed, available }));
+        // Only a module follows an identification. Otherwise the stream is cut, and the size of its last block reaches into others.
+        if is_identified && block.id != MODULE_BLOCK {
+            break;
         }
-        let after = bits.at.saturating_add(needed.saturating_mul(8));
+        is_identified = block.id == IDENTIFICATION_BLOCK;
+        let after = bits.at.saturating_add(block.words.saturating_mul(32));
         if block.id == MODULE_BLOCK {
             has_module = true;
-            needs_strings = module_version(&mut bits, block.width).is_some_and(|version| version >= STRTAB_VERSION);
+            needs_strings |= module_version(&mut bits, block.width).is_some_and(|version| version >= STRTAB_VERSION);
         }
         needs_strings &= block.id != STRTAB_BLOCK;
-        (bits.at, end) = (after, after);
+        bits.at = after;
+        if has_module && !needs_strings && !is_identified {
+            complete = Some(after / 8);
+        }
     }
-    match (has_module, needs_strings) {
-        (false, _) => Err(missing("no module")),
-        (true, true) => Err(missing("no string table")),
-        (true, false) => Ok(end / 8),
+    match complete {
+        Some(end) => Ok(Blocks { end, defect }),
+        None => Err(defect.unwrap_or_else(|| missing(if has_module { "no string table" } else { "no module" }))),
     }
+}
+
+/// Returns whether the bytes at an offset begin a block that files have outside of others, complete or not: an ID of one digit,
+/// a width of one digit, and zeros up to the size. Bytes behind a stream, for example another array in a program, rarely do.
+fn is_outer_block(stream: View<'_>, at: u64) -> bool {
+    let rest = stream.from(at).data();
+    let header = rest.get(..4).unwrap_or(rest);
+    let is_header_of = |id: u64| {
+        let mut is_known = false;
+        for width in OUTER_WIDTHS {
+            let expected = (ENTER_SUBBLOCK | id << OUTER_WIDTH | width << (OUTER_WIDTH + 8)).to_le_bytes();
+            is_known |= expected.starts_with(header);
+        }
+        is_known
+    };
+    !header.is_empty() && OUTER_BLOCKS.into_iter().any(is_header_of)
+}
+
+/// Reads the header of the next block, and checks that the block is complete.
+fn complete_block(stream: View<'_>, bits: &mut Bits<'_>) -> Result<Block, Malformed> {
+    let start = bits.at / 8;
+    let block = if bits.fixed(OUTER_WIDTH).is_some() { bits.enter_block() } else { None };
+    let block = block.ok_or_else(|| stream.malformed("bitcode block", start, Cause::EndsInside))?;
+    let needed = block.words.saturating_mul(4);
+    let available = stream.size().saturating_sub(bits.at / 8);
+    if needed > available {
+        return Err(stream.malformed("bitcode block", start, Cause::Truncated { needed, available }));
+    }
+    Ok(block)
 }
 
 /// Returns the triple of the first module; `None` if it has none, and for a damaged stream.

@@ -98,7 +98,7 @@ fn check_cubin(view: View<'_>, header: &FileHeader64<LE>) -> Result<(), Malforme
     let (os_abi, abi, version) = (header.e_ident.os_abi.0, header.e_ident.abi_version, header.e_version.get(LE));
     // Up to ABI 7, the version is 1 or the number of the toolkit in hexadecimal digits: 0x76 to 0x81 were seen.
     let is_known = match (os_abi, abi) {
-        (OSABI_CUDA, 5..=7) => version == 1 || (0x20..=0xff).contains(&version),
+        (OSABI_CUDA, 2..=7) => version == 1 || (0x20..=0xff).contains(&version),
         (OSABI_CUDA_8, 8) => version == 1,
         _ => return Err(unexpected(view, "ELF ABI", EI_OSABI, os_abi.into(), "that of a cubin")),
     };

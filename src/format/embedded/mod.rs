@@ -15,6 +15,8 @@ mod spirv;
 mod statements;
 
 #[cfg(test)]
+mod surroundings_tests;
+#[cfg(test)]
 mod tests;
 
 use super::container_type::ContainerType;

@@ -1,16 +1,27 @@
 //! Tests of the readers of images without a container: exact extents, and no match in anything else.
 
 use super::*;
+use crate::format::bitcode::test_writer::BitWriter;
 
-fn fixture(name: &str) -> Vec<u8> {
+pub fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(format!("{}/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
 /// A module in the form of clang 22: capabilities Addresses and Linkage, the memory model, and one function.
-fn spirv() -> Vec<u8> {
+pub fn spirv() -> Vec<u8> {
     let words = [0x0723_0203, 0x0001_0400, 0, 24, 0, 0x2_0011, 4, 0x2_0011, 5, 0x3_000e, 2, 2];
     let function = [0x5_0036, 20, 7, 0, 21, 0x2_00f8, 9, 0x1_00fd, 0x1_0038];
     words.into_iter().chain(function).flat_map(u32::to_le_bytes).collect()
+}
+
+/// A module for a target, after an identification and before its strings.
+pub fn bitcode(triple: &str) -> Vec<u8> {
+    let mut writer = BitWriter::default();
+    let operands: Vec<u64> = triple.bytes().map(u64::from).collect();
+    writer.block(2, 13, |_| {}).block(2, 8, |module| {
+        module.record(1, &[2]).record(2, &operands);
+    });
+    writer.block(2, 23, |_| {}).bytes()
 }
 
 fn region(bytes: &[u8], may_hold_text: bool) -> Region<'_> {
@@ -96,22 +107,13 @@ fn spirv_without_functions_or_of_another_version_is_none() {
 
 #[test]
 fn bitcode_for_hosts_is_none() {
-    use crate::format::bitcode::test_writer::BitWriter;
-    let module = |triple: &str| {
-        let mut writer = BitWriter::default();
-        let operands: Vec<u64> = triple.bytes().map(u64::from).collect();
-        writer.block(2, 13, |_| {}).block(2, 8, |module| {
-            module.record(1, &[2]).record(2, &operands);
-        });
-        writer.block(2, 23, |_| {}).bytes()
-    };
     let padded = |bytes: &[u8]| [&[0; 3], bytes, &[0; 64]].concat();
     for triple in ["amdgcn-amd-amdhsa", "nvptx64-nvidia-cuda", "spir64-unknown-unknown"] {
-        let image = module(triple);
+        let image = bitcode(triple);
         assert_eq!(search(&padded(&image), true), Some((3, image, true)), "{triple}");
     }
     for triple in ["x86_64-unknown-linux-gnu", "wasm32-unknown-unknown", ""] {
-        assert_eq!(search(&padded(&module(triple)), true), None, "{triple}");
+        assert_eq!(search(&padded(&bitcode(triple)), true), None, "{triple}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Round trips of locks, errors of invalid locks, and kinds of differences.
 
+mod kernel_codes;
 mod random;
 mod version_1;
 
@@ -10,7 +11,7 @@ use super::*;
 fn kernel(name: &str, code_size: u64) -> LockedKernel {
     let mut usage = KernelUsage::default();
     usage.figures[0] = Some(code_size);
-    LockedKernel { name: KernelName::new(name), usage: Arc::new(usage) }
+    LockedKernel { name: KernelName::new(name), usage: Arc::new(usage), code: None }
 }
 
 fn set_figure(kernel: &mut LockedKernel, index: usize, value: u64) {

@@ -51,7 +51,7 @@ fn random_kernel(random: &mut Random) -> LockedKernel {
         *figure = random.maybe(&[0, 0, 0, 1, u64::MAX]);
     }
     usage.scratch_is_minimum = usage.figures[7].is_some() && random.below(3) == 0;
-    LockedKernel { name, usage: Arc::new(usage) }
+    LockedKernel { name, usage: Arc::new(usage), code: None }
 }
 
 fn random_image(random: &mut Random, kernels: &[LockedKernel]) -> LockedImage {
@@ -126,6 +126,9 @@ fn random_locks_are_read_back_and_compare_equally_in_both_versions() {
         let mut with_rest = lock.clone();
         for image in with_rest.files.iter_mut().flat_map(|file| &mut file.images) {
             image.rest = random.maybe(&[[7; 32], [8; 32]]);
+            for kernel in &mut image.kernels {
+                kernel.code = random.maybe(&[[1; 8], [2; 8]]);
+            }
         }
         let with_rest = Lock::new(with_rest.files);
         assert_eq!(read(write(&with_rest).as_bytes()).as_ref(), Ok(&with_rest));

@@ -26,6 +26,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::Differences;
+use crate::bytes::hexadecimal;
 use crate::lock::{self, FileDifference, GrowthLimit, KernelDifference, LockedFile, LockedKernel, TargetDifference};
 use crate::report::json::to_pretty_json;
 
@@ -162,6 +163,9 @@ impl Serialize for JsonFigures<'_> {
         }
         if self.0.usage.scratch_is_minimum {
             map.serialize_entry("scratch_is_minimum", &true)?;
+        }
+        if let Some(code) = self.0.code {
+            map.serialize_entry("code", &hexadecimal(&code))?;
         }
         map.end()
     }

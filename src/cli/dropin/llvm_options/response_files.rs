@@ -5,23 +5,28 @@
 //! next character, and both kinds of quotes preserve white space. A file may name others, relative to the working directory,
 //! but not itself.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::arguments::{os_string, text};
 use crate::cli::dropin::diagnostics::cause;
-use crate::io::is_same_file;
+use crate::io::{FileIdentity, file_identity};
 
 /// Replaces every response file by the arguments in it.
 pub fn expand(arguments: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, String> {
     let mut expanded = Vec::new();
-    expand_into(&mut expanded, arguments, &mut Vec::new())?;
-    Ok(expanded)
-}
-
-/// Appends the expanded arguments to `expanded`. `open` lists the files that are being expanded, none of which may occur
-/// again.
-fn expand_into(expanded: &mut Vec<Vec<u8>>, arguments: Vec<Vec<u8>>, open: &mut Vec<PathBuf>) -> Result<(), String> {
-    for argument in arguments {
+    // The files that are being expanded must not occur again. Each level has the rest of its arguments: files may be nested
+    // thousands of levels deep, so this is no recursion.
+    let mut open: HashMap<FileIdentity, PathBuf> = HashMap::new();
+    let mut levels = vec![(None, arguments.into_iter())];
+    while let Some((identity, arguments)) = levels.last_mut() {
+        let Some(argument) = arguments.next() else {
+            if let Some(identity) = identity {
+                open.remove(identity);
+            }
+            levels.pop();
+            continue;
+        };
         let file = match argument.split_first() {
             Some((b'@', name)) => existing(name)?,
             _ => None,
@@ -30,15 +35,21 @@ fn expand_into(expanded: &mut Vec<Vec<u8>>, arguments: Vec<Vec<u8>>, open: &mut 
             expanded.push(argument);
             continue;
         };
-        if let Some(outer) = open.iter().find(|outer| is_same_file(outer, &path)) {
-            return Err(format!("recursive expansion of: '{}'", outer.display()));
+        let identity = file_identity(&path);
+        if let Some(outer) = identity.as_ref().and_then(|identity| open.get(identity)) {
+            return Err(recursive(outer));
         }
         let inner = tokens(&contents(&path)?);
-        open.push(path);
-        expand_into(expanded, inner, open)?;
-        open.pop();
+        if let Some(identity) = &identity {
+            open.insert(identity.clone(), path);
+        }
+        levels.push((identity, inner.into_iter()));
     }
-    Ok(())
+    Ok(expanded)
+}
+
+fn recursive(outer: &Path) -> String {
+    format!("recursive expansion of: '{}'", outer.display())
 }
 
 /// Returns the absolute path of a file, if it exists.
@@ -147,6 +158,18 @@ mod tests {
         std::fs::write(path("two"), format!("a @{}", path("one"))).unwrap();
         let error = expand_all(&[&format!("@{}", path("one"))]).unwrap_err();
         assert_eq!(error, format!("recursive expansion of: '{}'", path("one")));
+    }
+
+    #[test]
+    fn files_are_expanded_thousands_of_levels_deep() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |level: usize| directory.path().join(level.to_string()).display().to_string();
+        for level in 0..3000 {
+            std::fs::write(path(level), format!("a{level} @{} b{level}", path(level + 1))).unwrap();
+        }
+        std::fs::write(path(3000), "end").unwrap();
+        let expanded = expand_all(&[&format!("@{}", path(0))]).unwrap();
+        assert_eq!((expanded.len(), expanded[3000].as_str(), expanded[6000].as_str()), (6001, "end", "b0"));
     }
 
     #[test]

@@ -11,13 +11,14 @@ mod record;
 #[cfg(test)]
 mod tests;
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
 use directory::{DEFLATED, Directory, ENCRYPTED, Entry, Fields, HAS_DESCRIPTOR, LEVELS, STORED};
 pub use packed::{PackedMember, Properties};
-use record::RecordedFile;
+use record::{Record, RecordedFile};
 
 use super::super::Result;
 use super::super::patch::{Patch, Patches};
@@ -33,7 +34,12 @@ pub struct ZipFile<'data> {
     directory: Directory<'data>,
     /// Index in the directory of each of [`crate::archive::members`], which has no directories.
     members: Vec<usize>,
+    /// Record of a wheel, once a member was compared with it.
+    record: OnceCell<Option<Record>>,
 }
+
+/// Number of bytes that are hashed in a step of work.
+const BYTES_PER_STEP: u64 = 64;
 
 /// A changed entry of the directory.
 struct Change<'data> {
@@ -53,7 +59,7 @@ impl<'data> ZipFile<'data> {
             by_offset.get(&offset).copied().ok_or_else(|| archive.malformed("zip directory", offset, cause()))
         };
         let members = zip_directory_offsets(archive)?.into_iter().map(entry).collect::<Result<_, _>>()?;
-        Ok(ZipFile { archive, directory, members })
+        Ok(ZipFile { archive, directory, members, record: OnceCell::new() })
     }
 
     /// Compresses the new bytes of a member, an index of [`crate::archive::members`], with the method of the old ones. The bytes
@@ -92,6 +98,22 @@ impl<'data> ZipFile<'data> {
         patches.push(self.directory_patch(&changes, &patches)?);
         let overlap = || self.archive.malformed("zip member", 0, Cause::Described("members overlap".to_owned()));
         Ok(Patches::new(patches).ok_or_else(overlap)?)
+    }
+
+    /// Checks that the record of a wheel has the hash and the size of a member, an index of [`crate::archive::members`], before it
+    /// changes. `bytes` are all bytes of the member.
+    pub fn check_recorded(&self, member: usize, bytes: View<'_>) -> Result<()> {
+        if self.record.get().is_none() {
+            let entry = self.directory.entries.iter().find(|entry| record::is_record(entry.name));
+            let text = entry.map(|entry| self.unpacked(entry)).transpose()?;
+            let _ = self.record.set(text.as_deref().map(Record::read));
+        }
+        let Some(Some(record)) = self.record.get() else { return Ok(()) };
+        let Some(entry) = self.directory.entries.get(self.entry_index(member)?) else { return Ok(()) };
+        bytes.charge("zip member", Resource::Work, bytes.size() / BYTES_PER_STEP)?;
+        let Some(why) = record.contradiction(entry.name, bytes.data()) else { return Ok(()) };
+        let cause = format!("{} {why}", String::from_utf8_lossy(entry.name));
+        Err(self.archive.malformed("wheel", entry.header, Cause::Described(cause)).into())
     }
 
     fn entry_index(&self, member: usize) -> Result<usize, Malformed> {

@@ -51,7 +51,9 @@ impl PackedMember {
             properties = Some(pack(method, file, write)?);
             Ok(())
         })?;
-        Ok(PackedMember { index, stored, properties: properties.expect("written above") })
+        // A package may have thousands of changed members.
+        stored.release();
+        Ok(PackedMember { index, stored: stored.without_descriptor(), properties: properties.expect("written above") })
     }
 }
 

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use sha2::{Digest, Sha256};
+
 /// Suffix of the directory of a wheel that contains its metadata.
 const DIRECTORY: &[u8] = b".dist-info";
 
@@ -51,6 +53,69 @@ pub fn with_files(record: &[u8], files: &HashMap<&[u8], RecordedFile>) -> Vec<u8
     }
     out
 }
+
+/// Hash and size of a file as a record states them.
+#[derive(Debug)]
+struct Row {
+    hash: Vec<u8>,
+    size: Vec<u8>,
+}
+
+/// The rows of a record by their paths.
+#[derive(Debug)]
+pub struct Record {
+    has_mark: bool,
+    rows: HashMap<Vec<u8>, Row>,
+}
+
+impl Record {
+    /// Reads the rows.
+    pub fn read(record: &[u8]) -> Self {
+        let mut rows = HashMap::new();
+        let mut rest = record;
+        while !rest.is_empty() {
+            let (row, next) = rest.split_at(row_size(rest));
+            rest = next;
+            let (path, columns) = row.split_at(field_size(row));
+            let mut columns = columns.trim_ascii_end().split(|&byte| byte == b',').skip(1);
+            let mut column = || columns.next().unwrap_or_default().to_vec();
+            rows.insert(unquoted(path).into_owned(), Row { hash: column(), size: column() });
+        }
+        Record { has_mark: record.starts_with(BYTE_ORDER_MARK), rows }
+    }
+
+    /// Returns how the record contradicts a file; `None` if it has a row with the file's hash and size. Installers would refuse such
+    /// a file, and an edit would give it a hash that looks right.
+    pub fn contradiction(&self, name: &[u8], bytes: &[u8]) -> Option<String> {
+        if self.has_mark {
+            return Some("RECORD begins with a byte order mark".to_owned());
+        }
+        let Some(row) = self.rows.get(name) else { return Some("has no row in RECORD".to_owned()) };
+        // Generated files may have none (PyPA).
+        if row.hash.is_empty() && row.size.is_empty() {
+            return None;
+        }
+        let Some(stated) = row.hash.strip_prefix(SHA256) else {
+            return Some(format!("its hash in RECORD is not a SHA-256: {:?}", String::from_utf8_lossy(&row.hash)));
+        };
+        let padding = stated.iter().rev().take_while(|&&byte| byte == b'=').count();
+        let stated = stated.get(..stated.len().saturating_sub(padding)).unwrap_or(stated);
+        let hash = url_safe_base64(&Sha256::digest(bytes));
+        if stated != hash.as_bytes() {
+            let stated = String::from_utf8_lossy(stated);
+            return Some(format!("differs from RECORD, which states sha256={stated}; the file has sha256={hash}"));
+        }
+        let size = bytes.len().to_string();
+        (!row.size.is_empty() && row.size != size.as_bytes())
+            .then(|| format!("has {size} bytes, and {} in RECORD", String::from_utf8_lossy(&row.size)))
+    }
+}
+
+/// Prefix of the hashes that records of wheels have today, with the encoded hash behind it.
+const SHA256: &[u8] = b"sha256=";
+
+/// Byte order mark in UTF-8. A record with one has no row for the file in its first.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Returns the size of the first row, with its line break. A quoted field may contain line breaks.
 fn row_size(text: &[u8]) -> usize {
@@ -134,6 +199,29 @@ mod tests {
             ("\"a/b.so,sha256=x,1", "\"a/b.so,sha256=x,1".to_owned()),
         ] {
             assert_eq!(String::from_utf8(with_files(record.as_bytes(), &files)).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn a_file_without_its_hash_in_the_record_contradicts_it() {
+        let hash = "ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0";
+        let check = |record: &str| Record::read(record.as_bytes()).contradiction(b"p/a,b.so", b"abc");
+        for good in [
+            format!("x,sha256=y,1\n\"p/a,b.so\",sha256={hash},3\r\n"),
+            format!("\"p/a,b.so\",sha256={hash}=,"),
+            "\"p/a,b.so\",,\n".to_owned(),
+        ] {
+            assert_eq!(check(&good), None, "{good}");
+        }
+        for (bad, why) in [
+            (format!("\u{feff}\"p/a,b.so\",sha256={hash},3\n"), "begins with a byte order mark"),
+            (format!("\"./p/a,b.so\",sha256={hash},3\n"), "has no row in RECORD"),
+            (String::new(), "has no row in RECORD"),
+            (format!("\"p/a,b.so\",sha256={hash},4\n"), "has 3 bytes, and 4 in RECORD"),
+            ("\"p/a,b.so\",sha256=old,3\n".to_owned(), "differs from RECORD, which states sha256=old"),
+            ("\"p/a,b.so\",md5=00,3\n".to_owned(), "is not a SHA-256"),
+        ] {
+            assert!(check(&bad).is_some_and(|found| found.contains(why)), "{bad} {:?}", check(&bad));
         }
     }
 

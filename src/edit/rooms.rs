@@ -1,0 +1,61 @@
+//! The places of containers in linked files: the sections that hold them, and the padding behind them.
+
+use std::ops::Range;
+
+use crate::bytes::{View, size_of_range};
+use crate::inventory::{Container, File};
+
+/// Ranges of sections, sorted by their starts.
+#[derive(Debug, Default)]
+pub struct SectionRanges(Vec<(Range<u64>, usize)>);
+
+/// Number of sections that are looked at for one range. In an intact file, sections do not overlap.
+const MAX_OVERLAPPING: usize = 16;
+
+impl SectionRanges {
+    /// Sorts ranges with the indices of their sections.
+    pub fn new(mut ranges: Vec<(Range<u64>, usize)>) -> Self {
+        ranges.sort_by_key(|(range, index)| (range.start, *index));
+        SectionRanges(ranges)
+    }
+
+    /// Returns the section around a range, with its own.
+    pub fn around(&self, range: &Range<u64>) -> Option<(usize, Range<u64>)> {
+        let count = self.0.partition_point(|(section, _)| section.start <= range.start);
+        let before = self.0.get(..count)?.iter().rev().take(MAX_OVERLAPPING);
+        let around = before.filter(|(section, _)| range.end <= section.end);
+        around.map(|(section, index)| (*index, section.clone())).next()
+    }
+}
+
+/// Places of the containers of a file.
+#[derive(Debug)]
+pub struct Rooms {
+    sections: SectionRanges,
+    /// Offsets of wrappers, sorted.
+    wrappers: Vec<u64>,
+}
+
+impl Rooms {
+    /// Sorts the sections and the wrappers of a file.
+    pub fn new(file: &File) -> Self {
+        let range = |(index, section): (usize, &crate::inventory::Section)| {
+            (section.offset..section.offset.saturating_add(section.size), index)
+        };
+        let mut wrappers: Vec<u64> = file.wrappers.iter().map(|wrapper| wrapper.offset).collect();
+        wrappers.sort_unstable();
+        Rooms { sections: SectionRanges::new(file.sections.iter().enumerate().map(range).collect()), wrappers }
+    }
+
+    /// Returns the number of bytes that a container in a linked file may have: its own, and the padding after it in its section.
+    pub fn of(&self, view: View<'_>, file: &File, index: usize, span: &Range<u64>) -> u64 {
+        let own = size_of_range(span);
+        let Some((_, section)) = self.sections.around(span) else { return own };
+        let next = file.containers.get(index.saturating_add(1)).and_then(Container::range).map(|next| next.start);
+        let wrapper = self.wrappers.get(self.wrappers.partition_point(|offset| *offset < span.end)).copied();
+        let end = section.end.min(next.unwrap_or(section.end)).min(wrapper.unwrap_or(section.end)).min(view.size());
+        let after = view.part("padding", 0, span.end, end.saturating_sub(span.end));
+        let padding = after.map_or(0, |after| after.size().saturating_sub(after.skip_zeros().size()));
+        own.saturating_add(padding)
+    }
+}

@@ -76,7 +76,7 @@ pub enum FileFormat {
     Pe,
     /// Mach-O, for one machine or several (universal binary).
     MachO,
-    /// LLVM bitcode, which is not searched for embedded images.
+    /// LLVM bitcode.
     Bitcode,
     /// Archive in which no member holds device code, or that was not opened.
     Archive,

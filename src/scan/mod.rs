@@ -19,6 +19,8 @@ mod gomp;
 #[cfg(feature = "hash")]
 mod hash;
 mod hints;
+#[cfg(feature = "files")]
+mod host_bitcode;
 mod image_table;
 mod images;
 #[cfg(feature = "files")]
@@ -59,6 +61,8 @@ use crate::error::Result;
 use crate::inventory::File;
 
 pub use cache::CacheBudget;
+#[cfg(feature = "cli")]
+pub(crate) use host_bitcode::has_images as is_host_bitcode_with_images;
 pub use images::{ImageBytes, ImageReader, ImageRef, Scan};
 #[cfg(feature = "cli")]
 pub(crate) use inputs::unpacked;
@@ -70,7 +74,7 @@ pub use kpack::KpackSearch;
 pub use paths::{InputPath, Outcome, Scanner, expand_paths};
 #[cfg(feature = "cli")]
 pub(crate) use source::RELEASE_INTERVAL;
-pub use source::Source;
+pub use source::{DecodedBitcode, Source};
 pub use strict::offload_binaries;
 #[cfg(feature = "cli")]
 pub(crate) use strict::offload_binaries_in;

@@ -1,4 +1,4 @@
-//! LLVM bitcode: its triple, and the offload binaries that clang embeds in that of a host.
+//! LLVM bitcode: its triple and processor, and the device images that clang embeds in the bitcode of a host.
 //!
 //! Bitcode is a stream of bits, in a wrapper or not: blocks, which state their size, and in the module's block records, one of
 //! which is the triple. LLVM writes it before all others that depend on abbreviations (`ModuleBitcodeWriter`), so other blocks
@@ -6,9 +6,10 @@
 //! Format; output of clang 14 to 22.
 
 mod bits;
-#[cfg(feature = "cli")]
+#[cfg(feature = "files")]
 pub(crate) mod embedded;
-#[cfg(feature = "cli")]
+mod processor;
+#[cfg(feature = "files")]
 mod records;
 #[cfg(feature = "cli")]
 pub(crate) mod symbols;
@@ -18,6 +19,8 @@ pub(super) mod test_writer;
 use crate::bytes::{Resource, View};
 use crate::error::{Cause, Malformed};
 use bits::Bits;
+
+pub use processor::processor;
 
 /// First bytes of a stream.
 pub const MAGIC: [u8; 4] = *b"BC\xc0\xde";
@@ -58,6 +61,11 @@ const MAX_FIELDS: u32 = 1 << 16;
 const STRTAB_BLOCK: u64 = 23;
 const VERSION: u64 = 1;
 const STRTAB_VERSION: u64 = 2;
+
+/// Returns whether a file is bitcode.
+pub fn is_bitcode(view: View<'_>) -> bool {
+    view.starts_with(&MAGIC) || view.starts_with(&WRAPPER_MAGIC)
+}
 
 /// Returns the stream, without its wrapper.
 fn stream(view: View<'_>) -> Result<View<'_>, Malformed> {
@@ -125,14 +133,20 @@ fn blocks_end(stream: View<'_>) -> Result<u64, Malformed> {
 
 /// Returns the triple of the first module; `None` if it has none, and for a damaged stream.
 pub fn triple(view: View<'_>) -> Option<String> {
-    let mut bits = Bits::after_magic(stream(view).ok()?.data(), MAX_FIELDS)?;
+    let (mut bits, width) = first_module(view, MAX_FIELDS)?;
+    module_triple(&mut bits, width)
+}
+
+/// Returns a reader of the first module's block, and the width of abbreviation IDs in it.
+fn first_module(view: View<'_>, max_fields: u32) -> Option<(Bits<'_>, u32)> {
+    let mut bits = Bits::after_magic(stream(view).ok()?.data(), max_fields)?;
     loop {
         if bits.fixed(OUTER_WIDTH)? != ENTER_SUBBLOCK {
             return None;
         }
         let block = bits.enter_block()?;
         if block.id == MODULE_BLOCK {
-            return module_triple(&mut bits, block.width);
+            return Some((bits, block.width));
         }
         bits.skip_words(block.words)?;
     }

@@ -84,9 +84,9 @@ impl PolicyTarget {
 }
 
 fn unknown(name: &str) -> InvalidPolicyTarget {
-    let nvidia = NvccForm::ALL.into_iter().flat_map(|form| {
-        nvptx::NUMBERS.iter().map(move |&number| form.name(nvptx::Arch { number, suffix: None }))
-    });
+    let nvidia = NvccForm::ALL
+        .into_iter()
+        .flat_map(|form| nvptx::NUMBERS.iter().map(move |&number| form.name(nvptx::Arch { number, suffix: None })));
     let amd = PROCESSORS.iter().map(|processor| processor.name.to_owned());
     let others = triples().chain(["ptx"]).map(str::to_owned);
     let suggestions = Suggestions::new(name, nvidia.chain(amd).chain(others));

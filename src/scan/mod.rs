@@ -78,6 +78,8 @@ pub use source::{DecodedBitcode, Source};
 pub use strict::offload_binaries;
 #[cfg(feature = "cli")]
 pub(crate) use strict::offload_binaries_in;
+#[cfg(feature = "files")]
+pub(crate) use structure::is_container_section;
 
 /// Options of a scan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

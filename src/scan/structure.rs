@@ -110,8 +110,8 @@ pub fn of_bitcode<'data>(view: View<'data>, decoded: &'data DecodedBitcode) -> S
     structure
 }
 
-/// Returns whether the name of a section in bitcode, which contains the segment where there are segments, is that of one for
-/// containers.
+/// Returns whether a section with this name is for containers. The name contains the segment, as in bitcode, where there are
+/// segments.
 pub fn is_container_section(name: &str) -> bool {
     let is_known = match name.split_once(',') {
         Some(place) => MACH_O_SECTIONS.contains(&place),

@@ -6,12 +6,12 @@
 
 use std::fmt;
 
+#[cfg(feature = "inspect")]
+use super::nvcc_names::NvccForm;
 use super::nvptx;
 use super::processors::{PROCESSORS, Processor};
 use super::subarch::{self, Subarch};
 use super::target_id::{InvalidTargetId, TargetId};
-#[cfg(feature = "inspect")]
-use super::nvcc_names::NvccForm;
 use super::triple;
 use crate::spelling::Suggestions;
 

@@ -36,6 +36,7 @@
 //! | [`versions`] | offload binaries of versions 2 and 3, read by an independent reader |
 //! | [`gpu`] | CUDA files on a GPU, or on a stand-in for libcuda that records each call |
 //! | [`gomp`] | programs that GCC compiles for NVIDIA and AMD |
+//! | [`host_bitcode`] | objects of hosts that are bitcode, of every clang and of rustc |
 //! | [`inspect`] | `fatbin inspect` beside the output of LLVM's and NVIDIA's tools |
 //! | [`counts`] | `scripts/count` and programs that became slower |
 //! | [`coverage`] | kernels by device in libraries of nvcc, and in torchvision |
@@ -96,6 +97,7 @@ mod features;
 mod gomp;
 mod gpu;
 mod harness;
+mod host_bitcode;
 mod inspect;
 mod integrations;
 mod ir;
@@ -191,6 +193,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(embed::trials());
     trials.extend(drivers::trials());
     trials.extend(versions::trials());
+    trials.extend(host_bitcode::trials());
     trials.extend(inspect::trials());
     trials.extend(bundle_archives::trials());
     trials.extend(page::trials());

@@ -1,4 +1,4 @@
-//! Triples of bitcode and SPIR-V without a container, beside the output of `llvm-dis` for the same file. That of
+//! Triples and processors of bitcode, and triples of SPIR-V, beside the output of `llvm-dis` for the same file. llvm-dis of
 //! release 22 reads the bitcode of all earlier ones.
 
 use std::path::Path;
@@ -7,19 +7,25 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 use serde_json::Value;
 
-use crate::harness::step::Step;
+use crate::harness::command::command;
+use crate::harness::step::{Done, Step};
 use crate::harness::tools::llvm_tool;
 use crate::harness::trial::{completion, fresh_directory};
 
 const RELEASES: [&str; 5] = ["14", "15", "16", "19", "22"];
 
-/// Targets of bitcode, each with options. LLVM puts that for Apple's systems into a wrapper.
-const BITCODE: [(&str, &[&str]); 4] = [
-    ("amdgcn-amd-amdhsa", &["-nogpulib", "-mcpu=gfx90a"]),
-    ("nvptx64-nvidia-cuda", &["-g"]),
-    ("spir64-unknown-unknown", &[]),
-    ("arm64-apple-macosx11.0.0", &[]),
+/// Targets of bitcode for devices: a name, a triple and options.
+const DEVICES: [(&str, &str, &[&str]); 6] = [
+    ("amdgcn", "amdgcn-amd-amdhsa", &["-nogpulib", "-mcpu=gfx90a"]),
+    ("amdgcn-xnack", "amdgcn-amd-amdhsa", &["-nogpulib", "-mcpu=gfx90a:sramecc-:xnack+"]),
+    ("amdgcn-any", "amdgcn-amd-amdhsa", &["-nogpulib"]),
+    ("nvptx64", "nvptx64-nvidia-cuda", &["-march=sm_80", "-Xclang", "-target-feature", "-Xclang", "+ptx70"]),
+    ("nvptx64-debug", "nvptx64-nvidia-cuda", &["-g"]),
+    ("spir64", "spir64-unknown-unknown", &[]),
 ];
+
+/// Triple of bitcode for a host, which LLVM puts into a wrapper, and of bitcode that it does not.
+const HOSTS: [(&str, bool); 2] = [("arm64-apple-macosx11.0.0", true), ("x86_64-unknown-linux-gnu", false)];
 
 /// Targets of SPIR-V, for which LLVM 22 is the first release with a compiler of its own, and the triples that are reported.
 const SPIRV: [(&str, &str); 3] = [
@@ -31,9 +37,14 @@ const SPIRV: [(&str, &str); 3] = [
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for release in RELEASES {
-        for (target, options) in BITCODE {
-            trials.push(trial(format!("clang-{release}/{target}"), move |directory| {
-                bitcode(directory, release, target, options)
+        for (name, triple, options) in DEVICES {
+            trials.push(trial(format!("clang-{release}/{name}"), move |directory| {
+                bitcode(directory, release, triple, options)
+            }));
+        }
+        for (triple, is_wrapped) in HOSTS {
+            trials.push(trial(format!("clang-{release}/{triple}"), move |directory| {
+                host(directory, release, triple, is_wrapped)
             }));
         }
     }
@@ -67,9 +78,41 @@ fn bitcode(directory: &Path, release: &str, target: &str, options: &[&str]) -> R
     let text = Step::new(directory, dis).args(["-o", "-", "image"]).run()?;
     let stated = text.stdout.lines().find_map(|line| line.strip_prefix("target triple = \"")?.strip_suffix('"'));
     has_triple(directory, stated.with_context(|| text.error("no triple").to_string())?)?;
-    let wrapped = std::fs::read(directory.join("image"))?.starts_with(b"\xde\xc0\x17\x0b");
-    ensure!(wrapped == target.contains("apple"), "a wrapper, or none, against expectation");
+    let attribute = |name: &str| {
+        let value = text.stdout.split_once(&format!("\"{name}\"=\""))?.1;
+        Some(value.split_once('"')?.0)
+    };
+    let expected = attribute("target-cpu").filter(|processor| *processor != "generic").map(|processor| {
+        let features: Vec<&str> = attribute("target-features").unwrap_or_default().split(',').collect();
+        let setting = |name: &str| {
+            let sign = ["+", "-"].into_iter().find(|sign| features.contains(&format!("{sign}{name}").as_str()));
+            sign.map_or(String::new(), |sign| format!(":{name}{sign}"))
+        };
+        format!("{processor}{}{}", setting("sramecc"), setting("xnack"))
+    });
+    let asked = options.iter().find_map(|option| option.strip_prefix("-mcpu=").or(option.strip_prefix("-march=")));
+    ensure!(asked.is_none() || asked == expected.as_deref(), "clang states {expected:?} for {asked:?}");
+    let (image, done) = scanned(directory)?;
+    ensure!(image["arch"].as_str() == expected.as_deref(), "{}", done.error(format!("expected {expected:?}")));
     Ok(())
+}
+
+/// Bitcode for a host is a file without device code.
+fn host(directory: &Path, release: &str, triple: &str, is_wrapped: bool) -> Result<()> {
+    compile(directory, release, &["-emit-llvm", "-target", triple])?;
+    let wrapped = std::fs::read(directory.join("image"))?.starts_with(b"\xde\xc0\x17\x0b");
+    ensure!(wrapped == is_wrapped, "a wrapper, or none, against expectation");
+    let run = command(env!("CARGO_BIN_EXE_fatbin")).current_dir(directory).args(["scan", "image"]).output()?;
+    let out = String::from_utf8_lossy(&run.stdout).into_owned();
+    ensure!(run.status.code() == Some(1) && out.contains("image: bitcode, "), "{:?} {out}", run.status);
+    Ok(())
+}
+
+/// Returns the image as `fatbin scan --json` lists it, and the run.
+fn scanned(directory: &Path) -> Result<(Value, Done)> {
+    let done = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--json", "image"]).run()?;
+    let document: Value = serde_json::from_str(&done.stdout)?;
+    Ok((document["files"][0]["containers"][0]["images"][0].clone(), done))
 }
 
 fn has_triple(directory: &Path, expected: &str) -> Result<()> {

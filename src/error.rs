@@ -260,8 +260,8 @@ pub enum Error {
         /// Format of the file, or another reason.
         reason: String,
     },
-    /// LLVM bitcode, of which embedded images are not extracted.
-    #[error("{}: LLVM bitcode is not searched for embedded images; compile it to an object first (clang -c, llc)", path.display())]
+    /// LLVM bitcode of a host, in which images are not changed.
+    #[error("{}: images in LLVM bitcode are not changed; compile it to an object first (clang -c, llc)", path.display())]
     Bitcode {
         /// The file.
         path: PathBuf,

@@ -6,12 +6,14 @@
 //! | [`compare`], [`divergences`] | the drop-in `fatbinary` beside the tool |
 //! | [`containers`] | `fatbin pack --kind cuda` beside fatbinary and cuobjdump |
 //! | [`clang`] | compilers that call the drop-in |
+//! | [`relocatable`] | PTX of the objects of a link |
 //! | [`tile_ir`] | Tile IR that nvcc writes |
 
 mod clang;
 mod compare;
 mod containers;
 mod divergences;
+mod relocatable;
 mod tile_ir;
 
 use std::path::Path;
@@ -46,6 +48,8 @@ pub fn trials() -> Vec<Trial> {
     trials.push(trial("drop-in/divergences".to_owned(), divergences::divergences));
     trials.push(trial("pack/read".to_owned(), containers::are_read));
     trials.push(trial("pack/equal".to_owned(), containers::equal_those_of_fatbinary));
+    trials.push(trial("relocatable/drop-in".to_owned(), relocatable::are_written));
+    trials.push(trial("relocatable/images".to_owned(), relocatable::are_read));
     trials.push(trial("tile-ir/images".to_owned(), tile_ir::are_read));
     trials.push(trial("tile-ir/drop-in".to_owned(), tile_ir::is_embedded_by_the_drop_in));
     for release in clang::RELEASES {

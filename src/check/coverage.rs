@@ -25,7 +25,7 @@ pub fn may_run_on(code: &PolicyTarget, device: &PolicyTarget, with_ptx: bool) ->
             with_ptx && nvptx::Arch::parse(device).is_some_and(|device| arch.runs_on(device, true))
         }
         PolicyTarget::AnyPtx => with_ptx && nvptx::Arch::parse(device).is_some(),
-        PolicyTarget::Triple(_) => false,
+        PolicyTarget::LtoIr(_) | PolicyTarget::Triple(_) => false,
     }
 }
 

@@ -1,12 +1,13 @@
 //! Facts that rules evaluate: the device images of a file, each with the target of its code and how it is stored.
 
 use super::proof_status::ProofStatus;
-use super::target::{PolicyTarget, compute};
+use super::target::PolicyTarget;
 use super::verdict::ImageLocation;
 use crate::codec::{Codec, is_compressed};
 use crate::format::ImageKind;
 use crate::inventory::{Container, Image, NestedImage, Registration};
 use crate::survey::{AnalyzedFile, ImageAnalysis};
+use crate::target::nvcc_names::NvccForm;
 use crate::target::{TargetId, natural_order, nvptx};
 
 /// Facts about a file.
@@ -99,9 +100,10 @@ impl ImageCode {
                 Ok(target @ PolicyTarget::Triple(_)) => ImageCode::For(target),
                 _ => ImageCode::Unknown(UnknownCode::Target),
             },
-            (ImageKind::Bitcode | ImageKind::Nvvm, arch) => {
-                ImageCode::Intermediate(arch.unwrap_or(image.image_kind.name()).to_owned())
-            }
+            (ImageKind::Bitcode | ImageKind::Nvvm, arch) => match arch.and_then(nvptx::Arch::parse) {
+                Some(arch) if image.image_kind == ImageKind::Nvvm => ImageCode::For(PolicyTarget::LtoIr(arch)),
+                _ => ImageCode::Intermediate(arch.unwrap_or(image.image_kind.name()).to_owned()),
+            },
             _ => ImageCode::Unknown(UnknownCode::Target),
         }
     }
@@ -189,7 +191,7 @@ impl ImageFacts<'_> {
     /// Returns the architecture by its name in policies.
     pub fn arch(&self) -> Option<String> {
         match &self.code {
-            ImageCode::For(PolicyTarget::Ptx(arch)) => Some(compute(*arch)),
+            ImageCode::For(PolicyTarget::Ptx(arch)) => Some(NvccForm::Ptx.name(*arch)),
             _ => self.image.arch.clone(),
         }
     }

@@ -1,13 +1,14 @@
-//! Names of architectures in policies: a target ID for machine code, NVIDIA's `compute_90` for PTX, `ptx` for any PTX, and
-//! the first component of the triple for code without a processor.
+//! Names of architectures in policies: a target ID for machine code, NVIDIA's `compute_90` for PTX and `lto_90` for LTO-IR, `ptx`
+//! for any PTX, and the first component of the triple for code without a processor.
 //!
-//! PTX has names of its own, those of nvcc's options, because it does not replace machine code: it is compiled when it is
-//! loaded, which takes minutes for a large library.
+//! PTX and LTO-IR have the names of nvcc's options, because they do not replace machine code: PTX is compiled when it is
+//! loaded, which takes minutes for a large library, and LTO-IR when it is linked.
 
 use std::fmt;
 
 use crate::host::Host;
 use crate::spelling::Suggestions;
+use crate::target::nvcc_names::NvccForm;
 use crate::target::{InvalidTargetId, TargetId, nvptx, processors::PROCESSORS};
 
 /// An architecture that code is built for.
@@ -19,6 +20,8 @@ pub enum PolicyTarget {
     Ptx(nvptx::Arch),
     /// PTX of any version.
     AnyPtx,
+    /// LTO-IR of one version.
+    LtoIr(nvptx::Arch),
     /// Code without a processor, by the first component of its triple.
     Triple(&'static str),
 }
@@ -54,12 +57,12 @@ impl PolicyTarget {
         if let Some(triple) = triples().find(|&triple| triple == name) {
             return Ok(PolicyTarget::Triple(triple));
         }
-        let number = name.strip_prefix("compute_").map(|number| format!("sm_{number}"));
-        if let Some(arch) = nvptx::Arch::parse(number.as_deref().unwrap_or(name)) {
-            return match (arch.is_known(), number) {
+        if let Some((form, arch)) = NvccForm::parse(name) {
+            return match (arch.is_known(), form) {
                 (false, _) => Err(unknown(name)),
-                (true, Some(_)) => Ok(PolicyTarget::Ptx(arch)),
-                (true, None) => Ok(PolicyTarget::Native(arch.to_string())),
+                (true, NvccForm::Ptx) => Ok(PolicyTarget::Ptx(arch)),
+                (true, NvccForm::LtoIr) => Ok(PolicyTarget::LtoIr(arch)),
+                (true, NvccForm::Machine) => Ok(PolicyTarget::Native(arch.to_string())),
             };
         }
         match TargetId::parse(name) {
@@ -71,24 +74,21 @@ impl PolicyTarget {
 }
 
 fn unknown(name: &str) -> InvalidPolicyTarget {
-    let nvidia =
-        ["sm_", "compute_"].into_iter().flat_map(|prefix| nvptx::NUMBERS.iter().map(move |it| format!("{prefix}{it}")));
+    let nvidia = NvccForm::ALL
+        .into_iter()
+        .flat_map(|form| nvptx::NUMBERS.iter().map(move |&number| form.name(nvptx::Arch { number, suffix: None })));
     let amd = PROCESSORS.iter().map(|processor| processor.name.to_owned());
     let others = triples().chain(["ptx"]).map(str::to_owned);
     let suggestions = Suggestions::new(name, nvidia.chain(amd).chain(others));
     InvalidPolicyTarget::Unknown { name: name.to_owned(), suggestions }
 }
 
-/// Returns nvcc's name of PTX for an architecture.
-pub fn compute(arch: nvptx::Arch) -> String {
-    arch.to_string().replacen("sm_", "compute_", 1)
-}
-
 impl fmt::Display for PolicyTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PolicyTarget::Native(id) => f.write_str(id),
-            PolicyTarget::Ptx(arch) => f.write_str(&compute(*arch)),
+            PolicyTarget::Ptx(arch) => f.write_str(&NvccForm::Ptx.name(*arch)),
+            PolicyTarget::LtoIr(arch) => f.write_str(&NvccForm::LtoIr.name(*arch)),
             PolicyTarget::AnyPtx => f.write_str("ptx"),
             PolicyTarget::Triple(triple) => f.write_str(triple),
         }
@@ -106,6 +106,7 @@ mod tests {
             ("sm_100f", "sm_100f"),
             ("compute_90", "compute_90"),
             ("compute_100f", "compute_100f"),
+            ("lto_90a", "lto_90a"),
             ("ptx", "ptx"),
             ("x86_64", "x86_64"),
             ("gfx90a:xnack-:sramecc+", "gfx90a:sramecc+:xnack-"),
@@ -124,6 +125,7 @@ mod tests {
             ("sm_80a", "unknown architecture \"sm_80a\"; did you mean sm_80?"),
             ("sm_90f", "unknown architecture \"sm_90f\"; did you mean sm_90?"),
             ("compute_85", "unknown architecture \"compute_85\"; did you mean compute_35 or compute_75 or compute_80?"),
+            ("lto_90f", "unknown architecture \"lto_90f\"; did you mean lto_90?"),
             ("8.0", "unknown architecture \"8.0\""),
             ("gfx906:xnack", "feature \"xnack\" must end in + or -"),
         ];

@@ -13,7 +13,6 @@ use super::problems::{ProblemArguments, Problems};
 use super::progress::Progress;
 use super::{Status, terminal};
 use crate::error::Error;
-use crate::inventory::FileFormat;
 use crate::io::{FileSet, Output, OutputKind};
 use crate::ops;
 use crate::ops::extract::{Destination, ExtractObserver, ExtractOptions, ExtractedFile, NameTemplate};
@@ -128,9 +127,6 @@ fn scan_inputs(
     let (mut files, mut status) = (Vec::new(), Status::No);
     inputs.scan(&scanner, problems, &mut |outcome| {
         status = status.and(match outcome {
-            Outcome::Scanned(scanned) if is_bitcode(&scanned) => {
-                problems.report(Error::Bitcode { path: scanned.into_file().path.into() })
-            }
             Outcome::Scanned(scanned) => {
                 let status = found_images(scanned.file());
                 files.push(scanned);
@@ -183,11 +179,6 @@ impl ExtractObserver for Recorder<'_> {
     fn library(&mut self, name: &str) {
         self.paths.push(self.directory.join(name));
     }
-}
-
-/// Returns whether the file is bitcode whose images could be asked for. In an archive, bitcode is an image itself.
-fn is_bitcode(scanned: &ScannedFile) -> bool {
-    scanned.file().format == Some(FileFormat::Bitcode) && scanned.member().is_none()
 }
 
 impl Arguments {

@@ -34,7 +34,7 @@ pub struct Arguments {
           required_unless_present_any = ["keep", "drop"], conflicts_with_all = ["keep", "drop"])]
     for_device: Vec<NamedDevice>,
 
-    /// Keep images for exactly these processors, such as sm_80, compute_80 (PTX) or gfx90a:xnack+
+    /// Keep images for exactly these processors, such as sm_80, compute_80 (PTX), lto_80 or gfx90a:xnack+
     ///
     /// Images that state no processor, such as SPIR-V, are kept, too.
     #[arg(long, value_name = "ARCH", value_delimiter = ',', conflicts_with = "drop",

@@ -62,7 +62,7 @@ pub struct Arguments {
     /// Add an offload entry for a host program compiled without offloading
     ///
     /// The entry is for the kernel or variable NAME of the image. The host refers to it by the address of HOST_SYMBOL, by
-    /// default NAME.
+    /// default NAME. Flags are a number, or names of OpenMP's flags with | between them: link, ctor, dtor, indirect.
     #[arg(long, value_name = "NAME[=HOST_SYMBOL][,size=N][,flags=N][,data=N][,aux=SYMBOL]", value_parser = parse_entry)]
     entry: Vec<OffloadEntry>,
 
@@ -185,7 +185,7 @@ fn options(arguments: Arguments) -> Result<WrapOptions> {
     })
 }
 
-/// Parses `NAME[=HOST_SYMBOL][,size=N][,flags=N][,data=N][,aux=SYMBOL]`; numbers may be hexadecimal.
+/// Parses `NAME[=HOST_SYMBOL][,size=N][,flags=N][,data=N][,aux=SYMBOL]`; numbers may be hexadecimal, and flags have names.
 fn parse_entry(text: &str) -> Result<OffloadEntry> {
     let mut parts = text.split(',');
     let first = parts.next().unwrap_or_default();
@@ -198,6 +198,10 @@ fn parse_entry(text: &str) -> Result<OffloadEntry> {
             entry.aux_symbol = Some(value.to_owned());
             continue;
         }
+        if let Some(flags) = if key == "flags" { named_flags(value) } else { None } {
+            entry.flags = flags;
+            continue;
+        }
         let number = parse_number(value).with_context(|| format!("{key}={value}: not a number"))?;
         let word = || u32::try_from(number).with_context(|| format!("{key}={value}: does not fit into 32 bits"));
         match key {
@@ -208,6 +212,16 @@ fn parse_entry(text: &str) -> Result<OffloadEntry> {
         }
     }
     Ok(entry)
+}
+
+/// Flags of OpenMP's entries: a variable of which the device has a pointer, a constructor and a destructor of the device, and a
+/// function that is called through a pointer. Source: libomptarget, `omptarget.h`.
+const FLAGS: [(&str, u32); 4] = [("link", 1), ("ctor", 2), ("dtor", 4), ("indirect", 8)];
+
+/// Returns the flags with these names, between which `|` stands; `None` for any other text.
+fn named_flags(text: &str) -> Option<u32> {
+    let flag = |name: &str| FLAGS.iter().find(|(known, _)| *known == name).map(|&(_, flag)| flag);
+    text.split('|').try_fold(0, |flags, name| Some(flags | flag(name)?))
 }
 
 fn parse_number(text: &str) -> Result<u64, std::num::ParseIntError> {
@@ -236,6 +250,8 @@ mod tests {
         assert_eq!((entry.name.as_str(), entry.host_symbol.as_str(), entry.size), ("saxpy", "saxpy", 0));
         let entry = parse_entry("table=host_table,size=64,flags=0x10,data=8").unwrap();
         assert_eq!((entry.host_symbol.as_str(), entry.size, entry.flags, entry.data), ("host_table", 64, 16, 8));
+        let flags = |text: &str| parse_entry(&format!("a,flags={text}")).unwrap().flags;
+        assert_eq!(["link", "ctor", "dtor", "indirect", "dtor|link", "3"].map(flags), [1, 2, 4, 8, 5, 3]);
     }
 
     #[test]

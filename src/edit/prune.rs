@@ -1,7 +1,6 @@
 //! Pruning: images that the wanted devices do not need are dropped.
 
 use super::{Edit, EditedImage, FileEdit, ImageEdit, KeepPtx, KeptImages, Result};
-use crate::format::ImageKind;
 use crate::inventory::{File, Image};
 use crate::select::NamedDevice;
 use crate::target::Device;
@@ -17,13 +16,9 @@ pub enum Prune {
     Drop(Vec<ArchName>),
 }
 
-/// A processor as containers state it, such as `sm_90a`, or `compute_80` for PTX alone.
+/// A processor as containers state it, such as `sm_90a`; `compute_80` is PTX alone, and `lto_80` LTO-IR.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchName(String);
-
-/// Prefixes of the names of machine code and PTX in nvcc.
-const SM_PREFIX: &str = "sm_";
-const PTX_PREFIX: &str = "compute_";
 
 impl ArchName {
     /// Returns the processor of this name.
@@ -33,11 +28,7 @@ impl ArchName {
 
     /// Returns whether an image is for this processor.
     pub fn matches(&self, image: &Image) -> bool {
-        let arch = image.arch.as_deref().unwrap_or_default();
-        match self.0.strip_prefix(PTX_PREFIX) {
-            Some(number) => image.image_kind == ImageKind::Ptx && arch.strip_prefix(SM_PREFIX) == Some(number),
-            None => arch == self.0,
-        }
+        image.has_arch_name(&self.0)
     }
 }
 

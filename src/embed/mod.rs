@@ -23,9 +23,10 @@ use std::path::Path;
 use crate::content::Content;
 use crate::format::embed_record::{NAME_OFFSET, NOTE_NAME, NOTE_SECTION, NOTE_TYPE, record};
 use crate::host::{
-    AbsoluteSymbol, Data, Definition, Field, Host, ObjectFormat, ObjectPlan, PlanSection, Scope, SectionKind,
-    SymbolAddress,
+    AbsoluteSymbol, Data, Definition, Field, Host, ObjectFormat, ObjectPlan, PlanSection, Scope, SectionId,
+    SectionKind, SymbolAddress,
 };
+use crate::scan::is_container_section;
 use crate::wrap::{LARGE, LargeImages};
 use names::{Role, SymbolNames};
 
@@ -106,6 +107,13 @@ impl ObjectOptions {
         if format != ObjectFormat::MachO && count > MAX_SECTIONS {
             return Err(EmbedError::TooManyFiles { count, limit: MAX_SECTIONS });
         }
+        if let Some(name) = &self.section
+            && self.is_for_containers()
+            && self.index.is_some()
+        {
+            let problem = "files in a section for containers have no index".to_owned();
+            return Err(EmbedError::InvalidSection { name: name.clone(), problem });
+        }
         self.section.as_deref().map_or(Ok(()), |name| check_section(name, format))
     }
 
@@ -120,6 +128,17 @@ impl ObjectOptions {
     }
 }
 
+impl ObjectOptions {
+    /// Returns whether the files are in a section in which tools and runtimes expect containers and nothing else.
+    fn is_for_containers(&self) -> bool {
+        self.section.as_deref().is_some_and(is_container_section)
+    }
+
+    fn has_size(&self) -> bool {
+        self.style.symbols().iter().any(|(role, _)| *role == Role::Size)
+    }
+}
+
 /// Returns the plan of an object with all files.
 pub fn plan<'data>(files: &[EmbeddedFile<'data>], options: &ObjectOptions) -> Result<EmbedPlan<'data>, EmbedError> {
     options.check(files.len())?;
@@ -128,9 +147,9 @@ pub fn plan<'data>(files: &[EmbeddedFile<'data>], options: &ObjectOptions) -> Re
     let mut builder = PlanBuilder { object, names: SymbolNames::new(options.host), options, is_large };
     let mut entries = Vec::new();
     for file in files {
-        entries.push(builder.add(file)?);
+        entries.extend(builder.add(file)?);
     }
-    if options.host.format() == ObjectFormat::Elf {
+    if options.host.format() == ObjectFormat::Elf && !options.is_for_containers() {
         builder.add_note();
     }
     if let Some(name) = &options.index {
@@ -167,16 +186,21 @@ struct Layout<'data> {
 impl<'data> Layout<'data> {
     fn new(file: &EmbeddedFile<'data>, symbol: &str, options: &ObjectOptions) -> Self {
         let size = file.bytes.len() as u64;
-        let mut content = Content::from(record(symbol, size, options.alignment));
+        let mut content = Content::new();
+        if !options.is_for_containers() {
+            content.push(record(symbol, size, options.alignment));
+        }
         let start = content.size();
         content.push(file.bytes);
         let end = content.size();
         content.push(&[0][..]);
-        if options.style.symbols().iter().any(|(role, _)| *role == Role::Size) {
+        let mut size_at = 0;
+        if options.has_size() && !options.is_for_containers() {
             content.align(MIN_ALIGNMENT);
+            size_at = content.size();
             content.push(options.host.u64_bytes(size).to_vec());
         }
-        Layout { start, end, size: content.size() - MIN_ALIGNMENT, content }
+        Layout { start, end, size: size_at, content }
     }
 }
 
@@ -196,14 +220,31 @@ impl<'data> PlanBuilder<'data, '_> {
         self.object.section(PlanSection::new(NOTE_SECTION, SectionKind::Note, 4, Data::Fields(fields)));
     }
 
-    /// Adds a file.
-    fn add(&mut self, file: &EmbeddedFile<'data>) -> Result<FileAddresses, EmbedError> {
+    fn add_section(&mut self, name: String, content: Content<'data>) {
+        let kind = if self.options.retain { SectionKind::Retained } else { SectionKind::ReadOnly };
+        let section = PlanSection::new(name, kind, self.options.alignment, Data::Bytes(content));
+        self.object.section(PlanSection { large: self.is_large, ..section });
+    }
+
+    /// Adds a section with the number of bytes of a file in a section for containers, which tools read back to back.
+    fn add_size_section(&mut self, size: u64) -> Option<SectionId> {
+        if !self.options.is_for_containers() || !self.options.has_size() {
+            return None;
+        }
+        let number = Content::from(self.options.host.u64_bytes(size).to_vec());
+        let section = PlanSection::new(SECTION, SectionKind::ReadOnly, MIN_ALIGNMENT, Data::Bytes(number));
+        Some(self.object.section(section))
+    }
+
+    /// Adds a file, and returns the addresses for an index. A section for containers has none.
+    fn add(&mut self, file: &EmbeddedFile<'data>) -> Result<Option<FileAddresses>, EmbedError> {
         let (options, size) = (self.options, file.bytes.len() as u64);
         let symbols = options.style.symbols();
         let names: Vec<String> =
             symbols.iter().map(|&symbol| self.names.of_file(&file.name, symbol)).collect::<Result<_, _>>()?;
         let first = names.first().map_or("", String::as_str);
         let Layout { content, start, end, size: size_at } = Layout::new(file, first, options);
+        let size_section = self.add_size_section(size);
         let section = self.object.next_section();
         for (&(role, _), name) in symbols.iter().zip(&names) {
             let (offset, size) = match role {
@@ -216,16 +257,19 @@ impl<'data> PlanBuilder<'data, '_> {
                     continue;
                 }
             };
+            let section = size_section.filter(|_| role == Role::Size).unwrap_or(section);
             self.object.scoped_symbol(name, Definition::Data { section, offset, size }, options.scope());
+        }
+        if options.is_for_containers() {
+            self.add_section(options.section.clone().unwrap_or_default(), content);
+            return Ok(None);
         }
         // A part of a Mach-O section begins at a symbol. The first symbol of a COMDAT section is the one that it is dropped with.
         let record = Definition::Data { section, offset: 0, size: start };
         let record = self.object.symbol(format!("{first}.record"), record);
         let name = options.section.clone().unwrap_or_else(|| format!("{SECTION}.{first}"));
-        let kind = if options.retain { SectionKind::Retained } else { SectionKind::ReadOnly };
-        let section = PlanSection::new(name, kind, options.alignment, Data::Bytes(content));
-        self.object.section(PlanSection { large: self.is_large, ..section });
-        Ok(FileAddresses { name: record.plus(NAME_OFFSET), bytes: record.plus(start) })
+        self.add_section(name, content);
+        Ok(Some(FileAddresses { name: record.plus(NAME_OFFSET), bytes: record.plus(start) }))
     }
 }
 

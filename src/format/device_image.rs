@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::{ContainerType, ImageKind};
 use super::{bitcode, device_elf, lto_ir, tile_ir};
 use crate::bytes::View;
-use crate::target::{nvptx, triple};
+use crate::target::{Platform, nvptx, triple};
 
 /// First bytes of the kinds that are not containers; those of containers are in [`ContainerType::descriptor`]. Bitcode has
 /// a second form with a wrapper header (LLVM, Bitcode file format); SPIR-V is a sequence of words in either byte order
@@ -19,6 +19,9 @@ const MAGICS: [(&[u8], ImageKind); 7] = [
     (&lto_ir::MAGIC, ImageKind::Nvvm),
     (&tile_ir::MAGIC, ImageKind::TileIr),
 ];
+
+/// Value of bitcode's `target-cpu` for every processor.
+const GENERIC: &str = "generic";
 
 /// Properties of an image according to its own bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,11 +62,34 @@ impl DeviceImage {
                 image.triple = Some(Cow::Borrowed(triple::NVPTX64));
                 image.own_size = tile_ir::TileIr::read(view).ok().map(|file| file.size);
             }
-            ImageKind::Bitcode => image.triple = bitcode::triple(view).map(Cow::Owned),
+            ImageKind::Bitcode => {
+                image.triple = bitcode::triple(view).map(Cow::Owned);
+                // Modules for other platforms state a processor of the host.
+                if matches!(Platform::of(image.triple.as_deref(), None), Some(Platform::Amd | Platform::Nvidia)) {
+                    image.arch = bitcode::processor(view).filter(|processor| processor != GENERIC);
+                }
+            }
             _ => {}
         }
         image
     }
+}
+
+/// Returns whether an image whose own bytes state this kind and triple is device code. ELF files and bitcode that do not state a
+/// device are those of hosts: programs, libraries, and the objects of compilers that optimize at link time.
+pub fn is_device_code(image_kind: ImageKind, triple: Option<&str>) -> bool {
+    match image_kind {
+        ImageKind::Elf | ImageKind::Bitcode => {
+            matches!(Platform::of(triple, None), Some(Platform::Amd | Platform::Nvidia | Platform::SpirV))
+        }
+        ImageKind::Ptx | ImageKind::SpirV | ImageKind::Nvvm | ImageKind::TileIr => true,
+        _ => false,
+    }
+}
+
+/// Returns whether a file is bitcode for a host.
+pub fn is_host_bitcode(view: View<'_>) -> bool {
+    bitcode::is_bitcode(view) && !is_device_code(ImageKind::Bitcode, bitcode::triple(view).as_deref())
 }
 
 fn kind_of(view: View<'_>) -> ImageKind {

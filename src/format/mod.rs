@@ -40,6 +40,7 @@ pub use container_type::ContainerType;
 pub(crate) use container_type::{RegisteringRuntime, SelectionScope, WrapInput};
 pub(crate) use device_elf::{has_stored_bytes, is_device_machine, read as read_elf};
 pub use device_image::DeviceImage;
+pub(crate) use device_image::is_host_bitcode;
 pub(crate) use group::GroupCache;
 pub use image::{GroupPart, ImageView, UnknownValue};
 pub(crate) use image::{image_range, without_nul};

@@ -1,11 +1,11 @@
 //! Recognition of containers, and of images without one.
 
 use super::container_type::Recognition;
+use super::device_image::is_device_code;
 use super::{ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView};
 use super::{bitcode, bundle, bundle_section, ccob, cuda_fatbin, kpack, offload_binary, oxart, ptx, spirv, tile_ir};
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
-use crate::target::triple;
 
 /// Reads the container that begins at the view's first byte.
 ///
@@ -159,15 +159,12 @@ pub fn bare_image(view: View<'_>) -> Option<ContainerView<'_>> {
     Some(ContainerView { container_type, version: None, view, contents })
 }
 
-/// Reads a file that is a device image without a container. ELF files for host machines are excluded, because they are
-/// programs and libraries. A device ELF file with malformed headers, such as a truncated download, is an error: inside
-/// a container the runtime would decide, but here nothing else would indicate device code.
+/// Reads a file that is a device image without a container. ELF files and bitcode for host machines are excluded. A device ELF
+/// file with malformed headers, such as a truncated download, is an error: inside a container the runtime would decide, but
+/// here nothing else would indicate device code.
 pub fn bare_device_file(view: View<'_>) -> Option<Result<ContainerView<'_>, Malformed>> {
     let Some(container) = bare_image(view) else { return super::device_elf::broken(view).map(Err) };
-    let is_for_device = |image: &ImageView| {
-        [triple::AMDGCN, triple::NVPTX64, triple::INTELGT].map(Some).contains(&image.triple.as_deref())
-    };
-    let is_one = container.container_type != ContainerType::DeviceElf || container.images().iter().any(is_for_device);
+    let is_one = container.images().iter().any(|image| is_device_code(image.image_kind, image.triple.as_deref()));
     is_one.then_some(Ok(container))
 }
 

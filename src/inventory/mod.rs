@@ -22,7 +22,8 @@ use std::path::Path;
 use crate::codec::Codec;
 use crate::error::{Error, Malformed};
 use crate::format::{ContainerType, GroupPart, ImageKind, UnknownValue};
-use crate::target::{OffloadKind, subarch};
+use crate::target::nvcc_names::NvccForm;
+use crate::target::{OffloadKind, TargetId, nvptx, subarch};
 
 pub use address::{Address, DiskLocation};
 pub use contradiction::{contradicting_arch, contradicting_arch_of};
@@ -78,7 +79,7 @@ pub enum FileFormat {
     Pe,
     /// Mach-O, for one machine or several (universal binary).
     MachO,
-    /// LLVM bitcode, which is not searched for embedded images.
+    /// LLVM bitcode.
     Bitcode,
     /// Archive in which no member holds device code, or that was not opened.
     Archive,
@@ -290,6 +291,19 @@ impl Image {
     /// Returns whether it is an image for a device, and not the host entry of a bundle.
     pub fn is_device_image(&self) -> bool {
         self.kind != Some(OffloadKind::Host)
+    }
+
+    /// Returns whether compilers name the processor, or the code for it, so: `gfx90a:xnack+` with its features in any order, `sm_80` in
+    /// any form, `compute_80` for PTX and `lto_80` for LTO-IR.
+    pub fn has_arch_name(&self, name: &str) -> bool {
+        let Some(own) = self.arch.as_deref() else { return false };
+        let is_of_form = |kind, arch| self.image_kind == kind && nvptx::Arch::parse(own) == Some(arch);
+        match (NvccForm::parse(name), TargetId::parse(own), TargetId::parse(name)) {
+            (Some((NvccForm::Ptx, arch)), ..) => is_of_form(ImageKind::Ptx, arch),
+            (Some((NvccForm::LtoIr, arch)), ..) => is_of_form(ImageKind::Nvvm, arch),
+            (_, Ok(own), Ok(named)) => own == named,
+            _ => own == name,
+        }
     }
 
     /// Number of its kind, if that is newer than this program.

@@ -20,7 +20,7 @@ use super::words::joined;
 use crate::archive::ArchiveFormat;
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
-use crate::format::bitcode::embedded;
+use crate::format::bitcode;
 use crate::format::offload_binary::{self, OffloadBinary, OffloadBinaryContents, OffloadBinaryEntry, Version};
 use crate::io::{Access, Input};
 use crate::scan::{self, Archives, InputSlice, OpenOptions, Source};
@@ -254,8 +254,8 @@ impl HostFile {
     fn binaries(&self) -> Result<Vec<OffloadBinary<'_>>> {
         let (view, path) = (self.slice.view(), Path::new(self.path()));
         let in_file = |malformed: Malformed| malformed.in_file(path);
-        let (stored, decoded) = if embedded::is_bitcode(view) {
-            (Vec::new(), embedded::offload_binaries(view).map_err(in_file)?)
+        let (stored, decoded) = if bitcode::is_bitcode(view) {
+            (Vec::new(), bitcode::embedded::offload_binaries(view).map_err(in_file)?)
         } else {
             let stored = read_binaries(view).map_err(in_file)?;
             let decoded = decompressed(&stored).map_err(in_file)?;

@@ -41,7 +41,8 @@ pub fn table(file: &File, verbose: bool, screen: &Screen) -> String {
             let version = version.map(|version| format!(", {} {version}", versioned_format(image)));
             let producer = producer.map(|producer| format!(", produced by {producer}"));
             let [address, version, producer] = [address, version, producer].map(Option::unwrap_or_default);
-            format!("  image {number}: {address}{version}{producer}\n")
+            let linkage = image.string("linkage").map_or(String::new(), |linkage| format!(", {}", printable(linkage)));
+            format!("  image {number}: {address}{linkage}{version}{producer}\n")
         }));
     }
     if verbose {

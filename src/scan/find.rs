@@ -14,10 +14,12 @@ use crate::inventory::{File, FileFormat};
 /// Lists every container in `source`, of which `view` is all bytes. Containers that are decompressed on the way are put into
 /// `cache`.
 pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option<&DecompressedCache>) -> Result<File> {
-    let structure = structure::read(view);
+    let decoded = source.decoded_from();
+    let structure = decoded.map_or_else(|| structure::read(view), |decoded| structure::of_bitcode(view, decoded));
     let mut findings = Findings::new(source, view, options, cache);
     // Text near the beginning of such a file does not make it a device image.
-    let is_host = matches!(structure.format, FileFormat::Coff | FileFormat::Pe | FileFormat::MachO);
+    let is_host =
+        decoded.is_some() || matches!(structure.format, FileFormat::Coff | FileFormat::Pe | FileFormat::MachO);
     match if is_host { None } else { format::bare_device_file(view) } {
         Some(Ok(container)) => {
             let checked = container.images().iter().map(|image| format::check_image_file(image.image_kind, image.view));
@@ -51,7 +53,8 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
     sycl::describe_images(view, &structure, &mut findings);
     let not_opened = source.not_opened();
     let format = if not_opened.is_some() { FileFormat::Archive } else { structure.format };
-    let file = findings.into_file(source.name(), format, view.size());
+    let size = decoded.map_or(view.size(), |decoded| decoded.size);
+    let file = findings.into_file(source.name(), format, size);
     let has_gimple = gomp::has_bytecode(&structure);
     let on_disk = source.on_disk();
     let mut file = File { wrappers, kpack, has_gimple, unsearched, not_opened, on_disk, ..file };

@@ -10,7 +10,7 @@ use super::appended::{self, Appended};
 use super::cache::{CacheBudget, DecompressedCache};
 use super::images::Scan;
 use super::kpack::KpackSearch;
-use super::source::Source;
+use super::source::{DecodedBitcode, Source};
 use super::unopened;
 use crate::archive::{self, MemberContent, Members};
 use crate::bytes::{Budget, Limits, MAX_NESTING, Resource, View, size_of_range};
@@ -31,6 +31,8 @@ pub struct InputSlice {
     outermost: Option<Arc<Path>>,
     /// Number of bytes of the archive that it takes as a member, where the archive states it.
     packed_size: Option<u64>,
+    /// Sections of the bitcode from which the bytes were decoded.
+    decoded: Option<Arc<DecodedBitcode>>,
     input: Arc<Input>,
     range: Range<u64>,
 }
@@ -40,7 +42,14 @@ impl InputSlice {
     pub fn whole(path: String, input: Input) -> InputSlice {
         let range = 0..input.size();
         let outermost = if input.is_on_disk() { Some(Arc::from(input.path())) } else { None };
-        InputSlice { path, member: None, not_opened: None, outermost, packed_size: None, input: Arc::new(input), range }
+        let (member, not_opened, packed_size, decoded, input) = (None, None, None, None, Arc::new(input));
+        InputSlice { path, member, not_opened, outermost, packed_size, decoded, input, range }
+    }
+
+    /// Returns a slice of all of `input`, which was decoded from this one.
+    pub(super) fn with_decoded(self, input: Input, decoded: Arc<DecodedBitcode>) -> InputSlice {
+        let range = 0..input.size();
+        InputSlice { decoded: Some(decoded), input: Arc::new(input), range, ..self }
     }
 
     /// The file that holds the bytes.
@@ -71,7 +80,7 @@ impl InputSlice {
 
     /// Closes the file if it can be opened again.
     fn close(self) -> ClosedInput {
-        let InputSlice { path, member, not_opened: _, outermost, packed_size, input, range } = self;
+        let InputSlice { path, member, not_opened: _, outermost, packed_size, decoded, input, range } = self;
         let file = match input.state() {
             Some(state) => {
                 let (path, access, budget) = (input.path().to_owned(), input.access(), input.budget().clone());
@@ -79,7 +88,7 @@ impl InputSlice {
             }
             None => ClosedFile::Mapped(input),
         };
-        ClosedInput { path, member, outermost, packed_size, file, range }
+        ClosedInput { path, member, outermost, packed_size, decoded, file, range }
     }
 }
 
@@ -90,6 +99,7 @@ struct ClosedInput {
     member: Option<String>,
     outermost: Option<Arc<Path>>,
     packed_size: Option<u64>,
+    decoded: Option<Arc<DecodedBitcode>>,
     file: ClosedFile,
     range: Range<u64>,
 }
@@ -119,8 +129,8 @@ impl ClosedInput {
             ClosedFile::Mapped(input) => Arc::clone(input),
         };
         let (path, member, range) = (self.path.clone(), self.member.clone(), self.range.clone());
-        let (outermost, packed_size) = (self.outermost.clone(), self.packed_size);
-        Ok(InputSlice { path, member, not_opened: None, outermost, packed_size, input, range })
+        let (outermost, packed_size, decoded) = (self.outermost.clone(), self.packed_size, self.decoded.clone());
+        Ok(InputSlice { path, member, not_opened: None, outermost, packed_size, decoded, input, range })
     }
 }
 
@@ -225,6 +235,10 @@ impl Source for InputSlice {
     fn on_disk(&self) -> Option<DiskLocation> {
         self.input.on_disk().map(|it| DiskLocation { offset: self.range.start, ..it })
     }
+
+    fn decoded_from(&self) -> Option<&DecodedBitcode> {
+        self.decoded.as_deref()
+    }
 }
 
 /// Kinds of archives that are opened.
@@ -295,7 +309,8 @@ impl Expansion<'_> {
             },
             None => None,
         };
-        (self.take)(Ok(InputSlice { not_opened, ..slice }));
+        let slice = InputSlice { not_opened, ..slice };
+        (self.take)(if opens_all { slice.decode_bitcode() } else { Ok(slice) });
     }
 
     /// Takes a file that is no archive, or its first part and the members of the archive behind it.
@@ -350,9 +365,17 @@ impl Expansion<'_> {
             MemberContent::Here(view) => {
                 let (input, range) = (Arc::clone(&archive.input), archive.range_in_input(view.range()));
                 let outermost = archive.outermost.clone();
-                let not_opened = None;
-                let slice =
-                    InputSlice { path: name, member: own_name, not_opened, outermost, packed_size, input, range };
+                let (not_opened, decoded) = (None, None);
+                let slice = InputSlice {
+                    path: name,
+                    member: own_name,
+                    not_opened,
+                    outermost,
+                    packed_size,
+                    decoded,
+                    input,
+                    range,
+                };
                 Ok((slice, path.to_owned()))
             }
             MemberContent::Elsewhere(_) if !archive.is_own_file() => {

@@ -21,6 +21,8 @@ mod gomp;
 #[cfg(feature = "hash")]
 mod hash;
 mod hints;
+#[cfg(feature = "files")]
+mod host_bitcode;
 mod host_defects;
 mod image_table;
 mod images;
@@ -65,6 +67,8 @@ use crate::inventory::File;
 #[cfg(feature = "cli")]
 pub(crate) use appended::has_archive as has_appended_archive;
 pub use cache::CacheBudget;
+#[cfg(feature = "cli")]
+pub(crate) use host_bitcode::has_images as is_host_bitcode_with_images;
 pub use images::{ImageBytes, ImageReader, ImageRef, Scan};
 #[cfg(feature = "cli")]
 pub(crate) use inputs::unpacked;
@@ -75,10 +79,12 @@ pub use kpack::KpackSearch;
 pub use paths::{InputPath, Outcome, Scanner, expand_paths};
 #[cfg(feature = "cli")]
 pub(crate) use source::RELEASE_INTERVAL;
-pub use source::Source;
+pub use source::{DecodedBitcode, Source};
 pub use strict::offload_binaries;
 #[cfg(feature = "cli")]
 pub(crate) use strict::offload_binaries_in;
+#[cfg(feature = "files")]
+pub(crate) use structure::is_container_section;
 
 /// Options of a scan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -11,6 +11,15 @@ use crate::io::Input;
 /// and over.
 pub(crate) const RELEASE_INTERVAL: u64 = 1 << 20;
 
+/// The bitcode of a host whose sections with device images were decoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecodedBitcode {
+    /// Size of the bitcode, in bytes.
+    pub size: u64,
+    /// Name and range of each section in the decoded bytes.
+    pub sections: Vec<(String, Range<u64>)>,
+}
+
 /// Bytes to scan. Headers are read through the view, everything else block by block.
 pub trait Source: Sync {
     /// Name for reports and messages, as a rule the path.
@@ -43,6 +52,11 @@ pub trait Source: Sync {
 
     /// Place of the bytes in a file on disk; `None` if they are not stored there as they are.
     fn on_disk(&self) -> Option<DiskLocation> {
+        None
+    }
+
+    /// The bitcode from which the bytes were decoded; `None` for bytes that are a file as they are.
+    fn decoded_from(&self) -> Option<&DecodedBitcode> {
         None
     }
 }
@@ -125,6 +139,10 @@ impl<S: Source + ?Sized> Source for &S {
 
     fn on_disk(&self) -> Option<DiskLocation> {
         S::on_disk(self)
+    }
+
+    fn decoded_from(&self) -> Option<&DecodedBitcode> {
+        S::decoded_from(self)
     }
 }
 

@@ -9,12 +9,13 @@ use object::read::{File, FileKind, Object, ObjectSection};
 
 use super::image_table::ImageRow;
 use super::pointers::{HostFile, HostSection, Pointers};
+use super::source::DecodedBitcode;
 use super::{image_table, truncated, wrappers};
-use crate::bytes::{ObjectBytes, Resource, View, record_memory, text_work};
+use crate::bytes::{ObjectBytes, Resource, View, record_memory, size_of_range, text_work};
 use crate::error::Malformed;
 use crate::format::embedded::Region;
 use crate::format::fat_binary_wrapper::{CUDA, CUDA_RELOCATABLE_SECTION, HIP, PE_NAME_SIZE};
-use crate::format::{self, DeviceImage, ImageKind, bundle_section, offload_binary, oxart};
+use crate::format::{self, DeviceImage, ImageKind, bitcode, bundle_section, offload_binary, oxart};
 use crate::inventory::{FileFormat, SectionRef};
 
 /// Names of the sections that tools store containers in: offload binaries for clang-linker-wrapper and for its `-r` links,
@@ -29,8 +30,13 @@ const SECTIONS: [&str; 6] = [
 ];
 
 /// Names of these sections in Mach-O files: segment and section. Source: clang's CGCUDANV.cpp and LLVM's OffloadWrapper.cpp.
-const MACH_O_SECTIONS: [(&str, &str); 3] =
-    [HIP.mach_o_container_section, CUDA.mach_o_container_section, ("__NV_CUDA", CUDA_RELOCATABLE_SECTION)];
+const MACH_O_SECTIONS: [(&str, &str); 4] = [
+    HIP.mach_o_container_section,
+    CUDA.mach_o_container_section,
+    ("__NV_CUDA", CUDA_RELOCATABLE_SECTION),
+    // Objects of `fatbin wrap`: LLVM has no name for it.
+    ("__TEXT", "__offloading"),
+];
 
 /// Parts of a host file that the scanner uses.
 pub struct Structure<'data> {
@@ -73,7 +79,7 @@ pub fn read(view: View<'_>) -> Structure<'_> {
         Ok(kind @ (FileKind::MachOFat32 | FileKind::MachOFat64)) => {
             return Structure { defect, ..universal(view, kind) };
         }
-        _ if DeviceImage::identify(view).image_kind == ImageKind::Bitcode => FileFormat::Bitcode,
+        _ if bitcode::is_bitcode(view) => FileFormat::Bitcode,
         _ => FileFormat::Raw,
     };
     let mut structure = Structure { defect, ..Structure::new(format) };
@@ -89,6 +95,29 @@ pub fn read(view: View<'_>) -> Structure<'_> {
     structure.add(&file, view);
     structure.sort();
     structure
+}
+
+/// Returns the structure of bytes that were decoded from the bitcode of a host.
+pub fn of_bitcode<'data>(view: View<'data>, decoded: &'data DecodedBitcode) -> Structure<'data> {
+    let mut structure = Structure::new(FileFormat::Bitcode);
+    for (name, range) in &decoded.sections {
+        // Objects of Mach-O have the name of the segment elsewhere.
+        let name = name.split_once(',').map_or(name.as_str(), |(_, section)| section);
+        let Ok(view) = view.part("section", range.start, range.start, size_of_range(range)) else { continue };
+        structure.sections.push(Section { name: Some(name), view });
+        structure.names.push((name, range.clone()));
+    }
+    structure
+}
+
+/// Returns whether a section with this name is for containers. The name contains the segment, as in bitcode, where there are
+/// segments.
+pub fn is_container_section(name: &str) -> bool {
+    let is_known = match name.split_once(',') {
+        Some(place) => MACH_O_SECTIONS.contains(&place),
+        None => SECTIONS.contains(&name),
+    };
+    is_known || bundle_section::entry_id(name).is_some()
 }
 
 /// Reads the headers of a Mach-O file for several machines, which contains a file for each. Class files of Java have the

@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+#[cfg(feature = "inspect")]
+use super::nvcc_names::NvccForm;
 use super::nvptx;
 use super::processors::{PROCESSORS, Processor};
 use super::subarch::{self, Subarch};
@@ -135,11 +137,11 @@ pub fn processor_names() -> impl Iterator<Item = String> {
     nvidia.chain(PROCESSORS.iter().map(|processor| processor.name.to_owned()))
 }
 
-/// Returns whether a name is that of a processor of AMD or NVIDIA, which may have features or a suffix.
+/// Returns whether a name is that of a processor of AMD or NVIDIA, which may have features or a suffix, or of code for it.
 #[cfg(feature = "inspect")]
 pub fn names_processor(name: &str) -> bool {
-    match nvptx::Arch::parse(name) {
-        Some(arch) => nvptx::NUMBERS.contains(&arch.number),
+    match NvccForm::parse(name) {
+        Some((_, arch)) => nvptx::NUMBERS.contains(&arch.number),
         None => !matches!(TargetId::parse(name), Err(InvalidTargetId::UnknownProcessor { .. })),
     }
 }

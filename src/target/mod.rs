@@ -10,6 +10,7 @@ pub(crate) mod intel;
 mod kind;
 #[cfg(feature = "cli")]
 pub(crate) mod link_rules;
+pub mod nvcc_names;
 pub mod nvptx;
 pub(crate) mod processors;
 pub mod runs_on;

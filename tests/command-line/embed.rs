@@ -283,3 +283,20 @@ fn verbose_prints_host_and_size() {
     let line = "fatbin: o: host x86_64-unknown-linux-gnu, 2 files, 8 bytes, among the large sections\n";
     assert_eq!((run.status, run.out.as_str(), run.err.as_str()), (0, "", line));
 }
+
+#[test]
+fn sections_for_containers_hold_nothing_else() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    sandbox.fatbin("bundle --type o --align 4096 --target hipv4-amdgcn-amd-amdhsa--gfx90a=a -o a.hipfb").ok();
+    sandbox.fatbin("embed -o a.o --symbol __hip_fatbin_1=a.hipfb --section .hip_fatbin --align 4096").ok();
+    let table = sandbox.fatbin("scan -v a.o").ok();
+    assert!(table.contains(" 1 device image\n") && table.contains(" 0 unexplained"), "{table}");
+    assert_eq!(sandbox.fatbin("verify a.o").ok(), "a.o: 1 device image, intact\n");
+    let object = sandbox.read("a.o");
+    let object = object::File::parse(&*object).unwrap();
+    let size = object.symbols().find(|symbol| symbol.name() == Ok("__hip_fatbin_1_size")).unwrap();
+    let section = object.section_by_index(size.section_index().unwrap()).unwrap();
+    let number = &section.data().unwrap()[size.address() as usize..][..8];
+    assert_eq!(number, (sandbox.read("a.hipfb").len() as u64).to_le_bytes());
+}

@@ -133,3 +133,38 @@ fn check_accepts_it_as_intact_and_compressed() {
     assert_eq!(sandbox.fatbin("check --policy compressed.toml only").status, 0);
     assert_eq!(sandbox.fatbin("check --policy compressed.toml a.ltoir").status, 1);
 }
+
+#[test]
+fn ltoir_has_the_names_of_nvcc() {
+    let sandbox = sandbox();
+    let check = |policy: &str| sandbox.file("p.toml", policy).fatbin("check --policy p.toml fat a.ltoir").status;
+    // The fat binary has LTO-IR and PTX for sm_80, the file LTO-IR for sm_90.
+    for (policy, status) in [
+        ("[archs]\nrequire = [\"lto_80\"]\n[files.\"a.ltoir\"]\narchs.require = [\"lto_90\"]\n", 0),
+        ("[archs]\nrequire = [\"lto_90\"]\n", 1),
+        ("[archs]\nforbid = [\"lto_90\"]\n", 1),
+        ("[archs]\nforbid = [\"lto_120\", \"sm_90\"]\n", 0),
+        // A list without LTO-IR says nothing about it.
+        ("[archs]\nonly = [\"compute_80\"]\n", 0),
+        ("[archs]\nonly = [\"compute_80\", \"lto_80\"]\n", 1),
+        ("[archs]\nonly = [\"compute_80\", \"lto_80\", \"lto_90\"]\n", 0),
+        ("[archs]\nrequire = [\"lto_99\"]\n", 2),
+    ] {
+        assert_eq!(check(policy), status, "{policy}");
+    }
+    let policy = sandbox.fatbin("check --init a.ltoir").ok();
+    assert!(policy.contains("require = [\"lto_90\"]"), "{policy}");
+    let policy = sandbox.fatbin("check --init fat").ok();
+    assert!(policy.contains("only = [\"compute_80\", \"lto_80\"]"), "{policy}");
+    let run = sandbox.file("fat.toml", &policy).fatbin("check --policy fat.toml fat");
+    assert_eq!(run.status, 0, "{policy}{}", run.out);
+    let extracted = |arch: &str| {
+        let run = sandbox.fatbin(&format!("extract --arch {arch} --stored -o {arch} fat a.ltoir"));
+        (run.status, run.out.lines().count())
+    };
+    let counts = ["sm_80", "lto_80", "compute_80", "lto_90", "compute_90"].map(extracted);
+    assert_eq!(counts, [(0, 3), (0, 2), (0, 1), (0, 1), (1, 0)]);
+    sandbox.fatbin("prune --drop lto_80 -o pruned fat").ok();
+    let table = sandbox.fatbin("scan pruned").ok();
+    assert!(table.contains("ptx") && !table.contains("nvvm"), "{table}");
+}

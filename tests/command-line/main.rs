@@ -24,6 +24,7 @@ mod faults;
 mod formats;
 mod help;
 #[cfg(unix)]
+mod host_bitcode;
 mod hostile_text;
 #[cfg(target_os = "linux")]
 mod in_place;

@@ -123,7 +123,7 @@ fn reports_unreadable_inputs_with_file_offset_and_field() {
     sandbox.file("cut.bin", &sandbox.read("in.bin")[..100]).file("host.bc", b"BC\xc0\xde");
     for (input, message) in [
         ("cut.bin", "error: cut.bin: offload binary size at 0x8: "),
-        ("host.bc", "error: host.bc: LLVM bitcode is not searched for embedded images; "),
+        ("host.bc", "error: host.bc: bitcode at 0x0: no module"),
     ] {
         let run = called(&sandbox, BINARY, &format!("{input} --image="));
         assert_eq!(run.status, 1);

@@ -65,8 +65,11 @@ pub fn only(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut R
     let names = only.iter().map(PolicyTarget::to_string).collect::<Vec<_>>().join(", ");
     let allowed = |target: &PolicyTarget| only.iter().any(|listed| allows(listed, target));
     kpack::allowed(facts, &allowed, &format!("not allowed, only {names}"), findings);
+    let lists_lto_ir = only.iter().any(|listed| matches!(listed, PolicyTarget::LtoIr(_)));
     for image in &facts.images {
         match &image.code {
+            // Nothing runs it as it is.
+            ImageCode::For(PolicyTarget::LtoIr(_)) if !lists_lto_ir => {}
             ImageCode::For(target) if !only.iter().any(|listed| allows(listed, target)) => {
                 findings.add(violated(format!("code for {target}, only {names} allowed")).image(image));
             }

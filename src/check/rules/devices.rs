@@ -46,7 +46,7 @@ pub fn kernels(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mu
 fn device(target: &PolicyTarget) -> Option<NamedDevice> {
     match target {
         PolicyTarget::Native(name) => NamedDevice::parse(name).ok(),
-        PolicyTarget::Ptx(_) | PolicyTarget::AnyPtx | PolicyTarget::Triple(_) => None,
+        PolicyTarget::Ptx(_) | PolicyTarget::AnyPtx | PolicyTarget::LtoIr(_) | PolicyTarget::Triple(_) => None,
     }
 }
 

@@ -179,6 +179,8 @@ fn unread_reason(image: &ImageFacts<'_>) -> String {
 /// Returns whether an image is, or may become, code for a target.
 fn may_match(image: &ImageFacts<'_>, target: &PolicyTarget) -> bool {
     match &image.code {
+        // It is linked to machine code.
+        ImageCode::For(PolicyTarget::LtoIr(arch)) => *target == PolicyTarget::Native(arch.to_string()),
         ImageCode::For(own) => own == target,
         ImageCode::Intermediate(arch) => PolicyTarget::parse(arch).map_or(true, |own| own == *target),
         ImageCode::Unknown(_) => true,

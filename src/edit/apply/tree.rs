@@ -18,7 +18,7 @@ use crate::edit::signature::{self, Signature};
 use crate::edit::{EditError, EditedFile, Result, edit_file};
 use crate::error::Error;
 use crate::io::{Access, Input};
-use crate::scan::{CacheBudget, Options, Scan, Source, has_appended_archive, unpacked};
+use crate::scan::{CacheBudget, Options, Scan, Source, has_appended_archive, is_host_bitcode_with_images, unpacked};
 
 /// The edits of all files of an input.
 pub struct Edits<'a> {
@@ -100,6 +100,9 @@ impl Job<'_> {
         let file = scan.file();
         if let Some(error) = file.reported_errors().next() {
             return Err(error.into());
+        }
+        if is_host_bitcode_with_images(part.bytes()).map_err(|malformed| malformed.in_file(Path::new(&file.path)))? {
+            return Err(Error::Bitcode { path: (&file.path).into() }.into());
         }
         self.split_hosts.borrow_mut().extend(split_host(part, file, self.options));
         if file.device_images().next().is_none() {

@@ -1,19 +1,19 @@
-//! The offload binaries in the bitcode of a host, which clang writes with `-flto`.
+//! Device images in the bitcode of a host, which compilers write with `-flto`.
 //!
-//! They are byte arrays, the initializers of variables in a section (`-fembed-offload-object`). An array begins at any bit and
-//! has 6, 7 or 8 bits for a byte, so that nothing in the file looks like an offload binary. Source: LLVM Bitcode File Format
-//! document, sections Module Block and Constants Block; output of clang 14 to 22.
+//! They are byte arrays, the initializers of variables in a section: offload binaries (`-fembed-offload-object`), bundles, fat
+//! binaries. An array begins at any bit and has 6, 7 or 8 bits for a byte, so that nothing in the file looks like a container.
+//! Source: LLVM Bitcode File Format document, sections Module Block and Constants Block; output of clang 14 to 22.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::bits::{Bits, Block};
 use super::records::{Item, Records};
-use super::{MAGIC, MODULE_BLOCK, WRAPPER_MAGIC, stream};
+use super::{MODULE_BLOCK, stream};
 use crate::bytes::{Resource, View};
 use crate::error::{Cause, Malformed};
 
-/// Section of the variables.
-const SECTION: &[u8] = b".llvm.offloading";
+/// Section of the variables that hold offload binaries.
+pub const OFFLOADING: &str = ".llvm.offloading";
 
 /// ID of a block with constants.
 const CONSTANTS_BLOCK: u64 = 11;
@@ -40,28 +40,57 @@ const WITH_NAMES: u64 = 2;
 /// Maximum number of values of a record in the module's block that are kept: more than of any that is read here.
 const MAX_OPERANDS: usize = 256;
 
-/// Returns whether a file is bitcode.
-pub fn is_bitcode(view: View<'_>) -> bool {
-    view.starts_with(&MAGIC) || view.starts_with(&WRAPPER_MAGIC)
+/// A section of the object that a compiler makes of bitcode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmbeddedSection {
+    /// Name; of Mach-O, segment and section with a comma between them.
+    pub name: String,
+    /// Initializers of its variables, back to back.
+    pub contents: Vec<u8>,
 }
 
 /// Returns the offload binaries in bitcode, back to back; none for bitcode without any.
 pub fn offload_binaries(view: View<'_>) -> Result<Vec<u8>, Malformed> {
+    let sections = sections(view, &|name| name == OFFLOADING)?;
+    Ok(sections.into_iter().next().map(|section| section.contents).unwrap_or_default())
+}
+
+/// Returns the sections with a wanted name, in the order of their first variables. Variables without contents have none.
+pub fn sections(view: View<'_>, is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<EmbeddedSection>, Malformed> {
     let stream = stream(view)?;
     let damaged = || stream.malformed("bitcode", 0, Cause::Described("invalid record".to_owned()));
     let mut records = Records::new(Bits::after_magic(stream.data(), u32::MAX).ok_or_else(damaged)?);
-    let mut binaries = Vec::new();
+    let (mut found, mut numbers) = (Vec::<EmbeddedSection>::new(), BTreeMap::<String, usize>::new());
     while let Some(block) = records.outer_block() {
         if block.id != MODULE_BLOCK {
             records.skip(block).ok_or_else(damaged)?;
             continue;
         }
-        for array in Module::read(&mut records, block).ok_or_else(damaged)?.arrays {
+        let Module { sections, variables, arrays, .. } =
+            Module::read(&mut records, block, is_wanted).ok_or_else(damaged)?;
+        for Variable { section, initializer } in variables {
+            let (Some(name), Some(array)) = (sections.get(section), arrays.get(&initializer)) else { continue };
+            // Variables with equal contents share an array.
             stream.charge("bitcode", Resource::Decompressed, array.len() as u64)?;
-            binaries.extend(array);
+            match numbers.get(name).and_then(|&number| found.get_mut(number)) {
+                Some(section) => section.contents.extend(array),
+                None => {
+                    numbers.insert(name.clone(), found.len());
+                    found.push(EmbeddedSection { name: name.clone(), contents: array.clone() });
+                }
+            }
         }
     }
-    Ok(binaries)
+    Ok(found)
+}
+
+/// A variable in a wanted section.
+#[derive(Debug)]
+struct Variable {
+    /// Index of its section.
+    section: usize,
+    /// Number of its initializer.
+    initializer: u64,
 }
 
 /// State of reading a module.
@@ -70,17 +99,19 @@ struct Module {
     /// Number of operands of a variable that precede the others.
     name_operands: usize,
     /// Names of sections, by their numbers minus one.
-    sections: Vec<Vec<u8>>,
+    sections: Vec<String>,
     /// Number of the next value: globals, then constants.
     next_value: u64,
-    /// Numbers of the arrays that are wanted.
+    /// Variables in wanted sections, in the order of the file.
+    variables: Vec<Variable>,
+    /// Numbers of their initializers.
     initializers: BTreeSet<u64>,
-    /// The arrays, in the order of the file.
-    arrays: Vec<Vec<u8>>,
+    /// Arrays by their numbers.
+    arrays: BTreeMap<u64, Vec<u8>>,
 }
 
 impl Module {
-    fn read(records: &mut Records<'_>, block: Block) -> Option<Module> {
+    fn read(records: &mut Records<'_>, block: Block, is_wanted: &dyn Fn(&str) -> bool) -> Option<Module> {
         let mut module = Module::default();
         let mut scope = records.enter(block);
         loop {
@@ -94,32 +125,37 @@ impl Module {
                 (Item::End, _) => return Some(module),
                 (Item::Block(block), _) if block.id == CONSTANTS_BLOCK => module.read_constants(records, block)?,
                 (Item::Block(block), _) => records.skip(block)?,
-                (Item::Record, Some((&code, operands))) => module.add(code, operands),
+                (Item::Record, Some((&code, operands))) => module.add(code, operands, is_wanted),
                 (Item::Record, None) => {}
             }
         }
     }
 
     /// Adds a record of the module's block.
-    fn add(&mut self, code: u64, operands: &[u64]) {
+    fn add(&mut self, code: u64, operands: &[u64], is_wanted: &dyn Fn(&str) -> bool) {
         match code {
             VERSION => self.name_operands = if operands.first() >= Some(&WITH_NAMES) { 2 } else { 0 },
             SECTION_NAME => {
-                self.sections.push(operands.iter().filter_map(|&character| u8::try_from(character).ok()).collect());
+                let bytes: Vec<u8> = operands.iter().filter_map(|&byte| u8::try_from(byte).ok()).collect();
+                self.sections.push(String::from_utf8_lossy(&bytes).into_owned());
             }
             GLOBAL_VARIABLE => {
-                let operand = |index| operands.get(self.name_operands.saturating_add(index)).copied();
-                let of_number = |number: u64| usize::try_from(number.checked_sub(1)?).ok();
-                let section = operand(SECTION_NUMBER).and_then(of_number).and_then(|index| self.sections.get(index));
-                let initializer = operand(INITIALIZER).and_then(|number| number.checked_sub(1));
-                if section.is_some_and(|name| name == SECTION) {
-                    self.initializers.extend(initializer);
-                }
+                let variable = self.variable(operands, is_wanted);
+                self.initializers.extend(variable.as_ref().map(|variable| variable.initializer));
+                self.variables.extend(variable);
                 self.next_value = self.next_value.saturating_add(1);
             }
             code if OTHER_GLOBALS.contains(&code) => self.next_value = self.next_value.saturating_add(1),
             _ => {}
         }
+    }
+
+    /// Returns the variable of a record, if it has an initializer and a wanted section.
+    fn variable(&self, operands: &[u64], is_wanted: &dyn Fn(&str) -> bool) -> Option<Variable> {
+        let operand = |index| operands.get(self.name_operands.saturating_add(index)).copied();
+        let section = usize::try_from(operand(SECTION_NUMBER)?.checked_sub(1)?).ok()?;
+        let initializer = operand(INITIALIZER)?.checked_sub(1)?;
+        is_wanted(self.sections.get(section)?).then_some(Variable { section, initializer })
     }
 
     /// Reads the constants of the module, each of which has a number.
@@ -142,8 +178,8 @@ impl Module {
                     if code == Some(C_STRING) {
                         array.push(0);
                     }
-                    if is_wanted {
-                        self.arrays.push(array);
+                    if is_wanted && !array.is_empty() {
+                        self.arrays.insert(self.next_value, array);
                     }
                     self.next_value = self.next_value.saturating_add(1);
                 }
@@ -161,7 +197,7 @@ mod tests {
     /// Returns a module with a function, an array in the section, one in no section, and its constants.
     fn module(version: u64, constants: impl FnOnce(&mut BitWriter)) -> Vec<u8> {
         let names: &[u64] = if version >= WITH_NAMES { &[7, 3] } else { &[] };
-        let section: Vec<u64> = SECTION.iter().map(|&byte| byte.into()).collect();
+        let section: Vec<u64> = OFFLOADING.bytes().map(u64::from).collect();
         let mut writer = BitWriter::default();
         writer.block(OUTER_WIDTH, 13, |_| {});
         writer.block(OUTER_WIDTH, MODULE_BLOCK, |writer| {
@@ -209,6 +245,29 @@ mod tests {
     }
 
     #[test]
+    fn variables_are_in_sections_in_their_order() {
+        let mut writer = BitWriter::default();
+        writer.block(OUTER_WIDTH, MODULE_BLOCK, |writer| {
+            writer.record(VERSION, &[2]);
+            for name in [".hip_fatbin", "other", OFFLOADING] {
+                writer.record(SECTION_NAME, &name.bytes().map(u64::from).collect::<Vec<_>>());
+            }
+            // Constants have the values 6 to 8.
+            for (section, initializer) in [(3, 9), (2, 7), (1, 8), (3, 7), (3, 8), (3, 0)] {
+                writer.record(GLOBAL_VARIABLE, &[7, 3, 0, 1, initializer, 0, 0, section]);
+            }
+            writer.block(4, CONSTANTS_BLOCK, |writer| {
+                writer.record(STRING, &[1]).record(STRING, &[2, 2]).record(STRING, &[3]);
+            });
+        });
+        let bytes = writer.bytes();
+        let found = sections(View::new(&bytes), &|name| name != "other").unwrap();
+        let found: Vec<_> = found.iter().map(|section| (section.name.as_str(), &section.contents[..])).collect();
+        assert_eq!(found, [(OFFLOADING, &[3, 1, 2, 2][..]), (".hip_fatbin", &[2, 2])]);
+        assert_eq!(read(&bytes).unwrap(), [3, 1, 2, 2]);
+    }
+
+    #[test]
     fn abbreviations_of_the_blockinfo_block_are_known() {
         let mut writer = BitWriter::default();
         writer.block(OUTER_WIDTH, MODULE_BLOCK, |writer| {
@@ -216,7 +275,7 @@ mod tests {
                 writer.record(1, &[17]).array(1, 1, Some(3)).record(1, &[CONSTANTS_BLOCK]).array(STRING, 1, Some(7));
             });
             writer.record(VERSION, &[2]);
-            writer.record(SECTION_NAME, &SECTION.iter().map(|&byte| byte.into()).collect::<Vec<_>>());
+            writer.record(SECTION_NAME, &OFFLOADING.bytes().map(u64::from).collect::<Vec<_>>());
             writer.record(GLOBAL_VARIABLE, &[7, 3, 0, 1, 2, 0, 0, 1]);
             writer.block(4, CONSTANTS_BLOCK, |writer| {
                 writer.fixed(4, 4).variable(2, VBR).fixed(0x10, 7).fixed(0x7f, 7);

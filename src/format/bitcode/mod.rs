@@ -1,4 +1,4 @@
-//! LLVM bitcode: its triple, and the offload binaries that clang embeds in that of a host.
+//! LLVM bitcode: its triple and processor, and the device images that clang embeds in the bitcode of a host.
 //!
 //! Bitcode is a stream of bits, in a wrapper or not: blocks, which state their size, and in the module's block records, one of
 //! which is the triple. LLVM writes it before all others that depend on abbreviations (`ModuleBitcodeWriter`), so other blocks
@@ -6,9 +6,10 @@
 //! Format; output of clang 14 to 22.
 
 mod bits;
-#[cfg(feature = "cli")]
+#[cfg(feature = "files")]
 pub(crate) mod embedded;
-#[cfg(feature = "cli")]
+mod processor;
+#[cfg(feature = "files")]
 mod records;
 #[cfg(feature = "cli")]
 pub(crate) mod symbols;
@@ -20,6 +21,8 @@ use std::ops::RangeInclusive;
 use crate::bytes::{Resource, View};
 use crate::error::{Cause, Malformed};
 use bits::{Bits, Block};
+
+pub use processor::processor;
 
 /// First bytes of a stream.
 pub const MAGIC: [u8; 4] = *b"BC\xc0\xde";
@@ -68,6 +71,10 @@ const SYMTAB_BLOCK: u64 = 25;
 /// IDs of the blocks outside of others, and the widths of abbreviation IDs in them: LLVM writes 3 and 5.
 const OUTER_BLOCKS: [u64; 4] = [IDENTIFICATION_BLOCK, MODULE_BLOCK, STRTAB_BLOCK, SYMTAB_BLOCK];
 const OUTER_WIDTHS: RangeInclusive<u64> = 2..=7;
+/// Returns whether a file is bitcode.
+pub fn is_bitcode(view: View<'_>) -> bool {
+    view.starts_with(&MAGIC) || view.starts_with(&WRAPPER_MAGIC)
+}
 
 /// Returns the stream, without its wrapper.
 fn stream(view: View<'_>) -> Result<View<'_>, Malformed> {
@@ -182,14 +189,20 @@ fn complete_block(stream: View<'_>, bits: &mut Bits<'_>) -> Result<Block, Malfor
 
 /// Returns the triple of the first module; `None` if it has none, and for a damaged stream.
 pub fn triple(view: View<'_>) -> Option<String> {
-    let mut bits = Bits::after_magic(stream(view).ok()?.data(), MAX_FIELDS)?;
+    let (mut bits, width) = first_module(view, MAX_FIELDS)?;
+    module_triple(&mut bits, width)
+}
+
+/// Returns a reader of the first module's block, and the width of abbreviation IDs in it.
+fn first_module(view: View<'_>, max_fields: u32) -> Option<(Bits<'_>, u32)> {
+    let mut bits = Bits::after_magic(stream(view).ok()?.data(), max_fields)?;
     loop {
         if bits.fixed(OUTER_WIDTH)? != ENTER_SUBBLOCK {
             return None;
         }
         let block = bits.enter_block()?;
         if block.id == MODULE_BLOCK {
-            return module_triple(&mut bits, block.width);
+            return Some((bits, block.width));
         }
         bits.skip_words(block.words)?;
     }

@@ -141,6 +141,11 @@ impl<'data> FatbinImage<'data> {
         FatbinImage { arch, ..self }
     }
 
+    /// Sets the kind of PTX to that of an object that was linked; of other images, nothing changes.
+    pub(super) fn relocatable(self) -> Self {
+        FatbinImage { kind: if self.kind == kind::PTX { kind::RELOCATABLE_PTX } else { self.kind }, ..self }
+    }
+
     /// Sets the identifier, usually the name of a source file; an empty one is none.
     pub fn with_identifier(self, identifier: &'data [u8]) -> Self {
         FatbinImage { identifier, ..self }
@@ -195,7 +200,7 @@ impl<'data> FatbinImage<'data> {
     /// Returns the bytes of the payload, without padding.
     pub(super) fn payload(&self) -> Content<'data> {
         let mut payload = Content::from(self.image);
-        if self.kind == kind::PTX {
+        if kind::is_ptx(self.kind) {
             // The driver expects a C string.
             payload.push(vec![0]);
         }

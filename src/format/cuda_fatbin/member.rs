@@ -1,10 +1,12 @@
 //! Entries of a container: an image, or several images that are compressed as one.
 
 use super::compress::{WriteError, compress};
-use super::image::{EncodedEntry, FatbinImage};
+use super::image::{EncodedEntry, FatbinImage, joined};
 use super::raw::{ALIGNMENT, EntryHeader, GroupTable, codec_flag, kind};
+use super::read::FatbinEntry;
 use crate::codec::Compression;
 use crate::content::Content;
+use crate::target::nvptx::Arch;
 
 /// Code version of a group, as fatbinary writes it.
 const GROUP_VERSION: (u16, u16) = (0, 1);
@@ -26,6 +28,13 @@ pub enum FatbinMember<'data> {
         /// Codec and level.
         compression: Compression,
     },
+    /// PTX of an object, as it is stored there, which the driver links again.
+    Relocatable {
+        /// The entry of the object.
+        entry: FatbinEntry<'data>,
+        /// Name of the module, for an entry without an identifier.
+        module: &'data [u8],
+    },
 }
 
 impl<'data> From<FatbinImage<'data>> for FatbinMember<'data> {
@@ -45,6 +54,7 @@ impl<'data> FatbinMember<'data> {
                 image.entry(*compression)
             }
             FatbinMember::Group { images, compression } => group(images, *compression),
+            FatbinMember::Relocatable { entry, module } => relocatable(entry, module),
         }
     }
 
@@ -76,6 +86,23 @@ pub fn concatenate(members: Vec<FatbinMember<'_>>, compression: Compression) -> 
     }
     rest.extend(groups);
     rest
+}
+
+/// Writes the entry of relocatable PTX. Only the kind and the identifier differ from the entry of the object.
+fn relocatable<'data>(entry: &FatbinEntry<'data>, module: &'data [u8]) -> Result<EncodedEntry<'data>, WriteError> {
+    let old = entry.header;
+    let identifier = entry.identifier.map_or(module, |identifier| identifier.data());
+    let options = entry.options.map(|options| options.data());
+    // Architecture and version are those of the entry.
+    let image = FatbinImage::of_ptx(b"", old.code_version, Arch { number: old.arch_number, suffix: None });
+    let image = image.relocatable().with_identifier(identifier).with_options(options.unwrap_or_default());
+    let (own, strings) = image.parts(old.stored_size)?;
+    let EntryHeader { kind, header_size, options_offset, name_offset, name_size, .. } = own;
+    let header = EntryHeader { kind, header_size, options_offset, name_offset, name_size, ..old };
+    let mut payload = Content::from(entry.image.data());
+    // The NUL that ends a text is among the padding.
+    payload.push(vec![0; usize::try_from(old.stored_size.saturating_sub(payload.size())).unwrap_or_default()]);
+    Ok(EncodedEntry { header: joined(header, strings), payload })
 }
 
 /// Writes the entry of a group: its header, a table of the images, and one stream of all images, each padded.

@@ -51,6 +51,9 @@ use crate::error::Malformed;
 use crate::target::nvptx::{self, Arch, Suffix};
 use crate::target::{OffloadKind, triple};
 
+/// Property of PTX of an object that was linked.
+const LINKAGE: (&str, &str) = ("linkage", "relocatable");
+
 /// Reads the container at the view's start.
 pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
     let fatbin = CudaFatbin::read(view)?;
@@ -75,7 +78,7 @@ pub(crate) fn image_of_entry<'data>(entry: &FatbinEntry<'data>) -> ImageView<'da
         triple: Some(triple::NVPTX64.to_owned()),
         arch: arch(entry).map(|arch| arch.to_string()),
         id: None,
-        strings: Vec::new(),
+        strings: if header.kind == kind::RELOCATABLE_PTX { vec![LINKAGE] } else { Vec::new() },
         unknown: unknown_kind(header.kind).into_iter().collect(),
         view: entry.image,
         codec: Some(codec),
@@ -98,6 +101,7 @@ fn arch(entry: &FatbinEntry<'_>) -> Option<Arch> {
 
 /// Returns the kind of an entry that is newer than this program. A group whose table is invalid is not of an unknown kind.
 fn unknown_kind(kind: u16) -> Option<UnknownValue> {
-    let is_known = [kind::PTX, kind::ELF, kind::NVVM, kind::TILE_IR, kind::GROUP].contains(&kind);
+    let known = [kind::PTX, kind::ELF, kind::NVVM, kind::RELOCATABLE_PTX, kind::TILE_IR, kind::GROUP];
+    let is_known = known.contains(&kind);
     (!is_known).then_some(UnknownValue { field: UnknownValue::KIND, value: kind.into() })
 }

@@ -26,12 +26,17 @@ pub mod kind {
     pub const NVVM: u16 = 8;
     /// Named `index` by cuobjdump 13.5, which does not list such entries.
     pub const INDEX: u16 = 0x20;
-    /// Named `relocatable ptx` by cuobjdump 13.5, which treats it like PTX.
+    /// PTX of an object that was linked, which the driver links again (`nvcc --relocatable-ptx`).
     pub const RELOCATABLE_PTX: u16 = 0x40;
     /// Tile IR bytecode.
     pub const TILE_IR: u16 = 0x80;
     /// Several images compressed as one (`fatbinary --concat`); a table of them follows the entry's header.
     pub const GROUP: u16 = 0x100;
+
+    /// Returns whether entries of a kind are PTX.
+    pub const fn is_ptx(kind: u16) -> bool {
+        matches!(kind, PTX | RELOCATABLE_PTX)
+    }
 }
 
 /// Bits of an entry's `flags`.
@@ -186,7 +191,7 @@ impl EntryHeader {
     /// Returns the kind of the image.
     pub fn image_kind(&self) -> ImageKind {
         match self.kind {
-            kind::PTX => ImageKind::Ptx,
+            kind::PTX | kind::RELOCATABLE_PTX => ImageKind::Ptx,
             kind::ELF => ImageKind::Elf,
             kind::NVVM => ImageKind::Nvvm,
             kind::TILE_IR => ImageKind::TileIr,

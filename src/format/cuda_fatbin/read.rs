@@ -198,7 +198,7 @@ fn image<'data>(entry: View<'data>, header: &EntryHeader) -> Result<View<'data>,
     let payload = entry.from(offset);
     let size = match (header.codec(), header.kind) {
         (Codec::None, kind::ELF | kind::TILE_IR) => DeviceImage::identify(payload).own_size,
-        (Codec::None, kind::PTX) => Some(without_nul(payload.data())),
+        (Codec::None, kind::PTX | kind::RELOCATABLE_PTX) => Some(without_nul(payload.data())),
         _ => None,
     };
     entry.part("CUDA fatbin payload size", 8, offset, size.unwrap_or(header.stored_size))

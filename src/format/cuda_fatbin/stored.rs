@@ -79,7 +79,8 @@ impl<'data> StoredEntry<'data> {
     /// neither.
     pub fn is_compressible(&self) -> bool {
         self.codec() != Codec::Opaque
-            && [kind::PTX, kind::ELF, kind::TILE_IR, kind::GROUP].contains(&self.entry.header.kind)
+            && [kind::PTX, kind::RELOCATABLE_PTX, kind::ELF, kind::TILE_IR, kind::GROUP]
+                .contains(&self.entry.header.kind)
     }
 
     /// Returns the entry as it is.
@@ -122,7 +123,7 @@ impl<'data> StoredEntry<'data> {
     /// its NUL. Bytes that are not padding stay.
     fn exact_payload(&self) -> &'data [u8] {
         let padded = self.view.from(self.entry.header.header_size.into()).data();
-        let nul = if self.entry.header.kind == kind::PTX { 1 } else { 0 };
+        let nul = if kind::is_ptx(self.entry.header.kind) { 1 } else { 0 };
         let exact = self.entry.image.data().len().saturating_add(nul);
         match padded.split_at_checked(exact) {
             Some((exact, rest)) if rest.len() < ALIGNMENT as usize && rest.iter().all(|&byte| byte == 0) => exact,
@@ -141,7 +142,7 @@ impl<'data> StoredEntry<'data> {
         let (header, strings) = stated(&self.entry, &joined).unwrap_or((header, Cow::Borrowed(strings.data())));
         let header = EntryHeader { flags: header.flags & !(flag::LZ4 | flag::ZSTD), ..header };
         let mut payload = image;
-        if header.kind == kind::PTX {
+        if kind::is_ptx(header.kind) {
             payload.push(vec![0]);
         }
         Ok(PlainEntry { header, strings, payload, rows: Vec::new() })
@@ -178,7 +179,7 @@ impl<'data> StoredEntry<'data> {
                 }
                 StoredImage::Replaced(bytes) => {
                     plain.payload.append(bytes.clone());
-                    if own.kind == kind::PTX {
+                    if kind::is_ptx(own.kind) {
                         plain.payload.push(vec![0]);
                     }
                     plain.payload.align(ALIGNMENT);
@@ -198,6 +199,7 @@ fn stated<'data>(entry: &FatbinEntry<'data>, image: &[u8]) -> Option<(EntryHeade
     let old = entry.header;
     let view = View::new(image);
     let new = FatbinImage::new(view, None).ok()?;
+    let new = if old.kind == kind::RELOCATABLE_PTX { new.relocatable() } else { new };
     if new.kind() != old.kind {
         return None;
     }
@@ -315,5 +317,5 @@ impl<'data> PlainEntry<'data> {
 /// Returns whether an image of a group can be an entry of its own, which is padded: zeros must not become a part of it.
 fn can_be_padded(row: &EntryHeader, image: &[u8]) -> bool {
     let states_end = || DeviceImage::identify(View::new(image)).own_size.is_some();
-    row.stored_size.is_multiple_of(ALIGNMENT) || row.kind == kind::PTX || states_end()
+    row.stored_size.is_multiple_of(ALIGNMENT) || kind::is_ptx(row.kind) || states_end()
 }

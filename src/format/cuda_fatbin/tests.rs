@@ -167,15 +167,15 @@ fn unknown_entries_are_reported_and_do_not_hide_others() {
         (kind::ELF, flag::SPECIFIC | flag::FAMILY, 0, 0, (ImageKind::Elf, Codec::None, None, None)),
         (kind::TILE_IR, 0, 0, 0, (ImageKind::TileIr, Codec::None, None, Some("sm_100"))),
         (77, 1 << 63, 0, 0, (ImageKind::Unknown, Codec::None, None, Some("sm_100"))),
-        // cuobjdump 13.5 has names for these: cubin, an index, relocatable PTX.
+        (kind::RELOCATABLE_PTX, 0, 0, 0, (ImageKind::Ptx, Codec::None, None, Some("sm_100"))),
+        // cuobjdump 13.5 has names for these: cubin, an index.
         (kind::CUBIN, 0, 0, 0, (ImageKind::Unknown, Codec::None, None, Some("sm_100"))),
         (kind::INDEX, 0, 0, 0, (ImageKind::Unknown, Codec::None, None, Some("sm_100"))),
-        (kind::RELOCATABLE_PTX, 0, 0, 0, (ImageKind::Unknown, Codec::None, None, Some("sm_100"))),
     ];
     for (kind, flags, compressed_size, full_size, (image_kind, codec, listed_size, arch)) in cases {
         // The option block of a known kind must be in place; for others the field's meaning is unknown.
-        let is_unknown = [kind::CUBIN, kind::INDEX, kind::RELOCATABLE_PTX, 77].contains(&kind);
-        let has_options = !is_unknown && kind != kind::GROUP || kind == kind::RELOCATABLE_PTX;
+        let is_unknown = [kind::CUBIN, kind::INDEX, 77].contains(&kind);
+        let has_options = !is_unknown && kind != kind::GROUP;
         let options_offset = if has_options { 0 } else { 1 << 31 };
         let header = EntryHeader { compressed_size, full_size, options_offset, ..plain(kind, flags, 8) };
         let mut bytes = container_of(header, b"\x7fpayload");

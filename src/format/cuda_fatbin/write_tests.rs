@@ -119,6 +119,7 @@ fn concatenation_forms_groups_of_two_and_more_behind_other_entries() {
             .map(|member| match member {
                 FatbinMember::Image { image, .. } => letter(image).to_string(),
                 FatbinMember::Group { images, .. } => format!("({})", images.iter().map(letter).collect::<String>()),
+                FatbinMember::Relocatable { .. } => "r".to_owned(),
             })
             .collect();
         assert_eq!(arranged, expected, "{letters}");

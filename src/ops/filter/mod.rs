@@ -17,7 +17,7 @@ use crate::inventory::Image;
 use crate::pattern;
 use crate::spelling::Suggestions;
 use crate::target::device::{names_processor, processor_names};
-use crate::target::{OffloadKind, TargetId, compatibility, nvptx, subarch, target_id, triple};
+use crate::target::{OffloadKind, compatibility, nvptx, subarch, target_id, triple};
 
 pub use crate::pattern::PatternError;
 pub use apply::{FilterResult, FoundImage, apply, by_file};
@@ -59,7 +59,7 @@ pub enum Predicate {
     Kind(OffloadKind),
     /// The target triple.
     Triple(String),
-    /// The processor with exactly these features, in any order.
+    /// The processor with exactly these features, in any order; `compute_80` is PTX, and `lto_80` is LTO-IR.
     Arch(String),
     /// Code that runs on a device of this arch.
     CompatibleWith(String),
@@ -114,14 +114,6 @@ pub struct FilterCandidate<'a> {
     pub kernels: Option<Vec<&'a KernelPattern>>,
 }
 
-/// Returns whether two archs are the same, in any spelling.
-fn same_arch(a: &str, b: &str) -> bool {
-    match (TargetId::parse(a), TargetId::parse(b)) {
-        (Ok(a), Ok(b)) => a == b,
-        _ => a == b,
-    }
-}
-
 /// Returns whether a triple is the one of a filter. A filter with a subarchitecture accepts both spellings of the target, and
 /// a filter without one all code for AMD's GPUs.
 fn same_triple(own: &str, arch: Option<&str>, filter: &str) -> bool {
@@ -148,7 +140,7 @@ impl Predicate {
             Predicate::Triple(triple) => {
                 image.triple.as_ref().is_some_and(|own| same_triple(own, image.arch.as_deref(), triple))
             }
-            Predicate::Arch(arch) => image.arch.as_ref().is_some_and(|own| same_arch(own, arch)),
+            Predicate::Arch(arch) => image.has_arch_name(arch),
             Predicate::CompatibleWith(arch) => {
                 let is_ptx = image.image_kind == ImageKind::Ptx;
                 image.arch.as_ref().is_some_and(|own| serves(own, is_ptx, arch))

@@ -18,6 +18,7 @@ use object::read::FileKind;
 
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
+use crate::format::{bitcode, is_host_bitcode};
 
 /// Returns the defect of a file that ends before something that its headers refer to; `None` for an intact file, and for
 /// any bytes that are not a host file.
@@ -34,6 +35,7 @@ pub fn defect(kind: Option<FileKind>, view: View<'_>) -> Option<Malformed> {
         Some(FileKind::MachOFat32) => macho::check_universal::<FatArch32>(view),
         Some(FileKind::MachOFat64) => macho::check_universal::<FatArch64>(view),
         Some(_) => Ok(()),
+        None if is_host_bitcode(view) => bitcode::check(view),
         None => elf::check_magic(view).and_then(|()| pe::check_stub(view)),
     };
     checked.err()

@@ -7,6 +7,8 @@ pub enum ImageType {
     Ptx,
     Nvvm,
     TileIr,
+    /// PTX in the objects of a link; only of `--image2`.
+    Relocatable,
 }
 
 impl ImageType {
@@ -17,6 +19,7 @@ impl ImageType {
             b"ptx" => ImageType::Ptx,
             b"nvvm" => ImageType::Nvvm,
             b"tileir" => ImageType::TileIr,
+            b"reloc" => ImageType::Relocatable,
             _ => return None,
         })
     }

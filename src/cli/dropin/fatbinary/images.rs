@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::compression::CompressionMode;
 use super::image_type::ImageType;
-use super::{EntryProperties, ToolFailure, fatal, library_error, ptx};
+use super::{EntryProperties, ToolFailure, fatal, library_error, ptx, relocatable};
 use crate::cli::access;
 use crate::cli::dropin::llvm_options::{os_string, text};
 use crate::cli::dropin::nvidia_options::{KeywordValues, ParsedLine};
@@ -44,12 +44,14 @@ fn open_image(argument: &KeywordValues, option: &str) -> Result<EntryInput, Tool
         "image2" => {
             let kind = argument.value("kind").ok_or_else(unknown_kind)?;
             let file = argument.value("file").ok_or_else(missing_file)?;
-            (ImageType::parse(kind).filter(|&kind| kind == ImageType::TileIr), IMAGE2_ARCH, file)
+            let is_kind = |kind: &ImageType| [ImageType::TileIr, ImageType::Relocatable].contains(kind);
+            (ImageType::parse(kind).filter(is_kind), IMAGE2_ARCH, file)
         }
         _ => {
             let kind = argument.value("kind").ok_or_else(unknown_kind)?;
             let arch = argument.value("sm").ok_or_else(|| fatal("Missing sm in image3"))?;
-            (ImageType::parse(kind), arch, argument.value("file").ok_or_else(missing_file)?)
+            let image_type = ImageType::parse(kind).filter(|&kind| kind != ImageType::Relocatable);
+            (image_type, arch, argument.value("file").ok_or_else(missing_file)?)
         }
     };
     let image_type = image_type.ok_or_else(unknown_kind)?;
@@ -88,8 +90,25 @@ pub fn open_all(line: &ParsedLine) -> Result<Vec<EntryInput>, ToolFailure> {
 }
 
 impl EntryInput {
-    /// Returns the entry of the image.
-    pub fn member<'a>(
+    /// Returns whether the file is an object of a link.
+    pub fn is_relocatable(&self) -> bool {
+        self.image_type == ImageType::Relocatable
+    }
+
+    /// Returns the entries of the file, in the order of the output.
+    pub fn members<'a>(
+        &'a self,
+        line: &'a ParsedLine,
+        mode: CompressionMode,
+        target: EntryProperties,
+    ) -> Result<Vec<FatbinMember<'a>>, ToolFailure> {
+        match self.image_type {
+            ImageType::Relocatable => relocatable::members(self.input.view()),
+            _ => Ok(vec![self.member(line, mode, target)?]),
+        }
+    }
+
+    fn member<'a>(
         &'a self,
         line: &'a ParsedLine,
         mode: CompressionMode,
@@ -111,6 +130,7 @@ impl EntryInput {
                 let image = FatbinImage::of_lto_ir(self.input.view()).map_err(|_| library_error("internal error"))?;
                 image.with_arch(arch).with_options(options("cicc-cmdline"))
             }
+            ImageType::Relocatable => unreachable!("an object has no image of its own"),
             ImageType::TileIr => {
                 let image = FatbinImage::of_tile_ir(self.input.view(), arch);
                 image.map_err(|_| library_error("internal error"))?.with_options(options("tileir-cmdline"))

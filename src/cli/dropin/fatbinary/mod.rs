@@ -18,6 +18,7 @@ mod image_type;
 mod images;
 mod options;
 mod ptx;
+mod relocatable;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -92,10 +93,20 @@ fn construct(line: &ParsedLine) -> Result<(), ToolFailure> {
     let mode = CompressionMode::of_line(line)?;
     let target = EntryProperties::of_line(line)?;
     let files = images::open_all(line)?;
-    let mut members = files.iter().map(|file| file.member(line, mode, target)).collect::<Result<Vec<_>, _>>()?;
+    let mut members = Vec::new();
+    for file in files.iter().filter(|file| !file.is_relocatable()) {
+        members.extend(file.members(line, mode, target)?);
+    }
     if let Some(compression) = mode.compression.filter(|_| line.flag("concat")) {
         members = concatenate(members, compression);
     }
+    // PTX of objects follows all other images, from the last object on.
+    let mut relocatable = Vec::new();
+    for file in files.iter().filter(|file| file.is_relocatable()) {
+        relocatable.extend(file.members(line, mode, target)?);
+    }
+    relocatable::require_unique_names(&relocatable)?;
+    members.extend(relocatable.into_iter().rev());
     let container = container(&members)?;
     write_outputs(line, &files, &container)
 }

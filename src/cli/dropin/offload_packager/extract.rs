@@ -14,10 +14,10 @@ use crate::bytes::{MAX_NESTING, ObjectBytes, View};
 use crate::cli::dropin::diagnostics::{Diagnostics, print};
 use crate::cli::dropin::inputs::open;
 use crate::error::{Cause, Error, Malformed};
+use crate::format::bitcode::embedded::OFFLOADING;
 use crate::format::offload_binary::{
     MAGIC, OffloadBinary, OffloadBinaryContents, OffloadBinaryEntry, Version, image_kind_name,
 };
-use crate::format::{DeviceImage, ImageKind};
 use crate::io::{Output, Sink};
 use crate::llvm::Release;
 use crate::scan::{self, Archives, InputSlice, OpenOptions, Source};
@@ -139,6 +139,7 @@ impl Extraction<'_> {
         let options = OpenOptions { archives: Archives::Libraries, limits, access: opened.access() };
         scan::expand_input(opened, input, options, &mut |part| {
             let Ok(known) = &mut parts else { return };
+            let part = part.and_then(|part| part.decode_sections(&|name| name == OFFLOADING));
             let part = part.map_err(|error| member_error(&error, input));
             match part.and_then(|part| Ok((!self.binaries(&part)?.is_empty()).then_some(part))) {
                 Ok(part) => known.extend(part),
@@ -149,9 +150,6 @@ impl Extraction<'_> {
     }
 
     fn binaries<'part>(&self, part: &'part InputSlice) -> Result<Vec<OffloadBinary<'part>>> {
-        if DeviceImage::identify(part.view()).image_kind == ImageKind::Bitcode {
-            return Err(Error::Bitcode { path: (&part.path).into() }.to_string());
-        }
         if self.release.packager.extracts_all && is_shared_object(part.view()) {
             return Ok(Vec::new());
         }

@@ -9,7 +9,6 @@
 //! | an image or string outside of its binary, and an entry of unexpected size, are such errors | the tool reads out of bounds |
 //! | a file too short for the header of an object, or with two leading zeros, is not an object | the tool treats the latter as an object for an unknown machine |
 //! | a device or pipe that cannot be written to is an ordinary error, not an "LLVM ERROR" | errors have one form |
-//! | bitcode with embedded binaries is refused | bitcode is not supported; it can be compiled to an object |
 //! | text in a binary does not form paths: `/` in a generated name becomes `_` | the binary may be untrusted |
 //! | keys and values must be UTF-8 | they are text in every known file |
 //! | symbols of bitcode are not in the symbol table of an archive | bitcode is not supported |

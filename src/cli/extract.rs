@@ -12,7 +12,6 @@ use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::{ProblemArguments, Problems};
 use super::progress::Progress;
 use super::{Status, terminal};
-use crate::error::Error;
 use crate::io::{FileSet, Output, OutputKind};
 use crate::ops;
 use crate::ops::extract::{Destination, ExtractObserver, ExtractOptions, ExtractedFile, NameTemplate};

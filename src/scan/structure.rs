@@ -15,7 +15,7 @@ use crate::bytes::{ObjectBytes, Resource, View, record_memory, size_of_range, te
 use crate::error::Malformed;
 use crate::format::embedded::Region;
 use crate::format::fat_binary_wrapper::{CUDA, CUDA_RELOCATABLE_SECTION, HIP, PE_NAME_SIZE};
-use crate::format::{self, DeviceImage, ImageKind, bitcode, bundle_section, offload_binary, oxart};
+use crate::format::{self, bitcode, bundle_section, offload_binary, oxart};
 use crate::inventory::{FileFormat, SectionRef};
 
 /// Names of the sections that tools store containers in: offload binaries for clang-linker-wrapper and for its `-r` links,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::format::ImageKind;
-use crate::inventory::{File, Image};
+use crate::inventory::{DeviceLinks, File, Image};
 use crate::target::processors::{FORMER, Processor};
 use crate::target::{Platform, TargetId, nvptx, target_id::cut};
 
@@ -74,10 +74,11 @@ pub struct UndeterminedImage {
 impl DeviceCode {
     /// Returns the device code of a file.
     pub fn of_file(file: &File) -> DeviceCode {
+        let links = DeviceLinks::of(file);
         let mut code = DeviceCode::default();
-        for (number, image) in file.device_images().enumerate() {
-            if let Err(reason) = code.add(image) {
-                code.undetermined.push(UndeterminedImage { path: file.path.clone(), number, reason });
+        for nested in file.nested_images().filter(|nested| links.is_code_of_file(nested)) {
+            if let Err(reason) = code.add(nested.image) {
+                code.undetermined.push(UndeterminedImage { path: file.path.clone(), number: nested.index, reason });
             }
         }
         code

@@ -53,7 +53,8 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
     let format = if not_opened.is_some() { FileFormat::Archive } else { structure.format };
     let file = findings.into_file(source.name(), format, view.size());
     let has_gimple = gomp::has_bytecode(&structure);
-    Ok(File { wrappers, kpack, has_gimple, unsearched, not_opened, on_disk: source.on_disk(), ..file })
+    let is_object = structure.is_object;
+    Ok(File { wrappers, kpack, has_gimple, is_object, unsearched, not_opened, on_disk: source.on_disk(), ..file })
 }
 
 /// Returns what ranges have in common; those of each list are in order and do not overlap.

@@ -13,6 +13,7 @@
 mod builder;
 mod cache;
 mod contents;
+mod device_links;
 mod find;
 mod findings;
 mod gomp;

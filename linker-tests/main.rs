@@ -26,6 +26,7 @@
 //! | [`link`] | `fatbin link`, and clang-linker-wrapper beside its replacement |
 //! | [`doctor`] | `fatbin doctor` beside links of device sections of more than 2 GiB |
 //! | [`linker_wrapper`] | objects of clang-linker-wrapper, called by clang, beside fatbin's |
+//! | [`device_link`] | relocatable CUDA code of nvcc's programs, and nvlink about the links at load time |
 //! | [`dropin`] | each drop-in beside the LLVM tool that it replaces |
 //! | [`drivers`] | command lines of every clang with the original tools and with the drop-ins |
 //! | [`edit`] | commands that change finished files, on real libraries and programs |
@@ -85,6 +86,7 @@ mod counts;
 mod coverage;
 mod cuobjdump;
 mod debian;
+mod device_link;
 mod doctor;
 mod drivers;
 mod dropin;
@@ -176,6 +178,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(fatbinary::trials());
     trials.extend(cuobjdump::trials());
     trials.extend(release::trials());
+    trials.extend(device_link::trials());
     trials.extend(requires::trials());
     trials.extend(roc_obj::trials());
     trials.extend(size::trials());

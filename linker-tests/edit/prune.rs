@@ -80,7 +80,10 @@ fn leaves_what_devices_need(directory: &Path, package: &Package) -> Result<()> {
     Ok(())
 }
 
-/// Returns the images that `fatbin select` selects from each container on some device, and the input of device linkers that
+/// Reason of `fatbin select` against the input of a device link whose output runs.
+const RELOCATABLE: &str = "relocatable code, which the driver links only where no linked code runs";
+
+/// Returns the images that `fatbin select` selects from each container on some device, and the input of device links that
 /// runs there.
 fn needed(directory: &Path, library: &Path, before: &[Found], devices: &[&str]) -> Result<Vec<Found>> {
     let mut needed = BTreeSet::new();
@@ -92,10 +95,10 @@ fn needed(directory: &Path, library: &Path, before: &[Found], devices: &[&str]) 
         let document: Value = serde_json::from_str(&done.stdout)?;
         let choices = document["files"][0]["choices"].as_array().context("choices")?;
         for choice in choices {
-            let is_linked_later = choice["section"] == "__nv_relfatbin";
             for answer in choice["answers"].as_array().context("answers")? {
                 for image in answer["images"].as_array().context("images")? {
-                    if image["chosen"] == true || is_linked_later && is_linked_for(device, image)? {
+                    let is_linked_later = image["reason"] == RELOCATABLE && is_linked_for(device, image)?;
+                    if image["chosen"] == true || is_linked_later {
                         needed.insert(image["index"].as_u64().context("an index")?);
                     }
                 }

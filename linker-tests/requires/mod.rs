@@ -45,8 +45,9 @@ const CUBINS: [(&str, &str, &str, [&str; 2]); 7] = [
 /// Files of packages, each with the floor of all of its images.
 const PACKAGES: [(&str, &str, &str); 12] = [
     ("bitsandbytes", "libbitsandbytes_cuda118.so", "cuda 11.8 520.61.05"),
-    ("bitsandbytes", "libbitsandbytes_cuda121.so", "cuda 12.0 525.60.13"),
-    ("bitsandbytes", "libbitsandbytes_cuda126.so", "cuda 12.0 525.60.13"),
+    // PTX of CUDA 12.1 and 12.6 in relocatable code, which the driver links for devices after 9.0.
+    ("bitsandbytes", "libbitsandbytes_cuda121.so", "cuda 12.1 530.30.02"),
+    ("bitsandbytes", "libbitsandbytes_cuda126.so", "cuda 12.5 555.42.02"),
     ("bitsandbytes", "libbitsandbytes_cuda128.so", "cuda 12.8 570.26"),
     ("bitsandbytes", "libbitsandbytes_cuda130.so", "cuda 13.0 580.65.06"),
     ("bitsandbytes", "libbitsandbytes_rocm64.so", "rocm 6.2; llvm 19"),

@@ -5,7 +5,7 @@ use super::target::PolicyTarget;
 use super::verdict::ImageLocation;
 use crate::codec::{Codec, is_compressed};
 use crate::format::ImageKind;
-use crate::inventory::{Container, Image, NestedImage, Registration};
+use crate::inventory::{Container, DeviceLinks, Image, NestedImage, Registration};
 use crate::survey::{AnalyzedFile, ImageAnalysis};
 use crate::target::nvcc_names::NvccForm;
 use crate::target::{TargetId, natural_order, nvptx};
@@ -35,6 +35,8 @@ pub struct ImageFacts<'a> {
     pub is_named: bool,
     /// The file registers other containers, and not that of the image.
     pub is_unregistered: bool,
+    /// False for relocatable code of a finished file that is no code for the devices that it states.
+    pub is_code_of_file: bool,
 }
 
 /// Target of the code in an image.
@@ -42,7 +44,7 @@ pub struct ImageFacts<'a> {
 pub enum ImageCode {
     /// A target that policies can name: machine code, PTX, code for a triple.
     For(PolicyTarget),
-    /// Bitcode or NVVM, which is compiled or linked further, for a processor.
+    /// Bitcode, NVVM, or relocatable code that no program loads: it is compiled or linked further, for a processor.
     Intermediate(String),
     /// Code that may be for any target.
     Unknown(UnknownCode),
@@ -82,7 +84,14 @@ impl UnknownCode {
 }
 
 impl ImageCode {
-    fn of(image: &Image) -> ImageCode {
+    fn of(image: &Image, is_code_of_file: bool) -> ImageCode {
+        match ImageCode::stated(image) {
+            ImageCode::For(target) if !is_code_of_file => ImageCode::Intermediate(target.to_string()),
+            code => code,
+        }
+    }
+
+    fn stated(image: &Image) -> ImageCode {
         let triple = image.triple.as_deref().and_then(|triple| triple.split('-').next()).unwrap_or_default();
         let arch = image.arch.as_deref().filter(|arch| !arch.is_empty());
         let canonical = |arch: &str| TargetId::parse(arch).map_or_else(|_| arch.to_owned(), |id| id.to_string());
@@ -122,13 +131,15 @@ impl ImageCode {
 impl<'a> FileFacts<'a> {
     pub fn new(survey: &'a AnalyzedFile) -> Self {
         let mut sizes = StoredSizes::default();
+        let links = DeviceLinks::of(&survey.file);
         let images = survey.file.nested_images().zip(&survey.analyses).map(|(nested, inside)| ImageFacts {
             number: nested.index,
             image: nested.image,
             inside,
-            code: ImageCode::of(nested.image),
+            code: ImageCode::of(nested.image, links.is_code_of_file(&nested)),
             codec: codec(&nested),
             stored: sizes.of(&nested),
+            is_code_of_file: links.is_code_of_file(&nested),
             is_named: nested.containers.iter().any(|container| container.container_type.descriptor().states_target),
             is_unregistered: nested.registration() == Registration::Unregistered,
         });

@@ -9,8 +9,8 @@ use super::destination::DESTINATION;
 use super::editing::EditArguments;
 use super::{Status, known_names, terminal};
 use crate::edit::{ArchName, EditedInput, ImageFate, KeepPtx, Loss, Prune, losses};
-use crate::inventory::File;
-use crate::select::{NamedDevice, candidate_sets, selected_by_program};
+use crate::inventory::{CodeRole, DeviceLinks, File};
+use crate::select::{CandidateSet, NamedDevice, candidate_sets, selected_by_program};
 use crate::spelling::Suggestions;
 use crate::target::Device;
 use crate::target::device::names_processor;
@@ -31,7 +31,7 @@ pub struct Arguments {
     /// Keep what runtimes select on these devices, such as sm_86 or gfx90a; separated by commas
     #[arg(long, value_name = "DEVICE", value_delimiter = ',',
           value_parser = known_names::device(NamedDevice::parse), hide_possible_values = true,
-          required_unless_present_any = ["keep", "drop"], conflicts_with_all = ["keep", "drop"])]
+          required_unless_present_any = ["keep", "drop", "relocatable"], conflicts_with_all = ["keep", "drop"])]
     for_device: Vec<NamedDevice>,
 
     /// Keep images for exactly these processors, such as sm_80, compute_80 (PTX), lto_80 or gfx90a:xnack+
@@ -45,6 +45,12 @@ pub struct Arguments {
     #[arg(long, value_name = "ARCH", value_delimiter = ',', value_parser = known_names::arch(),
           hide_possible_values = true)]
     drop: Vec<String>,
+
+    /// Drop the relocatable code that device links have left in programs and libraries
+    ///
+    /// The driver links it again for devices that the linked code does not serve. Those devices are reported. Objects keep it.
+    #[arg(long)]
+    relocatable: bool,
 
     /// PTX to keep with --for-device: where it is selected, all, or none
     #[arg(long, value_name = "WHICH", value_enum, default_value_t, conflicts_with_all = ["keep", "drop"])]
@@ -79,12 +85,18 @@ impl From<PtxArgument> for KeepPtx {
 impl Arguments {
     fn prune(&self) -> Prune {
         let names = |archs: &[String]| archs.iter().map(|arch| ArchName::new(arch)).collect();
-        if !self.for_device.is_empty() {
-            Prune::ForDevices(self.for_device.clone(), self.keep_ptx.into())
+        let by_name = if !self.for_device.is_empty() {
+            Some(Prune::ForDevices(self.for_device.clone(), self.keep_ptx.into()))
         } else if !self.keep.is_empty() {
-            Prune::Keep(names(&self.keep))
+            Some(Prune::Keep(names(&self.keep)))
+        } else if !self.drop.is_empty() {
+            Some(Prune::Drop(names(&self.drop)))
         } else {
-            Prune::Drop(names(&self.drop))
+            None
+        };
+        match by_name {
+            Some(prune) if !self.relocatable => prune,
+            others => Prune::WithoutRelocatable(others.map(Box::new)),
         }
     }
 }
@@ -97,6 +109,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let mut unserved = arguments.for_device.clone();
     let mut unmatched: Vec<&String> = arguments.keep.iter().chain(&arguments.drop).collect();
     let mut is_any_kept = false;
+    let mut has_relocatable = false;
     let mut archs = BTreeSet::new();
     let applied = editing.apply(&prune, &mut |edited| {
         let file = edited.scan.file();
@@ -105,8 +118,19 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         unserved.retain(|device| !has_code_for(file, device));
         unmatched.retain(|name| !file.device_images().any(|image| ArchName::new(name).matches(image)));
         is_any_kept |= edited.edited.fates.iter().any(|fate| *fate != ImageFate::Dropped);
-        archs.extend(file.device_images().filter_map(|image| image.arch.clone()));
-        if arguments.dry_run {
+        let links = DeviceLinks::of(file);
+        let code = file.nested_images().filter(|nested| links.is_code_of_file(nested));
+        archs.extend(code.filter_map(|nested| nested.image.arch.clone()));
+        if arguments.relocatable {
+            has_relocatable |= candidate_sets(file).iter().any(|set| is_relocatable(set));
+            let devices = if arguments.dry_run { NamedDevice::with_links(file) } else { prune.affected(file) };
+            let lost = report::edit_losses_of_links(&losses(file, &kept, &devices));
+            if arguments.dry_run {
+                text += &lost.iter().map(|line| format!("  {line}\n")).collect::<String>();
+            } else {
+                warnings.extend(lost.iter().map(|line| anyhow!("{}: {line}", file.path)));
+            }
+        } else if arguments.dry_run {
             for loss in losses(file, &kept, &NamedDevice::of_file(file)) {
                 text += &format!("  {}\n", report::edit_loss(&loss, Some(kernels(edited, &loss))));
             }
@@ -126,6 +150,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         let suggestions = if names_processor(name) { Suggestions::default() } else { Suggestions::new(name, &archs) };
         warnings.push(anyhow!("{input}: no image is for {name}; there is code for {found}{suggestions}"));
     }
+    if arguments.relocatable && !has_relocatable {
+        warnings.push(anyhow!("{input}: no relocatable code is left in a program or library"));
+    }
     for warning in warnings {
         editing.problems.warn(warning);
     }
@@ -141,10 +168,15 @@ pub fn run(arguments: Arguments) -> Result<Status> {
 
 /// Returns whether a runtime selects some image of a file on a device, or the program may.
 fn has_code_for(file: &File, device: &NamedDevice) -> bool {
-    let sets = candidate_sets(file);
+    let sets = candidate_sets(file).into_iter().filter(|set| set.role != CodeRole::Leftover).collect::<Vec<_>>();
     let is_selected = |device: &Device| sets.iter().any(|set| !set.needed_on(device).is_empty());
     let is_for = |device: &Device| selected_by_program(file).any(|it| it.platform() == Some(device.platform()));
     device.devices.iter().any(|device| is_selected(device) || is_for(device))
+}
+
+/// Returns whether a set has relocatable code of a finished file.
+fn is_relocatable(set: &CandidateSet<'_>) -> bool {
+    set.role == CodeRole::Leftover || set.candidates.iter().any(|candidate| candidate.link_input.is_some())
 }
 
 /// Returns the number of different kernels in the images that a device loses.

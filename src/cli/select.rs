@@ -1,6 +1,6 @@
 //! `fatbin select`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -84,7 +84,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
                 AnsweredFile::with_driver(scanned.file(), &devices, Some(check))
             }
         };
-        let gaps = scanned.gaps(&answers, &problems);
+        let mut answers = answers;
+        let gaps = scanned.gaps(&mut answers, &problems);
         answered.push((answers, gaps));
     }
     let screen = terminal::screen();
@@ -165,18 +166,22 @@ impl Scanned {
         (ImageRequirements::new(file, &codes), is_read)
     }
 
-    /// Returns the gaps of a file with the kernels in them, for which their images are read.
-    fn gaps<'a>(&self, answered: &AnsweredFile<'a>, problems: &Problems) -> Vec<KernelGap<'a>> {
+    /// Returns the gaps of a file with the kernels in them, for which their images are read. Sets without kernels have no gaps: nvcc's
+    /// link step adds one to every program.
+    fn gaps<'a>(&self, answered: &mut AnsweredFile<'a>, problems: &Problems) -> Vec<KernelGap<'a>> {
+        let unserved: BTreeSet<usize> = answered.gaps().into_iter().flat_map(|gap| gap.images).collect();
+        let kernels = match self {
+            Scanned::Open(scanned) if !unserved.is_empty() => ops::kernels_of(scanned, &unserved),
+            Scanned::Open(_) | Scanned::Closed(_) => Ok(BTreeMap::new()),
+        };
+        let kernels = kernels.unwrap_or_else(|error| {
+            problems.report(error);
+            BTreeMap::new()
+        });
+        answered.leave_out_sets(|number| kernels.get(&number).is_some_and(BTreeSet::is_empty));
         let gaps = answered.gaps().into_iter().map(|gap| {
-            let kernels = match self {
-                Scanned::Open(scanned) => ops::kernels_of(scanned, &gap.images),
-                Scanned::Closed(_) => Ok(BTreeSet::new()),
-            };
-            let kernels = kernels.unwrap_or_else(|error| {
-                problems.report(error);
-                BTreeSet::new()
-            });
-            KernelGap { gap, kernels }
+            let own = gap.images.iter().filter_map(|number| kernels.get(number));
+            KernelGap { kernels: own.flatten().cloned().collect(), gap }
         });
         gaps.collect()
     }

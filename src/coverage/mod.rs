@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
 use crate::inspect::Inspection;
-use crate::inventory::{File, Image};
+use crate::inventory::{CodeRole, DeviceLinks, File, Image};
 use crate::select::{CandidateSet, NamedDevice, candidate_sets, program_sets};
 use crate::survey::{AnalyzedFile, InspectedFile};
 use crate::target::Platform;
@@ -66,6 +66,8 @@ pub enum CoverageCell<'a> {
     },
     /// It is not known whether it runs: the runtime's choice, or the content of the selected image, is not known.
     Unknown,
+    /// The set has relocatable code for the device, which must be linked first.
+    Unlinked,
     /// The set has no code for the device.
     None,
     /// The set has code for devices of other platforms only.
@@ -81,10 +83,12 @@ pub struct DeviceCounts {
     pub native: usize,
     /// They run as machine code for an earlier or a generic processor.
     pub compatible: usize,
-    /// The driver compiles them when they are loaded.
+    /// The driver compiles or links them when they are loaded.
     pub compiled: usize,
     /// It is not known whether they run.
     pub unknown: usize,
+    /// They are relocatable code of an object, which must be linked first.
+    pub unlinked: usize,
     /// Their sets have no code for the device.
     pub none: usize,
     /// The selected image lacks them.
@@ -142,15 +146,18 @@ impl<'a> From<&'a AnalyzedFile> for InspectedImages<'a> {
 }
 
 impl<'a> InspectedImages<'a> {
-    /// Returns the inspected images.
+    /// Returns the inspected images that are code of the file.
     fn images(&self) -> impl Iterator<Item = (&'a Image, &'a Inspection)> {
-        let images = self.file.device_images().zip(&self.inspections);
-        images.filter_map(|(image, inspection)| Some((image, (*inspection)?)))
+        let links = DeviceLinks::of(self.file);
+        let images = self.file.nested_images().zip(&self.inspections);
+        let images = images.filter(move |(nested, _)| links.is_code_of_file(nested));
+        images.filter_map(|(nested, inspection)| Some((nested.image, (*inspection)?)))
     }
 
     /// Returns the candidate sets of the file. A program may select each image that it embeds on its own, so each is a set.
     fn sets(&self) -> Vec<CandidateSet<'a>> {
-        candidate_sets(self.file).into_iter().chain(program_sets(self.file)).collect()
+        let sets = candidate_sets(self.file).into_iter().filter(|set| set.role != CodeRole::Leftover);
+        sets.chain(program_sets(self.file)).collect()
     }
 }
 
@@ -188,9 +195,10 @@ impl<'a> Coverage<'a> {
             for (count, cell) in counts.iter_mut().zip(&kernel.cells) {
                 match cell {
                     CoverageCell::Runs { method: LoadMethod::Exact, .. } => count.native += 1,
-                    CoverageCell::Runs { method, .. } if method.compiled_from().is_some() => count.compiled += 1,
+                    CoverageCell::Runs { method, .. } if method.is_at_load_time() => count.compiled += 1,
                     CoverageCell::Runs { .. } => count.compatible += 1,
                     CoverageCell::Unknown => count.unknown += 1,
+                    CoverageCell::Unlinked => count.unlinked += 1,
                     CoverageCell::None => count.none += 1,
                     CoverageCell::OtherPlatform => {}
                     CoverageCell::Gap => count.gaps += 1,
@@ -224,6 +232,7 @@ impl<'a> CoverageCell<'a> {
         match self {
             CoverageCell::Runs { method, .. } => method.name(),
             CoverageCell::Unknown => "unknown",
+            CoverageCell::Unlinked => "unlinked",
             CoverageCell::None => "none",
             CoverageCell::OtherPlatform => "other-platform",
             CoverageCell::Gap => "gap",
@@ -235,9 +244,10 @@ impl<'a> CoverageCell<'a> {
         match self {
             CoverageCell::Runs { method, .. } => (0, Some(method)),
             CoverageCell::Unknown => (1, None),
-            CoverageCell::None => (2, None),
-            CoverageCell::OtherPlatform => (3, None),
-            CoverageCell::Gap => (4, None),
+            CoverageCell::Unlinked => (2, None),
+            CoverageCell::None => (3, None),
+            CoverageCell::OtherPlatform => (4, None),
+            CoverageCell::Gap => (5, None),
         }
     }
 
@@ -264,6 +274,7 @@ impl fmt::Display for CoverageCell<'_> {
             CoverageCell::Runs { method: LoadMethod::Exact, .. } => "native",
             CoverageCell::Runs { method, arch } => method.compiled_from().or(*arch).unwrap_or("compatible"),
             CoverageCell::Unknown => "?",
+            CoverageCell::Unlinked => "link",
             CoverageCell::None => "-",
             CoverageCell::OtherPlatform => "",
             CoverageCell::Gap => "GAP",

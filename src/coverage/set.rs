@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::CoverageCell;
 use crate::inspect::Inspection;
+use crate::inventory::CodeRole;
 use crate::select::{CandidateSet, NamedDevice, Preference, RejectReason, Selection};
 use crate::target::Device;
 
@@ -121,6 +122,9 @@ impl<'a> SetCoverage<'a> {
     /// Judges the kernels that are in `holders` alone. `selected` is the selection from the whole set.
     fn cell(&self, holders: &[usize], selected: &DeviceSelection) -> CoverageCell<'a> {
         let DeviceSelection { device, selection, .. } = selected;
+        if self.set.role == CodeRole::LinkInput {
+            return self.unlinked_cell(holders, device);
+        }
         if selection.is_undecided() {
             return CoverageCell::Unknown;
         }
@@ -141,6 +145,17 @@ impl<'a> SetCoverage<'a> {
             return runs(index, method);
         }
         if selected.is_read { CoverageCell::Gap } else { CoverageCell::Unknown }
+    }
+
+    /// Judges kernels of relocatable code as if its images were linked one by one.
+    fn unlinked_cell(&self, holders: &[usize], device: &Device) -> CoverageCell<'a> {
+        let candidates = holders.iter().filter_map(|&index| self.set.candidates.get(index).copied()).collect();
+        let linked = CandidateSet { candidates, role: CodeRole::Loaded, ..self.set.clone() };
+        match linked.select_on(device).selected {
+            Some(_) => CoverageCell::Unlinked,
+            None if linked.has_code_for(device) => CoverageCell::None,
+            None => CoverageCell::OtherPlatform,
+        }
     }
 }
 

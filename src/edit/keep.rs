@@ -5,7 +5,7 @@
 //! that its runtime selects.
 
 use crate::format::ImageKind;
-use crate::inventory::{File, Image};
+use crate::inventory::{CodeRole, DeviceLinks, File, Image};
 use crate::select::{Candidate, candidate_sets, selected_by_program};
 use crate::target::{Device, OffloadKind, Platform};
 
@@ -34,7 +34,7 @@ impl KeptImages {
         let is_for_some = |image| devices.iter().any(|device| platform(image) == Some(device.platform()));
         let is_kept = |image| is_undecidable(image) || (is_for_platform(image) && is_for_some(image));
         let mut kept = KeptImages(images.iter().copied().map(is_kept).collect());
-        for set in candidate_sets(file) {
+        for set in candidate_sets(file).into_iter().filter(|set| set.role != CodeRole::Leftover) {
             for device in devices {
                 set.needed_on(device).into_iter().for_each(|number| kept.keep(number));
             }
@@ -51,6 +51,11 @@ impl KeptImages {
         kept
     }
 
+    /// Returns all images.
+    pub fn all(file: &File) -> Self {
+        KeptImages(file.device_images().map(|_| true).collect())
+    }
+
     /// Returns the images that `is_named` accepts, and those that have no processor to name.
     pub fn only(file: &File, mut is_named: impl FnMut(&Image) -> bool) -> Self {
         let is_kept = |image: &Image| is_undecidable(image) || states_no_processor(image) || is_named(image);
@@ -65,6 +70,16 @@ impl KeptImages {
         let mut kept = KeptImages(file.device_images().map(is_kept).collect());
         kept.keep_all(selected_by_program(file));
         kept
+    }
+
+    /// Drops the relocatable code that device links have left in a finished file.
+    pub fn drop_relocatable(&mut self, file: &File) {
+        let links = DeviceLinks::of(file);
+        for nested in file.nested_images() {
+            if matches!(links.role_of(&nested), CodeRole::Relinked | CodeRole::Leftover) {
+                self.set(nested.index, false);
+            }
+        }
     }
 
     /// Returns whether the image with this index is kept.

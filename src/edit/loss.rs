@@ -39,6 +39,6 @@ fn lost(set: &CandidateSet<'_>, kept: &KeptImages, device: &Device) -> Vec<usize
         return Vec::new();
     }
     let candidates = set.candidates.iter().filter(|candidate| kept.contains(candidate.number)).copied().collect();
-    let after = CandidateSet { candidates, ..*set };
+    let after = CandidateSet { candidates, ..set.clone() };
     if after.selected_on(device).is_empty() { before } else { Vec::new() }
 }

@@ -14,6 +14,8 @@ pub enum Prune {
     Keep(Vec<ArchName>),
     /// All but those for these processors.
     Drop(Vec<ArchName>),
+    /// All but the relocatable code that device links have left in finished files; of the others, those that a rule keeps.
+    WithoutRelocatable(Option<Box<Prune>>),
 }
 
 /// A processor as containers state it, such as `sm_90a`; `compute_80` is PTX alone, and `lto_80` LTO-IR.
@@ -42,6 +44,11 @@ impl Prune {
             }
             Prune::Keep(archs) => KeptImages::only(file, |image| archs.iter().any(|arch| arch.matches(image))),
             Prune::Drop(archs) => KeptImages::without(file, |image| archs.iter().any(|arch| arch.matches(image))),
+            Prune::WithoutRelocatable(others) => {
+                let mut kept = others.as_ref().map_or_else(|| KeptImages::all(file), |others| others.kept(file));
+                kept.drop_relocatable(file);
+                kept
+            }
         }
     }
 
@@ -50,6 +57,8 @@ impl Prune {
         match self {
             Prune::ForDevices(devices, _) => devices.clone(),
             Prune::Keep(_) | Prune::Drop(_) => NamedDevice::of_file(file),
+            Prune::WithoutRelocatable(Some(others)) => others.affected(file),
+            Prune::WithoutRelocatable(None) => NamedDevice::with_links(file),
         }
     }
 }

@@ -30,6 +30,23 @@ pub const CUDA: FatBinaryWrapper = FatBinaryWrapper {
 /// Section of CUDA's wrappers for code from Tile IR (nvcc 13.5, `--enable-tile`).
 pub const CUDA_TILE_SECTION: &str = ".nvFatBinSegmentAlt";
 
+/// Section of the containers of relocatable CUDA code.
+pub const CUDA_RELOCATABLE_SECTION: &str = "__nv_relfatbin";
+
+/// Section of the names of modules. Each compiled object adds its name, and each device link the names of its inputs.
+pub const MODULE_ID_SECTION: &str = "__nv_module_id";
+
+/// Segment and section of the names of modules in Mach-O files.
+pub const MACH_O_MODULE_ID_SECTION: (&str, &str) = ("__NV_CUDA", MODULE_ID_SECTION);
+
+/// Maximum length of a section's name in a PE file, in bytes (PE format, section headers).
+pub const PE_NAME_SIZE: usize = 8;
+
+/// Returns whether a section is for containers of relocatable CUDA code. Its name may be truncated as in PE files.
+pub fn is_relocatable_section(name: &str) -> bool {
+    name == CUDA_RELOCATABLE_SECTION || CUDA_RELOCATABLE_SECTION.get(..PE_NAME_SIZE) == Some(name)
+}
+
 /// HIP's wrapper.
 pub const HIP: FatBinaryWrapper = FatBinaryWrapper {
     magic: 0x4849_5046, // "HIPF"
@@ -46,17 +63,15 @@ pub const HIP_KPACK_MAGIC: u32 = 0x4b50_4948; // "HIPK"
 /// Version that compilers write.
 pub const VERSION: u32 = 1;
 
+/// Version of the wrapper that nvcc's device link adds. Its container has the linked code, and its last pointer leads to an array of
+/// the relocatable containers of the link, which the program fills when it starts (`crt/link.stub`).
+pub const LINK_VERSION: u32 = 2;
+
 /// Every version in use.
-pub const VERSIONS: [u32; 2] = [VERSION, 2];
+pub const VERSIONS: [u32; 2] = [VERSION, LINK_VERSION];
 
 /// Offset of the pointer to the container, in bytes.
 pub const CONTAINER_OFFSET: u64 = 8;
-
-/// Section of the containers of relocatable CUDA code.
-pub const CUDA_RELOCATABLE_SECTION: &str = "__nv_relfatbin";
-
-/// Maximum length of a section's name in a PE file, in bytes (PE format, section headers).
-pub const PE_NAME_SIZE: usize = 8;
 
 /// Returns whether a section is for containers that wrappers register. Its name may be that of a Mach-O section, or truncated as in
 /// PE files.

@@ -9,6 +9,7 @@
 mod address;
 mod contradiction;
 mod cuda_code;
+mod device_link;
 mod kpack;
 mod not_opened;
 mod origin;
@@ -28,6 +29,7 @@ use crate::target::{OffloadKind, TargetId, nvptx, subarch};
 pub use address::{Address, DiskLocation};
 pub use contradiction::{contradicting_arch, contradicting_arch_of};
 pub use cuda_code::CudaCode;
+pub use device_link::{CodeRole, DeviceLink, DeviceLinks, LinkInput, LinkPlace};
 pub use kpack::{FoundArchive, KpackReference};
 pub use not_opened::NotOpened;
 pub use origin::{Origin, origin, stored_origin};
@@ -58,6 +60,8 @@ pub struct File {
     pub kpack: Vec<KpackReference>,
     /// True if it has GIMPLE bytecode, from which GCC compiles images when the file is linked.
     pub has_gimple: bool,
+    /// True if it is a host object, which must be linked.
+    pub is_object: bool,
     /// Number of bytes that were not searched: those that no header refers to, if the search by magic was disabled.
     pub unsearched: u64,
     /// Reason why a file in which others are packed was not opened. Its own bytes were searched.
@@ -223,6 +227,7 @@ impl File {
             host_defects: Vec::new(),
             kpack: Vec::new(),
             has_gimple: false,
+            is_object: false,
             unsearched: 0,
             not_opened: None,
             errors: Vec::new(),

@@ -31,6 +31,13 @@ pub struct Wrapper {
     pub target: WrapperTarget,
     /// Index of its code object in kpack archives; absent where its pointer leads to a container.
     pub index: Option<u32>,
+    /// Version of the structure.
+    pub version: u32,
+    /// Number of the device link in the file, if it is known: of version 2 the link that the wrapper registers, of version 1 the link
+    /// that its relocatable container is an input of.
+    pub link: Option<usize>,
+    /// Name of the module that was compiled to the relocatable container, if it is known.
+    pub module: Option<String>,
 }
 
 /// Kind of a wrapper.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::format::ImageKind;
-use crate::inventory::{File, Image, NestedImage, Registration};
+use crate::inventory::{DeviceLinks, File, Image, NestedImage, Registration};
 use crate::target::processors::{FORMER, Processor};
 use crate::target::{Platform, TargetId, nvptx, target_id::cut};
 
@@ -74,9 +74,12 @@ pub struct UndeterminedImage {
 impl DeviceCode {
     /// Returns the device code of a file.
     pub fn of_file(file: &File) -> DeviceCode {
+        let links = DeviceLinks::of(file);
         let mut code = DeviceCode::default();
-        let is_loadable = |nested: &NestedImage<'_>| nested.registration() != Registration::Unregistered;
-        for NestedImage { index: number, image, .. } in file.nested_images().filter(is_loadable) {
+        let counts = |nested: &NestedImage<'_>| {
+            nested.registration() != Registration::Unregistered && links.is_code_of_file(nested)
+        };
+        for NestedImage { index: number, image, .. } in file.nested_images().filter(counts) {
             if let Err(reason) = code.add(image) {
                 code.undetermined.push(UndeterminedImage { path: file.path.clone(), number, reason });
             }

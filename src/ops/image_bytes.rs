@@ -1,7 +1,7 @@
 //! The bytes of an image, for the operations that look into images.
 
 #[cfg(feature = "cli")]
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::bytes::View;
@@ -84,18 +84,23 @@ impl<'a> ImageErrors<'a> {
     }
 }
 
-/// Returns the demangled names of the kernels in some images of a file, by their numbers, in order and each once. Images that
-/// cannot be read have none.
+/// Returns the demangled names of the kernels in some images of a file, by the numbers of the images. An image that cannot be read
+/// completely has no entry if none of its kernels is known.
 #[cfg(feature = "cli")]
-pub fn kernels_of(scanned: &ScannedFile, images: &[usize]) -> Result<BTreeSet<String>> {
-    let (scan, images) = (scanned.open()?, images.iter().copied().collect::<BTreeSet<usize>>());
-    let mut names = BTreeSet::new();
+pub fn kernels_of(scanned: &ScannedFile, images: &BTreeSet<usize>) -> Result<BTreeMap<usize, BTreeSet<String>>> {
+    let scan = scanned.open()?;
+    let mut found = BTreeMap::new();
     for image in scan.images().filter(|image| images.contains(&image.index())) {
-        let kernels = inspect_with(&image, inspect::kernels).kernels.into_iter();
-        names.extend(kernels.map(|kernel| kernel.demangled.unwrap_or(kernel.name)));
+        let inspection = inspect_with(&image, inspect::kernels);
+        let is_read = inspection.not_inspected.is_none() && inspection.problems.is_empty();
+        if is_read || !inspection.kernels.is_empty() {
+            let kernels = inspection.kernels.into_iter();
+            let names = kernels.map(|kernel| kernel.demangled.unwrap_or(kernel.name));
+            found.insert(image.index(), names.collect());
+        }
     }
     scan.source().input().check_unchanged()?;
-    Ok(names)
+    Ok(found)
 }
 
 /// Returns the names of the kernels in an image; none if it cannot be read.

@@ -5,7 +5,7 @@ use crate::bytes::View;
 use crate::error::{Error, Result};
 use crate::format::cuda_fatbin::CudaFatbin;
 use crate::inspect::{Bodies, KernelBytes, kernel_bytes};
-use crate::inventory::{Container, File, NestedImage};
+use crate::inventory::{Container, DeviceLinks, File, NestedImage};
 use crate::scan::{ImageRef, InputSlice, Scan, ScannedFile, Source};
 use crate::size::{self, Code, Duplicates, FileLabels, ImageCopies, KernelCopies, KernelCopy, Level, Part, Tree};
 
@@ -52,7 +52,7 @@ pub fn size(scanned: &ScannedFile, label: String, options: &SizeOptions) -> Resu
     let needs_kernels = options.duplicates || options.levels.iter().any(|level| level.needs_kernels());
     let needs_sources = options.levels.contains(&Level::Tu);
     let mut grouping = Grouping {
-        labels: FileLabels { path: label, file, sources: Vec::new() },
+        labels: FileLabels { path: label, file, links: DeviceLinks::of(file), sources: Vec::new() },
         options,
         sizes: &mut sizes,
         copies: KernelCopies::default(),

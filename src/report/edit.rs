@@ -58,6 +58,19 @@ pub fn edit_loss(loss: &Loss, kernels: Option<usize>) -> String {
     format!("{} loses {}{kernels}", printable(&loss.device), counted(loss.images.len(), "image"))
 }
 
+/// Formats devices that lose code, those that lose the same images in one line.
+pub fn edit_losses_of_links(losses: &[Loss]) -> Vec<String> {
+    let mut groups: BTreeMap<&[usize], Vec<String>> = BTreeMap::new();
+    for Loss { device, images } in losses {
+        groups.entry(images).or_default().push(printable(device));
+    }
+    let line = |(images, devices): (&[usize], Vec<String>)| {
+        let verb = if devices.len() == 1 { "loses" } else { "lose" };
+        format!("{} {verb} {}", devices.join(", "), counted(images.len(), "image"))
+    };
+    groups.into_iter().map(line).collect()
+}
+
 /// Difference between size and disk size from which a file has holes worth a word, in bytes.
 const HOLES: u64 = 64 << 10;
 

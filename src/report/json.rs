@@ -119,7 +119,7 @@ pub fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-fn is_false(value: &bool) -> bool {
+pub fn is_false(value: &bool) -> bool {
     !value
 }
 
@@ -335,7 +335,7 @@ impl<'a> JsonSection<'a> {
 
 impl<'a> JsonWrapper<'a> {
     fn new(wrapper: &'a inventory::Wrapper) -> Self {
-        let &inventory::Wrapper { kind, ref section, offset, ref target, index } = wrapper;
+        let &inventory::Wrapper { kind, ref section, offset, ref target, index, .. } = wrapper;
         let bytes = if let WrapperTarget::Bytes(offset) = target { Some(*offset) } else { None };
         let symbol = if let WrapperTarget::Symbol(name) = target { Some(name.as_str()) } else { None };
         let split_by = (kind == WrapperKind::HipSplitByKpack).then_some("rocm-kpack");

@@ -23,7 +23,7 @@ mod verdict;
 
 pub use diagnosis::{diagnosis_json, diagnosis_text};
 pub use difference::{Differences, differences_json, differences_table};
-pub use edit::{edit_loss, edit_sizes, edit_table, keeps_size, replaced, stripped, transcoded};
+pub use edit::{edit_loss, edit_losses_of_links, edit_sizes, edit_table, keeps_size, replaced, stripped, transcoded};
 pub use extraction::{ExtractedImage, Index};
 pub use inspection::{
     InspectionDocument, coverage_json, coverage_table, family_table, image_json, inspection_json, inspection_table,

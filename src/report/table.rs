@@ -251,6 +251,9 @@ app: elf, 20000 bytes, 1 device image
             offset: 24 * number,
             target: WrapperTarget::Container(4096 + 8 * number),
             index: None,
+            version: 1,
+            link: None,
+            module: None,
         };
         // CUDA's wrappers register no bundle, so all kinds are compared for the containers without a wrapper.
         let cuda = |number| Wrapper { kind: WrapperKind::Cuda, target: WrapperTarget::Nothing, ..wrapper(number) };

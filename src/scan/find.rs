@@ -57,7 +57,8 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
     let file = findings.into_file(source.name(), format, size);
     let has_gimple = gomp::has_bytecode(&structure);
     let on_disk = source.on_disk();
-    let mut file = File { wrappers, kpack, has_gimple, unsearched, not_opened, on_disk, ..file };
+    let is_object = structure.is_object;
+    let mut file = File { wrappers, kpack, has_gimple, is_object, unsearched, not_opened, on_disk, ..file };
     file.record_registrations();
     file.host_defects = host_defects::find(&structure);
     Ok(file)

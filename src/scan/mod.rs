@@ -15,6 +15,7 @@ mod appended;
 mod builder;
 mod cache;
 mod contents;
+mod device_links;
 mod find;
 mod findings;
 mod gomp;

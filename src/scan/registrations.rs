@@ -21,7 +21,8 @@ pub fn follow(view: View<'_>, structure: &Structure, findings: &mut Findings) ->
     let (mut wrappers, mut references) = (Vec::new(), References::default());
     for found in &structure.wrappers {
         let name = if let PointerTarget::Symbol(name) = found.target { name.len() } else { 0 };
-        let size = record_memory(size_of::<Wrapper>(), [found.section.name.len(), name]);
+        let module = found.module.map_or(0, str::len);
+        let size = record_memory(size_of::<Wrapper>(), [found.section.name.len(), name, module]);
         if let Err(error) = view.charge("wrapper", Resource::Memory, size) {
             findings.errors.push(error);
             break;
@@ -42,8 +43,16 @@ pub fn follow(view: View<'_>, structure: &Structure, findings: &mut Findings) ->
                 if is_container { WrapperTarget::Container(offset) } else { WrapperTarget::Bytes(offset) }
             }
         };
-        let (kind, section, offset) = (found.kind, found.section.clone(), found.offset);
-        wrappers.push(Wrapper { kind, section, offset, target, index: found.index });
+        wrappers.push(Wrapper {
+            kind: found.kind,
+            section: found.section.clone(),
+            offset: found.offset,
+            target,
+            index: found.index,
+            version: found.version,
+            link: found.link,
+            module: found.module.map(str::to_owned),
+        });
     }
     let references = references.by_contents.into_values().map(sorted);
     (wrappers, references.collect())

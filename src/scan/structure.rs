@@ -3,18 +3,20 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use object::SectionFlags;
 use object::read::macho::{FatArch, MachOFatFile32, MachOFatFile64};
 use object::read::{File, FileKind, Object, ObjectSection};
+use object::{ObjectKind, SectionFlags};
 
 use super::image_table::ImageRow;
 use super::pointers::{HostFile, HostSection, Pointers};
 use super::source::DecodedBitcode;
-use super::{image_table, truncated, wrappers};
+use super::{device_links, image_table, truncated, wrappers};
 use crate::bytes::{ObjectBytes, Resource, View, record_memory, size_of_range, text_work};
 use crate::error::Malformed;
 use crate::format::embedded::Region;
-use crate::format::fat_binary_wrapper::{CUDA, CUDA_RELOCATABLE_SECTION, HIP, PE_NAME_SIZE};
+use crate::format::fat_binary_wrapper::{
+    CUDA, CUDA_RELOCATABLE_SECTION, HIP, MACH_O_MODULE_ID_SECTION, MODULE_ID_SECTION, PE_NAME_SIZE,
+};
 use crate::format::{self, bitcode, bundle_section, offload_binary, oxart};
 use crate::inventory::{FileFormat, SectionRef};
 
@@ -52,6 +54,8 @@ pub struct Structure<'data> {
     pub image_rows: Vec<ImageRow>,
     /// The host files: one, or the slices of a universal file.
     pub hosts: Vec<View<'data>>,
+    /// True if the host files are objects, which must be linked.
+    pub is_object: bool,
     /// Defect of a host file that ends before something that its headers refer to.
     pub defect: Option<Malformed>,
     /// Name and range of every section in the order of the file, to report the section of a container.
@@ -180,6 +184,7 @@ impl<'data> Structure<'data> {
             images: BTreeMap::new(),
             image_rows: Vec::new(),
             hosts: Vec::new(),
+            is_object: false,
             defect: None,
             names: Vec::new(),
         }
@@ -188,7 +193,8 @@ impl<'data> Structure<'data> {
     /// Adds the sections, wrappers and image tables of a host file, which is all of `view`.
     fn add(&mut self, file: &HostFile<'data>, view: View<'data>) {
         self.hosts.push(view);
-        let (mut wrapper_sections, mut tables) = (Vec::new(), Vec::new());
+        self.is_object |= file.kind() == ObjectKind::Relocatable;
+        let (mut wrapper_sections, mut tables, mut modules) = (Vec::new(), Vec::new(), None);
         for section in file.sections() {
             // Sections without bytes in the file (.bss, and any section of a split debug file) have no range.
             let Some((offset, size)) = section.file_range() else { continue };
@@ -210,6 +216,8 @@ impl<'data> Structure<'data> {
                 wrapper_sections.push((section, range));
             } else if name == image_table::SECTION {
                 tables.push((section, range));
+            } else if self.has_name(&section, name, &[MODULE_ID_SECTION], &[MACH_O_MODULE_ID_SECTION]) {
+                modules = Some(bytes);
             }
         }
         if wrapper_sections.is_empty() && tables.is_empty() {
@@ -218,11 +226,14 @@ impl<'data> Structure<'data> {
         let [wrapper_sections, tables] =
             [wrapper_sections, tables].map(|sections| without_overlaps(sections, |(_, range)| range.clone()));
         let pointers = Pointers::read(file, view, wrapper_sections.iter().chain(&tables).map(|(section, _)| section));
+        let mut found = Vec::new();
         for (section, range) in wrapper_sections {
             let place =
                 SectionRef { name: name(&section).to_owned(), offset: view.start().saturating_add(range.start) };
-            self.wrappers.extend(wrappers::read(place, range, view.start(), &pointers));
+            found.extend(wrappers::read(place, range, view.start(), &pointers));
         }
+        device_links::record(modules, &mut found, self.wrappers.len());
+        self.wrappers.append(&mut found);
         for (_, range) in tables {
             for row in image_table::read(range, view.start(), &pointers) {
                 if view.charge("image table", Resource::Memory, record_memory(size_of::<ImageRow>(), [])).is_err() {

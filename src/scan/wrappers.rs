@@ -33,6 +33,12 @@ pub struct StoredWrapper<'data> {
     pub target: PointerTarget<'data>,
     /// Index of the code object in kpack archives.
     pub index: Option<u32>,
+    /// Version of the structure.
+    pub version: u32,
+    /// Number of the device link that the container belongs to, if it is known.
+    pub link: Option<usize>,
+    /// Name of the module that the container was compiled from, if it is known.
+    pub module: Option<&'data str>,
 }
 
 /// Reads the wrappers of a section, which has this range in its host file; the host file starts at `base` of the file.
@@ -48,7 +54,7 @@ pub fn read<'a, 'data>(
         if range.end.saturating_sub(place) < size {
             return None;
         }
-        let kind = kind_at(place, pointers)?;
+        let (kind, version) = kind_at(place, pointers)?;
         let target = match pointers.at(place.saturating_add(CONTAINER_OFFSET)) {
             PointerTarget::Offset(offset) => PointerTarget::Offset(base.checked_add(offset)?),
             elsewhere => elsewhere,
@@ -61,14 +67,18 @@ pub fn read<'a, 'data>(
             offset: base.saturating_add(place),
             target,
             index: index.and_then(|index| u32::try_from(index).ok()),
+            version,
+            link: None,
+            module: None,
         })
     })
 }
 
-/// Returns the kind of the wrapper at this offset of the host file, if there is one.
-fn kind_at(place: u64, pointers: &Pointers) -> Option<WrapperKind> {
+/// Returns the kind and version of the wrapper at this offset of the host file, if there is one.
+fn kind_at(place: u64, pointers: &Pointers) -> Option<(WrapperKind, u32)> {
     let magic = pointers.number(place, 4)?;
     let &(_, kind) = MAGICS.iter().find(|(known, _)| u64::from(*known) == magic)?;
     let version = pointers.number(place.saturating_add(4), 4)?;
-    fat_binary_wrapper::VERSIONS.iter().any(|known| u64::from(*known) == version).then_some(kind)
+    let version = fat_binary_wrapper::VERSIONS.into_iter().find(|known| u64::from(*known) == version)?;
+    Some((kind, version))
 }

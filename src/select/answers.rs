@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::kpack::AnsweredReference;
 use super::{Candidate, CandidateSet, DriverCheck, Runtime, Selection, candidate_sets, selected_by_program};
-use crate::inventory::File;
-use crate::target::{Device, natural_order};
+use crate::inventory::{CodeRole, File};
+use crate::target::{Device, Platform, natural_order};
 
 /// A file and the selections from all of its candidate sets.
 #[derive(Debug)]
@@ -32,6 +32,8 @@ pub struct AnsweredSet<'a> {
     pub is_unregistered: bool,
     /// The different selections.
     pub answers: Vec<DeviceAnswer<'a>>,
+    /// True if its images have no kernels, so that no device needs it.
+    pub is_without_kernels: bool,
 }
 
 /// Candidate sets with code for the same processors, and none for some of the devices.
@@ -56,6 +58,16 @@ pub struct DeviceAnswer<'a> {
     pub earlier: Option<(&'static Runtime, Selection)>,
 }
 
+/// Returns the architectures and forms of relocatable code with a purpose, for a platform: `sm_90`, `sm_90 ptx`.
+pub fn relocatable_archs(file: &File, role: CodeRole, platform: Platform) -> Vec<String> {
+    let sets = candidate_sets(file).into_iter().filter(|set| set.role == role);
+    let candidates = sets.flat_map(|set| set.candidates).filter(|candidate| candidate.platform() == Some(platform));
+    let mut archs: Vec<String> = candidates.map(|candidate| candidate.image.arch_and_form()).collect();
+    archs.sort_by_cached_key(|arch| natural_order(arch));
+    archs.dedup();
+    archs
+}
+
 impl<'a> AnsweredFile<'a> {
     /// Selects from all candidate sets of a file.
     pub fn new(file: &'a File, devices: &'a [Device]) -> Self {
@@ -73,10 +85,19 @@ impl<'a> AnsweredFile<'a> {
         AnsweredFile { file, sets: sets.collect(), kpack: kpack.collect(), selected_by_program }
     }
 
-    /// Returns whether an image is selected from each set with code for the platform of the devices, and every release of the
+    /// Returns whether an image is selected from each set with kernels and code for the platform of the devices, and every release of the
     /// loader finds each code object in kpack archives.
     pub fn is_served_everywhere(&self) -> bool {
-        self.relevant().all(AnsweredSet::always_selects) && self.kpack.iter().all(AnsweredReference::always_loads)
+        let is_served = |set: &AnsweredSet<'_>| set.is_without_kernels || set.always_selects();
+        self.relevant().all(is_served) && self.kpack.iter().all(AnsweredReference::always_loads)
+    }
+
+    /// Marks the sets that no device needs, because `has_no_kernels` holds for each of their images.
+    pub fn leave_out_sets(&mut self, has_no_kernels: impl Fn(usize) -> bool) {
+        for answered in &mut self.sets {
+            let candidates = &answered.set.candidates;
+            answered.is_without_kernels = candidates.iter().all(|candidate| has_no_kernels(candidate.number));
+        }
     }
 
     /// Returns whether an image is selected from some set, if any has code for the platform of the devices. Libraries have sets
@@ -90,8 +111,8 @@ impl<'a> AnsweredFile<'a> {
     /// Returns the sets from which nothing is selected on some of the devices, grouped by the processors that their code is for.
     pub fn gaps(&self) -> Vec<SelectionGap<'a>> {
         let mut gaps: BTreeMap<Vec<&str>, SelectionGap<'_>> = BTreeMap::new();
-        for answered in self.relevant().filter(|set| set.selects_nothing()) {
-            let candidates = &answered.set.candidates;
+        for answered in self.relevant().filter(|set| !set.is_without_kernels && set.selects_nothing()) {
+            let candidates = answered.set.own_code();
             let mut archs: Vec<&str> = candidates.iter().filter_map(|it| it.image.arch.as_deref()).collect();
             archs.sort_by_cached_key(|arch| natural_order(arch));
             archs.dedup();
@@ -150,7 +171,7 @@ impl<'a> AnsweredSet<'a> {
         }
         let is_relevant = devices.iter().any(|device| set.has_code_for(device));
         let is_unregistered = set.is_unregistered && devices.iter().any(|device| set.is_for_platform(device));
-        AnsweredSet { set, is_relevant, is_unregistered, answers }
+        AnsweredSet { set, is_relevant, is_unregistered, answers, is_without_kernels: false }
     }
 
     /// Returns whether it is known that nothing is selected on some device.

@@ -2,8 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use super::candidate_sets;
 use crate::inventory::{File, Image};
+use crate::target::nvptx::NUMBERS;
 use crate::target::{Device, InvalidDevice, natural_order};
+
+/// Number of a device that is later than all that exist.
+const LATER: u32 = 9990;
 
 /// A device by the name that users know, and the settings that the name leaves open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +28,19 @@ impl NamedDevice {
     /// Returns the devices that the images of a file are for, in the order of their names.
     pub fn of_file(file: &File) -> Vec<NamedDevice> {
         NamedDevice::of_images(file.device_images())
+    }
+
+    /// Returns the devices that the images of a file are for, and all of NVIDIA's, those of the future included, if the driver may link
+    /// relocatable code of the file again.
+    pub fn with_links(file: &File) -> Vec<NamedDevice> {
+        let mut devices = NamedDevice::of_file(file);
+        if candidate_sets(file).iter().any(|set| !set.link_inputs.is_empty()) {
+            devices.extend(NUMBERS.iter().filter_map(|number| NamedDevice::parse(&format!("sm_{number}")).ok()));
+            devices.sort_by_cached_key(|device| natural_order(&device.name));
+            devices.dedup();
+            devices.push(NamedDevice { name: "later devices".to_owned(), devices: vec![Device::Nvidia(LATER)] });
+        }
+        devices
     }
 
     /// Returns the devices that images are for, in the order of their names.

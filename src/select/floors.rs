@@ -7,7 +7,7 @@ use super::{Candidate, CandidateSet, NamedDevice, RejectReason, candidate_sets, 
 use crate::floor::products;
 use crate::format::ImageKind;
 use crate::format::readers::Product;
-use crate::inventory::{CudaCode, File};
+use crate::inventory::{CodeRole, CudaCode, DeviceLinks, File};
 use crate::target::Device;
 use crate::target::nvptx::Arch;
 
@@ -24,6 +24,8 @@ pub struct FileFloors<'a> {
     products: Vec<Vec<Product>>,
     sets: Vec<CandidateSet<'a>>,
     by_program: Vec<Candidate<'a>>,
+    /// For each image whether it is code of the file, and not relocatable code that nothing loads.
+    is_code: Vec<bool>,
 }
 
 /// Releases of a product that a device needs.
@@ -40,15 +42,17 @@ pub struct DeviceNeed {
 impl<'a> FileFloors<'a> {
     /// Determines the floors of a file. `read` has for each device image what its bytes state, if they were read.
     pub fn new(file: &'a File, read: &[Option<CudaCode>]) -> Self {
+        let links = DeviceLinks::of(file);
         FileFloors {
             file,
             requirements: ImageRequirements::new(file, read),
             products: file.nested_images().map(|nested| products(&nested)).collect(),
             sets: candidate_sets(file)
                 .into_iter()
-                .filter(|set| !set.needs_device_link && !set.is_unregistered)
+                .filter(|set| set.role == CodeRole::Loaded && !set.is_unregistered)
                 .collect(),
             by_program: selected_by_program(file).filter(is_loaded).collect(),
+            is_code: file.nested_images().map(|nested| links.is_code_of_file(&nested)).collect(),
         }
     }
 
@@ -63,8 +67,14 @@ impl<'a> FileFloors<'a> {
     }
 
     fn images(&self) -> impl Iterator<Item = usize> {
-        let registered = self.sets.iter().flat_map(|set| &set.candidates).filter(|candidate| is_loaded(candidate));
-        registered.chain(&self.by_program).map(|candidate| candidate.number)
+        self.registered().chain(&self.by_program).map(|candidate| candidate.number)
+    }
+
+    /// Returns the registered images that a driver or runtime loads on some device.
+    fn registered(&self) -> impl Iterator<Item = &Candidate<'a>> {
+        let is_code = |number: usize| self.is_code.get(number).copied().unwrap_or(true);
+        let candidates = self.sets.iter().flat_map(|set| &set.candidates);
+        candidates.filter(move |candidate| is_loaded(candidate) && is_code(candidate.number))
     }
 
     /// Returns what all images together need of each product that loads one.
@@ -101,8 +111,7 @@ impl<'a> FileFloors<'a> {
     /// Returns the devices of the images that drivers and runtimes load, in the order of their names, at most 100, and the number of
     /// further ones. There are fewer devices in existence, but a file may name any number.
     pub fn devices(&self) -> (Vec<NamedDevice>, usize) {
-        let images = self.sets.iter().flat_map(|set| &set.candidates).filter(|candidate| is_loaded(candidate));
-        let mut devices = NamedDevice::of_images(images.map(|candidate| candidate.image));
+        let mut devices = NamedDevice::of_images(self.registered().map(|candidate| candidate.image));
         let omitted = devices.len().saturating_sub(MAX_DEVICES);
         devices.truncate(MAX_DEVICES);
         (devices, omitted)
@@ -174,7 +183,9 @@ impl Usable {
         let mut preferred: Vec<usize> = selected.filter_map(number).collect();
         let rejected = |is_usable: fn(&RejectReason) -> bool| {
             let usable = selection.rejected.iter().filter(move |(_, reason)| is_usable(reason));
-            usable.map(|(index, _)| *index).collect::<Vec<usize>>()
+            // The driver replaces no input of a link by another.
+            let is_loaded = |index: &usize| set.candidates.get(*index).is_some_and(|it| it.link_input.is_none());
+            usable.map(|(index, _)| *index).filter(is_loaded).collect::<Vec<usize>>()
         };
         let outranked = rejected(|reason| matches!(reason, RejectReason::Outranked { .. }));
         let mut others: Vec<usize> =

@@ -187,9 +187,12 @@ fn images_of_the_program_count_for_the_file() {
 #[test]
 fn input_of_a_device_linker_is_not_loaded() {
     let section = crate::inventory::SectionRef { name: "__nv_relfatbin".to_owned(), offset: 0 };
-    let file = file(vec![Container { section: Some(section), ..fatbin("sm_80 cuda-13.0") }]);
-    let floors = FileFloors::new(&file, &[]);
-    assert_eq!((floors.loaded(), floors.devices().0.len()), (0, 0));
+    let relocatable = Container { section: Some(section), offset: Some(0), ..fatbin("sm_80 cuda-13.0") };
+    for is_object in [false, true] {
+        let file = File { is_object, ..file(vec![relocatable.clone()]) };
+        let floors = FileFloors::new(&file, &[]);
+        assert_eq!((floors.loaded(), floors.devices().0.len()), (0, 0));
+    }
 }
 
 /// Images from which the containers of the property are made.

@@ -11,27 +11,34 @@ mod floors;
 #[cfg(test)]
 mod floors_tests;
 pub mod kpack;
+mod link;
+#[cfg(test)]
+mod link_tests;
 #[cfg(feature = "cli")]
 mod needed;
 mod needs;
 mod reject_reason;
 mod runtimes;
+mod selection;
 #[cfg(test)]
 mod tests;
 
-pub use answers::{AnsweredFile, AnsweredSet, DeviceAnswer, SelectionGap};
+pub use answers::{AnsweredFile, AnsweredSet, DeviceAnswer, SelectionGap, relocatable_archs};
 pub use devices::NamedDevice;
 pub use driver_check::DriverCheck;
 pub use floors::{DeviceNeed, FileFloors};
 pub use needs::{FloorCause, ImageRequirements, Need};
 pub use reject_reason::RejectReason;
 pub use runtimes::{Preference, Runtime};
+pub use selection::{CandidateVerdict, Selection};
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use crate::format::{ImageKind, SelectionScope};
-use crate::inventory::{Container, File, Image, NestedImage, Registration};
+use crate::inventory::{
+    CodeRole, Container, DeviceLink, DeviceLinks, File, Image, LinkInput, LinkPlace, NestedImage, Registration,
+};
 use crate::target::nvptx::{self, Suffix};
 use crate::target::runs_on::{Code, CodeForm, Incompatibility, LoadMethod};
 use crate::target::{BundleEntryId, Device, OffloadKind, Platform};
@@ -46,8 +53,10 @@ pub struct CandidateSet<'a> {
     pub runtime: &'static Runtime,
     /// The images.
     pub candidates: Vec<Candidate<'a>>,
-    /// True if the images are input of a device linker and never registered with a runtime.
-    pub needs_device_link: bool,
+    /// Purpose of the code. A set with linked code has the relocatable code that the driver can link again, too.
+    pub role: CodeRole,
+    /// The relocatable containers that the driver links again if none of the other images runs; empty if there are none.
+    pub link_inputs: Vec<LinkInput<'a>>,
     /// True if the file registers other containers, and not the one of this set.
     pub is_unregistered: bool,
 }
@@ -59,63 +68,13 @@ pub struct Candidate<'a> {
     pub number: usize,
     /// The image.
     pub image: &'a Image,
+    /// Index among [`CandidateSet::link_inputs`] of the relocatable container that has the image.
+    pub link_input: Option<usize>,
 }
-
-/// The images that a runtime selects and rejects. Indices refer to [`CandidateSet::candidates`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Selection {
-    /// The selected image, if any, and how its code is loaded.
-    pub selected: Option<(usize, LoadMethod)>,
-    /// Further images for the same target, with other kernels.
-    pub also_selected: Vec<usize>,
-    /// All other images, in order.
-    pub rejected: Vec<(usize, RejectReason)>,
-    /// Those of them that the runtime may select instead: whether it does is not known.
-    pub undecided: Vec<usize>,
-}
-
-/// Verdict on a candidate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CandidateVerdict {
-    /// The runtime selects it.
-    Selected,
-    /// The runtime selects another or none.
-    Rejected,
-    /// The runtime may select it or not.
-    Undecided,
-}
-
-impl Selection {
-    /// Returns whether the selected image, or that none is, is not certain.
-    pub fn is_undecided(&self) -> bool {
-        !self.undecided.is_empty()
-    }
-
-    /// Returns for each candidate, in order, its index, the verdict, and the reason.
-    pub fn verdicts(&self) -> Vec<(usize, CandidateVerdict, String)> {
-        let selected_verdict =
-            if self.is_undecided() { CandidateVerdict::Undecided } else { CandidateVerdict::Selected };
-        let selected = self.selected.iter().flat_map(|(index, way)| {
-            let all = std::iter::once(index).chain(&self.also_selected);
-            all.map(|index| (*index, selected_verdict, way.to_string()))
-        });
-        let rejected = self.rejected.iter().map(|(index, reason)| {
-            let is_undecided = self.undecided.contains(index);
-            let verdict = if is_undecided { CandidateVerdict::Undecided } else { CandidateVerdict::Rejected };
-            (*index, verdict, reason.to_string())
-        });
-        let mut verdicts: Vec<_> = selected.chain(rejected).collect();
-        verdicts.sort_by_key(|(index, ..)| *index);
-        verdicts
-    }
-}
-
-/// Section with the input of the device linker (nvcc, `-dc`). It remains in linked programs, and nothing registers it.
-const DEVICE_LINK_SECTION: &str = "__nv_relfatbin";
 
 /// Returns all candidate sets of a file, in the order of its containers.
 pub fn candidate_sets(file: &File) -> Vec<CandidateSet<'_>> {
-    let mut found = Found::default();
+    let mut found = Found { all: Vec::new(), places: HashMap::new(), links: DeviceLinks::of(file) };
     for nested in file.nested_images() {
         found.add(&nested);
     }
@@ -140,44 +99,59 @@ pub fn program_sets(file: &File) -> impl Iterator<Item = CandidateSet<'_>> {
         .nested_images()
         .filter(|nested| nested.container().container_type.descriptor().selection_scope == SelectionScope::Program);
     embedded.map(|nested| {
-        let candidate = Candidate { number: nested.index, image: nested.image };
-        let runtime = Runtime::of(candidate.image.kind, candidate.platform());
-        let candidates = vec![candidate];
-        let container = nested.container();
-        CandidateSet { container, runtime, candidates, needs_device_link: false, is_unregistered: false }
+        let candidate = Candidate { number: nested.index, image: nested.image, link_input: None };
+        CandidateSet {
+            candidates: vec![candidate],
+            ..CandidateSet::new(nested.container(), candidate, CodeRole::Loaded)
+        }
     })
 }
 
-#[derive(Default)]
 struct Found<'a> {
     all: Vec<CandidateSet<'a>>,
     /// Index of the set of a runtime, for one container, for one ID in a container, or for all containers that are
     /// registered together. Files may have many thousands of containers.
     places: HashMap<(OffloadKind, Option<*const Container>, Option<&'a str>), usize>,
+    links: DeviceLinks<'a>,
 }
 
 impl<'a> Found<'a> {
     fn add(&mut self, nested: &NestedImage<'a>) {
         let container = nested.container();
-        let candidate = Candidate { number: nested.index, image: nested.image };
-        let runtime = Runtime::of(candidate.image.kind, candidate.platform());
-        let own: Option<*const Container> = match container.container_type.descriptor().selection_scope {
+        let scope = container.container_type.descriptor().selection_scope;
+        let own = match scope {
             SelectionScope::Container | SelectionScope::Id => Some(container),
             SelectionScope::File => None,
             SelectionScope::Program => return,
         };
-        let id = match container.container_type.descriptor().selection_scope {
-            SelectionScope::Id => candidate.image.id.as_deref(),
-            SelectionScope::Container | SelectionScope::File | SelectionScope::Program => None,
+        let id = if scope == SelectionScope::Id { nested.image.id.as_deref() } else { None };
+        let candidate = Candidate { number: nested.index, image: nested.image, link_input: None };
+        let Found { all, places, links } = self;
+        let mut add = |candidate: Candidate<'a>, own, id, new: &dyn Fn() -> CandidateSet<'a>| {
+            let runtime = Runtime::of(candidate.image.kind, candidate.platform());
+            let place = *places.entry((runtime.kind, own, id)).or_insert(all.len());
+            if place == all.len() {
+                all.push(new());
+            }
+            all[place].candidates.push(candidate);
         };
-        let place = *self.places.entry((runtime.kind, own, id)).or_insert(self.all.len());
-        if place == self.all.len() {
-            let needs_device_link = container.section_name() == Some(DEVICE_LINK_SECTION);
+        let link_places = links.places(container);
+        if link_places.is_empty() {
+            let role = links.role_of(nested);
             let is_unregistered = nested.registration() == Registration::Unregistered;
-            let candidates = Vec::new();
-            self.all.push(CandidateSet { container, runtime, candidates, needs_device_link, is_unregistered });
+            let new = || CandidateSet { is_unregistered, ..CandidateSet::new(container, candidate, role) };
+            add(candidate, own.map(std::ptr::from_ref), id, &new);
         }
-        self.all[place].candidates.push(candidate);
+        for &LinkPlace { link, input } in link_places {
+            let Some(DeviceLink { output, inputs, .. }) = links.link(link) else { continue };
+            let candidate = Candidate { link_input: input, ..candidate };
+            let container = output.or(inputs.first().map(|input| input.container)).unwrap_or(container);
+            let new = || {
+                let set = CandidateSet::new(container, candidate, CodeRole::Loaded);
+                CandidateSet { link_inputs: inputs.clone(), ..set }
+            };
+            add(candidate, Some(std::ptr::from_ref(container)), None, &new);
+        }
     }
 }
 
@@ -229,10 +203,23 @@ fn form(image: &Image, platform: Option<Platform>) -> CodeForm {
     }
 }
 
-impl CandidateSet<'_> {
+impl<'a> CandidateSet<'a> {
+    /// Creates the set of a container without images. Its runtime is that of a candidate.
+    fn new(container: &'a Container, candidate: Candidate<'_>, role: CodeRole) -> Self {
+        let runtime = Runtime::of(candidate.image.kind, candidate.platform());
+        CandidateSet {
+            container,
+            runtime,
+            candidates: Vec::new(),
+            role,
+            link_inputs: Vec::new(),
+            is_unregistered: false,
+        }
+    }
+
     /// Returns whether any registered image is for the platform of this device.
     pub fn has_code_for(&self, device: &Device) -> bool {
-        !self.needs_device_link && !self.is_unregistered && self.is_for_platform(device)
+        self.role == CodeRole::Loaded && !self.is_unregistered && self.is_for_platform(device)
     }
 
     /// Returns whether any image is for the platform of this device, registered or not.
@@ -274,6 +261,14 @@ impl CandidateSet<'_> {
     }
 
     fn select_by(&self, runtime: &Runtime, device: &Device, check: Option<DriverCheck<'_>>) -> Selection {
+        if self.link_inputs.is_empty() {
+            self.select_loaded(runtime, device, check)
+        } else {
+            self.select_or_link(runtime, device, check)
+        }
+    }
+
+    fn select_loaded(&self, runtime: &Runtime, device: &Device, check: Option<DriverCheck<'_>>) -> Selection {
         let reject = |candidate: &Candidate<'_>, method| check?.reject(candidate, device, method);
         let verdict = |candidate: &Candidate<'_>| {
             let method = self.check_candidate(runtime, candidate, device)?;
@@ -289,8 +284,7 @@ impl CandidateSet<'_> {
         let verdicts: Vec<Result<LoadMethod, RejectReason>> = self.candidates.iter().map(verdict).collect();
         let winner = self.preferred(runtime.preference, &verdicts);
         let selected_way = winner.and_then(|winner| verdicts.get(winner)?.clone().ok());
-        let mut selection =
-            Selection { selected: None, also_selected: Vec::new(), rejected: Vec::new(), undecided: Vec::new() };
+        let mut selection = Selection::default();
         for (index, verdict) in verdicts.into_iter().enumerate() {
             let reason = match (verdict, winner) {
                 (Ok(way), Some(winner)) if winner == index => {
@@ -374,11 +368,13 @@ impl CandidateSet<'_> {
         candidate: &Candidate<'_>,
         device: &Device,
     ) -> Result<LoadMethod, RejectReason> {
+        match self.role {
+            CodeRole::LinkInput => return Err(RejectReason::NeedsDeviceLink),
+            CodeRole::Leftover => return Err(RejectReason::NotRegistered),
+            CodeRole::Loaded | CodeRole::Relinked => {}
+        }
         if self.is_unregistered {
             return Err(RejectReason::Unregistered);
-        }
-        if self.needs_device_link {
-            return Err(RejectReason::NeedsDeviceLink);
         }
         let code = candidate.code(runtime);
         let unknown_id = candidate.unknown_id(runtime);

@@ -2,24 +2,32 @@
 
 use super::{Candidate, CandidateSet, RejectReason, Selection};
 use crate::format::{ImageKind, SelectionScope};
+use crate::inventory::CodeRole;
 use crate::target::Device;
 
 impl CandidateSet<'_> {
     /// Returns the numbers of the images without which the device would get other code or none.
     ///
-    /// From a fat binary or bundle, these are the images that the runtime selects, in any of its releases, and those that it
+    /// Relocatable code of a finished file that runs on the device is among them. Nothing is needed if neither the linked code nor a
+    /// link at load time serves the device. From a fat binary or bundle, these are the images that the runtime selects, in any of its releases, and those that it
     /// selects and then fails to load: without them it would select others. Of images that are registered together, or that a
     /// device linker combines, each may hold other kernels; all that run on the device are needed.
     pub fn needed_on(&self, device: &Device) -> Vec<usize> {
         let scope = self.container.container_type.descriptor().selection_scope;
-        if self.needs_device_link || scope == SelectionScope::File {
+        if self.role != CodeRole::Loaded || scope == SelectionScope::File {
             return self.linked_for(device);
         }
         let set = self.as_registered();
         let earlier = set.select_on_earlier_release(device).map(|(_, selection)| selection);
         let selections = std::iter::once(set.select_on(device)).chain(earlier);
         let needed = selections.flat_map(|selection| selection.needed());
-        needed.map(|index| self.candidates[index].number).collect()
+        let mut numbers: Vec<usize> = needed.map(|index| self.candidates[index].number).collect();
+        if !numbers.is_empty() && !self.link_inputs.is_empty() {
+            let relocatable = self.candidates.iter().copied().filter(|candidate| candidate.link_input.is_some());
+            let relocatable = CandidateSet { candidates: relocatable.collect(), ..self.clone() };
+            numbers.extend(relocatable.linked_for(device));
+        }
+        numbers
     }
 
     /// Returns the numbers of the images that the runtime selects on the device, if the container is registered.

@@ -66,6 +66,18 @@ pub enum RejectReason {
     /// The image is input of a device linker.
     #[error("must be linked with other device code first")]
     NeedsDeviceLink,
+    /// The image is relocatable code of a finished file, and no device link registers it.
+    #[error("relocatable code that no device link registers")]
+    NotRegistered,
+    /// The image is relocatable code, and the linked code runs.
+    #[error("relocatable code, which the driver links only where no linked code runs")]
+    LinkedCodeRuns,
+    /// The image is relocatable code that runs, and another input of its link has nothing for the device.
+    #[error("cannot be linked: the container at {missing} has no code for this device")]
+    IncompleteLink {
+        /// Place of that container in the file, and the name of its source if it is known.
+        missing: String,
+    },
 }
 
 /// Explains why a runtime does not find an ID.

@@ -262,12 +262,17 @@ fn includes_nested_containers_and_ignores_host_entries() {
 }
 
 #[test]
-fn rejects_input_of_the_device_linker() {
+fn relocatable_code_is_linked_first_or_registered() {
     let section = Some(SectionRef { name: "__nv_relfatbin".to_owned(), offset: 0 });
-    let waiting =
-        Container { section, ..container(ContainerType::CudaFatbin, vec![image(OffloadKind::Cuda, "sm_80")]) };
-    let file = file(vec![waiting]);
+    let relocatable = Container {
+        section,
+        offset: Some(0),
+        ..container(ContainerType::CudaFatbin, vec![image(OffloadKind::Cuda, "sm_80")])
+    };
     let device = Device::Nvidia(80);
-    assert!(!candidate_sets(&file)[0].has_code_for(&device));
-    assert_eq!(candidate_sets(&file)[0].select_on(&device).rejected, [(0, RejectReason::NeedsDeviceLink)]);
+    for (is_object, reason) in [(true, RejectReason::NeedsDeviceLink), (false, RejectReason::NotRegistered)] {
+        let file = File { is_object, ..file(vec![relocatable.clone()]) };
+        assert!(!candidate_sets(&file)[0].has_code_for(&device));
+        assert_eq!(candidate_sets(&file)[0].select_on(&device).rejected, [(0, reason)]);
+    }
 }

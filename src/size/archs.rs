@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Owner, Size, parts};
-use crate::inventory::File;
+use crate::inventory::{DeviceLinks, File};
 use crate::target::natural_order;
 
 /// Images of some files by arch.
@@ -22,9 +22,10 @@ pub struct ArchTotal {
 impl ArchTotals {
     /// Adds the images of a file.
     pub fn add(&mut self, file: &File) {
+        let links = DeviceLinks::of(file);
         for part in parts(file) {
             if let Owner::Image(nested) = &part.owner {
-                let total = self.0.entry(nested.image.arch_and_form()).or_default();
+                let total = self.0.entry(links.label(nested)).or_default();
                 total.images = total.images.saturating_add(1);
                 total.size.add(part.size);
             }

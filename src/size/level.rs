@@ -2,7 +2,7 @@
 
 use super::{Label, Owner, Rest};
 use crate::inspect::family;
-use crate::inventory::{Container, File, Image};
+use crate::inventory::{Container, DeviceLinks, File, Image};
 
 /// A property by which sizes are grouped; the names are those of `fatbin size --by`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +53,8 @@ pub struct FileLabels<'a> {
     pub path: String,
     /// The file.
     pub file: &'a File,
+    /// Device links of the file.
+    pub links: DeviceLinks<'a>,
     /// Names of source files, by the offset of the container.
     pub sources: Vec<(u64, String)>,
 }
@@ -83,7 +85,9 @@ impl FileLabels<'_> {
             Level::File => Label::Name(self.path.clone()),
             Level::Container => Label::Name(container_label(containers)),
             Level::Tu => Label::Name(self.unit(containers, has_file)),
-            Level::Arch => of_image(&Image::arch_and_form),
+            Level::Arch => {
+                owner.image().map_or(Label::Rest(Rest::ContainerHeaders), |it| Label::Name(self.links.label(it)))
+            }
             Level::Kind => of_image(&|image| image.image_kind.name().to_owned()),
             Level::Codec => {
                 let around = containers.iter().rev().find_map(|container| container.codec);

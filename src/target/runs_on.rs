@@ -59,6 +59,8 @@ pub enum LoadMethod {
     Compatible,
     /// Built for a generic processor that includes this one.
     Generic,
+    /// Machine code that is linked when it is loaded.
+    Linked,
     /// Compiled from PTX when it is loaded.
     FromPtx,
     /// Compiled from SPIR-V when it is loaded.
@@ -74,10 +76,16 @@ impl LoadMethod {
             LoadMethod::Exact => "native",
             LoadMethod::Compatible => "compatible",
             LoadMethod::Generic => "generic",
+            LoadMethod::Linked => "jit-link",
             LoadMethod::FromPtx => "jit-ptx",
             LoadMethod::FromSpirV => "jit-spirv",
             LoadMethod::FromBitcode => "jit-bitcode",
         }
+    }
+
+    /// Returns whether the driver compiles or links the code when it is loaded.
+    pub fn is_at_load_time(self) -> bool {
+        self >= LoadMethod::Linked
     }
 
     /// Returns the language that is compiled when the code is loaded; `None` for machine code.
@@ -86,7 +94,7 @@ impl LoadMethod {
             LoadMethod::FromPtx => Some("PTX"),
             LoadMethod::FromSpirV => Some("SPIR-V"),
             LoadMethod::FromBitcode => Some("LLVM bitcode"),
-            LoadMethod::Exact | LoadMethod::Compatible | LoadMethod::Generic => None,
+            LoadMethod::Exact | LoadMethod::Compatible | LoadMethod::Generic | LoadMethod::Linked => None,
         }
     }
 }
@@ -98,6 +106,7 @@ impl std::fmt::Display for LoadMethod {
             LoadMethod::Exact => f.write_str("it is for this processor"),
             LoadMethod::Compatible => f.write_str("it is for an earlier compatible processor"),
             LoadMethod::Generic => f.write_str("it is for a generic processor that includes this one"),
+            LoadMethod::Linked => f.write_str("the driver links it at load time"),
             LoadMethod::FromPtx | LoadMethod::FromSpirV | LoadMethod::FromBitcode => {
                 write!(f, "it is compiled from {} at load time", self.compiled_from().unwrap_or_default())
             }

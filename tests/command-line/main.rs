@@ -9,6 +9,7 @@ mod changed_input;
 mod check;
 #[path = "../../linker-tests/harness/command.rs"]
 mod command;
+mod device_link;
 mod diff;
 mod doctor;
 mod documents;

@@ -37,7 +37,8 @@ out: 2 images: CUDA 13.0 (driver 580.65.06)
 ";
     assert_eq!(sandbox.fatbin("requires out").ok(), table);
     let out = sandbox.fatbin("requires --device sm_120,sm_75 out").ok();
-    assert!(out.contains("CUDA 12.8 (driver 570.26)  preferred  PTX ISA 8.7 (image 0)"), "{out}");
+    assert!(out.contains("CUDA 12.8 (driver 570.26)     preferred  PTX ISA 8.7 (image 0)"), "{out}");
+    assert!(out.contains("CUDA 13.0 (driver 580.65.06)  every      cubin of CUDA 13.5 (image 1)"), "{out}");
     assert!(out.ends_with("  nothing runs on sm_75\n"), "{out}");
 }
 

@@ -6,6 +6,9 @@ use crate::check::coverage::{allows, has_exact_code, runs_on_device};
 use crate::check::facts::{FileFacts, ImageCode};
 use crate::check::policy::Requirements;
 use crate::check::target::PolicyTarget;
+use crate::format::ImageKind;
+use crate::select::candidate_sets;
+use crate::target::Device;
 use crate::target::nvptx::{self, Suffix};
 
 /// Requires code that is built for exactly these architectures.
@@ -29,11 +32,16 @@ pub fn devices(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mu
     kpack::devices(facts, requirements, findings);
     for target in requirements.devices.iter().flatten().filter(|_| !facts.images.is_empty()) {
         let PolicyTarget::Native(device) = target else { continue };
-        if runs_on_device(&facts.native_targets(), device) || has_ptx_fallback(facts, requirements, device) {
+        let linked = linked_ptx(facts, device);
+        let is_linked = |ptx: &Vec<nvptx::Arch>| ptx.iter().all(|ptx| accepts_ptx(requirements, *ptx));
+        if runs_on_device(&facts.native_targets(), device)
+            || has_ptx_fallback(facts, requirements, device)
+            || linked.as_ref().is_some_and(is_linked)
+        {
             continue;
         }
         let runs = |ptx: nvptx::Arch| nvptx::Arch::parse(device).is_some_and(|device| ptx.runs_on(device, true));
-        let code = if facts.ptx().any(runs) {
+        let code = if linked.is_some() || facts.ptx().any(runs) {
             format!("machine code that runs on {device} (only PTX, which is compiled when it is loaded)")
         } else {
             format!("code that runs on {device}")
@@ -87,12 +95,28 @@ fn is_listed(listed: &PolicyTarget, code: &ImageCode) -> bool {
 
 /// Returns whether PTX that the policy accepts replaces missing machine code for an NVIDIA device.
 fn has_ptx_fallback(facts: &FileFacts<'_>, requirements: &Requirements, device: &str) -> bool {
-    match (&requirements.ptx_fallback, nvptx::Arch::parse(device)) {
-        (Some(PolicyTarget::Ptx(least)), Some(device)) => {
-            facts.ptx().any(|ptx| ptx.number >= least.number && ptx.runs_on(device, true))
-        }
-        _ => false,
-    }
+    let Some(device) = nvptx::Arch::parse(device) else { return false };
+    facts.ptx().any(|ptx| accepts_ptx(requirements, ptx) && ptx.runs_on(device, true))
+}
+
+/// Returns whether PTX for an architecture may replace machine code.
+fn accepts_ptx(requirements: &Requirements, ptx: nvptx::Arch) -> bool {
+    matches!(requirements.ptx_fallback, Some(PolicyTarget::Ptx(least)) if ptx.number >= least.number)
+}
+
+/// Returns the architectures of the PTX that the driver compiles where it links relocatable code for a device at load time; `None` if it
+/// does not.
+fn linked_ptx(facts: &FileFacts<'_>, device: &str) -> Option<Vec<nvptx::Arch>> {
+    let [device] = Device::parse(device).ok()?.try_into().ok()?;
+    let sets = candidate_sets(&facts.survey.file).into_iter().filter(|set| !set.link_inputs.is_empty());
+    let mut links = sets.map(|set| {
+        let selection = set.select_on(&device);
+        let images = selection.link.iter().filter_map(|(index, _)| set.candidates.get(*index)).map(|it| it.image);
+        let ptx = images.filter(|image| image.image_kind == ImageKind::Ptx);
+        let archs = ptx.filter_map(|image| image.arch.as_deref().and_then(nvptx::Arch::parse)).collect();
+        if selection.is_link() && !selection.is_undecided() { Some(archs) } else { None }
+    });
+    links.find_map(|link| link)
 }
 
 /// Creates the finding for missing code. It is undecided if an image that is ambiguous or unreadable may be that code.

@@ -73,6 +73,7 @@ fn not_served(requirements: &Requirements, cell: CoverageCell<'_>, device: &str)
         }
         CoverageCell::Runs { .. } => None,
         CoverageCell::Unknown => Some(undecided(format!("cannot determine whether it runs on {device}"))),
+        CoverageCell::Unlinked => Some(violated(format!("must be linked before it runs on {device}"))),
         CoverageCell::None | CoverageCell::OtherPlatform | CoverageCell::Gap => {
             Some(violated(format!("does not run on {device}")))
         }

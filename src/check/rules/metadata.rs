@@ -137,6 +137,8 @@ impl<'a> Package<'a> {
 fn code_of(image: &ImageFacts<'_>) -> DeviceCode {
     let mut code = DeviceCode::default();
     // An image whose devices are not known makes claims undecided, and is not claimed itself.
-    code.add(image.image).ok();
+    if image.is_code_of_file {
+        code.add(image.image).ok();
+    }
     code
 }

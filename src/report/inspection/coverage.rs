@@ -34,17 +34,14 @@ fn summary(coverage: &Coverage<'_>, screen: &Screen) -> String {
     if coverage.kernels.is_empty() || coverage.devices.is_empty() {
         return text;
     }
-    let headings = [
-        Column::left("DEVICE"),
-        Column::right("NATIVE"),
-        Column::right("COMPATIBLE"),
-        Column::right("JIT"),
-        Column::right("NONE"),
-        Column::right("UNKNOWN"),
-        Column::right("GAPS"),
-    ];
-    let rows = coverage.devices.iter().zip(coverage.counts()).map(|(device, count)| {
+    let counts = coverage.counts();
+    let has_unlinked = counts.iter().any(|count| count.unlinked > 0);
+    let unlinked = if has_unlinked { Some("TO BE LINKED") } else { None };
+    let names = ["NATIVE", "COMPATIBLE", "JIT", "NONE", "UNKNOWN", "GAPS"].into_iter().chain(unlinked);
+    let headings: Vec<Column> = [Column::left("DEVICE")].into_iter().chain(names.map(Column::right)).collect();
+    let rows = coverage.devices.iter().zip(counts).map(|(device, count)| {
         let numbers = [count.native, count.compatible, count.compiled, count.none, count.unknown, count.gaps];
+        let numbers = numbers.into_iter().chain(has_unlinked.then_some(count.unlinked));
         [printable(device)].into_iter().chain(numbers.map(|number| number.to_string())).collect()
     });
     text += &columns(&headings, rows, screen);

@@ -194,10 +194,10 @@ impl CellData {
     fn new(cell: CoverageCell<'_>) -> Self {
         let look = match cell {
             CoverageCell::Runs { method: LoadMethod::Exact, .. } => "native",
-            CoverageCell::Runs { method, .. } if method.compiled_from().is_some() => "jit",
+            CoverageCell::Runs { method, .. } if method.is_at_load_time() => "jit",
             CoverageCell::Runs { .. } => "compatible",
             CoverageCell::Unknown => "unknown",
-            CoverageCell::None => "none",
+            CoverageCell::Unlinked | CoverageCell::None => "none",
             CoverageCell::OtherPlatform => "other",
             CoverageCell::Gap => "gap",
         };

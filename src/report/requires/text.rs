@@ -3,8 +3,10 @@
 use super::RequiredFile;
 use crate::format::readers::Product;
 use crate::report::Screen;
+use crate::report::selection::to_be_linked;
 use crate::report::text::{Column, columns, counted, printable};
 use crate::select::{DeviceNeed, FloorCause, Need};
+use crate::target::Platform;
 
 /// Number of properties, and of images with one, that are listed.
 const LISTED: usize = 2;
@@ -14,7 +16,8 @@ pub fn requires_text(required: &RequiredFile<'_>, screen: &Screen) -> String {
     let floors = &required.floors;
     let path = printable(&floors.file.path);
     if floors.loaded() == 0 {
-        return format!("{path}: nothing that a driver or runtime loads\n");
+        let answer = to_be_linked(floors.file, Platform::Nvidia);
+        return format!("{path}: {}\n", answer.unwrap_or("nothing that a driver or runtime loads".to_owned()));
     }
     let all = floors.all();
     let total: Vec<String> = all.iter().map(|(product, need)| named(*product, need)).collect();
@@ -24,7 +27,14 @@ pub fn requires_text(required: &RequiredFile<'_>, screen: &Screen) -> String {
     if floors.selected_by_program() > 0 {
         rows.extend(floors.by_program().iter().map(|(product, need)| row("-", "by the program", *product, need)));
     }
-    if rows.len() > 1 {
+    // The first line states what all images need; a row explains it.
+    let is_explained = |(product, total): &(Product, Need)| {
+        let of_product = |(_, needs): &(String, Vec<DeviceNeed>)| {
+            needs.iter().any(|need| need.product == *product && need.preferred.floor == total.floor)
+        };
+        required.devices.iter().any(of_product)
+    };
+    if rows.len() > 1 || !all.iter().all(is_explained) {
         rows.extend(all.iter().map(|(product, need)| row("all", "every", *product, need)));
     }
     if !rows.is_empty() {

@@ -13,7 +13,7 @@
 //!       "runtime": { "name": "HIP", "release": "ROCm 7", "order": "..." },
 //!       "concerned": true,
 //!       "answers": [ { "devices": [ "gfx90a:sramecc+:xnack+" ],
-//!         "answer": "native|compatible|generic|jit-ptx|jit-spirv|jit-bitcode|nothing|undecided", "chosen": 1,
+//!         "answer": "native|compatible|generic|jit-link|jit-ptx|jit-spirv|jit-bitcode|nothing|undecided", "chosen": 1,
 //!         "images": [ { "index": 0, "kind": "hip", "image": "elf", "triple": "amdgcn-amd-amdhsa", "arch": "gfx90a:xnack-",
 //!           "offset": 4242, "id": "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-",
 //!           "chosen": false, "reason": "it requires xnack-, not xnack+" } ] } ] } ],
@@ -29,7 +29,7 @@ use serde::Serialize;
 
 use super::gaps::{JsonGap, KernelGap};
 use super::kpack::JsonReference;
-use crate::report::json::{ImageIdentity, JsonError, to_pretty_json};
+use crate::report::json::{ImageIdentity, JsonError, is_false, to_pretty_json};
 use crate::select::{self, AnsweredFile, AnsweredSet, Candidate, CandidateVerdict, Selection};
 use crate::target::Device;
 
@@ -73,7 +73,7 @@ struct JsonProgramImage<'a> {
 }
 
 impl<'a> JsonProgramImage<'a> {
-    fn new(&Candidate { number, image }: &Candidate<'a>) -> Self {
+    fn new(&Candidate { number, image, .. }: &Candidate<'a>) -> Self {
         JsonProgramImage { identity: ImageIdentity::new(number, image), symbol: image.symbol.as_deref() }
     }
 }
@@ -105,6 +105,9 @@ struct JsonAnswer<'a> {
     answer: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     chosen: Option<usize>,
+    /// True if the driver links all chosen images when it loads them.
+    #[serde(skip_serializing_if = "is_false")]
+    linked: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     earlier: Option<JsonEarlier>,
     images: Vec<JsonImage<'a>>,
@@ -175,6 +178,7 @@ impl<'a> JsonChoice<'a> {
             devices: it.devices.iter().map(ToString::to_string).collect(),
             answer: name(&it.selection),
             chosen: number(&it.selection),
+            linked: it.selection.is_link(),
             earlier: it.earlier.as_ref().map(|(runtime, selection)| JsonEarlier {
                 release: runtime.release,
                 order: runtime.order,
@@ -197,7 +201,7 @@ impl<'a> JsonChoice<'a> {
 fn images<'a>(candidates: &[Candidate<'a>], selection: &Selection) -> Vec<JsonImage<'a>> {
     let image = |(index, verdict, reason): (usize, CandidateVerdict, String)| {
         let chosen = verdict == CandidateVerdict::Selected;
-        let Candidate { number, image } = candidates[index];
+        let Candidate { number, image, .. } = candidates[index];
         JsonImage { identity: ImageIdentity::new(number, image), id: image.id.as_deref(), chosen, reason }
     };
     selection.verdicts().into_iter().map(image).collect()

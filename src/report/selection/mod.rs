@@ -8,3 +8,18 @@ mod text;
 pub use gaps::{KernelGap, selection_gaps};
 pub use json::selection_json;
 pub use text::{selection_summary, selection_text};
+
+use crate::inventory::{CodeRole, File};
+use crate::report::text::printable;
+use crate::select::relocatable_archs;
+use crate::target::Platform;
+
+/// Returns the answer about relocatable code of an object, if it has some for a platform.
+pub(super) fn to_be_linked(file: &File, platform: Platform) -> Option<String> {
+    let archs = relocatable_archs(file, CodeRole::LinkInput, platform);
+    (!archs.is_empty()).then(|| format!("relocatable code for {}, to be linked first", listed(&archs)))
+}
+
+fn listed(archs: &[String]) -> String {
+    archs.iter().map(|arch| printable(arch)).collect::<Vec<_>>().join(", ")
+}

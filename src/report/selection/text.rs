@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::kpack;
+use super::{kpack, listed, to_be_linked};
+use crate::inventory::{CodeRole, File};
 use crate::report::Screen;
 use crate::report::text::{Column, columns, counted, printable};
-use crate::select::{AnsweredFile, AnsweredSet, CandidateSet, CandidateVerdict, DeviceAnswer, Selection};
+use crate::select::{
+    AnsweredFile, AnsweredSet, CandidateSet, CandidateVerdict, DeviceAnswer, Selection, relocatable_archs,
+};
 use crate::target::{Device, Platform};
 
 /// Returns a block for every candidate set with code for the devices. Libraries have hundreds of containers with equal
@@ -96,9 +99,11 @@ fn verdict(set: &CandidateSet<'_>, selection: &Selection) -> String {
     let numbers: Vec<String> = selected.map(|&index| set.candidates[index].number.to_string()).collect();
     let numbers = numbers.join(", ");
     let images = if selection.also_selected.is_empty() { "image" } else { "images" };
-    match way.compiled_from() {
-        Some(form) => format!("selects {images} {numbers} (JIT from {form})"),
-        None => format!("selects {images} {numbers}"),
+    match (way.compiled_from(), selection.is_link()) {
+        (Some(form), false) => format!("selects {images} {numbers} (JIT from {form})"),
+        (None, false) => format!("selects {images} {numbers}"),
+        (Some(form), true) => format!("links {images} {numbers} at load time (JIT from {form})"),
+        (None, true) => format!("links {images} {numbers} at load time"),
     }
 }
 
@@ -135,7 +140,7 @@ pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Devic
         count => format!("; {} that no wrapper registers", counted(count, "container")),
     };
     if relevant.is_empty() {
-        return format!("{path}: no code for {} devices{unregistered}\n", device.platform().name());
+        return format!("{path}: {}{unregistered}\n", without_code(answered.file, device.platform()));
     }
     let mut outcomes: BTreeMap<_, usize> = BTreeMap::new();
     for answer in relevant.iter().flat_map(|set| worst(set)) {
@@ -144,6 +149,19 @@ pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Devic
     let outcomes: Vec<String> = outcomes.into_iter().map(|((_, name), count)| format!("{count} {name}")).collect();
     let choices = counted(relevant.len(), "choice");
     format!("{path}: {name}: {choices}: {}{unregistered}\n", outcomes.join(", "))
+}
+
+/// Returns the answer about a file from which no runtime selects code for a platform.
+fn without_code(file: &File, platform: Platform) -> String {
+    if let Some(text) = to_be_linked(file, platform) {
+        return text;
+    }
+    let leftovers = relocatable_archs(file, CodeRole::Leftover, platform);
+    let name = platform.name();
+    if leftovers.is_empty() {
+        return format!("no code for {name} devices");
+    }
+    format!("no code for {name} devices: relocatable code for {} that nothing registers", listed(&leftovers))
 }
 
 /// Returns the place of an answer in the summary, and its name.

@@ -8,7 +8,7 @@ use std::fmt;
 
 use crate::host::Host;
 use crate::spelling::Suggestions;
-use crate::target::{InvalidTargetId, TargetId, nvptx, nvptx::Suffix, processors::PROCESSORS};
+use crate::target::{InvalidTargetId, TargetId, intel, nvptx, nvptx::Suffix, processors::PROCESSORS};
 
 /// An architecture that code is built for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +72,9 @@ impl PolicyTarget {
                 (true, None) => Ok(PolicyTarget::Native(arch.to_string())),
             };
         }
+        if intel::is_name(name) {
+            return Ok(PolicyTarget::Native(name.to_owned()));
+        }
         match TargetId::parse(name) {
             Ok(id) => Ok(PolicyTarget::Native(id.to_string())),
             Err(InvalidTargetId::UnknownProcessor { .. }) => Err(unknown(name)),
@@ -84,8 +87,9 @@ fn unknown(name: &str) -> InvalidPolicyTarget {
     let nvidia =
         ["sm_", "compute_"].into_iter().flat_map(|prefix| nvptx::NUMBERS.iter().map(move |it| format!("{prefix}{it}")));
     let amd = PROCESSORS.iter().map(|processor| processor.name.to_owned());
+    let intel = intel::device_names();
     let others = triples().chain(["ptx"]).map(str::to_owned);
-    let suggestions = Suggestions::new(name, nvidia.chain(amd).chain(others));
+    let suggestions = Suggestions::new(name, nvidia.chain(amd).chain(intel).chain(others));
     InvalidPolicyTarget::Unknown { name: name.to_owned(), suggestions }
 }
 
@@ -120,6 +124,8 @@ mod tests {
             ("x86_64", "x86_64"),
             ("gfx90a:xnack-:sramecc+", "gfx90a:sramecc+:xnack-"),
             ("gfx9-4-generic", "gfx9-4-generic"),
+            ("intel_gpu_dg2_g10", "intel_gpu_dg2_g10"),
+            ("dg2", "dg2"),
         ];
         for (name, canonical) in names {
             assert_eq!(PolicyTarget::parse(name).map(|target| target.to_string()), Ok(canonical.to_owned()));
@@ -135,6 +141,7 @@ mod tests {
             ("sm_90f", "unknown architecture \"sm_90f\"; did you mean sm_90?"),
             ("compute_85", "unknown architecture \"compute_85\"; did you mean compute_35 or compute_75 or compute_80?"),
             ("8.0", "unknown architecture \"8.0\""),
+            ("intel_gpu_pvcc", "unknown architecture \"intel_gpu_pvcc\"; did you mean intel_gpu_pvc?"),
             ("gfx906:xnack", "feature \"xnack\" must end in + or -"),
         ];
         for (name, message) in wrong {

@@ -4,7 +4,7 @@ use super::{Edit, EditedImage, FileEdit, ImageEdit, KeepPtx, KeptImages, Result}
 use crate::format::ImageKind;
 use crate::inventory::{File, Image};
 use crate::select::NamedDevice;
-use crate::target::Device;
+use crate::target::{Device, intel};
 
 /// The images that pruning keeps.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl ArchName {
         let arch = image.arch.as_deref().unwrap_or_default();
         match self.0.strip_prefix(PTX_PREFIX) {
             Some(number) => image.image_kind == ImageKind::Ptx && arch.strip_prefix(SM_PREFIX) == Some(number),
-            None => arch == self.0,
+            None => intel::is_same(arch, &self.0),
         }
     }
 }

@@ -25,6 +25,8 @@ mod image;
 mod image_kind;
 pub mod kpack;
 mod lto_ir;
+pub mod ocloc_archive;
+mod ocloc_name;
 pub mod offload_binary;
 pub mod oxart;
 mod ptx;
@@ -35,7 +37,7 @@ pub(crate) mod stored_hash;
 #[cfg_attr(not(feature = "inspect"), allow(dead_code, reason = "sections are read by the inspection"))]
 pub(crate) mod tile_ir;
 
-pub use container::{Compressed, ContainerView, Contents};
+pub use container::{Compressed, CompressedContents, ContainerView, Contents};
 pub use container_type::ContainerType;
 pub(crate) use container_type::{RegisteringRuntime, SelectionScope, WrapInput};
 pub(crate) use device_elf::has_stored_bytes;
@@ -45,6 +47,7 @@ pub use image::{GroupPart, ImageView, UnknownValue};
 pub(crate) use image::{image_range, without_nul};
 pub use image_kind::ImageKind;
 pub use recognize::{
-    FORMATS, Format, ReadContainer, bare_device_file, bare_image, check_elf, check_image, check_image_file, device_elf,
-    not_a_container, of_magic, read, read_in_section,
+    FORMATS, Format, ReadContainer, bare_device_file, bare_image, check_elf, check_image, check_image_file,
+    compressed_container, compressed_images, device_elf, not_a_container, of_magic, read, read_in_image,
+    read_in_section,
 };

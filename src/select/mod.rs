@@ -18,6 +18,7 @@ mod reject_reason;
 mod runtimes;
 #[cfg(test)]
 mod tests;
+mod together;
 
 pub use answers::{AnsweredFile, AnsweredSet, DeviceAnswer, SelectionGap};
 pub use devices::NamedDevice;
@@ -30,7 +31,7 @@ pub use runtimes::{Preference, Runtime};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use crate::format::{ImageKind, SelectionScope};
+use crate::format::{ContainerType, ImageKind, SelectionScope};
 use crate::inventory::{Container, File, Image, NestedImage};
 use crate::target::nvptx::{self, Suffix};
 use crate::target::runs_on::{Code, CodeForm, Incompatibility, LoadMethod};
@@ -57,6 +58,8 @@ pub struct Candidate<'a> {
     pub number: usize,
     /// The image.
     pub image: &'a Image,
+    /// ocloc's archive around the image, in which the driver selects one.
+    archive: Option<&'a Container>,
 }
 
 /// The images that a runtime selects and rejects. Indices refer to [`CandidateSet::candidates`].
@@ -138,7 +141,7 @@ pub fn program_sets(file: &File) -> impl Iterator<Item = CandidateSet<'_>> {
         .nested_images()
         .filter(|nested| nested.container().container_type.descriptor().selection_scope == SelectionScope::Program);
     embedded.map(|nested| {
-        let candidate = Candidate { number: nested.index, image: nested.image };
+        let candidate = Candidate::new(&nested);
         let runtime = Runtime::of(candidate.image.kind, candidate.platform());
         CandidateSet { container: nested.container(), runtime, candidates: vec![candidate], needs_device_link: false }
     })
@@ -155,7 +158,7 @@ struct Found<'a> {
 impl<'a> Found<'a> {
     fn add(&mut self, nested: &NestedImage<'a>) {
         let container = nested.container();
-        let candidate = Candidate { number: nested.index, image: nested.image };
+        let candidate = Candidate::new(nested);
         let runtime = Runtime::of(candidate.image.kind, candidate.platform());
         let own: Option<*const Container> = match container.container_type.descriptor().selection_scope {
             SelectionScope::Container | SelectionScope::Id => Some(container),
@@ -176,6 +179,11 @@ impl<'a> Found<'a> {
 }
 
 impl<'a> Candidate<'a> {
+    fn new(nested: &NestedImage<'a>) -> Self {
+        let archive = Some(nested.container()).filter(|it| it.container_type == ContainerType::OclocArchive);
+        Candidate { number: nested.index, image: nested.image, archive }
+    }
+
     /// Returns the platform that the image is for.
     pub fn platform(&self) -> Option<Platform> {
         Platform::of(self.image.triple.as_deref(), self.image.arch.as_deref())
@@ -272,6 +280,7 @@ impl CandidateSet<'_> {
         let verdicts: Vec<Result<LoadMethod, RejectReason>> = self.candidates.iter().map(verdict).collect();
         let winner = self.preferred(runtime.preference, &verdicts);
         let selected_way = winner.and_then(|winner| verdicts.get(winner)?.clone().ok());
+        let best = self.best_of_archives(&verdicts);
         let mut selection =
             Selection { selected: None, also_selected: Vec::new(), rejected: Vec::new(), undecided: Vec::new() };
         for (index, verdict) in verdicts.into_iter().enumerate() {
@@ -288,13 +297,13 @@ impl CandidateSet<'_> {
                         }
                     }
                 }
-                (Ok(_), Some(winner))
-                    if runtime.preference == Preference::BestForEachKernel && self.same_target(winner, index) =>
+                (Ok(way), Some(winner))
+                    if self.is_selected_with(runtime, (winner, selected_way), (index, way), &best) =>
                 {
                     selection.also_selected.push(index);
                     continue;
                 }
-                (Ok(_), _) => RejectReason::Outranked { by: winner.map_or(0, |winner| self.candidates[winner].number) },
+                (Ok(_), _) => RejectReason::Outranked { by: self.outranking(index, winner, &best) },
                 (Err(RejectReason::SelectedButUnloadable { obstacle, .. }), _) if winner != Some(index) => {
                     RejectReason::Incompatibility(obstacle)
                 }
@@ -318,7 +327,8 @@ impl CandidateSet<'_> {
             Preference::First => verdicts.iter().position(is_selected),
             Preference::Last => verdicts.iter().rposition(is_selected),
             Preference::Best | Preference::BestForEachKernel => {
-                (0..verdicts.len()).filter(runs).min_by_key(|&index| verdicts[index].clone().ok())
+                let rank = |&index: &usize| (verdicts[index].clone().ok(), self.candidates[index].precedence());
+                (0..verdicts.len()).filter(runs).min_by_key(rank)
             }
             Preference::Nearest => {
                 let rank =
@@ -341,14 +351,6 @@ impl CandidateSet<'_> {
             alternatives.extend(outranked.iter().copied().filter(is_ptx).min_by_key(rank));
         }
         alternatives
-    }
-
-    fn same_target(&self, one: usize, other: usize) -> bool {
-        let target = |index: usize| {
-            let image = self.candidates[index].image;
-            (&image.triple, &image.arch, image.image_kind)
-        };
-        target(one) == target(other)
     }
 
     fn check_candidate(

@@ -73,7 +73,7 @@ struct JsonProgramImage<'a> {
 }
 
 impl<'a> JsonProgramImage<'a> {
-    fn new(&Candidate { number, image }: &Candidate<'a>) -> Self {
+    fn new(&Candidate { number, image, .. }: &Candidate<'a>) -> Self {
         JsonProgramImage { identity: ImageIdentity::new(number, image), symbol: image.symbol.as_deref() }
     }
 }
@@ -197,7 +197,7 @@ impl<'a> JsonChoice<'a> {
 fn images<'a>(candidates: &[Candidate<'a>], selection: &Selection) -> Vec<JsonImage<'a>> {
     let image = |(index, verdict, reason): (usize, CandidateVerdict, String)| {
         let chosen = verdict == CandidateVerdict::Selected;
-        let Candidate { number, image } = candidates[index];
+        let Candidate { number, image, .. } = candidates[index];
         JsonImage { identity: ImageIdentity::new(number, image), id: image.id.as_deref(), chosen, reason }
     };
     selection.verdicts().into_iter().map(image).collect()

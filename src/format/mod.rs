@@ -47,7 +47,7 @@ pub use image::{GroupPart, ImageView, UnknownValue};
 pub(crate) use image::{image_range, without_nul};
 pub use image_kind::ImageKind;
 pub use recognize::{
-    FORMATS, Format, ReadContainer, bare_device_file, bare_image, check_elf, check_image, check_image_file,
-    compressed_container, compressed_images, device_elf, not_a_container, of_magic, read, read_in_image,
-    read_in_section,
+    FORMATS, Format, ReadContainer, bare_device_file, bare_image, check_elf, check_image, check_image_file, device_elf,
+    not_a_container, of_magic, read, read_in_section,
 };
+pub(crate) use recognize::{compressed_container, compressed_images, read_in_image};

@@ -143,8 +143,8 @@ impl Model {
     /// Returns the model that DPC++ compiles for by a name without the prefix, or the model with a version.
     pub fn named(name: &str) -> Option<&'static Model> {
         let is_name = |model: &&Model| model.name == name || model.aliases.contains(&name);
-        let is_version = |version: &&str| **version == *name || version.replace('.', "_") == name;
-        let has_version = |model: &&Model| model.versions.iter().any(|version| is_version(&version));
+        let is_version = |version: &&str| *version == name || version.replace('.', "_") == name;
+        let has_version = |model: &&Model| model.versions.iter().any(is_version);
         MODELS.iter().find(is_name).or_else(|| MODELS.iter().find(has_version))
     }
 

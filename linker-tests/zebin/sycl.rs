@@ -14,6 +14,12 @@ use crate::harness::tools::{Tool, fetched, find_in, not_fetched};
 /// Sections of DPC++'s offload models.
 const SECTIONS: [&str; 2] = ["__CLANG_OFFLOAD_BUNDLE__sycl-spir64_gen", "OFFLOAD_DEVICE_CODE"];
 
+/// Names of devices that ocloc and DPC++ accept.
+const OF_OCLOC: [&str; 26] = [
+    "bdw", "skl", "kbl", "cfl", "apl", "bxt", "glk", "whl", "aml", "cml", "icllp", "ehl", "jsl", "tgllp", "rkl",
+    "adl-s", "adl-p", "adl-n", "dg1", "acm-g10", "dg2-g10", "acm-g11", "dg2-g11", "acm-g12", "dg2-g12", "pvc",
+];
+
 /// Names of single devices that ocloc accepts and DPC++ does not.
 const OF_OCLOC_ONLY: [&str; 4] = ["lkf", "ats-m150", "ats-m75", "pvc-sdv"];
 
@@ -73,11 +79,8 @@ fn selected(directory: &Path, device: &str) -> Result<Option<u64>> {
 
 /// The version of each device that ocloc knows is the one that fatbin has for DPC++'s name of it.
 pub fn names(directory: &Path) -> Result<()> {
-    let help = ocloc(directory, &["compile", "--help"])?.stdout;
-    let (_, rest) = help.split_once("<device_type> can be: ").context("no list of devices")?;
-    let listed = rest.split_once("version").context("no end of the list")?.0;
     let mut versions = BTreeMap::new();
-    for name in listed.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+    for name in OF_OCLOC.into_iter().chain(OF_OCLOC_ONLY) {
         let ids = ocloc(directory, &["ids", name])?.stdout;
         let ids: Vec<&str> = ids.split_once(": ").map_or("", |(_, ids)| ids).split_whitespace().collect();
         // Families have several.

@@ -198,7 +198,7 @@ impl Device {
 fn intel_devices(name: &str) -> Option<Vec<Device>> {
     match Model::all_named(name).as_slice() {
         [] => None,
-        [_] => Some(vec![Device::SpirV(Some(name.to_owned()))]),
+        [_] if Model::named(name).is_some() => Some(vec![Device::SpirV(Some(name.to_owned()))]),
         models => Some(models.iter().map(|model| Device::SpirV(Some(model.name.to_owned()))).collect()),
     }
 }

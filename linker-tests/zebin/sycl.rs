@@ -117,8 +117,9 @@ pub fn runtime(directory: &Path) -> Result<()> {
     let is_name = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'_';
     let words = bytes.split(|byte| !is_name(byte)).filter(|word| word.starts_with(PREFIX.as_bytes()));
     let words: BTreeSet<&str> = words.filter_map(|word| str::from_utf8(word).ok()).collect();
-    // Compilers cut a text off that ends like another.
-    let names: Vec<&str> = words.iter().copied().filter(|word| !words.iter().any(|it| is_start(word, it))).collect();
+    // Compilers store the starts of several names as constants, without a byte between them.
+    let is_whole = |word: &&str| word.matches(PREFIX).count() == 1 && !words.iter().any(|it| is_start(word, it));
+    let names: Vec<&str> = words.iter().copied().filter(is_whole).collect();
     ensure!(names.len() > 30, "{names:?}");
     std::fs::write(
         directory.join("code.ar"),

@@ -82,7 +82,7 @@ pub fn names(directory: &Path) -> Result<()> {
     let mut versions = BTreeMap::new();
     for name in OF_OCLOC.into_iter().chain(OF_OCLOC_ONLY) {
         let ids = ocloc(directory, &["ids", name])?.stdout;
-        let ids: Vec<&str> = ids.split_once(": ").map_or("", |(_, ids)| ids).split_whitespace().collect();
+        let ids: Vec<&str> = ids.split_once(':').map_or("", |(_, ids)| ids).split_whitespace().collect();
         // Families have several.
         if let [version] = ids[..] {
             versions.insert(name.to_owned(), version.trim_end_matches(',').to_owned());

@@ -90,6 +90,13 @@ fn main() -> io::Result<()> {
             &[b"before", &binary[..], b"between", &bundle, b"behind"].concat(),
         )?;
 
+        // An archive of ocloc, whose members have the code of this file.
+        let header = |member: &str| format!("{member:<16}0           0     0     644     {:<10}`\n", bytes.len());
+        let odd: &[u8] = if bytes.len() % 2 == 1 { b"\n" } else { b"" };
+        let member = |member: &str| [header(member).as_bytes(), &bytes[..], odd].concat();
+        let archive = [b"!<arch>\n".to_vec(), member("64.12.55.8/"), member("64.dg2/"), member("generic_ir/")].concat();
+        save(&directory, "ocloc_archive", &name, &archive)?;
+
         // A file that was embedded.
         let embedded = [&record("name", bytes.len() as u64, 64)[..], &bytes, b"\0after"].concat();
         save(&directory, "embed_record", &name, &embedded)?;

@@ -1,5 +1,7 @@
 //! Level Zero binaries and archives of them, compiled by Intel's ocloc.
 
+mod sycl;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
@@ -23,23 +25,34 @@ pub fn trials() -> Vec<Trial> {
             completion(fresh_directory("zebin", name).and_then(|directory| test(&directory)))
         })
     };
-    vec![trial("products", products), trial("archives", archives)]
+    vec![
+        trial("products", products),
+        trial("archives", archives),
+        trial("sycl-images", sycl::images),
+        trial("device-names", sycl::names),
+        trial("runtime-names", sycl::runtime),
+    ]
 }
 
 fn fatbin(directory: &Path, arguments: &[&str]) -> Result<Done> {
     Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(arguments).run()
 }
 
-/// Compiles the source for a product or a family of them, with the prefix `a` of the output.
-fn compile(directory: &Path, device: &str) -> Result<()> {
+/// Runs ocloc.
+fn ocloc(directory: &Path, arguments: &[&str]) -> Result<Done> {
     let libraries = fetched("ocloc").join("usr/lib/x86_64-linux-gnu");
     find_in(&libraries, "libocloc.so").ok_or_else(|| not_fetched("libocloc.so"))?;
     let libraries = std::fs::canonicalize(libraries)?;
     let python = in_path("python3").ok_or_else(|| Missing::new("python3", "python3"))?;
-    std::fs::write(directory.join("a.cl"), SOURCE)?;
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/linker-tests/zebin/ocloc.py");
     let step = Step::new(directory, python).arg(script).arg(&libraries).env("LD_LIBRARY_PATH", &libraries);
-    step.args(["compile", "-file", "a.cl", "-device", device, "--format", "zebin", "-output", "a"]).run()?;
+    step.args(arguments).run()
+}
+
+/// Compiles the source for a product or several, with the prefix `a` of the output.
+fn compile(directory: &Path, device: &str) -> Result<()> {
+    std::fs::write(directory.join("a.cl"), SOURCE)?;
+    ocloc(directory, &["compile", "-file", "a.cl", "-device", device, "--format", "zebin", "-output", "a"])?;
     Ok(())
 }
 

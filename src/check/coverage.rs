@@ -2,7 +2,7 @@
 
 use super::target::PolicyTarget;
 use crate::target::compatibility::{Fit, serves};
-use crate::target::{TargetId, nvptx};
+use crate::target::{TargetId, intel, nvptx};
 
 /// Returns whether an entry of a list covers code for `target`. A processor covers all settings of its features, and `ptx`
 /// all PTX.
@@ -10,7 +10,9 @@ pub fn allows(listed: &PolicyTarget, target: &PolicyTarget) -> bool {
     match (listed, target) {
         (PolicyTarget::AnyPtx, PolicyTarget::Ptx(_)) => true,
         (PolicyTarget::Native(listed), PolicyTarget::Native(id)) => {
-            listed == id || nvptx::Arch::parse(id).is_none() && serves(listed, id).is_ok_and(|fit| fit != Fit::Generic)
+            listed == id
+                || intel::can_be(listed, id)
+                || nvptx::Arch::parse(id).is_none() && serves(listed, id).is_ok_and(|fit| fit != Fit::Generic)
         }
         _ => listed == target,
     }
@@ -20,7 +22,9 @@ pub fn allows(listed: &PolicyTarget, target: &PolicyTarget) -> bool {
 pub fn may_run_on(code: &PolicyTarget, device: &PolicyTarget, with_ptx: bool) -> bool {
     let PolicyTarget::Native(device) = device else { return false };
     match code {
-        PolicyTarget::Native(code) => runs_on(code, device) || serves(device, code).is_ok(),
+        PolicyTarget::Native(code) => {
+            runs_on(code, device) || serves(device, code).is_ok() || intel::can_be(device, code)
+        }
         PolicyTarget::Ptx(arch) => {
             with_ptx && nvptx::Arch::parse(device).is_some_and(|device| arch.runs_on(device, true))
         }
@@ -33,6 +37,7 @@ pub fn may_run_on(code: &PolicyTarget, device: &PolicyTarget, with_ptx: bool) ->
 pub fn runs_on(code: &str, device: &str) -> bool {
     match (nvptx::Arch::parse(code), nvptx::Arch::parse(device)) {
         (Some(code), Some(device)) => code.runs_on(device, false),
+        (None, None) if intel::is_name(device) => intel::serves(code, device),
         (None, None) => serves(code, device).is_ok(),
         _ => false,
     }
@@ -43,6 +48,9 @@ pub fn runs_on(code: &str, device: &str) -> bool {
 pub fn has_exact_code(codes: &[&str], wanted: &str) -> bool {
     match nvptx::Arch::parse(wanted) {
         Some(arch) => codes.iter().any(|code| nvptx::Arch::parse(code) == Some(arch)),
+        None if intel::is_name(wanted) => {
+            codes.iter().any(|code| intel::is_same(code, wanted) || intel::is_for(code, wanted))
+        }
         None => covers_all_settings(codes, wanted, &|code, wanted| {
             serves(code, wanted).is_ok_and(|fit| fit != Fit::Generic)
         }),
@@ -53,6 +61,7 @@ pub fn has_exact_code(codes: &[&str], wanted: &str) -> bool {
 pub fn runs_on_device(codes: &[&str], device: &str) -> bool {
     match nvptx::Arch::parse(device) {
         Some(_) => codes.iter().any(|code| runs_on(code, device)),
+        None if intel::is_name(device) => intel::are_served(codes, device),
         None => covers_all_settings(codes, device, &runs_on),
     }
 }
@@ -106,6 +115,14 @@ mod tests {
     }
 
     #[test]
+    fn code_for_intel_runs_on_the_models_of_its_family() {
+        assert!(runs_on_device(&["dg2"], "intel_gpu_dg2_g10") && has_exact_code(&["dg2"], "intel_gpu_acm_g10"));
+        assert!(runs_on_device(&["acm_g10", "acm_g11", "acm_g12"], "intel_gpu_dg2"));
+        assert!(!runs_on_device(&["acm_g10"], "intel_gpu_dg2") && !runs_on_device(&["pvc"], "intel_gpu_dg2_g10"));
+        assert!(runs_on_device(&["bmg"], "intel_gpu_lnl_m") && !has_exact_code(&["bmg"], "intel_gpu_lnl_m"));
+    }
+
+    #[test]
     fn list_entries_cover_all_settings_of_features() {
         let allows = |listed: &str, code: &str| {
             allows(&PolicyTarget::parse(listed).unwrap(), &PolicyTarget::parse(code).unwrap())
@@ -114,6 +131,7 @@ mod tests {
         assert!(!allows("gfx90a:xnack-", "gfx90a:xnack+"));
         assert!(!allows("gfx90a:xnack-", "gfx90a"));
         assert!(!allows("gfx9-4-generic", "gfx942"));
+        assert!(allows("intel_gpu_dg2", "acm_g11") && allows("dg2_g10", "acm_g10") && !allows("acm_g11", "dg2"));
         assert!(allows("ptx", "compute_80"));
         assert!(!allows("sm_80", "compute_80"));
         assert!(!allows("sm_90", "sm_90a"));

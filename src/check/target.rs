@@ -9,7 +9,7 @@ use std::fmt;
 use crate::host::Host;
 use crate::spelling::Suggestions;
 use crate::target::nvcc_names::NvccForm;
-use crate::target::{InvalidTargetId, TargetId, nvptx, processors::PROCESSORS};
+use crate::target::{InvalidTargetId, TargetId, intel, nvptx, processors::PROCESSORS};
 
 /// An architecture that code is built for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +65,9 @@ impl PolicyTarget {
                 (true, NvccForm::Machine) => Ok(PolicyTarget::Native(arch.to_string())),
             };
         }
+        if intel::is_name(name) {
+            return Ok(PolicyTarget::Native(name.to_owned()));
+        }
         match TargetId::parse(name) {
             Ok(id) => Ok(PolicyTarget::Native(id.to_string())),
             Err(InvalidTargetId::UnknownProcessor { .. }) => Err(unknown(name)),
@@ -78,8 +81,9 @@ fn unknown(name: &str) -> InvalidPolicyTarget {
         .into_iter()
         .flat_map(|form| nvptx::NUMBERS.iter().map(move |&number| form.name(nvptx::Arch { number, suffix: None })));
     let amd = PROCESSORS.iter().map(|processor| processor.name.to_owned());
+    let intel = intel::device_names();
     let others = triples().chain(["ptx"]).map(str::to_owned);
-    let suggestions = Suggestions::new(name, nvidia.chain(amd).chain(others));
+    let suggestions = Suggestions::new(name, nvidia.chain(amd).chain(intel).chain(others));
     InvalidPolicyTarget::Unknown { name: name.to_owned(), suggestions }
 }
 
@@ -111,6 +115,8 @@ mod tests {
             ("x86_64", "x86_64"),
             ("gfx90a:xnack-:sramecc+", "gfx90a:sramecc+:xnack-"),
             ("gfx9-4-generic", "gfx9-4-generic"),
+            ("intel_gpu_dg2_g10", "intel_gpu_dg2_g10"),
+            ("dg2", "dg2"),
         ];
         for (name, canonical) in names {
             assert_eq!(PolicyTarget::parse(name).map(|target| target.to_string()), Ok(canonical.to_owned()));
@@ -127,6 +133,7 @@ mod tests {
             ("compute_85", "unknown architecture \"compute_85\"; did you mean compute_35 or compute_75 or compute_80?"),
             ("lto_90f", "unknown architecture \"lto_90f\"; did you mean lto_90?"),
             ("8.0", "unknown architecture \"8.0\""),
+            ("intel_gpu_pvcc", "unknown architecture \"intel_gpu_pvcc\"; did you mean intel_gpu_pvc?"),
             ("gfx906:xnack", "feature \"xnack\" must end in + or -"),
         ];
         for (name, message) in wrong {

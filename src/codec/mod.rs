@@ -18,7 +18,9 @@ pub use compress::{Compression, Counted, compress};
 #[cfg(feature = "files")]
 pub(crate) use decompress::largest_window_log;
 pub use decompress::{charge, decompress, decompress_charged, decompress_into, decompress_start};
-pub use stream::{Stream, ZSTD_MAGIC, check_start, frame_content_size, stream_size};
+#[cfg(feature = "cli")]
+pub use stream::pad_with_skippable_frame;
+pub use stream::{Stream, ZSTD_MAGIC, check_start, frame_content_size, skippable_frame_size, stream_size};
 
 /// Codec of stored bytes; the names are those of `fatbin scan --json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

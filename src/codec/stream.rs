@@ -115,6 +115,28 @@ pub const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Magic numbers of zstd frames that decoders skip (RFC 8878).
 const ZSTD_SKIPPABLE: std::ops::RangeInclusive<u32> = 0x184d_2a50..=0x184d_2a5f;
 
+/// Size of the header of a frame that decoders skip: its magic number and its size (RFC 8878).
+const SKIPPABLE_HEADER: u64 = 8;
+
+/// Returns the size of the frame at the start of a view, if decoders skip it.
+pub fn skippable_frame_size(view: View<'_>) -> Option<u64> {
+    let magic = view.u32("zstd magic number", 0).ok()?;
+    let content = view.u32("zstd frame size", 4).ok()?;
+    let size = SKIPPABLE_HEADER.saturating_add(content.into());
+    (ZSTD_SKIPPABLE.contains(&magic) && size <= view.size()).then_some(size)
+}
+
+/// Adds a frame that decoders skip to a stream, so that it has this size; nothing where it does not fit.
+#[cfg(feature = "cli")]
+pub fn pad_with_skippable_frame(stream: &mut Vec<u8>, size: u64) {
+    let left = size.checked_sub(stream.len() as u64).and_then(|left| left.checked_sub(SKIPPABLE_HEADER));
+    if let Some(content) = left.and_then(|left| u32::try_from(left).ok()) {
+        stream.extend(ZSTD_SKIPPABLE.start().to_le_bytes());
+        stream.extend(content.to_le_bytes());
+        stream.resize(size as usize, 0);
+    }
+}
+
 /// Size of the header of a block, in bytes (RFC 8878).
 const ZSTD_BLOCK_HEADER: u64 = 3;
 

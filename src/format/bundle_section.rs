@@ -6,7 +6,9 @@
 //! the section `.tgtimg` lists them for the runtime. Source: Clang Offload Bundler document; files of oneAPI 2025 and
 //! 2026, whose frames match `.tgtimg` in number and size.
 
-use super::{ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView};
+use super::{
+    Compressed, CompressedContents, ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView,
+};
 use crate::bytes::View;
 use crate::codec::{self, Codec};
 use crate::error::{Cause, Malformed};
@@ -15,12 +17,28 @@ use crate::target::{BundleEntryId, OffloadKind};
 /// Prefix of the names of these sections.
 pub const NAME: &str = "__CLANG_OFFLOAD_BUNDLE__";
 
-/// The prefix where names are truncated to eight bytes, as in PE files.
-const CUT_NAME: &str = "__CLANG_";
+/// Section of DPC++'s newer offload model (`--offload-new-driver`), whose images are those of SYCL and whose name states no triple.
+const NEW_NAME: &str = "OFFLOAD_DEVICE_CODE";
+
+/// Both where names are truncated to eight bytes, as in PE files.
+const CUT_NAMES: [&str; 2] = ["__CLANG_", "OFFLOAD_"];
+
+/// Entry IDs of sections whose name states no triple, and neither that nor the kind.
+const SYCL: &str = "sycl-";
+pub const UNNAMED: &str = "";
 
 /// Returns the bundle entry ID in a section's name, empty where the name is truncated; `None` for other sections.
 pub fn entry_id(name: &str) -> Option<&str> {
-    if name == CUT_NAME { Some("") } else { name.strip_prefix(NAME) }
+    match name {
+        NEW_NAME => Some(SYCL),
+        _ if CUT_NAMES.contains(&name) => Some(UNNAMED),
+        _ => name.strip_prefix(NAME),
+    }
+}
+
+/// Returns whether the images of a section are SYCL's and its name states no triple for them.
+pub fn lacks_triple(name: &str) -> bool {
+    entry_id(name).is_some_and(|id| id == SYCL || id == UNNAMED)
 }
 
 /// Content of the host's section.
@@ -60,11 +78,25 @@ fn sycl<'data>(
     let size = codec::stream_size(Codec::Zstd, view, full_size)?;
     let stored = view.part("SYCL image", 0, 0, size)?;
     let start = codec::decompress_start(Codec::Zstd, stored, full_size, START)?;
+    let image_kind = DeviceImage::identify(View::new(&start)).image_kind;
+    if image_kind == ImageKind::OclocArchive {
+        let contents = CompressedContents::SyclImage { kind, triple };
+        let (codec, prefix) = (Codec::Zstd, Vec::new());
+        let compressed = Compressed { codec, stored, full_size, prefix, hash: None, contents };
+        let (container_type, contents) = (ContainerType::SyclImage, Contents::Compressed(compressed));
+        return Ok(ContainerView { container_type, version: None, view: with_padding(view, size)?, contents });
+    }
     let mut image = ImageView::new(stored, kind, triple, None);
-    image.image_kind = DeviceImage::identify(View::new(&start)).image_kind;
+    image.image_kind = image_kind;
     image.codec = Some(Codec::Zstd);
     image.full_size = Some(full_size);
     Ok(with_one_image(ContainerType::SyclImage, stored, image))
+}
+
+/// Returns a frame of this size together with a frame after it that decoders skip.
+fn with_padding(view: View<'_>, size: u64) -> Result<View<'_>, Malformed> {
+    let padding = codec::skippable_frame_size(view.from(size)).unwrap_or(0);
+    view.part("SYCL image", 0, 0, size.saturating_add(padding))
 }
 
 fn with_one_image<'data>(

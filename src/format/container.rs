@@ -5,6 +5,7 @@ use super::{ContainerType, ImageView};
 use crate::bytes::View;
 use crate::codec::{self, Codec};
 use crate::error::Malformed;
+use crate::target::OffloadKind;
 
 /// A container and its images, borrowed from the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +52,22 @@ pub struct Compressed<'data> {
     pub prefix: Vec<u8>,
     /// Hash of the decompressed bytes, where the container states one.
     pub hash: Option<StoredHash>,
+    /// Contents of the decompressed bytes.
+    pub contents: CompressedContents<'data>,
+}
+
+/// Contents of decompressed bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CompressedContents<'data> {
+    /// A container.
+    Container,
+    /// An image of SYCL, with the properties that its section states.
+    SyclImage {
+        /// Offload kind.
+        kind: Option<OffloadKind>,
+        /// Target triple.
+        triple: Option<&'data str>,
+    },
 }
 
 impl Compressed<'_> {

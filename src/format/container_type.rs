@@ -54,6 +54,8 @@ container_types! {
     Kpack,
     /// `OXIDEART`, an artifact bundle, written by cuda-oxide.
     Oxart,
+    /// An archive of code for several Intel GPUs, written by ocloc.
+    OclocArchive,
     /// A SYCL image in a section of images.
     SyclImage,
     /// A section that is one entry of a bundle.
@@ -99,6 +101,8 @@ pub(crate) struct Descriptor {
 pub(crate) enum Recognition {
     /// Its first bytes, anywhere in a file.
     Magic(&'static [u8]),
+    /// Its first bytes and the name of its first member, as an image.
+    ImageContents,
     /// The name of the section that holds it.
     SectionName,
     /// The header of the image that is stored without a container.
@@ -212,6 +216,15 @@ impl ContainerType {
                 registered_with: None,
                 selection_scope: SelectionScope::Program,
                 wrap_input: WrapInput::FatBinary,
+                states_target: true,
+            },
+            ContainerType::OclocArchive => Descriptor {
+                name: "ocloc-archive",
+                recognition: Recognition::ImageContents,
+                image_kind: Some(ImageKind::OclocArchive),
+                registered_with: None,
+                selection_scope: SelectionScope::File,
+                wrap_input: WrapInput::Image,
                 states_target: true,
             },
             ContainerType::SyclImage => section("sycl-image"),

@@ -64,21 +64,20 @@ pub fn is_device_machine(machine: elf::Machine) -> bool {
 /// Returns the name of the processor that a zebin states in its notes, or the version of its architecture.
 fn intel_arch(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) -> Option<String> {
     let sections = header.section_headers(endian, view.data()).unwrap_or_default();
-    let mut arch = None;
+    let mut product = None;
+    let mut version = None;
     for mut notes in sections.iter().filter_map(|section| section.notes(endian, view.data()).ok().flatten()) {
         while let Ok(Some(note)) = notes.next() {
             view.charge("ELF note", Resource::Work, 1).ok()?;
             let number = view.derived(note.desc()).u32("ELF note", 0).ok();
-            arch = match (note.name() == intel::NOTE_OWNER, note.n_type(endian).0, number) {
-                (true, intel::NOTE_PRODUCT_FAMILY, Some(number)) => {
-                    intel::product_name(number).map(str::to_owned).or(arch)
-                }
-                (true, intel::NOTE_PRODUCT_CONFIG, Some(config)) => arch.or(Some(intel::ip_version(config))),
-                _ => arch,
-            };
+            match (note.name() == intel::NOTE_OWNER, note.n_type(endian).0, number) {
+                (true, intel::NOTE_PRODUCT_FAMILY, Some(number)) => product = intel::product_name(number).or(product),
+                (true, intel::NOTE_PRODUCT_CONFIG, Some(config)) => version = Some(intel::ip_version(config)),
+                _ => {}
+            }
         }
     }
-    arch
+    intel::arch_of_notes(product, version.as_deref())
 }
 
 /// Returns the properties of a cubin whose tables have been checked.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{ContainerType, ImageKind};
-use super::{bitcode, device_elf, lto_ir, tile_ir};
+use super::{bitcode, device_elf, lto_ir, ocloc_name, tile_ir};
 use crate::bytes::View;
 use crate::target::{Platform, nvptx, triple};
 
@@ -101,6 +101,9 @@ fn kind_of(view: View<'_>) -> ImageKind {
     }
     if let Some(container_type) = ContainerType::of_magic(view) {
         return container_type.descriptor().image_kind.unwrap_or_default();
+    }
+    if ocloc_name::is_archive(view) {
+        return ImageKind::OclocArchive;
     }
     if nvptx::Ptx::read(view.data()).is_some() { ImageKind::Ptx } else { ImageKind::Unknown }
 }

@@ -25,6 +25,8 @@ mod image;
 mod image_kind;
 pub mod kpack;
 mod lto_ir;
+pub mod ocloc_archive;
+mod ocloc_name;
 pub mod offload_binary;
 pub mod oxart;
 mod ptx;
@@ -35,10 +37,12 @@ pub(crate) mod stored_hash;
 #[cfg_attr(not(feature = "inspect"), allow(dead_code, reason = "sections are read by the inspection"))]
 pub(crate) mod tile_ir;
 
-pub use container::{Compressed, ContainerView, Contents};
+pub use container::{Compressed, CompressedContents, ContainerView, Contents};
 pub use container_type::ContainerType;
 pub(crate) use container_type::{RegisteringRuntime, SelectionScope, WrapInput};
-pub(crate) use device_elf::{has_stored_bytes, is_device_machine, read as read_elf};
+#[cfg(feature = "files")]
+pub(crate) use device_elf::read as read_elf;
+pub(crate) use device_elf::{has_stored_bytes, is_device_machine};
 pub use device_image::DeviceImage;
 pub(crate) use device_image::is_host_bitcode;
 pub(crate) use group::GroupCache;
@@ -49,3 +53,4 @@ pub use recognize::{
     FORMATS, Format, ReadContainer, bare_device_file, bare_image, check_elf, check_image, check_image_file, device_elf,
     not_a_container, of_magic, read, read_in_section,
 };
+pub(crate) use recognize::{compressed_container, compressed_images, read_in_image};

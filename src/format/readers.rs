@@ -81,6 +81,7 @@ const fn support_for(container: ContainerType) -> &'static [SupportRow] {
         | ContainerType::CudaFatbin
         | ContainerType::Kpack
         | ContainerType::Oxart
+        | ContainerType::OclocArchive
         | ContainerType::SyclImage
         | ContainerType::BundleSection
         | ContainerType::DeviceElf

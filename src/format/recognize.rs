@@ -2,8 +2,13 @@
 
 use super::container_type::Recognition;
 use super::device_image::is_device_code;
-use super::{ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView};
-use super::{bitcode, bundle, bundle_section, ccob, cuda_fatbin, kpack, offload_binary, oxart, ptx, spirv, tile_ir};
+use super::{
+    Compressed, CompressedContents, ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView,
+};
+use super::{
+    bitcode, bundle, bundle_section, ccob, cuda_fatbin, kpack, ocloc_archive, ocloc_name, offload_binary, oxart, ptx,
+    spirv, tile_ir,
+};
 use crate::bytes::View;
 use crate::error::{Cause, Malformed};
 
@@ -36,7 +41,8 @@ const fn reader(container_type: ContainerType) -> Option<ReadContainer> {
         ContainerType::CudaFatbin => Some(cuda_fatbin::container),
         ContainerType::Kpack => Some(kpack::container),
         ContainerType::Oxart => Some(oxart::container),
-        ContainerType::SyclImage
+        ContainerType::OclocArchive
+        | ContainerType::SyclImage
         | ContainerType::BundleSection
         | ContainerType::DeviceElf
         | ContainerType::Ptx
@@ -105,6 +111,50 @@ pub fn read_in_section<'data>(
     }
 }
 
+/// Reads the container at the start of a view of an image; `None` if there is none.
+pub fn read_in_image<'data>(
+    image: &ImageView<'_>,
+    view: View<'data>,
+) -> Option<Result<ContainerView<'data>, Malformed>> {
+    match of_magic(view) {
+        Some(format) => Some((format.read)(view)),
+        None if ocloc_name::is_archive(view) => {
+            Some(ocloc_archive::container(image.kind, image.triple.as_deref(), view))
+        }
+        None => None,
+    }
+}
+
+/// Reads the container at the view's first byte, which is compressed as a whole. `container_type` is the type that the scan has
+/// found there.
+pub fn compressed_container(container_type: ContainerType, view: View<'_>) -> Result<Compressed<'_>, Malformed> {
+    let container = match container_type {
+        ContainerType::SyclImage => Some(bundle_section::container(bundle_section::UNNAMED, view)),
+        _ => read(view),
+    };
+    match container {
+        Some(Ok(ContainerView { contents: Contents::Compressed(compressed), .. })) => Ok(compressed),
+        Some(Err(error)) => Err(error),
+        _ => Err(not_a_container("compressed container", view)),
+    }
+}
+
+/// Returns the images in the decompressed bytes of a container.
+pub fn compressed_images<'data>(
+    contents: CompressedContents<'_>,
+    view: View<'data>,
+) -> Result<Vec<ImageView<'data>>, Malformed> {
+    match contents {
+        CompressedContents::SyclImage { kind, triple } => Ok(vec![ImageView::new(view, kind, triple, None)]),
+        CompressedContents::Container => match read(view) {
+            Some(Ok(ContainerView { contents: Contents::Images(images), .. })) => Ok(images),
+            Some(Ok(_)) => Err(view.malformed("compressed container", 0, Cause::CompressedTwice)),
+            Some(Err(error)) => Err(error),
+            None => Err(not_a_container("compressed container", view)),
+        },
+    }
+}
+
 /// Number of bytes that an error shows.
 const SHOWN: usize = 8;
 
@@ -130,6 +180,7 @@ pub fn check_image(image_kind: ImageKind, view: View<'_>) -> Result<(), Malforme
         ImageKind::Fatbin | ImageKind::OffloadBinary | ImageKind::Bundle | ImageKind::CompressedBundle => {
             of_magic(view).map_or(Ok(()), |format| (format.read)(view).map(|_| ()))
         }
+        ImageKind::OclocArchive => ocloc_archive::members(view).map(|_| ()),
         ImageKind::Nvvm | ImageKind::Empty | ImageKind::HostObject | ImageKind::Unknown => Ok(()),
     }
 }

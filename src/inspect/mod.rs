@@ -139,9 +139,11 @@ pub fn inspect_mangled(image_kind: ImageKind, view: View<'_>) -> Inspection {
         ImageKind::Nvvm => Inspection::not_inspected(LTO_IR),
         ImageKind::Empty => Inspection::not_inspected("empty image"),
         ImageKind::HostObject => Inspection::not_inspected("host code"),
-        ImageKind::Fatbin | ImageKind::OffloadBinary | ImageKind::Bundle | ImageKind::CompressedBundle => {
-            checked(image_kind, view, "unreadable container")
-        }
+        ImageKind::Fatbin
+        | ImageKind::OffloadBinary
+        | ImageKind::Bundle
+        | ImageKind::CompressedBundle
+        | ImageKind::OclocArchive => checked(image_kind, view, "unreadable container"),
         ImageKind::Unknown => Inspection::not_inspected("unknown format"),
     }
 }

@@ -3,7 +3,7 @@
 use crate::bytes::View;
 use crate::codec::is_compressed;
 use crate::format::{DeviceImage, ImageView};
-use crate::target::{compatibility, nvptx};
+use crate::target::{compatibility, intel, nvptx};
 
 /// Returns the arch in the image's own header if code for it is not code for the arch that the container states.
 pub fn contradicting_arch(image: &ImageView<'_>) -> Option<String> {
@@ -20,6 +20,7 @@ pub fn contradicting_arch_of(stated: &str, bytes: View<'_>) -> Option<String> {
             stated.number == own.number && (own.suffix != Some(nvptx::Suffix::Specific) || own == stated)
         }
         // A container may restrict what the code leaves open.
+        _ if intel::is_name(&own) || intel::is_name(stated) => intel::can_be(&own, stated),
         _ => compatibility::serves(&own, stated).is_ok(),
     };
     (!agree).then_some(own)

@@ -24,7 +24,7 @@ use crate::codec::Codec;
 use crate::error::{Error, Malformed};
 use crate::format::{ContainerType, GroupPart, ImageKind, UnknownValue};
 use crate::target::nvcc_names::NvccForm;
-use crate::target::{OffloadKind, TargetId, nvptx, subarch};
+use crate::target::{OffloadKind, TargetId, intel, nvptx, subarch};
 
 pub use address::{Address, DiskLocation};
 pub use contradiction::{contradicting_arch, contradicting_arch_of};
@@ -307,7 +307,7 @@ impl Image {
             (Some((NvccForm::Ptx, arch)), ..) => is_of_form(ImageKind::Ptx, arch),
             (Some((NvccForm::LtoIr, arch)), ..) => is_of_form(ImageKind::Nvvm, arch),
             (_, Ok(own), Ok(named)) => own == named,
-            _ => own == name,
+            _ => intel::is_same(own, name),
         }
     }
 

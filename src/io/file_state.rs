@@ -131,7 +131,7 @@ impl FileKey {
 }
 
 /// Returns whether two paths lead to one file. Nothing is opened: opening a FIFO waits for another process.
-#[cfg(all(unix, feature = "files"))]
+#[cfg(all(unix, feature = "cli"))]
 pub fn is_same_file(one: &Path, other: &Path) -> bool {
     let id = |path| std::fs::metadata(path).map(|metadata| Inode::of(&metadata).id);
     id(one).is_ok_and(|one| id(other).is_ok_and(|other| one == other))
@@ -139,7 +139,7 @@ pub fn is_same_file(one: &Path, other: &Path) -> bool {
 
 /// Returns whether two paths lead to one file. Other systems do not return the identity of a file to programs in stable Rust:
 /// a second link to it is a file of its own. Outputs replace links, so they do not change the file behind the other one.
-#[cfg(all(not(unix), feature = "files"))]
+#[cfg(all(not(unix), feature = "cli"))]
 pub fn is_same_file(one: &Path, other: &Path) -> bool {
     one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }

@@ -73,10 +73,12 @@ pub(crate) use directory::files_below;
 pub use extended_attributes::LostAttribute;
 #[cfg(feature = "files")]
 pub use file_set::{FileSet, OutputKind, OutputPath};
+#[cfg(feature = "files")]
+pub(crate) use file_state::FileState;
+#[cfg(feature = "cli")]
+pub(crate) use file_state::is_same_file;
 #[cfg(feature = "cli")]
 pub(crate) use file_state::{FileIdentity, file_identity};
-#[cfg(feature = "files")]
-pub(crate) use file_state::{FileState, is_same_file};
 #[cfg(feature = "files")]
 pub use file_uri::FileUri;
 #[cfg(all(test, feature = "map"))]

@@ -3,7 +3,7 @@
 use super::Options;
 use super::cache::DecompressedCache;
 use super::contents::{HashAndOrigin, record_origin};
-use crate::bytes::{MAX_NESTING, Resource, View, record_memory};
+use crate::bytes::{MAX_NESTING, Resource, record_memory};
 use crate::codec::Codec;
 use crate::error::{Cause, Malformed};
 use crate::format::{self, Contents, GroupCache};
@@ -82,7 +82,10 @@ impl InventoryBuilder<'_> {
         match decompressed {
             Ok(bytes) => {
                 let stream = place.stream.or(Some(compressed.stored.start()));
-                let images = self.decompressed(compressed.stored.derived(&bytes), place.deeper(stream));
+                let images = match format::compressed_images(compressed.contents, compressed.stored.derived(&bytes)) {
+                    Ok(images) => self.images(&images, place.deeper(stream)),
+                    Err(error) => self.error(error, place.deeper(stream)),
+                };
                 // Containers inside another have offsets of their own.
                 if place.stream.is_none()
                     && let Some(cache) = self.cache
@@ -94,19 +97,6 @@ impl InventoryBuilder<'_> {
             // The compressed bytes have an offset in the file.
             Err(error) => self.error(error, place),
         }
-    }
-
-    /// Records the images of the container in decompressed bytes.
-    fn decompressed(&mut self, view: View<'_>, place: Place<'_>) -> Vec<Image> {
-        let error = match format::read(view) {
-            Some(Ok(format::ContainerView { contents: Contents::Images(images), .. })) => {
-                return self.images(&images, place);
-            }
-            Some(Ok(_)) => view.malformed("compressed container", 0, Cause::CompressedTwice),
-            Some(Err(error)) => error,
-            None => format::not_a_container("compressed container", view),
-        };
-        self.error(error, place)
     }
 
     fn images(&mut self, images: &[format::ImageView<'_>], place: Place<'_>) -> Vec<Image> {
@@ -151,7 +141,7 @@ impl InventoryBuilder<'_> {
             producer: None,
             format_version: None,
             cuda: CudaCode::default(),
-            containers: self.inner_containers(image.view, place.deeper(place.stream)),
+            containers: self.inner_containers(image, place.deeper(place.stream)),
             stored: StoredBytes { start: image.view.start(), size: image.view.size(), part: image.part },
         };
         if recorded.containers.is_empty() {
@@ -184,11 +174,11 @@ impl InventoryBuilder<'_> {
 
     /// Records the containers that an image consists of. If the first cannot be read, this is not an error: an image may have
     /// any contents, and here it is one that its inspection reports.
-    fn inner_containers(&mut self, image: View<'_>, place: Place<'_>) -> Vec<Container> {
+    fn inner_containers(&mut self, image: &format::ImageView<'_>, place: Place<'_>) -> Vec<Container> {
         let mut containers = Vec::new();
-        let mut rest = image;
-        while let Some(format) = format::of_magic(rest) {
-            let error = match (format.read)(rest) {
+        let mut rest = image.view;
+        while let Some(inner) = format::read_in_image(image, rest) {
+            let error = match inner {
                 Ok(container) if place.depth < MAX_NESTING => match charge_container(&container, place.section) {
                     Ok(()) => {
                         containers.push(self.record(&container, place));

@@ -16,7 +16,7 @@ use super::{Options, find};
 use crate::bytes::{Budget, Limits, View};
 use crate::codec::{self, Codec};
 use crate::error::{Malformed, Result};
-use crate::format::{self, Contents};
+use crate::format;
 use crate::inventory::{Container, File, Image, NestedImage};
 
 /// A file and its inventory.
@@ -375,11 +375,5 @@ pub(super) fn compressed_containers<'scan>(nested: &NestedImage<'scan>) -> impl 
 /// Decompresses a container whose hash the scan has verified.
 fn decompress(container: &Container, space: &Space<'_>) -> Result<Vec<u8>, Malformed> {
     let view = space.view().part("container", container.start, container.start, container.size)?;
-    match format::read(view) {
-        Some(Ok(format::ContainerView { contents: Contents::Compressed(compressed), .. })) => {
-            compressed.decompress_unverified()
-        }
-        Some(Err(error)) => Err(error),
-        _ => Err(format::not_a_container("container", view)),
-    }
+    format::compressed_container(container.container_type, view)?.decompress_unverified()
 }

@@ -1,6 +1,5 @@
 //! Expansion of a path to its inputs: the file, or the members of an archive.
 
-use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +11,7 @@ use super::images::Scan;
 use super::kpack::KpackSearch;
 use super::source::{DecodedBitcode, Source};
 use super::unopened;
+use super::unpacked::unpacked;
 use crate::archive::{self, MemberContent, Members};
 use crate::bytes::{Budget, Limits, MAX_NESTING, Resource, View, size_of_range};
 use crate::error::{Cause, Error, Malformed, Result};
@@ -309,15 +309,14 @@ impl Expansion<'_> {
             },
             None => None,
         };
-        let slice = InputSlice { not_opened, ..slice };
-        (self.take)(if opens_all { slice.decode_bitcode() } else { Ok(slice) });
+        (self.take)(Ok(InputSlice { not_opened, ..slice }));
     }
 
     /// Takes a file that is no archive, or its first part and the members of the archive behind it.
     fn with_appended(&mut self, slice: InputSlice, path: &Path, depth: usize) {
         let nested = if depth < MAX_NESTING { None } else { Some(NotOpened::NestedTooDeep) };
         let (start, zip) = match (appended::find(slice.view()), nested) {
-            (None, _) => return (self.take)(Ok(slice)),
+            (None, _) => return (self.take)(slice.decode_bitcode()),
             (Some(Appended::NotOpened(reason)), _) | (Some(_), Some(reason)) => {
                 return (self.take)(Ok(InputSlice { not_opened: Some(reason), ..slice }));
             }
@@ -327,7 +326,7 @@ impl Expansion<'_> {
         let size = size_of_range(&slice.range).saturating_sub(start);
         let name = slice.path.clone();
         let (first, rest) = (slice.clone().cut(name.clone(), 0, start), slice.clone().cut(name, start, size));
-        (self.take)(first);
+        (self.take)(first.and_then(InputSlice::decode_bitcode));
         match (zip, rest) {
             // It may state offsets from the start of the whole file.
             (Some(format), _) => self.members(&slice, format, path, depth),
@@ -404,20 +403,6 @@ impl Expansion<'_> {
     }
 }
 
-/// Unpacks a member of an archive to a temporary file, and charges its bytes. `name` is the member's in errors.
-pub fn unpacked(name: &str, unpack: archive::Unpack<'_>, archive: &Input) -> Result<Input> {
-    let write = |file: &mut std::fs::File| unpack(&mut Unpacking { to: file, archive, unreleased: 0 });
-    let input = Input::from_temp_file(Path::new(name), &std::env::temp_dir(), archive.access(), write);
-    let input = input.map_err(|error| match error {
-        // Only errors of the temporary file are the system's; others are the decoder's and the budget's.
-        Error::Io { path, cause, .. } if cause.raw_os_error().is_none() => {
-            Error::UnreadableMember { path, why: format!("cannot be unpacked: {cause}") }
-        }
-        error => error,
-    })?;
-    Ok(input.without_descriptor().with_budget(archive.budget().clone()))
-}
-
 /// Charges a member of an archive. Several members may have the same bytes.
 fn charge(archive: View<'_>, member: &archive::Member<'_>) -> Result<(), Malformed> {
     archive.charge("archive member", Resource::Members, 1)?;
@@ -426,35 +411,5 @@ fn charge(archive: View<'_>, member: &archive::Member<'_>) -> Result<(), Malform
     match archive.budget().filter(|budget| is_packed && budget.is_exhausted(Resource::Decompressed)) {
         Some(budget) => Err(archive.malformed("archive member", 0, budget.over_limit(Resource::Decompressed))),
         None => Ok(()),
-    }
-}
-
-/// Number of unpacked bytes after which the pages of the archive are released.
-const UNPACKED_UNTIL_RELEASE: u64 = 8 << 20;
-
-/// A writer that charges decompressed bytes, because the stated size of a compressed member can be wrong, and releases the
-/// pages of the archive that were read.
-struct Unpacking<'a, W> {
-    to: W,
-    archive: &'a Input,
-    unreleased: u64,
-}
-
-impl<W: Write> Write for Unpacking<'_, W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let (size, budget) = (bytes.len() as u64, self.archive.budget());
-        let charged = budget.charge(Resource::Decompressed, size);
-        charged.map_err(|_| io::Error::other(budget.over_limit(Resource::Decompressed).to_string()))?;
-        self.to.write_all(bytes)?;
-        self.unreleased = self.unreleased.saturating_add(size);
-        if self.unreleased >= UNPACKED_UNTIL_RELEASE {
-            self.unreleased = 0;
-            self.archive.release();
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.to.flush()
     }
 }

@@ -51,6 +51,8 @@ mod tables;
 mod truncated;
 #[cfg(feature = "files")]
 mod unopened;
+#[cfg(feature = "files")]
+mod unpacked;
 mod walk;
 mod wrappers;
 
@@ -64,15 +66,13 @@ mod tests;
 use crate::error::Result;
 use crate::inventory::File;
 
-#[cfg(feature = "files")]
 #[cfg(feature = "cli")]
 pub(crate) use appended::has_archive as has_appended_archive;
 pub use cache::CacheBudget;
 #[cfg(feature = "cli")]
 pub(crate) use host_bitcode::has_images as is_host_bitcode_with_images;
 pub use images::{ImageBytes, ImageReader, ImageRef, Scan};
-#[cfg(feature = "cli")]
-pub(crate) use inputs::unpacked;
+#[cfg(feature = "files")]
 pub use inputs::{Archives, InputSlice, OpenOptions, ScannedFile, each_input, expand_input};
 #[cfg(feature = "files")]
 pub use kpack::KpackSearch;
@@ -84,8 +84,10 @@ pub use source::{DecodedBitcode, Source};
 pub use strict::offload_binaries;
 #[cfg(feature = "cli")]
 pub(crate) use strict::offload_binaries_in;
-#[cfg(feature = "files")]
+#[cfg(feature = "build")]
 pub(crate) use structure::is_container_section;
+#[cfg(feature = "cli")]
+pub(crate) use unpacked::unpacked;
 
 /// Options of a scan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -114,6 +114,7 @@ pub fn of_bitcode<'data>(view: View<'data>, decoded: &'data DecodedBitcode) -> S
     structure
 }
 
+#[cfg(feature = "files")]
 /// Returns whether a section with this name is for containers. The name contains the segment, as in bitcode, where there are
 /// segments.
 pub fn is_container_section(name: &str) -> bool {

@@ -3,6 +3,7 @@
 //! | device image, version 3 | offset | version 2 | offset |
 //! |---|---|---|---|
 //! | version u16, offload kind u8 | 0, 2 | the same | 0, 2 |
+//! | target | 8 | the same | 8 |
 //! | start and end of the image | 32, 40 | the same | 48, 56 |
 //! | start and end of its property sets | 64, 72 | the same | 80, 88 |
 //!
@@ -19,14 +20,17 @@ use super::pointers::HostFile;
 use super::structure::Structure;
 use super::tables::{HostTables, POINTER};
 use crate::bytes::{ObjectBytes, Resource, View, record_memory};
-use crate::format::ContainerType;
-use crate::inventory::{Container, Property, PropertySet, PropertyValue};
+use crate::format::{ContainerType, bundle_section};
+use crate::inventory::{Container, Image, Property, PropertySet, PropertyValue};
 
 /// Versions of a device image with the offset of the pointer to the image.
 const VERSIONS: [(u64, u64); 2] = [(3, 32), (2, 48)];
 
 /// Offload kinds of SYCL, of Intel and of LLVM.
 const KINDS: [u64; 2] = [4, 8];
+
+/// Offset of the pointer to the target.
+const TARGET: u64 = 8;
 
 /// Offsets from the pointer to the image: its end, and the start and end of its property sets.
 const IMAGE_END: u64 = 8;
@@ -71,22 +75,36 @@ impl<'data> HostTables<'_, 'data> {
             if !self.is_image(*place, target.saturating_add(container.size)) {
                 continue;
             }
-            if let (Some(sets), Some(image)) = (self.property_sets(view, *place), container.images.first_mut()) {
-                image.property_sets = sets;
+            let lacks_triple = container.section_name().is_some_and(bundle_section::lacks_triple);
+            let triple = if lacks_triple { self.triple(view, *place) } else { None };
+            let Some(image) = container.images.first_mut() else { continue };
+            if triple.is_some() {
+                image.triple = triple;
+            }
+            if let Some(sets) = self.property_sets(view, *place) {
+                add_sets(view, image, sets);
             }
         }
     }
 
+    /// Returns the target that the description of an image states.
+    fn triple(&self, view: View<'data>, place: u64) -> Option<String> {
+        let stated_at = VERSIONS.iter().find(|version| self.has_version(place, version)).map(|(_, at)| *at)?;
+        self.text(view, place.checked_sub(stated_at)?.checked_add(TARGET)?).filter(|text| !text.is_empty())
+    }
+
+    /// Returns whether a pointer to an image is in a description of this version.
+    fn has_version(&self, place: u64, (version, at): &(u64, u64)) -> bool {
+        let number = |back: u64, size| place.checked_sub(back).and_then(|at| self.pointers.number(at, size));
+        let kind = number(at.saturating_sub(2), 1);
+        number(*at, 2) == Some(*version) && kind.is_some_and(|kind| KINDS.contains(&kind))
+    }
+
     /// Returns whether a pointer to an image is in the description of an image that ends at `end`.
     fn is_image(&self, place: u64, end: u64) -> bool {
-        let number = |back: u64, size| place.checked_sub(back).and_then(|at| self.pointers.number(at, size));
-        let is_version = |(version, at): &(u64, u64)| {
-            let kind = number(at.saturating_sub(2), 1);
-            number(*at, 2) == Some(*version) && kind.is_some_and(|kind| KINDS.contains(&kind))
-        };
         // The end of the last image is the end of its section, which may be in no segment.
         let own_end = self.targets.get(&place.saturating_add(IMAGE_END));
-        VERSIONS.iter().any(is_version) && own_end.is_none_or(|own| *own == end)
+        VERSIONS.iter().any(|version| self.has_version(place, version)) && own_end.is_none_or(|own| *own == end)
     }
 
     fn property_sets(&self, view: View<'data>, place: u64) -> Option<Vec<PropertySet>> {
@@ -124,6 +142,21 @@ impl<'data> HostTables<'_, 'data> {
         let offset = self.host.start().saturating_add(*self.targets.get(&place)?);
         view.c_string("SYCL property name", offset, offset).ok().map(str::to_owned)
     }
+}
+
+/// Gives an image its property sets, or all images in its containers.
+fn add_sets(view: View<'_>, image: &mut Image, sets: Vec<PropertySet>) {
+    let inner = image.containers.iter_mut().flat_map(|container| &mut container.images);
+    for image in inner {
+        let size =
+            |set: &PropertySet| record_memory(size_of::<PropertySet>(), set.properties.iter().map(|it| it.name.len()));
+        let all = sets.iter().map(size).fold(0, u64::saturating_add);
+        if view.charge("SYCL property set", Resource::Memory, all).is_err() {
+            return;
+        }
+        image.property_sets.clone_from(&sets);
+    }
+    image.property_sets = sets;
 }
 
 /// Returns the offsets of the records in a range; `None` unless it is a whole number of them.

@@ -73,7 +73,8 @@ fn sample(container_type: ContainerType) -> Option<Vec<u8>> {
             Some(kpack::write(&properties, &[member], None).unwrap().to_vec())
         }
         ContainerType::Oxart => Some(oxart_bundle()),
-        ContainerType::SyclImage
+        ContainerType::OclocArchive
+        | ContainerType::SyclImage
         | ContainerType::BundleSection
         | ContainerType::DeviceElf
         | ContainerType::Ptx

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::candidate_sets;
 use crate::inventory::{File, Image};
 use crate::target::nvptx::NUMBERS;
-use crate::target::{Device, InvalidDevice, natural_order};
+use crate::target::{Device, InvalidDevice, intel, natural_order};
 
 /// Number of a device that is later than all that exist.
 const LATER: u32 = 9990;
@@ -46,20 +46,22 @@ impl NamedDevice {
     /// Returns the devices that images are for, in the order of their names.
     pub fn of_images<'a>(images: impl Iterator<Item = &'a Image>) -> Vec<NamedDevice> {
         let archs: BTreeSet<&str> = images.filter_map(|image| image.arch.as_deref()).collect();
-        let mut devices: Vec<NamedDevice> = Vec::new();
-        for arch in archs {
-            let found = match Device::parse(arch) {
-                Ok(found) => vec![NamedDevice { name: arch.to_owned(), devices: found }],
-                Err(InvalidDevice::Suffix { device, .. }) => NamedDevice::parse(&device).into_iter().collect(),
-                Err(InvalidDevice::Generic { members, .. }) => {
-                    members.into_iter().filter_map(|member| NamedDevice::parse(member).ok()).collect()
-                }
-                Err(_) => Vec::new(),
-            };
-            devices.extend(found);
-        }
+        let mut devices: Vec<NamedDevice> = archs.into_iter().flat_map(NamedDevice::of_arch).collect();
         devices.sort_by_cached_key(|device| natural_order(&device.name));
         devices.dedup();
         devices
+    }
+
+    /// Returns the devices that code for an arch is for: one, or the members of a generic processor.
+    pub(crate) fn of_arch(arch: &str) -> Vec<NamedDevice> {
+        let name = if intel::is_name(arch) { intel::device_name(arch) } else { arch.to_owned() };
+        match Device::parse(&name) {
+            Ok(devices) => vec![NamedDevice { name, devices }],
+            Err(InvalidDevice::Suffix { device, .. }) => NamedDevice::parse(&device).into_iter().collect(),
+            Err(InvalidDevice::Generic { members, .. }) => {
+                members.into_iter().filter_map(|member| NamedDevice::parse(member).ok()).collect()
+            }
+            Err(_) => Vec::new(),
+        }
     }
 }

@@ -22,6 +22,7 @@ mod runtimes;
 mod selection;
 #[cfg(test)]
 mod tests;
+mod together;
 
 pub use answers::{AnsweredFile, AnsweredSet, DeviceAnswer, SelectionGap, relocatable_archs};
 pub use devices::NamedDevice;
@@ -35,7 +36,7 @@ pub use selection::{CandidateVerdict, Selection};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use crate::format::{ImageKind, SelectionScope};
+use crate::format::{ContainerType, ImageKind, SelectionScope};
 use crate::inventory::{
     CodeRole, Container, DeviceLink, DeviceLinks, File, Image, LinkInput, LinkPlace, NestedImage, Registration,
 };
@@ -70,6 +71,8 @@ pub struct Candidate<'a> {
     pub image: &'a Image,
     /// Index among [`CandidateSet::link_inputs`] of the relocatable container that has the image.
     pub link_input: Option<usize>,
+    /// ocloc's archive around the image, in which the driver selects one.
+    archive: Option<&'a Container>,
 }
 
 /// Returns all candidate sets of a file, in the order of its containers.
@@ -99,7 +102,7 @@ pub fn program_sets(file: &File) -> impl Iterator<Item = CandidateSet<'_>> {
         .nested_images()
         .filter(|nested| nested.container().container_type.descriptor().selection_scope == SelectionScope::Program);
     embedded.map(|nested| {
-        let candidate = Candidate { number: nested.index, image: nested.image, link_input: None };
+        let candidate = Candidate::new(&nested);
         CandidateSet {
             candidates: vec![candidate],
             ..CandidateSet::new(nested.container(), candidate, CodeRole::Loaded)
@@ -125,7 +128,7 @@ impl<'a> Found<'a> {
             SelectionScope::Program => return,
         };
         let id = if scope == SelectionScope::Id { nested.image.id.as_deref() } else { None };
-        let candidate = Candidate { number: nested.index, image: nested.image, link_input: None };
+        let candidate = Candidate::new(nested);
         let Found { all, places, links } = self;
         let mut add = |candidate: Candidate<'a>, own, id, new: &dyn Fn() -> CandidateSet<'a>| {
             let runtime = Runtime::of(candidate.image.kind, candidate.platform());
@@ -156,6 +159,11 @@ impl<'a> Found<'a> {
 }
 
 impl<'a> Candidate<'a> {
+    fn new(nested: &NestedImage<'a>) -> Self {
+        let archive = Some(nested.container()).filter(|it| it.container_type == ContainerType::OclocArchive);
+        Candidate { number: nested.index, image: nested.image, link_input: None, archive }
+    }
+
     /// Returns the platform that the image is for.
     pub fn platform(&self) -> Option<Platform> {
         Platform::of(self.image.triple.as_deref(), self.image.arch.as_deref())
@@ -228,6 +236,7 @@ impl<'a> CandidateSet<'a> {
         self.candidates.iter().any(|candidate| candidate.platform() == platform)
     }
 
+    #[cfg(feature = "cli")]
     /// Returns the set as if its container were registered, for callers to whom unregistered code matters: nothing proves that a
     /// program does not pass it to the driver.
     fn as_registered(&self) -> Self {
@@ -284,6 +293,7 @@ impl<'a> CandidateSet<'a> {
         let verdicts: Vec<Result<LoadMethod, RejectReason>> = self.candidates.iter().map(verdict).collect();
         let winner = self.preferred(runtime.preference, &verdicts);
         let selected_way = winner.and_then(|winner| verdicts.get(winner)?.clone().ok());
+        let best = self.best_of_archives(&verdicts);
         let mut selection = Selection::default();
         for (index, verdict) in verdicts.into_iter().enumerate() {
             let reason = match (verdict, winner) {
@@ -299,13 +309,13 @@ impl<'a> CandidateSet<'a> {
                         }
                     }
                 }
-                (Ok(_), Some(winner))
-                    if runtime.preference == Preference::BestForEachKernel && self.same_target(winner, index) =>
+                (Ok(way), Some(winner))
+                    if self.is_selected_with(runtime, (winner, selected_way), (index, way), &best) =>
                 {
                     selection.also_selected.push(index);
                     continue;
                 }
-                (Ok(_), _) => RejectReason::Outranked { by: winner.map_or(0, |winner| self.candidates[winner].number) },
+                (Ok(_), _) => RejectReason::Outranked { by: self.outranking(index, winner, &best) },
                 (Err(RejectReason::SelectedButUnloadable { obstacle, .. }), _) if winner != Some(index) => {
                     RejectReason::Incompatibility(obstacle)
                 }
@@ -329,7 +339,8 @@ impl<'a> CandidateSet<'a> {
             Preference::First => verdicts.iter().position(is_selected),
             Preference::Last => verdicts.iter().rposition(is_selected),
             Preference::Best | Preference::BestForEachKernel => {
-                (0..verdicts.len()).filter(runs).min_by_key(|&index| verdicts[index].clone().ok())
+                let rank = |&index: &usize| (verdicts[index].clone().ok(), self.candidates[index].precedence());
+                (0..verdicts.len()).filter(runs).min_by_key(rank)
             }
             Preference::Nearest => {
                 let rank =
@@ -352,14 +363,6 @@ impl<'a> CandidateSet<'a> {
             alternatives.extend(outranked.iter().copied().filter(is_ptx).min_by_key(rank));
         }
         alternatives
-    }
-
-    fn same_target(&self, one: usize, other: usize) -> bool {
-        let target = |index: usize| {
-            let image = self.candidates[index].image;
-            (&image.triple, &image.arch, image.image_kind)
-        };
-        target(one) == target(other)
     }
 
     fn check_candidate(

@@ -233,6 +233,45 @@ fn sycl_selects_all_images_of_one_target() {
     assert_eq!((choice.selected, choice.also_selected), (Some((1, LoadMethod::FromSpirV)), vec![2]));
 }
 
+/// An archive of ocloc with code for these archs, and SPIR-V.
+fn archive(archs: &[&str]) -> Container {
+    let member = |image_kind, arch: Option<&str>| Image {
+        image_kind,
+        arch: arch.map(str::to_owned),
+        triple: Some("spir64_gen".to_owned()),
+        ..image(OffloadKind::Sycl, "spir64")
+    };
+    let code = archs.iter().map(|arch| member(ImageKind::Elf, Some(arch)));
+    container(ContainerType::OclocArchive, code.chain([member(ImageKind::SpirV, None)]).collect())
+}
+
+#[test]
+fn sycl_selects_one_image_in_each_archive_of_ocloc() {
+    let spirv = || container(ContainerType::SyclImage, vec![image(OffloadKind::Sycl, "spir64.spv")]);
+    // Numbers: SPIR-V 0; 1 to 5; 6 to 8; 9 and 10.
+    let archives = [archive(&["pvc", "bmg", "bmg_g21", "bmg_g21"]), archive(&["acm_g10", "bmg"]), archive(&["dg2"])];
+    let file = file([spirv()].into_iter().chain(archives).collect());
+    let sets = candidate_sets(&file);
+    assert_eq!(sets.len(), 1);
+    let cases = [
+        ("intel_gpu_bmg_g21", LoadMethod::Exact, vec![3, 7]),
+        ("intel_gpu_bmg_g31", LoadMethod::Exact, vec![2, 7]),
+        ("intel_gpu_lnl_m", LoadMethod::Compatible, vec![2, 7]),
+        ("intel_gpu_acm_g10", LoadMethod::Exact, vec![6, 9]),
+        ("intel_gpu_acm_g11", LoadMethod::Exact, vec![9]),
+        ("intel_gpu_skl", LoadMethod::FromSpirV, vec![5, 8, 10]),
+    ];
+    for (device, method, expected) in cases {
+        let selection = sets[0].select_on(&Device::parse(device).unwrap()[0]);
+        let (first, way) = selection.selected.unwrap();
+        assert_eq!((way, [vec![first], selection.also_selected].concat()), (method, expected), "{device}");
+    }
+    let selection = sets[0].select_on(&Device::parse("intel_gpu_bmg_g21").unwrap()[0]);
+    // The second of two members with one name is outranked by the first.
+    assert_eq!(selection.rejected[3], (4, RejectReason::Outranked { by: 3 }));
+    assert_eq!(selection.rejected[0], (0, RejectReason::Outranked { by: 3 }));
+}
+
 #[test]
 fn groups_offload_binaries_by_kind_and_keeps_fat_binaries_apart() {
     use ContainerType::{CudaFatbin, OffloadBinary};

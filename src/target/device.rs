@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use super::intel::{self, Model};
 #[cfg(feature = "inspect")]
 use super::nvcc_names::NvccForm;
 use super::nvptx;
@@ -118,17 +119,16 @@ pub enum InvalidDevice {
     },
 }
 
-/// Name of a SPIR-V device without further properties, and prefix of the names of Intel's GPUs (DPC++,
-/// `-fsycl-targets`).
+/// Name of a SPIR-V device without further properties.
 const SPIRV: &str = "spir64";
-const INTEL: &str = "intel_gpu_";
 
 /// Names of devices other than GPUs.
 const OTHER_NAMES: [&str; 7] = ["x86_64", "aarch64", "riscv64", "powerpc64le", "s390x", "loongarch64", SPIRV];
 
 /// Returns names of devices, for suggestions and completions.
 pub fn device_names() -> impl Iterator<Item = String> {
-    processor_names().filter(|name| !name.ends_with("-generic")).chain(OTHER_NAMES.map(str::to_owned))
+    let processors = processor_names().filter(|name| !name.ends_with("-generic"));
+    processors.chain(intel::device_names()).chain(OTHER_NAMES.map(str::to_owned))
 }
 
 /// Returns the names of all processors of AMD and NVIDIA.
@@ -137,9 +137,12 @@ pub fn processor_names() -> impl Iterator<Item = String> {
     nvidia.chain(PROCESSORS.iter().map(|processor| processor.name.to_owned()))
 }
 
-/// Returns whether a name is that of a processor of AMD or NVIDIA, which may have features or a suffix, or of code for it.
+/// Returns whether a name is that of a processor of AMD, NVIDIA or Intel, which may have features or a suffix, or of code for it.
 #[cfg(feature = "inspect")]
 pub fn names_processor(name: &str) -> bool {
+    if intel::is_name(name) {
+        return true;
+    }
     match NvccForm::parse(name) {
         Some((_, arch)) => nvptx::NUMBERS.contains(&arch.number),
         None => !matches!(TargetId::parse(name), Err(InvalidTargetId::UnknownProcessor { .. })),
@@ -164,8 +167,11 @@ impl Device {
         if name == SPIRV {
             return Ok(vec![Device::SpirV(None)]);
         }
-        if let Some(model) = name.strip_prefix(INTEL).filter(|model| !model.is_empty()) {
-            return Ok(vec![Device::SpirV(Some(model.to_owned()))]);
+        if let Some(model) = name.strip_prefix(intel::PREFIX) {
+            return intel_devices(model).ok_or_else(|| {
+                let suggestions = Suggestions::new(name, intel::device_names());
+                InvalidDevice::Unknown { name: owned(), suggestions }
+            });
         }
         if Platform::of(Some(name), None) == Some(Platform::Host) {
             return Ok(vec![Device::Host(triple::architecture(name).unwrap_or(name).to_owned())]);
@@ -187,6 +193,15 @@ impl Device {
             Device::SpirV(_) => Platform::SpirV,
             Device::Host(_) => Platform::Host,
         }
+    }
+}
+
+/// Returns the device of this name without its prefix, or a device for each model of a product family; `None` for an unknown name.
+fn intel_devices(name: &str) -> Option<Vec<Device>> {
+    match Model::all_named(name).as_slice() {
+        [] => None,
+        [_] if Model::named(name).is_some() => Some(vec![Device::SpirV(Some(name.to_owned()))]),
+        models => Some(models.iter().map(|model| Device::SpirV(Some(model.name.to_owned()))).collect()),
     }
 }
 
@@ -218,7 +233,7 @@ impl fmt::Display for Device {
             Device::Amd(name) | Device::Host(name) => f.write_str(name),
             Device::Nvidia(number) => write!(f, "sm_{number}"),
             Device::SpirV(None) => f.write_str(SPIRV),
-            Device::SpirV(Some(model)) => write!(f, "{INTEL}{model}"),
+            Device::SpirV(Some(model)) => write!(f, "{}{model}", intel::PREFIX),
         }
     }
 }
@@ -244,6 +259,9 @@ mod tests {
             ("arm64", "aarch64"),
             ("spir64", "spir64"),
             ("intel_gpu_pvc", "intel_gpu_pvc"),
+            ("intel_gpu_dg2_g10", "intel_gpu_dg2_g10"),
+            ("intel_gpu_12_55_8", "intel_gpu_12_55_8"),
+            ("intel_gpu_dg2", "intel_gpu_acm_g10 intel_gpu_acm_g11 intel_gpu_acm_g12"),
         ];
         for (name, devices) in cases {
             let parsed: Vec<String> = Device::parse(name).unwrap().iter().map(ToString::to_string).collect();
@@ -261,6 +279,11 @@ mod tests {
                 "amdgcnspirv is an image format, not a device; specify the device, such as gfx942:sramecc+:xnack-",
             ),
             ("gfx9O6", "unknown processor \"gfx9O6\"; did you mean gfx906?"),
+            (
+                "intel_gpu_dg2_g13",
+                "unknown device \"intel_gpu_dg2_g13\"; did you mean intel_gpu_dg2_g10 or intel_gpu_dg2_g11 or \
+                 intel_gpu_dg2_g12?; examples: gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64, intel_gpu_pvc",
+            ),
             ("gfx1100:xnack+", "gfx1100 does not support feature \"xnack\" (supported: none)"),
             (
                 "hopper",

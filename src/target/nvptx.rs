@@ -8,6 +8,7 @@ mod architectures;
 
 use std::fmt;
 
+#[cfg(any(test, feature = "check"))]
 pub(crate) use architectures::ARCHITECTURES;
 pub use architectures::{Capability, CapabilityMismatch, NUMBERS};
 

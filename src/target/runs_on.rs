@@ -10,6 +10,7 @@
 
 use super::compatibility::{self, Fit};
 use super::device::{Device, Platform};
+use super::intel::{Model, ModelFit};
 use super::nvptx::{self, CapabilityMismatch};
 use super::{subarch, triple};
 
@@ -233,9 +234,10 @@ impl Code<'_> {
             return Ok(self.loaded(LoadMethod::Exact));
         }
         let found = self.arch.ok_or(Incompatibility::UnspecifiedDevice)?;
-        if model == Some(found) || device.to_string() == found {
-            return Ok(LoadMethod::Exact);
+        match model.and_then(Model::named).and_then(|model| model.fit(found)) {
+            Some(ModelFit::Exact) => Ok(LoadMethod::Exact),
+            Some(ModelFit::Compatible) => Ok(LoadMethod::Compatible),
+            None => Err(Incompatibility::Other { found: found.to_owned(), device: device.to_string() }),
         }
-        Err(Incompatibility::Other { found: found.to_owned(), device: device.to_string() })
     }
 }

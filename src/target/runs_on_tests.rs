@@ -250,7 +250,8 @@ fn spirv_is_compiled_by_drivers_that_accept_it() {
     assert_eq!(verdict(CodeForm::SpirV, spirv, "", "gfx1100"), Err(Incompatibility::Platform(Platform::SpirV)));
     assert_eq!(verdict(CodeForm::SpirV, spirv, "", "sm_90"), Err(Incompatibility::Platform(Platform::SpirV)));
     assert_eq!(verdict(CodeForm::Machine, ahead, "pvc", "intel_gpu_pvc"), Ok(Exact));
-    assert!(verdict(CodeForm::Machine, ahead, "pvc", "intel_gpu_dg2").is_err());
+    assert!(verdict(CodeForm::Machine, ahead, "pvc", "intel_gpu_dg2_g10").is_err());
+    assert_eq!(verdict(CodeForm::Machine, ahead, "bmg", "intel_gpu_lnl_m"), Ok(Compatible));
     assert_eq!(verdict(CodeForm::Machine, ahead, "", "intel_gpu_pvc"), Err(Incompatibility::UnspecifiedDevice));
 }
 

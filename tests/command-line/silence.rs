@@ -3,7 +3,7 @@
 use crate::{Run, Sandbox};
 
 /// Arguments of each command, with INPUT in place of the input.
-const LINES: [&str; 52] = [
+const LINES: [&str; 53] = [
     "wrap --kind openmp -o out INPUT",
     "wrap --kind cuda -o out INPUT",
     "wrap --kind hip -o out INPUT",
@@ -29,6 +29,7 @@ const LINES: [&str; 52] = [
     "strip --device-debug INPUT -o out",
     "split INPUT -o out",
     "join INPUT -o out",
+    "recover INPUT",
     "select --device sm_90 INPUT",
     "select --device gfx90a INPUT",
     "select --json --device sm_90 INPUT",

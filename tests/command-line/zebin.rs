@@ -46,3 +46,27 @@ fn damaged_descriptions_are_reported() {
     let run = sandbox.fatbin("scan short.zebin");
     assert_eq!(run.status, 2, "{}", run.out);
 }
+
+#[test]
+fn devices_have_the_names_of_dpcpp_in_every_command() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-dg2.zebin", "a.zebin");
+    let commands = [
+        "select --device DEVICE a.zebin",
+        "prune --for-device DEVICE a.zebin -o out",
+        "inspect --matrix --device DEVICE a.zebin",
+        "requires --device DEVICE a.zebin",
+        "check --policy p.toml a.zebin",
+    ];
+    for command in commands {
+        for (device, is_known) in
+            [("intel_gpu_dg2_g10", true), ("intel_gpu_12_56_5", true), ("intel_gpu_dg2_g13", false)]
+        {
+            sandbox.file("p.toml", &format!("archs.devices = [\"{device}\"]\n"));
+            let run = sandbox.fatbin(&command.replace("DEVICE", device));
+            assert_eq!(run.status != 2, is_known, "{command}, {device}: {}{}", run.out, run.err);
+            let suggestion = run.err.contains("did you mean intel_gpu_dg2_g1");
+            assert_eq!(suggestion, !is_known, "{command}, {device}: {}", run.err);
+        }
+    }
+}

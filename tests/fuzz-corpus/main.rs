@@ -46,6 +46,7 @@ targets! {
     kpack = "../../fuzz/targets/kpack.rs",
     lock = "../../fuzz/targets/lock.rs",
     names = "../../fuzz/targets/names.rs",
+    ocloc_archive = "../../fuzz/targets/ocloc_archive.rs",
     offload_binary = "../../fuzz/targets/offload_binary.rs",
     options = "../../fuzz/targets/options.rs",
     oxart = "../../fuzz/targets/oxart.rs",

@@ -20,7 +20,7 @@ use crate::format::readers::Reader;
 use crate::inspect::DebugLevel;
 use crate::pattern::PatternBudget;
 use crate::spelling::Suggestions;
-use crate::target::{nvptx, processors::Processor, target_id::cut};
+use crate::target::{intel, nvptx, processors::Processor, target_id::cut};
 
 type Result<T> = std::result::Result<T, PolicyError>;
 
@@ -280,6 +280,7 @@ fn is_device(target: &PolicyTarget) -> bool {
     let PolicyTarget::Native(id) = target else { return false };
     match nvptx::Arch::parse(id) {
         Some(arch) => arch.suffix.is_none(),
+        None if intel::is_name(id) => true,
         None => Processor::named(cut(id).0).is_some_and(|processor| !processor.name.ends_with("generic")),
     }
 }

@@ -45,7 +45,7 @@ pub fn kernels(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mu
 
 fn device(target: &PolicyTarget) -> Option<NamedDevice> {
     match target {
-        PolicyTarget::Native(name) => NamedDevice::parse(name).ok(),
+        PolicyTarget::Native(name) => NamedDevice::of_arch(name).into_iter().next(),
         PolicyTarget::Ptx(_) | PolicyTarget::AnyPtx | PolicyTarget::LtoIr(_) | PolicyTarget::Triple(_) => None,
     }
 }

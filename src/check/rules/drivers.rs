@@ -12,7 +12,7 @@ use crate::target::Device;
 pub fn loadable_by(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     let floors = FileFloors::new(&facts.survey.file, &facts.survey.cuda_codes());
     let (devices, omitted) = match &requirements.devices {
-        Some(devices) => (devices.iter().filter_map(|it| NamedDevice::parse(&it.to_string()).ok()).collect(), 0),
+        Some(devices) => (devices.iter().flat_map(|it| NamedDevice::of_arch(&it.to_string())).collect(), 0),
         None => floors.devices(),
     };
     if omitted > 0 {

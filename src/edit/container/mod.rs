@@ -8,6 +8,7 @@ mod bundle;
 mod cuda_fatbin;
 mod effort;
 mod kpack;
+mod ocloc_archive;
 mod offload_binary;
 mod oxart;
 mod stored;
@@ -23,7 +24,7 @@ use crate::codec::{Codec, is_compressed};
 use crate::content::Content;
 use crate::error::{Cause, Malformed};
 use crate::format::ccob::Version as CcobVersion;
-use crate::format::{self, Compressed, ContainerType, Contents};
+use crate::format::{self, ContainerType};
 use crate::inventory::{Container, Image};
 use stored::ImageBytes;
 
@@ -164,6 +165,7 @@ impl Rebuilder<'_> {
                 cuda_fatbin::write(view, container, fates, Some(how), self.workers)
             }
             (ContainerType::Oxart, Encoding::Same) => oxart::write(view, fates),
+            (ContainerType::OclocArchive, Encoding::Same) => ocloc_archive::write(view, fates),
             (ContainerType::Kpack, Encoding::Same) => kpack::write(view, fates, None, self.workers),
             (ContainerType::Kpack, Encoding::Kpack(how)) => kpack::write(view, fates, Some(how), self.workers),
             (
@@ -324,20 +326,11 @@ fn decompress<'a>(own: View<'a>, container: &Container, stream: &'a OnceCell<Vec
     if let Some(bytes) = stream.get() {
         return Ok(own.derived(bytes));
     }
-    let compressed = compressed(own)?;
+    let compressed = format::compressed_container(container.container_type, own)?;
     // The scan has verified the hash of a container whose images it lists.
     let is_verified = !container.images.is_empty();
     let bytes = if is_verified { compressed.decompress_unverified()? } else { compressed.decompress()? };
     Ok(own.derived(stream.get_or_init(|| bytes)))
-}
-
-/// Reads the container that is all of `view`, which is compressed as a whole.
-fn compressed(view: View<'_>) -> Result<Compressed<'_>, Malformed> {
-    match format::of_magic(view).map(|format| (format.read)(view)) {
-        Some(Ok(format::ContainerView { contents: Contents::Compressed(compressed), .. })) => Ok(compressed),
-        Some(Err(error)) => Err(error),
-        _ => Err(format::not_a_container("compressed container", view)),
-    }
 }
 
 /// Returns an error if a container has another number of images than its inventory, which a limit has cut short.

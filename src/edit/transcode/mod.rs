@@ -52,6 +52,7 @@ impl Transcoding {
                 _ => Encoding::Same,
             },
             ContainerType::Oxart
+            | ContainerType::OclocArchive
             | ContainerType::SyclImage
             | ContainerType::BundleSection
             | ContainerType::DeviceElf

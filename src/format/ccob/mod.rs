@@ -19,13 +19,15 @@ pub use raw::{Header, MAGIC, Version};
 pub use read::{Ccob, Failure};
 pub use write::{CcobOutput, CompressError, compress};
 
-use super::{Compressed, ContainerType, ContainerView, Contents};
+use super::{Compressed, CompressedContents, ContainerType, ContainerView, Contents};
 use crate::bytes::View;
 use crate::error::Malformed;
 
 /// Reads the compressed bundle at the view's start as a container that must be decompressed.
 pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
     let Ccob { version, codec, full_size, hash, stored, view } = Ccob::read(view)?;
-    let contents = Contents::Compressed(Compressed { codec, stored, full_size, prefix: Vec::new(), hash: Some(hash) });
+    let (prefix, hash) = (Vec::new(), Some(hash));
+    let inner = CompressedContents::Container;
+    let contents = Contents::Compressed(Compressed { codec, stored, full_size, prefix, hash, contents: inner });
     Ok(ContainerView { container_type: ContainerType::Ccob, version: Some(version.number().into()), view, contents })
 }

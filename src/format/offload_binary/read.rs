@@ -4,7 +4,7 @@ use super::raw::{self, Header, StringEntry, Version};
 use crate::bytes::{Resource, View, entry_offsets};
 use crate::codec::{self, Codec};
 use crate::error::{Cause, Malformed};
-use crate::format::Compressed;
+use crate::format::{Compressed, CompressedContents};
 
 /// A checked offload binary.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,5 +165,6 @@ fn compressed<'data>(view: View<'data>, header: &Header) -> Result<Compressed<'d
     let codec = if stored.starts_with(&codec::ZSTD_MAGIC) { Codec::Zstd } else { Codec::Zlib };
     let mut prefix = Vec::new();
     Header { size: header.inflated_size, inflated_size: 0, ..*header }.write(&mut prefix);
-    Ok(Compressed { codec, stored, full_size, prefix, hash: None })
+    let contents = CompressedContents::Container;
+    Ok(Compressed { codec, stored, full_size, prefix, hash: None, contents })
 }

@@ -17,7 +17,7 @@ use crate::inventory::Image;
 use crate::pattern;
 use crate::spelling::Suggestions;
 use crate::target::device::{names_processor, processor_names};
-use crate::target::{OffloadKind, compatibility, nvptx, subarch, target_id, triple};
+use crate::target::{OffloadKind, compatibility, intel, nvptx, subarch, target_id, triple};
 
 pub use crate::pattern::PatternError;
 pub use apply::{FilterResult, FoundImage, apply, by_file};
@@ -124,6 +124,7 @@ fn same_triple(own: &str, arch: Option<&str>, filter: &str) -> bool {
 fn serves(image: &str, is_ptx: bool, requested: &str) -> bool {
     match (nvptx::Arch::parse(image), nvptx::Arch::parse(requested)) {
         (Some(image), Some(device)) => image.runs_on(device, is_ptx),
+        _ if intel::is_name(requested) => intel::serves(image, requested),
         _ => compatibility::serves(image, requested).is_ok(),
     }
 }

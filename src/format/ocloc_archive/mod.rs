@@ -1,0 +1,146 @@
+//! ocloc's archives: one file of code for each of several Intel GPUs, in the form of a static library.
+//!
+//! | member | contents |
+//! |---|---|
+//! | `64.12.55.8`, `64.dg2` | code for 64-bit pointers and a version of the architecture or a product family |
+//! | `generic_ir` | SPIR-V, from which the driver compiles code for other devices |
+//! | `pad_0` | padding, so that the data of the next member is aligned to eight bytes |
+//!
+//! Code and SPIR-V may be in an ELF file of OpenCL, which has a section for each. Source: Intel, compute-runtime,
+//! `device_binary_format_ar.cpp`, `ar_encoder.cpp` and `ocl_elf.h`; output of ocloc 22.43; the files of Blender 5.3 and
+//! vllm-xpu-kernels 0.1.16.2.
+
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use object::Endianness;
+use object::elf::FileHeader64;
+use object::read::elf::{FileHeader, SectionHeader};
+
+use super::ocloc_name::{MAGIC, NAME, PADDING, POINTERS, is_archive, name_of};
+use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView};
+use crate::bytes::{Resource, View};
+use crate::error::{Cause, Malformed};
+use crate::target::{OffloadKind, intel};
+
+pub use write::{MemberFate, write};
+
+/// Size of a member's header, and ranges of the member's size and the end of the header in it (ar).
+const HEADER_SIZE: u64 = 60;
+const SIZE: Range<usize> = 48..58;
+const END: Range<usize> = 58..60;
+const END_OF_HEADER: &[u8] = b"`\n";
+
+/// Triple of images in archives whose container states none.
+const TRIPLE: &str = "spir64_gen";
+
+/// Types of OpenCL's ELF files and of the sections in them (Intel, compute-runtime, `ocl_elf.h`).
+const OPENCL_TYPES: [u16; 3] = [0xff02, 0xff03, 0xff04];
+const DEVICE_BINARY: u32 = 0xff00_0005;
+const SPIRV: u32 = 0xff00_0009;
+
+/// A member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Member<'data> {
+    /// Name, without the slash that ends it.
+    pub name: &'data str,
+    /// Header and data.
+    pub whole: View<'data>,
+    /// Data.
+    pub data: View<'data>,
+}
+
+impl<'data> Member<'data> {
+    /// Returns whether it is padding.
+    pub fn is_padding(&self) -> bool {
+        self.name.starts_with(PADDING)
+    }
+
+    /// Returns the code or the SPIR-V in the member.
+    pub fn payload(&self) -> View<'data> {
+        opencl_section(self.data, DEVICE_BINARY).or(opencl_section(self.data, SPIRV)).unwrap_or(self.data)
+    }
+
+    /// Returns the target that its name states.
+    fn arch(&self) -> Option<&'data str> {
+        POINTERS.iter().find_map(|prefix| self.name.strip_prefix(prefix)).map(intel::arch_of_member)
+    }
+
+    fn image(&self, kind: Option<OffloadKind>, triple: Option<&str>) -> ImageView<'data> {
+        let mut image = ImageView::new(self.payload(), kind, triple, self.arch());
+        // An archive in an archive is no image that drivers load.
+        if image.image_kind == ImageKind::OclocArchive {
+            image.image_kind = ImageKind::Unknown;
+        }
+        image
+    }
+}
+
+/// Reads the archive at the view's start. The kind and the triple are those of the image that is the archive.
+pub fn container<'data>(
+    kind: Option<OffloadKind>,
+    triple: Option<&str>,
+    view: View<'data>,
+) -> Result<ContainerView<'data>, Malformed> {
+    let (members, size) = members(view)?;
+    let triple = triple.filter(|triple| !triple.is_empty()).unwrap_or(TRIPLE);
+    let code = members.iter().filter(|member| !member.is_padding());
+    let images = code.map(|member| member.image(kind, Some(triple))).collect();
+    let view = view.part("ocloc archive", 0, 0, size)?;
+    let container_type = ContainerType::OclocArchive;
+    Ok(ContainerView { container_type, version: None, view, contents: Contents::Images(images) })
+}
+
+/// Returns all members, and the size of the archive. Zeros may follow it.
+pub fn members(view: View<'_>) -> Result<(Vec<Member<'_>>, u64), Malformed> {
+    if !is_archive(view) {
+        let cause = Cause::Described("not an archive of ocloc".to_owned());
+        return Err(view.malformed("ocloc archive", 0, cause));
+    }
+    let mut members = Vec::new();
+    let mut at = MAGIC.len() as u64;
+    while view.from(at).data().first().is_some_and(|&byte| byte != 0) {
+        view.charge("ocloc archive member", Resource::Work, 1)?;
+        let member = member(view, at)?;
+        at = at.saturating_add(member.whole.size());
+        members.push(member);
+    }
+    Ok((members, at))
+}
+
+/// Reads the member at an offset.
+fn member(view: View<'_>, at: u64) -> Result<Member<'_>, Malformed> {
+    let header = view.part("ocloc archive member", at, at, HEADER_SIZE)?;
+    let invalid =
+        |field, at: usize, cause: &str| header.malformed(field, at as u64, Cause::Described(cause.to_owned()));
+    if header.data().get(END) != Some(END_OF_HEADER) {
+        return Err(invalid("ocloc archive member", END.start, "not the end of a header"));
+    }
+    let name = header.data().get(NAME).and_then(name_of);
+    let name = name.ok_or_else(|| invalid("ocloc archive member name", NAME.start, "not text"))?;
+    let digits = header.data().get(SIZE).and_then(|digits| str::from_utf8(digits.trim_ascii()).ok());
+    let size: Option<u64> = digits.and_then(|digits| digits.parse().ok());
+    let size = size.ok_or_else(|| invalid("ocloc archive member size", SIZE.start, "not a number"))?;
+    let stated_at = at.saturating_add(SIZE.start as u64);
+    let data = view.part("ocloc archive member size", stated_at, at.saturating_add(HEADER_SIZE), size)?;
+    // A byte follows data of an odd size, except at the end.
+    let padded = HEADER_SIZE.saturating_add(size).saturating_add(size % 2).min(view.from(at).size());
+    Ok(Member { name, whole: view.part("ocloc archive member", at, at, padded)?, data })
+}
+
+/// Returns the section of a type in an ELF file of OpenCL.
+fn opencl_section(view: View<'_>, section_type: u32) -> Option<View<'_>> {
+    let header = FileHeader64::<Endianness>::parse(view.data()).ok()?;
+    let endian = header.endian().ok()?;
+    if !OPENCL_TYPES.contains(&header.e_type(endian).0) {
+        return None;
+    }
+    let sections = header.section_headers(endian, view.data()).ok()?;
+    let section = sections.iter().find(|section| section.sh_type(endian).0 == section_type)?;
+    let (offset, size) = section.file_range(endian)?;
+    view.part("OpenCL section", 0, offset, size).ok()
+}

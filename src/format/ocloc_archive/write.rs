@@ -1,0 +1,90 @@
+//! Archives without some of their members.
+
+use super::{HEADER_SIZE, Member, members};
+use crate::bytes::View;
+use crate::content::Content;
+use crate::error::{Cause, Malformed};
+use crate::format::ocloc_name::MAGIC;
+
+/// Alignment of the data of a member, in bytes.
+const ALIGNMENT: u64 = 8;
+
+/// Fate of a member that holds code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MemberFate<'data> {
+    /// It stays.
+    Keep,
+    /// It is left out.
+    Drop,
+    /// Its data is replaced.
+    Replace(Content<'data>),
+}
+
+/// Writes an archive again. `fates` are those of the members that hold code, in their order. The archive keeps its size where it
+/// becomes smaller: programs state the size, and the driver accepts nothing but members up to it. So the rest is padding.
+pub fn write<'data>(view: View<'data>, fates: Vec<MemberFate<'data>>) -> Result<Content<'data>, Malformed> {
+    let (members, size) = members(view)?;
+    let mut archive = Archive { content: Content::from(&MAGIC[..]), paddings: 0 };
+    let mut fates = fates.into_iter();
+    for member in members.iter().filter(|member| !member.is_padding()) {
+        match fates.next() {
+            None | Some(MemberFate::Drop) => {}
+            Some(MemberFate::Keep) => archive.add(member.name, Content::from(member.data.data())),
+            Some(MemberFate::Replace(data)) => archive.add(member.name, replaced(member, data)?),
+        }
+    }
+    match size.checked_sub(archive.content.size()).map(|left| left.checked_sub(HEADER_SIZE)) {
+        Some(Some(left)) => archive.pad(left),
+        Some(None) => archive.push_zeros(size.saturating_sub(archive.content.size())),
+        None => {}
+    }
+    Ok(archive.content)
+}
+
+/// Returns the new data of a member. Images in ELF files of OpenCL are not replaced.
+fn replaced<'data>(member: &Member<'_>, data: Content<'data>) -> Result<Content<'data>, Malformed> {
+    if member.payload() == member.data {
+        return Ok(data);
+    }
+    let cause = Cause::Described("an image in an ELF file of OpenCL cannot be replaced".to_owned());
+    Err(member.data.malformed("ocloc archive member", 0, cause))
+}
+
+/// An archive in progress.
+struct Archive<'data> {
+    content: Content<'data>,
+    /// Number of members that are padding.
+    paddings: usize,
+}
+
+impl<'data> Archive<'data> {
+    /// Adds a member whose data is aligned.
+    fn add(&mut self, name: &str, data: Content<'data>) {
+        let start = self.content.size().saturating_add(HEADER_SIZE);
+        if !start.is_multiple_of(ALIGNMENT) {
+            let unaligned = start.saturating_add(HEADER_SIZE) % ALIGNMENT;
+            self.pad(ALIGNMENT.saturating_sub(unaligned));
+        }
+        self.member(name, data);
+    }
+
+    fn pad(&mut self, size: u64) {
+        let name = format!("pad_{}", self.paddings);
+        self.paddings = self.paddings.saturating_add(1);
+        self.member(&name, Content::from(vec![0; size as usize]));
+    }
+
+    fn member(&mut self, name: &str, data: Content<'data>) {
+        let (name, size) = (format!("{name}/"), data.size());
+        let header = format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 644);
+        self.content.append(Content::from(header.into_bytes()));
+        self.content.append(data);
+        if !size.is_multiple_of(2) {
+            self.push_zeros(1);
+        }
+    }
+
+    fn push_zeros(&mut self, size: u64) {
+        self.content.push(vec![0; size as usize]);
+    }
+}

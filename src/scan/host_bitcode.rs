@@ -10,8 +10,11 @@ use std::sync::Arc;
 use super::inputs::InputSlice;
 use super::source::{DecodedBitcode, Source};
 use super::structure;
+#[cfg(feature = "cli")]
 use crate::bytes::View;
-use crate::error::{Malformed, Result};
+#[cfg(feature = "cli")]
+use crate::error::Malformed;
+use crate::error::Result;
 use crate::format::bitcode::embedded;
 use crate::format::{bitcode, is_host_bitcode};
 use crate::io::Input;

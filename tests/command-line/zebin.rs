@@ -62,7 +62,7 @@ fn devices_have_the_names_of_dpcpp_in_every_command() {
         for (device, is_known) in
             [("intel_gpu_dg2_g10", true), ("intel_gpu_12_56_5", true), ("intel_gpu_dg2_g13", false)]
         {
-            sandbox.file("p.toml", &format!("archs.devices = [\"{device}\"]\n"));
+            sandbox.file("p.toml", format!("archs.devices = [\"{device}\"]\n"));
             let run = sandbox.fatbin(&command.replace("DEVICE", device));
             assert_eq!(run.status != 2, is_known, "{command}, {device}: {}{}", run.out, run.err);
             let suggestion = run.err.contains("did you mean intel_gpu_dg2_g1");

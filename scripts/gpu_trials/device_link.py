@@ -30,14 +30,22 @@ PROGRAMS = """
     ptx-too-new          13.5  s80      linked:s80+p80   part:s80+p80
 """
 
+# Programs without the relocatable code that linking has left in them.
+PRUNED = ["linked-90", "ptx-in-all"]
+
+# The driver skips objects without code for the device, and links the others if no symbol is missing. `select` does not resolve
+# symbols: it answers that the device is not served.
+WITHOUT_PREDICTION = ["unused-without-code"]
+
 FILES = {"linked": "linked.cu", "part": "linked_part.cu", "unused": "linked_unused.cu"}
 
 
 class DeviceLink:
     """Builds the programs in a directory of trials."""
 
-    def __init__(self, directory, temporary):
+    def __init__(self, directory, fatbin, temporary):
         self.directory = directory
+        self.fatbin = fatbin
         self.temporary = temporary
         self.objects = {}
 
@@ -47,7 +55,12 @@ class DeviceLink:
             name, release, targets, *objects = line.split()
             output = f"bin/device-link-{name}"
             self.link(release, targets, [self.object(release, word) for word in objects], output)
-            yield {"name": f"device-link/{name}", "program": [output], "file": output, "expects": "success", "is_gpu_only": True}
+            yield trial(name, output)
+            if name in PRUNED:
+                pruned = f"{output}-pruned"
+                command = [self.fatbin, "prune", "--quiet", "--relocatable", output, "-o", pruned]
+                subprocess.run(command, cwd=self.directory, check=True, stdout=subprocess.DEVNULL)
+                yield trial(f"{name}-pruned", pruned)
 
     def object(self, release, word):
         """Compiles an object, once."""
@@ -71,6 +84,11 @@ class DeviceLink:
         if not nvcc.is_file():
             raise MissingTool(f"nvcc {release} not found (scripts/test --install fetches it)")
         subprocess.run([nvcc, "-w", *arguments], cwd=self.directory, check=True)
+
+
+def trial(name, output):
+    expects = "unknown" if name in WITHOUT_PREDICTION else "success"
+    return {"name": f"device-link/{name}", "program": [output], "file": output, "expects": expects, "is_gpu_only": True}
 
 
 def options(targets):

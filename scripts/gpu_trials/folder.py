@@ -118,7 +118,7 @@ class Folder:
     def add_gpu_only(self, programs):
         """Adds what the stand-in does not imitate: device links, real kernels, and containers at a wrong address."""
         with tempfile.TemporaryDirectory() as temporary:
-            self.trials += DeviceLink(self.directory, Path(temporary)).build()
+            self.trials += DeviceLink(self.directory, self.fatbin, Path(temporary)).build()
         self.trials += Real(self.directory, self.fatbin, self.predictor.devices).build()
         self.trials += build_moved(programs)
 
@@ -131,7 +131,7 @@ class Folder:
         floors = self.predictor.floors(sorted({path for path, _ in files}))
         for trial in self.trials:
             file = self.directory / trial.pop("file")
-            of_file = predictions[file, trial.pop("expects", "number")]
+            of_file = predictions[file, trial.setdefault("expects", "number")]
             trial["predictions"] = with_runtime(of_file, trial.pop("runtime", None))
             if "load" in trial:
                 trial["floors"] = floors[file]

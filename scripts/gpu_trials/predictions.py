@@ -60,6 +60,8 @@ class Predictor:
             return self.numbers(path)
         if expects == "kernels":
             return self.kernels(path)
+        if expects == "unknown":
+            return None
         return SUCCEEDS
 
     def kernels(self, path):
@@ -92,7 +94,10 @@ class Predictor:
 
 
 def prediction(file, values):
-    """Returns the expected number, or the expected error codes with the reasons; no codes means any."""
+    """Returns the expected number, or the expected error codes with the reasons; no codes means any. Without
+    values there is no prediction."""
+    if values is None:
+        return {"unknown": "not decided"}
     choices = [choice for choice in file["choices"] if choice["runtime"]["name"] in ("CUDA", "libomptarget")]
     answers = [answer for choice in choices for answer in choice["answers"]]
     # Programs of several objects and real libraries have several containers: those that hold input of the device linker serve no
@@ -109,7 +114,8 @@ def prediction(file, values):
         return {"aborts": True} if is_accepted else {"value": HOST}
     reasons = [image["reason"] for image in images if "does not load it" in image["reason"]]
     # Libraries have error codes of their own; the driver has its own for what it cannot link.
-    if values is SUCCEEDS or not answers:
+    is_registered = not any("no wrapper registers" in image["reason"] for image in images)
+    if values is SUCCEEDS or not is_registered:
         return {"errors": []}
     if not reasons:
         return {"errors": [NO_BINARY_FOR_GPU]}

@@ -83,6 +83,9 @@ fn leaves_what_devices_need(directory: &Path, package: &Package) -> Result<()> {
 /// Reason of `fatbin select` against the input of a device link whose output runs.
 const RELOCATABLE: &str = "relocatable code, which the driver links only where no linked code runs";
 
+/// Reason of `fatbin select` against a container that nothing registers.
+const UNREGISTERED: &str = "no wrapper registers its container";
+
 /// Returns the images that `fatbin select` selects from each container on some device, and the input of device links that
 /// runs there.
 fn needed(directory: &Path, library: &Path, before: &[Found], devices: &[&str]) -> Result<Vec<Found>> {
@@ -98,7 +101,10 @@ fn needed(directory: &Path, library: &Path, before: &[Found], devices: &[&str]) 
             for answer in choice["answers"].as_array().context("answers")? {
                 for image in answer["images"].as_array().context("images")? {
                     let is_linked_later = image["reason"] == RELOCATABLE && is_linked_for(device, image)?;
-                    if image["chosen"] == true || is_linked_later {
+                    // A program may pass a container that nothing registers to the driver by itself.
+                    let is_unregistered = image["reason"] == UNREGISTERED && image["image"] == "elf";
+                    let may_be_loaded = is_unregistered && image["arch"] == *device;
+                    if image["chosen"] == true || is_linked_later || may_be_loaded {
                         needed.insert(image["index"].as_u64().context("an index")?);
                     }
                 }

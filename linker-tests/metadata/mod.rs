@@ -200,12 +200,12 @@ fn a_real_wheel_is_compared_with_its_metadata(directory: &Path) -> Result<()> {
     let done = fatbin(directory).args(["metadata", "--format", "pep825"]).arg(wheel()?).run()?;
     let (status, out) = check(directory, &done.stdout)?;
     ensure!(status == Some(0), "{out}");
-    let wrong = done.stdout.replace("\"90_real\"", "\"110_real\"");
+    let wrong = done.stdout.replace("\"90_real\"", "\"87_real\"");
     ensure!(wrong != done.stdout, "{}", done.error("no code for sm_90"));
     let (status, out) = check(directory, &wrong)?;
     ensure!(status == Some(1), "{out}");
     for expected in [
-        "changed.whl!nvjpeg.dist-info/variant.json: metadata: claims nvidia :: sm_arch :: 110_real, but no machine code runs on sm_110",
+        "changed.whl!nvjpeg.dist-info/variant.json: metadata: claims nvidia :: sm_arch :: 87_real, but no machine code runs on sm_87",
         "sm_90 is not claimed, so devices for it are refused",
     ] {
         ensure!(out.contains(expected), "{expected:?} missing in {out}");

@@ -184,7 +184,9 @@ def main(arguments):
             for at, bytes_, read in found(data):
                 kind, images = read(bytes_)
                 for target, image in images:
-                    print(name, kind, at, target, hashlib.sha256(image).hexdigest(), sep="\t")
+                    # fatbin reports the members of an archive, and no hash for all of it.
+                    digest = "" if image.startswith(b"!<arch>\n") else hashlib.sha256(image).hexdigest()
+                    print(name, kind, at, target, digest, sep="\t")
 
 
 main(sys.argv[1:])

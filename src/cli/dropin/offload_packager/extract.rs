@@ -8,7 +8,7 @@ use std::path::Path;
 use object::read::{File, FileKind, Object, ObjectKind};
 
 use super::image_argument::{ImageArgument, MEMBER};
-use super::{Result, create, format_error, stem};
+use super::{Result, create, create_file, format_error, stem};
 use crate::archive;
 use crate::bytes::{MAX_NESTING, ObjectBytes, View};
 use crate::cli::dropin::diagnostics::{Diagnostics, print};
@@ -236,7 +236,7 @@ fn library(found: &[Found], input: &Path, path: &Path) -> Result<()> {
         sink.write_to(&mut output)?;
         output.commit(found.iter().map(|found| found.part.input()))
     };
-    create(path).and_then(write).map_err(|error| format_error(&error))
+    create_file(path).and_then(write).map_err(|error| format_error(&error))
 }
 
 fn member_name(part: &InputSlice, input: &Path) -> String {

@@ -141,12 +141,19 @@ fn stem(name: &str) -> &str {
     }
 }
 
-/// Creates an output. A device is written to; anything else except a directory is replaced, including a link, like the tool
-/// does.
+/// Creates an output; `-` is standard output.
 fn create(path: &Path) -> Result<Output, Error> {
+    if path == Path::new("-") {
+        return Output::create(FileSet::new().output(path, OutputKind::Code)?);
+    }
+    create_file(path)
+}
+
+/// Creates an output file, also one named `-`. A device is written to; anything else except a directory is replaced, including a
+/// link, like the tool does.
+fn create_file(path: &Path) -> Result<Output, Error> {
     let set = FileSet::new();
     match (std::fs::metadata(path), path.file_name()) {
-        _ if path == Path::new("-") => Output::create(set.output(path, OutputKind::Code)?),
         (Err(error), None) => Err(Error::io(path, "create")(error)),
         (Ok(metadata), _) if !metadata.is_file() => Output::create(set.output(path, OutputKind::Code)?),
         (_, name) => {

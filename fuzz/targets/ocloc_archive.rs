@@ -12,10 +12,12 @@ fuzz_target!(|data: &[u8]| {
     let code: Vec<&Member<'_>> = all.iter().filter(|member| !member.is_padding()).collect();
     for first in [0, 1] {
         let fate = |index: usize| if index % 2 == first { MemberFate::Drop } else { MemberFate::Keep };
-        let written = write(View::new(data), (0..code.len()).map(fate).collect()).expect("nothing is replaced").to_vec();
+        let written =
+            write(View::new(data), (0..code.len()).map(fate).collect()).expect("nothing is replaced").to_vec();
         let (left, written_size) = members(View::new(&written)).expect("a written archive can be read");
         let left = left.iter().filter(|member| !member.is_padding()).map(|member| member.data.data());
-        let kept = code.iter().enumerate().filter(|(index, _)| index % 2 != first).map(|(_, member)| member.data.data());
+        let kept =
+            code.iter().enumerate().filter(|(index, _)| index % 2 != first).map(|(_, member)| member.data.data());
         assert!(left.eq(kept));
         assert!(written_size <= written.len() as u64 && (written.len() as u64 == size || written_size > size));
     }

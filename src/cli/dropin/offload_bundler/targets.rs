@@ -48,7 +48,8 @@ pub fn read(names: &[String], stand_in: &StandIn) -> Result<Vec<Target>> {
             return Err(DUPLICATE.to_owned());
         }
         let (split, target) = read_one(name, stand_in)?;
-        if targets.iter().any(|other| canonical(&other.id) == canonical(&target.id)) {
+        let own = canonical(&target.id);
+        if own.is_some() && targets.iter().any(|other| canonical(&other.id) == own) {
             return Err(DUPLICATE.to_owned());
         }
         targets.push(target);
@@ -73,7 +74,8 @@ fn check_conflicts(names: &[SplitName]) -> Result<()> {
 
 const DUPLICATE: &str = "Duplicate targets are not allowed";
 
-/// Returns the target of an ID in its canonical form, whichever spelling the triple has.
+/// Returns the target of an ID in its canonical form, in which spellings of the triple do not differ; `None` for an ID that this
+/// program cannot parse.
 fn canonical(id: &str) -> Option<String> {
     IdStyle::Legacy.id(&BundleEntryId::parse(id)?).ok()
 }

@@ -74,7 +74,7 @@ pub const ARCHITECTURES: [Architecture; 28] = [
     member(121, 120),
 ];
 
-/// Numbers of [`ARCHITECTURES`].
+/// Numbers of all architectures, in order.
 pub const NUMBERS: [u32; 28] = {
     let mut numbers = [0; ARCHITECTURES.len()];
     let mut index = 0;

@@ -225,6 +225,14 @@ mod tests {
     }
 
     #[test]
+    fn triples_of_three_parts_are_not_equal() {
+        let names = "openmp-amdgcn-amdhsa-gfx906:sramecc+:xnack+ openmp-amdgcn-amdhsa-gfx908:sramecc-:xnack+";
+        for release in [14, 15, 16, 19, 22] {
+            assert_eq!(read_as(&stand_in(release), names).unwrap().len(), 2, "{release}");
+        }
+    }
+
+    #[test]
     fn subarchitectures_are_known_since_llvm_23() {
         // Stored by clang-offload-bundler of the main branch; refused by those of LLVM 14 to 22.
         for id in ["hip-amdgpu9.4-amd-amdhsa--gfx9-4-generic:xnack+", "hip-amdgpu9.0a-amd-amdhsa--"] {

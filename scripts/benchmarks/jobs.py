@@ -8,7 +8,7 @@ from benchmarks.contest import Failure, command_line
 MAGICS = [b"\x10\xff\x10\xad", b"\x50\xed\x55\xba", b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB", b"\x7fELF"]
 
 HOST = "host-x86_64-unknown-linux-gnu-"
-DEVICES = ["hipv4-amdgcn-amd-amdhsa--gfx90a", "hipv4-amdgcn-amd-amdhsa--gfx942"]
+DEVICES = ["openmp-amdgcn-amd-amdhsa--gfx90a", "openmp-amdgcn-amd-amdhsa--gfx942"]
 # Fat binaries of a library, the archs and kernels in each, and its images.
 CONTAINERS, ARCHS, KERNELS, CODE_SIZE = 40, [75, 80, 90], 20, 2048
 IMAGES = CONTAINERS * (len(ARCHS) + 1)

@@ -19,8 +19,8 @@ use crate::format::bitcode::embedded;
 use crate::format::{bitcode, is_host_bitcode};
 use crate::io::Input;
 
-#[cfg(feature = "cli")]
 /// Returns whether a file is the bitcode of a host with device images in it.
+#[cfg(feature = "cli")]
 pub fn has_images(view: View<'_>) -> Result<bool, Malformed> {
     Ok(is_host_bitcode(view) && !embedded::sections(view, &structure::is_container_section)?.is_empty())
 }

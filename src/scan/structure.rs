@@ -114,9 +114,9 @@ pub fn of_bitcode<'data>(view: View<'data>, decoded: &'data DecodedBitcode) -> S
     structure
 }
 
-#[cfg(feature = "files")]
 /// Returns whether a section with this name is for containers. The name contains the segment, as in bitcode, where there are
 /// segments.
+#[cfg(feature = "files")]
 pub fn is_container_section(name: &str) -> bool {
     let is_known = match name.split_once(',') {
         Some(place) => MACH_O_SECTIONS.contains(&place),

@@ -236,9 +236,9 @@ impl<'a> CandidateSet<'a> {
         self.candidates.iter().any(|candidate| candidate.platform() == platform)
     }
 
-    #[cfg(feature = "cli")]
     /// Returns the set as if its container were registered, for callers to whom unregistered code matters: nothing proves that a
     /// program does not pass it to the driver.
+    #[cfg(feature = "cli")]
     fn as_registered(&self) -> Self {
         CandidateSet { is_unregistered: false, ..self.clone() }
     }

@@ -8,10 +8,10 @@ use crate::target::Device;
 impl CandidateSet<'_> {
     /// Returns the numbers of the images without which the device would get other code or none.
     ///
-    /// Relocatable code of a finished file that runs on the device is among them. Nothing is needed if neither the linked code nor a
-    /// link at load time serves the device. From a fat binary or bundle, these are the images that the runtime selects, in any of its releases, and those that it
-    /// selects and then fails to load: without them it would select others. Of images that are registered together, or that a
-    /// device linker combines, each may hold other kernels; all that run on the device are needed.
+    /// From a fat binary or bundle, these are the images that the runtime selects, in any of its releases, and those that it selects and
+    /// then fails to load: without them it would select others. Images that are registered together, or that a device linker combines,
+    /// may each hold other kernels; all that run on the device are needed. Relocatable code of a finished file that runs on the device
+    /// is among them. Nothing is needed if neither the linked code nor a link at load time serves the device.
     pub fn needed_on(&self, device: &Device) -> Vec<usize> {
         let scope = self.container.container_type.descriptor().selection_scope;
         if self.role != CodeRole::Loaded || scope == SelectionScope::File {

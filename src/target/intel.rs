@@ -212,8 +212,8 @@ pub fn is_same(one: &str, other: &str) -> bool {
     one == other || Target::named(one).is_some_and(|target| Target::named(other) == Some(target))
 }
 
-#[cfg(feature = "inspect")]
 /// Returns whether code for an arch runs on all models that a name denotes.
+#[cfg(feature = "inspect")]
 pub fn serves(arch: &str, requested: &str) -> bool {
     let models = models(requested);
     !models.is_empty() && models.into_iter().all(|model| model.fit(arch).is_some())

@@ -71,6 +71,7 @@ const SYMTAB_BLOCK: u64 = 25;
 /// IDs of the blocks outside of others, and the widths of abbreviation IDs in them: LLVM writes 3 and 5.
 const OUTER_BLOCKS: [u64; 4] = [IDENTIFICATION_BLOCK, MODULE_BLOCK, STRTAB_BLOCK, SYMTAB_BLOCK];
 const OUTER_WIDTHS: RangeInclusive<u64> = 2..=7;
+
 /// Returns whether a file is bitcode.
 pub fn is_bitcode(view: View<'_>) -> bool {
     view.starts_with(&MAGIC) || view.starts_with(&WRAPPER_MAGIC)

@@ -41,7 +41,7 @@
 //! | [`inspect`] | `fatbin inspect` beside the output of LLVM's and NVIDIA's tools |
 //! | [`counts`] | `scripts/count` and programs that became slower |
 //! | [`coverage`] | kernels by device in libraries of nvcc, and in torchvision |
-//! | [`compatibility`] | which code runs on which device, beside the tools of NVIDIA and LLVM that know it |
+//! | [`compatibility`] | which code runs on which device, compared with NVIDIA's and LLVM's tools |
 //! | [`check`] | reports of `fatbin check` against their published schemas, and policies for real files |
 //! | [`metadata`] | metadata of packages, read by variantlib, the loader of Hugging Face's kernels and conda's rattler |
 //! | [`causes`] | causes of differences between two builds of one source |

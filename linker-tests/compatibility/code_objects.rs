@@ -1,4 +1,4 @@
-//! AMD's code objects beside ld.lld, the inliner of LLVM, and clang-offload-bundler.
+//! AMD's code objects, compared with ld.lld, LLVM's inliner, and clang-offload-bundler.
 //!
 //! - ld.lld links two objects if they are for one processor, and if no feature is on in one and off in the other. A device is an
 //!   object that sets all features.

@@ -1,4 +1,4 @@
-//! Cubins beside nvlink, which links relocatable ones for an architecture if a device of that architecture runs them.
+//! Cubins, compared with nvlink, which links relocatable ones for an architecture if a device of that architecture runs them.
 //!
 //! nvlink accepts a cubin that is already linked for every architecture. So it gets relocatable cubins, and `fatbin select`
 //! linked ones of the same PTX.

@@ -1,4 +1,4 @@
-//! Which code runs on which device: every answer of `fatbin select` beside the tools of NVIDIA and LLVM that know it.
+//! Which code runs on which device: every answer of `fatbin select`, compared with NVIDIA's and LLVM's tools.
 //!
 //! | module | pairs | decided by |
 //! |---|---|---|

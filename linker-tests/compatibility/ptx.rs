@@ -1,4 +1,4 @@
-//! PTX beside ptxas.
+//! PTX, compared with ptxas.
 //!
 //! A driver compiles PTX as ptxas of its release does. A device runs PTX that ptxas compiles for one of the device's
 //! architectures: for `sm_90` or, since PTX may use all features of the device, for `sm_90a`.

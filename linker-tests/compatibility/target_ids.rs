@@ -1,4 +1,4 @@
-//! Names of AMD's processors, and the features that a target ID may set, beside `clang --offload-arch`.
+//! Names of AMD's processors, and the features that a target ID may set, compared with `clang --offload-arch`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -212,7 +212,7 @@ fn segments_load_or_not(directory: &Path) -> Result<()> {
     let good = std::fs::read(directory.join("good"))?;
     let number = |at: usize| good.get(at..at + 8).and_then(|it| it.try_into().ok()).map(u64::from_le_bytes);
     let headers = number(32).context("an ELF header")? as usize;
-    // The last load segment is that of the data.
+    // The last load segment holds the data.
     let is_load = |at: &usize| good.get(*at..*at + 4) == Some(&[1, 0, 0, 0]);
     let segment = (0..16).map(|index| headers + 56 * index).rfind(is_load).context("a segment")?;
     let offset = number(segment + 8).context("an offset")?;

@@ -1,6 +1,6 @@
 /* Launches a kernel of a real library, and compares its result with one that needs no GPU.
  *
- *   real curand LIBRARY         uniform numbers, compared with those of the library's generator on the host
+ *   real curand LIBRARY         uniform numbers, compared with the library's generator on the host
  *   real nvjpeg LIBRARY         a picture of one colour
  *   real bitsandbytes LIBRARY   codes looked up in a table, and scaled
  *

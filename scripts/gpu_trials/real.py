@@ -22,7 +22,7 @@ MODULES = [
     ("qiskit-aer", "real-files/qiskit_aer_gpu-*.whl", "*/controller_wrappers*.so"),
 ]
 
-# Size of libraries, in bytes, of which the directory has more than one variant.
+# Libraries below this size in bytes have more than one variant in the directory.
 SMALL = 20 << 20
 
 # Libraries that bitsandbytes is linked with, and that its kernel does not call.

@@ -33,7 +33,7 @@ pub struct ImageFacts<'a> {
     pub stored: (u64, u64),
     /// A container around it states its target, and not only its own header.
     pub is_named: bool,
-    /// The file registers other containers, and not that of the image.
+    /// The file registers other containers, and not the image's.
     pub is_unregistered: bool,
     /// False for relocatable code of a finished file that is no code for the devices that it states.
     pub is_code_of_file: bool,

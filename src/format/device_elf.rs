@@ -56,7 +56,7 @@ pub fn broken(view: View<'_>) -> Option<Malformed> {
     read(view).err().filter(|_| is_for_a_device)
 }
 
-/// Returns whether a machine is that of GPUs.
+/// Returns whether a machine is a GPU.
 pub fn is_device_machine(machine: elf::Machine) -> bool {
     [elf::EM_AMDGPU, elf::EM_CUDA, intel::EM_INTELGT].contains(&machine)
 }

@@ -50,7 +50,7 @@ image_kinds! {
     Bundle => "bundle", "hipfb";
     /// A compressed bundle in another container.
     CompressedBundle => "ccob", "hipfb";
-    // The extension is that of ocloc.
+    // ocloc's extension.
     /// An archive of ocloc, which is a SYCL image.
     OclocArchive => "ocloc-archive", "ar";
     /// An ELF file for the host, as contained in bundles.

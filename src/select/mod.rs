@@ -212,7 +212,7 @@ fn form(image: &Image, platform: Option<Platform>) -> CodeForm {
 }
 
 impl<'a> CandidateSet<'a> {
-    /// Creates the set of a container without images. Its runtime is that of a candidate.
+    /// Creates the set of a container without images, with the runtime of a candidate.
     fn new(container: &'a Container, candidate: Candidate<'_>, role: CodeRole) -> Self {
         let runtime = Runtime::of(candidate.image.kind, candidate.platform());
         CandidateSet {

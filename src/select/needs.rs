@@ -97,7 +97,7 @@ impl ImageRequirements {
         self.need_of(image, product, |_| true)
     }
 
-    /// Returns what those of its properties need that `counts` accepts.
+    /// Returns what an image needs because of the properties that `counts` accepts.
     pub(super) fn need_of(&self, image: usize, product: Product, counts: impl Fn(Requirement) -> bool) -> Need {
         let all = self.0.get(image).into_iter().flatten();
         let own = all.filter(|it| it.product() == product && counts(**it));

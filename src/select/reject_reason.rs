@@ -60,7 +60,7 @@ pub enum RejectReason {
         /// The method by which the device would load it.
         method: LoadMethod,
     },
-    /// The file registers other containers, and not that of the image.
+    /// The file registers other containers, and not the image's.
     #[error("no wrapper registers its container")]
     Unregistered,
     /// The image is input of a device linker.

@@ -93,7 +93,7 @@ fn relocatable<'data>(entry: &FatbinEntry<'data>, module: &'data [u8]) -> Result
     let old = entry.header;
     let identifier = entry.identifier.map_or(module, |identifier| identifier.data());
     let options = entry.options.map(|options| options.data());
-    // Architecture and version are those of the entry.
+    // Architecture and version come from the entry.
     let image = FatbinImage::of_ptx(b"", old.code_version, Arch { number: old.arch_number, suffix: None });
     let image = image.relocatable().with_identifier(identifier).with_options(options.unwrap_or_default());
     let (own, strings) = image.parts(old.stored_size)?;

@@ -2,13 +2,14 @@
 
 #![no_main]
 
-use fatbin::bytes::View;
-use fatbin::check::{CheckedFile, Policy, ProofStatus, check};
-use fatbin::inspect::inspect;
+use fatbin::View;
+use fatbin::check::Policy;
+use fatbin::internals::check::{CheckedFile, ProofStatus, check};
+use fatbin::image::inspect;
 use fatbin::internals::report;
 use fatbin::scan::Scan;
-use fatbin::select::AnsweredFile;
-use fatbin::survey::{AnalyzedFile, ImageAnalysis, InspectedFile, InspectedImage};
+use fatbin::internals::select::AnsweredFile;
+use fatbin::internals::survey::{AnalyzedFile, ImageAnalysis, InspectedFile, InspectedImage};
 use fatbin::target::Device;
 use fatbin_fuzz::{budget, check_text, fuzz_target};
 

@@ -4,10 +4,10 @@
 
 use std::ops::Range;
 
-use fatbin::bytes::{Budget, Limits, View};
-use fatbin::error::Result;
-use fatbin::format::FORMATS;
-use fatbin::inventory::{Container, File};
+use fatbin::{Budget, Limits, View};
+use fatbin::Result;
+use fatbin::internals::format::FORMATS;
+use fatbin::scan::{Container, File};
 use fatbin::scan::{Scan, Source};
 use fatbin_fuzz::fuzz_target;
 

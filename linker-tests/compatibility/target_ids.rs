@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
-use fatbin::target::{TargetId, compatibility};
+use fatbin::internals::compatibility;
+use fatbin::target::TargetId;
 
 use super::{accepts, equal_names};
 use crate::harness::parallel::parallel;

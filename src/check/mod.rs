@@ -12,23 +12,21 @@ mod coverage;
 mod facts;
 mod generate;
 mod json;
+pub(crate) mod lock;
+pub(crate) mod paths;
 mod policy;
-mod proof_status;
+pub(crate) mod proof_status;
 mod rule;
-mod rules;
+pub(crate) mod rules;
 mod target;
 mod verdict;
 
-pub use crate::format::readers::Reader;
-pub use crate::pattern::PatternError;
-pub use crate::spelling::Suggestions;
-pub use generate::generate_policy;
-pub use policy::{
-    Contradiction, Exception, KernelArchs, KernelDevices, KernelLimit, KernelRequirement, Pattern, Policy, PolicyCause,
-    PolicyError, Requirements, Size,
-};
-pub use proof_status::ProofStatus;
+pub(crate) use generate::generate_policy;
+pub use paths::{CheckedPaths, check_paths};
+pub(crate) use policy::Contradiction;
+pub use policy::{Policy, PolicyCause, PolicyError};
+pub(crate) use proof_status::ProofStatus;
 pub use rule::Rule;
-pub use rules::{CheckedFile, check};
-pub use target::{InvalidPolicyTarget, PolicyTarget};
+pub(crate) use rules::{CheckedFile, check};
+pub(crate) use target::InvalidPolicyTarget;
 pub use verdict::{Evaluation, Finding, ImageLocation, Outcome, Verdict};

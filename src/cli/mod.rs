@@ -3,6 +3,7 @@
 mod access;
 mod bundle;
 mod check;
+mod codes;
 mod command_page;
 mod completions;
 mod compression;
@@ -46,6 +47,7 @@ mod prune;
 mod quiet;
 mod recover;
 mod replace;
+pub(crate) mod report;
 mod requires;
 mod scan;
 mod schema;
@@ -68,8 +70,8 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::io::Access;
-use crate::io::standard_output;
+use crate::base::io::standard_output;
+use crate::base::io::{Access, signals};
 use problems::Problems;
 use status::Status;
 
@@ -134,6 +136,7 @@ enum Command {
 
 /// Runs the command line of the process, as the LLVM tool whose name the process was started under, if any.
 pub fn run(access: Access) -> ExitCode {
+    signals::install();
     access::set(access);
     let arguments: Vec<_> = std::env::args_os().collect();
     if let Some(status) = dropin::run(&arguments) {

@@ -28,12 +28,14 @@ mod proof;
 mod prune;
 #[cfg(test)]
 mod prune_tests;
+pub mod replace;
 mod rooms;
 mod shrink;
 mod signature;
 pub mod split;
 mod strip;
 pub mod transcode;
+pub mod what_if;
 
 pub use apply::{Applied, ApplyOptions, EditedInput, FileEdit, SplitHost, apply};
 pub use decision::{Edit, EditedImage, Effort, Encoding, ImageEdit, Recompression};

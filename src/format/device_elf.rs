@@ -7,9 +7,8 @@ use object::elf::{self, FileHeader64};
 use object::endian::{Endian, Endianness};
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
 
-use crate::bytes::{Resource, View, entry_offsets};
-use crate::error::{Cause, Malformed};
-pub use crate::rewrite::device_elf::has_stored_bytes;
+use crate::base::bytes::{Resource, View, entry_offsets};
+use crate::base::error::{Cause, Malformed};
 use crate::target::cuda_tool_note::{self, CudaToolNote};
 use crate::target::nvptx::{self, Cubin};
 use crate::target::{amdgpu, intel, triple};
@@ -22,6 +21,17 @@ pub struct DeviceElf<'data> {
     pub cubin: Option<nvptx::Cubin<'data>>,
     /// End of the last structure that the headers point to, in bytes from the first byte.
     pub size: u64,
+}
+
+/// Types of sections of cubins without bytes in the file, for which CUDA 13 uses SHT_NOBITS: `CUDA_GLOBAL`,
+/// `CUDA_LOCAL` and `CUDA_SHARED` in the output of cuobjdump. Relocatable cubins of CUDA 11.8 to 12.8 have them.
+const SHT_CUDA_NOBITS: [elf::SectionType; 3] =
+    [elf::SectionType(0x7000_0007), elf::SectionType(0x7000_0009), elf::SectionType(0x7000_000a)];
+
+/// Returns whether sections of a type have bytes in the file.
+pub fn has_stored_bytes(machine: elf::Machine, section_type: elf::SectionType) -> bool {
+    let is_cuda_nobits = machine == elf::EM_CUDA && SHT_CUDA_NOBITS.contains(&section_type);
+    ![elf::SHT_NULL, elf::SHT_NOBITS].contains(&section_type) && !is_cuda_nobits
 }
 
 /// Type of the section `.nv.compat`: `SHT_LOPROC` + 0x86 in every cubin that has it.

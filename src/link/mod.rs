@@ -15,6 +15,7 @@
 
 mod device;
 mod device_symbols;
+pub mod doctor;
 mod elf_type;
 mod error;
 mod event;
@@ -51,9 +52,9 @@ pub use report::{LinkReport, LinkedTarget};
 pub use unused_archives::UnusedArchive;
 pub use words::joined;
 
+use crate::embed::wrap::WrapError;
 use crate::host::{Host, ObjectFormat};
 use crate::target::OffloadKind;
-use crate::wrap::WrapError;
 use files::Files;
 use images::LinkedImages;
 use inputs::{HostFile, Inputs};

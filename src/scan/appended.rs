@@ -2,16 +2,15 @@
 //! follows a shell script (makeself) or the last structure of a program (AppImage).
 
 use super::unopened;
-use crate::archive::ArchiveFormat;
-use crate::bytes::{Resource, View};
+use crate::base::archive::ArchiveFormat;
+use crate::base::bytes::{Resource, View};
 use crate::format;
-use crate::inventory::NotOpened;
+use crate::scan::inventory::NotOpened;
 
 /// Something that follows the first part of a file.
 #[derive(Debug)]
 pub enum Appended {
     /// A zip file, which may state offsets from the start of the whole file.
-    #[cfg_attr(not(feature = "archives"), allow(dead_code, reason = "zip files are opened with the feature alone"))]
     Zip {
         /// Its format.
         format: &'static ArchiveFormat,
@@ -29,7 +28,6 @@ pub enum Appended {
 
 /// Returns the archive that follows the first part of a file; `None` for a file without one.
 pub fn find(view: View<'_>) -> Option<Appended> {
-    #[cfg(feature = "archives")]
     if let Some((format, start)) = ArchiveFormat::of_appended_zip(view, [SCRIPT, ELF, PE]) {
         return Some(Appended::Zip { format, start });
     }
@@ -41,7 +39,6 @@ pub fn find(view: View<'_>) -> Option<Appended> {
 }
 
 /// Returns whether an archive that is opened or not follows the first part of a file.
-#[cfg(feature = "cli")]
 pub fn has_archive(view: View<'_>) -> bool {
     find(view).is_some()
 }

@@ -3,11 +3,11 @@
 use super::Options;
 use super::cache::DecompressedCache;
 use super::contents::{HashAndOrigin, record_origin};
-use crate::bytes::{MAX_NESTING, Resource, record_memory};
-use crate::codec::Codec;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::{MAX_NESTING, Resource, record_memory};
+use crate::base::codec::Codec;
+use crate::base::error::{Cause, Malformed};
 use crate::format::{self, Contents, GroupCache};
-use crate::inventory::{
+use crate::scan::inventory::{
     Container, CudaCode, Image, Registration, SectionRef, StoredBytes, contradicting_arch, stored_origin,
 };
 
@@ -160,7 +160,7 @@ impl InventoryBuilder<'_> {
     ) {
         record_origin(stored_origin(image), recorded);
         // All other images are hashed after the scan.
-        if !self.options.hashes_images() || place.stream.is_none() {
+        if !self.options.hash || place.stream.is_none() {
             return;
         }
         let bytes = group.bytes(image);

@@ -1,12 +1,11 @@
 //! The properties of an image that only its bytes state, and their hash.
 
-#[cfg(feature = "hash")]
 use sha2::{Digest, Sha256};
 
-use crate::bytes::{Resource, View};
-use crate::error::Malformed;
+use crate::base::bytes::{Resource, View};
+use crate::base::error::Malformed;
 use crate::format::ImageKind;
-use crate::inventory::{Image, Origin, origin};
+use crate::scan::inventory::{Image, Origin, origin};
 
 /// Number of bytes that are hashed in a step of work.
 const BYTES_PER_STEP: u64 = 64;
@@ -22,7 +21,7 @@ impl HashAndOrigin {
     /// Reads a decompressed image, which is all of `view`, and charges the hashing.
     pub fn read(image_kind: ImageKind, view: View<'_>) -> Result<Self, Malformed> {
         view.charge("image", Resource::Work, view.size() / BYTES_PER_STEP)?;
-        Ok(HashAndOrigin { sha256: sha256(view.data()), origin: origin(image_kind, view) })
+        Ok(HashAndOrigin { sha256: Some(Sha256::digest(view.data()), origin: origin(image_kind, view) })
     }
 
     /// Records the contents.
@@ -41,10 +40,3 @@ pub fn record_origin(origin: Origin, image: &mut Image) {
     image.cuda = origin.cuda;
 }
 
-/// Returns the SHA-256 of an image, if the feature for it is enabled.
-fn sha256(bytes: &[u8]) -> Option<[u8; 32]> {
-    #[cfg(feature = "hash")]
-    return Some(Sha256::digest(bytes).into());
-    #[cfg(not(feature = "hash"))]
-    return bytes.first().and(None);
-}

@@ -7,9 +7,9 @@
 use std::collections::HashSet;
 
 use super::wrappers::StoredWrapper;
-use crate::bytes::{Resource, View, record_memory, text_work};
+use crate::base::bytes::{Resource, View, record_memory, text_work};
 use crate::format::fat_binary_wrapper::{CUDA_TILE_SECTION, LINK_VERSION};
-use crate::inventory::WrapperKind;
+use crate::scan::inventory::WrapperKind;
 
 /// Start of a definition.
 const DEFINITION: &[u8] = b"def ";

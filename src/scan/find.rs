@@ -6,10 +6,10 @@ use super::cache::DecompressedCache;
 use super::findings::Findings;
 use super::source::stored;
 use super::{Options, Source, gomp, host_defects, magic, notes, registrations, structure, sycl, symbols, walk};
-use crate::bytes::{View, size_of_range};
-use crate::error::Result;
+use crate::base::bytes::{View, size_of_range};
+use crate::base::error::Result;
 use crate::format;
-use crate::inventory::{File, FileFormat};
+use crate::scan::inventory::{File, FileFormat};
 
 /// Lists every container in `source`, of which `view` is all bytes. Containers that are decompressed on the way are put into
 /// `cache`.

@@ -7,10 +7,10 @@ use super::builder::InventoryBuilder;
 use super::cache::DecompressedCache;
 use super::prefetch::Prefetch;
 use super::source::{RELEASE_INTERVAL, Source};
-use crate::bytes::{Budget, View, size_of_range};
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::{Budget, View, size_of_range};
+use crate::base::error::{Cause, Malformed};
 use crate::format::{self, Contents};
-use crate::inventory::{Container, File, FileFormat, Section, SectionRef};
+use crate::scan::inventory::{Container, File, FileFormat, Section, SectionRef};
 
 /// Memory that the kernel maps around a page that is read (Linux's `fault_around_bytes`), in bytes.
 const FAULT_AROUND: u64 = 64 << 10;

@@ -24,9 +24,9 @@ use super::findings::Findings;
 use super::pointers::HostFile;
 use super::structure::Structure;
 use super::tables::{HostTables, POINTER};
-use crate::bytes::{ObjectBytes, Resource, View, record_memory, text_work};
+use crate::base::bytes::{ObjectBytes, Resource, View, record_memory, text_work};
 use crate::format::{ContainerType, ImageKind};
-use crate::inventory::{Container, Image};
+use crate::scan::inventory::{Container, Image};
 use crate::target::OffloadKind;
 
 /// Function that registers images.

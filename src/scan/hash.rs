@@ -5,9 +5,9 @@ use super::contents::HashAndOrigin;
 use super::findings::order_errors;
 use super::images::{ImageRef, Scan, compressed_containers};
 use super::source::Source;
-use crate::codec::Codec;
-use crate::error::Malformed;
-use crate::inventory::{Container, Image, NestedImage};
+use crate::base::codec::Codec;
+use crate::base::error::Malformed;
+use crate::scan::inventory::{Container, Image, NestedImage};
 
 impl<S: Source> Scan<S> {
     /// Hashes the images that are not in a compressed container.

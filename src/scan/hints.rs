@@ -8,8 +8,8 @@ use aho_corasick::packed::Searcher;
 use aho_corasick::{AhoCorasick, Input, Span};
 
 use super::structure::Structure;
-use crate::bytes::View;
-use crate::error::Malformed;
+use crate::base::bytes::View;
+use crate::base::error::Malformed;
 use crate::format::embedded::{HINTS, Hint};
 use crate::format::{ContainerView, FORMATS, Format};
 

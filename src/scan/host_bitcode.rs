@@ -10,17 +10,14 @@ use std::sync::Arc;
 use super::inputs::InputSlice;
 use super::source::{DecodedBitcode, Source};
 use super::structure;
-#[cfg(feature = "cli")]
-use crate::bytes::View;
-#[cfg(feature = "cli")]
-use crate::error::Malformed;
-use crate::error::Result;
+use crate::base::bytes::View;
+use crate::base::error::Malformed;
+use crate::base::error::Result;
+use crate::base::io::Input;
 use crate::format::bitcode::embedded;
 use crate::format::{bitcode, is_host_bitcode};
-use crate::io::Input;
 
 /// Returns whether a file is the bitcode of a host with device images in it.
-#[cfg(feature = "cli")]
 pub fn has_images(view: View<'_>) -> Result<bool, Malformed> {
     Ok(is_host_bitcode(view) && !embedded::sections(view, &structure::is_container_section)?.is_empty())
 }

@@ -11,8 +11,8 @@ use object::{Endianness, Pod};
 use super::image_table::ImageRow;
 use super::structure::Structure;
 use super::truncated;
-use crate::bytes::View;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::View;
+use crate::base::error::{Cause, Malformed};
 use crate::format::{self, bundle_section};
 
 /// Returns the defects, sorted by offset.

@@ -13,11 +13,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::cache::{CacheBudget, DecompressedCache};
 use super::source::{RELEASE_INTERVAL, Source};
 use super::{Options, find};
-use crate::bytes::{Budget, Limits, View};
-use crate::codec::{self, Codec};
-use crate::error::{Malformed, Result};
+use crate::base::bytes::{Budget, Limits, View};
+use crate::base::codec;
+use crate::base::codec::Codec;
+use crate::base::error::{Malformed, Result};
 use crate::format;
-use crate::inventory::{Container, File, Image, NestedImage};
+use crate::scan::inventory::{Container, File, Image, NestedImage};
 
 /// A file and its inventory.
 ///
@@ -61,13 +62,11 @@ impl<S: Source> Scan<S> {
         let file = find::find(&source, view, options, budget.map(|_| &cache))?;
         let (file, cache, unreleased) = (Arc::new(file), Arc::new(cache), AtomicU64::new(0));
         let scan = Scan { source, file, cache, budget: own_budget, unreleased };
-        #[cfg(feature = "hash")]
         let scan = if options.hash { scan.with_hashes() } else { scan };
         Ok(scan)
     }
 
     /// Puts a scan together again from its parts.
-    #[cfg(feature = "files")]
     pub(super) fn from_parts(source: S, file: Arc<File>, cache: Arc<DecompressedCache>) -> Self {
         let budget = budget_of(&source);
         Scan { source, file, cache, budget, unreleased: AtomicU64::new(0) }
@@ -79,7 +78,6 @@ impl<S: Source> Scan<S> {
     }
 
     /// Takes a scan apart.
-    #[cfg(feature = "files")]
     pub(super) fn into_parts(self) -> (S, Arc<File>, Arc<DecompressedCache>) {
         (self.source, self.file, self.cache)
     }
@@ -95,7 +93,6 @@ impl<S: Source> Scan<S> {
     }
 
     /// The inventory, to add to it.
-    #[cfg(feature = "hash")]
     pub(super) fn file_mut(&mut self) -> &mut File {
         Arc::make_mut(&mut self.file)
     }
@@ -137,7 +134,6 @@ impl<S: Source> Scan<S> {
     }
 
     /// Removes a container from the cache.
-    #[cfg(feature = "hash")]
     pub(super) fn drop_cached(&self, container: &Container) {
         drop(self.cache.take(container.start));
     }
@@ -160,7 +156,6 @@ impl<'scan> ImageReader<'scan> {
     }
 
     /// Returns the buffers of the reader, for another one.
-    #[cfg(feature = "hash")]
     pub(super) fn into_buffers(self) -> Vec<Vec<u8>> {
         let streams = self.0.streams.take().into_iter();
         let mut buffers = self.0.buffers.take();

@@ -12,11 +12,12 @@ use super::kpack::KpackSearch;
 use super::source::{DecodedBitcode, Source};
 use super::unopened;
 use super::unpacked::unpacked;
-use crate::archive::{self, MemberContent, Members};
-use crate::bytes::{Budget, Limits, MAX_NESTING, Resource, View, size_of_range};
-use crate::error::{Cause, Error, Malformed, Result};
-use crate::inventory::{DiskLocation, File, NotOpened};
-use crate::io::{Access, FileState, FileUri, Input};
+use crate::base::archive;
+use crate::base::archive::{MemberContent, Members};
+use crate::base::bytes::{Budget, Limits, MAX_NESTING, Resource, View, size_of_range};
+use crate::base::error::{Cause, Error, Malformed, Result};
+use crate::base::io::{Access, FileState, FileUri, Input};
+use crate::scan::inventory::{DiskLocation, File, NotOpened};
 
 /// A file, or a part of a file that is a file by itself: a member of an archive, or the bytes of a `file://` address.
 #[derive(Debug, Clone)]

@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::findings::order_errors;
-use crate::bytes::{Limits, Resource, View};
-use crate::error::{Cause, Malformed, Result};
+use crate::base::bytes::{Limits, Resource, View};
+use crate::base::error::{Cause, Malformed, Result};
+use crate::base::io::{Access, Input};
 use crate::format::kpack::{ARCH_PLACEHOLDER, KpackArchive};
-use crate::inventory::{File, FoundArchive, KpackReference};
-use crate::io::{Access, Input};
+use crate::scan::inventory::{File, FoundArchive, KpackReference};
 
 /// Search for archives.
 #[derive(Debug, Clone, Default)]

@@ -7,9 +7,9 @@ use super::findings::Findings;
 use super::hints::{LONGEST, Pattern};
 use super::source::Source;
 use super::structure::Structure;
-use crate::bytes::{Budget, Resource, View, size_of_range};
-use crate::error::{Malformed, Result};
-use crate::parallel::{map_parallel, threads};
+use crate::base::bytes::{Budget, Resource, View, size_of_range};
+use crate::base::error::{Malformed, Result};
+use crate::base::parallel::{map_parallel, threads};
 
 /// Number of bytes that one thread searches at a time. Starting a smaller part costs more than searching it; in larger
 /// parts, pages that were read for false magics stay in memory for longer.

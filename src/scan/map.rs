@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::Source;
 use super::images::{ImageRef, Scan, compressed_containers};
 use super::stream_memory::StreamMemory;
-use crate::bytes::Budget;
-use crate::codec::is_compressed;
-use crate::inventory::NestedImage;
-use crate::parallel::{map_parallel, threads};
+use crate::base::bytes::Budget;
+use crate::base::codec::is_compressed;
+use crate::base::parallel::{map_parallel, threads};
+use crate::scan::inventory::NestedImage;
 
 /// Stored size from which on a batch is worth the passing of its results between threads, in bytes.
 const MIN_BATCH: u64 = 64 << 10;

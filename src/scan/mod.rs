@@ -16,10 +16,11 @@ mod builder;
 mod cache;
 mod contents;
 mod device_links;
+pub(crate) mod extract;
+pub(crate) mod filter;
 mod find;
 mod findings;
 mod gomp;
-#[cfg(feature = "hash")]
 mod hash;
 mod hints;
 #[cfg(feature = "files")]
@@ -29,10 +30,11 @@ mod image_table;
 mod images;
 #[cfg(feature = "files")]
 mod inputs;
+pub(crate) mod inspect;
+pub(crate) mod inventory;
 #[cfg(feature = "files")]
 mod kpack;
 mod magic;
-#[cfg(feature = "hash")]
 mod map;
 mod notes;
 #[cfg(feature = "files")]
@@ -41,7 +43,6 @@ mod pointers;
 mod prefetch;
 mod registrations;
 mod source;
-#[cfg(feature = "hash")]
 mod stream_memory;
 mod strict;
 mod structure;
@@ -56,38 +57,50 @@ mod unpacked;
 mod walk;
 mod wrappers;
 
-#[cfg(all(test, feature = "cli"))]
+#[cfg(all(test, feature = "full"))]
 mod host_tests;
-#[cfg(all(test, feature = "cli"))]
+#[cfg(all(test, feature = "full"))]
 mod incomplete_tests;
-#[cfg(all(test, feature = "cli"))]
+#[cfg(all(test, feature = "full"))]
 mod tests;
 
-use crate::error::Result;
-use crate::inventory::File;
+use crate::base::error::Result;
 
-#[cfg(feature = "cli")]
 pub(crate) use appended::has_archive as has_appended_archive;
 pub use cache::CacheBudget;
-#[cfg(feature = "cli")]
 pub(crate) use host_bitcode::has_images as is_host_bitcode_with_images;
 pub use images::{ImageBytes, ImageReader, ImageRef, Scan};
 #[cfg(feature = "files")]
-pub use inputs::{Archives, InputSlice, OpenOptions, ScannedFile, each_input, expand_input};
+pub use inputs::{Archives, InputSlice, ScannedFile};
 #[cfg(feature = "files")]
-pub use kpack::KpackSearch;
+pub(crate) use inputs::{OpenOptions, expand_input};
 #[cfg(feature = "files")]
-pub use paths::{InputPath, Outcome, Scanner, expand_paths};
-#[cfg(feature = "cli")]
+pub(crate) use kpack::KpackSearch;
+#[cfg(feature = "files")]
+pub(crate) use paths::expand_paths;
+#[cfg(feature = "files")]
+pub use paths::{InputPath, Outcome, Scanner};
 pub(crate) use source::RELEASE_INTERVAL;
-pub use source::{DecodedBitcode, Source};
-pub use strict::offload_binaries;
-#[cfg(feature = "cli")]
+pub use source::Source;
+pub(crate) use strict::offload_binaries;
 pub(crate) use strict::offload_binaries_in;
-#[cfg(feature = "build")]
+#[cfg(feature = "files")]
 pub(crate) use structure::is_container_section;
-#[cfg(feature = "cli")]
+#[cfg(feature = "full")]
 pub(crate) use unpacked::unpacked;
+
+#[cfg(feature = "full")]
+pub use extract::{
+    Destination, ExtractError, ExtractObserver, ExtractOptions, ExtractedFile, NameTemplate, TemplateError, extract,
+};
+#[cfg(feature = "full")]
+pub use filter::{FilterError, ImageFilter, KernelPattern, Predicate};
+#[cfg(feature = "full")]
+pub use inspect::inspect_image;
+pub use inventory::{
+    Address, Container, DiskLocation, File, FileFormat, Image, NestedImage, NotOpened, Registration, Section,
+    SectionRef,
+};
 
 /// Options of a scan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -95,19 +108,9 @@ pub struct Options {
     /// Skips the search by magic: containers that no header leads to are not found.
     pub structure_only: bool,
     /// Hashes every image, which reads all of its bytes.
-    #[cfg(feature = "hash")]
     pub hash: bool,
 }
 
-impl Options {
-    /// Returns whether every image is hashed.
-    fn hashes_images(self) -> bool {
-        #[cfg(feature = "hash")]
-        return self.hash;
-        #[cfg(not(feature = "hash"))]
-        return false;
-    }
-}
 
 /// Lists every container in `source`.
 pub fn scan(source: &dyn Source, options: Options) -> Result<File> {

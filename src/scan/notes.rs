@@ -6,8 +6,8 @@ use std::ops::Range;
 use object::elf;
 
 use super::structure::Structure;
-use crate::bytes::{View, size_of_range};
-use crate::error::Malformed;
+use crate::base::bytes::{View, size_of_range};
+use crate::base::error::Malformed;
 use crate::format::embed_record::{NOTE_NAME, NOTE_SECTION, NOTE_TYPE, is_part_of};
 
 /// Offset of `e_ident[EI_DATA]` in an ELF file.

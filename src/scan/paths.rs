@@ -10,11 +10,11 @@ use super::Options;
 use super::cache::CacheBudget;
 use super::inputs::{Archives, InputSlice, OpenOptions, ScannedFile, each_input};
 use super::kpack::KpackSearch;
-use crate::bytes::Limits;
-use crate::error::Error;
-use crate::inventory::{File, FileFormat};
-use crate::io::{Access, files_below};
-use crate::parallel::{map_parallel, map_stream, threads};
+use crate::base::bytes::Limits;
+use crate::base::error::Error;
+use crate::base::io::{Access, files_below};
+use crate::base::parallel::{map_parallel, map_stream, threads};
+use crate::scan::inventory::{File, FileFormat};
 
 /// Number of files of a stream that are scanned before the result of an earlier one is taken; each is kept open until then.
 const WINDOW: usize = 64;

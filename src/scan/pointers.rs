@@ -13,8 +13,8 @@ use object::read::{
 };
 use object::{BinaryFormat, ObjectKind, RelocationKind, SymbolIndex};
 
-use crate::bytes::{ObjectBytes, Resource, View, text_work};
-use crate::error::Malformed;
+use crate::base::bytes::{ObjectBytes, Resource, View, text_work};
+use crate::base::error::Malformed;
 
 /// A host file, the reading of which is charged.
 pub type HostFile<'data> = File<'data, ObjectBytes<'data>>;

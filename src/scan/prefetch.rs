@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::bytes::View;
-use crate::error::Malformed;
+use crate::base::bytes::View;
+use crate::base::error::Malformed;
+use crate::base::parallel::{map_parallel, threads};
 use crate::format::{self, Compressed, Contents};
-use crate::parallel::{map_parallel, threads};
 
 /// Maximum decompressed size of the containers of one batch. A larger container is decompressed alone.
 const MAX_BATCH: u64 = 64 << 20;
@@ -76,10 +76,10 @@ fn batch<'data>(name: Option<&'data str>, mut rest: View<'data>) -> Vec<Compress
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bytes::{Budget, Limits};
-    use crate::codec::{Codec, Compression};
-    use crate::content::Content;
-    use crate::error::Cause;
+    use crate::base::bytes::{Budget, Limits};
+    use crate::base::codec::{Codec, Compression};
+    use crate::base::content::Content;
+    use crate::base::error::Cause;
     use crate::format::{bundle, ccob};
 
     fn container(image: &[u8]) -> (Vec<u8>, Vec<u8>) {

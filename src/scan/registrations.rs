@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::findings::Findings;
 use super::pointers::PointerTarget;
 use super::structure::Structure;
-use crate::bytes::{Resource, View, record_memory};
-use crate::error::Malformed;
+use crate::base::bytes::{Resource, View, record_memory};
+use crate::base::error::Malformed;
 use crate::format;
 use crate::format::kpack::KpackMarker;
-use crate::inventory::{Container, KpackReference, Wrapper, WrapperKind, WrapperTarget};
+use crate::scan::inventory::{Container, KpackReference, Wrapper, WrapperKind, WrapperTarget};
 
 /// Returns the wrappers of a file with their destinations, and its references to kpack archives. A container that is not in a
 /// section for containers is added to the findings.

@@ -6,7 +6,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::io::release_beyond;
+use crate::base::io::release_beyond;
 
 /// Limit in bytes. A larger stream is read while no other is.
 const LIMIT: u64 = 56 << 20;

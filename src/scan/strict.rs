@@ -7,8 +7,8 @@
 use object::SectionFlags;
 use object::read::{File, FileKind, Object, ObjectSection};
 
-use crate::bytes::{ObjectBytes, View};
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::{ObjectBytes, View};
+use crate::base::error::{Cause, Malformed};
 use crate::format::offload_binary::{ALIGNMENT, MAGIC, OffloadBinary, OffloadBinaryContents, SECTION_TYPE, Version};
 
 /// Prefix of the names of COFF sections with offload binaries. ELF sections are recognized by their type.

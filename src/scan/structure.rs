@@ -11,14 +11,14 @@ use super::image_table::ImageRow;
 use super::pointers::{HostFile, HostSection, Pointers};
 use super::source::DecodedBitcode;
 use super::{device_links, image_table, truncated, wrappers};
-use crate::bytes::{ObjectBytes, Resource, View, record_memory, size_of_range, text_work};
-use crate::error::Malformed;
+use crate::base::bytes::{ObjectBytes, Resource, View, record_memory, size_of_range, text_work};
+use crate::base::error::Malformed;
 use crate::format::embedded::Region;
 use crate::format::fat_binary_wrapper::{
     CUDA, CUDA_RELOCATABLE_SECTION, HIP, MACH_O_MODULE_ID_SECTION, MODULE_ID_SECTION, PE_NAME_SIZE,
 };
 use crate::format::{self, bitcode, bundle_section, offload_binary, oxart};
-use crate::inventory::{FileFormat, SectionRef};
+use crate::scan::inventory::{FileFormat, SectionRef};
 
 /// Names of the sections that tools store containers in: offload binaries for clang-linker-wrapper and for its `-r` links,
 /// HIP's bundles, CUDA's fat binaries, fat binaries of relocatable CUDA code, and cuda-oxide's bundles.
@@ -116,7 +116,6 @@ pub fn of_bitcode<'data>(view: View<'data>, decoded: &'data DecodedBitcode) -> S
 
 /// Returns whether a section with this name is for containers. The name contains the segment, as in bitcode, where there are
 /// segments.
-#[cfg(feature = "files")]
 pub fn is_container_section(name: &str) -> bool {
     let is_known = match name.split_once(',') {
         Some(place) => MACH_O_SECTIONS.contains(&place),

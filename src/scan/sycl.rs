@@ -19,9 +19,9 @@ use super::findings::Findings;
 use super::pointers::HostFile;
 use super::structure::Structure;
 use super::tables::{HostTables, POINTER};
-use crate::bytes::{ObjectBytes, Resource, View, record_memory};
+use crate::base::bytes::{ObjectBytes, Resource, View, record_memory};
 use crate::format::{ContainerType, bundle_section};
-use crate::inventory::{Container, Image, Property, PropertySet, PropertyValue};
+use crate::scan::inventory::{Container, Image, Property, PropertySet, PropertyValue};
 
 /// Versions of a device image with the offset of the pointer to the image.
 const VERSIONS: [(u64, u64); 2] = [(3, 32), (2, 48)];

@@ -12,7 +12,7 @@ use object::{BinaryFormat, SectionFlags, SectionIndex, SectionKind, SymbolKind, 
 use super::findings::Findings;
 use super::pointers::{HostFile, HostSection};
 use super::structure::Structure;
-use crate::bytes::{ObjectBytes, Resource, View, record_memory, text_work};
+use crate::base::bytes::{ObjectBytes, Resource, View, record_memory, text_work};
 use crate::format::{ContainerType, embedded};
 
 /// Size of the smallest array that can be an image, in bytes: the header of an ELF file.
@@ -70,7 +70,7 @@ pub fn find_images<'data>(view: View<'data>, structure: &Structure<'data>, findi
 /// Records the symbols of the images that were found.
 pub fn name_images(structure: &Structure<'_>, findings: &mut Findings) {
     let is_embedded =
-        |container: &&mut crate::inventory::Container| container.container_type == ContainerType::Embedded;
+        |container: &&mut crate::scan::inventory::Container| container.container_type == ContainerType::Embedded;
     if findings.containers.iter_mut().all(|container| !is_embedded(&container)) {
         return;
     }

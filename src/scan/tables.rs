@@ -6,7 +6,7 @@ use std::ops::Range;
 use object::read::{Object, ObjectSection};
 
 use super::pointers::{HostFile, HostSection, PointerTarget, Pointers};
-use crate::bytes::{Resource, View, record_memory};
+use crate::base::bytes::{Resource, View, record_memory};
 
 /// Prefixes of the sections with tables: in programs with fixed addresses they are constants.
 const TABLES: [&str; 2] = [".data", ".rodata"];

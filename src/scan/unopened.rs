@@ -1,7 +1,7 @@
 //! Recognition of files in which others are packed, of formats that are not opened.
 
-use crate::bytes::View;
-use crate::inventory::NotOpened;
+use crate::base::bytes::View;
+use crate::scan::inventory::NotOpened;
 
 /// First bytes by format. Source: the specifications of the formats, and the database of file(1).
 const MAGICS: [(&[u8], NotOpened); 16] = [

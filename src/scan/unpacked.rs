@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::archive;
-use crate::bytes::Resource;
-use crate::error::{Error, Result};
-use crate::io::Input;
+use crate::base::archive;
+use crate::base::bytes::Resource;
+use crate::base::error::{Error, Result};
+use crate::base::io::Input;
 
 /// Unpacks a member of an archive to a temporary file, and charges its bytes. `name` is the member's in errors.
 pub fn unpacked(name: &str, unpack: archive::Unpack<'_>, archive: &Input) -> Result<Input> {

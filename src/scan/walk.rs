@@ -10,10 +10,10 @@ use super::findings::Findings;
 use super::pointers::PointerTarget;
 use super::source::Source;
 use super::structure::{Section, Structure};
-use crate::bytes::View;
+use crate::base::bytes::View;
 use crate::format::kpack::KpackMarker;
 use crate::format::{self, bundle_section};
-use crate::inventory::{SectionRef, WrapperKind};
+use crate::scan::inventory::{SectionRef, WrapperKind};
 
 /// Reads containers from the start of `section`, separated by padding of zeros, and returns the number of bytes of padding.
 /// The walk ends with an error at the first bytes that are not a valid container: the section is for containers, so its

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::pointers::{PointerTarget, Pointers};
 use crate::format::fat_binary_wrapper::{self, CONTAINER_OFFSET, CUDA, CUDA_TILE_SECTION, HIP, HIP_KPACK_MAGIC};
-use crate::inventory::{SectionRef, WrapperKind};
+use crate::scan::inventory::{SectionRef, WrapperKind};
 
 /// Sections of the structures.
 pub const SECTIONS: [&str; 3] = [CUDA.section, CUDA_TILE_SECTION, HIP.section];

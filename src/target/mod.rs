@@ -2,30 +2,29 @@
 
 pub(crate) mod amdgpu;
 mod bundle_entry_id;
-pub mod compatibility;
+pub(crate) mod compatibility;
 pub(crate) mod cuda_tool_note;
 pub(crate) mod device;
 mod id_style;
 pub(crate) mod intel;
 mod kind;
-#[cfg(feature = "cli")]
 pub(crate) mod link_rules;
-pub mod nvcc_names;
-pub mod nvptx;
+pub(crate) mod nvcc_names;
+pub(crate) mod nvptx;
 pub(crate) mod processors;
-pub mod runs_on;
+pub(crate) mod runs_on;
 #[cfg(test)]
 mod runs_on_tests;
 pub(crate) mod subarch;
 pub(crate) mod target_id;
-pub mod triple;
+pub(crate) mod triple;
 
 pub use bundle_entry_id::{BundleEntryId, InvalidBundleEntryId};
 pub use device::{Device, InvalidDevice, Platform};
-pub use id_style::{IdStyle, UnsupportedStyle};
+pub(crate) use id_style::{IdStyle, UnsupportedStyle};
 pub use kind::OffloadKind;
 pub use target_id::{InvalidTargetId, TargetId};
-pub use triple::{Triple, names_architecture};
+pub(crate) use triple::{Triple, names_architecture};
 
 /// Returns the key that sorts names of processors in natural order: numbers by value, so that `sm_100` follows `sm_90`.
 pub fn natural_order(name: &str) -> (String, u64, String) {

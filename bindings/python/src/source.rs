@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use fatbin::bytes::{Budget, Limits, View};
-use fatbin::inventory;
+use fatbin::{Budget, Limits, View};
+use fatbin::scan as inventory;
 use fatbin::scan::{ImageRef, Options, Outcome, ScannedFile, Scanner, Source as ScanSource};
 use fatbin::{Access, Error, Malformed, Result, Scan};
 use pyo3::exceptions::PyTypeError;

@@ -2,12 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use fatbin::bytes::View;
-use fatbin::io::{FileSet, Output, OutputKind};
-use fatbin::llvm::Release;
-use fatbin::wrap::{
-    EmbeddedForm, ImageError, OffloadEntry, SourceImage, TargetOverride, WrapError, WrapperBuilder, WrapperFormat,
-};
+use fatbin::View;
+use fatbin::{FileSet, Output, OutputKind};
+use fatbin::internals::llvm::Release;
+use fatbin::embed::{EmbeddedForm, ImageError, OffloadEntry, SourceImage, TargetOverride, WrapError, WrapperBuilder, WrapperFormat};
 use fatbin::{Access, Error, Host, Input};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

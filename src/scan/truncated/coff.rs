@@ -5,8 +5,8 @@ use object::pe::{self, ImageRelocation, ImageSectionHeader};
 use object::read::coff::CoffHeader;
 
 use super::{require, require_table};
-use crate::bytes::View;
-use crate::error::Malformed;
+use crate::base::bytes::View;
+use crate::base::error::Malformed;
 
 /// Sizes of a section header and of the size of the string table, in bytes (PE format, COFF).
 const HEADER_SIZE: u64 = size_of::<ImageSectionHeader>() as u64;

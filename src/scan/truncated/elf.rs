@@ -5,8 +5,8 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{Endianness, Pod};
 
 use super::{require, require_table};
-use crate::bytes::View;
-use crate::error::Malformed;
+use crate::base::bytes::View;
+use crate::base::error::Malformed;
 use crate::format;
 
 /// Checks a file that is too short to state its class.

@@ -6,8 +6,8 @@ use object::read::macho::{FatArch, MachHeader, MachOFatFile, Segment};
 use object::{Endianness, Pod};
 
 use super::{require, require_table};
-use crate::bytes::View;
-use crate::error::Malformed;
+use crate::base::bytes::View;
+use crate::base::error::Malformed;
 
 /// Checks the load commands and what they refer to.
 pub fn check<Header: MachHeader<Endian = Endianness> + Pod>(view: View<'_>) -> Result<(), Malformed> {

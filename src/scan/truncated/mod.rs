@@ -16,8 +16,8 @@ use object::macho::{FatArch32, FatArch64, MachHeader32, MachHeader64};
 use object::pe::{AnonObjectHeaderBigobj, ImageFileHeader, ImageNtHeaders32, ImageNtHeaders64};
 use object::read::FileKind;
 
-use crate::bytes::View;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::View;
+use crate::base::error::{Cause, Malformed};
 use crate::format::{bitcode, is_host_bitcode};
 
 /// Returns the defect of a file that ends before something that its headers refer to; `None` for an intact file, and for

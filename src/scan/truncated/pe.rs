@@ -5,8 +5,8 @@ use object::pe;
 use object::read::pe::ImageNtHeaders;
 
 use super::{coff, require};
-use crate::bytes::View;
-use crate::error::Malformed;
+use crate::base::bytes::View;
+use crate::base::error::Malformed;
 
 /// Fields of the MS-DOS header: the offset of its relocations, and that of the PE header (PE format, MS-DOS stub).
 const DOS_RELOCATIONS: u64 = 0x18;

@@ -1,0 +1,20 @@
+//! Answers about device images, without a policy: which one a device runs, what it requires, where bytes and gaps are.
+
+#[cfg(feature = "full")]
+pub(crate) mod coverage;
+#[cfg(feature = "full")]
+pub(crate) mod inspect;
+#[cfg(feature = "full")]
+pub(crate) mod metadata;
+pub(crate) mod requires;
+pub(crate) mod select;
+#[cfg(feature = "full")]
+pub(crate) mod size;
+#[cfg(feature = "full")]
+pub(crate) mod survey;
+#[cfg(feature = "full")]
+pub(crate) mod verify;
+
+pub use select::{CandidateSet, CandidateVerdict, RejectReason, Selection, candidate_sets};
+#[cfg(feature = "full")]
+pub use verify::{VerifyError, verify};

@@ -1,0 +1,122 @@
+//! Inputs without the feature `files`: whole files, read into memory.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use crate::base::bytes::{Budget, Limits, View};
+use crate::base::error::{Error, Result};
+
+/// Number of bytes that [`Input::blocks`] visits at a time.
+const STEP: usize = 16 << 20;
+
+/// Method of access to the bytes of input files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Access(());
+
+impl Access {
+    /// Reads every input into memory when it is opened. Changes of a file after that are not noticed.
+    pub const fn read() -> Self {
+        Access(())
+    }
+}
+
+/// A regular file in memory.
+#[derive(Debug)]
+pub struct Input {
+    path: PathBuf,
+    bytes: Vec<u8>,
+    budget: Budget,
+}
+
+impl Input {
+    /// Reads `path`, which must be a regular file.
+    pub fn open(path: impl Into<PathBuf>, _access: Access) -> Result<Input> {
+        let path = path.into();
+        let metadata = std::fs::metadata(&path).map_err(Error::io(&path, "open"))?;
+        if !metadata.is_file() {
+            let found = if metadata.is_dir() { "a directory" } else { "a device, pipe or socket" };
+            return Err(Error::NotAFile { path, found });
+        }
+        let bytes = std::fs::read(&path).map_err(Error::io(&path, "read"))?;
+        let budget = Budget::new(Limits::default(), bytes.len() as u64);
+        Ok(Input { path, bytes, budget })
+    }
+
+    /// Applies these limits to reading the input.
+    pub fn with_limits(self, limits: Limits) -> Input {
+        Input { budget: Budget::new(limits, self.size()), ..self }
+    }
+
+    /// Budget for reading the input.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// The path as the user gave it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Method by which the input is accessed.
+    pub fn access(&self) -> Access {
+        Access::read()
+    }
+
+    /// Does nothing: bytes in memory do not change.
+    pub fn check_unchanged(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// A view of all bytes.
+    pub fn view(&self) -> View<'_> {
+        View::with_budget(&self.bytes, &self.budget)
+    }
+
+    /// Size in bytes.
+    pub fn size(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    /// Returns a part of the input.
+    pub fn in_memory(&self, offset: u64, size: u64) -> Option<&[u8]> {
+        self.bytes.get(usize::try_from(offset).ok()?..usize::try_from(offset.checked_add(size)?).ok()?)
+    }
+
+    /// Does nothing: no pages are mapped.
+    pub fn release(&self) {}
+
+    /// Does nothing: no pages are mapped.
+    pub fn release_part(&self, _range: Range<u64>) {}
+
+    /// Returns the offset of `part` in this input if it is a slice of its bytes.
+    pub fn offset_of(&self, part: &[u8]) -> Option<u64> {
+        let file = self.bytes.as_ptr_range();
+        let part = part.as_ptr_range();
+        let inside = file.start <= part.start && part.end <= file.end && part.start < part.end;
+        inside.then(|| part.start as u64 - file.start as u64)
+    }
+
+    /// Returns `offset`: nothing in memory is a hole.
+    pub fn next_data(&self, offset: u64) -> u64 {
+        offset
+    }
+
+    /// Returns the end of the file: nothing in memory is a hole.
+    pub fn next_hole(&self, _offset: u64) -> u64 {
+        self.size()
+    }
+
+    /// Calls `visit(offset, bytes)` for each block of `range` in order. Each block begins with the last `overlap` bytes of the
+    /// block before, so that nothing shorter than that is cut in two.
+    pub fn blocks(&self, range: Range<u64>, overlap: usize, mut visit: impl FnMut(u64, &[u8])) -> Result<()> {
+        let Some(bytes) = self.in_memory(range.start, range.end - range.start) else {
+            return Err(Error::Shrunk { path: self.path.clone(), missing: range.end - self.size() });
+        };
+        for start in (0..bytes.len()).step_by(STEP) {
+            let from = start.saturating_sub(overlap);
+            let to = bytes.len().min(start + STEP);
+            visit(range.start + from as u64, &bytes[from..to]);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,15 @@
+//! Inputs, outputs, and the sink that copies payloads between the two.
+//!
+//! This is the only module that opens files, and the only one with `unsafe` in it. It knows no format.
+
+#[cfg(feature = "files")]
+mod files;
+#[cfg(not(feature = "files"))]
+mod memory;
+mod sink;
+
+#[cfg(feature = "files")]
+pub use files::*;
+#[cfg(not(feature = "files"))]
+pub use memory::{Access, Input};
+pub use sink::Sink;

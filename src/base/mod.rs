@@ -1,0 +1,14 @@
+//! What would be the same in a program about something else: errors, views of untrusted bytes, files, codecs, archives, threads.
+
+pub mod archive;
+pub mod bytes;
+pub mod codec;
+pub mod content;
+pub mod error;
+pub mod escape;
+#[allow(unsafe_code, reason = "memory maps; every unsafe block states why it is sound")]
+pub mod io;
+pub mod parallel;
+#[cfg(feature = "full")]
+pub mod pattern;
+pub mod spelling;

@@ -1,0 +1,126 @@
+//! Tests of the source's structure: dependencies between rooms and modules, length and header of files.
+//!
+//! The table in `src/lib.rs` gives the order of the rooms, and a room uses only those before it. The compiler accepts cycles
+//! between modules; they cost the next reader. A test that fails here shows either a misplaced line or a misplaced boundary:
+//! find out which before changing the test.
+
+mod codes;
+mod outputs;
+mod references;
+mod rooms;
+mod siblings;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Maximum length of a source file, in lines.
+const MAX_FILE_LINES: usize = 450;
+
+/// A source file of the crate.
+struct SourceFile {
+    path: PathBuf,
+    text: String,
+    /// Path of the module that the file defines: `["scan", "walk"]` for `src/scan/walk.rs`, `["scan"]` for
+    /// `src/scan/mod.rs`.
+    module: Vec<String>,
+}
+
+impl SourceFile {
+    fn room(&self) -> &str {
+        &self.module[0]
+    }
+
+    fn is_root(&self) -> bool {
+        ["lib", "main"].contains(&self.room())
+    }
+}
+
+fn source_directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+/// Reads every source file of the crate.
+fn source_files() -> Vec<SourceFile> {
+    let mut files = Vec::new();
+    collect(&source_directory(), &[], &mut files);
+    files
+}
+
+fn collect(directory: &Path, module: &[String], files: &mut Vec<SourceFile>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let mut own = module.to_vec();
+        if path.is_dir() {
+            own.push(name);
+            collect(&path, &own, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            if name != "mod" {
+                own.push(name);
+            }
+            files.push(SourceFile { text: fs::read_to_string(&path).unwrap(), path, module: own });
+        }
+    }
+}
+
+#[test]
+fn files_stay_short() {
+    for file in source_files() {
+        let lines = file.text.lines().count();
+        assert!(lines <= MAX_FILE_LINES, "{}: {lines} lines, at most {MAX_FILE_LINES}", file.path.display());
+    }
+}
+
+#[test]
+fn every_file_starts_with_a_module_comment() {
+    for file in source_files() {
+        assert!(file.text.starts_with("//! "), "{}: missing module comment", file.path.display());
+    }
+}
+
+#[test]
+fn unsafe_code_is_confined_to_io() {
+    for file in source_files() {
+        // `main` states that the inputs of the program may be mapped.
+        if !(file.module.starts_with(&["base".to_owned(), "io".to_owned()]) || file.room() == "main") {
+            assert!(!file.text.contains("unsafe {"), "{}: unsafe code outside of io", file.path.display());
+        }
+    }
+}
+
+/// Modules that parse bytes of files.
+const PARSERS: [&str; 9] = [
+    "analyze/metadata",
+    "base/archive",
+    "base/bytes",
+    "base/codec",
+    "check/lock",
+    "format",
+    "host/rewrite",
+    "image",
+    "scan",
+];
+
+const PARSER_LINTS: &str = "#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]";
+
+#[test]
+fn parsers_deny_unchecked_indexing_and_arithmetic() {
+    for module in PARSERS {
+        let text = fs::read_to_string(source_directory().join(module).join("mod.rs")).unwrap();
+        assert!(text.lines().any(|line| line == PARSER_LINTS), "src/{module}/mod.rs lacks this line:\n{PARSER_LINTS}");
+    }
+}
+
+/// Problems are counted where they are printed, so a command does not print one by itself.
+#[test]
+fn standard_error_is_written_in_one_place() {
+    let writers = ["cli/dropin/diagnostics", "cli/problems", "cli/progress"];
+    let mut found = Vec::new();
+    for file in source_files() {
+        if ["stderr()", "eprint"].iter().any(|text| file.text.contains(text)) {
+            found.push(file.module.join("/"));
+        }
+    }
+    found.sort();
+    assert_eq!(found, writers, "print errors through `cli::problems::Problems`");
+}

@@ -1,0 +1,48 @@
+//! The border of the program: text leaves it only through the modules that escape it.
+
+use super::source_files;
+
+/// Ways to write text, and the files that may use them. All others use the functions of these.
+const WRITERS: [(&str, &[&str]); 7] = [
+    (
+        "stdout()",
+        &[
+            // Lines for cargo.
+            "embed/build/environment.rs",
+            "cli/terminal.rs",
+            "cli/dropin/diagnostics.rs",
+            "io/destination.rs",
+            // Only flushed.
+            "cli/mod.rs",
+            // Text of the program's own.
+            "cli/completions.rs",
+            "cli/man.rs",
+            "cli/schema.rs",
+        ],
+    ),
+    ("stderr()", &["cli/problems.rs", "cli/dropin/diagnostics.rs", "cli/progress.rs"]),
+    ("println!(", &[]),
+    ("eprint!(", &[]),
+    (" print!(", &[]),
+    ("serde_json::to_string", &["check/json.rs", "cli/report/json.rs", "edit/split/index.rs"]),
+    ("serde_json::to_writer", &[]),
+];
+
+#[test]
+fn text_is_written_only_by_modules_that_escape_it() {
+    let mut used = 0;
+    for file in source_files() {
+        let path = file.path.display().to_string().replace('\\', "/");
+        let code = file.text.split("#[cfg(test)]").next().unwrap_or_default();
+        if file.is_root() || path.ends_with("tests.rs") {
+            continue;
+        }
+        let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        for (writer, allowed) in lines.flat_map(|line| WRITERS.iter().filter(move |(writer, _)| line.contains(writer)))
+        {
+            assert!(allowed.iter().any(|allowed| path.ends_with(allowed)), "{path}: uses {writer}");
+            used += 1;
+        }
+    }
+    assert!(used > 8, "only {used} writers found: the search for them is broken");
+}

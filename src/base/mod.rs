@@ -1,5 +1,6 @@
 //! What would be the same in a program about something else: errors, views of untrusted bytes, files, codecs, archives, threads.
 
+#[cfg(feature = "files")]
 pub mod archive;
 pub mod bytes;
 pub mod codec;

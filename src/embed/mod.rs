@@ -4,6 +4,7 @@
 pub(crate) mod build;
 #[cfg(feature = "files")]
 pub(crate) mod bundle;
+#[cfg(feature = "files")]
 pub(crate) mod files;
 pub(crate) mod llvm;
 #[cfg(feature = "files")]

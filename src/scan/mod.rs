@@ -10,52 +10,20 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
-#[cfg(feature = "files")]
-mod appended;
-mod builder;
 mod cache;
-mod contents;
-mod device_links;
+#[cfg(feature = "full")]
 pub(crate) mod extract;
+#[cfg(feature = "full")]
 pub(crate) mod filter;
-mod find;
-mod findings;
-mod gomp;
-mod hash;
-mod hints;
-#[cfg(feature = "files")]
-mod host_bitcode;
-mod host_defects;
-mod image_table;
 mod images;
 #[cfg(feature = "files")]
 mod inputs;
+#[cfg(feature = "full")]
 pub(crate) mod inspect;
 pub(crate) mod inventory;
-#[cfg(feature = "files")]
-mod kpack;
-mod magic;
-mod map;
-mod notes;
-#[cfg(feature = "files")]
-mod paths;
-mod pointers;
-mod prefetch;
-mod registrations;
+mod search;
 mod source;
-mod stream_memory;
-mod strict;
 mod structure;
-mod sycl;
-mod symbols;
-mod tables;
-mod truncated;
-#[cfg(feature = "files")]
-mod unopened;
-#[cfg(feature = "files")]
-mod unpacked;
-mod walk;
-mod wrappers;
 
 #[cfg(all(test, feature = "full"))]
 mod host_tests;
@@ -66,41 +34,35 @@ mod tests;
 
 use crate::base::error::Result;
 
-pub(crate) use appended::has_archive as has_appended_archive;
 pub use cache::CacheBudget;
-pub(crate) use host_bitcode::has_images as is_host_bitcode_with_images;
-pub use images::{ImageBytes, ImageReader, ImageRef, Scan};
-#[cfg(feature = "files")]
-pub use inputs::{Archives, InputSlice, ScannedFile};
-#[cfg(feature = "files")]
-pub(crate) use inputs::{OpenOptions, expand_input};
-#[cfg(feature = "files")]
-pub(crate) use kpack::KpackSearch;
-#[cfg(feature = "files")]
-pub(crate) use paths::expand_paths;
-#[cfg(feature = "files")]
-pub use paths::{InputPath, Outcome, Scanner};
-pub(crate) use source::RELEASE_INTERVAL;
-pub use source::Source;
-pub(crate) use strict::offload_binaries;
-pub(crate) use strict::offload_binaries_in;
-#[cfg(feature = "files")]
-pub(crate) use structure::is_container_section;
-#[cfg(feature = "full")]
-pub(crate) use unpacked::unpacked;
-
 #[cfg(feature = "full")]
 pub use extract::{
     Destination, ExtractError, ExtractObserver, ExtractOptions, ExtractedFile, NameTemplate, TemplateError, extract,
 };
 #[cfg(feature = "full")]
 pub use filter::{FilterError, ImageFilter, KernelPattern, Predicate};
+pub use images::{ImageBytes, ImageReader, ImageRef, Scan};
+#[cfg(feature = "files")]
+pub use inputs::paths::{InputPath, Outcome, Scanner};
+#[cfg(feature = "files")]
+pub use inputs::{Archives, InputSlice, ScannedFile};
 #[cfg(feature = "full")]
 pub use inspect::inspect_image;
 pub use inventory::{
     Address, Container, DiskLocation, File, FileFormat, Image, NestedImage, NotOpened, Registration, Section,
     SectionRef,
 };
+pub use source::Source;
+
+#[cfg(feature = "files")]
+pub(crate) use inputs::{
+    OpenOptions, appended::has_archive as has_appended_archive, expand_input,
+    host_bitcode::has_images as is_host_bitcode_with_images, kpack::KpackSearch, paths::expand_paths,
+    unpacked::unpacked,
+};
+pub(crate) use search::strict::{offload_binaries, offload_binaries_in};
+pub(crate) use source::RELEASE_INTERVAL;
+pub(crate) use structure::is_container_section;
 
 /// Options of a scan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -110,7 +72,6 @@ pub struct Options {
     /// Hashes every image, which reads all of its bytes.
     pub hash: bool,
 }
-
 
 /// Lists every container in `source`.
 pub fn scan(source: &dyn Source, options: Options) -> Result<File> {

@@ -67,6 +67,11 @@ impl Input {
         Ok(())
     }
 
+    /// Returns whether the path leads to these bytes.
+    pub fn is_on_disk(&self) -> bool {
+        true
+    }
+
     /// A view of all bytes.
     pub fn view(&self) -> View<'_> {
         View::with_budget(&self.bytes, &self.budget)

@@ -18,7 +18,8 @@ use crate::edit::archive::zip::{PackedMember, ZipFile};
 use crate::edit::patch::Patches;
 use crate::edit::signature::{self, Signature};
 use crate::edit::{EditError, EditedFile, Result, edit_file};
-use crate::scan::{CacheBudget, Options, Scan, Source, has_appended_archive, is_host_bitcode_with_images, unpacked};
+use crate::scan::unpacked;
+use crate::scan::{CacheBudget, Options, Scan, Source, has_appended_archive, is_host_bitcode_with_images};
 
 /// The edits of all files of an input.
 pub struct Edits<'a> {

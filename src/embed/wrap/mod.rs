@@ -8,6 +8,7 @@ mod entries;
 mod error;
 mod fat_binary;
 mod fat_binary_image;
+#[cfg(feature = "files")]
 pub mod files;
 pub(crate) mod host_entries;
 pub mod matching;

@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::destination::{self, Destination};
 use super::file_state::{FileKey, FileState};
-use super::file_uri::FileUri;
 use super::{Input, STANDARD_INPUT, journal};
 use crate::base::error::{Error, Result};
+use crate::base::io::FileUri;
 
 /// Number of bytes by which a text is distinguished from a binary file.
 const SAMPLE: u64 = 64 << 10;

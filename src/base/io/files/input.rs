@@ -214,7 +214,7 @@ impl Input {
     }
 
     /// Returns whether the bytes are in a mapping without an open file.
-    pub(super) fn is_closed(&self) -> bool {
+    pub(in crate::base::io) fn is_closed(&self) -> bool {
         self.file.is_none() && matches!(self.bytes, Bytes::Mapped(_))
     }
 
@@ -259,7 +259,7 @@ impl Input {
 
     /// The open file, if its bytes can be copied by the kernel. Its position is not used, and may be anything.
     #[cfg(target_os = "linux")]
-    pub(super) fn file(&self) -> Option<&File> {
+    pub(in crate::base::io) fn file(&self) -> Option<&File> {
         self.file.as_ref()
     }
 
@@ -281,7 +281,7 @@ impl Input {
 
     /// Maps a part of the file for writing it to an output. Pages of the lasting mapping would count as memory of the
     /// process from then on.
-    pub(super) fn window(&self, offset: u64, size: u64) -> Result<Mmap> {
+    pub(in crate::base::io) fn window(&self, offset: u64, size: u64) -> Result<Mmap> {
         let Some(file) = &self.file else { unreachable!("bytes without a file are in memory") };
         let available = file.metadata().map_err(Error::io(&self.path, "read"))?.len();
         let missing = (offset + size).saturating_sub(available);

@@ -10,7 +10,6 @@ mod existing;
 mod extended_attributes;
 mod file_set;
 mod file_state;
-mod file_uri;
 mod hold;
 #[cfg(target_os = "linux")]
 mod holes;
@@ -19,7 +18,6 @@ mod journal;
 mod mapping;
 mod output;
 mod registry;
-mod reused;
 mod scratch;
 #[doc(hidden)]
 pub mod signals;
@@ -41,13 +39,11 @@ pub use file_set::{FileSet, OutputKind, OutputPath};
 pub(crate) use file_state::FileState;
 pub(crate) use file_state::is_same_file;
 pub(crate) use file_state::{FileIdentity, file_identity};
-pub use file_uri::FileUri;
 #[cfg(test)]
 pub(crate) use input::MAPPED;
 pub use input::{Access, Input};
 pub(crate) use journal::{Recovered, recover, take_unfinished};
 pub use output::Output;
-pub(crate) use reused::release_beyond;
 pub(crate) use scratch::ScratchDirectory;
 pub use standard_input::STANDARD_INPUT;
 

@@ -18,11 +18,11 @@ mod unix {
     use std::ptr;
     use std::sync::OnceLock;
 
-    use crate::base::io::hold;
-    use crate::base::io::hold::Arrival;
-    use crate::base::io::mapping::MAPPED_FILES;
-    use crate::base::io::scratch::SCRATCH_DIRECTORIES;
-    use crate::base::io::temporary::HIDDEN_FILES;
+    use crate::base::io::files::hold;
+    use crate::base::io::files::hold::Arrival;
+    use crate::base::io::files::mapping::MAPPED_FILES;
+    use crate::base::io::files::scratch::SCRATCH_DIRECTORIES;
+    use crate::base::io::files::temporary::HIDDEN_FILES;
 
     /// Signals that end the program.
     const ENDING: [c_int; 4] = [SIGHUP, SIGINT, SIGTERM, SIGXFSZ];
@@ -162,7 +162,7 @@ mod tests {
     use std::path::Path;
     use std::process::{Command, Output};
 
-    use crate::base::io::temporary::Temporary;
+    use crate::base::io::files::temporary::Temporary;
     use crate::base::io::{Input, MAPPED};
 
     const DIRECTORY: &str = "FATBIN_TEST_SIGNALS_DIRECTORY";

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 
 use super::JournalEntry;
-use crate::base::io::destination::directory;
-use crate::base::io::temporary::Temporary;
+use crate::base::io::files::destination::directory;
+use crate::base::io::files::temporary::Temporary;
 
 /// Names of records. A directory has one for each process that is in a commit, and those that were left.
 const NAMES: [&str; 4] = [".fatbin-undo", ".fatbin-undo-2", ".fatbin-undo-3", ".fatbin-undo-4"];
@@ -91,8 +91,8 @@ mod recovery {
 
     use super::{JournalEntry, MAGIC, NAMES, lock, open};
     use crate::base::error::{Error, Result};
-    use crate::base::io::file_state::FileKey;
-    use crate::base::io::journal::Recovered;
+    use crate::base::io::files::file_state::FileKey;
+    use crate::base::io::files::journal::Recovered;
 
     /// Maximum size of a record, in bytes.
     const MAX_SIZE: u64 = 16 << 20;

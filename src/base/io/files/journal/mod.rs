@@ -61,5 +61,5 @@ impl JournalEntry {
     pub const IN_PLACE: &str = "=";
 }
 
-#[cfg(test, target_os = "linux")]
+#[cfg(all(test, target_os = "linux"))]
 mod tests;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 
 use super::*;
-use crate::base::io::file_state::FileKey;
+use crate::base::io::files::file_state::FileKey;
 
 /// A step of a commit of two outputs, `a` and `b`, of which `a` existed.
 const STEPS: [&str; 5] = ["backup", "record", "first name", "second name", "backup removed"];

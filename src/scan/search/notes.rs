@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use object::elf;
 
-use super::structure::Structure;
 use crate::base::bytes::{View, size_of_range};
 use crate::base::error::Malformed;
 use crate::format::embed_record::{NOTE_NAME, NOTE_SECTION, NOTE_TYPE, is_part_of};
+use crate::scan::structure::Structure;
 
 /// Offset of `e_ident[EI_DATA]` in an ELF file.
 const EI_DATA: usize = 5;

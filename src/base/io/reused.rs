@@ -2,7 +2,7 @@
 
 /// Returns the memory of a buffer beyond its first `kept` bytes to the system. The capacity stays, and the bytes there are lost.
 /// An allocator would keep the memory of a buffer that is dropped, or use a part of it.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "files"))]
 pub fn release_beyond(buffer: &mut Vec<u8>, kept: usize) {
     use rustix::mm::{Advice, madvise};
 
@@ -22,7 +22,7 @@ pub fn release_beyond(buffer: &mut Vec<u8>, kept: usize) {
 }
 
 /// Drops a buffer of more than `kept` bytes.
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", feature = "files")))]
 pub fn release_beyond(buffer: &mut Vec<u8>, kept: usize) {
     if buffer.capacity() > kept {
         *buffer = Vec::new();
@@ -38,7 +38,7 @@ mod tests {
         for kept in [0, 1, 100_000, 1 << 20, 2 << 20] {
             let mut buffer = vec![7; 1 << 20];
             release_beyond(&mut buffer, kept);
-            if cfg!(target_os = "linux") {
+            if cfg!(all(target_os = "linux", feature = "files")) {
                 let first = buffer.iter().take_while(|&&byte| byte == 7).count();
                 assert!((kept.min(buffer.len())..=kept.saturating_add(64 << 10)).contains(&first), "{kept}: {first}");
                 assert!(buffer[first..].iter().all(|&byte| byte == 0 || byte == 7));

@@ -8,12 +8,12 @@
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::Source;
-use super::images::{ImageRef, Scan, compressed_containers};
 use super::stream_memory::StreamMemory;
+use super::{ImageRef, Scan, compressed_containers};
 use crate::base::bytes::Budget;
 use crate::base::codec::is_compressed;
 use crate::base::parallel::{map_parallel, threads};
+use crate::scan::Source;
 use crate::scan::inventory::NestedImage;
 
 /// Stored size from which on a batch is worth the passing of its results between threads, in bytes.

@@ -16,12 +16,12 @@ use std::collections::HashMap;
 use object::read::Object;
 
 use super::findings::Findings;
-use super::pointers::HostFile;
-use super::structure::Structure;
-use super::tables::{HostTables, POINTER};
 use crate::base::bytes::{ObjectBytes, Resource, View, record_memory};
 use crate::format::{ContainerType, bundle_section};
 use crate::scan::inventory::{Container, Image, Property, PropertySet, PropertyValue};
+use crate::scan::structure::Structure;
+use crate::scan::structure::pointers::HostFile;
+use crate::scan::structure::tables::{HostTables, POINTER};
 
 /// Versions of a device image with the offset of the pointer to the image.
 const VERSIONS: [(u64, u64); 2] = [(3, 32), (2, 48)];

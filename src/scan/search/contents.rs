@@ -21,7 +21,7 @@ impl HashAndOrigin {
     /// Reads a decompressed image, which is all of `view`, and charges the hashing.
     pub fn read(image_kind: ImageKind, view: View<'_>) -> Result<Self, Malformed> {
         view.charge("image", Resource::Work, view.size() / BYTES_PER_STEP)?;
-        Ok(HashAndOrigin { sha256: Some(Sha256::digest(view.data()), origin: origin(image_kind, view) })
+        Ok(HashAndOrigin { sha256: Some(Sha256::digest(view.data()).into()), origin: origin(image_kind, view) })
     }
 
     /// Records the contents.
@@ -39,4 +39,3 @@ pub fn record_origin(origin: Origin, image: &mut Image) {
     image.format_version = origin.format_version;
     image.cuda = origin.cuda;
 }
-

@@ -7,11 +7,11 @@ use std::sync::LazyLock;
 use aho_corasick::packed::Searcher;
 use aho_corasick::{AhoCorasick, Input, Span};
 
-use super::structure::Structure;
 use crate::base::bytes::View;
 use crate::base::error::Malformed;
 use crate::format::embedded::{HINTS, Hint};
 use crate::format::{ContainerView, FORMATS, Format};
+use crate::scan::structure::Structure;
 
 /// Length of the longest pattern in bytes.
 pub static LONGEST: LazyLock<usize> = LazyLock::new(|| patterns().map(<[u8]>::len).max().unwrap_or_default());

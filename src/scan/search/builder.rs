@@ -1,12 +1,12 @@
 //! From a container in the file to its record in the inventory, with the containers in its images.
 
-use super::Options;
-use super::cache::DecompressedCache;
 use super::contents::{HashAndOrigin, record_origin};
 use crate::base::bytes::{MAX_NESTING, Resource, record_memory};
 use crate::base::codec::Codec;
 use crate::base::error::{Cause, Malformed};
 use crate::format::{self, Contents, GroupCache};
+use crate::scan::Options;
+use crate::scan::cache::DecompressedCache;
 use crate::scan::inventory::{
     Container, CudaCode, Image, Registration, SectionRef, StoredBytes, contradicting_arch, stored_origin,
 };

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::findings::Findings;
-use super::pointers::PointerTarget;
-use super::structure::Structure;
 use crate::base::bytes::{Resource, View, record_memory};
 use crate::base::error::Malformed;
 use crate::format;
 use crate::format::kpack::KpackMarker;
 use crate::scan::inventory::{Container, KpackReference, Wrapper, WrapperKind, WrapperTarget};
+use crate::scan::structure::Structure;
+use crate::scan::structure::pointers::PointerTarget;
 
 /// Returns the wrappers of a file with their destinations, and its references to kpack archives. A container that is not in a
 /// section for containers is added to the findings.

@@ -21,12 +21,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use object::read::{Object, ObjectSymbol};
 
 use super::findings::Findings;
-use super::pointers::HostFile;
-use super::structure::Structure;
-use super::tables::{HostTables, POINTER};
 use crate::base::bytes::{ObjectBytes, Resource, View, record_memory, text_work};
 use crate::format::{ContainerType, ImageKind};
 use crate::scan::inventory::{Container, Image};
+use crate::scan::structure::Structure;
+use crate::scan::structure::pointers::HostFile;
+use crate::scan::structure::tables::{HostTables, POINTER};
 use crate::target::OffloadKind;
 
 /// Function that registers images.

@@ -6,14 +6,14 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::Options;
-use super::cache::CacheBudget;
-use super::inputs::{Archives, InputSlice, OpenOptions, ScannedFile, each_input};
 use super::kpack::KpackSearch;
+use super::{Archives, InputSlice, OpenOptions, ScannedFile, each_input};
 use crate::base::bytes::Limits;
 use crate::base::error::Error;
 use crate::base::io::{Access, files_below};
 use crate::base::parallel::{map_parallel, map_stream, threads};
+use crate::scan::Options;
+use crate::scan::cache::CacheBudget;
 use crate::scan::inventory::{File, FileFormat};
 
 /// Number of files of a stream that are scanned before the result of an earlier one is taken; each is kept open until then.

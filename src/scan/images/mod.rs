@@ -4,15 +4,20 @@
 //! is compressed together is decompressed once: a reader keeps the streams around the image that it has read last, and the
 //! next image of the same stream is a part of bytes that are already there.
 
+pub mod hash;
+pub mod map;
+pub mod stream_memory;
+
 use std::cell::RefCell;
 use std::ops::{Deref, Range};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::Options;
 use super::cache::{CacheBudget, DecompressedCache};
+use super::search::find;
 use super::source::{RELEASE_INTERVAL, Source};
-use super::{Options, find};
 use crate::base::bytes::{Budget, Limits, View};
 use crate::base::codec;
 use crate::base::codec::Codec;
@@ -67,18 +72,18 @@ impl<S: Source> Scan<S> {
     }
 
     /// Puts a scan together again from its parts.
-    pub(super) fn from_parts(source: S, file: Arc<File>, cache: Arc<DecompressedCache>) -> Self {
+    pub(in crate::scan) fn from_parts(source: S, file: Arc<File>, cache: Arc<DecompressedCache>) -> Self {
         let budget = budget_of(&source);
         Scan { source, file, cache, budget, unreleased: AtomicU64::new(0) }
     }
 
     /// All bytes of the source, with a budget.
-    pub(super) fn view(&self) -> View<'_> {
+    pub fn view(&self) -> View<'_> {
         self.source.view().or_budget(&self.budget)
     }
 
     /// Takes a scan apart.
-    pub(super) fn into_parts(self) -> (S, Arc<File>, Arc<DecompressedCache>) {
+    pub(in crate::scan) fn into_parts(self) -> (S, Arc<File>, Arc<DecompressedCache>) {
         (self.source, self.file, self.cache)
     }
 
@@ -93,7 +98,7 @@ impl<S: Source> Scan<S> {
     }
 
     /// The inventory, to add to it.
-    pub(super) fn file_mut(&mut self) -> &mut File {
+    pub fn file_mut(&mut self) -> &mut File {
         Arc::make_mut(&mut self.file)
     }
 
@@ -121,7 +126,7 @@ impl<S: Source> Scan<S> {
 
     /// Creates a reader of `view`, all bytes of the source with some budget. `takes_cached` states whether it removes
     /// containers from the cache, and `buffers` are used for decompressed bytes.
-    pub(super) fn reader_with<'scan>(
+    pub fn reader_with<'scan>(
         &'scan self,
         view: View<'scan>,
         takes_cached: bool,
@@ -134,13 +139,13 @@ impl<S: Source> Scan<S> {
     }
 
     /// Removes a container from the cache.
-    pub(super) fn drop_cached(&self, container: &Container) {
+    pub fn drop_cached(&self, container: &Container) {
         drop(self.cache.take(container.start));
     }
 }
 
 /// Returns the budget of a source, or one for its size.
-pub(super) fn budget_of(source: &dyn Source) -> Budget {
+pub fn budget_of(source: &dyn Source) -> Budget {
     let view = source.view();
     view.budget().cloned().unwrap_or_else(|| Budget::new(Limits::default(), view.size()))
 }
@@ -156,7 +161,7 @@ impl<'scan> ImageReader<'scan> {
     }
 
     /// Returns the buffers of the reader, for another one.
-    pub(super) fn into_buffers(self) -> Vec<Vec<u8>> {
+    pub fn into_buffers(self) -> Vec<Vec<u8>> {
         let streams = self.0.streams.take().into_iter();
         let mut buffers = self.0.buffers.take();
         buffers.extend(streams.filter_map(|(_, bytes)| Arc::try_unwrap(bytes).ok()));
@@ -363,7 +368,7 @@ impl<'scan> Reader<'scan> {
 }
 
 /// The compressed containers around an image, from the outermost.
-pub(super) fn compressed_containers<'scan>(nested: &NestedImage<'scan>) -> impl Iterator<Item = &'scan Container> {
+pub fn compressed_containers<'scan>(nested: &NestedImage<'scan>) -> impl Iterator<Item = &'scan Container> {
     nested.containers.iter().copied().filter(|container| container.codec.is_some())
 }
 

@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use super::findings::Findings;
-use super::pointers::PointerTarget;
-use super::source::Source;
-use super::structure::{Section, Structure};
 use crate::base::bytes::View;
 use crate::format::kpack::KpackMarker;
 use crate::format::{self, bundle_section};
 use crate::scan::inventory::{SectionRef, WrapperKind};
+use crate::scan::source::Source;
+use crate::scan::structure::pointers::PointerTarget;
+use crate::scan::structure::{Section, Structure};
 
 /// Reads containers from the start of `section`, separated by padding of zeros, and returns the number of bytes of padding.
 /// The walk ends with an error at the first bytes that are not a valid container: the section is for containers, so its

@@ -1,17 +1,23 @@
 //! Expansion of a path to its inputs: the file, or the members of an archive.
 
+pub mod appended;
+pub mod host_bitcode;
+pub mod kpack;
+pub mod paths;
+pub mod unopened;
+pub mod unpacked;
+
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use self::appended::Appended;
+use self::kpack::KpackSearch;
+use self::unpacked::unpacked;
 use super::Options;
-use super::appended::{self, Appended};
 use super::cache::{CacheBudget, DecompressedCache};
 use super::images::Scan;
-use super::kpack::KpackSearch;
 use super::source::{DecodedBitcode, Source};
-use super::unopened;
-use super::unpacked::unpacked;
 use crate::base::archive;
 use crate::base::archive::{MemberContent, Members};
 use crate::base::bytes::{Budget, Limits, MAX_NESTING, Resource, View, size_of_range};
@@ -48,7 +54,7 @@ impl InputSlice {
     }
 
     /// Returns a slice of all of `input`, which was decoded from this one.
-    pub(super) fn with_decoded(self, input: Input, decoded: Arc<DecodedBitcode>) -> InputSlice {
+    pub fn with_decoded(self, input: Input, decoded: Arc<DecodedBitcode>) -> InputSlice {
         let range = 0..input.size();
         InputSlice { decoded: Some(decoded), input: Arc::new(input), range, ..self }
     }

@@ -1,5 +1,13 @@
 //! The host file: its format, and the sections that hold containers.
 
+pub mod device_links;
+pub mod host_defects;
+pub mod image_table;
+pub mod pointers;
+pub mod tables;
+pub mod truncated;
+pub mod wrappers;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -7,10 +15,9 @@ use object::read::macho::{FatArch, MachOFatFile32, MachOFatFile64};
 use object::read::{File, FileKind, Object, ObjectSection};
 use object::{ObjectKind, SectionFlags};
 
-use super::image_table::ImageRow;
-use super::pointers::{HostFile, HostSection, Pointers};
+use self::image_table::ImageRow;
+use self::pointers::{HostFile, HostSection, Pointers};
 use super::source::DecodedBitcode;
-use super::{device_links, image_table, truncated, wrappers};
 use crate::base::bytes::{ObjectBytes, Resource, View, record_memory, size_of_range, text_work};
 use crate::base::error::Malformed;
 use crate::format::embedded::Region;

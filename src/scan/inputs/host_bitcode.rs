@@ -7,15 +7,15 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::inputs::InputSlice;
-use super::source::{DecodedBitcode, Source};
-use super::structure;
+use super::InputSlice;
 use crate::base::bytes::View;
 use crate::base::error::Malformed;
 use crate::base::error::Result;
 use crate::base::io::Input;
 use crate::format::bitcode::embedded;
 use crate::format::{bitcode, is_host_bitcode};
+use crate::scan::source::{DecodedBitcode, Source};
+use crate::scan::structure;
 
 /// Returns whether a file is the bitcode of a host with device images in it.
 pub fn has_images(view: View<'_>) -> Result<bool, Malformed> {
@@ -25,7 +25,7 @@ pub fn has_images(view: View<'_>) -> Result<bool, Malformed> {
 impl InputSlice {
     /// Returns the sections with device images of the bitcode of a host as a slice of their bytes, and any other file as it is,
     /// also cut bitcode, of which the scan reports the defect.
-    pub(super) fn decode_bitcode(self) -> Result<InputSlice> {
+    pub fn decode_bitcode(self) -> Result<InputSlice> {
         if bitcode::check(self.view()).is_err() {
             Ok(self)
         } else {

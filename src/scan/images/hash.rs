@@ -1,17 +1,17 @@
 //! Hashes of images, after the scan: images that are not in a compressed container are read by several threads. Those in
 //! compressed containers were hashed when the scan decompressed these.
 
-use super::contents::HashAndOrigin;
-use super::findings::order_errors;
-use super::images::{ImageRef, Scan, compressed_containers};
-use super::source::Source;
+use super::{ImageRef, Scan, compressed_containers};
 use crate::base::codec::Codec;
 use crate::base::error::Malformed;
 use crate::scan::inventory::{Container, Image, NestedImage};
+use crate::scan::search::contents::HashAndOrigin;
+use crate::scan::search::findings::order_errors;
+use crate::scan::source::Source;
 
 impl<S: Source> Scan<S> {
     /// Hashes the images that are not in a compressed container.
-    pub(super) fn with_hashes(mut self) -> Self {
+    pub fn with_hashes(mut self) -> Self {
         let images: Vec<NestedImage<'_>> = self.file().nested_leaves().filter(is_deferred).collect();
         let mut contents = Vec::with_capacity(images.len());
         self.map_images(&images, |_, image| read(image), &mut |_, read| contents.push(read));

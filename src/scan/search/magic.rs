@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::findings::Findings;
 use super::hints::{LONGEST, Pattern};
-use super::source::Source;
-use super::structure::Structure;
 use crate::base::bytes::{Budget, Resource, View, size_of_range};
 use crate::base::error::{Malformed, Result};
 use crate::base::parallel::{map_parallel, threads};
+use crate::scan::source::Source;
+use crate::scan::structure::Structure;
 
 /// Number of bytes that one thread searches at a time. Starting a smaller part costs more than searching it; in larger
 /// parts, pages that were read for false magics stay in memory for longer.

@@ -10,10 +10,10 @@ use object::read::{Object, ObjectSection, ObjectSymbol, Symbol};
 use object::{BinaryFormat, SectionFlags, SectionIndex, SectionKind, SymbolKind, SymbolSection, elf};
 
 use super::findings::Findings;
-use super::pointers::{HostFile, HostSection};
-use super::structure::Structure;
 use crate::base::bytes::{ObjectBytes, Resource, View, record_memory, text_work};
 use crate::format::{ContainerType, embedded};
+use crate::scan::structure::Structure;
+use crate::scan::structure::pointers::{HostFile, HostSection};
 
 /// Size of the smallest array that can be an image, in bytes: the header of an ELF file.
 const SMALLEST_IMAGE: u64 = 64;

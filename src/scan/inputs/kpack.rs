@@ -7,12 +7,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::findings::order_errors;
 use crate::base::bytes::{Limits, Resource, View};
 use crate::base::error::{Cause, Malformed, Result};
 use crate::base::io::{Access, Input};
 use crate::format::kpack::{ARCH_PLACEHOLDER, KpackArchive};
 use crate::scan::inventory::{File, FoundArchive, KpackReference};
+use crate::scan::search::findings::order_errors;
 
 /// Search for archives.
 #[derive(Debug, Clone, Default)]

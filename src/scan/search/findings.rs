@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-use super::Options;
 use super::builder::InventoryBuilder;
-use super::cache::DecompressedCache;
 use super::prefetch::Prefetch;
-use super::source::{RELEASE_INTERVAL, Source};
 use crate::base::bytes::{Budget, View, size_of_range};
 use crate::base::error::{Cause, Malformed};
 use crate::format::{self, Contents};
+use crate::scan::Options;
+use crate::scan::cache::DecompressedCache;
 use crate::scan::inventory::{Container, File, FileFormat, Section, SectionRef};
+use crate::scan::source::{RELEASE_INTERVAL, Source};
 
 /// Memory that the kernel maps around a page that is read (Linux's `fault_around_bytes`), in bytes.
 const FAULT_AROUND: u64 = 64 << 10;

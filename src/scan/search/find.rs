@@ -2,14 +2,16 @@
 
 use std::ops::Range;
 
-use super::cache::DecompressedCache;
 use super::findings::Findings;
-use super::source::stored;
-use super::{Options, Source, gomp, host_defects, magic, notes, registrations, structure, sycl, symbols, walk};
+use super::{gomp, magic, notes, registrations, sycl, symbols, walk};
 use crate::base::bytes::{View, size_of_range};
 use crate::base::error::Result;
 use crate::format;
+use crate::scan::cache::DecompressedCache;
 use crate::scan::inventory::{File, FileFormat};
+use crate::scan::source::stored;
+use crate::scan::structure::host_defects;
+use crate::scan::{Options, Source, structure};
 
 /// Lists every container in `source`, of which `view` is all bytes. Containers that are decompressed on the way are put into
 /// `cache`.

@@ -169,7 +169,7 @@ mod tests {
 
     /// Runs a test of this module again in a process of its own, with a directory.
     fn child(test: &str, directory: &Path) -> Output {
-        let name = format!("io::signals::tests::{test}");
+        let name = format!("{}::{test}", module_path!().split_once("::").unwrap().1);
         let mut child = Command::new(std::env::current_exe().unwrap());
         child.args([&name, "--exact", "--nocapture"]).env(DIRECTORY, directory).output().unwrap()
     }

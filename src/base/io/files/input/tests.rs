@@ -87,7 +87,8 @@ fn truncating_a_mapped_file_raises_sigbus() {
         file.as_file().set_len(0).unwrap();
         std::process::exit(input.view().data()[1 << 15].into());
     }
-    let name = "io::input::tests::truncating_a_mapped_file_raises_sigbus";
+    let module = module_path!().split_once("::").unwrap().1;
+    let name = format!("{module}::truncating_a_mapped_file_raises_sigbus");
     let mut child = std::process::Command::new(std::env::current_exe().unwrap());
     // The signal leaves the child's file behind.
     let directory = tempfile::tempdir().unwrap();

@@ -103,5 +103,5 @@ fn guide_examples_print_the_documented_output() {
 #[test]
 fn task_examples_print_the_documented_output() {
     let count = run_pages("tasks");
-    assert!(count > 3, "{count}");
+    assert!(count >= 3, "{count}");
 }

@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
-/// Directories below `docs` with pages for users, and one more page. The pages of the commands are not among them: `fatbin help COMMAND`
-/// prints the definitions from which they are generated.
+/// Directories below `docs` with pages for users, and one more page. `fatbin help COMMAND` needs none: it prints the options.
 const CHAPTERS: [&str; 3] = ["tasks", "guide", "formats"];
 const FEATURES: &str = "features";
 

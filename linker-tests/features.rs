@@ -1,4 +1,4 @@
-//! The table of features in `docs/features.md`: it has every option of the tools, and names tests that exist.
+//! The lists of features in `docs/features.md`: they have every option of the tools, and name tests that exist.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::harness::step::Step;
 use crate::harness::tools::{Tool, llvm_tool};
 use crate::harness::trial::{completion, fresh_directory};
 
-/// A tool: a name in a heading of the table, the path of the program, and the sources with the options of the drop-in.
+/// A tool: a name in a heading of the page, the path of the program, and the sources with the options of the drop-in.
 struct Subject {
     name: &'static str,
     path: fn() -> Result<PathBuf>,
@@ -60,11 +60,25 @@ pub fn trials(names: BTreeSet<String>) -> Vec<Trial> {
     options.chain([tests]).collect()
 }
 
-fn table() -> Result<String> {
+fn page() -> Result<String> {
     Ok(fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/features.md"))?)
 }
 
-/// Every option in the help of a tool, and every option of its drop-in, is in a row of the tool's section.
+/// An item of a list: `- **VERDICT** OPTIONS: TEXT. Tests: TESTS`.
+struct Item<'a> {
+    verdict: &'a str,
+    options: &'a str,
+    tests: &'a str,
+}
+
+fn item(line: &str) -> Option<Item<'_>> {
+    let (verdict, rest) = line.strip_prefix("- **")?.split_once("** ")?;
+    let (text, tests) = rest.split_once(" Tests: ")?;
+    let options = text.split(": ").next()?;
+    Some(Item { verdict, options, tests })
+}
+
+/// Every option in the help of a tool, and every option of its drop-in, is in an item of the tool's section.
 fn has_options(subject: &Subject, directory: &Path) -> Result<()> {
     // LLVM's other tools list the options of all passes as hidden ones.
     let flag = if subject.name == "clang-linker-wrapper" { "--help-hidden" } else { "--help" };
@@ -74,15 +88,15 @@ fn has_options(subject: &Subject, directory: &Path) -> Result<()> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli/dropin").join(subject.drop_in);
     let own = options_in(&fs::read_to_string(&source)?);
     ensure!(own.len() > 2, "{} options found in {}: {own:?}", own.len(), source.display());
-    let table = table()?;
+    let page = page()?;
     let is_own = |section: &&str| section.lines().next().is_some_and(|heading| heading.contains(subject.name));
     let mut known = BTreeSet::new();
-    for section in table.split("\n## ").filter(|section| shares_source(section, subject) || is_own(section)) {
-        let first_cells = section.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
-        known.extend(first_cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).map(str::to_owned));
+    for section in page.split("\n## ").filter(|section| shares_source(section, subject) || is_own(section)) {
+        let options = section.lines().filter_map(item).map(|item| item.options);
+        known.extend(options.flat_map(|text| text.split('`').skip(1).step_by(2)).map(str::to_owned));
     }
     let missing: Vec<&String> = options.union(&own).filter(|option| !known.contains(*option)).collect();
-    ensure!(missing.is_empty(), "docs/features.md, {}: no row for {missing:?}", subject.name);
+    ensure!(missing.is_empty(), "docs/features.md, {}: no item for {missing:?}", subject.name);
     Ok(())
 }
 
@@ -123,26 +137,22 @@ fn option(line: &str) -> Option<&str> {
 
 const VERDICTS: [&str; 3] = ["same", "better", "no"];
 
-/// Every row has a verdict and tests, and every test is a trial or a function.
+/// Every item has a verdict and tests, and every test is a trial or a function.
 fn tests_exist(trials: &BTreeSet<String>) -> Result<()> {
     let sources = sources()?;
-    let mut rows = 0;
-    for row in table()?.lines().filter(|line| line.starts_with("| ")) {
-        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
-        let [_, verdict, _, tests] = cells.as_slice() else { continue };
-        if *verdict == "fatbin" {
-            continue;
-        }
-        ensure!(VERDICTS.contains(verdict), "{row}: {verdict} is not a verdict");
-        ensure!(tests.contains('`'), "{row}: names no test");
+    let mut count = 0;
+    for line in page()?.lines().filter(|line| line.starts_with("- ")) {
+        let Some(Item { verdict, tests, .. }) = item(line) else { bail!("{line}: not an item with tests") };
+        ensure!(VERDICTS.contains(&verdict), "{line}: {verdict} is not a verdict");
+        ensure!(tests.contains('`'), "{line}: names no test");
         for test in tests.split('`').skip(1).step_by(2) {
             let is_trial = trials.contains(test);
             let is_function = sources.contains(&format!("fn {test}("));
-            ensure!(is_trial || is_function, "{row}: {test} does not exist");
+            ensure!(is_trial || is_function, "{line}: {test} does not exist");
         }
-        rows += 1;
+        count += 1;
     }
-    ensure!(rows > 0, "no rows");
+    ensure!(count > 0, "no items");
     Ok(())
 }
 

@@ -47,7 +47,7 @@
 //! | [`causes`] | causes of differences between two builds of one source |
 //! | [`book`] | the book that is built from the documents, and its pages in a browser |
 //! | [`page`] | the page of `--html` in a browser |
-//! | [`features`] | the table of features, beside the help of the tools and the names of all trials |
+//! | [`features`] | the lists of features, compared with the help of the tools and the names of all trials |
 //! | [`fatbinary`] | containers that NVIDIA's fatbinary writes, its drop-in, and `fatbin pack --kind cuda` |
 //! | [`cuobjdump`] | NVIDIA's cuobjdump beside the drop-in of its name |
 //! | [`release`] | forms in which fatbin is released, installed by their tools |

@@ -35,9 +35,12 @@ def main(source, book):
     for path, page in pages.items():
         for link in page.links:
             check(path, link, pages)
-    documents = [*source.glob("*.md"), *(source / "docs").rglob("*.md")]
-    for document in documents:
-        place = document.relative_to(source)
+    commands = source / "target/book-source/docs/commands"
+    documents = {path: path.relative_to(source) for path in [*source.glob("*.md"), *(source / "docs").rglob("*.md")]}
+    documents |= {path: Path("docs/commands", path.name) for path in commands.glob("*.md")}
+    if Path("docs/commands/scan.md") not in documents.values():
+        sys.exit("the book has no pages of commands")
+    for document, place in documents.items():
         name = "index.html" if place.name == "README.md" else place.with_suffix(".html").name
         page = pages[book / place.with_name(name)]
         title = document.read_text().splitlines()[0].removeprefix("# ").replace("`", "")

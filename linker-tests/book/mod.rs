@@ -50,7 +50,8 @@ fn shell(directory: &Path, line: &str) -> Result<Step> {
         return Err(not_fetched("target/runtimes/book").into());
     }
     python()?;
-    Ok(Step::new(directory, "sh").env("PYTHONPATH", site).args(["-c", line]).arg(directory.join("scripts/book")))
+    let shell = Step::new(directory, "sh").env("PYTHONPATH", site).env("FATBIN_PROGRAM", env!("CARGO_BIN_EXE_fatbin"));
+    Ok(shell.args(["-c", line]).arg(directory.join("scripts/book")))
 }
 
 /// Copies the repository, and returns the book.

@@ -1,4 +1,4 @@
-"""The table of a run on a GPU, in the guide."""
+"""The result of runs on a GPU, in the guide: the totals, and the trials that do not agree with their prediction."""
 
 import json
 from collections import Counter
@@ -24,8 +24,10 @@ def lines(runs):
     total, counts = len(trials), Counter(trial["verdict"] for trial in trials)
     yield f"{device['name']} ({device['processor']}), driver {device['driver']} with CUDA {device['cuda']}, on {runs[0]['date']}: of {total}"
     yield f"trials, {counts['agrees']} agree with the prediction, {counts['DIFFERS']} differ, {counts['unpredicted']} had none."
-    yield ""
-    yield "| trial | prediction | result | verdict |"
-    yield "|---|---|---|---|"
-    for trial in trials:
+    others = [trial for trial in trials if trial["verdict"] != "agrees"]
+    if others:
+        yield ""
+        yield "| trial | prediction | result | verdict |"
+        yield "|---|---|---|---|"
+    for trial in others:
         yield f"| {trial['trial']} | {trial['expected']} | {trial['got']} | {trial['verdict']} |"

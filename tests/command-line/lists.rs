@@ -63,7 +63,7 @@ fn every_direct_dependency_has_a_reason() {
     }
     let page = read("docs/dependencies.md");
     let listed: Vec<String> =
-        page.lines().filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned())).collect();
+        page.lines().filter_map(|line| Some(line.strip_prefix("- `")?.split_once('`')?.0.to_owned())).collect();
     assert!(listed.iter().eq(&names), "docs/dependencies.md lists {listed:?}, Cargo.toml {names:?}");
 }
 
@@ -80,7 +80,6 @@ fn every_host_is_documented() {
             Host::X86_64WindowsMsvc | Host::Aarch64WindowsMsvc | Host::X86_64WindowsGnu => "Windows",
             Host::X86_64Macos | Host::Aarch64Macos => "macOS",
         };
-        check_contains("README.md", name);
         check_contains("docs/guide/wrap.md", name);
     }
 }

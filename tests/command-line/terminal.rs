@@ -86,8 +86,8 @@ pub mod at_a_terminal {
     fn wraps_pages_of_the_book_to_the_terminal_with_bold_headings() {
         let sandbox = Sandbox::new();
         for columns in [50, 90, 200] {
-            let text = shown(&sandbox, columns, "fatbin help release-gate", ("A", "b"));
-            assert!(text.contains("\u{1b}[1m\u{1b}[4mCheck a release in CI\u{1b}[0m\n"), "{text:?}");
+            let text = shown(&sandbox, columns, "fatbin help guide/verify", ("A", "b"));
+            assert!(text.contains("\u{1b}[1m\u{1b}[4mVerify: find damaged device code\u{1b}[0m\n"), "{text:?}");
             let plain = console::strip_ansi_codes(&text);
             // Code has its own lines.
             let prose = plain.lines().filter(|line| !line.starts_with("    "));
@@ -95,8 +95,8 @@ pub mod at_a_terminal {
             let limit = usize::from(columns).min(100);
             assert!((limit - 15..=limit).contains(&longest), "{columns}: {longest}\n{plain}");
         }
-        let text = shown(&sandbox, 90, "fatbin help release-gate | cat", ("A", "b"));
-        assert_eq!(text, sandbox.fatbin("help release-gate").ok());
+        let text = shown(&sandbox, 90, "fatbin help guide/verify | cat", ("A", "b"));
+        assert_eq!(text, sandbox.fatbin("help guide/verify").ok());
     }
 
     #[test]

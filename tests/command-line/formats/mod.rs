@@ -1,7 +1,6 @@
 //! The pages of formats: their tables are read, and used to read containers that fatbin writes. The images must be found by the
 //! tables alone, byte for byte.
 
-mod drawings;
 mod registration;
 
 use std::collections::BTreeMap;
@@ -15,9 +14,7 @@ use crate::documents::files_below;
 use crate::dropin::called;
 use crate::{Sandbox, fixture};
 
-const HEADING: &str = "| offset | size | field | meaning |";
-
-/// A row of a table.
+/// A row of a table: offset, size, field and meaning, separated by at least two spaces.
 #[derive(Debug, Clone)]
 struct Field {
     offset: usize,
@@ -32,8 +29,8 @@ fn tables(page: &str) -> BTreeMap<String, Vec<Field>> {
     let text = std::fs::read_to_string(directory().join(page)).unwrap();
     let sections = text.split("\n## ").skip(1);
     let table = |section: &str| {
-        let (_, rows) = section.split_once(HEADING)?;
-        let rows = rows.lines().skip(2).take_while(|line| line.starts_with('|'));
+        let (_, rows) = section.split_once("```text\n")?;
+        let rows = rows.lines().take_while(|line| *line != "```");
         Some((section.lines().next().unwrap().to_owned(), rows.map(field).collect()))
     };
     sections.filter_map(table).collect()
@@ -44,9 +41,10 @@ fn directory() -> PathBuf {
 }
 
 fn field(row: &str) -> Field {
-    let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-    let offset = usize::from_str_radix(cells[1].strip_prefix("0x").unwrap(), 16).unwrap();
-    Field { offset, size: cells[2].parse().ok(), name: cells[3].to_owned(), meaning: cells[4].to_owned() }
+    let cells: Vec<&str> = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    let [offset, size, name, meaning] = cells[..] else { panic!("{row}: not four cells") };
+    let offset = usize::from_str_radix(offset.strip_prefix("0x").unwrap(), 16).unwrap();
+    Field { offset, size: size.parse().ok(), name: name.to_owned(), meaning: meaning.to_owned() }
 }
 
 /// Bytes, read by a table.

@@ -93,7 +93,7 @@ fn truncating_a_mapped_file_raises_sigbus() {
     // The signal leaves the child's file behind.
     let directory = tempfile::tempdir().unwrap();
     let status = child
-        .args([name, "--exact", "--nocapture"])
+        .args([name.as_str(), "--exact", "--nocapture"])
         .env(CHILD, "1")
         .env("TMPDIR", directory.path())
         .output()

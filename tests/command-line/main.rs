@@ -26,6 +26,7 @@ mod formats;
 mod help;
 #[cfg(unix)]
 mod host_bitcode;
+#[cfg(unix)]
 mod hostile_text;
 #[cfg(target_os = "linux")]
 mod in_place;

@@ -14,7 +14,8 @@ use crate::harness::trial::{completion, fresh_directory};
 const JOB: &str = "scan";
 
 pub fn trials() -> Vec<Trial> {
-    let test = || completion(fresh_directory("counts", "slow-program").and_then(|directory| a_slow_program_fails(&directory)));
+    let test =
+        || completion(fresh_directory("counts", "slow-program").and_then(|directory| a_slow_program_fails(&directory)));
     vec![Trial::ignorable_test("counts/slow-program", test)]
 }
 

@@ -39,7 +39,7 @@ pub fn check(cells: &Cells, reference: Reference, images: &Images, ours: &Path) 
     let program = cells.kit.program_with_entries(cells.row);
     // The inputs of a tool are those of its kind.
     let names = ["reference", cells.row.kind, cells.host.name, cells.row.judge(), &expected].map(str::as_bytes);
-    let paths = [compiler.as_os_str(), program.as_os_str()].map(|path| path.as_encoded_bytes());
+    let paths = [compiler.as_os_str(), program.as_os_str()].map(std::ffi::OsStr::as_encoded_bytes);
     once(&[&names[..], &paths].concat(), || {
         wrapper.arg("-o").arg(&bitcode).args(inputs).run()?;
         let step = Step::new(cells.directory, &compiler).arg(format!("--target={}", cells.host.triple));

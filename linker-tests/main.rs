@@ -4,8 +4,8 @@
 //! finds its device images. The object alone does not show either, so these tests link it and run the result.
 //!
 //! Each directory in `cases` is a case: `main.c`, whose first lines are directives (see [`harness::directives`]), and
-//! `expected-stdout`, the output of the linked program. Every linker links every case in every form; each combination is a
-//! trial named `case/linker/form`:
+//! `expected-stdout`, the output of the linked program. Every linker and every form is in one trial of each case,
+//! `case/linker/form`:
 //!
 //! ```text
 //! cargo test --test linker-tests                    # everything
@@ -168,9 +168,9 @@ fn exclusive_trials(arguments: &Arguments) -> Result<(Option<File>, Vec<Trial>)>
 
 fn trials() -> Result<Vec<Trial>> {
     let mut trials = Vec::new();
-    for directory in case_directories()? {
+    for (number, directory) in case_directories()?.into_iter().enumerate() {
         let case = Case::read(&directory)?;
-        trials.extend(trial::of_case(case));
+        trials.extend(trial::of_case(number, case));
     }
     trials.extend(false_magics::trials());
     trials.extend(truncated::trials());

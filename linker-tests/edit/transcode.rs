@@ -15,8 +15,7 @@ use crate::harness::tools::{Tool, llvm_tool};
 use crate::real_files::path_of;
 
 /// Libraries with CUDA: the package, and the pattern of the library.
-const CUDA: [(&str, &str); 3] =
-    [("bitsandbytes", "*cuda128.so"), ("qiskit-aer", "*controller_wrappers*.so"), ("nvjpeg", "*libnvjpeg*")];
+const CUDA: [(&str, &str); 2] = [("bitsandbytes", "*cuda128.so"), ("nvjpeg", "*libnvjpeg*")];
 
 /// Libraries with bundles, and the release of the bundler that accepts their IDs: ROCm 5 names the host by three parts of a
 /// triple.

@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use super::host::{Host, LinkOutput, ProgramForm};
 use super::kit::Kit;
+use super::once;
 use super::rows::Row;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::Linker;
@@ -21,8 +22,15 @@ pub struct Cells<'a> {
 }
 
 impl Cells<'_> {
-    /// Links `wrapper` with a host program that has entries of its own, or none, and judges the run.
+    /// Links `wrapper` with a host program, which has entries or none, and judges the run.
     pub fn check(&self, linker: Linker, form: ProgramForm, wrapper: &Path, program: &Path) -> Result<()> {
+        let object = std::fs::read(wrapper)?;
+        let names = [linker.name(), form.name(), self.host.name, self.row.judge(), self.expected].map(str::as_bytes);
+        let inputs = [&names[..], &[&object, program.as_os_str().as_encoded_bytes()]].concat();
+        once(&inputs, || self.judge(linker, form, wrapper, program))
+    }
+
+    fn judge(&self, linker: Linker, form: ProgramForm, wrapper: &Path, program: &Path) -> Result<()> {
         let directory = self.directory.join(format!("{}-{}", linker.name(), form.name()));
         std::fs::create_dir(&directory)?;
         let done = self.build_and_run(&directory, linker, form, &[program.to_owned(), wrapper.to_owned()])?;

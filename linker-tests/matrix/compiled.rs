@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::cell::Cells;
 use super::host::ProgramForm;
 use super::images::Images;
-use super::wrap;
+use super::{once, wrap};
 use crate::harness::step::Step;
 use crate::harness::tools::{Linker, llvm_tool};
 
@@ -52,12 +52,17 @@ pub fn check(cells: &Cells, ir: Ir, images: &Images) -> Result<()> {
     let entries = if from_options { row.entry_options() } else { Vec::new() };
     wrap(row, cells.host.triple, images, &entries, &directory.join(ir.file_name()))?;
     let release = compiler_release(row.abi, cells.host.name);
-    let compiler = llvm_tool("clang", release, &format!("clang-{release}"))?;
-    let step = Step::new(&directory, compiler).arg(format!("--target={}", cells.host.triple));
-    let step = step.args(cells.host.machine_flags()).args(["-O2", "-fPIC", "-Wno-override-module", "-Werror"]);
-    step.args(["-c", ir.file_name(), "-o", "wrapper.o"]).run()?;
     let program = if from_options { cells.kit.program() } else { cells.kit.program_with_entries(row) };
-    cells.check(Linker::Lld, form, &directory.join("wrapper.o"), &program)
+    let module = std::fs::read(directory.join(ir.file_name()))?;
+    let names = [release, cells.host.name, row.judge(), cells.expected].map(str::as_bytes);
+    let inputs = [&names[..], &[&module, program.as_os_str().as_encoded_bytes()]].concat();
+    once(&inputs, || {
+        let compiler = llvm_tool("clang", release, &format!("clang-{release}"))?;
+        let step = Step::new(&directory, compiler).arg(format!("--target={}", cells.host.triple));
+        let step = step.args(cells.host.machine_flags()).args(["-O2", "-fPIC", "-Wno-override-module", "-Werror"]);
+        step.args(["-c", ir.file_name(), "-o", "wrapper.o"]).run()?;
+        cells.check(Linker::Lld, form, &directory.join("wrapper.o"), &program)
+    })
 }
 
 /// Returns the compiler among the installed ones that is nearest to an ABI. LLVM has LoongArch since release 16.

@@ -11,7 +11,7 @@ use super::cell::difference;
 use super::host::{HOSTS, Host, LinkOutput, read};
 use super::images::Images;
 use super::rows::{ROWS, Row};
-use super::{Results, wrap};
+use super::{Results, once, wrap};
 use crate::harness::directives::fixture;
 use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Tool};
@@ -35,26 +35,32 @@ exports:
 ";
 
 pub fn trials() -> Vec<Trial> {
-    let mut trials = Vec::new();
-    for row in ROWS.iter().filter(|row| row.has_mach_o_objects()) {
-        for (column, triple, architecture, machine) in MACOS {
-            let name = format!("matrix/{}/{column}", row.name());
-            let run = move || {
-                let directory = fresh_directory(&format!("matrix/{}", row.name()), column)?;
-                let mut results = Results::default();
-                results.add("ld64.lld options", check(row, &directory, triple, architecture, machine).into());
-                results.finish(&directory)
-            };
-            trials.push(Trial::ignorable_test(name, move || completion(run())));
-        }
+    let rows = ROWS.iter().filter(|row| row.has_mach_o_objects());
+    let trial = |row: &'static Row| {
+        Trial::ignorable_test(format!("matrix/{}/macos", row.name()), move || completion(all_machines(row)))
+    };
+    rows.map(trial).collect()
+}
+
+fn all_machines(row: &Row) -> Result<()> {
+    let mut results = Results::default();
+    let name = format!("matrix/{}/macos", row.name());
+    let directory = fresh_directory(&name, "")?;
+    for (column, triple, architecture, machine) in MACOS {
+        let directory = fresh_directory(&name, column)?;
+        let images = Images::write(&directory)?;
+        wrap(row, triple, &images, &row.entry_options(), &directory.join("wrapper.o"))?;
+        let object = std::fs::read(directory.join("wrapper.o"))?;
+        let expected = read(&super::directory().join("expected").join(row.log))?.replace("{host}", triple);
+        let inputs = [column.as_bytes(), row.judge().as_bytes(), expected.as_bytes(), &object];
+        let outcome = once(&inputs, || check(row, &directory, triple, architecture, machine, &expected));
+        results.add(&format!("{column} ld64.lld options"), outcome.into());
     }
-    trials
+    results.finish(&directory)
 }
 
 /// Links a wrapper object with a program, runs it, and compares its output.
-fn check(row: &Row, directory: &Path, triple: &str, architecture: &str, machine: &str) -> Result<()> {
-    let images = Images::write(directory)?;
-    wrap(row, triple, &images, &row.entry_options(), &directory.join("wrapper.o"))?;
+fn check(row: &Row, directory: &Path, triple: &str, architecture: &str, machine: &str, expected: &str) -> Result<()> {
     compile(row, directory, triple)?;
     std::fs::write(directory.join("libSystem.tbd"), LIBRARY)?;
     let step = Step::new(directory, Tool::Ld64Lld.path()?).args(["-arch", architecture]);
@@ -66,8 +72,7 @@ fn check(row: &Row, directory: &Path, triple: &str, architecture: &str, machine:
 
     let linux = HOSTS.iter().find(|host| host.name == machine).context("Linux on the machine")?;
     let log = linux.run(directory, &loader(linux, directory)?)?.arg("program").run()?.stdout;
-    let expected = read(&super::directory().join("expected").join(row.log))?.replace("{host}", triple);
-    ensure!(log == expected, "{}", difference(&expected, &log));
+    ensure!(log == expected, "{}", difference(expected, &log));
     Ok(())
 }
 

@@ -1,19 +1,21 @@
 //! The matrix: every offload kind, ABI, host, linker and form of program, and one judge for all.
 //!
-//! A row is a kind with an ABI that supports it ([`rows`]), a column is a host ([`host`]); each pair is a trial,
-//! `matrix/KIND/ABI/HOST`. A trial covers every linker in every form: each of these cells links a program with the object of
-//! `fatbin wrap`, runs it and compares the output of the judge (`fixtures/judge.c`) with the log in `expected/` byte for byte
-//! ([`cell`]). In half of the forms the offload entries come from `fatbin wrap --entry`, in the other half
-//! from a host program in C, and both must give the same log.
+//! A row is a kind with an ABI that supports it ([`rows`]), a column is a host ([`host`]). Each row is a trial for each system,
+//! `matrix/KIND/ABI/SYSTEM`. A cell links a program with the object of `fatbin wrap`, runs it and compares the output of the judge
+//! (`fixtures/judge.c`) with the log in `expected/` byte for byte ([`cell`]). In half of the forms the offload entries come from
+//! `fatbin wrap --entry`, in the other half from a host program in C, and both must give the same log.
+//!
+//! The first row with a section and a layout of entries is linked by every linker in every form; linkers treat the sections of
+//! the others alike. The others are linked in every form, by the linkers in turn.
 //!
 //! Two more cells link objects that clang compiled from LLVM IR of `fatbin wrap` ([`compiled`]).
 //!
 //! Where a reference tool exists, it confirms the log: the trial links that tool's object too and requires the same log from it
 //! ([`reference`]). qemu emulates machines other than this one.
 //!
-//! Rows of one ABI generation have equal objects. Cells with the same objects are tried once: the others get its result.
+//! Rows of one ABI generation have equal objects. Cells with the same inputs are tried once.
 //!
-//! The result of each cell is recorded in `target/tmp/matrix/KIND/ABI/HOST/cells`.
+//! The result of each cell is recorded in `target/tmp/matrix/KIND/ABI/SYSTEM/cells`.
 //! Links that do not exist (a linker without the host) are listed with their reasons, see [`Host::lacks`].
 
 mod cell;
@@ -26,10 +28,10 @@ mod reference;
 mod rows;
 mod windows;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Error, Result, anyhow};
 use libtest_mimic::Trial;
@@ -48,12 +50,8 @@ pub fn trials() -> Vec<Trial> {
     let mut trials = vec![Trial::ignorable_test("matrix/rows", || {
         completion(fresh_directory("matrix", "rows").and_then(|directory| rows::match_the_program(&directory)))
     })];
-    // Rows with equal objects are apart, so that the second one need not wait for the first.
     for row in &ROWS {
-        for host in HOSTS.iter() {
-            let name = format!("matrix/{}/{}", row.name(), host.name);
-            trials.push(Trial::ignorable_test(name, || completion(all_cells(row, host))));
-        }
+        trials.push(Trial::ignorable_test(format!("matrix/{}/linux", row.name()), || completion(linux(row))));
     }
     trials.extend(windows::trials());
     trials.extend(macos::trials());
@@ -65,75 +63,78 @@ fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/matrix")
 }
 
-fn all_cells(row: &Row, host: &Host) -> Result<()> {
-    let directory = fresh_directory(&format!("matrix/{}", row.name()), host.name)?;
-    let kit = Kit::of(host)?;
-    let images = Images::write(&directory)?;
-    let expected = host::read(&self::directory().join("expected").join(row.log))?.replace("{host}", host.triple);
-    let cells = Cells { row, host, kit: &kit, directory: &directory, expected: &expected };
+fn linux(row: &Row) -> Result<()> {
+    let mut results = Results::default();
+    let name = format!("matrix/{}/linux", row.name());
+    let directory = fresh_directory(&name, "")?;
+    for host in HOSTS.iter() {
+        add_cells(row, host, &fresh_directory(&name, host.name)?, &mut results)?;
+    }
+    results.finish(&directory)
+}
 
-    let (with_entries, without) = (directory.join("with-entries.o"), directory.join("without.o"));
+fn add_cells(row: &Row, host: &Host, directory: &Path, results: &mut Results) -> Result<()> {
+    let kit = Kit::of(host)?;
+    let images = Images::write(directory)?;
+    let expected = host::read(&self::directory().join("expected").join(row.log))?.replace("{host}", host.triple);
+    let cells = Cells { row, host, kit: &kit, directory, expected: &expected };
+
+    let with_entries = directory.join("with-entries.o");
+    let without = directory.join("without.o");
     wrap(row, host.triple, &images, &row.entry_options(), &with_entries)?;
     wrap(row, host.triple, &images, &[], &without)?;
-    let objects = [std::fs::read(&with_entries)?, std::fs::read(&without)?];
-    let known = KNOWN.of((objects, kit.program_with_entries(row), row.judge(), row.log));
-    // A trial that failed while it held the lock left nothing.
-    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut results = match &*known {
-        Some(lines) => Results { lines: lines.clone(), ..Results::default() },
-        None => links(&cells, &with_entries, &without),
-    };
-    if results.all_passed() {
-        *known = Some(results.lines.clone());
+    for (linker, form) in pairs(row, host) {
+        let outcome = match host.lacks(linker, form) {
+            Some(reason) => Outcome::None(reason),
+            // Only the wrapper writes SYCL's entries.
+            None if form.entries_from_options() || row.section.is_none() => {
+                cells.check(linker, form, &with_entries, &kit.program()).into()
+            }
+            None => cells.check(linker, form, &without, &kit.program_with_entries(row)).into(),
+        };
+        results.add(&format!("{} {} {}", host.name, linker.name(), form.name()), outcome);
     }
-    drop(known);
     for ir in Ir::ALL {
-        results
-            .add(&format!("{} {}", ir.name(), ir.program_form().name()), compiled::check(&cells, ir, &images).into());
+        let name = format!("{} {} {}", host.name, ir.name(), ir.program_form().name());
+        results.add(&name, compiled::check(&cells, ir, &images).into());
     }
     if let Some(reference) = row.reference {
         let outcome = match reference.lacks(host.name) {
             Some(reason) => Outcome::None(reason),
             None => reference::check(&cells, reference, &images, &without).into(),
         };
-        results.add("reference pie", outcome);
+        results.add(&format!("{} reference pie", host.name), outcome);
     }
-    results.finish(&directory)
+    Ok(())
 }
 
-/// Links and runs with every linker in every form.
-fn links(cells: &Cells, with_entries: &Path, without: &Path) -> Results {
-    let (row, kit) = (cells.row, cells.kit);
-    let mut results = Results::default();
-    for linker in Linker::ALL {
-        for form in ProgramForm::ALL {
-            let outcome = match cells.host.lacks(linker, form) {
-                Some(reason) => Outcome::None(reason),
-                // Only the wrapper writes SYCL's entries.
-                None if form.entries_from_options() || row.section.is_none() => {
-                    cells.check(linker, form, with_entries, &kit.program()).into()
-                }
-                None => cells.check(linker, form, without, &kit.program_with_entries(row)).into(),
-            };
-            results.add(&format!("{} {}", linker.name(), form.name()), outcome);
-        }
+/// Returns the links of a row: all for the first row with a section and a layout, else each form once.
+fn pairs(row: &Row, host: &Host) -> Vec<(Linker, ProgramForm)> {
+    if row.is_first_with_its_entries() {
+        return Linker::ALL.into_iter().flat_map(|linker| ProgramForm::ALL.map(|form| (linker, form))).collect();
     }
-    results
+    let in_turn = |(index, form)| {
+        let mut linkers = Linker::ALL;
+        linkers.rotate_left((row.index() + index) % Linker::ALL.len());
+        let linker = linkers.into_iter().find(|&linker| host.lacks(linker, form).is_none());
+        (linker.unwrap_or(Linker::Lld), form)
+    };
+    ProgramForm::ALL.into_iter().enumerate().map(in_turn).collect()
 }
 
-/// Everything that the links of a trial depend on: the wrapper objects, the program with entries (of a host), the judge and its
-/// expected log.
-type Inputs = ([Vec<u8>; 2], PathBuf, &'static str, &'static str);
+/// Inputs of the cells that passed.
+static PASSED: Mutex<BTreeSet<Vec<Vec<u8>>>> = Mutex::new(BTreeSet::new());
 
-/// Recorded cells of links that all passed, by their inputs.
-struct Known(Mutex<BTreeMap<Inputs, Arc<Mutex<Option<String>>>>>);
-
-static KNOWN: Known = Known(Mutex::new(BTreeMap::new()));
-
-impl Known {
-    fn of(&self, inputs: Inputs) -> Arc<Mutex<Option<String>>> {
-        Arc::clone(self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(inputs).or_default())
+/// Runs a check, unless one with these inputs has passed.
+fn once(inputs: &[&[u8]], check: impl FnOnce() -> Result<()>) -> Result<()> {
+    let inputs: Vec<Vec<u8>> = inputs.iter().map(|input| input.to_vec()).collect();
+    // A trial that failed while it held the lock left nothing.
+    let passed = || PASSED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !passed().contains(&inputs) {
+        check()?;
+        passed().insert(inputs);
     }
+    Ok(())
 }
 
 fn wrap(row: &Row, triple: &str, images: &Images, entries: &[String], object: &Path) -> Result<()> {
@@ -188,10 +189,6 @@ impl Results {
             }
         };
         let _ = writeln!(self.lines, "{cell} {word}");
-    }
-
-    fn all_passed(&self) -> bool {
-        self.failed == 0 && self.missing.is_none()
     }
 
     /// Writes the list of cells to the trial's directory and returns the result of the trial.

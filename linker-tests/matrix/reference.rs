@@ -9,6 +9,7 @@ use anyhow::Result;
 use super::cell::Cells;
 use super::host::ProgramForm;
 use super::images::Images;
+use super::once;
 use super::rows::Reference;
 use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Tool, llvm_tool};
@@ -34,16 +35,21 @@ pub fn check(cells: &Cells, reference: Reference, images: &Images, ours: &Path) 
             (step, llvm_tool("clang", release, &format!("clang-{release}"))?)
         }
     };
-    wrapper.arg("-o").arg(&bitcode).args(inputs).run()?;
-    let step = Step::new(cells.directory, compiler).arg(format!("--target={}", cells.host.triple));
-    let step = step.args(cells.host.machine_flags());
-    step.args(["-O2", "-fPIC", "-Wno-override-module", "-c"]).arg(&bitcode).arg("-o").arg(&object).run()?;
-
-    let directory = cells.directory.join("reference");
-    std::fs::create_dir(&directory)?;
     let expected = cells.expected.replace("limit -1", limit_of_llvm(cells));
-    let cells = Cells { directory: &directory, expected: &expected, ..*cells };
-    cells.check(Linker::Lld, ProgramForm::Pie, &object, &cells.kit.program_with_entries(cells.row))
+    let program = cells.kit.program_with_entries(cells.row);
+    // The inputs of a tool are those of its kind.
+    let names = ["reference", cells.row.kind, cells.host.name, cells.row.judge(), &expected].map(str::as_bytes);
+    let paths = [compiler.as_os_str(), program.as_os_str()].map(std::ffi::OsStr::as_encoded_bytes);
+    once(&[&names[..], &paths].concat(), || {
+        wrapper.arg("-o").arg(&bitcode).args(inputs).run()?;
+        let step = Step::new(cells.directory, &compiler).arg(format!("--target={}", cells.host.triple));
+        let step = step.args(cells.host.machine_flags());
+        step.args(["-O2", "-fPIC", "-Wno-override-module", "-c"]).arg(&bitcode).arg("-o").arg(&object).run()?;
+        let directory = cells.directory.join("reference");
+        std::fs::create_dir(&directory)?;
+        let cells = Cells { directory: &directory, expected: &expected, ..*cells };
+        cells.check(Linker::Lld, ProgramForm::Pie, &object, &program)
+    })
 }
 
 /// Returns the thread limit that LLVM's objects pass, the one place where they are wrong. On these hosts an `int` is

@@ -136,6 +136,16 @@ impl Row {
         format!("{}/{}", self.kind, self.abi)
     }
 
+    pub fn index(&self) -> usize {
+        ROWS.iter().position(|row| row == self).unwrap_or_default()
+    }
+
+    /// Returns whether no earlier row has the same section and layout of entries.
+    pub fn is_first_with_its_entries(&self) -> bool {
+        let first = ROWS.iter().position(|row| (row.section, row.layout) == (self.section, self.layout));
+        first == Some(self.index())
+    }
+
     /// Returns the judge for this row.
     pub fn judge(&self) -> &'static str {
         match (self.kind, self.abi, self.layout) {

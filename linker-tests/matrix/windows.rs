@@ -17,7 +17,7 @@ use super::host::{HOSTS, Host, LinkOutput, read};
 use super::images::Images;
 use super::kit::entry_flags;
 use super::rows::{ROWS, Reference, Row};
-use super::{Results, wrap};
+use super::{Results, once, wrap};
 use crate::harness::directives::fixture;
 use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Tool};
@@ -58,14 +58,11 @@ enum Entries {
 }
 
 pub fn trials() -> Vec<Trial> {
-    let mut trials = Vec::new();
-    for row in ROWS.iter().filter(|row| row.has_windows_objects()) {
-        for host in &WINDOWS {
-            let name = format!("matrix/{}/{}", row.name(), host.name);
-            trials.push(Trial::ignorable_test(name, || completion(all_cells(row, host))));
-        }
-    }
-    trials
+    let rows = ROWS.iter().filter(|row| row.has_windows_objects());
+    let trial = |row: &'static Row| {
+        Trial::ignorable_test(format!("matrix/{}/windows", row.name()), move || completion(all_hosts(row)))
+    };
+    rows.map(trial).collect()
 }
 
 impl Link {
@@ -78,6 +75,14 @@ impl Link {
     }
 }
 
+/// Returns the name of the object of the host program.
+fn host_object(entries: Entries) -> &'static str {
+    match entries {
+        Entries::Program => "host-program.o",
+        Entries::Options => "host-options.o",
+    }
+}
+
 /// Inputs that the cells of a trial share.
 struct WindowsCells<'a> {
     row: &'a Row,
@@ -86,31 +91,36 @@ struct WindowsCells<'a> {
     expected: &'a str,
 }
 
-fn all_cells(row: &Row, host: &WindowsHost) -> Result<()> {
-    let directory = fresh_directory(&format!("matrix/{}", row.name()), host.name)?;
-    let images = Images::write(&directory)?;
+fn all_hosts(row: &Row) -> Result<()> {
+    let mut results = Results::default();
+    let name = format!("matrix/{}/windows", row.name());
+    let directory = fresh_directory(&name, "")?;
+    for host in &WINDOWS {
+        add_cells(row, host, &fresh_directory(&name, host.name)?, &mut results)?;
+    }
+    results.finish(&directory)
+}
+
+fn add_cells(row: &Row, host: &WindowsHost, directory: &Path, results: &mut Results) -> Result<()> {
+    let images = Images::write(directory)?;
     let expected = read(&super::directory().join("expected").join(row.log))?.replace("{host}", host.triple);
-    let cells = WindowsCells { row, host, directory: &directory, expected: &expected };
-    cells.compile()?;
+    let cells = WindowsCells { row, host, directory, expected: &expected };
     wrap(row, host.triple, &images, &row.entry_options(), &directory.join("options.o"))?;
     wrap(row, host.triple, &images, &[], &directory.join("program.o"))?;
-
-    let mut results = Results::default();
     for &link in host.links {
         let mut add = |name: &str, wrapper, entries| {
-            let outcome = cells.check(link, &format!("{}-{name}", link.name()), wrapper, entries);
-            results.add(&format!("{} {name}", link.name()), outcome.into());
+            let outcome = cells.check(link, &format!("{}-{name}", link.name()), wrapper, entries, &images);
+            results.add(&format!("{} {} {name}", host.name, link.name()), outcome.into());
         };
         add("options", "options.o", Entries::Options);
         if row.section.is_some() {
             add("program", "program.o", Entries::Program);
         }
         if row.reference == Some(Reference::LlvmOffloadWrapper) {
-            cells.compile_reference(&images)?;
             add("reference", "reference.o", Entries::Program);
         }
     }
-    results.finish(&directory)
+    Ok(())
 }
 
 impl WindowsCells<'_> {
@@ -161,14 +171,28 @@ impl WindowsCells<'_> {
         Ok(())
     }
 
-    /// Links a wrapper object with a host program, and compares the output of the run.
-    fn check(&self, link: Link, name: &str, wrapper: &str, entries: Entries) -> Result<()> {
+    /// Links a wrapper object with a host program, and compares the output of the run. The reference object is LLVM's for the images
+    /// of the kind.
+    fn check(&self, link: Link, name: &str, wrapper: &str, entries: Entries, images: &Images) -> Result<()> {
+        let row = self.row;
+        let is_reference = wrapper == "reference.o";
+        let object = if is_reference { row.kind.into() } else { std::fs::read(self.directory.join(wrapper))? };
+        let flags = entry_flags(row, "$OE").concat();
+        let names = [self.host.name, link.name(), host_object(entries), row.judge(), &flags, self.expected];
+        once(&[&names.map(str::as_bytes)[..], &[&object]].concat(), || {
+            if !self.directory.join("judge.o").exists() {
+                self.compile()?;
+            }
+            if is_reference {
+                self.compile_reference(images)?;
+            }
+            self.judge(link, name, wrapper, entries)
+        })
+    }
+
+    fn judge(&self, link: Link, name: &str, wrapper: &str, entries: Entries) -> Result<()> {
         let program = format!("{name}.exe");
-        let host = match entries {
-            Entries::Program => "host-program.o",
-            Entries::Options => "host-options.o",
-        };
-        let objects = ["main.o", host, "judge.o", wrapper];
+        let objects = ["main.o", host_object(entries), "judge.o", wrapper];
         match link {
             Link::Msvc => self.link_without_library(&program, &objects)?,
             Link::Bfd => self.link_with_mingw(&program, &objects, &[])?,

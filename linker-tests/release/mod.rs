@@ -56,8 +56,9 @@ fn forms() -> Result<PathBuf> {
         ensure!(output.status.success(), "{output:?}");
         let printed = String::from_utf8(output.stdout)?;
         for line in [
-            "static, runs, reproducible archive",
-            "runs, reproducible\n",
+            "x86_64-unknown-linux-gnu.tar.gz: ",
+            "static, runs\n",
+            "amd64.deb: ",
             "statements: 6 files",
             "an example runs with both",
         ] {

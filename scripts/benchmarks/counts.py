@@ -5,7 +5,6 @@ import platform
 import re
 import shutil
 import subprocess
-import time
 
 from benchmarks.contest import ROOT, Failure, command_line
 
@@ -14,9 +13,8 @@ RECORD = ROOT / "scripts/benchmarks/counts.txt"
 TOLERANCE = 0.05
 HEADER = """\
 # Instructions in user space, in one thread, counted by callgrind. `scripts/count` compares them, and
-# `scripts/count --update --reason TEXT` writes this file.
+# `scripts/count --update` writes this file.
 """
-HISTORY = "history"
 
 
 class Counter:
@@ -44,36 +42,17 @@ class Counter:
         return int(found[1])
 
 
-class Record:
-    """The recorded counts by job, and the lines of their history, newest first."""
+def read(path):
+    """Returns the recorded counts by job."""
+    rows = [line.split() for line in path.read_text().splitlines() if line and not line.startswith("#")] if path.exists() else []
+    return {name: int(count.replace(",", "")) for name, count in rows}
 
-    def __init__(self, counts=None, history=()):
-        self.counts = counts or {}
-        self.history = list(history)
 
-    @classmethod
-    def read(cls, path):
-        record = cls()
-        if path.exists():
-            lines = [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
-            at = lines.index(HISTORY)
-            record.counts = {name: int(count.replace(",", "")) for name, count in map(str.split, lines[:at])}
-            record.history = lines[at + 1:]
-        return record
-
-    def update(self, counts, reason):
-        """Records new jobs and counts beyond the tolerance. Others stay, so that small rises add up to one that is noticed."""
-        for name, new in counts.items():
-            old = self.counts.get(name)
-            if old and abs(new / old - 1) <= TOLERANCE:
-                continue
-            change = f"from {old:,} to {new:,} ({new / old - 1:+.1%})" if old else f"{new:,}"
-            self.history.insert(0, f"{time.strftime('%Y-%m-%d')} {name}: {change}: {reason}")
-            self.counts[name] = new
-
-    def write(self, path, tools):
-        rows = "".join(f"{name:<12}{count:>16,}\n" for name, count in self.counts.items())
-        path.write_text(f"{HEADER}# Counted with {tools}.\n\n{rows}\n{HISTORY}\n" + "".join(f"{line}\n" for line in self.history))
+def write(path, record, counts):
+    """Records new jobs and counts beyond the tolerance. Others stay, so that small rises add up to one that is noticed."""
+    record = record | {name: new for name, new in counts.items() if abs(new / record.get(name, 1) - 1) > TOLERANCE}
+    rows = "".join(f"{name:<12}{count:>16,}\n" for name, count in record.items())
+    path.write_text(f"{HEADER}# Counted with {toolchain()}.\n\n{rows}")
 
 
 def toolchain():
@@ -90,15 +69,15 @@ def compare(record, counts):
     """Prints the counts with their changes, and returns those that rose by more than the tolerance."""
     risen = []
     for name, new in counts.items():
-        old = record.counts.get(name)
+        old = record.get(name)
         if old is None:
-            raise Failure(f"{name}: no recorded count; record it: scripts/count --update --reason TEXT {name}")
+            raise Failure(f"{name}: no recorded count; record it: scripts/count --update {name}")
         change = new / old - 1
         remark = ""
         if change > TOLERANCE:
             remark = "  MORE"
             risen.append(f"{name}: from {old:,} to {new:,} ({change:+.1%})")
         elif change < -TOLERANCE:
-            remark = f"  fewer; record it: scripts/count --update --reason TEXT {name}"
+            remark = f"  fewer; record it: scripts/count --update {name}"
         print(f"{name:<12}{old:>16,}{new:>16,}{change:>+8.1%}{remark}")
     return risen

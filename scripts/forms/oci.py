@@ -4,10 +4,8 @@ Source: OCI Image Format Specification 1.1 (image-layout.md, image-index.md, man
 """
 
 import hashlib
-import io
 import json
 import shlex
-import tarfile
 from datetime import datetime, timezone
 
 from forms.packing import File, compressed, tar
@@ -85,28 +83,3 @@ def add(blobs, media_type, data):
 
 def as_json(value):
     return json.dumps(value, separators=(",", ":")).encode()
-
-
-class Image:
-    """An image that is read from an archive; every blob that is read is verified."""
-
-    def __init__(self, data):
-        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-            self._files = {member.name: archive.extractfile(member).read() for member in archive if member.isfile()}
-        index = json.loads(self.blob(json.loads(self._files["index.json"])["manifests"][0]))
-        # Manifests by architecture.
-        self.manifests = {entry["platform"]["architecture"]: json.loads(self.blob(entry)) for entry in index["manifests"]}
-
-    def blob(self, descriptor):
-        data = self._files[descriptor["digest"].replace("sha256:", "blobs/sha256/")]
-        if [f"sha256:{hashlib.sha256(data).hexdigest()}", len(data)] != [descriptor["digest"], descriptor["size"]]:
-            raise Failure(f"blob {descriptor['digest']}: another digest or size")
-        return data
-
-    def configuration(self, architecture):
-        return json.loads(self.blob(self.manifests[architecture]["config"]))
-
-    def layer(self, architecture):
-        """Returns the only layer of an architecture, compressed."""
-        [layer] = self.manifests[architecture]["layers"]
-        return self.blob(layer)

@@ -94,44 +94,17 @@ SELECT = """
     order-descending    pack  -  c120 c100 c90 c89 c86 c80 c75
 """
 
-# One image each, for the oldest driver.
-FLOORS = """
-    isa-6.3             pack  -  p75@6.3
-    isa-7.0             pack  -  p75@7.0
-    isa-7.8             pack  -  p75@7.8
-    isa-8.0             pack  -  p75@8.0
-    isa-8.4             pack  -  p75@8.4
-    isa-8.5             pack  -  p75@8.5
-    isa-8.6             pack  -  p75@8.6
-    isa-8.7             pack  -  p75@8.7
-    isa-8.8             pack  -  p75@8.8
-    isa-9.0             pack  -  p75@9.0
-    isa-9.1             pack  -  p75@9.1
-    isa-9.2             pack  -  p75@9.2
-    isa-9.3             pack  -  p75@9.3
-    isa-9.4             pack  -  p75@9.4
-    isa-9.5             pack  -  p75@9.5
-    cubin-80-11.8       pack  -  c80/11.8
-    cubin-80-12.0       pack  -  c80/12.0
-    cubin-80-12.9       pack  -  c80/12.9
-    cubin-80-13.0       pack  -  c80/13.0
-    cubin-80-13.5       pack  -  c80/13.5
-    cubin-90-11.8       pack  -  c90/11.8
-    cubin-90-12.9       pack  -  c90/12.9
-    cubin-90-13.0       pack  -  c90/13.0
-    cubin-90-13.5       pack  -  c90/13.5
-    cubin-90a-12.0      pack  -  c90a/12.0
-    cubin-90a-13.5      pack  -  c90a/13.5
-    cubin-100-12.9      pack  -  c100/12.9
-    cubin-100-13.0      pack  -  c100/13.0
-    cubin-100-13.5      pack  -  c100/13.5
-    cubin-120-12.9      pack  -  c120/12.9
-    cubin-120-13.5      pack  -  c120/13.5
-    codec-lz4           pack  lz4   c90/11.8
-    codec-zstd          pack  zstd  c90/11.8
-    codec-zstd-ptx      pack  zstd  p75@6.3
-    codec-group         group zstd  c90/11.8 p75@6.3
-"""
+# One image each, for the oldest driver: releases of PTX, and of the assembler by target.
+PTX_RELEASES = "6.3 7.0 7.8 8.0 8.4 8.5 8.6 8.7 8.8 9.0 9.1 9.2 9.3 9.4 9.5".split()
+ASSEMBLERS = {
+    "80": "11.8 12.0 12.9 13.0 13.5", "90": "11.8 12.9 13.0 13.5", "90a": "12.0 13.5", "100": "12.9 13.0 13.5", "120": "12.9 13.5",
+}  # fmt: skip
+FLOORS = "\n".join([
+    *(f"isa-{release} pack - p75@{release}" for release in PTX_RELEASES),
+    *(f"cubin-{arch}-{tool} pack - c{arch}/{tool}" for arch, tools in ASSEMBLERS.items() for tool in tools.split()),
+    "codec-lz4 pack lz4 c90/11.8", "codec-zstd pack zstd c90/11.8", "codec-zstd-ptx pack zstd p75@6.3",
+    "codec-group group zstd c90/11.8 p75@6.3",
+])  # fmt: skip
 
 
 def rows(table):

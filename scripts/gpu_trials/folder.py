@@ -7,7 +7,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from . import containers, edits, nvfatbin
+from . import containers, edits
 from .device_link import DeviceLink
 from .images import Images
 from .moved import build as build_moved
@@ -48,7 +48,6 @@ class Folder:
                 self.add_container(group, row)
         programs = Programs(self.directory, self.fatbin, self.images)
         self.trials += programs.build(self.directory / "fatbins/select-mode-size.fatbin", is_packed)
-        self.trials += nvfatbin.build(self.images, self.directory)
         self.add_edits(programs)
         if is_for_gpu:
             self.add_gpu_only(programs)

@@ -5,8 +5,10 @@ Sizes are those at which an unbounded reader takes seconds or gigabytes.
 
 import zipfile
 
-from trials import layout
+from trials import layout, seeds
 from trials.layout import AMD, GFX90A, HOST, NVIDIA, X86_64, Section, pack, symbol
+from trials.limits import run, violations
+from trials.tally import Failure, Tally, command_line, keep
 
 # Functions by the name of the file, with the command that suffers.
 BOMBS = {}
@@ -17,6 +19,25 @@ def bomb(name, *command):
         BOMBS[name] = (list(command), make)
         return make
     return register
+
+
+def run_bomb(setting, name, directory):
+    words, make = BOMBS[name]
+    path = directory / name
+    path.write_bytes(make(setting.fixtures))
+    if "FILE" not in words:
+        words = [*words, "FILE"]
+    places = {"FILE": path, "IMAGE": setting.fixtures / seeds.HSACO}
+    outcome = run([setting.program, *(places.get(word, word) for word in words)])
+    tally = Tally(inputs=1, runs=1)
+    reasons = violations(outcome)
+    if outcome.status == 2 and not outcome.errors:
+        reasons.append("exit status 2 without an error")
+    if reasons:
+        kept = keep(setting, "bombs", name, path.read_bytes())
+        command = command_line(outcome.command).replace(str(path), str(kept))
+        tally.failures.append(Failure(name, command, reasons))
+    return tally
 
 
 def nested(wrap, content, depth):

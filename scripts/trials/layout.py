@@ -130,21 +130,6 @@ def kpack(members, scheme):
     return b"KPAK" + pack("IQ", 1, 64 + len(area)) + bytes(48) + area + message_pack(index)
 
 
-def offload_binary(strings, image):
-    """Returns an offload binary of version 1 with one image."""
-    at = 72 + 16 * len(strings)
-    places, table = {}, b""
-    for text in (text for pair in strings for text in pair):
-        if text not in places:
-            places[text] = at + len(table)
-            table += text + b"\0"
-    start = at + len(table) + -(at + len(table)) % 8
-    size = start + len(image) + -(start + len(image)) % 8
-    entry = pack("HHIQQQQ", 1, 4, 0, 72, len(strings), start, len(image))
-    pairs = b"".join(pack("QQ", places[key], places[value]) for key, value in strings)
-    return aligned(aligned(b"\x10\xff\x10\xad" + pack("IQQQ", 1, size, 32, 40) + entry + pairs + table, 8) + image, 8)
-
-
 # Hosts.
 
 @dataclass

@@ -12,8 +12,6 @@ IMAGES = [HSACO, "answer-gfx90a-debug.hsaco", CUBIN, "answer-sm_90-debug.cubin",
 TARGET = f"--target={layout.GFX90A.decode()}="
 HOST = f"--target={layout.HOST.decode()}="
 
-# Numbers of a format: in binary fields, in text of any length, or in columns of text.
-BINARY, TEXT, COLUMNS = "binary", "text", "columns"
 # A thin archive without its member, and a bundle of source files.
 WITHOUT_IMAGES = {"thin.a", "bundle-text"}
 # Use of an input: any command, the policy of a check, or one side of a comparison.
@@ -24,7 +22,6 @@ FILE, POLICY, LOCK = "file", "policy", "lock"
 class Seed:
     name: str
     data: bytes
-    numbers: str = BINARY
     use: str = FILE
 
 
@@ -38,15 +35,15 @@ class Workshop:
     def read(self, fixture):
         return (self.fixtures / fixture).read_bytes()
 
-    def add(self, name, data, numbers=BINARY, use=FILE):
-        self.seeds[name] = Seed(name, data, numbers, use)
+    def add(self, name, data, use=FILE):
+        self.seeds[name] = Seed(name, data, use)
         return data
 
-    def write(self, name, *command, numbers=BINARY, use=FILE):
+    def write(self, name, *command, use=FILE):
         """Adds the output of fatbin; a word OUTPUT of the command is replaced by its path."""
         path = self.directory / name
         printed = self.run([str(path) if word == "OUTPUT" else word for word in command])
-        return self.add(name, path.read_bytes() if "OUTPUT" in command else printed, numbers, use)
+        return self.add(name, path.read_bytes() if "OUTPUT" in command else printed, use)
 
     def run(self, words):
         done = subprocess.run([self.program, *words], cwd=self.fixtures, stdin=subprocess.DEVNULL, capture_output=True)
@@ -83,7 +80,7 @@ def make(program, fixtures, directory):
 
 def images(shop):
     for name in IMAGES:
-        shop.add(name, shop.read(name), TEXT if name == PTX else BINARY)
+        shop.add(name, shop.read(name))
     source = layout.aligned(b"kernel.cl\0", 4)
     shop.add("module.spv", layout.spirv([
         (17, layout.pack("I", 6)), (14, layout.pack("II", 2, 2)), (15, layout.pack("II", 6, 1) + b"kernel\0\0"),
@@ -101,7 +98,7 @@ def offload_binaries(shop):
 def bundles(shop):
     both = [f"{HOST}/dev/null", f"{TARGET}{HSACO}"]
     bundled = shop.write("bundle", "bundle", "--type=bc", "-o", "OUTPUT", *both)
-    shop.write("bundle-text", "bundle", "--type=ii", "-o", "OUTPUT", f"{HOST}answer.c", f"{TARGET}runtime.c", numbers=TEXT)
+    shop.write("bundle-text", "bundle", "--type=ii", "-o", "OUTPUT", f"{HOST}answer.c", f"{TARGET}runtime.c")
     for codec in ["zstd", "zlib"]:
         for version in [2, 3]:
             shop.write(f"ccob-{version}-{codec}", "bundle", "--type=bc", f"--compress={codec}",
@@ -144,16 +141,16 @@ def hosts(shop, bundled):
 
 def archives(shop, bundled):
     member = [("member.o", bundled)]
-    shop.add("archive.a", layout.ar([(b"member.o", bundled)]), COLUMNS)
-    shop.add("thin.a", layout.ar([], b"!<thin>\n") + layout.ar_member(b"member.o/", len(bundled)), COLUMNS)
+    shop.add("archive.a", layout.ar([(b"member.o", bundled)]))
+    shop.add("thin.a", layout.ar([], b"!<thin>\n") + layout.ar_member(b"member.o/", len(bundled)))
     shop.add("stored.zip", layout.zip_file(member))
     shop.add("deflated.zip", layout.zip_file(member, zipfile.ZIP_DEFLATED))
-    packed = shop.add("archive.tar", layout.tar_file(member), COLUMNS)
+    packed = shop.add("archive.tar", layout.tar_file(member))
     shop.add("archive.tar.gz", gzip.compress(packed, mtime=0))
     shop.add("archive.tar.zst", layout.zstd_frame(packed))
     shop.add("archive-in-zip.zip", layout.zip_file([("archive.tar", packed)], zipfile.ZIP_DEFLATED))
 
 
 def records(shop):
-    shop.write("lock", "lock", "-o", "OUTPUT", HSACO, CUBIN, PTX, numbers=TEXT, use=LOCK)
-    shop.write("policy", "check", "--init", HSACO, CUBIN, numbers=TEXT, use=POLICY)
+    shop.write("lock", "lock", "-o", "OUTPUT", HSACO, CUBIN, PTX, use=LOCK)
+    shop.write("policy", "check", "--init", HSACO, CUBIN, use=POLICY)

@@ -6,7 +6,7 @@ import signal
 import time
 
 from trials.limits import MIB
-from trials.mutants import SEED
+from trials.mutations import SEED
 from trials.scene import WRITERS, Scene
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXFSZ, signal.SIGKILL]

@@ -6,13 +6,15 @@ use object::{
     SymbolFlags, SymbolKind, SymbolScope,
 };
 
+#[cfg(target_os = "linux")]
 use std::path::Path;
 
 use super::*;
 use crate::base::bytes::View;
-use crate::base::io::{Input, MAPPED};
 use crate::format::{ContainerType, bundle, cuda_fatbin};
 use crate::scan::inventory::{FileFormat, WrapperKind, WrapperTarget};
+#[cfg(target_os = "linux")]
+use crate::base::io::{Input, MAPPED};
 use crate::target::OffloadKind;
 
 #[path = "embedded_tests.rs"]
@@ -324,6 +326,7 @@ fn broken_bytes_of_wrappers_and_tables_do_not_panic() {
 }
 
 /// A library with one section for images: its header, names and section headers come first, then the section.
+#[cfg(target_os = "linux")]
 fn library(name: &str, section_size: u64) -> Vec<u8> {
     let names = [b"\0", name.as_bytes(), b"\0.shstrtab\0"].concat();
     let names_name = name.len() as u64 + 2;

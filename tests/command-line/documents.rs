@@ -189,6 +189,22 @@ fn workflows_and_action_follow_the_published_schemas() {
     }
 }
 
+/// A tag can be moved to other code; the hash of a commit cannot.
+#[test]
+fn workflows_and_action_pin_the_actions_that_they_use() {
+    for name in [".github/workflows/ci.yml", ".github/workflows/release.yml", "action.yml"] {
+        let text = read(name);
+        let used: Vec<&str> = text.lines().filter_map(|line| line.split_once("uses: ")).map(|(_, used)| used).collect();
+        assert!(!used.is_empty(), "{name}");
+        for action in used {
+            let (_, commit) = action.split_once('@').expect("an action at a version");
+            let (hash, release) = commit.split_once(" # v").unwrap_or((commit, ""));
+            let is_hash = hash.len() == 40 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+            assert!(is_hash && !release.is_empty(), "{name}: {action}");
+        }
+    }
+}
+
 /// Users of the library as a parser build no command line.
 #[test]
 fn library_for_files_has_no_crates_of_the_command_line() {

@@ -5,10 +5,13 @@ use crate::{Run, Sandbox};
 
 /// Runs the program under another name, with arguments separated by white space.
 pub fn called(sandbox: &Sandbox, name: &str, arguments: &str) -> Run {
-    let link = sandbox.path(name);
+    let link = sandbox.path(&format!("{name}{}", std::env::consts::EXE_SUFFIX));
     if !link.exists() {
         // Not a copy: a program that this process still has open, or a command that another test starts, cannot be run.
+        #[cfg(unix)]
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_fatbin"), &link).unwrap();
+        #[cfg(not(unix))]
+        std::fs::hard_link(env!("CARGO_BIN_EXE_fatbin"), &link).unwrap();
     }
     let mut run = crate::run(sandbox.command(&link).args(arguments.split_whitespace()));
     // Messages begin with the path of the tool.
@@ -101,6 +104,7 @@ pub fn offload_kind(sandbox: &Sandbox, path: &str) -> u16 {
     u16::from_le_bytes([bytes[entry + 2], bytes[entry + 3]])
 }
 
+#[cfg(unix)]
 #[test]
 fn release_is_that_of_the_name_then_the_variable_then_the_directory() {
     let sandbox = Sandbox::new();

@@ -26,6 +26,7 @@ mod formats;
 mod help;
 #[cfg(unix)]
 mod host_bitcode;
+#[cfg(unix)]
 mod hostile_text;
 #[cfg(target_os = "linux")]
 mod in_place;
@@ -146,7 +147,8 @@ impl Sandbox {
 
     /// Like [`Sandbox::fatbin`], with the line about a negative answer.
     fn fatbin_with_answer(&self, arguments: &str) -> Run {
-        run(self.command(env!("CARGO_BIN_EXE_fatbin")).args(arguments.split_whitespace()))
+        let words = arguments.replace("/dev/null", if cfg!(windows) { "NUL" } else { "/dev/null" });
+        run(self.command(env!("CARGO_BIN_EXE_fatbin")).args(words.split_whitespace()))
     }
 
     /// Runs a shell script in the directory, in which `fatbin` is the program.

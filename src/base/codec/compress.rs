@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use zstd::zstd_safe::CParameter;
 
 use super::Codec;
+use super::decompress::LARGEST_WINDOW_LOG;
 use crate::base::parallel::threads;
 
 /// Codec and level.
@@ -23,8 +24,7 @@ const ZLIB_LEVEL: i32 = 6;
 /// Largest level of zlib.
 const HIGHEST_ZLIB_LEVEL: i32 = 9;
 
-/// Largest window of a frame, as a power of two, and the one that zstd itself uses for long-distance matching.
-const LARGEST_WINDOW_LOG: u32 = 31;
+/// Window of a frame that zstd itself uses for long-distance matching, as a power of two.
 const OWN_WINDOW_LOG: u32 = 27;
 
 impl Compression {
@@ -53,7 +53,7 @@ const FASTER_MATCHING: [CParameter; 3] =
 
 /// Compresses runs of `size` bytes in total into `to`.
 ///
-/// The zstd window is as large as the input (up to 2 GiB), with long-distance matching, so that the images of one
+/// The zstd window is as large as the input (up to 2 GiB, on a 32-bit host 1 GiB), with long-distance matching, so that the images of one
 /// program compress against each other however far apart they are. One thread per processor is used; the result does
 /// not depend on their number.
 pub fn compress<'a, W: Write>(

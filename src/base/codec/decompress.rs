@@ -13,8 +13,8 @@ use crate::base::error::{Cause, Malformed};
 /// `--long=27`, the largest window that a frame of any size may request: that of zstd's own program.
 const WINDOW_LOG: u32 = 27;
 
-/// `--long=31`, the largest window that a decoder supports.
-const LARGEST_WINDOW_LOG: u32 = 31;
+/// `--long=31`, the largest window that zstd supports; on a 32-bit host, `--long=30` (`ZSTD_WINDOWLOG_MAX` of zstd.h).
+pub(super) const LARGEST_WINDOW_LOG: u32 = if usize::BITS < 64 { 30 } else { 31 };
 
 /// Returns the largest window that a frame may request that decompresses to at most this size, as a power of two: a decoder
 /// allocates it. Decompressing everything in one call needs no window of its own; reading a stream in pieces does.

@@ -8,7 +8,7 @@ const CODECS: [Codec; 2] = [Codec::Zstd, Codec::Zlib];
 
 /// Returns bytes that neither repeat at once nor are noise.
 fn sample(size: usize) -> Vec<u8> {
-    (0..size).map(|i| (i * i / 7 + i / 1000) as u8).collect()
+    (0..size as u64).map(|i| (i * i / 7 + i / 1000) as u8).collect()
 }
 
 fn compressed(bytes: &[u8], codec: Codec) -> Vec<u8> {
@@ -88,9 +88,25 @@ fn hostile_lz4_blocks_are_errors_and_write_no_further_than_the_stated_size() {
             }
         }
     }
+}
+
+/// A host of 32 bits cannot allocate as much, and so the block is not read there.
+#[test]
+fn an_lz4_block_of_more_than_2_gib_is_an_error() {
     let stored = vec![0; 9 << 20];
     let error = decompress(Codec::Lz4, View::new(&stored), 1 << 31).unwrap_err().to_string();
-    assert!(error.contains("more than 2 GiB in one block"), "{error}");
+    let cause = if usize::BITS < 64 { "cannot allocate 2147483648 bytes" } else { "more than 2 GiB in one block" };
+    assert!(error.contains(cause), "{error}");
+}
+
+/// A stated size above 2 GiB asks for the largest window, which is smaller on a host of 32 bits.
+#[test]
+fn a_stream_of_any_stated_size_is_opened() {
+    let stored = compressed(&sample(300_000), Codec::Zstd);
+    for full_size in [1, 1 << 27, 1 << 30, 1 << 31, 1 << 33] {
+        let start = decompress_start(Codec::Zstd, View::new(&stored), full_size, 1000).unwrap();
+        assert_eq!(start, sample(300_000)[..1000], "{full_size}");
+    }
 }
 
 #[test]

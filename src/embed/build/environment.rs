@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn libraries_have_the_names_that_rustc_looks_for() {
-        let path = |target| environment(target).library_path("saxpy-kernels").display().to_string();
+        let path = |target| environment(target).library_path("saxpy-kernels").display().to_string().replace('\\', "/");
         assert_eq!(path("x86_64-unknown-linux-gnu"), "/out/libsaxpy-kernels.a");
         assert_eq!(path("x86_64-pc-windows-gnu"), "/out/libsaxpy-kernels.a");
         assert_eq!(path("x86_64-pc-windows-msvc"), "/out/saxpy-kernels.lib");

@@ -25,7 +25,7 @@ pub fn check_ids(ids: &[&str]) -> Result<(), Malformed> {
 }
 
 /// Writes a bundle of these IDs and code objects, whose bytes are borrowed; `alignment` is 1 for none (HIP uses 4096).
-/// `None` where the size exceeds 64 bits.
+/// `None` if the size exceeds 64 bits, or the padding the memory of the host.
 pub fn write<'data>(entries: &[(&str, &'data [u8])], alignment: u64) -> Option<Content<'data>> {
     write_contents(entries.iter().map(|&(id, code_object)| (id, Content::from(code_object))).collect(), alignment)
 }
@@ -39,7 +39,7 @@ pub fn write_contents<'data>(entries: Vec<(&str, Content<'data>)>, alignment: u6
     let mut end = entry_sizes.fold(ENTRIES_OFFSET, u64::saturating_add);
     for (id, code_object) in entries {
         let offset = end.checked_next_multiple_of(alignment)?;
-        payload.push(vec![0; offset.saturating_sub(end) as usize]);
+        payload.push(vec![0; usize::try_from(offset.checked_sub(end)?).ok()?]);
         let size = code_object.size();
         payload.append(code_object);
         EntryHeader { offset, size, id_length: id.len() as u64 }.write(&mut header);

@@ -265,7 +265,8 @@ impl<'data> PlainEntry<'data> {
             image.extend(run.get(..size as usize).unwrap_or_default());
             left = left.saturating_sub(size);
         }
-        if image.get(..row.stored_size as usize).is_some_and(|image| !can_be_padded(row, image)) {
+        let unpadded = usize::try_from(row.stored_size).ok().and_then(|size| image.get(..size));
+        if unpadded.is_some_and(|image| !can_be_padded(row, image)) {
             return Err(WriteError::Unaligned { size: row.stored_size });
         }
         all.push(joined(EntryHeader { header_size, stored_size, ..*row }, strings.to_vec()));

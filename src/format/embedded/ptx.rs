@@ -18,7 +18,8 @@ const MAX_COMMENTS: usize = 16 << 10;
 pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed> {
     let view = region.view;
     let error = |why: &str| view.malformed("PTX module", at, Cause::Described(why.to_owned()));
-    let (before, after) = view.data().split_at_checked(at as usize).ok_or_else(|| error("no such offset"))?;
+    let split = usize::try_from(at).ok().and_then(|at| view.data().split_at_checked(at));
+    let (before, after) = split.ok_or_else(|| error("no such offset"))?;
     if Ptx::read(after).is_none() {
         return Err(error("no target"));
     }

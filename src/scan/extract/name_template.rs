@@ -195,7 +195,7 @@ mod tests {
             ("{{{number}}}", "a.so", &empty, "{3}"),
         ];
         for (template, path, image, expected) in cases {
-            assert_eq!(name(template, path, image), expected, "{template}");
+            assert_eq!(name(template, path, image).replace('\\', "/"), expected, "{template}");
         }
     }
 

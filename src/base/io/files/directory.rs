@@ -60,11 +60,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(directory.path().join("b/empty")).unwrap();
         std::fs::create_dir_all(directory.path().join("b/c")).unwrap();
-        let names = ["B", "a", "b.so", "b/.hidden", "b/c/1", "b/c/10", "b/c/2", "b/d", "z"];
+        let names = ["Y", "a", "b.so", "b/.hidden", "b/c/1", "b/c/10", "b/c/2", "b/d", "z"];
         for name in names.iter().rev() {
             std::fs::write(directory.path().join(name), "").unwrap();
         }
-        let expected = ["B", "a", "b/.hidden", "b/c/1", "b/c/10", "b/c/2", "b/d", "b.so", "z"];
+        let expected = ["Y", "a", "b/.hidden", "b/c/1", "b/c/10", "b/c/2", "b/d", "b.so", "z"];
         assert_eq!(listed(directory.path()), (expected.map(str::to_owned).to_vec(), vec![]));
     }
 

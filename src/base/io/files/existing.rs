@@ -32,6 +32,8 @@ impl Existing {
     /// file must be written in place, after space is reserved.
     pub fn replace(mut self, mut temporary: Temporary, path: &Path) -> io::Result<()> {
         if !self.is_written_in_place(&temporary, path)? {
+            // Windows replaces no file that is open.
+            drop(self);
             return temporary.persist(path);
         }
         let size = temporary.file().metadata()?.len();
@@ -71,4 +73,24 @@ pub fn reserve(file: &File, size: u64) -> io::Result<()> {
 #[cfg(not(target_os = "linux"))]
 pub fn reserve(_file: &File, _size: u64) -> io::Result<()> {
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_more_than_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out");
+        std::fs::write(&path, "old").unwrap();
+        for bytes in ["new", "newer"] {
+            let mut temporary = Temporary::create(directory.path()).unwrap();
+            temporary.file_mut().write_all(bytes.as_bytes()).unwrap();
+            Existing::open(&path).unwrap().replace(temporary, &path).unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), bytes);
+        }
+    }
 }

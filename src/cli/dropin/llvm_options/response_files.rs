@@ -139,10 +139,15 @@ mod tests {
         assert_eq!(lines(b"a\0b \0c"), ["a", ""]);
     }
 
+    /// Returns a path for a response file, where a backslash is an escape.
+    fn slashed(directory: &tempfile::TempDir, name: &str) -> String {
+        directory.path().join(name).display().to_string().replace(std::path::MAIN_SEPARATOR, "/")
+    }
+
     #[test]
     fn replaces_nested_files_by_their_arguments() {
         let directory = tempfile::tempdir().unwrap();
-        let path = |name: &str| format!("@{}", directory.path().join(name).display());
+        let path = |name: &str| format!("@{}", slashed(&directory, name));
         std::fs::write(directory.path().join("inner"), "b 'c d'").unwrap();
         std::fs::write(directory.path().join("outer"), format!("a {} e", path("inner"))).unwrap();
         std::fs::write(directory.path().join("empty"), "").unwrap();
@@ -153,7 +158,7 @@ mod tests {
     #[test]
     fn reports_a_file_that_includes_itself() {
         let directory = tempfile::tempdir().unwrap();
-        let path = |name: &str| directory.path().join(name).display().to_string();
+        let path = |name: &str| slashed(&directory, name);
         std::fs::write(path("one"), format!("@{}", path("two"))).unwrap();
         std::fs::write(path("two"), format!("a @{}", path("one"))).unwrap();
         let error = expand_all(&[&format!("@{}", path("one"))]).unwrap_err();
@@ -163,7 +168,7 @@ mod tests {
     #[test]
     fn files_are_expanded_thousands_of_levels_deep() {
         let directory = tempfile::tempdir().unwrap();
-        let path = |level: usize| directory.path().join(level.to_string()).display().to_string();
+        let path = |level: usize| slashed(&directory, &level.to_string());
         for level in 0..3000 {
             std::fs::write(path(level), format!("a{level} @{} b{level}", path(level + 1))).unwrap();
         }

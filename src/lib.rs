@@ -1,7 +1,7 @@
 //! Embeds GPU device images in host files, finds them in finished programs and extracts them, without LLVM.
 //!
 //! Programs that use GPUs carry *device images* inside *host files*. This crate writes the host objects that register them
-//! with a runtime ([`wrap`]), finds them in finished files ([`scan`]), and checks what is shipped ([`check`]). The program
+//! with a runtime ([`embed`]), finds them in finished files ([`scan`]), and checks what is shipped ([`check`]). The program
 //! `fatbin` is a command line around it.
 //!
 //! ```
@@ -136,6 +136,10 @@ pub mod internals {
     }
     pub mod wrap_files {
         pub use crate::embed::wrap::files::*;
+    }
+    pub mod target {
+        pub use crate::target::bundle_entry_id::*;
+        pub use crate::target::target_id::*;
     }
     pub mod nvptx {
         pub use crate::target::nvptx::*;

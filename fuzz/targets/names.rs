@@ -10,7 +10,8 @@ use fatbin::internals::NamedImage;
 use fatbin::scan::NestedImage;
 use fatbin::internals::base::io::FileUri;
 use fatbin::scan::NameTemplate;
-use fatbin::target::{BundleEntryId, Device};
+use fatbin::internals::target::BundleEntryId;
+use fatbin::target::Device;
 use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use fatbin::internals::compatibility::KindRules;
-use fatbin::target::{BundleEntryId, TargetId};
+use fatbin::internals::target::{BundleEntryId, TargetId};
 
 use super::target_ids::{processors, settings_of};
 use super::{Answers, Pair, TooLenient, accepts, agree, selected};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use fatbin::internals::compatibility;
-use fatbin::target::TargetId;
+use fatbin::internals::target::TargetId;
 
 use super::{accepts, equal_names};
 use crate::harness::parallel::parallel;

@@ -75,7 +75,7 @@ impl PackInput {
     }
 
     /// Spells the triple in a style.
-    pub fn spell_triple(&mut self, style: IdStyle) -> Result<(), UnsupportedStyle> {
+    pub(crate) fn spell_triple(&mut self, style: IdStyle) -> Result<(), UnsupportedStyle> {
         let value = |key: &str| self.strings.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str());
         let Some(triple) = value("triple") else { return Ok(()) };
         let arch = subarch::stated_arch(triple, value("arch")).map(str::to_owned);

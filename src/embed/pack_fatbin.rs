@@ -34,7 +34,7 @@ pub struct FatbinInput {
     /// Command line with which the driver compiles PTX, LTO-IR or Tile IR; may be empty.
     pub options: String,
     /// True for code with debug information.
-    pub has_debug: bool,
+    pub(crate) has_debug: bool,
     /// Codec and level; `None` for an uncompressed entry.
     pub compression: Option<Compression>,
 }

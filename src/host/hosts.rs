@@ -183,7 +183,7 @@ impl Host {
     }
 
     /// Returns whether objects of both hosts can be linked with each other.
-    pub fn links_with(self, other: Host) -> bool {
+    pub(crate) fn links_with(self, other: Host) -> bool {
         self.name() == other.name() && self.format() == other.format()
     }
 

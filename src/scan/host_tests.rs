@@ -11,10 +11,10 @@ use std::path::Path;
 
 use super::*;
 use crate::base::bytes::View;
-use crate::format::{ContainerType, bundle, cuda_fatbin};
-use crate::scan::inventory::{FileFormat, WrapperKind, WrapperTarget};
 #[cfg(target_os = "linux")]
 use crate::base::io::{Input, MAPPED};
+use crate::format::{ContainerType, bundle, cuda_fatbin};
+use crate::scan::inventory::{FileFormat, WrapperKind, WrapperTarget};
 use crate::target::OffloadKind;
 
 #[path = "embedded_tests.rs"]

@@ -21,11 +21,11 @@ pub struct BundleEntryId<'data> {
     /// Offload kind; `hip` and `hipv4` are both HIP.
     pub kind: OffloadKind,
     /// Name of the offload kind as written.
-    pub kind_name: &'data str,
+    pub(crate) kind_name: &'data str,
     /// Triple as written, without the empty environment that ends it in `amdgcn-amd-amdhsa-`.
     pub triple: &'data str,
     /// Target ID: a processor with features. Absent for host entries and for code that runs on any processor.
-    pub target_id: Option<&'data str>,
+    pub(crate) target_id: Option<&'data str>,
 }
 
 /// Reason why a text is not accepted as the ID of a new bundle entry.
@@ -175,7 +175,7 @@ impl<'data> BundleEntryId<'data> {
     /// Returns whether HIP's runtime finds the entry if it is for AMD's GPUs. The runtime compares the triple as text, and looks up
     /// SPIR-V by one ID alone. Source: ROCm/clr, hipamd/src/hip_fatbin.cpp; llvm-project pull requests 139112, 168521, 214841 and
     /// 217640.
-    pub fn is_found_by_hip(&self) -> bool {
+    pub(crate) fn is_found_by_hip(&self) -> bool {
         if self.is_amd_spirv() {
             self.triple == AMD_SPIRV && self.target_id == Some(AMDGCN_SPIRV)
         } else {
@@ -184,7 +184,7 @@ impl<'data> BundleEntryId<'data> {
     }
 
     /// Returns the remedy for an entry that HIP's runtime does not find.
-    pub fn remedy_for_hip(&self) -> &'static str {
+    pub(crate) fn remedy_for_hip(&self) -> &'static str {
         if self.is_amd_spirv() {
             "bundle it again as hip-spirv64-amd-amdhsa--amdgcnspirv"
         } else {
@@ -193,13 +193,13 @@ impl<'data> BundleEntryId<'data> {
     }
 
     /// Returns whether the ID is for SPIR-V that AMD's runtime compiles, in the spelling of any release.
-    pub fn is_amd_spirv(&self) -> bool {
+    pub(crate) fn is_amd_spirv(&self) -> bool {
         let has_spirv_triple = self.triple.starts_with("spirv64-amd-") || self.triple == "spirv64-amd";
         has_spirv_triple || self.target_id.is_some_and(|id| cut(id).0 == AMDGCN_SPIRV)
     }
 
     /// Returns the ID with its triple in normal form and another target ID, which may be empty.
-    pub fn with_target_id(&self, target_id: &str) -> String {
+    pub(crate) fn with_target_id(&self, target_id: &str) -> String {
         format!("{}-{}-{target_id}", self.kind_name, Triple::normalize(self.triple))
     }
 }

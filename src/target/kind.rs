@@ -45,7 +45,7 @@ impl OffloadKind {
 
     /// Returns the kind for the value of an offload binary's field, as any release of LLVM writes it. `None` for 0 and for
     /// values that combine bits or are unknown: guessing one of several would hide the others.
-    pub fn from_bit(bit: u16) -> Option<Self> {
+    pub(crate) fn from_bit(bit: u16) -> Option<Self> {
         if bit == Self::HIP_BEFORE_LLVM_21 {
             return Some(OffloadKind::Hip);
         }

@@ -1,7 +1,7 @@
 //! Targets of images: offload kinds, triples, processors and bundle entry IDs. Values only; no files.
 
 pub(crate) mod amdgpu;
-mod bundle_entry_id;
+pub(crate) mod bundle_entry_id;
 pub(crate) mod compatibility;
 pub(crate) mod cuda_tool_note;
 pub(crate) mod device;
@@ -19,11 +19,11 @@ pub(crate) mod subarch;
 pub(crate) mod target_id;
 pub(crate) mod triple;
 
-pub use bundle_entry_id::{BundleEntryId, InvalidBundleEntryId};
+pub(crate) use bundle_entry_id::{BundleEntryId, InvalidBundleEntryId};
 pub use device::{Device, InvalidDevice, Platform};
 pub(crate) use id_style::{IdStyle, UnsupportedStyle};
 pub use kind::OffloadKind;
-pub use target_id::{InvalidTargetId, TargetId};
+pub(crate) use target_id::{InvalidTargetId, TargetId};
 pub(crate) use triple::{Triple, names_architecture};
 
 /// Returns the key that sorts names of processors in natural order: numbers by value, so that `sm_100` follows `sm_90`.

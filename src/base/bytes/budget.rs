@@ -169,14 +169,14 @@ impl Budget {
     }
 
     /// Creates a budget with the same limits for a thread. The caller charges what was used of it with
-    /// [`Self::charge_part`], in an order of its own: charging one budget from several threads would make the result depend
+    /// `charge_part`, in another order: charging one budget from several threads would make the result depend
     /// on their timing.
     pub fn part(&self) -> Self {
         Budget::new(self.0.limits, self.0.size)
     }
 
     /// Charges what was used of a budget that [`Self::part`] has created. What is exhausted in the part is exhausted here.
-    pub fn charge_part(&self, part: &Budget) -> Result<(), Cause> {
+    pub(crate) fn charge_part(&self, part: &Budget) -> Result<(), Cause> {
         self.0.exhausted.fetch_or(part.0.exhausted.load(Ordering::Relaxed), Ordering::Relaxed);
         for resource in Resource::ALL {
             let used = part.limit(resource).saturating_sub(part.left(resource));
@@ -187,7 +187,7 @@ impl Budget {
 
     /// Charges what was used of a budget that [`Self::part`] has created, if this budget has as much left and the part did
     /// not exhaust its own. Otherwise nothing is charged, and the caller reads with this budget itself.
-    pub fn charge_fitting_part(&self, part: &Budget) -> bool {
+    pub(crate) fn charge_fitting_part(&self, part: &Budget) -> bool {
         let used = |resource| part.limit(resource).saturating_sub(part.left(resource));
         let decompressed = used(Resource::Decompressed);
         let available = |resource| self.left(resource).saturating_add(self.for_decompressed(resource, decompressed));
@@ -199,7 +199,7 @@ impl Budget {
 
     /// Charges an amount of a resource. An amount that exceeds the rest is an error, and so is every later charge of the
     /// resource; only of decompressed bytes, the rest is left for smaller streams.
-    pub fn charge(&self, resource: Resource, amount: u64) -> Result<(), Cause> {
+    pub(crate) fn charge(&self, resource: Resource, amount: u64) -> Result<(), Cause> {
         let left = self.0.left.of(resource);
         let amount = amount.min(MAX_LIMIT) as i64;
         let before = left.fetch_sub(amount, Ordering::Relaxed);
@@ -221,7 +221,7 @@ impl Budget {
     }
 
     /// Returns whether a charge of this resource has failed.
-    pub fn is_exhausted(&self, resource: Resource) -> bool {
+    pub(crate) fn is_exhausted(&self, resource: Resource) -> bool {
         self.0.exhausted.load(Ordering::Relaxed) & 1 << resource as u8 != 0
     }
 
@@ -232,7 +232,7 @@ impl Budget {
     }
 
     /// Returns the error of a charge beyond the limit, without its amount.
-    pub fn over_limit(&self, resource: Resource) -> Cause {
+    pub(crate) fn over_limit(&self, resource: Resource) -> Cause {
         Cause::OverBudget { limit: self.limit(resource), unit: resource.unit(), option: resource.option() }
     }
 

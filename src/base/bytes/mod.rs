@@ -64,7 +64,7 @@ impl<'data> View<'data> {
     }
 
     /// Creates a view of bytes that were decompressed from this view, or copied from it. Their offsets start at 0.
-    pub fn derived<'a>(&self, data: &'a [u8]) -> View<'a>
+    pub(crate) fn derived<'a>(&self, data: &'a [u8]) -> View<'a>
     where
         'data: 'a,
     {
@@ -72,7 +72,7 @@ impl<'data> View<'data> {
     }
 
     /// Returns this view with a budget, unless it has one.
-    pub fn or_budget<'a>(self, budget: &'a Budget) -> View<'a>
+    pub(crate) fn or_budget<'a>(self, budget: &'a Budget) -> View<'a>
     where
         'data: 'a,
     {
@@ -80,7 +80,7 @@ impl<'data> View<'data> {
     }
 
     /// Returns the same bytes with another budget.
-    pub fn charging<'a>(self, budget: &'a Budget) -> View<'a>
+    pub(crate) fn charging<'a>(self, budget: &'a Budget) -> View<'a>
     where
         'data: 'a,
     {
@@ -93,7 +93,7 @@ impl<'data> View<'data> {
     }
 
     /// Charges an amount of a resource, for reading the field `field` at the start of this view.
-    pub fn charge(&self, field: &'static str, resource: Resource, amount: u64) -> Result<(), Malformed> {
+    pub(crate) fn charge(&self, field: &'static str, resource: Resource, amount: u64) -> Result<(), Malformed> {
         self.charge_at(field, 0, resource, amount)
     }
 
@@ -148,7 +148,7 @@ impl<'data> View<'data> {
     }
 
     /// Returns the view without the zero bytes at its start: the padding in front of a container.
-    pub fn skip_zeros(&self) -> View<'data> {
+    pub(crate) fn skip_zeros(&self) -> View<'data> {
         let padding = self.data.iter().position(|&byte| byte != 0).unwrap_or(self.data.len());
         self.from(padding as u64)
     }

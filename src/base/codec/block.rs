@@ -8,7 +8,7 @@ use lz4::block::CompressionMode;
 use super::{Codec, Compression};
 
 /// Compresses a buffer: to one zstd frame that states its size (`ZSTD_compress`), or to an LZ4 block (`LZ4_compress_HC`).
-/// [`super::compress`] makes smaller frames of large inputs, with threads, and other bytes.
+/// `compress` makes smaller frames of large inputs, with threads, and other bytes.
 pub fn compress_block(bytes: &[u8], how: Compression) -> io::Result<Vec<u8>> {
     match how.codec {
         Codec::Zstd => zstd::bulk::compress(bytes, how.level),

@@ -43,7 +43,7 @@ impl Input {
     }
 
     /// Applies these limits to reading the input.
-    pub fn with_limits(self, limits: Limits) -> Input {
+    pub(crate) fn with_limits(self, limits: Limits) -> Input {
         Input { budget: Budget::new(limits, self.size()), ..self }
     }
 
@@ -68,7 +68,7 @@ impl Input {
     }
 
     /// Returns whether the path leads to these bytes.
-    pub fn is_on_disk(&self) -> bool {
+    pub(crate) fn is_on_disk(&self) -> bool {
         true
     }
 
@@ -83,7 +83,7 @@ impl Input {
     }
 
     /// Returns a part of the input.
-    pub fn in_memory(&self, offset: u64, size: u64) -> Option<&[u8]> {
+    pub(crate) fn in_memory(&self, offset: u64, size: u64) -> Option<&[u8]> {
         self.bytes.get(usize::try_from(offset).ok()?..usize::try_from(offset.checked_add(size)?).ok()?)
     }
 
@@ -91,10 +91,10 @@ impl Input {
     pub fn release(&self) {}
 
     /// Does nothing: no pages are mapped.
-    pub fn release_part(&self, _range: Range<u64>) {}
+    pub(crate) fn release_part(&self, _range: Range<u64>) {}
 
     /// Returns the offset of `part` in this input if it is a slice of its bytes.
-    pub fn offset_of(&self, part: &[u8]) -> Option<u64> {
+    pub(crate) fn offset_of(&self, part: &[u8]) -> Option<u64> {
         let file = self.bytes.as_ptr_range();
         let part = part.as_ptr_range();
         let inside = file.start <= part.start && part.end <= file.end && part.start < part.end;
@@ -102,12 +102,12 @@ impl Input {
     }
 
     /// Returns `offset`: nothing in memory is a hole.
-    pub fn next_data(&self, offset: u64) -> u64 {
+    pub(crate) fn next_data(&self, offset: u64) -> u64 {
         offset
     }
 
     /// Returns the end of the file: nothing in memory is a hole.
-    pub fn next_hole(&self, _offset: u64) -> u64 {
+    pub(crate) fn next_hole(&self, _offset: u64) -> u64 {
         self.size()
     }
 

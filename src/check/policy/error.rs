@@ -18,7 +18,7 @@ pub struct PolicyError {
     /// Column of the error.
     pub column: usize,
     /// Cause of the error.
-    pub cause: PolicyCause,
+    pub(crate) cause: PolicyCause,
 }
 
 /// Cause of a [`PolicyError`].
@@ -111,7 +111,7 @@ impl PolicyError {
     }
 
     /// Creates an error from one of the TOML reader.
-    pub fn from_toml(path: &str, text: &str, error: &toml::de::Error) -> Self {
+    pub(crate) fn from_toml(path: &str, text: &str, error: &toml::de::Error) -> Self {
         let message = error.message().trim().replace('\n', ", ");
         // serde reports unknown names in this form: unknown field `a`, expected one of `b`, `c`.
         let names: Vec<String> = message.split('`').skip(1).step_by(2).map(str::to_owned).collect();

@@ -31,7 +31,7 @@ pub struct Policy {
     /// Path of the policy, for findings that are not about a file.
     pub path: String,
     /// Patterns that must each match a file with device code.
-    pub must_hold: Vec<Pattern>,
+    pub(crate) must_hold: Vec<Pattern>,
     /// Patterns of files that are not evaluated.
     pub skip: Vec<Pattern>,
     /// Rules whose violations are warnings.
@@ -39,7 +39,7 @@ pub struct Policy {
     /// Size limit for the device code of all files.
     pub total: Option<Size>,
     /// All files must be built for the same feature settings of each processor.
-    pub consistent_features: bool,
+    pub(crate) consistent_features: bool,
     /// The metadata of packages must agree with their device code.
     pub metadata: bool,
     /// Requirements for all files.
@@ -204,17 +204,17 @@ impl Policy {
     }
 
     /// Returns whether hashes of images are needed.
-    pub fn needs_hashes(&self) -> bool {
+    pub(crate) fn needs_hashes(&self) -> bool {
         self.all_requirements().any(|requirements| requirements.duplicates == Some(false))
     }
 
     /// Returns whether a file must be the result of a proven change.
-    pub fn requires_proof(&self, path: &str) -> bool {
+    pub(crate) fn requires_proof(&self, path: &str) -> bool {
         !self.skips(path) && self.requirements_for(path).proven == Some(true)
     }
 
     /// Returns the general requirements and those of all exceptions.
-    pub fn all_requirements(&self) -> impl Iterator<Item = &Requirements> {
+    pub(crate) fn all_requirements(&self) -> impl Iterator<Item = &Requirements> {
         std::iter::once(&self.requirements).chain(self.exceptions.iter().map(|exception| &exception.requirements))
     }
 }

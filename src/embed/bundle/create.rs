@@ -30,7 +30,7 @@ pub struct BundleOptions {
     /// File to write.
     pub output: PathBuf,
     /// Accepts an input as the output.
-    pub replaces_inputs: bool,
+    pub(crate) replaces_inputs: bool,
 }
 
 /// A file and its ID.

@@ -22,7 +22,7 @@ pub struct Release {
     pub kinds: KindNumbers,
     /// True if the tools read triples with a subarchitecture, `amdgpu9.0a-amd-amdhsa`. Source: llvm-project pull request
     /// 206480.
-    pub reads_subarchs: bool,
+    pub(crate) reads_subarchs: bool,
     /// Wrapper objects.
     pub wrapper: WrapperAbi,
     /// The packager of offload binaries.
@@ -284,7 +284,7 @@ impl Release {
 
     /// Returns the release whose wrapper objects the release's clang-offload-wrapper creates. That of LLVM 15, the last one,
     /// still creates those of LLVM 14; its compiler uses clang-linker-wrapper by default.
-    pub fn of_clang_offload_wrapper(self) -> Release {
+    pub(crate) fn of_clang_offload_wrapper(self) -> Release {
         let is_its_own = self.number.is_some_and(|number| Some(number) <= LLVM_14.number);
         if is_its_own { self } else { LLVM_14 }
     }
@@ -295,7 +295,7 @@ impl Release {
     }
 
     /// Returns the names of the releases that meet a condition, oldest first.
-    pub fn names_where(is_match: impl Fn(&Release) -> bool) -> Vec<&'static str> {
+    pub(crate) fn names_where(is_match: impl Fn(&Release) -> bool) -> Vec<&'static str> {
         RELEASES.iter().filter(|release| is_match(release)).map(|release| release.name).collect()
     }
 }

@@ -278,7 +278,7 @@ fn write_binary<'data>(member: &OffloadBinaryImage<'_, 'data>, path: &Path) -> R
 
 impl TargetOverride {
     /// Rejects any property for a container, whose entries have their own.
-    pub fn reject_for_container(&self, path: &Path) -> Result<()> {
+    pub(crate) fn reject_for_container(&self, path: &Path) -> Result<()> {
         for (property, value) in [("triple", &self.triple), ("arch", &self.arch)] {
             if let Some(value) = value.clone() {
                 return Err(ImageError::OverriddenContainer { path: path.to_owned(), property, value });
@@ -289,7 +289,7 @@ impl TargetOverride {
 
     /// Checks that the specified processor is the one in the image's header. It may add features or a suffix, which the
     /// header cannot record.
-    pub fn check_against(&self, own: &DeviceImage, path: &Path) -> Result<()> {
+    pub(crate) fn check_against(&self, own: &DeviceImage, path: &Path) -> Result<()> {
         match (&self.arch, &own.arch) {
             (Some(specified), Some(found)) if !is_same_processor(specified, found) => {
                 let (path, specified, found) = (path.to_owned(), specified.clone(), found.clone());

@@ -33,7 +33,7 @@ pub struct OffloadBinaryEntry<'data> {
     /// Form of the image, see [`super::image_kind`]; not interpreted, because tools write kinds that others do not
     /// know.
     pub image_kind: u16,
-    /// Offload kind, see [`crate::target::OffloadKind::from_bit`]; not interpreted for the same reason.
+    /// Offload kind, see `OffloadKind::from_bit`; not interpreted for the same reason.
     pub offload_kind: u16,
     /// Flags, see [`super::flag`].
     pub flags: u32,

@@ -11,7 +11,7 @@ use crate::scan::source::Source;
 
 impl<S: Source> Scan<S> {
     /// Hashes the images that are not in a compressed container.
-    pub fn with_hashes(mut self) -> Self {
+    pub(crate) fn with_hashes(mut self) -> Self {
         let images: Vec<NestedImage<'_>> = self.file().nested_leaves().filter(is_deferred).collect();
         let mut contents = Vec::with_capacity(images.len());
         self.map_images(&images, |_, image| read(image), &mut |_, read| contents.push(read));

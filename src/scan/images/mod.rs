@@ -98,12 +98,12 @@ impl<S: Source> Scan<S> {
     }
 
     /// The inventory, to add to it.
-    pub fn file_mut(&mut self) -> &mut File {
+    pub(crate) fn file_mut(&mut self) -> &mut File {
         Arc::make_mut(&mut self.file)
     }
 
     /// Returns the inventory and drops everything else.
-    pub fn into_file(self) -> File {
+    pub(crate) fn into_file(self) -> File {
         Arc::unwrap_or_clone(self.file)
     }
 
@@ -126,7 +126,7 @@ impl<S: Source> Scan<S> {
 
     /// Creates a reader of `view`, all bytes of the source with some budget. `takes_cached` states whether it removes
     /// containers from the cache, and `buffers` are used for decompressed bytes.
-    pub fn reader_with<'scan>(
+    pub(crate) fn reader_with<'scan>(
         &'scan self,
         view: View<'scan>,
         takes_cached: bool,
@@ -139,7 +139,7 @@ impl<S: Source> Scan<S> {
     }
 
     /// Removes a container from the cache.
-    pub fn drop_cached(&self, container: &Container) {
+    pub(crate) fn drop_cached(&self, container: &Container) {
         drop(self.cache.take(container.start));
     }
 }
@@ -161,7 +161,7 @@ impl<'scan> ImageReader<'scan> {
     }
 
     /// Returns the buffers of the reader, for another one.
-    pub fn into_buffers(self) -> Vec<Vec<u8>> {
+    pub(crate) fn into_buffers(self) -> Vec<Vec<u8>> {
         let streams = self.0.streams.take().into_iter();
         let mut buffers = self.0.buffers.take();
         buffers.extend(streams.filter_map(|(_, bytes)| Arc::try_unwrap(bytes).ok()));

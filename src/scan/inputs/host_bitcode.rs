@@ -25,7 +25,7 @@ pub fn has_images(view: View<'_>) -> Result<bool, Malformed> {
 impl InputSlice {
     /// Returns the sections with device images of the bitcode of a host as a slice of their bytes, and any other file as it is,
     /// also cut bitcode, of which the scan reports the defect.
-    pub fn decode_bitcode(self) -> Result<InputSlice> {
+    pub(crate) fn decode_bitcode(self) -> Result<InputSlice> {
         if bitcode::check(self.view()).is_err() {
             Ok(self)
         } else {

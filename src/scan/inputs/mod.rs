@@ -54,7 +54,7 @@ impl InputSlice {
     }
 
     /// Returns a slice of all of `input`, which was decoded from this one.
-    pub fn with_decoded(self, input: Input, decoded: Arc<DecodedBitcode>) -> InputSlice {
+    pub(crate) fn with_decoded(self, input: Input, decoded: Arc<DecodedBitcode>) -> InputSlice {
         let range = 0..input.size();
         InputSlice { decoded: Some(decoded), input: Arc::new(input), range, ..self }
     }

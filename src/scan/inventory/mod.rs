@@ -177,7 +177,7 @@ pub struct Image {
     /// Compiler or linker that wrote it, in its own words; known for a compressed image only if it had to be decompressed
     /// for another reason.
     pub producer: Option<String>,
-    /// Version of its format, known under the same condition as the producer; see [`Origin`].
+    /// Version of its format, known under the same condition as the producer.
     pub format_version: Option<String>,
     /// Properties of NVIDIA code on which its drivers depend.
     pub cuda: CudaCode,
@@ -241,7 +241,7 @@ impl File {
     }
 
     /// Returns whether the file may hold containers that were not found.
-    pub fn is_incomplete(&self) -> bool {
+    pub(crate) fn is_incomplete(&self) -> bool {
         !self.errors.is_empty() || self.failure.is_some() || self.not_opened.is_some()
     }
 
@@ -254,12 +254,12 @@ impl File {
     }
 
     /// Returns whether the file has device code: images, or code in kpack archives beside it.
-    pub fn has_device_code(&self) -> bool {
+    pub(crate) fn has_device_code(&self) -> bool {
         self.device_images().next().is_some() || self.kpack.iter().any(KpackReference::has_code)
     }
 
     /// Returns whether the file holds containers or errors, or may hold containers that were not found.
-    pub fn has_findings(&self) -> bool {
+    pub(crate) fn has_findings(&self) -> bool {
         !self.containers.is_empty() || !self.kpack.is_empty() || self.is_incomplete()
     }
 }
@@ -300,7 +300,7 @@ impl Image {
 
     /// Returns whether compilers name the processor, or the code for it, so: `gfx90a:xnack+` with its features in any order, `sm_80` in
     /// any form, `compute_80` for PTX and `lto_80` for LTO-IR.
-    pub fn has_arch_name(&self, name: &str) -> bool {
+    pub(crate) fn has_arch_name(&self, name: &str) -> bool {
         let Some(own) = self.arch.as_deref() else { return false };
         let is_of_form = |kind, arch| self.image_kind == kind && nvptx::Arch::parse(own) == Some(arch);
         match (NvccForm::parse(name), TargetId::parse(own), TargetId::parse(name)) {
@@ -312,7 +312,7 @@ impl Image {
     }
 
     /// Number of its kind, if that is newer than this program.
-    pub fn unknown_kind(&self) -> Option<u64> {
+    pub(crate) fn unknown_kind(&self) -> Option<u64> {
         self.unknown.iter().find(|it| it.field == UnknownValue::KIND).map(|it| it.value)
     }
 

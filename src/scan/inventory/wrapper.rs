@@ -141,7 +141,7 @@ impl File {
 
     /// Returns the reasons for which the loader or a runtime refuses the file, although everything in it can be read: segments
     /// that cannot be mapped, rows of image tables and wrappers that lead to no device code.
-    pub fn load_defects(&self) -> impl Iterator<Item = Malformed> {
+    pub(crate) fn load_defects(&self) -> impl Iterator<Item = Malformed> {
         let wrappers = self.wrappers.iter().filter_map(|wrapper| {
             let field = wrapper.kind.field();
             Some(Malformed { field, offset: wrapper.offset, cause: Cause::Described(wrapper.defect()?) })
@@ -150,7 +150,7 @@ impl File {
     }
 
     /// Returns the container that begins at this offset of the file and is in no other.
-    pub fn container_at(&self, offset: u64) -> Option<&Container> {
+    pub(crate) fn container_at(&self, offset: u64) -> Option<&Container> {
         let index = self.containers.partition_point(|container| container.offset < Some(offset));
         self.containers.get(index).filter(|container| container.offset == Some(offset))
     }

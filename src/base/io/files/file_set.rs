@@ -96,17 +96,17 @@ impl FileSet {
     }
 
     /// Accepts inputs as outputs if `accepts` is set, for tools that are known for that.
-    pub fn accepting_inputs(self, accepts: bool) -> Self {
+    pub(crate) fn accepting_inputs(self, accepts: bool) -> Self {
         FileSet { accepts_inputs: accepts, ..self }
     }
 
     /// Lets texts replace binary files if `replaces` is set.
-    pub fn replacing_binaries(self, replaces: bool) -> Self {
+    pub(crate) fn replacing_binaries(self, replaces: bool) -> Self {
         FileSet { replaces_binaries: replaces, ..self }
     }
 
     /// Adds an input: a file, a directory with all files in it, or `-` for standard input.
-    pub fn add_input(&self, path: &Path) {
+    pub(crate) fn add_input(&self, path: &Path) {
         let path = match FileUri::parse(path) {
             Some(Ok(address)) => address.path,
             _ => path.to_owned(),
@@ -132,7 +132,7 @@ impl FileSet {
     }
 
     /// Adds an output with the file name `name` in `directory`, and never elsewhere: a symbolic link of that name is replaced.
-    pub fn output_in(&self, directory: &Path, name: impl AsRef<OsStr>, kind: OutputKind) -> Result<OutputPath> {
+    pub(crate) fn output_in(&self, directory: &Path, name: impl AsRef<OsStr>, kind: OutputKind) -> Result<OutputPath> {
         let name = name.as_ref();
         debug_assert!(Path::new(name).file_name().is_some_and(|file| file == name), "{name:?} is not a bare name");
         let path = directory.join(name);

@@ -111,7 +111,7 @@ impl Input {
     }
 
     /// Opens `path`, which must be a regular file whatever its name is: for names that are stored in files.
-    pub fn open_file(path: PathBuf, access: Access) -> Result<Input> {
+    pub(crate) fn open_file(path: PathBuf, access: Access) -> Result<Input> {
         let metadata = std::fs::metadata(&path).map_err(Error::io(&path, "open"))?;
         if !metadata.is_file() {
             let found = if metadata.is_dir() { "a directory" } else { "a device, pipe or socket" };
@@ -133,7 +133,7 @@ impl Input {
     }
 
     /// Opens `path`, which may be anything but a directory: the contents of devices and pipes go through a temporary file.
-    pub fn open_any(path: impl Into<PathBuf>, access: Access) -> Result<Input> {
+    pub(crate) fn open_any(path: impl Into<PathBuf>, access: Access) -> Result<Input> {
         let path = path.into();
         match std::fs::metadata(&path) {
             Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => {
@@ -155,7 +155,7 @@ impl Input {
     ///
     /// The file has no name, so no other process writes it, and it is mapped whatever `access` is. Inputs that are opened on
     /// account of this one, such as the members of a thin archive, use `access`.
-    pub fn from_temp_file(
+    pub(crate) fn from_temp_file(
         path: &Path,
         directory: &Path,
         access: Access,
@@ -187,7 +187,7 @@ impl Input {
     }
 
     /// Applies these limits to reading the input.
-    pub fn with_limits(self, limits: Limits) -> Input {
+    pub(crate) fn with_limits(self, limits: Limits) -> Input {
         Input { budget: Budget::new(limits, self.size()), ..self }
     }
 
@@ -229,7 +229,7 @@ impl Input {
     }
 
     /// Returns whether the path leads to these bytes; they are not in a temporary file.
-    pub fn is_on_disk(&self) -> bool {
+    pub(crate) fn is_on_disk(&self) -> bool {
         self.state.is_some()
     }
 
@@ -274,7 +274,7 @@ impl Input {
     }
 
     /// Returns a part of the input if no file has to be read for it.
-    pub fn in_memory(&self, offset: u64, size: u64) -> Option<&[u8]> {
+    pub(crate) fn in_memory(&self, offset: u64, size: u64) -> Option<&[u8]> {
         let has_file = !matches!(self.bytes, Bytes::Read(_)) && self.file.is_some();
         if has_file { None } else { self.bytes.get(offset as usize..(offset + size) as usize) }
     }
@@ -303,14 +303,14 @@ impl Input {
     }
 
     /// Releases the pages of a part, such as a member of an archive: the system visits all pages between its ends.
-    pub fn release_part(&self, range: Range<u64>) {
+    pub(crate) fn release_part(&self, range: Range<u64>) {
         if let Bytes::Mapped(map) = &self.bytes {
             map.release(range.start as usize..map.len().min(range.end as usize));
         }
     }
 
     /// Returns the offset of `part` in this input if it is a slice of its bytes.
-    pub fn offset_of(&self, part: &[u8]) -> Option<u64> {
+    pub(crate) fn offset_of(&self, part: &[u8]) -> Option<u64> {
         let file = self.bytes.as_ptr_range();
         let part = part.as_ptr_range();
         let inside = file.start <= part.start && part.end <= file.end && part.start < part.end;
@@ -319,7 +319,7 @@ impl Input {
 
     /// Returns the offset of the next byte that is stored, at or after `offset`: the end of a hole, whose bytes are zeros. Reading a
     /// hole through a mapping takes a page of memory for each page of it. Systems other than Linux have no such call.
-    pub fn next_data(&self, offset: u64) -> u64 {
+    pub(crate) fn next_data(&self, offset: u64) -> u64 {
         #[cfg(target_os = "linux")]
         if let (Some(file), Bytes::Mapped(_)) = (&self.file, &self.bytes) {
             return self.holes.next_data(file, self.size(), offset);
@@ -328,7 +328,7 @@ impl Input {
     }
 
     /// Returns the offset of the next hole at or after `offset`, or the end of the file.
-    pub fn next_hole(&self, offset: u64) -> u64 {
+    pub(crate) fn next_hole(&self, offset: u64) -> u64 {
         #[cfg(target_os = "linux")]
         if let (Some(file), Bytes::Mapped(_)) = (&self.file, &self.bytes) {
             return self.holes.next_hole(file, self.size(), offset);

@@ -98,7 +98,7 @@ impl Output {
     }
 
     /// Gives the output the mode of a new file, even if it replaces another: for tools that are known for that.
-    pub fn with_new_mode(mut self) -> Output {
+    pub(crate) fn with_new_mode(mut self) -> Output {
         if let OutputTarget::File(file, _) = &mut self.target {
             file.keep_mode();
         }
@@ -131,7 +131,7 @@ impl Output {
 
     /// Reserves disk space for an output of `size` bytes. A full file system is then reported before minutes of copying,
     /// and blocks are allocated only once: replacing a 300 MB file on ext4 took half as long.
-    pub fn reserve(&mut self, size: u64) -> Result<()> {
+    pub(crate) fn reserve(&mut self, size: u64) -> Result<()> {
         match &self.target {
             OutputTarget::File(file, _) => reserve(file.file(), size).map_err(Error::io(&self.place.path, "write")),
             OutputTarget::Stream { .. } | OutputTarget::Device(_) => Ok(()),
@@ -139,7 +139,7 @@ impl Output {
     }
 
     /// Makes the first bytes replaceable until the output is complete: what a device gets is kept in a temporary file until then.
-    pub fn rewritable(mut self) -> Result<Output> {
+    pub(crate) fn rewritable(mut self) -> Result<Output> {
         if let OutputTarget::Device(to) = self.target {
             self.target = Self::stream(&self.place.path, to)?;
         }
@@ -150,7 +150,7 @@ impl Output {
     ///
     /// # Panics
     /// If the output is not [`Self::rewritable`].
-    pub fn replace_start(&mut self, header: &[u8]) -> Result<()> {
+    pub(crate) fn replace_start(&mut self, header: &[u8]) -> Result<()> {
         assert!(!matches!(self.target, OutputTarget::Device(_)), "devices are written at once");
         let file = self.file();
         let replaced =
@@ -165,7 +165,7 @@ impl Output {
     }
 
     /// Appends zeros, as a hole if `as_hole` is set and the file system has holes.
-    pub fn write_zeros(&mut self, size: u64, as_hole: bool) -> Result<()> {
+    pub(crate) fn write_zeros(&mut self, size: u64, as_hole: bool) -> Result<()> {
         let is_file = !matches!(self.target, OutputTarget::Device(_));
         self.size += size;
         let end = self.size;
@@ -258,7 +258,7 @@ impl Output {
 
     /// Gives the output the mode of a file and these attributes, if it is a file; returns those that it could not get. Everything
     /// must be written before.
-    pub fn set_attributes(&mut self, from: &Attributes, which: &[Attribute]) -> Result<Vec<LostAttribute>> {
+    pub(crate) fn set_attributes(&mut self, from: &Attributes, which: &[Attribute]) -> Result<Vec<LostAttribute>> {
         let OutputTarget::File(file, _) = &mut self.target else { return Ok(Vec::new()) };
         file.keep_mode();
         from.copy_to(file.file(), which).map_err(Error::io(&self.place.path, "set the mode of"))

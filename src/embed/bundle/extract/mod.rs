@@ -26,13 +26,13 @@ pub struct UnbundleOptions {
     pub targets: Vec<RequestedTarget>,
     /// Writes an empty file for a missing target instead of failing. A file that is not a bundle then counts as the
     /// host's.
-    pub allow_missing: bool,
+    pub(crate) allow_missing: bool,
     /// Rules for the equivalence of offload kinds.
     pub rules: KindRules,
     /// Ignores data after the first bundle of a file that is not an archive, instead of failing.
-    pub only_first: bool,
+    pub(crate) only_first: bool,
     /// Accepts the input as an output.
-    pub replaces_input: bool,
+    pub(crate) replaces_input: bool,
 }
 
 /// A requested target: the ID of an entry, or one that the entry serves, and the output.

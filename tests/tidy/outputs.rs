@@ -11,7 +11,7 @@ const WRITERS: [(&str, &[&str]); 7] = [
             "embed/build/environment.rs",
             "cli/terminal.rs",
             "cli/dropin/diagnostics.rs",
-            "io/destination.rs",
+            "io/files/destination.rs",
             // Only flushed.
             "cli/mod.rs",
             // Text of the program's own.

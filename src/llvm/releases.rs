@@ -49,6 +49,7 @@ const LLVM_14: Release = Release {
         coff: None,
         source_name: "offload.wrapper.object",
         images: ImageSection::Rodata,
+        registers_binaries: false,
         openmp_priority: 1,
         cuda_hip_priority: None,
         unregister: Unregister::FiniArray(1),
@@ -103,6 +104,7 @@ const LLVM_15: Release = Release {
         ..LLVM_14.wrapper
     },
     bundler: BundlerRules { file_options: FileOptions::Repeated, has_hip_openmp: true, ..LLVM_14.bundler },
+        registers_binaries: true,
     linker: LinkerRules { is_replaced: true, ..LLVM_14.linker },
     ..LLVM_14
 };
@@ -136,7 +138,12 @@ const LLVM_17: Release = Release {
 const LLVM_18: Release = Release {
     name: "llvm18",
     number: Some(18),
-    wrapper: WrapperAbi { placeholder: PlaceholderName::Section, flags: FlagRules::Bits, ..LLVM_17.wrapper },
+    wrapper: WrapperAbi {
+        placeholder: PlaceholderName::Section,
+        flags: FlagRules::Bits,
+        registers_binaries: false,
+        ..LLVM_17.wrapper
+    },
     bundler: BundlerRules { has_archive_check: true, compression: Some(COMPRESSION_18), ..LLVM_17.bundler },
     ..LLVM_17
 };
@@ -351,6 +358,14 @@ mod tests {
         for (name, is_retained) in [("llvm22", false), ("llvm23", false), ("llvm24", true), ("main", true)] {
             assert_eq!(Release::named(name).unwrap().wrapper.retain, is_retained, "{name}");
         }
+    #[test]
+    fn llvm_15_to_17_register_offload_binaries() {
+        for release in RELEASES {
+            let expected = release.number.is_some_and(|number| (15..=17).contains(&number));
+            assert_eq!(release.wrapper.registers_binaries, expected, "{}", release.name);
+        }
+    }
+
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 #[cfg(feature = "files")]
 use memmap2::{Mmap, MmapOptions};
 
+use super::descriptor::Descriptor;
 use super::file_state::FileState;
 #[cfg(all(target_os = "linux", feature = "files"))]
 use super::holes::Holes;
@@ -76,8 +77,8 @@ pub(crate) const MAPPED: Access = unsafe { Access::map() };
 #[derive(Debug)]
 pub struct Input {
     path: PathBuf,
-    /// Absent where the bytes are read from the mapping alone.
-    file: Option<File>,
+    /// Absent where the bytes are read from memory alone.
+    file: Option<Descriptor>,
     bytes: Bytes,
     /// State of the file when it was opened; absent for temporary files, which nothing else writes.
     state: Option<FileState>,
@@ -189,7 +190,7 @@ impl Input {
         let budget = Budget::new(Limits::default(), bytes.len() as u64);
         Input {
             path,
-            file: Some(file),
+            file: Descriptor::keep(file, bytes.len() as u64),
             bytes,
             state,
             access,
@@ -221,9 +222,8 @@ impl Input {
         Input { file, ..self }
     }
 
-    /// Closes the descriptor of the file: thousands of files can be open. Bytes are then copied from the mapping, and a change of
-    /// the file is noticed by its path.
-    #[cfg(feature = "cli")]
+    /// Closes the descriptor of the file, as for an input after the first hundred.
+    #[cfg(all(test, feature = "files"))]
     pub(crate) fn closed(self) -> Self {
         Input { file: None, ..self }
     }
@@ -277,7 +277,7 @@ impl Input {
     /// The open file, if its bytes can be copied by the kernel. Its position is not used, and may be anything.
     #[cfg(all(target_os = "linux", feature = "files"))]
     pub(super) fn file(&self) -> Option<&File> {
-        self.file.as_ref()
+        self.file.as_deref()
     }
 
     /// A view of all bytes.
@@ -300,7 +300,7 @@ impl Input {
     /// process from then on.
     #[cfg(feature = "files")]
     pub(super) fn window(&self, offset: u64, size: u64) -> Result<Mmap> {
-        let Some(file) = &self.file else { unreachable!("bytes without a file are in memory") };
+        let Some(file) = self.file.as_deref() else { unreachable!("bytes without a file are in memory") };
         let available = file.metadata().map_err(Error::io(&self.path, "read"))?.len();
         let missing = (offset + size).saturating_sub(available);
         if missing > 0 {
@@ -387,7 +387,7 @@ impl Input {
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let Some(file) = &self.file else { unreachable!("bytes without a file are in memory") };
+        let Some(file) = self.file.as_deref() else { unreachable!("bytes without a file are in memory") };
         #[cfg(unix)]
         return std::os::unix::fs::FileExt::read_at(file, buffer, offset);
         #[cfg(windows)]

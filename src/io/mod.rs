@@ -11,6 +11,7 @@ mod children;
 mod commit;
 #[cfg(feature = "inspect")]
 mod created_directory;
+mod descriptor;
 #[cfg(feature = "files")]
 mod destination;
 #[cfg(feature = "files")]

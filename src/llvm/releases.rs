@@ -2,7 +2,7 @@
 
 use super::bundler::{BundlerRules, CompressionRules, FileOptions, IdForm};
 use super::kinds::KindNumbers;
-use super::linker::LinkerRules;
+use super::linker::{DeviceWords, LinkerRules};
 use super::offload_wrapper::OffloadWrapperRules;
 use super::packager::{Extraction, PackagerRules, PackedFiles, RequiredKeys, StringOrder};
 use super::wrapper_abi::{
@@ -85,6 +85,10 @@ const LLVM_14: Release = Release {
     linker: LinkerRules {
         is_replaced: false,
         has_own_lto: true,
+        device_words: DeviceWords::Linker,
+        has_codegen_level: false,
+        links_nvptx_bitcode: false,
+        shares_inputs: false,
         prints_all_steps: false,
         resolves_symbols: true,
         separates_features: false,
@@ -100,11 +104,11 @@ const LLVM_15: Release = Release {
     wrapper: WrapperAbi {
         source_name: "offload.wrapper.module",
         images: ImageSection::Offloading,
+        registers_binaries: true,
         cuda_hip_priority: Some(1),
         ..LLVM_14.wrapper
     },
     bundler: BundlerRules { file_options: FileOptions::Repeated, has_hip_openmp: true, ..LLVM_14.bundler },
-        registers_binaries: true,
     linker: LinkerRules { is_replaced: true, ..LLVM_14.linker },
     ..LLVM_14
 };
@@ -118,6 +122,7 @@ const LLVM_16: Release = Release {
         ..LLVM_15.packager
     },
     bundler: BundlerRules { has_hipi: true, rejects_conflicts: true, ..LLVM_15.bundler },
+    linker: LinkerRules { device_words: DeviceWords::CommaSeparated, ..LLVM_15.linker },
     ..LLVM_15
 };
 
@@ -131,7 +136,14 @@ const LLVM_17: Release = Release {
         ..LLVM_16.packager
     },
     bundler: BundlerRules { ids: IdForm::Completed, ..LLVM_16.bundler },
-    linker: LinkerRules { hip: "hip", host_id: "host-x86_64-unknown-linux--", ..LLVM_16.linker },
+    linker: LinkerRules {
+        device_words: DeviceWords::Compiler,
+        has_codegen_level: true,
+        shares_inputs: true,
+        hip: "hip",
+        host_id: "host-x86_64-unknown-linux--",
+        ..LLVM_16.linker
+    },
     ..LLVM_16
 };
 
@@ -175,6 +187,7 @@ const LLVM_19: Release = Release {
         ..LLVM_18.wrapper
     },
     bundler: BundlerRules { compression: Some(COMPRESSION_19), ..LLVM_18.bundler },
+    linker: LinkerRules { links_nvptx_bitcode: true, ..LLVM_18.linker },
     ..LLVM_18
 };
 
@@ -183,7 +196,7 @@ const LLVM_20: Release = Release {
     number: Some(20),
     wrapper: WrapperAbi { entries: EntryLayout::New, flags: FlagRules::BitsAndManaged, ..LLVM_19.wrapper },
     bundler: BundlerRules { compression: Some(COMPRESSION_20), ..LLVM_19.bundler },
-    linker: LinkerRules { has_own_lto: false, ..LLVM_19.linker },
+    linker: LinkerRules { has_own_lto: false, device_words: DeviceWords::Linker, ..LLVM_19.linker },
     ..LLVM_19
 };
 
@@ -346,6 +359,14 @@ mod tests {
     }
 
     #[test]
+    fn llvm_15_to_17_register_offload_binaries() {
+        for release in RELEASES {
+            let expected = release.number.is_some_and(|number| (15..=17).contains(&number));
+            assert_eq!(release.wrapper.registers_binaries, expected, "{}", release.name);
+        }
+    }
+
+    #[test]
     fn numbers_of_offload_kinds_changed_with_llvm_21() {
         for (name, hip, sycl) in [("llvm15", 3, 0), ("llvm20", 3, 0), ("llvm21", 4, 8), ("main", 4, 8)] {
             let kinds = Release::named(name).unwrap().kinds;
@@ -358,14 +379,6 @@ mod tests {
         for (name, is_retained) in [("llvm22", false), ("llvm23", false), ("llvm24", true), ("main", true)] {
             assert_eq!(Release::named(name).unwrap().wrapper.retain, is_retained, "{name}");
         }
-    #[test]
-    fn llvm_15_to_17_register_offload_binaries() {
-        for release in RELEASES {
-            let expected = release.number.is_some_and(|number| (15..=17).contains(&number));
-            assert_eq!(release.wrapper.registers_binaries, expected, "{}", release.name);
-        }
-    }
-
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Number of open inputs up to which a small one keeps its descriptor.
-const MAX_SMALL: usize = 64;
+const MAX_SMALL: usize = 16;
 
 /// Number of open inputs up to which a large one keeps its descriptor.
 const MAX_LARGE: usize = 128;

@@ -185,7 +185,10 @@ pub fn printed_module(directory: &Path) -> Result<()> {
     pair.compile_hip(directory, &[])?;
     let output = pair.link(directory, 1, &format!("-Wl,--print-wrapped-module {HIP} -o out.so"))?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    std::fs::write(directory.join("printed.ll"), &output.stderr)?;
+    // Warnings of the driver precede the module.
+    let printed = String::from_utf8_lossy(&output.stderr);
+    let start = printed.find("source_filename").context("no module")?;
+    std::fs::write(directory.join("printed.ll"), printed.get(start..).unwrap_or_default())?;
     Step::new(directory, Tool::Opt.path()?).args(["-S", "printed.ll", "-o", "read.ll"]).run()?;
     Ok(())
 }

@@ -4,6 +4,7 @@
 
 mod compilers;
 mod objects;
+mod remedies;
 
 use std::path::Path;
 
@@ -79,6 +80,7 @@ pub fn trials() -> Vec<Trial> {
     trials.push(trial("openmp".to_owned(), compilers::openmp));
     trials.push(trial("module-ids".to_owned(), compilers::module_ids));
     trials.push(trial("relocatable-cuda".to_owned(), compilers::relocatable_cuda));
+    trials.extend(remedies::trials());
     trials
 }
 

@@ -1,5 +1,6 @@
 //! `fatbin link`, and clang-linker-wrapper beside its replacement.
 
+mod clients;
 mod cuda;
 mod entries;
 mod hip;
@@ -26,7 +27,7 @@ use crate::runtimes::openmp_library;
 type Run = fn(&Path) -> Result<()>;
 
 pub fn trials() -> Vec<Trial> {
-    let trials: [(&str, Run); 24] = [
+    let trials: [(&str, Run); 30] = [
         ("dry-run", tables::dry_run),
         ("mistakes", tables::mistakes),
         ("llvm-cases", llvm_cases::commands),
@@ -44,6 +45,12 @@ pub fn trials() -> Vec<Trial> {
         ("host-bitcode", host_bitcode),
         ("earlier-releases", releases::drivers),
         ("archives", releases::archives),
+        ("clients/optimization", clients::optimization),
+        ("clients/device-words", clients::device_words),
+        ("clients/duplicate-symbols", clients::duplicate_symbols),
+        ("clients/many-inputs", clients::many_inputs),
+        ("clients/printed-module", clients::printed_module),
+        ("clients/help", clients::help),
         ("linked-image", linked_image),
         ("cuda", cuda::relocatable),
         ("missing-kernels", entries::missing_kernels),
@@ -53,7 +60,8 @@ pub fn trials() -> Vec<Trial> {
         ("windows-two-objects", windows::two_objects_without_entries),
     ];
     let trial = |(name, run): (&'static str, Run)| {
-        let run = move || completion(fresh_directory("link", name).and_then(|directory| run(&directory)));
+        let run =
+            move || completion(fresh_directory("link", &name.replace('/', "-")).and_then(|directory| run(&directory)));
         Trial::ignorable_test(format!("link/{name}"), run)
     };
     trials.into_iter().map(trial).collect()

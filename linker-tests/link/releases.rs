@@ -42,7 +42,7 @@ fn hip(directory: &Path, clang: &Path, links: &str) -> Result<()> {
 }
 
 /// Returns a line for each image of a file: ID and kernels.
-fn images(directory: &Path, name: &str) -> Result<String> {
+pub fn images(directory: &Path, name: &str) -> Result<String> {
     let json = |command: &str| -> Result<Value> {
         Ok(serde_json::from_str(&fatbin(directory).args([command, "--json", name]).run()?.stdout)?)
     };

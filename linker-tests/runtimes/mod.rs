@@ -7,6 +7,7 @@
 //! `scripts/test` fetches runtimes that cannot be installed side by side into directories of `target/runtimes`.
 
 mod choosing;
+mod devices;
 mod sycl;
 
 use std::path::{Path, PathBuf};
@@ -38,6 +39,11 @@ pub fn trials() -> Vec<Trial> {
             // The linker does not affect the runtime.
             if linker == Linker::Bfd {
                 trial(format!("openmp-{release}-choosing"), choosing::openmp, release);
+                trial(
+                    format!("openmp-{release}-devices"),
+                    |directory, release, _| devices::load(directory, release),
+                    release,
+                );
             }
         }
         for release in ["11", "12", "13"] {

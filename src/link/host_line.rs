@@ -180,6 +180,11 @@ impl HostLine {
 }
 
 impl HostWord {
+    /// Returns whether it is an option for a library, or for a directory with libraries.
+    pub fn is_library_option(&self) -> bool {
+        matches!(self.meaning, Meaning::Library(_) | Meaning::LibraryDirectory(_) | Meaning::RunPath(_))
+    }
+
     /// Returns the words for a compiler that calls the linker.
     pub fn for_compiler(&self) -> Vec<OsString> {
         match &self.meaning {

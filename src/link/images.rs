@@ -18,6 +18,8 @@ use super::unused_archives::{self, UnusedArchive};
 use crate::base::io::Sink;
 use crate::base::parallel::map_parallel;
 use crate::format::DeviceImage;
+use crate::format::ImageKind;
+use crate::target::triple;
 use crate::target::{OffloadKind, subarch};
 
 /// The device images of a program.
@@ -39,8 +41,11 @@ pub fn link<'data>(
     report: &mut dyn FnMut(&LinkEvent<'_>),
 ) -> Result<LinkedImages<'data>> {
     let targets: Vec<Target> = inputs.iter().map(DeviceInput::target).collect();
-    let mut preparation = Preparation { inputs, libraries, options, files, written: vec![None; inputs.len()] };
     let rules = options.release.linker;
+    let is_shared = |word: &&&HostWord| rules.shares_inputs || word.is_library_option();
+    let libraries: Vec<&HostWord> = libraries.iter().filter(is_shared).copied().collect();
+    let mut preparation =
+        Preparation { inputs, libraries: &libraries, options, files, written: vec![None; inputs.len()] };
     let groups = if rules.resolves_symbols {
         extraction::group(inputs, &targets, &options.requested, rules)?
     } else {
@@ -143,6 +148,7 @@ impl<'data> Preparation<'data, '_> {
         let unsupported = || LinkError::UnsupportedTarget { path: first.clone(), triple: group.triple.to_owned() };
         let is_known = self.options.accepts_subarchs || !subarch::is_spelled_amdgpu(group.triple);
         let linker = DeviceLinker::of(group.triple).filter(|_| is_known).ok_or_else(unsupported)?;
+        self.check_bitcode(group, &kinds, &first)?;
         let is_sycl = kinds.contains(&OffloadKind::Sycl);
         let is_linked = !(is_sycl || linker.links_complete && group.images.len() > 1);
         let linked = images().find(|image| is_linked && (linker.is_complete)(image.entry.image));
@@ -172,6 +178,7 @@ impl<'data> Preparation<'data, '_> {
             keeps_files: self.options.keeps_files,
             libraries: self.libraries,
             arguments: &self.options.device,
+            rules: self.options.release.linker,
         };
         link.for_clang = job.for_clang();
         if linked.is_none() {
@@ -184,6 +191,21 @@ impl<'data> Preparation<'data, '_> {
             link.commands = linker.commands(&job, &find)?;
         }
         Ok(link)
+    }
+
+    /// Rejects bitcode for NVIDIA GPUs that contains OpenMP's device runtime, up to LLVM 18: clang does not remove its unused functions,
+    /// for which there is no code.
+    fn check_bitcode(&self, group: &Group<'_>, kinds: &[OffloadKind], path: &str) -> Result<()> {
+        let rules = self.options.release.linker;
+        let is_nvptx = triple::architecture(group.triple).is_some_and(|architecture| architecture.starts_with("nvptx"));
+        if !rules.has_own_lto || rules.links_nvptx_bitcode || !is_nvptx || !kinds.contains(&OffloadKind::OpenMp) {
+            return Ok(());
+        }
+        let mut images = group.images.iter().map(|&index| self.inputs[index].entry.image);
+        if images.any(|image| DeviceImage::identify(image).image_kind == ImageKind::Bitcode) {
+            return Err(LinkError::OpenMpBitcode { path: path.to_owned(), target: target(group) });
+        }
+        Ok(())
     }
 
     /// Returns the file with an image, which is written when it is needed for the first time. One that is linked already has a

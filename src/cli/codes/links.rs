@@ -16,6 +16,7 @@ impl Coded for LinkError {
             | LinkError::LinkedAlready { .. }
             | LinkError::Relocatable { .. }
             | LinkError::MixedKinds { .. }
+            | LinkError::OpenMpBitcode { .. }
             | LinkError::SeveralKinds { .. } => Code::NotLinkable,
             LinkError::ConflictingTargets { .. } => Code::ConflictingTargets,
             LinkError::EmptyImage { .. } => Code::EmptyImage,

@@ -10,12 +10,6 @@ use crate::base::io::{Access, FileSet, Input, Output, OutputKind, Sink, commit_a
 use crate::embed::files::{EmbedError, EmbeddedFile, Name, ObjectOptions, c_header, plan, rust_module};
 use crate::host;
 
-/// Size from which the descriptor of a file stays open, so that the kernel copies its bytes.
-const LARGE_FILE: u64 = 1 << 20;
-
-/// Maximum number of descriptors that stay open. Systems limit them to 1024 for a process, some to 256.
-const MAX_DESCRIPTORS: usize = 128;
-
 /// Input files, outputs and properties of an object to write.
 #[derive(Debug)]
 pub struct EmbedOptions {
@@ -47,7 +41,8 @@ pub struct EmbedSummary {
 /// Writes the object and what declares it: all outputs or none. Bytes of files are not read, except for the hashes of an index.
 pub fn embed(options: &EmbedOptions) -> Result<EmbedSummary, EmbedError> {
     options.files.iter().for_each(|(_, path)| options.set.add_input(path));
-    let inputs = open(options)?;
+    let inputs: Vec<Input> =
+        options.files.iter().map(|(_, path)| Input::open(path, options.access)).collect::<Result<_>>()?;
     let mut files = Vec::new();
     for ((name, _), input) in options.files.iter().zip(&inputs) {
         let sha256 = options.object.index.as_ref().map(|_| hash(input)).transpose()?;
@@ -74,19 +69,6 @@ pub fn embed(options: &EmbedOptions) -> Result<EmbedSummary, EmbedError> {
     commit_all(outputs, &inputs)?;
     let size = inputs.iter().map(Input::size).sum();
     Ok(EmbedSummary { size, is_large: plan.is_large })
-}
-
-/// Opens all files. Most descriptors are closed again: there are thousands of files.
-fn open(options: &EmbedOptions) -> Result<Vec<Input>, EmbedError> {
-    let mut inputs = Vec::new();
-    let mut descriptors = 0;
-    for (_, path) in &options.files {
-        let input = Input::open(path, options.access)?;
-        let stays_open = input.size() >= LARGE_FILE && descriptors < MAX_DESCRIPTORS;
-        descriptors += usize::from(stays_open);
-        inputs.push(if stays_open { input } else { input.closed() });
-    }
-    Ok(inputs)
 }
 
 fn hash(input: &Input) -> Result<[u8; 32]> {

@@ -9,6 +9,15 @@ pub struct LinkerRules {
     pub is_replaced: bool,
     /// True if the tool has options for its own link-time optimization, and the words of the host linker may follow `--`.
     pub has_own_lto: bool,
+    /// Interpretation of the words of `--device-linker`.
+    pub device_words: DeviceWords,
+    /// True if ld.lld of the release has `--lto-CGO`.
+    pub has_codegen_level: bool,
+    /// True if clang links bitcode for NVIDIA GPUs, by clang-nvlink-wrapper.
+    pub links_nvptx_bitcode: bool,
+    /// True if the link for a CPU as a device gets the archives and shared libraries that the host line names by their paths, not only
+    /// those of `-l`.
+    pub shares_inputs: bool,
     /// True if the printed commands include those for steps that the tool does by itself, so that they can be run again.
     pub prints_all_steps: bool,
     /// True if members of archives are linked only where their symbols are needed.
@@ -19,4 +28,16 @@ pub struct LinkerRules {
     pub hip: &'static str,
     /// ID of the host's entry in a bundle as it is stored, whatever the host is.
     pub host_id: &'static str,
+}
+
+/// Interpretation of the words that `-Xoffload-linker` passes to a device link.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum DeviceWords {
+    /// Words of the device linker: LLVM 15, and LLVM 20 on.
+    #[default]
+    Linker,
+    /// Words of the device linker, separated by commas, because clang gets them after `-Wl,`: LLVM 16.
+    CommaSeparated,
+    /// Words of clang, which calls the device linker: LLVM 17 to 19.
+    Compiler,
 }

@@ -2,7 +2,7 @@
 
 use super::bundler::{BundlerRules, CompressionRules, FileOptions, IdForm};
 use super::kinds::KindNumbers;
-use super::linker::LinkerRules;
+use super::linker::{DeviceWords, LinkerRules};
 use super::offload_wrapper::OffloadWrapperRules;
 use super::packager::{Extraction, PackagerRules, PackedFiles, RequiredKeys, StringOrder};
 use super::wrapper_abi::{
@@ -49,6 +49,7 @@ const LLVM_14: Release = Release {
         coff: None,
         source_name: "offload.wrapper.object",
         images: ImageSection::Rodata,
+        registers_binaries: false,
         openmp_priority: 1,
         cuda_hip_priority: None,
         unregister: Unregister::FiniArray(1),
@@ -84,6 +85,10 @@ const LLVM_14: Release = Release {
     linker: LinkerRules {
         is_replaced: false,
         has_own_lto: true,
+        device_words: DeviceWords::Linker,
+        has_codegen_level: false,
+        links_nvptx_bitcode: false,
+        shares_inputs: false,
         prints_all_steps: false,
         resolves_symbols: true,
         separates_features: false,
@@ -99,6 +104,7 @@ const LLVM_15: Release = Release {
     wrapper: WrapperAbi {
         source_name: "offload.wrapper.module",
         images: ImageSection::Offloading,
+        registers_binaries: true,
         cuda_hip_priority: Some(1),
         ..LLVM_14.wrapper
     },
@@ -116,6 +122,7 @@ const LLVM_16: Release = Release {
         ..LLVM_15.packager
     },
     bundler: BundlerRules { has_hipi: true, rejects_conflicts: true, ..LLVM_15.bundler },
+    linker: LinkerRules { device_words: DeviceWords::CommaSeparated, ..LLVM_15.linker },
     ..LLVM_15
 };
 
@@ -129,14 +136,26 @@ const LLVM_17: Release = Release {
         ..LLVM_16.packager
     },
     bundler: BundlerRules { ids: IdForm::Completed, ..LLVM_16.bundler },
-    linker: LinkerRules { hip: "hip", host_id: "host-x86_64-unknown-linux--", ..LLVM_16.linker },
+    linker: LinkerRules {
+        device_words: DeviceWords::Compiler,
+        has_codegen_level: true,
+        shares_inputs: true,
+        hip: "hip",
+        host_id: "host-x86_64-unknown-linux--",
+        ..LLVM_16.linker
+    },
     ..LLVM_16
 };
 
 const LLVM_18: Release = Release {
     name: "llvm18",
     number: Some(18),
-    wrapper: WrapperAbi { placeholder: PlaceholderName::Section, flags: FlagRules::Bits, ..LLVM_17.wrapper },
+    wrapper: WrapperAbi {
+        placeholder: PlaceholderName::Section,
+        flags: FlagRules::Bits,
+        registers_binaries: false,
+        ..LLVM_17.wrapper
+    },
     bundler: BundlerRules { has_archive_check: true, compression: Some(COMPRESSION_18), ..LLVM_17.bundler },
     ..LLVM_17
 };
@@ -168,6 +187,7 @@ const LLVM_19: Release = Release {
         ..LLVM_18.wrapper
     },
     bundler: BundlerRules { compression: Some(COMPRESSION_19), ..LLVM_18.bundler },
+    linker: LinkerRules { links_nvptx_bitcode: true, ..LLVM_18.linker },
     ..LLVM_18
 };
 
@@ -176,7 +196,7 @@ const LLVM_20: Release = Release {
     number: Some(20),
     wrapper: WrapperAbi { entries: EntryLayout::New, flags: FlagRules::BitsAndManaged, ..LLVM_19.wrapper },
     bundler: BundlerRules { compression: Some(COMPRESSION_20), ..LLVM_19.bundler },
-    linker: LinkerRules { has_own_lto: false, ..LLVM_19.linker },
+    linker: LinkerRules { has_own_lto: false, device_words: DeviceWords::Linker, ..LLVM_19.linker },
     ..LLVM_19
 };
 
@@ -336,6 +356,14 @@ mod tests {
         assert!(!Release::wrapping(Hip).contains(&"aomp"));
         assert_eq!(Release::wrapping(Sycl), ["llvm22", "llvm23", "llvm24", "main"]);
         assert_eq!(Release::wrapping(OpenMp).len(), RELEASES.len());
+    }
+
+    #[test]
+    fn llvm_15_to_17_register_offload_binaries() {
+        for release in RELEASES {
+            let expected = release.number.is_some_and(|number| (15..=17).contains(&number));
+            assert_eq!(release.wrapper.registers_binaries, expected, "{}", release.name);
+        }
     }
 
     #[test]

@@ -25,6 +25,9 @@ pub struct WrapperAbi {
     pub source_name: &'static str,
     /// Section of OpenMP's images.
     pub images: ImageSection,
+    /// True if OpenMP's descriptor refers to the offload binary around each image: the runtimes of LLVM 15 to 17 read the processor
+    /// there, and take an image without it for any device.
+    pub registers_binaries: bool,
     /// Priority of OpenMP's constructor. Up to 100 is reserved; host objects register their requirements with 0.
     pub(super) openmp_priority: u16,
     /// Priority of the constructor for CUDA and HIP; `None` where the tools of the release support neither.

@@ -7,8 +7,9 @@
 //! | EntriesBegin | 16 | HostEntriesBegin | 16 |
 //! | EntriesEnd | 24 | HostEntriesEnd | 24 |
 //!
-//! Source: Clang Offload Wrapper document; identical in LLVM 10 to 22. The pointers refer to the image itself even if it is
-//! inside an offload binary: libomptarget 14 and 22 do not read offload binaries, 15 to 19 accept both.
+//! Source: Clang Offload Wrapper document; identical in LLVM 10 to 22. In LLVM 15 to 17 the pointers refer to the offload binary
+//! around the image: libomptarget reads the processor there, and takes a plain image for any device. In all other releases they
+//! refer to the image itself; libomptarget 14 and 22 do not read offload binaries.
 //!
 //! AMD's compiler of the time of LLVM 14 (`aomp`) also registers, for each image, a `__tgt_image_info` with its target id:
 //! version, number, count (i32 each), padding, target id, and a pointer that is always null; 32 bytes.
@@ -78,8 +79,9 @@ fn image_section<'data>(
             let (offset, size) = (payload.size(), image.content.size());
             let definition = Definition::Data { section, offset, size };
             let symbol = plan.symbol(numbered(".omp_offloading.device_image", index), definition);
+            let registered = if abi.registers_binaries { 0..size } else { image.image };
             payload.append(image.content);
-            (symbol.plus(image.image.start), symbol.plus(image.image.end))
+            (symbol.plus(registered.start), symbol.plus(registered.end))
         })
         .collect();
     plan.section(PlanSection { large, ..PlanSection::new(name, kind, alignment, Data::Bytes(payload)) });

@@ -24,9 +24,12 @@ pub const LINKER: DeviceLinker = DeviceLinker {
 
 const LLD: DeviceProgram = DeviceProgram { name: "ld.lld", package: "lld" };
 
+/// Option for the level of code generation, without its value. Linkers without it take the level of optimization.
+const CODEGEN_LEVEL: &str = "--lto-CGO";
+
 /// Options of the compiler, joined with a value, and the linker's options with the same value.
 const WITH_VALUE: [(&str, &[&str]); 4] = [
-    ("-O", &["-plugin-opt=O", "--lto-CGO"]),
+    ("-O", &["-plugin-opt=O", CODEGEN_LEVEL]),
     ("-Rpass=", &["-plugin-opt=-pass-remarks="]),
     ("-Rpass-missed=", &["-plugin-opt=-pass-remarks-missed="]),
     ("-Rpass-analysis=", &["-plugin-opt=-pass-remarks-analysis="]),
@@ -52,7 +55,10 @@ fn arguments(job: &Job<'_>) -> Vec<OsString> {
     if !processor.is_empty() {
         words.push(format!("-plugin-opt=mcpu={processor}").into());
     }
-    words.extend(options().flat_map(translate));
+    let translated = options().flat_map(translate);
+    words.extend(
+        translated.filter(|word| job.rules.has_codegen_level || !word.starts_with(CODEGEN_LEVEL)).map(OsString::from),
+    );
     words.extend(job.arguments.llvm.iter().map(|option| joined("--plugin-opt=", &option.value)));
     words.extend(job.paths());
     let features: Vec<String> = features
@@ -67,22 +73,22 @@ fn arguments(job: &Job<'_>) -> Vec<OsString> {
     if job.arguments.emits_bitcode {
         words.push("--lto-emit-llvm".into());
     }
-    words.extend(job.linker_arguments().cloned());
+    words.extend(job.linker_arguments());
     words.extend(["-o".into(), job.output.into()]);
     words
 }
 
 /// Returns the linker's options for an option of the compiler; most have none.
-fn translate(option: &str) -> Vec<OsString> {
+fn translate(option: &str) -> Vec<String> {
     if option == "-flto=thin" {
-        return vec!["-plugin-opt=thinlto".into()];
+        return vec!["-plugin-opt=thinlto".to_owned()];
     }
     let Some((value, to)) = WITH_VALUE.iter().find_map(|(from, to)| Some((option.strip_prefix(from)?, to))) else {
         return Vec::new();
     };
     let level = LEVELS.iter().find(|(level, _)| option.starts_with("-O") && *level == value);
     let value = level.map_or(value, |(_, known)| known);
-    to.iter().map(|option| format!("{option}{value}").into()).collect()
+    to.iter().map(|option| format!("{option}{value}")).collect()
 }
 
 /// Checks that a processor is known: the linker takes an unknown one for the default one.

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 
 use super::{DeviceProgram, Job};
+use crate::embed::llvm::linker::DeviceWords;
 use crate::link::words::joined;
 use crate::target::triple;
 
@@ -18,6 +19,9 @@ const LTO: [&str; 3] = ["amdgcn", "nvptx", "nvptx64"];
 const GPUS: [&str; 4] = ["amdgcn", "nvptx", "nvptx64", "spirv64"];
 
 pub fn arguments(job: &Job<'_>) -> Vec<OsString> {
+    if job.arguments.linker_words == DeviceWords::Compiler {
+        return of_compiler_words(job);
+    }
     let architecture = triple::architecture(job.triple).unwrap_or_default();
     let mut words: Vec<OsString> = vec!["--no-default-config".into(), "-o".into(), job.output.into()];
     words.extend(["-dumpdir".into(), job.dump_prefix.into(), format!("--target={}", job.triple).into()]);
@@ -49,8 +53,30 @@ pub fn arguments(job: &Job<'_>) -> Vec<OsString> {
     if job.arguments.emits_bitcode {
         words.push("-Wl,--lto-emit-llvm".into());
     }
-    words.extend(job.linker_arguments().flat_map(|argument| to_linker("", argument)));
+    words.extend(job.linker_arguments().flat_map(|argument| to_linker("", &argument)));
     words.extend(job.compiler_arguments().cloned());
+    words
+}
+
+/// Returns the arguments as clang-linker-wrapper 19 passes them, with the words of `--device-linker` as they are.
+fn of_compiler_words(job: &Job<'_>) -> Vec<OsString> {
+    let architecture = triple::architecture(job.triple).unwrap_or_default();
+    let mut words: Vec<OsString> = vec!["--no-default-config".into(), "-o".into(), job.output.into()];
+    words.push(format!("--target={}", job.triple).into());
+    if let Some(processor) = job.processor() {
+        let option = if AMDGPU.contains(&architecture) { "-mcpu" } else { "-march" };
+        words.push(format!("{option}={processor}").into());
+    }
+    words.extend(job.compiler_arguments().cloned());
+    if !WITHOUT_UNDEFINED.contains(&architecture) {
+        words.push("-Wl,--no-undefined".into());
+    }
+    words.extend(job.paths());
+    if !GPUS.contains(&architecture) {
+        words.extend(["-Wl,-Bsymbolic".into(), "-shared".into()]);
+        words.extend(job.libraries.iter().flat_map(|word| word.for_clang()));
+    }
+    words.extend(job.linker_arguments());
     words
 }
 

@@ -25,7 +25,7 @@ fn commands(job: &Job<'_>, find: Find<'_>) -> Result<Vec<CommandLine>> {
     arguments.extend(job.paths());
     arguments.extend(job.libraries.iter().flat_map(|word| word.for_compiler()));
     for argument in job.linker_arguments() {
-        arguments.extend(["-Xlinker".into(), argument.clone()]);
+        arguments.extend(["-Xlinker".into(), argument]);
     }
     arguments.extend(["-o".into(), job.output.into()]);
     Ok(vec![CommandLine { program: find(CC)?, arguments }])

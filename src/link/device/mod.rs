@@ -4,6 +4,7 @@
 //! already passes unchanged. clang links what no other program can: bitcode for targets other than AMD's.
 
 mod amdgpu;
+mod bitcode;
 mod clang;
 mod cpu;
 mod nvptx;
@@ -16,6 +17,8 @@ use super::host_line::HostWord;
 use super::programs::CommandLine;
 use crate::base::bytes::View;
 use crate::base::io::os_string;
+use crate::embed::llvm::linker::DeviceWords;
+use crate::embed::llvm::linker::LinkerRules;
 use crate::format::ImageKind;
 use crate::target::subarch::GENERIC;
 use crate::target::{InvalidTargetId, triple};
@@ -25,6 +28,8 @@ use crate::target::{InvalidTargetId, triple};
 pub struct DeviceArguments {
     /// Arguments for the linker itself.
     pub linker: Vec<TargetArgument>,
+    /// Interpretation of these arguments.
+    pub linker_words: DeviceWords,
     /// Arguments of the compiler, which determine some of the linker's.
     pub compiler: Vec<TargetArgument>,
     /// Options for LLVM's optimizer and code generator.
@@ -54,11 +59,16 @@ pub struct LlvmArgument {
 impl TargetArgument {
     /// Parses `VALUE` or `TRIPLE=VALUE`. Text before `=` that does not begin with an architecture is part of the value.
     pub fn parse(text: &OsStr) -> TargetArgument {
+        let split = TargetArgument::split(text);
+        let is_triple = split.triple.as_deref().is_some_and(|of| triple::architecture(of).is_some());
+        if is_triple { split } else { TargetArgument { triple: None, value: text.to_owned() } }
+    }
+
+    /// Splits `VALUE` or `TRIPLE=VALUE` at the first `=`, like clang-linker-wrapper up to LLVM 19.
+    pub fn split(text: &OsStr) -> TargetArgument {
         let bytes = text.as_encoded_bytes();
-        let split = bytes.iter().position(|&byte| byte == b'=').map(|at| bytes.split_at(at));
-        let is_triple = |of: &[u8]| std::str::from_utf8(of).is_ok_and(|of| triple::architecture(of).is_some());
-        match split {
-            Some((of, [_, value @ ..])) if is_triple(of) => {
+        match bytes.iter().position(|&byte| byte == b'=').map(|at| bytes.split_at(at)) {
+            Some((of, [_, value @ ..])) => {
                 TargetArgument { triple: Some(String::from_utf8_lossy(of).into_owned()), value: os_string(value) }
             }
             _ => TargetArgument { triple: None, value: text.to_owned() },
@@ -96,6 +106,8 @@ pub struct Job<'a> {
     pub libraries: &'a [&'a HostWord],
     /// Arguments of the command line.
     pub arguments: &'a DeviceArguments,
+    /// Rules of the release.
+    pub rules: LinkerRules,
 }
 
 /// A program that links device code.
@@ -140,7 +152,15 @@ impl DeviceLinker {
 
     /// Returns the commands that link images.
     pub fn commands(&self, job: &Job<'_>, find: Find<'_>) -> super::Result<Vec<CommandLine>> {
-        if job.is_sycl || job.inputs.iter().any(|input| (self.needs_clang)(input.image_kind)) {
+        let needs_clang = |input: &DeviceFile| (self.needs_clang)(input.image_kind);
+        let is_linked_by_clang = job.is_sycl || job.rules.links_nvptx_bitcode && bitcode::is_assembled(job);
+        let is_compiled = job.rules.has_own_lto && !is_linked_by_clang;
+        if is_compiled && job.inputs.iter().any(needs_clang) {
+            return bitcode::commands(job, self, find);
+        }
+        let has_compiler_words =
+            job.arguments.linker_words == DeviceWords::Compiler && job.linker_arguments().next().is_some();
+        if job.is_sycl || has_compiler_words || job.inputs.iter().any(needs_clang) {
             return Ok(vec![CommandLine { program: find(clang::PROGRAM)?, arguments: job.for_clang() }]);
         }
         (self.commands)(job, find)
@@ -154,8 +174,12 @@ impl<'a> Job<'a> {
     }
 
     /// Returns the arguments for the linker of this target.
-    fn linker_arguments(&self) -> impl Iterator<Item = &'a OsString> + use<'a> {
-        of_target(&self.arguments.linker, self.triple)
+    fn linker_arguments(&self) -> impl Iterator<Item = OsString> + use<'a> {
+        let is_list = self.arguments.linker_words == DeviceWords::CommaSeparated;
+        of_target(&self.arguments.linker, self.triple).flat_map(move |word| match word.to_str() {
+            Some(text) if is_list => text.split(',').map(OsString::from).collect(),
+            _ => vec![word.clone()],
+        })
     }
 
     /// Returns the arguments of the compiler for this target.
@@ -181,4 +205,30 @@ pub fn stated(arch: &str) -> Option<&str> {
 fn of_target<'a>(arguments: &'a [TargetArgument], triple: &'a str) -> impl Iterator<Item = &'a OsString> {
     let applies = move |it: &&TargetArgument| it.triple.as_deref().is_none_or(|of| triple::are_compatible(of, triple));
     arguments.iter().filter(applies).map(|it| &it.value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_before_an_equals_sign_is_a_triple_up_to_llvm_19() {
+        let word = |triple: Option<&str>, value: &str| TargetArgument {
+            triple: triple.map(str::to_owned),
+            value: OsString::from(value),
+        };
+        let cases = [
+            ("-O3", word(None, "-O3"), word(None, "-O3")),
+            ("--build-id=none", word(None, "--build-id=none"), word(Some("--build-id"), "none")),
+            (
+                "amdgcn-amd-amdhsa=-z=x",
+                word(Some("amdgcn-amd-amdhsa"), "-z=x"),
+                word(Some("amdgcn-amd-amdhsa"), "-z=x"),
+            ),
+        ];
+        for (text, parsed, split) in cases {
+            assert_eq!(TargetArgument::parse(OsStr::new(text)), parsed, "{text}");
+            assert_eq!(TargetArgument::split(OsStr::new(text)), split, "{text}");
+        }
+    }
 }

@@ -41,7 +41,7 @@ fn commands(job: &Job<'_>, find: Find<'_>) -> Result<Vec<CommandLine>> {
         cubins.push(cubin.into());
     }
     let mut arguments = processor(job);
-    arguments.extend(job.linker_arguments().cloned());
+    arguments.extend(job.linker_arguments());
     arguments.extend(cubins);
     arguments.extend(["-o".into(), job.output.into()]);
     commands.push(CommandLine { program: find(NVLINK)?, arguments });

@@ -20,7 +20,7 @@ pub const LINKER: DeviceLinker = DeviceLinker {
 const SPIRV_LINK: DeviceProgram = DeviceProgram { name: "spirv-link", package: "spirv-tools" };
 
 fn commands(job: &Job<'_>, find: Find<'_>) -> Result<Vec<CommandLine>> {
-    let mut arguments: Vec<OsString> = job.linker_arguments().cloned().collect();
+    let mut arguments: Vec<OsString> = job.linker_arguments().collect();
     arguments.extend(job.paths());
     arguments.extend(["-o".into(), job.output.into()]);
     Ok(vec![CommandLine { program: find(SPIRV_LINK)?, arguments }])

@@ -61,6 +61,13 @@ pub fn linker_command(program: &OsStr, arguments: &[OsString]) -> Result<LinkerC
         if is_linker(&program) {
             break;
         }
+        if let Some(line) = linked_by_fatbin(&program, &arguments) {
+            links_device_code = true;
+            let mut words = line.iter().cloned();
+            program = words.next().unwrap_or_default().into();
+            arguments = words.collect();
+            continue;
+        }
         if is_named(&program, LINKER_WRAPPER) {
             links_device_code = true;
             program = linker_path(&arguments).unwrap_or_else(|| "ld".into());
@@ -128,6 +135,15 @@ fn is_linker(program: &Path) -> bool {
         || Linker::from_name(program).is_some()
 }
 
+/// Returns the command line after `fatbin link --`.
+fn linked_by_fatbin<'a>(program: &Path, arguments: &'a [OsString]) -> Option<&'a [OsString]> {
+    if !is_named(program, "fatbin") || arguments.first().is_none_or(|word| word != "link") {
+        return None;
+    }
+    let at = arguments.iter().position(|word| word == "--")?;
+    arguments.get(at.checked_add(1)?..)
+}
+
 /// Returns whether a program has a name, apart from a version.
 fn is_named(program: &Path, name: &str) -> bool {
     let own = program.file_name().and_then(OsStr::to_str).unwrap_or_default();
@@ -182,6 +198,10 @@ mod tests {
         let expected =
             LinkerCommand { program: "ld.lld".into(), arguments: arguments.into(), links_device_code: false };
         assert_eq!(command, expected);
+        let arguments = ["link", "-v", "--", "ld.lld", "-pie", "a.o"].map(OsString::from);
+        let command = linker_command(OsStr::new("/usr/bin/fatbin"), &arguments).unwrap();
+        assert_eq!((command.program, command.links_device_code), ("ld.lld".into(), true));
+        assert_eq!(command.arguments, ["-pie", "a.o"]);
         let arguments = ["--linker-path=/usr/bin/ld.lld", "a.o"].map(OsString::from);
         let command = linker_command(OsStr::new("clang-linker-wrapper"), &arguments).unwrap();
         assert_eq!((command.program, command.links_device_code), ("/usr/bin/ld.lld".into(), true));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::inputs::{Inputs, LinkedFile};
 use super::problem::{Effect, Problem, ProblemKind};
+use super::remedy;
 use super::resolve::Resolution;
 use crate::target::OffloadKind;
 
@@ -28,7 +29,7 @@ pub fn find(inputs: &Inputs, resolution: &Resolution) -> Vec<Problem> {
         let Some(kernels) = kernels(kind, &inputs.objects, resolution) else { continue };
         for (&name, &number) in entries.iter().filter(|(name, _)| !kernels.contains_key(**name)) {
             let message = format!("no {} image has kernel {name}; its launch fails", kind.name());
-            let remedy = "link the objects that define it, and their device code";
+            let remedy = remedy::LINK_DEVICE_CODE;
             problems.push(problem(
                 ProblemKind::EntryWithoutKernel,
                 &inputs.objects[number],
@@ -41,7 +42,7 @@ pub fn find(inputs: &Inputs, resolution: &Resolution) -> Vec<Problem> {
         let is_known = |name: &str| entries.contains_key(name) || OF_THE_RUNTIME.contains(&name);
         for (name, &(number, offset)) in kernels.iter().filter(|(name, _)| !is_known(name)) {
             let message = format!("no {} entry names kernel {name}, which cannot be launched", kind.name());
-            let remedy = "link the host object that launches it, or remove the kernel";
+            let remedy = remedy::LINK_HOST_OBJECT;
             problems.push(problem(
                 ProblemKind::KernelWithoutEntry,
                 &inputs.objects[number],

@@ -145,7 +145,9 @@ impl LinkLine {
                 inputs: objects.collect(),
             });
         };
-        let LinkerCommand { program, arguments, links_device_code } = driver::linker_command(program, arguments)?;
+        // GCC passes the words of response files on in another one, which it removes.
+        let given = expand(arguments.to_vec(), options, 0)?;
+        let LinkerCommand { program, arguments, links_device_code } = driver::linker_command(program, &given)?;
         let words = expand(arguments, options, 0)?;
         let Some(linker) = options.linker.or_else(|| linker(&program, &words)) else {
             return Err(LineError::UnknownLinker { program }.into());
@@ -158,13 +160,15 @@ impl LinkLine {
         };
         let mut line = LinkLine { placement, links_device_code, scripts: Vec::new(), inputs: objects.collect() };
         let host = HostLine::parse(words).map_err(|missing| LineError::MissingValue { option: missing.option })?;
-        line.add_words(&host, options)?;
+        line.add_words(&host, &given, options)?;
         Ok(line)
     }
 
-    fn add_words(&mut self, host: &HostLine, options: &DoctorOptions) -> Result<()> {
+    /// Adds the words of the linker; the user gave some of them.
+    fn add_words(&mut self, host: &HostLine, given: &[OsString], options: &DoctorOptions) -> Result<()> {
         let (mut takes_all, mut script_follows) = (false, false);
-        for HostWord { meaning, written } in &host.words {
+        let before = std::iter::once(None).chain(host.words.iter().map(|word| word.written.last()));
+        for (HostWord { meaning, written }, before) in host.words.iter().zip(before) {
             let is_script_path = std::mem::take(&mut script_follows);
             let path = match meaning {
                 Meaning::Input(path) if is_script_path => {
@@ -198,7 +202,7 @@ impl LinkLine {
             match path.filter(|path| path.is_file()) {
                 Some(path) if is_script(&path, options)? => self.add_script(&path, options)?,
                 Some(path) => self.inputs.push(LineInput { path, is_whole }),
-                None => {}
+                None => check_exists(meaning, before, given)?,
             }
         }
         Ok(())
@@ -214,6 +218,29 @@ impl LinkLine {
         self.scripts.extend(script);
         Ok(())
     }
+}
+
+/// Options of linkers whose value is a name, or a file to be written.
+const NAME_OPTIONS: [&str; 8] =
+    ["-soname", "--soname", "-h", "-install_name", "-Map", "--Map", "--out-implib", "--dependency-file"];
+
+/// Extensions of objects and static libraries.
+const INPUT_EXTENSIONS: [&str; 5] = ["o", "obj", "a", "lib", "lo"];
+
+/// Checks that an input exists, unless an earlier step of the compiler would write it. After another option, only a word with the
+/// extension of an object or a library is certainly an input.
+fn check_exists(meaning: &Meaning, before: Option<&OsString>, given: &[OsString]) -> Result<()> {
+    let (Meaning::Input(path) | Meaning::WholeInput(path)) = meaning else { return Ok(()) };
+    let is_given = given.contains(path);
+    let path = Path::new(path);
+    let follows_option = before.is_some_and(|word| word.as_encoded_bytes().starts_with(b"-"));
+    let is_name = before.is_some_and(|word| NAME_OPTIONS.iter().any(|option| word == option));
+    let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    if !is_given || is_name || follows_option && !INPUT_EXTENSIONS.contains(&extension) {
+        return Ok(());
+    }
+    std::fs::metadata(path).map_err(Error::io(path, "open"))?;
+    Ok(())
 }
 
 /// Replaces `@FILE` by the words in the file.
@@ -347,33 +374,33 @@ mod tests {
     #[test]
     fn the_words_decide_on_linker_and_output() {
         let cases: [(&[&str], Linker, OutputType); 6] = [
-            (&["ld.lld", "-shared", "a.o"], Linker::Lld, OutputType::Shared),
-            (&["/usr/bin/ld.gold", "a.o"], Linker::Gold, OutputType::Executable),
-            (&["mold", "-pie", "a.o"], Linker::Mold, OutputType::Pie),
-            (&["x86_64-linux-gnu-ld.bfd", "-r", "a.o"], Linker::Bfd, OutputType::Relocatable),
-            (&["collect2", "-fuse-ld=mold", "-pie", "a.o"], Linker::Mold, OutputType::Pie),
-            (&["ld.lld-22", "-pie", "--no-pie", "a.o"], Linker::Lld, OutputType::Executable),
+            (&["ld.lld", "-shared", "src"], Linker::Lld, OutputType::Shared),
+            (&["/usr/bin/ld.gold", "src"], Linker::Gold, OutputType::Executable),
+            (&["mold", "-pie", "src"], Linker::Mold, OutputType::Pie),
+            (&["x86_64-linux-gnu-ld.bfd", "-r", "src"], Linker::Bfd, OutputType::Relocatable),
+            (&["collect2", "-fuse-ld=mold", "-pie", "src"], Linker::Mold, OutputType::Pie),
+            (&["ld.lld-22", "-pie", "--no-pie", "src"], Linker::Lld, OutputType::Executable),
         ];
         for (words, linker, output_type) in cases {
             let line = LinkLine::new(&options(words)).unwrap();
             assert_eq!((line.placement.linker, line.placement.output_type), (linker, output_type), "{words:?}");
-            // The file does not exist.
+            // A directory is no input.
             assert_eq!(line.inputs, [LineInput { path: "x.o".into(), is_whole: true }]);
         }
-        let error = LinkLine::new(&options(&["wild", "a.o"])).unwrap_err().to_string();
+        let error = LinkLine::new(&options(&["wild", "src"])).unwrap_err().to_string();
         assert_eq!(error, "wild: the layout of this linker is not known; specify a similar one with --linker");
     }
 
     #[test]
     fn the_words_decide_on_addresses() {
         let placement = |words: &[&str]| LinkLine::new(&options(words)).map(|line| line.placement);
-        let default = placement(&["ld.lld", "a.o"]).unwrap();
+        let default = placement(&["ld.lld", "src"]).unwrap();
         let moved = Placement { base: Some(0x1_0000), ..default };
         for word in ["--image-base=0x10000", "-Ttext-segment=10000"] {
-            assert_eq!(placement(&["ld.lld", word, "a.o"]).unwrap(), moved, "{word}");
+            assert_eq!(placement(&["ld.lld", word, "src"]).unwrap(), moved, "{word}");
         }
-        assert_eq!(placement(&["ld.lld", "--image-base", "0x10000", "a.o"]).unwrap(), moved);
-        for words in [["-z", "lrodata-after-bss"], ["a.o", "-zlrodata-after-bss"]] {
+        assert_eq!(placement(&["ld.lld", "--image-base", "0x10000", "src"]).unwrap(), moved);
+        for words in [["-z", "lrodata-after-bss"], ["src", "-zlrodata-after-bss"]] {
             let words = [&["ld.lld"], &words[..]].concat();
             assert_eq!(placement(&words).unwrap(), Placement { places_large_last: true, ..default }, "{words:?}");
         }

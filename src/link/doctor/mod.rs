@@ -29,6 +29,7 @@ mod overflow;
 mod problem;
 mod registration;
 mod relocations;
+mod remedy;
 mod resolve;
 mod script;
 mod suggestion;

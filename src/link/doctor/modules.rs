@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::inputs::LinkedFile;
 use super::object_file::Definition;
 use super::problem::{Effect, Problem, ProblemKind};
+use super::remedy;
 use super::resolve::Resolution;
 
 /// Starts of the names of symbols that end in a module ID: clang's for HIP and CUDA, nvcc's for relocatable code. Sources: clang 22,
@@ -45,12 +46,12 @@ fn problem(name: &str, places: &[(usize, Definition)], objects: &[LinkedFile]) -
         Some(id) => (
             ProblemKind::DuplicateModuleId,
             format!("module ID {id} is also that of {}", paths.join(", ")),
-            "compile each source file with an ID of its own (clang -cuid=ID), and without a cache that ignores the path",
+            remedy::COMPILE_WITH_ID,
         ),
         None => (
             ProblemKind::SymbolCollision,
             format!("symbol {name} is also defined by {}", paths.join(", ")),
-            "link one of the objects, or rename the symbol",
+            remedy::RENAME,
         ),
     };
     Some(Problem {

@@ -8,6 +8,7 @@ use super::inputs::{Inputs, LinkedFile, for_each_object};
 use super::line::{LinkLine, OutputType};
 use super::object_file::InputSection;
 use super::problem::{Effect, Problem, ProblemKind};
+use super::remedy;
 use super::resolve::Resolution;
 use super::{DoctorOptions, Result};
 use crate::embed::llvm::RELEASES;
@@ -56,7 +57,7 @@ pub fn find(
     }
     problems.extend(registered.iter().filter(|(_, wrappers)| wrappers.len() > 1).map(|(&place, wrappers)| {
         let message = format!("the image at {:#x} is registered by {} wrappers", place.1, wrappers.len());
-        twice(inputs, place, wrappers, message, "remove all wrappers but one")
+        twice(inputs, place, wrappers, message, remedy::LINK_ONE_WRAPPER)
     }));
     problems.extend(same_images(inputs, &registered, line, options)?);
     if line.placement.output_type == OutputType::Relocatable {
@@ -84,6 +85,9 @@ fn destination(wrapper: &Wrapper, number: usize, objects: &[LinkedFile], resolut
 fn missing_image(file: &LinkedFile, wrapper: &Wrapper) -> Problem {
     let symbol = if let WrapperTarget::Symbol(name) = &wrapper.target { Some(name.clone()) } else { None };
     let what = symbol.as_ref().map_or("a null pointer".to_owned(), |name| format!("{name}, which no input defines"));
+    let dropped = file.inventory.containers.iter().filter(|container| is_dropped(file, container));
+    let remedy = dropped.filter_map(remedy::of_dropped).next();
+    let remedy = remedy.map_or_else(|| remedy::of_missing(wrapper.kind, symbol.as_deref()), str::to_owned);
     Problem {
         kind: ProblemKind::MissingImage,
         effect: if symbol.is_some() { Effect::LinkFails } else { Effect::BrokenOutput },
@@ -93,8 +97,7 @@ fn missing_image(file: &LinkedFile, wrapper: &Wrapper) -> Problem {
         symbol,
         count: 1,
         message: format!("the {} wrapper registers {what}", wrapper.kind.name()),
-        remedy: "link the device code first: fatbin link, or the compiler with its option for the device link"
-            .to_owned(),
+        remedy,
     }
 }
 
@@ -137,12 +140,9 @@ fn reason(
 ) -> Option<(u64, &'static str, &'static str)> {
     let offset = container.offset?;
     let name = container.section.as_ref()?.name.as_str();
-    let section = file.object.section_at(offset);
-    let is_dropped = section.is_some_and(InputSection::is_excluded);
-    let is_unlinked =
-        is_dropped && matches!(container.container_type, ContainerType::OffloadBinary | ContainerType::BundleSection);
-    if is_unlinked {
-        let remedy = "link with fatbin link -- LINKER LINE, or with the compiler and its offload options";
+    if let Some(remedy) = remedy::of_dropped(container)
+        && is_dropped(file, container)
+    {
         return Some((offset, remedy, "the linker drops the section"));
     }
     if name == CUDA_RELOCATABLE {
@@ -150,13 +150,18 @@ fn reason(
         let symbols = file.object.symbols.iter();
         let mut needed = symbols.filter(|symbol| symbol.name.starts_with(LINKED_BINARY));
         let is_missing = needed.any(|symbol| resolution.definition(&symbol.name).is_none());
-        return is_missing.then_some((offset, "link the output of nvcc -dlink, too", "its device code is not linked"));
+        return is_missing.then_some((offset, remedy::LINK_CUDA, "its device code is not linked"));
     }
     // Programs load containers in other sections by themselves.
     if ![CUDA.container_section, HIP.container_section].contains(&name) || registered.contains_key(&(number, offset)) {
         return None;
     }
-    Some((offset, "wrap the image with fatbin wrap", "no structure points to it"))
+    Some((offset, remedy::WRAP, "no structure points to it"))
+}
+
+/// Returns whether the linker drops the section of a container.
+fn is_dropped(file: &LinkedFile, container: &Container) -> bool {
+    container.offset.and_then(|offset| file.object.section_at(offset)).is_some_and(InputSection::is_excluded)
 }
 
 /// Start of the names of the functions by which the object of `nvcc -dlink` registers those of the program.
@@ -212,7 +217,7 @@ fn same_images(
         .map(|places| {
             let wrappers: Vec<Place> = places.iter().flat_map(|place| &registered[place]).copied().collect();
             let message = format!("{} objects register the same image", places.len());
-            twice(inputs, places[0], &wrappers, message, "link one of the objects")
+            twice(inputs, places[0], &wrappers, message, remedy::LINK_ONE_OBJECT)
         })
         .collect())
 }
@@ -247,7 +252,7 @@ fn shared_entries(inputs: &Inputs, resolution: &Resolution) -> Vec<Problem> {
             symbol: Some(start),
             count: others + 1,
             message: format!("{} wrappers in one object register all entries in {section}", others + 1),
-            remedy: "link with fatbin link -- LINKER -r, which gives each object a section of its own".to_owned(),
+            remedy: remedy::LINK_EACH_ALONE.to_owned(),
         });
     }
     problems

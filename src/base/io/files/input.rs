@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use memmap2::{Mmap, MmapOptions};
 
+use super::descriptor::Descriptor;
 use super::file_state::FileState;
 #[cfg(target_os = "linux")]
 use super::holes::Holes;
@@ -71,8 +72,8 @@ pub(crate) const MAPPED: Access = unsafe { Access::map() };
 #[derive(Debug)]
 pub struct Input {
     path: PathBuf,
-    /// Absent where the bytes are read from the mapping alone.
-    file: Option<File>,
+    /// Absent where the bytes are read from memory alone.
+    file: Option<Descriptor>,
     bytes: Bytes,
     /// State of the file when it was opened; absent for temporary files, which nothing else writes.
     state: Option<FileState>,
@@ -176,7 +177,7 @@ impl Input {
         let budget = Budget::new(Limits::default(), bytes.len() as u64);
         Input {
             path,
-            file: Some(file),
+            file: Descriptor::keep(file, bytes.len() as u64),
             bytes,
             state,
             access,
@@ -207,8 +208,8 @@ impl Input {
         Input { file, ..self }
     }
 
-    /// Closes the descriptor of the file: thousands of files can be open. Bytes are then copied from the mapping, and a change of
-    /// the file is noticed by its path.
+    /// Closes the descriptor of the file, as for an input after the first hundred.
+    #[cfg(test)]
     pub(crate) fn closed(self) -> Self {
         Input { file: None, ..self }
     }
@@ -260,7 +261,7 @@ impl Input {
     /// The open file, if its bytes can be copied by the kernel. Its position is not used, and may be anything.
     #[cfg(target_os = "linux")]
     pub(in crate::base::io) fn file(&self) -> Option<&File> {
-        self.file.as_ref()
+        self.file.as_deref()
     }
 
     /// A view of all bytes.
@@ -282,7 +283,7 @@ impl Input {
     /// Maps a part of the file for writing it to an output. Pages of the lasting mapping would count as memory of the
     /// process from then on.
     pub(in crate::base::io) fn window(&self, offset: u64, size: u64) -> Result<Mmap> {
-        let Some(file) = &self.file else { unreachable!("bytes without a file are in memory") };
+        let Some(file) = self.file.as_deref() else { unreachable!("bytes without a file are in memory") };
         let available = file.metadata().map_err(Error::io(&self.path, "read"))?.len();
         let missing = (offset + size).saturating_sub(available);
         if missing > 0 {
@@ -366,7 +367,7 @@ impl Input {
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let Some(file) = &self.file else { unreachable!("bytes without a file are in memory") };
+        let Some(file) = self.file.as_deref() else { unreachable!("bytes without a file are in memory") };
         #[cfg(unix)]
         return std::os::unix::fs::FileExt::read_at(file, buffer, offset);
         #[cfg(windows)]

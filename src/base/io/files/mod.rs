@@ -4,6 +4,7 @@ mod attributes;
 mod children;
 mod commit;
 mod created_directory;
+mod descriptor;
 mod destination;
 mod directory;
 mod existing;

@@ -3,8 +3,12 @@
 /// Source of code sections of containers without an identifier.
 const NO_SOURCE: &[u8] = b"x";
 
-/// Length of a source and a function together up to which both are in the name of a code section, in bytes.
-const LONGEST: usize = 240;
+/// End of the name of a code section.
+const CODE_EXTENSION: &str = ".elf.bin";
+
+/// Length of the name of a code section up to which the source and the function are in it, in bytes: the longest name of a file. The
+/// tool counts the source with its directories.
+const LONGEST: usize = 255;
 
 /// Number of bytes of each that are in the name of others.
 const SHORT: usize = 8;
@@ -27,7 +31,8 @@ pub fn image(stem: &[u8], number: Option<usize>, arch: &str, extension: &str) ->
 pub fn code_section(source: Option<&[u8]>, function: &str, number: usize, arch: &str) -> Vec<u8> {
     let source = source.unwrap_or(NO_SOURCE);
     let function = function.as_bytes();
-    let (source, function) = if source.len() + function.len() > LONGEST {
+    let end = format!(".{arch}{CODE_EXTENSION}");
+    let (source, function) = if source.len() + "-".len() + function.len() + end.len() > LONGEST {
         let short = |text: &[u8]| text[..text.len().min(SHORT)].to_vec();
         (short(source), [short(function), format!("-{number}").into_bytes()].concat())
     } else {
@@ -37,7 +42,7 @@ pub fn code_section(source: Option<&[u8]>, function: &str, number: usize, arch: 
     if !name.is_empty() {
         name.push(b'-');
     }
-    [&name[..], &function, b".", arch.as_bytes(), b".elf.bin"].concat()
+    [&name[..], &function, end.as_bytes()].concat()
 }
 
 #[cfg(test)]
@@ -76,6 +81,9 @@ mod tests {
         assert_eq!(code_section(Some(b"src/foo.cu"), "k", 1, "sm_75"), b"foo-k.sm_75.elf.bin");
         assert_eq!(code_section(None, &"k".repeat(239), 1, "sm_75").len(), 255);
         assert_eq!(code_section(None, &"k".repeat(240), 7, "sm_75"), b"x-kkkkkkkk-7.sm_75.elf.bin");
+        assert_eq!(code_section(None, &"k".repeat(238), 1, "sm_100").len(), 255);
+        assert_eq!(code_section(None, &"k".repeat(239), 2, "sm_100"), b"x-kkkkkkkk-2.sm_100.elf.bin");
+        assert_eq!(code_section(None, &"k".repeat(238), 2, "sm_103a"), b"x-kkkkkkkk-2.sm_103a.elf.bin");
         let long = code_section(Some(b"abcdefghij.cu"), &"k".repeat(228), 2, "sm_75");
         assert_eq!(long, b"abcdefgh-kkkkkkkk-2.sm_75.elf.bin");
         assert_eq!(

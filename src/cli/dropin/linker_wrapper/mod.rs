@@ -2,7 +2,8 @@
 //!
 //! | divergence from LLVM 22.1 | why |
 //! |---|---|
-//! | up to LLVM 19, link-time optimization is that of ld.lld | the tool optimizes by itself |
+//! | up to LLVM 19, ld.lld optimizes code for AMD GPUs, and clang compiles other bitcode file by file | the tool optimizes by itself |
+//! | up to LLVM 19, two definitions of a device symbol are an error of the device linker | the tool takes the first without a word |
 //! | `--bitcode-library` and `--builtin-bitcode` are errors | not supported |
 //! | device code is linked by the linker of its target, without clang | no program of LLVM but ld.lld is needed |
 //! | an image that is linked already passes unchanged | the tool links it again, into an empty image |
@@ -15,13 +16,14 @@
 //! | temporary files are in a directory of their own, with names that do not depend on chance | builds are reproducible |
 
 mod commands;
+mod help;
 mod options;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::FAILED;
-use super::diagnostics::{Diagnostics, print, write_messages};
+use super::diagnostics::{Diagnostics, print, write_messages, write_stderr};
 use super::llvm_options::expand_response_files;
 use super::stand_in::StandIn;
 use crate::base::bytes::Limits;
@@ -29,10 +31,14 @@ use crate::base::codec::{Codec, Compression};
 use crate::base::io::os_string;
 use crate::base::parallel::threads;
 use crate::cli::access;
+use crate::embed::llvm::linker::DeviceWords;
+use crate::embed::llvm::linker::LinkerRules;
 use crate::host::{Host, ObjectFormat};
 use crate::link::{
-    DeviceArguments, EntryCheck, HostLine, LinkError, LinkEvent, LinkOptions, Product, ProgramPaths, Spelling, link,
+    DeviceArguments, EntryCheck, HostLine, LinkError, LinkEvent, LinkOptions, Product, ProgramPaths, Spelling,
+    TargetArgument, joined, link,
 };
+use crate::target::triple::NVPTX64;
 use crate::target::{IdStyle, OffloadKind};
 use commands::Commands;
 use options::Options;
@@ -61,8 +67,8 @@ fn run_words(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> Resu
         let version = stand_in.release.number.map_or("main".to_owned(), |number| number.to_string());
         return Ok(print(&format!("clang-linker-wrapper version {version} (fatbin)\n"), 0));
     }
-    if options.help {
-        return Ok(print(options::HELP, 0));
+    if options.help || options.help_hidden {
+        return Ok(print(&help::text(stand_in.release.number, !options.help), 0));
     }
     if let Some(option) = options.unsupported {
         return Err(format!("{option}: not supported; call the clang-linker-wrapper of {}", stand_in.release.name));
@@ -72,7 +78,9 @@ fn run_words(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> Resu
     let commands = Commands::new(&options, stand_in.release, link_options.line.is_relocatable());
     let is_verbose = options.verbose || options.dry_run;
     let mut report = |step: &LinkEvent<'_>| match step {
-        LinkEvent::Printed(text) | LinkEvent::Ir(text) => write_messages(text),
+        LinkEvent::Printed(text) => write_messages(text),
+        // Lines of IR are as long as the images.
+        LinkEvent::Ir(text) => write_stderr(text),
         step if is_verbose => write_messages(&commands.lines(step)),
         _ => {}
     };
@@ -109,12 +117,7 @@ fn link_options(program: &OsStr, stand_in: StandIn, options: &Options, line: Hos
         id_style: IdStyle::Legacy,
         accepts_subarchs: stand_in.release_with(|release| release.reads_subarchs).reads_subarchs,
         requested: options.should_extract.clone(),
-        device: DeviceArguments {
-            linker: options.device_linker.clone(),
-            compiler: options.device_compiler.clone(),
-            llvm: options.llvm.clone(),
-            emits_bitcode: options.embed_bitcode,
-        },
+        device: device_arguments(stand_in.release.linker, options),
         programs: ProgramPaths {
             specified: Vec::new(),
             directories: cuda.into_iter().chain(beside.map(Path::to_owned)).collect(),
@@ -136,6 +139,25 @@ fn link_options(program: &OsStr, stand_in: StandIn, options: &Options, line: Hos
         access: access::get(),
         limits: Limits::default(),
     })
+}
+
+/// Returns the arguments for device links. Up to LLVM 19, text before `=` in a word for the device linker is always a triple, so that
+/// `--build-id=none` is for no target.
+fn device_arguments(rules: LinkerRules, options: &Options) -> DeviceArguments {
+    let parse =
+        |word: &OsString| if rules.has_own_lto { TargetArgument::split(word) } else { TargetArgument::parse(word) };
+    let mut compiler = options.device_compiler.clone();
+    if let (DeviceWords::Compiler, Some(directory)) = (rules.device_words, &options.cuda_path) {
+        let (triple, value) = (Some(NVPTX64.to_owned()), joined("--cuda-path=", directory.as_os_str()));
+        compiler.push(TargetArgument { triple, value });
+    }
+    DeviceArguments {
+        linker: options.device_linker.iter().map(parse).collect(),
+        linker_words: rules.device_words,
+        compiler,
+        llvm: options.llvm.clone(),
+        emits_bitcode: options.embed_bitcode,
+    }
 }
 
 /// Returns the number of device linkers at the same time: every processor, unless the caller limits them.

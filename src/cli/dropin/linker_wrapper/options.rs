@@ -18,8 +18,8 @@ pub struct Options {
     pub cuda_path: Option<PathBuf>,
     /// Processors whose code is taken from archives.
     pub should_extract: Vec<String>,
-    /// Arguments for device linkers.
-    pub device_linker: Vec<TargetArgument>,
+    /// Arguments for device linkers, `VALUE` or `TRIPLE=VALUE`.
+    pub device_linker: Vec<OsString>,
     /// Arguments for the compiler that links device code.
     pub device_compiler: Vec<TargetArgument>,
     /// Options for LLVM during device links.
@@ -40,6 +40,7 @@ pub struct Options {
     pub save_temps: bool,
     pub prints_ir: bool,
     pub help: bool,
+    pub help_hidden: bool,
     pub version: bool,
 }
 
@@ -57,7 +58,7 @@ const JOINED: [(&str, SetValue); 14] = [
     ("--should-extract=", |options, value| {
         options.should_extract.extend(text(value).split(',').map(str::to_owned));
     }),
-    ("--device-linker=", |options, value| options.device_linker.push(TargetArgument::parse(value))),
+    ("--device-linker=", |options, value| options.device_linker.push(value.to_owned())),
     ("--device-compiler=", |options, value| options.device_compiler.push(TargetArgument::parse(value))),
     ("--offload-opt=", offload_option),
     ("-offload-opt=", offload_option),
@@ -109,43 +110,10 @@ const FLAGS: [(&str, SetFlag); 13] = [
     ("--save-temps", |options| options.save_temps = true),
     ("--print-wrapped-module", |options| options.prints_ir = true),
     ("--help", |options| options.help = true),
-    ("--help-hidden", |options| options.help = true),
+    ("--help-hidden", |options| options.help_hidden = true),
     ("--version", |options| options.version = true),
     ("-version", |options| options.version = true),
 ];
-
-/// Output of `--help`.
-pub const HELP: &str = "\
-OVERVIEW: links the device code in the inputs of a host linker, and then the program
-
-USAGE: clang-linker-wrapper [options] <options of the host linker>
-
-OPTIONS:
-  --compress                    Compress the bundle of HIP images
-  --compression-level=<N>       Level of compression
-  --cuda-path=<directory>       CUDA installation with the device linker
-  --device-compiler=[<triple>=]<value>
-                                Argument of the compiler for device links
-  --device-linker=[<triple>=]<value>
-                                Argument for the device linker
-  --dry-run                     Print the commands and run none
-  --embed-bitcode               Keep device code as bitcode
-  --emit-fatbin-only            Write the fat binary, and do not link the program
-  --host-triple=<triple>        Triple of the program
-  --linker-path=<path>          Host linker
-  --offload-opt=<option>        Option for LLVM during device links
-  -mllvm <option>               The same
-  --override-image=<kind>=<file>
-                                Register this image in place of those in the inputs
-  --print-wrapped-module        Print the LLVM IR of the objects that register images
-  --save-temps                  Keep the files between the steps
-  --should-extract=<arch>       Link members of archives for this processor
-  --version                     Print the version
-  --wrapper-jobs=<N>            Number of device linkers at the same time
-  --wrapper-verbose             Print the commands
-
-All other options are passed to the host linker.
-";
 
 /// Option for LLVM, whose value is the next word.
 const MLLVM: &str = "-mllvm";

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fatbin::check::Policy;
-use fatbin::ops::check_paths;
+use fatbin::check::check_paths;
 use fatbin::scan::Options;
 
 /// Returns the findings of a policy, one per line; none if all requirements are met.

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io::{self, Write};
 
-use fatbin::select::candidate_sets;
+use fatbin::analyze::candidate_sets;
 use fatbin::target::Device;
 use fatbin::{Access, Input, Scan};
 

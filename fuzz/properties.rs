@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use fatbin::bytes::{Budget, Limits, View};
-use fatbin::error::Malformed;
-use fatbin::format::ContainerView;
+use fatbin::Malformed;
+use fatbin::internals::format::ContainerView;
+use fatbin::{Budget, Limits, View};
 
 /// Decompressed bytes of one input: more would only slow the fuzzer down.
 const DECOMPRESSED: u64 = 1 << 20;

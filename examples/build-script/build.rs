@@ -1,7 +1,7 @@
 //! Registers an image for the host's own processor with libomptarget, and embeds a cubin by its name.
 
 use fatbin::OffloadKind;
-use fatbin::build::{EmbeddedFiles, RegisteredImages};
+use fatbin::embed::{EmbeddedFiles, RegisteredImages};
 
 fn main() {
     RegisteredImages::new(OffloadKind::OpenMp)

@@ -5,9 +5,9 @@
 
 use std::io::{self, Write};
 
-use fatbin::bytes::View;
-use fatbin::internals::archive::{ArchiveFormat, MemberContent, members};
-use fatbin::internals::content::Content;
+use fatbin::View;
+use fatbin::internals::base::archive::{ArchiveFormat, MemberContent, members};
+use fatbin::internals::base::content::Content;
 use fatbin::internals::edit::archive::{ar, zip::ZipFile};
 use fatbin::internals::edit::patch::{Patch, Patches};
 use fatbin_fuzz::fuzz_target;
@@ -134,7 +134,7 @@ fn change_library(data: &[u8]) {
 /// Returns name, bytes and offset of each member of an intact static library.
 fn contents(data: &[u8]) -> Option<Vec<(String, Vec<u8>, u64)>> {
     let found = members(View::new(data))?.ok()?;
-    let content = |member: fatbin::internals::archive::Member<'_>| match member.content {
+    let content = |member: fatbin::internals::base::archive::Member<'_>| match member.content {
         MemberContent::Here(view) => Some((member.name.unwrap_or_default(), view.data().to_vec(), view.start())),
         _ => None,
     };

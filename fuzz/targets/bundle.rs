@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use fatbin::bytes::View;
-use fatbin::format::bundle::{Bundle, BundleIndex, COMMENTS, container, text, write};
+use fatbin::View;
+use fatbin::internals::format::bundle::{Bundle, BundleIndex, COMMENTS, container, text, write};
 use fatbin_fuzz::fuzz_target;
 
 /// Alignment can make a bundle of many entries large.

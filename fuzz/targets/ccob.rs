@@ -5,10 +5,10 @@
 
 use std::convert::Infallible;
 
-use fatbin::bytes::View;
-use fatbin::codec::Compression;
-use fatbin::format::ccob::{Ccob, Version, compress, container};
-use fatbin::internals::content::Content;
+use fatbin::View;
+use fatbin::internals::base::codec::Compression;
+use fatbin::internals::base::content::Content;
+use fatbin::internals::format::ccob::{Ccob, Version, compress, container};
 use fatbin_fuzz::fuzz_target;
 
 /// A few kilobytes can decompress to gigabytes, which would only slow the fuzzer down.

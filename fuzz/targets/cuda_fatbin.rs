@@ -2,10 +2,11 @@
 
 #![no_main]
 
-use fatbin::bytes::View;
-use fatbin::codec::{Codec, Compression};
-use fatbin::format::DeviceImage;
-use fatbin::format::cuda_fatbin::{
+use fatbin::Codec;
+use fatbin::View;
+use fatbin::internals::base::codec::Compression;
+use fatbin::internals::format::DeviceImage;
+use fatbin::internals::format::cuda_fatbin::{
     CudaFatbin, FatbinImage, FatbinMember, concatenate, container, level, write, write_members,
 };
 use fatbin_fuzz::fuzz_target;

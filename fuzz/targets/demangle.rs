@@ -3,9 +3,9 @@
 
 #![no_main]
 
-use fatbin::bytes::View;
-use fatbin::format::ImageKind;
-use fatbin::inspect::inspect;
+use fatbin::View;
+use fatbin::image::inspect;
+use fatbin::internals::format::ImageKind;
 use fatbin_fuzz::{budget, fuzz_target};
 
 /// Maximum length of a demangled name.

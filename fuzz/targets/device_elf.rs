@@ -3,9 +3,10 @@
 
 #![no_main]
 
-use fatbin::bytes::View;
-use fatbin::format::{self, DeviceImage, ImageKind};
-use fatbin::internals::rewrite::device_elf::without_debug;
+use fatbin::View;
+use fatbin::internals::format;
+use fatbin::internals::format::{DeviceImage, ImageKind};
+use fatbin::internals::host::rewrite::device_elf::without_debug;
 use fatbin_fuzz::{budget, fuzz_target};
 
 fuzz_target!(|data: &[u8]| {

@@ -2,8 +2,8 @@
 
 #![no_main]
 
-use fatbin::bytes::View;
-use fatbin::internals::embed_record::{read, record};
+use fatbin::View;
+use fatbin::internals::format::embed_record::{read, record};
 use fatbin_fuzz::{budget, fuzz_target};
 
 fuzz_target!(|data: &[u8]| {

@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use fatbin::bytes::View;
-use fatbin::internals::embedded::{HINTS, Region, at_start};
+use fatbin::View;
+use fatbin::internals::format::embedded::{HINTS, Region, at_start};
 use fatbin_fuzz::{budget, fuzz_target};
 
 fuzz_target!(|data: &[u8]| {

@@ -4,9 +4,9 @@
 
 use std::path::Path;
 
-use fatbin::bytes::View;
-use fatbin::target::OffloadKind;
-use fatbin::wrap::matching;
+use fatbin::OffloadKind;
+use fatbin::View;
+use fatbin::internals::matching;
 use fatbin_fuzz::{budget, fuzz_target};
 
 const KINDS: [OffloadKind; 4] = [OffloadKind::OpenMp, OffloadKind::Cuda, OffloadKind::Hip, OffloadKind::Sycl];

@@ -2,8 +2,8 @@
 
 #![no_main]
 
-use fatbin::bytes::View;
-use fatbin::internals::rewrite::{NewSection, sections_named, with_sections, without_sections};
+use fatbin::View;
+use fatbin::internals::host::rewrite::{NewSection, sections_named, with_sections, without_sections};
 use fatbin_fuzz::fuzz_target;
 
 /// A prefix of the most section names, and one of no name.

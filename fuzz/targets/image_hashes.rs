@@ -3,9 +3,9 @@
 
 #![no_main]
 
-use fatbin::bytes::View;
-use fatbin::format::{DeviceImage, ImageKind};
-use fatbin::inspect::{build_paths, code_hash};
+use fatbin::View;
+use fatbin::image::{build_paths, code_hash};
+use fatbin::internals::format::{DeviceImage, ImageKind};
 use fatbin_fuzz::{budget, fuzz_target};
 
 fuzz_target!(|data: &[u8]| {

@@ -2,8 +2,8 @@
 
 #![no_main]
 
-use fatbin::bytes::View;
-use fatbin::format::kpack::{KpackArchive, KpackMarker, KpackMember, KpackProperties, container, write};
+use fatbin::View;
+use fatbin::internals::format::kpack::{KpackArchive, KpackMarker, KpackMember, KpackProperties, container, write};
 use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

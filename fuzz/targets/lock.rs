@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use fatbin::lock::{Budget, GrowthLimit, check_budgets, compare, read, write};
+use fatbin::internals::lock::{Budget, GrowthLimit, check_budgets, compare, read, write};
 use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

@@ -6,10 +6,10 @@
 use std::path::{Component, Path, PathBuf};
 
 use fatbin::Image;
-use fatbin::internals::extract::NamedImage;
-use fatbin::inventory::NestedImage;
-use fatbin::io::FileUri;
-use fatbin::ops::extract::NameTemplate;
+use fatbin::internals::NamedImage;
+use fatbin::internals::base::io::FileUri;
+use fatbin::scan::NameTemplate;
+use fatbin::scan::NestedImage;
 use fatbin::target::{BundleEntryId, Device};
 use fatbin_fuzz::fuzz_target;
 

@@ -2,8 +2,8 @@
 
 #![no_main]
 
-use fatbin::bytes::View;
-use fatbin::format::ocloc_archive::{Member, MemberFate, container, members, write};
+use fatbin::View;
+use fatbin::internals::format::ocloc_archive::{Member, MemberFate, container, members, write};
 use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

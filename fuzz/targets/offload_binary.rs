@@ -2,11 +2,12 @@
 
 #![no_main]
 
-use fatbin::bytes::{Budget, Limits, View};
-use fatbin::codec::{Codec, Compression};
-use fatbin::format::offload_binary::{
+use fatbin::Codec;
+use fatbin::internals::base::codec::Compression;
+use fatbin::internals::format::offload_binary::{
     OffloadBinary, OffloadBinaryContents, OffloadBinaryImage, Version, compress, container, write,
 };
+use fatbin::{Budget, Limits, View};
 use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use fatbin::metadata::{DeviceCode, PackageMetadata};
+use fatbin::internals::metadata::{DeviceCode, PackageMetadata};
 use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

@@ -2,13 +2,13 @@
 
 #![no_main]
 
-use fatbin::bytes::View;
+use fatbin::View;
+use fatbin::analyze::AnsweredFile;
 use fatbin::check::{CheckedFile, Policy, ProofStatus, check};
-use fatbin::inspect::inspect;
+use fatbin::image::inspect;
 use fatbin::internals::report;
+use fatbin::internals::survey::{AnalyzedFile, ImageAnalysis, InspectedFile, InspectedImage};
 use fatbin::scan::Scan;
-use fatbin::select::AnsweredFile;
-use fatbin::survey::{AnalyzedFile, ImageAnalysis, InspectedFile, InspectedImage};
 use fatbin::target::Device;
 use fatbin_fuzz::{budget, check_text, fuzz_target};
 

@@ -3,9 +3,9 @@
 
 #![no_main]
 
-use fatbin::bytes::View;
+use fatbin::View;
+use fatbin::analyze::{FileFloors, candidate_sets};
 use fatbin::scan::Scan;
-use fatbin::select::{FileFloors, candidate_sets};
 use fatbin::target::Device;
 use fatbin_fuzz::{budget, fuzz_target};
 

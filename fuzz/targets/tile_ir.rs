@@ -2,11 +2,11 @@
 
 #![no_main]
 
-use fatbin::bytes::View;
-use fatbin::format::cuda_fatbin::{FatbinImage, container, write};
-use fatbin::format::{DeviceImage, ImageKind};
-use fatbin::inspect::inspect;
-use fatbin::target::nvptx::Arch;
+use fatbin::View;
+use fatbin::image::inspect;
+use fatbin::internals::format::cuda_fatbin::{FatbinImage, container, write};
+use fatbin::internals::format::{DeviceImage, ImageKind};
+use fatbin::internals::nvptx::Arch;
 use fatbin_fuzz::{budget, fuzz_target};
 
 fuzz_target!(|data: &[u8]| {

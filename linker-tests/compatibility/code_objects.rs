@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use fatbin::target::compatibility::KindRules;
+use fatbin::internals::compatibility::KindRules;
 use fatbin::target::{BundleEntryId, TargetId};
 
 use super::target_ids::{processors, settings_of};

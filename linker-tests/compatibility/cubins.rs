@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
-use fatbin::target::nvptx::NUMBERS;
+use fatbin::internals::nvptx::NUMBERS;
 
 use super::nvidia_tools::{Ptxas, device_of, listed};
 use super::{Answers, TooLenient, accepts, agree, equal_names, selected};

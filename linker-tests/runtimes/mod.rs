@@ -12,9 +12,9 @@ mod sycl;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use fatbin::llvm::Release;
-use fatbin::llvm::wrapper_abi::FlagRules;
-use fatbin::target::OffloadKind;
+use fatbin::OffloadKind;
+use fatbin::internals::llvm::Release;
+use fatbin::internals::llvm::wrapper_abi::FlagRules;
 use libtest_mimic::Trial;
 
 use crate::harness::step::Step;

@@ -3,10 +3,10 @@
 use super::proof_status::ProofStatus;
 use super::target::PolicyTarget;
 use super::verdict::ImageLocation;
-use crate::codec::{Codec, is_compressed};
+use crate::analyze::survey::{AnalyzedFile, ImageAnalysis};
+use crate::base::codec::{Codec, is_compressed};
 use crate::format::ImageKind;
-use crate::inventory::{Container, DeviceLinks, Image, NestedImage, Registration};
-use crate::survey::{AnalyzedFile, ImageAnalysis};
+use crate::scan::inventory::{Container, DeviceLinks, Image, NestedImage, Registration};
 use crate::target::nvcc_names::NvccForm;
 use crate::target::{TargetId, natural_order, nvptx};
 

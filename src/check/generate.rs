@@ -6,10 +6,10 @@ use std::fmt::Write;
 use super::facts::{FileFacts, ImageCode, ImageFacts};
 use super::policy::Size;
 use super::target::PolicyTarget;
-use crate::codec::Codec;
-use crate::escape::is_escaped;
-use crate::inspect::DebugLevel;
-use crate::survey::AnalyzedFile;
+use crate::analyze::survey::AnalyzedFile;
+use crate::base::codec::Codec;
+use crate::base::escape::is_escaped;
+use crate::image::DebugLevel;
 use crate::target::{BundleEntryId, OffloadKind, natural_order};
 
 /// Size limits are a tenth above the current sizes, because a limit that must be raised with every commit is soon ignored.
@@ -83,7 +83,7 @@ fn images(facts: &[FileFacts<'_>]) -> String {
         facts.iter().flat_map(|it| &it.images).filter(|it| it.code != ImageCode::Empty).collect();
     let mut text = String::new();
     let inspections = || images.iter().map(|image| image.inside.inspection.as_ref());
-    let is_whole = |it: &crate::inspect::Inspection| it.not_inspected.is_none() && it.problems.is_empty();
+    let is_whole = |it: &crate::image::Inspection| it.not_inspected.is_none() && it.problems.is_empty();
     if inspections().all(|it| it.is_some_and(is_whole)) {
         text += "intact = true\n";
         let most = inspections().flatten().map(|it| it.debug.level).max().unwrap_or_default();

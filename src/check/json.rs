@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::verdict::{Evaluation, Finding, ImageLocation, Outcome, Verdict};
-use crate::escape::escape_json;
+use crate::base::escape::escape_json;
 
 const SCHEMA: &str = "fatbin.check/1";
 

@@ -19,9 +19,9 @@ mod rules;
 mod target;
 mod verdict;
 
+pub use crate::base::pattern::PatternError;
+pub use crate::base::spelling::Suggestions;
 pub use crate::format::readers::Reader;
-pub use crate::pattern::PatternError;
-pub use crate::spelling::Suggestions;
 pub use generate::generate_policy;
 pub use policy::{
     Contradiction, Exception, KernelArchs, KernelDevices, KernelLimit, KernelRequirement, Pattern, Policy, PolicyCause,

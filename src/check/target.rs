@@ -6,8 +6,8 @@
 
 use std::fmt;
 
+use crate::base::spelling::Suggestions;
 use crate::host::Host;
-use crate::spelling::Suggestions;
 use crate::target::nvcc_names::NvccForm;
 use crate::target::{InvalidTargetId, TargetId, intel, nvptx, processors::PROCESSORS};
 

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::io::Access;
+use crate::base::io::Access;
 use crate::scan::{Options, Scanner};
 
 static ACCESS: OnceLock<Access> = OnceLock::new();

@@ -13,10 +13,10 @@ use super::outputs::OutputArgument;
 use super::problems::print_detail;
 use super::progress::Progress;
 use super::{Status, figures};
+use crate::base::io::Input;
+use crate::embed::bundle::{BundleInput, BundleOptions};
 use crate::format::bundle::{FILE_TYPES, FileType};
 use crate::format::ccob;
-use crate::io::Input;
-use crate::ops::{self, BundleInput, BundleOptions};
 use crate::target::{BundleEntryId, IdStyle};
 
 /// Bundle files for several targets into one file
@@ -76,7 +76,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         files.push(BundleInput { id, input: Input::open_any(path, access::get())? });
     }
     let ids: Vec<String> = files.iter().map(|file| file.id.clone()).collect();
-    ops::check_composition(&ids)?;
+    crate::embed::bundle::check_composition(&ids)?;
     let options = BundleOptions {
         file_type: arguments.file_type,
         alignment: arguments.align,
@@ -85,7 +85,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         replaces_inputs: false,
     };
     let mut progress = Progress::new(files.iter().map(|file| file.input.size()).sum());
-    let bundled = ops::bundle(&files, &options, &mut |bytes| progress.advance(bytes))?;
+    let bundled = crate::embed::bundle::bundle(&files, &options, &mut |bytes| progress.advance(bytes))?;
     for id in &ids {
         warn_of_hidden_id(id);
     }

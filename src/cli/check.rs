@@ -12,14 +12,15 @@ use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::{ProblemArguments, Problems};
 use super::proofs::Proofs;
 use super::{Status, terminal};
+use crate::analyze::survey::{AnalysisOptions, AnalyzedFile};
+use crate::base::error::Error;
+use crate::base::escape::escape;
+use crate::base::io::{Access, Input, Output, OutputKind, OutputPath};
+use crate::check::paths::Checker;
 use crate::check::{self, CheckedFile, Policy, Verdict};
-use crate::error::Error;
-use crate::escape::escape;
-use crate::io::{Access, Input, Output, OutputKind, OutputPath};
-use crate::ops::{self, Checker};
-use crate::report::{self, CodeSizes};
+use crate::cli::report;
+use crate::cli::report::CodeSizes;
 use crate::scan::{CacheBudget, Options, Outcome};
-use crate::survey::{AnalysisOptions, AnalyzedFile};
 
 /// Check device code against a policy: architectures, kernels, sizes, debug information and more
 ///
@@ -174,7 +175,7 @@ fn init(
     let wanted =
         AnalysisOptions { inspection: true, without_kernels: true, build_paths: true, ..AnalysisOptions::default() };
     let scanner = limits.scanner(Options::default()).with_cache(CacheBudget::default());
-    let analyze = |_, outcome| ops::analyze_outcome(outcome, &|_| wanted);
+    let analyze = |_, outcome| crate::analyze::survey::files::analyze_outcome(outcome, &|_| wanted);
     let mut files: Vec<AnalyzedFile> = Vec::new();
     inputs.scan_and(&scanner, problems, &analyze, &mut |(file, error)| {
         if let Some(error) = error {

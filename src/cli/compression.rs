@@ -4,8 +4,8 @@ use anyhow::{Result, anyhow, bail, ensure};
 use clap::{Args, ValueEnum};
 
 use super::explanations::coded;
-use crate::codec::{Codec, Compression};
-use crate::codes::Code;
+use crate::base::codec::{Codec, Compression};
+use crate::cli::codes::Code;
 use crate::format::cuda_fatbin::level;
 
 /// Options for the compression of the output.

@@ -8,11 +8,11 @@ use clap::{ArgGroup, Args, ValueEnum};
 use super::explanations::coded;
 use super::outputs::OutputArgument;
 use super::problems::Problems;
-use crate::codes::Code;
-use crate::error::Error;
-use crate::io::{
+use crate::base::error::Error;
+use crate::base::io::{
     Attribute, Attributes, FileSet, LostAttribute, Output, OutputKind, commit_all, is_same_file, is_standard_output,
 };
+use crate::cli::codes::Code;
 
 /// Name of the group of options of which one is required. A command may add an option that needs no output.
 pub const DESTINATION: &str = "destination";

@@ -11,9 +11,11 @@ use super::locking::side;
 use super::negative::record_inputs;
 use super::problems::ProblemArguments;
 use super::{Status, negative, terminal};
-use crate::codes::Code;
-use crate::lock::{self, Budget, GrowthLimit};
-use crate::report::{self, Differences};
+use crate::check::lock;
+use crate::check::lock::{Budget, GrowthLimit};
+use crate::cli::codes::Code;
+use crate::cli::report;
+use crate::cli::report::Differences;
 
 /// Compare the device code of two builds by file, arch and kernel
 ///

@@ -11,10 +11,11 @@ use super::negative::record_inputs;
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::print_detail;
 use super::{Status, access, terminal};
-use crate::doctor::{self, DoctorOptions, Linker};
-use crate::error::Error;
-use crate::io::{Output, OutputKind};
-use crate::report;
+use crate::base::error::Error;
+use crate::base::io::{Output, OutputKind};
+use crate::cli::report;
+use crate::link::doctor;
+use crate::link::doctor::{DoctorOptions, Linker};
 
 /// Predict problems of a link with device code, before the link
 ///

@@ -11,11 +11,12 @@ use super::limit::LimitArguments;
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::{ProblemArguments, Problems};
 use super::{access, terminal};
-use crate::codes::Code;
+use crate::base::io::{Input, Output, OutputKind, disk_size};
+use crate::cli::codes::Code;
+use crate::cli::report;
+use crate::cli::report::{ProofDocument, ProvenFile};
 use crate::edit::{Applied, ApplyOptions, EditError, EditedInput, FileEdit, SplitHost, apply, hash_file};
 use crate::format::ContainerType;
-use crate::io::{Input, Output, OutputKind, disk_size};
-use crate::report::{self, ProofDocument, ProvenFile};
 
 /// Arguments of every change.
 #[derive(Debug, Args)]

@@ -10,12 +10,12 @@ use super::access;
 use super::explanations::coded;
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::print_detail;
-use crate::codes::Code;
-use crate::embed::{DEFAULT_ALIGNMENT, Name, ObjectOptions, SymbolStyle};
+use crate::base::io::{Access, Input};
+use crate::cli::codes::Code;
+use crate::embed::files::write::EmbedOptions;
+use crate::embed::files::{DEFAULT_ALIGNMENT, Name, ObjectOptions, SymbolStyle};
+use crate::embed::wrap::LargeImages;
 use crate::host::Host;
-use crate::io::{Access, Input};
-use crate::ops::{self, EmbedOptions};
-use crate::wrap::LargeImages;
 
 /// Write a host object with any files as named data, without registration
 ///
@@ -112,7 +112,7 @@ enum Large {
 pub fn run(arguments: Arguments) -> Result<Status> {
     let is_verbose = arguments.verbose;
     let options = options(arguments)?;
-    let summary = ops::embed(&options)?;
+    let summary = crate::embed::files::write::embed(&options)?;
     if is_verbose {
         let place = if summary.is_large { ", among the large sections" } else { "" };
         let (output, host) = (options.output.display(), options.object.host.triple());

@@ -6,8 +6,8 @@ use clap::Args;
 use super::help::render;
 use super::known_names::KnownNames;
 use super::{Status, terminal};
-use crate::codes::{Page, Section, pages};
-use crate::spelling::Suggestions;
+use crate::base::spelling::Suggestions;
+use crate::cli::codes::{Page, Section, pages};
 
 /// Explain an error code, or a rule of check
 ///

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use clap::error::ErrorKind;
 
-use crate::codes::{Code, code_of};
+use crate::cli::codes::{Code, code_of};
 
 /// Maximum number of codes in the hint.
 const MAX_CODES: usize = 4;

@@ -12,11 +12,12 @@ use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::{ProblemArguments, Problems};
 use super::progress::Progress;
 use super::{Status, terminal};
-use crate::io::{FileSet, Output, OutputKind};
-use crate::ops;
-use crate::ops::extract::{Destination, ExtractObserver, ExtractOptions, ExtractedFile, NameTemplate};
-use crate::report::{ExtractedImage, Index};
-use crate::scan::{self, CacheBudget, Outcome, ScannedFile};
+use crate::base::io::{FileSet, Output, OutputKind};
+
+use crate::cli::report::{ExtractedImage, Index};
+use crate::scan;
+use crate::scan::extract::{Destination, ExtractObserver, ExtractOptions, ExtractedFile, NameTemplate};
+use crate::scan::{CacheBudget, Outcome, ScannedFile};
 
 /// File that `--index` writes.
 const INDEX: &str = "index.json";
@@ -94,7 +95,7 @@ pub fn run(mut arguments: Arguments) -> Result<Status> {
         stored: arguments.stored,
     };
     let mut recorder = Recorder { directory: &directory, paths: Vec::new(), index: Index::default(), progress: None };
-    let result = ops::extract(&files, &options, &set, &mut recorder);
+    let result = crate::scan::extract::extract(&files, &options, &set, &mut recorder);
     let Recorder { mut paths, index, .. } = recorder;
     let mut indexed = Ok(());
     if arguments.index && !paths.is_empty() && result.is_ok() {
@@ -139,7 +140,7 @@ fn scan_inputs(
     Ok((files, status))
 }
 
-fn write_index(directory: &Path, set: &FileSet, index: &Index) -> crate::error::Result<()> {
+fn write_index(directory: &Path, set: &FileSet, index: &Index) -> crate::base::error::Result<()> {
     let mut output = Output::create(set.output_in(directory, INDEX, OutputKind::Text)?)?;
     output.write(index.json().as_bytes())?;
     output.commit([])

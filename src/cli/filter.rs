@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 
 use super::known_names::{self, unknown_name};
 use crate::format::ContainerType;
-use crate::ops::{ImageFilter, KernelPattern, Predicate};
+use crate::scan::filter::{ImageFilter, KernelPattern, Predicate};
 use crate::target::OffloadKind;
 
 /// Filters for images. Values of one option are alternatives; an image must match every option that is given.

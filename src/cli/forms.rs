@@ -4,7 +4,7 @@ use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum};
 
 use super::compression::check_level;
-use crate::codec::Codec;
+use crate::base::codec::Codec;
 use crate::edit::Effort;
 use crate::edit::transcode::{BundleForm, Transcoding};
 use crate::format::ccob::Version as CcobVersion;

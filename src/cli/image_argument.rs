@@ -3,8 +3,8 @@
 use anyhow::{Context, Result, ensure};
 
 use super::known_names::unknown_name;
-use crate::ops::ImageFile;
-use crate::wrap::TargetOverride;
+use crate::embed::wrap::TargetOverride;
+use crate::embed::wrap::files::ImageFile;
 
 /// Parses the value of `--image`. Each key may occur once.
 pub fn parse_image(text: &str) -> Result<ImageFile> {

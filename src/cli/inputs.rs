@@ -13,9 +13,9 @@ use super::path_list::{PathList, is_stream};
 use super::problems::Problems;
 use super::progress::Progress;
 use super::status::Status;
-use crate::error::Error;
-use crate::inventory::File;
-use crate::io::{FileSet, STANDARD_INPUT};
+use crate::base::error::Error;
+use crate::base::io::{FileSet, STANDARD_INPUT};
+use crate::scan::inventory::File;
 use crate::scan::{InputPath, Outcome, Scanner, expand_paths};
 
 #[derive(Default, Args)]

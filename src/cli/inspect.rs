@@ -10,17 +10,20 @@ use super::limit::LimitArguments;
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::{ProblemArguments, Problems};
 use super::{Status, known_names, terminal};
-use crate::bytes::View;
-use crate::coverage::{Coverage, InspectedImages};
+use crate::analyze::coverage::{Coverage, InspectedImages};
+use crate::analyze::select::NamedDevice;
+use crate::analyze::survey::{AnalyzedFile, ImageAnalysis, InspectedFile, InspectedImage};
+use crate::base::bytes::View;
+use crate::base::io::{OutputKind, OutputPath};
+use crate::cli::report;
+use crate::cli::report::Screen;
 use crate::format::ImageKind;
-use crate::inspect::{self, Inspection};
-use crate::inventory::File;
-use crate::io::{OutputKind, OutputPath};
-use crate::ops::{self, ImageErrors, filter::FoundImage};
-use crate::report::{self, Screen};
+use crate::image;
+use crate::image::Inspection;
+use crate::scan::filter::FoundImage;
+use crate::scan::inspect::ImageErrors;
+use crate::scan::inventory::File;
 use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
-use crate::select::NamedDevice;
-use crate::survey::{AnalyzedFile, ImageAnalysis, InspectedFile, InspectedImage};
 
 /// List kernels in device images, with resource usage and source lines
 ///
@@ -114,7 +117,7 @@ impl<'a> Run<'a> {
                 _ => report::inspection_table(&file.path, &inspected, screen),
             }
         };
-        self.inspect(inspect::inspect, &mut status, &format, &mut |found, text: String| writer.image(found, &text))?;
+        self.inspect(image::inspect, &mut status, &format, &mut |found, text: String| writer.image(found, &text))?;
         writer.finish()?;
         drop(writer);
         if !is_json {
@@ -126,7 +129,7 @@ impl<'a> Run<'a> {
 
     /// Writes the page or the matrix after all images were inspected.
     fn keep(&self, order: Vec<Place>, mut status: Status, page: Option<OutputPath>) -> Result<Status> {
-        let read = if page.is_some() { inspect::inspect_with_own_sizes } else { inspect::inspect };
+        let read = if page.is_some() { image::inspect_with_own_sizes } else { image::inspect };
         let mut images: Vec<Vec<InspectedImage<'_>>> = self.scanned.iter().map(|_| Vec::new()).collect();
         self.inspect(read, &mut status, &|_, inspected| inspected, &mut |found, inspected| {
             images[found.file].push(inspected);
@@ -160,13 +163,14 @@ impl<'a> Run<'a> {
         };
         let filter = self.arguments.filter.filter();
         let image_errors: Vec<_> = self.scanned.iter().map(|scanned| ImageErrors::new(scanned.file())).collect();
-        let incomplete = ops::inspect(self.scanned, &filter, read, &inspect, &mut |found, (result, errors)| {
-            self.problems.start_file(&self.scanned[found.file].file().path);
-            for error in image_errors[found.file].of(found.nested.index, found.nested.image, errors) {
-                *status = status.and(self.problems.report(error));
-            }
-            take(found, result);
-        })?;
+        let incomplete =
+            crate::analyze::inspect::inspect(self.scanned, &filter, read, &inspect, &mut |found, (result, errors)| {
+                self.problems.start_file(&self.scanned[found.file].file().path);
+                for error in image_errors[found.file].of(found.nested.index, found.nested.image, errors) {
+                    *status = status.and(self.problems.report(error));
+                }
+                take(found, result);
+            })?;
         for error in incomplete.failed {
             *status = status.and(self.problems.report(error));
         }

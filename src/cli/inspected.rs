@@ -3,11 +3,12 @@
 use std::io;
 
 use super::terminal::TextOutput;
+use crate::cli::report;
+use crate::cli::report::InspectionDocument;
 use crate::format::ImageKind;
-use crate::inventory::File;
-use crate::ops::filter::FoundImage;
-use crate::report::{self, InspectionDocument};
 use crate::scan::ScannedFile;
+use crate::scan::filter::FoundImage;
+use crate::scan::inventory::File;
 
 /// A writer of images in their order.
 pub trait ImageWriter {

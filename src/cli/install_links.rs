@@ -11,8 +11,8 @@ use clap::Args;
 use super::dropin::{self, ExtraTools, stand_in};
 use super::outputs::OutputArgument;
 use super::{Status, terminal};
-use crate::io::{FileSet, Output, OutputKind};
-use crate::llvm::Release;
+use crate::base::io::{FileSet, Output, OutputKind};
+use crate::embed::llvm::Release;
 
 /// Text before the version in the output of clang's option `--version`.
 const CLANG_VERSION: &str = "clang version ";
@@ -90,7 +90,7 @@ fn record(directory: &Path, release: Option<Release>) -> Result<()> {
 }
 
 /// Writes the record. A link of its name is replaced, not followed.
-fn write_text(directory: &Path, text: &str) -> crate::error::Result<()> {
+fn write_text(directory: &Path, text: &str) -> crate::base::error::Result<()> {
     let place = FileSet::new().output_in(directory, stand_in::RELEASE_FILE, OutputKind::Text)?;
     let mut output = Output::create(place)?;
     output.write(text.as_bytes())?;

@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, Error};
 
-use crate::spelling::Suggestions;
+use crate::base::spelling::Suggestions;
 use crate::target::device::{device_names, processor_names};
 
 /// A parser of values, with the names that shells offer for it. The parser may accept other values.

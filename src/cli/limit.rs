@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 
 use super::access;
-use crate::bytes::Limits;
+use crate::base::bytes::Limits;
 use crate::scan::{Options, Scanner};
 
 /// Options for the limits.

@@ -15,17 +15,17 @@ use super::id_style::{id_style, warn_of_hidden_id};
 use super::limit::LimitArguments;
 use super::problems::{print_detail, print_output, print_warning};
 use super::terminal;
+use crate::base::error::Error;
+use crate::base::io::{FileSet, OutputKind};
+use crate::base::parallel::threads;
 use crate::check::{self, Policy};
-use crate::error::Error;
+use crate::cli::report;
+use crate::embed::llvm::{NEWEST, Release};
 use crate::host::Host;
-use crate::io::{FileSet, OutputKind};
 use crate::link::{
     CommandLine, DeviceArguments, EntryCheck, HostLine, LinkError, LinkEvent, LinkOptions, MissingKernel, Product,
     ProgramPaths, Spelling, TargetArgument,
 };
-use crate::llvm::{NEWEST, Release};
-use crate::parallel::threads;
-use crate::report;
 use crate::target::{IdStyle, OffloadKind};
 
 /// Link device code and the program that contains it

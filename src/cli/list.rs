@@ -11,10 +11,9 @@ use super::limit::LimitArguments;
 use super::negative::record_inputs;
 use super::problems::ProblemArguments;
 use super::{Status, terminal};
-use crate::escape::escape;
+use crate::base::escape::escape;
+use crate::base::io::Input;
 use crate::format::bundle::FileType;
-use crate::io::Input;
-use crate::ops;
 
 /// List the entry IDs of bundles, one per line
 ///
@@ -55,7 +54,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
 fn list(path: &Path, arguments: &Arguments) -> Result<Status> {
     let input = Input::open_any(path, access::get())?;
     let mut lines = String::new();
-    let listed = ops::list(&input, arguments.file_type, |path, id| {
+    let listed = crate::embed::bundle::list(&input, arguments.file_type, |path, id| {
         if arguments.with_filename {
             lines += &format!("{}: ", escape(&path.to_string_lossy()));
         }

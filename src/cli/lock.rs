@@ -10,10 +10,10 @@ use super::locking::lock_of;
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::ProblemArguments;
 use super::{Status, negative};
-use crate::codes::Code;
-use crate::io::{Output, OutputKind};
-use crate::lock;
-use crate::ops::LockBuilder;
+use crate::base::io::{Output, OutputKind};
+use crate::check::lock;
+use crate::check::lock::paths::LockBuilder;
+use crate::cli::codes::Code;
 use crate::scan::Options;
 
 /// Record the device code in files as a lock, a text to commit and review with the source

@@ -8,9 +8,10 @@ use super::Status;
 use super::inputs::{InputArguments, unread_archives};
 use super::limit::LimitArguments;
 use super::problems::Problems;
-use crate::io::{Access, Input};
-use crate::lock::{self, Lock, LockedFile};
-use crate::ops::{LockBuilder, RecordedFile};
+use crate::base::io::{Access, Input};
+use crate::check::lock;
+use crate::check::lock::paths::{LockBuilder, RecordedFile};
+use crate::check::lock::{Lock, LockedFile};
 use crate::scan::{CacheBudget, Options};
 
 /// Returns the lock of all device code in the inputs, and the exit status. Reports errors, and with `remedy` files whose device

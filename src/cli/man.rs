@@ -10,7 +10,7 @@ use super::Status;
 use super::command_page::{command_page, commands, index_page};
 use super::help::Pages;
 use super::outputs::{ForceArgument, OutputArgument};
-use crate::io::{Output, OutputKind};
+use crate::base::io::{Output, OutputKind};
 
 /// Print the manual page, or write the pages of all commands to a directory
 ///

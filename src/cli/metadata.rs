@@ -8,14 +8,15 @@ use super::inputs::{InputArguments, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use super::{Status, negative, terminal};
-use crate::codes::Code;
+use crate::analyze::metadata::{Backend, DeviceCode};
+use crate::cli::codes::Code;
 use crate::format::readers::Product;
-use crate::metadata::{Backend, DeviceCode};
-use crate::ops;
-use crate::report::{self, FileCode};
+
+use crate::analyze::select::FileFloors;
+use crate::analyze::survey::{AnalysisOptions, AnalyzedFile};
+use crate::cli::report;
+use crate::cli::report::FileCode;
 use crate::scan::Options;
-use crate::select::FileFloors;
-use crate::survey::{AnalysisOptions, AnalyzedFile};
 
 /// Print the part of a package's metadata that its device code determines
 ///
@@ -135,7 +136,7 @@ fn code_of_files(arguments: &Arguments, problems: &Problems) -> Result<PackageCo
     let (mut files, mut analyzed, mut status) = (Vec::new(), Vec::<AnalyzedFile>::new(), Status::No);
     let scanner = arguments.limits.scanner(Options::default());
     let wanted = AnalysisOptions { toolkit: true, ..AnalysisOptions::default() };
-    let analyze = |_, outcome| ops::analyze_outcome(outcome, &|_| wanted);
+    let analyze = |_, outcome| crate::analyze::survey::files::analyze_outcome(outcome, &|_| wanted);
     arguments.inputs.scan_and(&scanner, problems, &analyze, &mut |(survey, error)| {
         if let Some(error) = error {
             problems.report(error);

@@ -68,8 +68,8 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::io::Access;
-use crate::io::standard_output;
+use crate::base::io::Access;
+use crate::base::io::standard_output;
 use problems::Problems;
 use status::Status;
 

@@ -5,9 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::problems::{has_reported, print_answer};
 use super::{Command, Status};
-use crate::doctor::DoctorError;
-use crate::ops::extract::ExtractError;
-use crate::ops::filter::FilterError;
+use crate::link::doctor::DoctorError;
+use crate::scan::extract::ExtractError;
+use crate::scan::filter::FilterError;
 
 /// Names of the first inputs, and the number of all.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, Args, Command};
 
-use crate::io::FileSet;
+use crate::base::io::FileSet;
 
 /// Value of an option that names an output. The tests of this module find the outputs of all commands by this type.
 #[derive(Debug, Clone, PartialEq, Eq)]

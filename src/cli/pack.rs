@@ -14,11 +14,11 @@ use super::id_style::id_style;
 use super::known_names::unknown_name;
 use super::outputs::OutputArgument;
 use super::pack_fatbin::{self, FatbinArguments};
-use crate::codes::Code;
+use crate::base::io::Input;
+use crate::cli::codes::Code;
+use crate::embed::llvm::{KindNumbers, NEWEST, Release};
+use crate::embed::pack::{PackInput, PackOptions};
 use crate::format::offload_binary::Version;
-use crate::io::Input;
-use crate::llvm::{KindNumbers, NEWEST, Release};
-use crate::ops::{self, PackInput, PackOptions};
 use crate::target::{IdStyle, OffloadKind};
 
 /// Pack device images into an offload binary, or into a CUDA fat binary with --kind cuda
@@ -116,7 +116,10 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         image.flags = arguments.flags;
         image.spell_triple(arguments.id_style).with_context(|| image.input.path().display().to_string())?;
     }
-    ops::pack(&images, &PackOptions { version, compression, output: arguments.output.path().to_owned() })?;
+    crate::embed::pack::pack(
+        &images,
+        &PackOptions { version, compression, output: arguments.output.path().to_owned() },
+    )?;
     Ok(Status::Yes)
 }
 

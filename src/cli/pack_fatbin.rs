@@ -9,10 +9,10 @@ use super::compression::{CompressionArguments, check_level, default_of_fatbin};
 use super::explanations::coded;
 use super::known_names::unknown_name;
 use super::outputs::OutputArgument;
-use crate::codec::{Codec, Compression};
-use crate::codes::Code;
-use crate::io::Input;
-use crate::ops::{self, FatbinInput, FatbinOptions};
+use crate::base::codec::{Codec, Compression};
+use crate::base::io::Input;
+use crate::cli::codes::Code;
+use crate::embed::pack_fatbin::{FatbinInput, FatbinOptions};
 
 /// Arguments that apply to CUDA fat binaries.
 pub struct FatbinArguments {
@@ -45,7 +45,10 @@ pub fn run(arguments: FatbinArguments) -> Result<()> {
         (true, compression) => compression,
         (false, _) => None,
     };
-    Ok(ops::pack_fatbin(&images, &FatbinOptions { concat, output: arguments.output.path().to_owned() })?)
+    Ok(crate::embed::pack_fatbin::pack_fatbin(
+        &images,
+        &FatbinOptions { concat, output: arguments.output.path().to_owned() },
+    )?)
 }
 
 /// Value of `--image`.

@@ -18,12 +18,13 @@ use console::Term;
 use super::quiet::is_quiet;
 use super::terminal::has_color;
 use super::{Status, explanations};
-use crate::error::Error;
-use crate::escape::{MAX_LINE, escape, escape_lines, shorten};
-use crate::io::STANDARD_OUTPUT;
-use crate::ops::extract::ExtractError;
-use crate::ops::filter::FilterError;
-use crate::ops::{BundleError, VerifyError};
+use crate::analyze::verify::VerifyError;
+use crate::base::error::Error;
+use crate::base::escape::{MAX_LINE, escape, escape_lines, shorten};
+use crate::base::io::STANDARD_OUTPUT;
+use crate::embed::bundle::BundleError;
+use crate::scan::extract::ExtractError;
+use crate::scan::filter::FilterError;
 
 /// Maximum number of different messages about one file, each of which is held in memory.
 const MAX_GROUPS: usize = 100;

@@ -8,12 +8,12 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 use super::access;
-use crate::bytes::hexadecimal;
+use crate::base::bytes::hexadecimal;
+use crate::base::error;
+use crate::base::io::{Access, Input, is_same_file};
 use crate::check::ProofStatus;
+use crate::cli::report::PROOF_SCHEMA;
 use crate::edit::hash_file;
-use crate::error;
-use crate::io::{Access, Input, is_same_file};
-use crate::report::PROOF_SCHEMA;
 
 /// Proofs, and the results for files that were compared with them.
 #[derive(Debug, Default)]

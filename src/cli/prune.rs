@@ -8,13 +8,13 @@ use clap::{Args, ValueEnum};
 use super::destination::DESTINATION;
 use super::editing::EditArguments;
 use super::{Status, known_names, terminal};
+use crate::analyze::select::{CandidateSet, NamedDevice, candidate_sets, selected_by_program};
+use crate::base::spelling::Suggestions;
+use crate::cli::report;
 use crate::edit::{ArchName, EditedInput, ImageFate, KeepPtx, Loss, Prune, losses};
-use crate::inventory::{CodeRole, DeviceLinks, File};
-use crate::select::{CandidateSet, NamedDevice, candidate_sets, selected_by_program};
-use crate::spelling::Suggestions;
+use crate::scan::inventory::{CodeRole, DeviceLinks, File};
 use crate::target::Device;
 use crate::target::device::names_processor;
-use crate::{ops, report};
 
 /// Drop the device images that some devices do not need, from finished files
 ///
@@ -182,6 +182,6 @@ fn is_relocatable(set: &CandidateSet<'_>) -> bool {
 /// Returns the number of different kernels in the images that a device loses.
 fn kernels(edited: EditedInput<'_>, loss: &Loss) -> usize {
     let images = edited.scan.images().filter(|image| loss.images.contains(&image.index()));
-    let names: BTreeSet<String> = images.flat_map(|image| ops::kernel_names(&image)).collect();
+    let names: BTreeSet<String> = images.flat_map(|image| crate::scan::inspect::kernel_names(&image)).collect();
     names.len()
 }

@@ -8,8 +8,8 @@ use clap::Args;
 use super::explanations::coded;
 use super::problems::Problems;
 use super::{Status, terminal};
-use crate::codes::Code;
-use crate::io::{Recovered, recover, take_unfinished};
+use crate::base::io::{Recovered, recover, take_unfinished};
+use crate::cli::codes::Code;
 
 /// Restore the files that a killed run was replacing together
 ///

@@ -10,16 +10,16 @@ use super::explanations::coded;
 use super::forms::FormArguments;
 use super::known_names::unknown_name;
 use super::{Status, access, terminal};
-use crate::codec::Codec;
-use crate::codes::Code;
+use crate::base::codec::Codec;
+use crate::base::io::Input;
+use crate::cli::codes::Code;
+use crate::cli::report;
+use crate::edit::replace::{ImageSelector, NewImage, Replace};
 use crate::edit::transcode::{BundleForm, Transcoding};
 use crate::edit::{EditError, Effort, apply};
 use crate::format::ccob::Version as CcobVersion;
 use crate::format::{ImageKind, check_image_file};
-use crate::io::Input;
-use crate::ops::replace::{ImageSelector, NewImage, Replace};
-use crate::ops::{ImageFilter, Predicate};
-use crate::report;
+use crate::scan::filter::{ImageFilter, Predicate};
 use crate::target::OffloadKind;
 
 /// Replace device images in objects, executables, libraries and files of containers

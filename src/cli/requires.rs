@@ -8,12 +8,13 @@ use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use super::{Status, known_names, terminal};
-use crate::inventory::File;
-use crate::ops;
-use crate::report::{self, RequiredFile};
+use crate::scan::inventory::File;
+
+use crate::analyze::select::{FileFloors, NamedDevice};
+use crate::analyze::survey::{AnalysisOptions, AnalyzedFile};
+use crate::cli::report;
+use crate::cli::report::RequiredFile;
 use crate::scan::Options;
-use crate::select::{FileFloors, NamedDevice};
-use crate::survey::{AnalysisOptions, AnalyzedFile};
 
 /// Print the oldest NVIDIA driver, ROCm and LLVM that load the device code
 ///
@@ -59,7 +60,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let mut status = Status::No;
     let mut files: Vec<AnalyzedFile> = Vec::new();
     let scanner = arguments.limits.scanner(Options::default());
-    let analyze = |_, outcome| ops::analyze_outcome(outcome, &|_| WANTED);
+    let analyze = |_, outcome| crate::analyze::survey::files::analyze_outcome(outcome, &|_| WANTED);
     arguments.inputs.scan_and(&scanner, &problems, &analyze, &mut |(file, error)| {
         status = status.and(if file.file.failure.is_some() { Status::Trouble } else { found_images(&file.file) });
         if let Some(error) = error {
@@ -108,9 +109,12 @@ fn parse_devices(names: &[String]) -> Result<Option<Vec<NamedDevice>>> {
 fn report_unread(file: &AnalyzedFile, problems: &Problems) -> Status {
     let images = file.file.device_images().zip(&file.analyses).enumerate();
     images.fold(Status::No, |status, (number, (image, analysis))| match &analysis.cuda {
-        Some(Err(problem)) => {
-            status.and(problems.report(ops::image_error(&file.file.path, number, image, problem.clone())))
-        }
+        Some(Err(problem)) => status.and(problems.report(crate::scan::inspect::image_error(
+            &file.file.path,
+            number,
+            image,
+            problem.clone(),
+        ))),
         _ => status,
     })
 }

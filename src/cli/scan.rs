@@ -9,9 +9,10 @@ use super::inputs::{InputArguments, found};
 use super::limit::LimitArguments;
 use super::problems::Problems;
 use super::{Status, terminal};
-use crate::report::{self, ScanDocument};
+use crate::analyze::size::ArchTotals;
+use crate::cli::report;
+use crate::cli::report::ScanDocument;
 use crate::scan::Options;
-use crate::size::ArchTotals;
 
 /// Number of images from which on a table ends with a summary.
 const MANY_IMAGES: usize = 32;

@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use super::Status;
-use crate::report::SCHEMAS;
+use crate::cli::report::SCHEMAS;
 
 /// Print the JSON Schema of a command's output, or of policies
 ///

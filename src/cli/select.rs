@@ -10,12 +10,13 @@ use super::inputs::InputArguments;
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use super::{Status, known_names, terminal};
-use crate::floor::Driver;
-use crate::inventory::{CudaCode, File};
-use crate::ops;
-use crate::report::{self, KernelGap};
+use crate::analyze::requires::Driver;
+use crate::scan::inventory::{CudaCode, File};
+
+use crate::analyze::select::{AnsweredFile, DriverCheck, ImageRequirements};
+use crate::cli::report;
+use crate::cli::report::KernelGap;
 use crate::scan::{Options, Outcome, ScannedFile};
-use crate::select::{AnsweredFile, DriverCheck, ImageRequirements};
 use crate::target::Device;
 
 /// Show which image each runtime selects on a device, and why it rejects the others
@@ -151,14 +152,16 @@ impl Scanned {
     fn requirements(&self, problems: &Problems) -> (ImageRequirements, bool) {
         let file = self.file();
         let codes = match self {
-            Scanned::Open(scanned) => ops::cuda_codes(scanned).map_err(|error| problems.report(error)),
+            Scanned::Open(scanned) => {
+                crate::analyze::survey::files::cuda_codes(scanned).map_err(|error| problems.report(error))
+            }
             Scanned::Closed(_) => Ok(Vec::new()),
         };
         let mut is_read = codes.is_ok();
         let codes = codes.unwrap_or_default();
         for (number, (image, code)) in file.device_images().zip(&codes).enumerate() {
             if let Some(Err(problem)) = code {
-                problems.report(ops::image_error(&file.path, number, image, problem.clone()));
+                problems.report(crate::scan::inspect::image_error(&file.path, number, image, problem.clone()));
                 is_read = false;
             }
         }
@@ -171,7 +174,7 @@ impl Scanned {
     fn gaps<'a>(&self, answered: &mut AnsweredFile<'a>, problems: &Problems) -> Vec<KernelGap<'a>> {
         let unserved: BTreeSet<usize> = answered.gaps().into_iter().flat_map(|gap| gap.images).collect();
         let kernels = match self {
-            Scanned::Open(scanned) if !unserved.is_empty() => ops::kernels_of(scanned, &unserved),
+            Scanned::Open(scanned) if !unserved.is_empty() => crate::scan::inspect::kernels_of(scanned, &unserved),
             Scanned::Open(_) | Scanned::Closed(_) => Ok(BTreeMap::new()),
         };
         let kernels = kernels.unwrap_or_else(|error| {

@@ -10,16 +10,18 @@ use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use super::{Status, terminal};
-use crate::codec::Codec;
+use crate::analyze::size::measure::{FileSizes, SizeOptions};
+use crate::analyze::size::{Duplicates, ImageCopies, Level, Tree};
+use crate::base::codec::Codec;
+use crate::base::error::Error;
+use crate::base::spelling::Suggestions;
+use crate::check::lock::without_versions;
+use crate::cli::report;
+use crate::cli::report::{SizeReport, SizedFile};
 use crate::edit::ArchName;
-use crate::error::Error;
-use crate::inventory::File;
-use crate::lock::without_versions;
-use crate::ops::{self, CodecLevels, Effect, FileSizes, SizeOptions, WhatIf};
-use crate::report::{self, SizeReport, SizedFile};
+use crate::edit::what_if::{CodecLevels, Effect, WhatIf};
+use crate::scan::inventory::File;
 use crate::scan::{CacheBudget, Options, Outcome, ScannedFile, Scanner};
-use crate::size::{Duplicates, ImageCopies, Level, Tree};
-use crate::spelling::Suggestions;
 
 /// Report what the bytes of files are for: archs, kernels, containers
 ///
@@ -276,7 +278,7 @@ impl Measuring<'_> {
     /// Adds the effects of all changes on a file. The status is that of the attempt alone: trouble, or none.
     fn try_changes(&self, scanned: &ScannedFile, effects: &mut Vec<Effect>) -> Status {
         let changes: Vec<WhatIf> = self.options.changes.iter().map(|named| named.change.clone()).collect();
-        match ops::what_if(scanned, &changes, self.options.sample) {
+        match crate::edit::what_if::what_if(scanned, &changes, self.options.sample) {
             Ok(of_file) => {
                 effects.resize(of_file.len(), Effect::default());
                 for (all, one) in effects.iter_mut().zip(of_file) {
@@ -312,7 +314,8 @@ impl MeasureOptions {
             None => file.path.clone(),
         };
         let split = if file.kpack.is_empty() { None } else { Some(file.clone()) };
-        let (sizes, status) = (ops::size(&scanned, label, &self.size).map_err(Some), found_images(file));
+        let (sizes, status) =
+            (crate::analyze::size::measure::size(&scanned, label, &self.size).map_err(Some), found_images(file));
         Measured { sizes, scanned: (!self.changes.is_empty()).then_some(scanned), status, split }
     }
 }

@@ -9,9 +9,9 @@ use super::limit::LimitArguments;
 use super::outputs::OutputArgument;
 use super::problems::Problems;
 use super::{Status, access, terminal};
+use crate::base::io::Input;
+use crate::cli::report;
 use crate::edit::split::{SplitFormat, SplitOptions, SplitOutcome, split};
-use crate::io::Input;
-use crate::report;
 
 /// Move the device code of a file to other files, one per processor
 ///

@@ -5,8 +5,8 @@ use clap::Args;
 
 use super::editing::EditArguments;
 use super::{Status, terminal};
+use crate::cli::report;
 use crate::edit::Strip;
-use crate::report;
 
 /// Remove debug information from device images in finished files
 ///

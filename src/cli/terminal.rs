@@ -11,8 +11,8 @@ use clap::{Args, ValueEnum};
 use console::Term;
 
 use super::quiet::is_quiet;
-use crate::escape::{escape, escape_lines};
-use crate::report::Screen;
+use crate::base::escape::{escape, escape_lines};
+use crate::cli::report::Screen;
 
 /// The option `--color` of all commands.
 #[derive(Debug, Args)]

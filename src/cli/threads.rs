@@ -5,7 +5,7 @@ use std::num::NonZero;
 use anyhow::{Result, anyhow};
 use clap::Args;
 
-use crate::parallel::set_threads;
+use crate::base::parallel::set_threads;
 
 /// Name of the environment variable.
 const VARIABLE: &str = "FATBIN_THREADS";

@@ -9,10 +9,10 @@ use super::editing::EditArguments;
 use super::explanations::coded;
 use super::forms::FormArguments;
 use super::{Status, terminal};
-use crate::codes::Code;
+use crate::cli::codes::Code;
+use crate::cli::report;
 use crate::edit::transcode::{check_readers, first_readers, requested};
 use crate::format::readers::Reader;
-use crate::report;
 
 /// Store device images in another form: compressed or not, in another version of their container
 ///

@@ -12,9 +12,9 @@ use super::outputs::OutputArgument;
 use super::problems::print_detail;
 use super::progress::Progress;
 use super::{Status, figures};
+use crate::base::io::Input;
+use crate::embed::bundle::{RequestedTarget, UnbundleOptions};
 use crate::format::bundle::FileType;
-use crate::io::Input;
-use crate::ops::{self, RequestedTarget, UnbundleOptions};
 use crate::target::BundleEntryId;
 use crate::target::compatibility::{Fit, KindRules};
 
@@ -87,7 +87,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let path = input.path().display();
     let mut progress = Progress::new(input.size());
     if arguments.check_input_archive {
-        ops::check_archive(&input)?;
+        crate::embed::bundle::check_archive(&input)?;
     }
     let mut explain = |path: &Path, id: &str, wanted: &str, verdict: &Result<Fit, _>| {
         if arguments.explain {
@@ -98,7 +98,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
             }
         }
     };
-    let figures = ops::unbundle(&input, &options, &mut explain, &mut |bytes| progress.advance(bytes))?;
+    let figures = crate::embed::bundle::unbundle(&input, &options, &mut explain, &mut |bytes| progress.advance(bytes))?;
     drop(progress);
     if arguments.verbose {
         print_detail(format_args!("{path}: {} bytes", input.size()));

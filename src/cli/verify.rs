@@ -7,9 +7,9 @@ use super::inputs::{InputArguments, found};
 use super::limit::LimitArguments;
 use super::problems::ProblemArguments;
 use super::{Status, terminal};
-use crate::inventory::File;
-use crate::ops::{self, VerifyError};
-use crate::report;
+use crate::analyze::verify::VerifyError;
+use crate::cli::report;
+use crate::scan::inventory::File;
 use crate::scan::{CacheBudget, Options, Outcome};
 
 /// Verify that device code is intact: sizes, stored hashes, and the contents of every image
@@ -74,7 +74,7 @@ fn verify(outcome: Outcome) -> Verified {
         }
         Outcome::Empty(file) => Verified { file, wrong: Vec::new() },
         Outcome::Scanned(scanned) => {
-            let wrong = ops::verify(&scanned).unwrap_or_else(|error| vec![error.into()]);
+            let wrong = crate::analyze::verify::verify(&scanned).unwrap_or_else(|error| vec![error.into()]);
             Verified { file: scanned.into_file(), wrong }
         }
     }

@@ -13,13 +13,13 @@ use super::image_argument::parse_image;
 use super::known_names::unknown_name;
 use super::outputs::OutputArgument;
 use super::problems::print_detail;
-use crate::codes::Code;
+use crate::base::io::{FileSet, OutputKind};
+use crate::cli::codes::Code;
+use crate::embed::llvm::Release;
+use crate::embed::wrap::files::{ImageFile, WrapOptions};
+use crate::embed::wrap::{EmbeddedForm, LargeImages, OffloadEntry, TargetOverride, WrapperFormat};
 use crate::host::Host;
-use crate::io::{FileSet, OutputKind};
-use crate::llvm::Release;
-use crate::ops::{self, ImageFile, WrapOptions};
 use crate::target::OffloadKind;
-use crate::wrap::{EmbeddedForm, LargeImages, OffloadEntry, TargetOverride, WrapperFormat};
 
 /// Write a host object that registers device images when its program or library is loaded
 ///
@@ -135,7 +135,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let images = options.images.iter().map(|image| image.path.as_path());
     let inputs = images.chain(options.matching.as_deref()).chain(lists.iter().map(PathBuf::as_path));
     let output = FileSet::of_paths(inputs).output(&options.output, OutputKind::Code)?;
-    let summary = ops::wrap_into(output, &options)?;
+    let summary = crate::embed::wrap::files::wrap_into(output, &options)?;
     if verbose {
         let place = if summary.large { ", images among the large sections" } else { "" };
         print_detail(format_args!("{}: ABI {}, host {}{place}", options.output.display(), summary.abi, summary.host));

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::Result;
-use crate::codec::Codec;
-use crate::error::Malformed;
+use crate::base::codec::Codec;
+use crate::base::error::Malformed;
 use crate::format::ccob::Version as CcobVersion;
 use crate::format::offload_binary::Version as OffloadBinaryVersion;
-use crate::inventory::{Container, Image};
+use crate::scan::inventory::{Container, Image};
 
 /// Decision about an image.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use super::KeepsSize;
 use super::elf_places::{Moves, Places, SizedSymbols, sized_symbols};
 use super::patch::Patch;
-use crate::bytes::{View, size_of_range};
-use crate::content::Content;
+use crate::base::bytes::{View, size_of_range};
+use crate::base::content::Content;
 
 /// Headers of a file, changed in memory.
 pub struct ElfHeaders<'data> {

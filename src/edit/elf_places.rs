@@ -8,7 +8,7 @@ use object::endian::{Endianness, U64};
 use object::read::elf::{ProgramHeader, SectionHeader, Sym};
 
 use super::rooms::SectionRanges;
-use crate::bytes::{Resource, View, size_of_range};
+use crate::base::bytes::{Resource, View, size_of_range};
 
 /// Size of a symbol, and offset of its size.
 const SYMBOL: u64 = 24;

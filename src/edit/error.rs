@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::signature::Signature;
-use crate::error::{Error, Malformed};
+use crate::base::error::{Error, Malformed};
 use crate::format::ccob::CompressError;
 use crate::format::cuda_fatbin::WriteError;
 use crate::format::readers::Reader;

@@ -11,11 +11,11 @@ use super::patch::{Patch, PatchLayout, Patches};
 use super::rooms::Rooms;
 use super::shrink::{grow, is_zero, shrink};
 use super::{Edit, EditError, EditedImage, Encoding, ImageEdit, KeepsSize, Result, image_tables, offload_sections};
-use crate::bytes::{View, size_of_range};
+use crate::base::bytes::{View, size_of_range};
+use crate::base::parallel::{map_parallel, threads};
 use crate::format::{ContainerType, offload_binary};
-use crate::inventory::{Container, File, FileFormat};
-use crate::parallel::{map_parallel, threads};
 use crate::scan::RELEASE_INTERVAL;
+use crate::scan::inventory::{Container, File, FileFormat};
 
 /// The edit of a file.
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::error::Result;
-use crate::io::Input;
+use crate::base::error::Result;
+use crate::base::io::Input;
 
 /// Returns the hash of an image.
 pub fn hash(bytes: &[u8]) -> [u8; 32] {

@@ -17,8 +17,8 @@ use object::read::elf::{Dyn, FileHeader, ProgramHeader, Rela};
 
 use super::patch::Patch;
 use super::{EditError, Result};
-use crate::bytes::{Resource, View, size_of_range};
-use crate::content::Content;
+use crate::base::bytes::{Resource, View, size_of_range};
+use crate::base::content::Content;
 
 /// Size of a row and of a pointer, in bytes.
 const ROW: u64 = 32;

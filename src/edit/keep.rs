@@ -4,9 +4,9 @@
 //! its own, and PTX is all that there is for devices that are newer than the file. Hence each container is asked for the images
 //! that its runtime selects.
 
+use crate::analyze::select::{Candidate, candidate_sets, selected_by_program};
 use crate::format::ImageKind;
-use crate::inventory::{CodeRole, DeviceLinks, File, Image};
-use crate::select::{Candidate, candidate_sets, selected_by_program};
+use crate::scan::inventory::{CodeRole, DeviceLinks, File, Image};
 use crate::target::{Device, OffloadKind, Platform};
 
 /// Treatment of PTX.
@@ -142,7 +142,7 @@ fn platform(image: &Image) -> Option<Platform> {
 mod tests {
     use super::*;
     use crate::format::ContainerType;
-    use crate::inventory::Container;
+    use crate::scan::inventory::Container;
     use crate::target::triple::{AMDGCN, NVPTX64};
 
     /// Kind, format, triple and processor of an image, and whether it is kept for sm_90, by the name sm_90, and without sm_75.

@@ -1,8 +1,8 @@
 //! Devices that lose code: those that run something of a file before images are dropped, and not after.
 
 use super::KeptImages;
-use crate::inventory::File;
-use crate::select::{CandidateSet, NamedDevice, candidate_sets};
+use crate::analyze::select::{CandidateSet, NamedDevice, candidate_sets};
+use crate::scan::inventory::File;
 use crate::target::Device;
 
 /// Code that a device loses.

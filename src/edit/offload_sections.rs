@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use super::elf_headers::ElfHeaders;
 use super::patch::Patch;
-use crate::content::Content;
+use crate::base::content::Content;
 use crate::format::ContainerType;
-use crate::inventory::{Container, File};
+use crate::scan::inventory::{Container, File};
 
 /// Offset of the size in an offload binary; it is in little-endian byte order.
 const SIZE_FIELD: u64 = 8;

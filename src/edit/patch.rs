@@ -3,9 +3,9 @@
 use std::io::{self, Read};
 use std::ops::Range;
 
-use crate::bytes::{View, size_of_range};
-use crate::content::Content;
-use crate::io::Sink;
+use crate::base::bytes::{View, size_of_range};
+use crate::base::content::Content;
+use crate::base::io::Sink;
 
 /// New bytes for a span of a file.
 #[derive(Debug, Clone)]

@@ -5,11 +5,11 @@
 
 use super::patch::PatchLayout;
 use super::{EditedFile, ImageFate, ProofError};
-use crate::bytes::View;
-use crate::error::Malformed;
-use crate::inventory::{File, Image};
+use crate::analyze::select::candidate_sets;
+use crate::base::bytes::View;
+use crate::base::error::Malformed;
+use crate::scan::inventory::{File, Image};
 use crate::scan::{ImageRef, RELEASE_INTERVAL, Scan, Source};
-use crate::select::candidate_sets;
 use crate::target::Device;
 
 /// Most zeros that a container adds to an image: payloads of CUDA fat binaries have multiples of 8 bytes.

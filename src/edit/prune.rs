@@ -1,8 +1,8 @@
 //! Pruning: images that the wanted devices do not need are dropped.
 
 use super::{Edit, EditedImage, FileEdit, ImageEdit, KeepPtx, KeptImages, Result};
-use crate::inventory::{File, Image};
-use crate::select::NamedDevice;
+use crate::analyze::select::NamedDevice;
+use crate::scan::inventory::{File, Image};
 use crate::target::Device;
 
 /// The images that pruning keeps.

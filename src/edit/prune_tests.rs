@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use super::container::tests::Random;
 use super::{Change, KeepPtx, Prune, edit_file};
-use crate::bytes::View;
+use crate::analyze::select::{NamedDevice, candidate_sets};
+use crate::base::bytes::View;
 use crate::edit::FileEdit;
 use crate::format::bundle;
 use crate::format::cuda_fatbin::{self, FatbinImage};
 use crate::scan::{Options, Scan};
-use crate::select::{NamedDevice, candidate_sets};
 
 /// Processors of cubins and PTX, and of code objects with their machine numbers (AMDGPU usage guide, `EF_AMDGPU_MACH`).
 const CUDA: [u32; 6] = [70, 75, 80, 86, 89, 90];

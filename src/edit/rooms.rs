@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::bytes::{View, size_of_range};
-use crate::inventory::{Container, File};
+use crate::base::bytes::{View, size_of_range};
+use crate::scan::inventory::{Container, File};
 
 /// Ranges of sections, sorted by their starts.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ pub struct Rooms {
 impl Rooms {
     /// Sorts the sections and the wrappers of a file.
     pub fn new(file: &File) -> Self {
-        let range = |(index, section): (usize, &crate::inventory::Section)| {
+        let range = |(index, section): (usize, &crate::scan::inventory::Section)| {
             (section.offset..section.offset.saturating_add(section.size), index)
         };
         let mut wrappers: Vec<u64> = file.wrappers.iter().map(|wrapper| wrapper.offset).collect();

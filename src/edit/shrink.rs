@@ -9,8 +9,8 @@ use std::ops::Range;
 use super::KeepsSize;
 use super::elf_headers::ElfHeaders;
 use super::patch::{Patch, Rest};
-use crate::bytes::{View, size_of_range};
-use crate::content::Content;
+use crate::base::bytes::{View, size_of_range};
+use crate::base::content::Content;
 
 /// Cuts free bytes at the ends of sections out of the file. Returns why other free bytes stay, if there are any.
 pub fn shrink<'data>(

@@ -8,9 +8,9 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use super::patch::{Patch, Patches};
-use crate::bytes::{Resource, View};
-use crate::content::Content;
-use crate::error::Malformed;
+use crate::base::bytes::{Resource, View};
+use crate::base::content::Content;
+use crate::base::error::Malformed;
 
 /// A signature of all of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::{Edit, EditedImage, FileEdit, ImageEdit, Result};
-use crate::bytes::{Budget, Limits, View};
+use crate::analyze::select::NamedDevice;
+use crate::base::bytes::{Budget, Limits, View};
 use crate::format::ImageKind;
-use crate::inventory::File;
-use crate::rewrite::device_elf::without_debug;
-use crate::select::NamedDevice;
+use crate::host::rewrite::device_elf::without_debug;
+use crate::scan::inventory::File;
 use crate::target::Device;
 
 /// Size of an image before and after it was stripped, uncompressed and in bytes.

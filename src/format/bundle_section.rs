@@ -9,9 +9,10 @@
 use super::{
     Compressed, CompressedContents, ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView,
 };
-use crate::bytes::View;
-use crate::codec::{self, Codec};
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::View;
+use crate::base::codec;
+use crate::base::codec::Codec;
+use crate::base::error::{Cause, Malformed};
 use crate::target::{BundleEntryId, OffloadKind};
 
 /// Prefix of the names of these sections.
@@ -110,7 +111,7 @@ fn with_one_image<'data>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::{Compression, compress};
+    use crate::base::codec::{Compression, compress};
 
     const SPIRV: &[u8] = b"\x03\x02\x23\x07 and the words of a module";
 

@@ -2,9 +2,10 @@
 
 use super::stored_hash::StoredHash;
 use super::{ContainerType, ImageView};
-use crate::bytes::View;
-use crate::codec::{self, Codec};
-use crate::error::Malformed;
+use crate::base::bytes::View;
+use crate::base::codec;
+use crate::base::codec::Codec;
+use crate::base::error::Malformed;
 use crate::target::OffloadKind;
 
 /// A container and its images, borrowed from the file.

@@ -4,7 +4,7 @@
 //! compile until each question about it is answered here.
 
 use super::ImageKind;
-use crate::bytes::View;
+use crate::base::bytes::View;
 
 /// First bytes of an offload binary.
 pub const OFFLOAD_BINARY_MAGIC: [u8; 4] = [0x10, 0xff, 0x10, 0xad];
@@ -78,7 +78,6 @@ container_types! {
 
 /// Properties of a type of container.
 #[derive(Debug, Clone, Copy)]
-#[cfg_attr(not(feature = "check"), allow(dead_code, reason = "some properties concern single features"))]
 pub(crate) struct Descriptor {
     /// Name in reports and on the command line.
     pub name: &'static str,

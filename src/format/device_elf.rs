@@ -7,9 +7,9 @@ use object::elf::{self, FileHeader64};
 use object::endian::{Endian, Endianness};
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
 
-use crate::bytes::{Resource, View, entry_offsets};
-use crate::error::{Cause, Malformed};
-pub use crate::rewrite::device_elf::has_stored_bytes;
+use crate::base::bytes::{Resource, View, entry_offsets};
+use crate::base::error::{Cause, Malformed};
+pub use crate::host::rewrite::device_elf::has_stored_bytes;
 use crate::target::cuda_tool_note::{self, CudaToolNote};
 use crate::target::nvptx::{self, Cubin};
 use crate::target::{amdgpu, intel, triple};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{ContainerType, ImageKind};
 use super::{bitcode, device_elf, lto_ir, ocloc_name, tile_ir};
-use crate::bytes::View;
+use crate::base::bytes::View;
 use crate::target::{Platform, nvptx, triple};
 
 /// First bytes of the kinds that are not containers; those of containers are in [`ContainerType::descriptor`]. Bitcode has

@@ -19,8 +19,8 @@
 //! An ELF object also has a note with the name of the section that its records are in. It refers to nothing, so it keeps no file
 //! in the program.
 
-use crate::bytes::View;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::View;
+use crate::base::error::{Cause, Malformed};
 
 /// Bytes that begin a record. No text contains them.
 pub const MAGIC: [u8; 8] = *b"\xfa\x7bEMBED\x1a";
@@ -60,7 +60,6 @@ pub fn is_part_of(name: &str, section: &str) -> bool {
 }
 
 /// Returns the record for `size` bytes that follow it at the next multiple of `alignment`, a power of two of at least 8.
-#[cfg_attr(not(any(test, feature = "cli")), allow(dead_code, reason = "only the program embeds files"))]
 pub fn record(name: &str, size: u64, alignment: u64) -> Vec<u8> {
     let distance = NAME_OFFSET.saturating_add(name.len() as u64).saturating_add(1).next_multiple_of(alignment);
     let mut record = MAGIC.to_vec();

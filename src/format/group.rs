@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::ImageView;
-use crate::bytes::View;
-use crate::codec::is_compressed;
-use crate::error::Malformed;
+use crate::base::bytes::View;
+use crate::base::codec::is_compressed;
+use crate::base::error::Malformed;
 
 /// The most recently decompressed bytes: an image, or all images of a group. The images of a group follow each other,
 /// so one entry suffices, and no more than one is kept in memory.
@@ -52,7 +52,7 @@ impl<'data> GroupCache<'data> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::Codec;
+    use crate::base::codec::Codec;
     use crate::format::{GroupPart, ImageKind};
 
     #[test]

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::{DeviceImage, ImageKind, spirv};
-use crate::bytes::View;
-use crate::codec::{self, Codec};
-use crate::error::Malformed;
+use crate::base::bytes::View;
+use crate::base::codec;
+use crate::base::codec::Codec;
+use crate::base::error::Malformed;
 use crate::target::{OffloadKind, subarch};
 
 /// A device image with the properties that its container states. Properties that the container leaves open are taken

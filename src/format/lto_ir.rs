@@ -4,7 +4,7 @@
 //! little-endian. Source: NVIDIA publishes nothing. Derived from the output of nvcc 13.5 and of NVRTC 12.8 and 13.5 for
 //! twelve architectures. [`super::cuda_fatbin`] describes entries of fat binaries that hold such files.
 
-use crate::bytes::{View, entry_offsets};
+use crate::base::bytes::{View, entry_offsets};
 use crate::target::nvptx::{Arch, Suffix};
 
 /// First bytes of a file.

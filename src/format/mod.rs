@@ -8,7 +8,6 @@
 
 pub(crate) mod bitcode;
 pub mod bundle;
-#[cfg_attr(not(feature = "files"), allow(dead_code, reason = "bundle files are read by operations on files"))]
 pub(crate) mod bundle_file;
 pub(crate) mod bundle_section;
 pub mod ccob;
@@ -34,13 +33,11 @@ pub(crate) mod readers;
 mod recognize;
 pub(crate) mod spirv;
 pub(crate) mod stored_hash;
-#[cfg_attr(not(feature = "inspect"), allow(dead_code, reason = "sections are read by the inspection"))]
 pub(crate) mod tile_ir;
 
 pub use container::{Compressed, CompressedContents, ContainerView, Contents};
 pub use container_type::ContainerType;
 pub(crate) use container_type::{RegisteringRuntime, SelectionScope, WrapInput};
-#[cfg(feature = "files")]
 pub(crate) use device_elf::read as read_elf;
 pub(crate) use device_elf::{has_stored_bytes, is_device_machine};
 pub use device_image::DeviceImage;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::bytes::View;
+use crate::base::bytes::View;
 
 /// First bytes of an archive.
 pub const MAGIC: &[u8; 8] = b"!<arch>\n";

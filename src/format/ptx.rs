@@ -1,8 +1,8 @@
 //! The structure of PTX text: blocks, strings, comments and statements. Source: NVIDIA, PTX ISA, sections Syntax and
 //! Directives.
 
-use crate::bytes::View;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::View;
+use crate::base::error::{Cause, Malformed};
 
 /// Directives without a semicolon or a block: those of the module, and the table of source files, which compilers write at
 /// the end.

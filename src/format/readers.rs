@@ -17,7 +17,7 @@
 use std::fmt;
 
 use super::ContainerType;
-use crate::codec::Codec;
+use crate::base::codec::Codec;
 use crate::target::BundleEntryId;
 
 /// A release of a product that reads containers.

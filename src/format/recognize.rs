@@ -9,8 +9,8 @@ use super::{
     bitcode, bundle, bundle_section, ccob, cuda_fatbin, kpack, ocloc_archive, ocloc_name, offload_binary, oxart, ptx,
     spirv, tile_ir,
 };
-use crate::bytes::View;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::View;
+use crate::base::error::{Cause, Malformed};
 
 /// Reads the container that begins at the view's first byte.
 ///

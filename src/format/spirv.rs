@@ -7,8 +7,8 @@
 
 use std::collections::HashSet;
 
-use crate::bytes::View;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::View;
+use crate::base::error::{Cause, Malformed};
 
 /// First word.
 pub const MAGIC: u32 = 0x0723_0203;

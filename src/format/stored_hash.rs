@@ -1,7 +1,7 @@
 //! Hashes that containers state of their decompressed bytes.
 
-use crate::codec::md5::Md5;
-use crate::error::{Cause, Malformed};
+use crate::base::codec::md5::Md5;
+use crate::base::error::{Cause, Malformed};
 
 /// First eight bytes of an MD5, and the offset of the field that states them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,8 +5,8 @@
 //! integers of seven bits per byte, the lowest first. Source: NVIDIA, Tile IR (CUDA 13.4), section Binary Format; NVIDIA/cuda-tile,
 //! lib/Bytecode; for the table of functions of version 13.5 the output of nvcc 13.5 and of cuda-tile 1.7.0.
 
-use crate::bytes::{Resource, View};
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::{Resource, View};
+use crate::base::error::{Cause, Malformed};
 
 /// First bytes of a file.
 pub const MAGIC: [u8; 8] = *b"\x7fTileIR\0";

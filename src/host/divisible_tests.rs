@@ -4,7 +4,7 @@ use object::read::{Object, ObjectSection, ObjectSymbol};
 use object::{LittleEndian, ObjectSymbolTable, SectionFlags, SymbolFlags, elf, macho, pe};
 
 use super::{AbsoluteSymbol, Data, Definition, Field, Host, ObjectPlan, PlanSection, Scope, SectionKind, emitted};
-use crate::content::Content;
+use crate::base::content::Content;
 
 /// Names and contents of the sections.
 const PARTS: [(&str, &[u8]); 3] = [("one", b"first part"), ("two", b"second"), ("three", b"the third part")];

@@ -1,6 +1,6 @@
 //! Errors of choosing a host and of emitting an object for it.
 
-use crate::spelling::Suggestions;
+use crate::base::spelling::Suggestions;
 
 /// Error of choosing a host or of emitting an object for it.
 #[derive(Debug, thiserror::Error)]

@@ -11,7 +11,7 @@ use super::machines::{
     AARCH64, AARCH64_COFF, AARCH64_MACHO, LOONGARCH64, POWERPC64LE, RISCV64, S390X, X86_64, X86_64_COFF, X86_64_MACHO,
 };
 use super::systems::{LINUX, MACOS, System, WINDOWS_GNU, WINDOWS_MSVC, WindowsRuntime};
-use crate::spelling::Suggestions;
+use crate::base::spelling::Suggestions;
 use crate::target::triple;
 
 /// Emitter of a host's objects, with the description of the machine that it needs.
@@ -164,7 +164,6 @@ impl Host {
     }
 
     /// Returns a number in the byte order of the machine.
-    #[cfg(feature = "build")]
     pub(crate) fn u64_bytes(self, number: u64) -> [u8; 8] {
         match self.row().emitter.endianness() {
             Endianness::Little => number.to_le_bytes(),
@@ -174,13 +173,11 @@ impl Host {
 
     /// Returns whether compilers assume that the address of each symbol is even: IBM Z loads addresses with an instruction that
     /// counts in units of two bytes (ELF Application Binary Interface, s390x Supplement).
-    #[cfg(feature = "cli")]
     pub(crate) fn has_even_symbols(self) -> bool {
         self == Host::S390x
     }
 
     /// Returns whether C++ has the names of Microsoft's compiler, and not those of the Itanium ABI.
-    #[cfg(feature = "build")]
     pub(crate) fn has_microsoft_names(self) -> bool {
         matches!(self.row().emitter, Emitter::Coff(_, WindowsRuntime::Msvc))
     }

@@ -6,7 +6,7 @@ use super::architecture::Architecture;
 use super::assembler::CompiledFunction;
 use super::plan::Field;
 use super::symbol::SymbolAddress;
-use crate::content::Content;
+use crate::base::content::Content;
 
 /// Section of the functions. A linker places it beside other code that runs once.
 pub const TEXT: &str = ".text.startup";

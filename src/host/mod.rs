@@ -32,7 +32,7 @@ pub use ir::{emit_bitcode, write_text};
 pub use plan::{Data, Field, ObjectPlan, PlanSection, SectionKind};
 pub use symbol::{AbsoluteSymbol, Definition, Scope, SectionId, Symbol, SymbolAddress, SymbolId};
 
-use crate::io::Sink;
+use crate::base::io::Sink;
 use hosts::Emitter;
 
 /// Writes the object that `plan` describes for `host` into `sink`.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::code::{Function, Step};
 use super::symbol::{AbsoluteSymbol, Definition, Scope, SectionId, Symbol, SymbolAddress, SymbolId};
-use crate::content::Content;
+use crate::base::content::Content;
 
 /// Everything that goes into one host object, independent of machine and file format.
 #[derive(Debug, Default)]

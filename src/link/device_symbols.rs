@@ -7,8 +7,8 @@ use object::{SymbolFlags, elf};
 
 use super::error::Result;
 use super::inputs::DeviceInput;
-use crate::bytes::ObjectBytes;
-use crate::error::Cause;
+use crate::base::bytes::ObjectBytes;
+use crate::base::error::Cause;
 use crate::format::bitcode::symbols::{self, GlobalSymbol};
 use crate::format::{DeviceImage, ImageKind};
 

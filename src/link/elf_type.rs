@@ -3,7 +3,7 @@
 use object::elf::{self, FileType};
 use object::read::FileKind;
 
-use crate::bytes::View;
+use crate::base::bytes::View;
 
 /// Offset of the type in the file header (System V ABI, figure 4-3).
 const E_TYPE: u64 = 16;

@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::host_line::MissingValue;
-use crate::error::Error;
+use crate::base::error::Error;
+use crate::embed::wrap::WrapError;
 use crate::host::ObjectFormat;
 use crate::target::compatibility::FEATURE_RULE;
 use crate::target::{InvalidTargetId, UnsupportedStyle};
-use crate::wrap::WrapError;
 
 /// Result of linking.
 pub type Result<T, E = LinkError> = std::result::Result<T, E>;

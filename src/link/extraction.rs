@@ -10,8 +10,8 @@ use super::device_symbols;
 use super::error::Result;
 use super::groups::{self, Group, Target};
 use super::inputs::DeviceInput;
+use crate::embed::llvm::linker::LinkerRules;
 use crate::format::bitcode::symbols::GlobalSymbol;
-use crate::llvm::linker::LinkerRules;
 
 /// A symbol in a group.
 #[derive(Debug, Clone, Copy)]

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::error::Result;
 use super::options::LinkOptions;
-use crate::content::Content;
-use crate::error::Error;
-use crate::io::{FileSet, Input, Output, OutputKind, ScratchDirectory, Sink};
+use crate::base::content::Content;
+use crate::base::error::Error;
+use crate::base::io::{FileSet, Input, Output, OutputKind, ScratchDirectory, Sink};
 
 /// Files between the steps.
 #[derive(Debug)]

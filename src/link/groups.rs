@@ -8,7 +8,7 @@
 //! Since LLVM 24, objects for AMD's GPUs join only groups of their own target, and members of archives those for which they provide
 //! code; see [`crate::target::link_rules`].
 
-use crate::llvm::linker::LinkerRules;
+use crate::embed::llvm::linker::LinkerRules;
 use crate::target::link_rules::CodeTarget;
 use crate::target::subarch::{self, GENERIC};
 use crate::target::{target_id, triple};
@@ -136,7 +136,7 @@ fn are_compatible(one: &str, other: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llvm::Release;
+    use crate::embed::llvm::Release;
 
     fn groups(targets: &str, requested: &[&str]) -> Vec<String> {
         groups_of("llvm22", targets, requested)

@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use super::words::joined;
-use crate::io::os_string;
+use crate::base::io::os_string;
 
 /// Words of a host linker's command line, without the linker itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -96,7 +96,6 @@ const WITH_VALUE: [(&str, Form, MeaningOf); 18] = [
 ];
 
 /// Options whose value is the name of the shared library, which is often its path.
-#[cfg(feature = "cli")]
 const NAME_OPTIONS: [&str; 4] = ["-soname", "--soname", "-h", "-install_name"];
 
 /// Options without a value.
@@ -140,7 +139,6 @@ impl HostLine {
     }
 
     /// Returns the inputs, and values of options that are not known here, but not the name that a shared library gets.
-    #[cfg(feature = "cli")]
     pub fn inputs(&self) -> impl Iterator<Item = &OsStr> {
         let before = std::iter::once(None).chain(self.words.iter().map(|word| word.written.last()));
         let is_name =

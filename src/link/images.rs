@@ -15,9 +15,9 @@ use super::linked_image::{DeviceLink, ExtractedImage, ImageBytes, LinkedImage};
 use super::options::LinkOptions;
 use super::programs::CommandLine;
 use super::unused_archives::{self, UnusedArchive};
+use crate::base::io::Sink;
+use crate::base::parallel::map_parallel;
 use crate::format::DeviceImage;
-use crate::io::Sink;
-use crate::parallel::map_parallel;
 use crate::target::{OffloadKind, subarch};
 
 /// The device images of a program.

@@ -17,12 +17,12 @@ use super::groups::Target;
 use super::host_line::{HostLine, HostWord, Meaning};
 use super::options::{LinkOptions, Spelling};
 use super::words::joined;
-use crate::archive::ArchiveFormat;
-use crate::bytes::View;
-use crate::error::{Cause, Malformed};
+use crate::base::archive::ArchiveFormat;
+use crate::base::bytes::View;
+use crate::base::error::{Cause, Malformed};
+use crate::base::io::{Access, Input};
 use crate::format::bitcode;
 use crate::format::offload_binary::{self, OffloadBinary, OffloadBinaryContents, OffloadBinaryEntry, Version};
-use crate::io::{Access, Input};
 use crate::scan::{self, Archives, InputSlice, OpenOptions, Source};
 use crate::target::subarch;
 
@@ -122,7 +122,7 @@ fn library(options: &LinkOptions, name: &OsStr) -> Result<Option<PathBuf>> {
 /// Returns the library with a name: `x` is `libx.so` or `libx.a`, whichever is in an earlier directory, and `:x` is `x`.
 pub fn find_library(line: &HostLine, name: &OsStr) -> Option<PathBuf> {
     let names = match name.as_encoded_bytes().strip_prefix(b":") {
-        Some(file) => vec![crate::io::os_string(file)],
+        Some(file) => vec![crate::base::io::os_string(file)],
         None => [".so", ".a"]
             .map(|extension| {
                 let mut file = joined("lib", name);
@@ -154,7 +154,7 @@ fn find_file(line: &HostLine, names: &[OsString]) -> Option<PathBuf> {
 fn below(root: Option<&Path>, directory: &Path) -> PathBuf {
     match directory.as_os_str().as_encoded_bytes().strip_prefix(b"=") {
         Some(inside) => {
-            let inside = crate::io::os_string(inside);
+            let inside = crate::base::io::os_string(inside);
             let inside = Path::new(&inside);
             root.unwrap_or(Path::new("")).join(inside.strip_prefix("/").unwrap_or(inside))
         }

@@ -8,8 +8,8 @@ use super::error::Result;
 use super::inputs::DeviceInput;
 use super::options::LinkOptions;
 use super::programs::CommandLine;
-use crate::bytes::View;
-use crate::io::Input;
+use crate::base::bytes::View;
+use crate::base::io::Input;
 use crate::target::{OffloadKind, subarch};
 
 /// A device image of a host file, and the file for it.

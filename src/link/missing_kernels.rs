@@ -6,10 +6,10 @@ use std::path::Path;
 use super::error::Result;
 use super::inputs::HostFile;
 use super::linked_image::LinkedImage;
+use crate::embed::wrap::host_entries;
 use crate::format::DeviceImage;
-use crate::inspect;
+use crate::image;
 use crate::target::OffloadKind;
-use crate::wrap::host_entries;
 
 /// A kernel that a host object uses and no image has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +52,7 @@ fn available(kind: OffloadKind, images: &[LinkedImage<'_>]) -> Option<BTreeSet<S
     let mut names = BTreeSet::new();
     for image in images.iter().filter(|image| image.kinds.contains(&kind)) {
         let view = image.bytes.as_ref()?.view();
-        let inspection = inspect::kernels(DeviceImage::identify(view).image_kind, view);
+        let inspection = image::kernels(DeviceImage::identify(view).image_kind, view);
         if inspection.not_inspected.is_some() || !inspection.problems.is_empty() {
             return None;
         }

@@ -51,9 +51,9 @@ pub use report::{LinkReport, LinkedTarget};
 pub use unused_archives::UnusedArchive;
 pub use words::joined;
 
+use crate::embed::wrap::WrapError;
 use crate::host::{Host, ObjectFormat};
 use crate::target::OffloadKind;
-use crate::wrap::WrapError;
 use files::Files;
 use images::LinkedImages;
 use inputs::{HostFile, Inputs};

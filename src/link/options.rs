@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use super::device::DeviceArguments;
 use super::host_line::HostLine;
 use super::programs::ProgramPaths;
-use crate::bytes::Limits;
-use crate::codec::Compression;
+use crate::base::bytes::Limits;
+use crate::base::codec::Compression;
+use crate::base::io::Access;
+use crate::embed::llvm::Release;
 use crate::format::ccob;
-use crate::io::Access;
-use crate::llvm::Release;
 use crate::target::{IdStyle, OffloadKind};
 
 /// Command line of a host linker, and the properties of the device code in its output.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::error::{LinkError, Result};
 use super::linked_image::{ImageBytes, LinkedImage};
 use super::options::LinkOptions;
+use crate::base::io::Input;
 use crate::format::DeviceImage;
-use crate::io::Input;
 use crate::target::OffloadKind;
 
 /// An image, and the target that it states.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
 
 use super::error::{LinkError, Result};
-use crate::io::ends_with_parent;
+use crate::base::io::ends_with_parent;
 use crate::target::triple;
 
 /// Places of the device linkers.

@@ -8,14 +8,14 @@ use super::event::LinkEvent;
 use super::files::Files;
 use super::linked_image::{ImageBytes, LinkedImage};
 use super::options::LinkOptions;
-use crate::bytes::View;
-use crate::content::Content;
-use crate::error::Error;
+use crate::base::bytes::View;
+use crate::base::content::Content;
+use crate::base::error::Error;
+use crate::base::io::{Access, Input, Sink};
+use crate::embed::wrap::{SourceImage, TargetOverride, WrapError, WrapperBuilder, WrapperFormat};
 use crate::format::offload_binary::{self, OffloadBinaryImage, image_kind};
 use crate::format::{bundle, ccob, cuda_fatbin};
-use crate::io::{Access, Input, Sink};
 use crate::target::{OffloadKind, compatibility, nvptx};
-use crate::wrap::{SourceImage, TargetOverride, WrapError, WrapperBuilder, WrapperFormat};
 
 /// Writes the object that registers the images of a kind, and returns its path.
 pub fn write_object(

@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::error::Result;
-use crate::bytes::View;
-use crate::content::Content;
-use crate::error::Malformed;
+use crate::base::bytes::View;
+use crate::base::content::Content;
+use crate::base::error::Malformed;
+use crate::base::io::{Access, FileSet, Input, Output, Sink};
 use crate::format::stored_hash;
-use crate::io::{Access, FileSet, Input, Output, Sink};
-use crate::rewrite;
+use crate::host::rewrite;
 
 /// Section with device code that is not linked yet.
 const OFFLOADING: &[u8] = b".llvm.offloading";

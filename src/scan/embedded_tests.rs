@@ -4,9 +4,9 @@ use object::write::{Object, Symbol, SymbolSection};
 use object::{Architecture, BinaryFormat, Endianness, SymbolFlags, SymbolKind, SymbolScope};
 
 use super::{Host, STRUCTURE_ONLY};
-use crate::bytes::View;
+use crate::base::bytes::View;
 use crate::format::ContainerType;
-use crate::inventory::File;
+use crate::scan::inventory::File;
 use crate::scan::{Options, scan};
 
 fn fixture(name: &str) -> Vec<u8> {

@@ -43,8 +43,9 @@ fn described(registers: bool, change: impl FnOnce(&mut [u8])) -> Vec<(Option<Off
         host.undefined("GOMP_offload_register_ver@GOMP_4.5");
     }
     let file = scan(&View::new(&host.0.write().unwrap()), Options::default()).unwrap();
-    let strings =
-        |image: &crate::inventory::Image| image.strings.iter().map(|(key, name)| format!("{key} {name}")).collect();
+    let strings = |image: &crate::scan::inventory::Image| {
+        image.strings.iter().map(|(key, name)| format!("{key} {name}")).collect()
+    };
     file.device_images().map(|image| (image.kind, strings(image))).collect()
 }
 

@@ -9,10 +9,10 @@ use object::{
 use std::path::Path;
 
 use super::*;
-use crate::bytes::View;
+use crate::base::bytes::View;
+use crate::base::io::{Input, MAPPED};
 use crate::format::{ContainerType, bundle, cuda_fatbin};
-use crate::inventory::{FileFormat, WrapperKind, WrapperTarget};
-use crate::io::{Input, MAPPED};
+use crate::scan::inventory::{FileFormat, WrapperKind, WrapperTarget};
 use crate::target::OffloadKind;
 
 #[path = "embedded_tests.rs"]

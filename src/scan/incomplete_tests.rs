@@ -2,8 +2,8 @@
 
 use super::tests::{offload_binary, scanned};
 use super::{Options, scan};
-use crate::bytes::{Budget, Limits, View, object_tests};
-use crate::error::Cause;
+use crate::base::bytes::{Budget, Limits, View, object_tests};
+use crate::base::error::Cause;
 
 #[test]
 fn containers_nested_too_deep_are_errors() {

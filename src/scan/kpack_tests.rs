@@ -1,10 +1,10 @@
 //! Tests of host files whose device code is in kpack archives.
 
 use super::{Host, wrapper};
-use crate::bytes::View;
+use crate::base::bytes::View;
 use crate::format::kpack::KpackMarker;
-use crate::inventory::WrapperKind;
 use crate::scan::KpackSearch;
+use crate::scan::inventory::WrapperKind;
 
 #[test]
 fn a_file_that_rocm_kpack_has_split_has_no_errors() {

@@ -10,7 +10,6 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
-#[cfg(feature = "files")]
 mod appended;
 mod builder;
 mod cache;
@@ -19,29 +18,22 @@ mod device_links;
 mod find;
 mod findings;
 mod gomp;
-#[cfg(feature = "hash")]
 mod hash;
 mod hints;
-#[cfg(feature = "files")]
 mod host_bitcode;
 mod host_defects;
 mod image_table;
 mod images;
-#[cfg(feature = "files")]
 mod inputs;
-#[cfg(feature = "files")]
 mod kpack;
 mod magic;
-#[cfg(feature = "hash")]
 mod map;
 mod notes;
-#[cfg(feature = "files")]
 mod paths;
 mod pointers;
 mod prefetch;
 mod registrations;
 mod source;
-#[cfg(feature = "hash")]
 mod stream_memory;
 mod strict;
 mod structure;
@@ -49,44 +41,33 @@ mod sycl;
 mod symbols;
 mod tables;
 mod truncated;
-#[cfg(feature = "files")]
 mod unopened;
-#[cfg(feature = "files")]
 mod unpacked;
 mod walk;
 mod wrappers;
 
-#[cfg(all(test, feature = "cli"))]
+#[cfg(test)]
 mod host_tests;
-#[cfg(all(test, feature = "cli"))]
+#[cfg(test)]
 mod incomplete_tests;
-#[cfg(all(test, feature = "cli"))]
+#[cfg(test)]
 mod tests;
 
-use crate::error::Result;
-use crate::inventory::File;
+use crate::base::error::Result;
+use crate::scan::inventory::File;
 
-#[cfg(feature = "cli")]
 pub(crate) use appended::has_archive as has_appended_archive;
 pub use cache::CacheBudget;
-#[cfg(feature = "cli")]
 pub(crate) use host_bitcode::has_images as is_host_bitcode_with_images;
 pub use images::{ImageBytes, ImageReader, ImageRef, Scan};
-#[cfg(feature = "files")]
 pub use inputs::{Archives, InputSlice, OpenOptions, ScannedFile, each_input, expand_input};
-#[cfg(feature = "files")]
 pub use kpack::KpackSearch;
-#[cfg(feature = "files")]
 pub use paths::{InputPath, Outcome, Scanner, expand_paths};
-#[cfg(feature = "cli")]
 pub(crate) use source::RELEASE_INTERVAL;
 pub use source::{DecodedBitcode, Source};
 pub use strict::offload_binaries;
-#[cfg(feature = "cli")]
 pub(crate) use strict::offload_binaries_in;
-#[cfg(feature = "build")]
 pub(crate) use structure::is_container_section;
-#[cfg(feature = "cli")]
 pub(crate) use unpacked::unpacked;
 
 /// Options of a scan.
@@ -95,16 +76,14 @@ pub struct Options {
     /// Skips the search by magic: containers that no header leads to are not found.
     pub structure_only: bool,
     /// Hashes every image, which reads all of its bytes.
-    #[cfg(feature = "hash")]
     pub hash: bool,
 }
 
 impl Options {
     /// Returns whether every image is hashed.
     fn hashes_images(self) -> bool {
-        #[cfg(feature = "hash")]
         return self.hash;
-        #[cfg(not(feature = "hash"))]
+        #[cfg(not(feature = "full"))]
         return false;
     }
 }

@@ -1,7 +1,7 @@
 //! Tests of registrations: containers that wrappers register or not, and what leads to no device code.
 
 use super::*;
-use crate::inventory::Registration;
+use crate::scan::inventory::Registration;
 
 fn registrations(file: &File) -> Vec<Registration> {
     file.containers.iter().map(|container| container.registration).collect()

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use crate::bytes::View;
-use crate::error::Result;
-use crate::inventory::{DiskLocation, NotOpened};
-use crate::io::Input;
+use crate::base::bytes::View;
+use crate::base::error::Result;
+use crate::base::io::Input;
+use crate::scan::inventory::{DiskLocation, NotOpened};
 
 /// Number of bytes that are read before their pages are released. Releasing them more often would map the same pages over
 /// and over.
@@ -157,12 +157,12 @@ pub(super) fn stored(source: &dyn Source, range: Range<u64>) -> impl Iterator<It
     })
 }
 
-#[cfg(all(test, target_os = "linux", feature = "cli"))]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::io::{Seek, SeekFrom, Write};
 
     use super::*;
-    use crate::io::MAPPED;
+    use crate::base::io::MAPPED;
 
     #[test]
     fn holes_are_left_out() {

@@ -1,7 +1,7 @@
 //! Property sets of SYCL images, in both versions of the table and damaged.
 
 use super::*;
-use crate::inventory::PropertyValue;
+use crate::scan::inventory::PropertyValue;
 
 /// Returns the property sets of the image in an object, as texts. `change` changes the bytes of the table, in which the pointer to
 /// the image has the offset `at`.
@@ -31,8 +31,8 @@ fn property_sets(version: u16, at: u64, change: impl FnOnce(&mut Vec<u8>)) -> Ve
     host.points(data, image + at + 32, data, sets).points(data, image + at + 40, data, image);
     let file = host.scan();
     let image = file.device_images().next().unwrap();
-    let text = |set: &crate::inventory::PropertySet| {
-        let property = |it: &crate::inventory::Property| match it.value {
+    let text = |set: &crate::scan::inventory::PropertySet| {
+        let property = |it: &crate::scan::inventory::Property| match it.value {
             PropertyValue::Number(value) => format!("{}={value}", it.name),
             PropertyValue::Bytes(size) => format!("{} {size} bytes", it.name),
         };
@@ -70,7 +70,7 @@ fn archive() -> Vec<u8> {
 }
 
 /// Scans an object with two images in a section, and the table of them.
-fn scan_section(section: &str, images: [&[u8]; 2]) -> crate::inventory::File {
+fn scan_section(section: &str, images: [&[u8]; 2]) -> crate::scan::inventory::File {
     let mut host = Host::elf();
     let size = images[0].len().next_multiple_of(16);
     let mut bytes = images[0].to_vec();
@@ -85,9 +85,9 @@ fn scan_section(section: &str, images: [&[u8]; 2]) -> crate::inventory::File {
 }
 
 /// Returns triple, arch and kind of each device image.
-fn targets(file: &crate::inventory::File) -> Vec<String> {
+fn targets(file: &crate::scan::inventory::File) -> Vec<String> {
     assert_eq!(file.errors, []);
-    let image = |image: &crate::inventory::Image| {
+    let image = |image: &crate::scan::inventory::Image| {
         assert_eq!(image.kind, Some(crate::target::OffloadKind::Sycl));
         let [triple, arch] = [&image.triple, &image.arch].map(|it| it.as_deref().unwrap_or("-"));
         format!("{triple} {arch} {}", image.image_kind.name())
@@ -112,18 +112,18 @@ fn archives_of_ocloc_are_read_in_the_sections_of_both_offload_models() {
 fn archives_in_zstd_are_read() {
     let archive = archive();
     let frame = |bytes: &[u8]| {
-        let how = crate::codec::Compression::new(crate::codec::Codec::Zstd);
-        crate::codec::compress([bytes].into_iter(), bytes.len() as u64, how, Vec::new()).unwrap()
+        let how = crate::base::codec::Compression::new(crate::base::codec::Codec::Zstd);
+        crate::base::codec::compress([bytes].into_iter(), bytes.len() as u64, how, Vec::new()).unwrap()
     };
     let (one, other) = (frame(&archive), frame(SPIRV));
     let file = scan_section("__CLANG_OFFLOAD_BUNDLE__sycl-spir64_gen", [&one, &other]);
     assert_eq!(targets(&file), [&MEMBERS[..], &["spir64_gen - spirv"]].concat());
     let compressed = crate::format::compressed_container(ContainerType::SyclImage, View::new(&one)).unwrap();
     assert_eq!(compressed.decompress().unwrap(), archive);
-    assert_eq!(file.containers[0].codec, Some(crate::codec::Codec::Zstd));
+    assert_eq!(file.containers[0].codec, Some(crate::base::codec::Codec::Zstd));
     // A frame that decoders skip is padding.
     let mut padded = one.clone();
-    crate::codec::pad_with_skippable_frame(&mut padded, one.len() as u64 + 100);
+    crate::base::codec::pad_with_skippable_frame(&mut padded, one.len() as u64 + 100);
     assert_eq!(padded.len(), one.len() + 100);
     let file = scan_section("OFFLOAD_DEVICE_CODE", [&padded, &one]);
     assert_eq!(targets(&file), [MEMBERS, MEMBERS].concat());

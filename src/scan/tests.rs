@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use super::*;
-use crate::bytes::{Budget, Limits, View};
-use crate::codec::{Codec, Compression};
-use crate::content::Content;
+use crate::base::bytes::{Budget, Limits, View};
+use crate::base::codec::{Codec, Compression};
+use crate::base::content::Content;
+use crate::base::io::{Input, MAPPED};
 use crate::format::offload_binary::Version;
 use crate::format::{ContainerType, FORMATS, bundle, ccob, cuda_fatbin, kpack, offload_binary, oxart};
-use crate::inventory::FileFormat;
-use crate::io::{Input, MAPPED};
+use crate::scan::inventory::FileFormat;
 
 pub fn offload_binary(image: &[u8]) -> Vec<u8> {
     let strings = [("arch", "gfx90a"), ("triple", "amdgcn-amd-amdhsa")];
@@ -283,7 +283,7 @@ fn members_of_archives_are_separate_files() {
     let binary = offload_binary(b"image");
     let write = |path: &Path, members: &[(&str, &[u8])]| {
         let mut bytes = std::io::Cursor::new(Vec::new());
-        crate::archive::write(members.iter().map(|&(name, bytes)| (name.to_owned(), bytes)), &mut bytes).unwrap();
+        crate::base::archive::write(members.iter().map(|&(name, bytes)| (name.to_owned(), bytes)), &mut bytes).unwrap();
         std::fs::write(path, bytes.into_inner()).unwrap();
     };
     write(&archive, &[("text", b"nothing"), ("odd.bin", &binary)]);

@@ -9,7 +9,7 @@ use super::subarch::{self, Subarch};
 use super::target_id::{InvalidTargetId, TargetId, cut};
 use super::triple::{AMDGCN, Triple, names_architecture};
 use super::{OffloadKind, amdgpu, nvptx};
-use crate::spelling::Suggestions;
+use crate::base::spelling::Suggestions;
 
 /// Triple and name of SPIR-V for all of AMD's GPUs.
 const AMD_SPIRV: &str = "spirv64-amd-amdhsa";

@@ -7,7 +7,7 @@
 //! nvlink 13.5; ptxas 12.8 writes the note for `sm_100` and later only.
 
 use super::nvptx::Arch;
-use crate::bytes::View;
+use crate::base::bytes::View;
 
 /// Type of the note.
 pub const NOTE_TYPE: u32 = 2000;

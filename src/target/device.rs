@@ -7,14 +7,13 @@
 use std::fmt;
 
 use super::intel::{self, Model};
-#[cfg(feature = "inspect")]
 use super::nvcc_names::NvccForm;
 use super::nvptx;
 use super::processors::{PROCESSORS, Processor};
 use super::subarch::{self, Subarch};
 use super::target_id::{InvalidTargetId, TargetId};
 use super::triple;
-use crate::spelling::Suggestions;
+use crate::base::spelling::Suggestions;
 
 /// Platform: the driver that loads images, whichever runtime is above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -138,7 +137,6 @@ pub fn processor_names() -> impl Iterator<Item = String> {
 }
 
 /// Returns whether a name is that of a processor of AMD, NVIDIA or Intel, which may have features or a suffix, or of code for it.
-#[cfg(feature = "inspect")]
 pub fn names_processor(name: &str) -> bool {
     if intel::is_name(name) {
         return true;

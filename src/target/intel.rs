@@ -213,27 +213,23 @@ pub fn is_same(one: &str, other: &str) -> bool {
 }
 
 /// Returns whether code for an arch runs on all models that a name denotes.
-#[cfg(feature = "inspect")]
 pub fn serves(arch: &str, requested: &str) -> bool {
     let models = models(requested);
     !models.is_empty() && models.into_iter().all(|model| model.fit(arch).is_some())
 }
 
 /// Returns whether code for the archs runs on all models that a name denotes, each by code for one of the archs.
-#[cfg(feature = "check")]
 pub fn are_served(archs: &[&str], requested: &str) -> bool {
     let models = models(requested);
     !models.is_empty() && models.into_iter().all(|model| archs.iter().any(|arch| model.fit(arch).is_some()))
 }
 
 /// Returns whether an arch is that of all models that a name denotes, or of their family.
-#[cfg(feature = "check")]
 pub fn is_for(arch: &str, requested: &str) -> bool {
     let models = models(requested);
     !models.is_empty() && models.into_iter().all(|model| model.fit(arch) == Some(ModelFit::Exact))
 }
 
-#[cfg(feature = "inspect")]
 fn models(name: &str) -> Vec<&'static Model> {
     Model::all_named(name.strip_prefix(PREFIX).unwrap_or(name))
 }

@@ -8,7 +8,6 @@ pub(crate) mod device;
 mod id_style;
 pub(crate) mod intel;
 mod kind;
-#[cfg(feature = "cli")]
 pub(crate) mod link_rules;
 pub mod nvcc_names;
 pub mod nvptx;

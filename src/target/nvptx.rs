@@ -8,7 +8,6 @@ mod architectures;
 
 use std::fmt;
 
-#[cfg(any(test, feature = "check"))]
 pub(crate) use architectures::ARCHITECTURES;
 pub use architectures::{Capability, CapabilityMismatch, NUMBERS};
 

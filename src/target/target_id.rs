@@ -10,7 +10,7 @@ use std::fmt;
 use super::nvptx;
 use super::processors::{OTHERS, PROCESSORS, Processor};
 use super::subarch::Subarch;
-use crate::spelling::edit_distance;
+use crate::base::spelling::edit_distance;
 
 /// A target ID in its canonical form. Processors without features, including NVIDIA's, are IDs that set none.
 #[derive(Debug, Clone, PartialEq, Eq)]

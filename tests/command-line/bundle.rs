@@ -1,6 +1,7 @@
 //! `fatbin bundle`, `unbundle` and `list`: round trips in every form, and every error.
 
-use fatbin::format::bundle::{self, MAGIC};
+use fatbin::internals::format::bundle;
+use fatbin::internals::format::bundle::MAGIC;
 
 use crate::{Run, Sandbox, fixture};
 

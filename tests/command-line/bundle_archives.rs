@@ -2,9 +2,10 @@
 
 use std::io::Cursor;
 
-use fatbin::bytes::View;
-use fatbin::format::bundle;
-use fatbin::internals::archive::{self, MemberContent};
+use fatbin::View;
+use fatbin::internals::base::archive;
+use fatbin::internals::base::archive::MemberContent;
+use fatbin::internals::format::bundle;
 
 use crate::{Run, Sandbox};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use fatbin::Host;
-use fatbin::format::FORMATS;
+use fatbin::internals::format::FORMATS;
 use serde_json::Value;
 
 use crate::Sandbox;

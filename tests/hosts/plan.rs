@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use fatbin::internals::content::Content;
+use fatbin::internals::base::content::Content;
+use fatbin::internals::base::io::Sink;
 use fatbin::internals::host::{
     self, Call, Comparison, Data, Definition, Field, Host, LoadedField, Local, ObjectPlan, Part, PlanSection,
     SectionKind, Step, SymbolAddress, SymbolId, Value, Width,
 };
-use fatbin::io::{FileSet, Output, OutputKind, Sink};
+use fatbin::{FileSet, Output, OutputKind};
 
 /// Writes the object that `plan` describes.
 pub fn emit(plan: &ObjectPlan, triple: &str, path: &Path) -> Result<()> {

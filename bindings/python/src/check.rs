@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use fatbin::check::check_paths;
 use fatbin::check::{self as library, Outcome};
-use fatbin::ops::check_paths;
 use fatbin::scan::Options;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use fatbin::io::FileSet;
-use fatbin::ops::extract::{Destination, ExtractError, ExtractObserver, ExtractOptions, ExtractedFile, NameTemplate};
-use fatbin::ops::{ImageFilter, KernelPattern, Predicate, extract as run};
+use fatbin::FileSet;
+use fatbin::OffloadKind;
 use fatbin::scan::Options;
-use fatbin::target::OffloadKind;
+use fatbin::scan::extract as run;
+use fatbin::scan::{Destination, ExtractError, ExtractObserver, ExtractOptions, ExtractedFile, NameTemplate};
+use fatbin::scan::{ImageFilter, KernelPattern, Predicate};
 use pyo3::prelude::*;
 
 use crate::error::{from_error, from_message, invalid};

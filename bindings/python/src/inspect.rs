@@ -1,7 +1,8 @@
 //! Kernels of images.
 
 use fatbin::ImageRef;
-use fatbin::inspect::{self as library, Figure};
+use fatbin::image as library;
+use fatbin::image::Figure;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -21,7 +22,7 @@ pub struct Kernel(library::Kernel);
 
 /// Inspects an image. Errors are among the problems.
 pub fn inspect(image: &ImageRef<'_>) -> library::Inspection {
-    fatbin::ops::inspect_image(image)
+    fatbin::scan::inspect_image(image)
 }
 
 impl Inspection {

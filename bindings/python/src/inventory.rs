@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use fatbin::codec::Codec;
-use fatbin::error::Malformed;
-use fatbin::inventory::{self, FileFormat, NotOpened};
-use fatbin::target::OffloadKind;
+use fatbin::Codec;
+use fatbin::Malformed;
+use fatbin::OffloadKind;
+use fatbin::scan as inventory;
+use fatbin::scan::{FileFormat, NotOpened};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMemoryView, PyTuple};
 use sha2::{Digest, Sha256};

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use fatbin::bytes::View;
-use fatbin::io::{FileSet, Output, OutputKind};
-use fatbin::llvm::Release;
-use fatbin::wrap::{
+use fatbin::View;
+use fatbin::embed::{
     EmbeddedForm, ImageError, OffloadEntry, SourceImage, TargetOverride, WrapError, WrapperBuilder, WrapperFormat,
 };
+use fatbin::internals::llvm::Release;
 use fatbin::{Access, Error, Host, Input};
+use fatbin::{FileSet, Output, OutputKind};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

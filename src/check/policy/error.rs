@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::contradiction::Contradiction;
+use crate::base::pattern::PatternError;
+use crate::base::spelling::Suggestions;
 use crate::check::target::{InvalidPolicyTarget, PolicyTarget};
-use crate::pattern::PatternError;
-use crate::spelling::Suggestions;
 
 /// An error in a policy. Lines and columns count from 1, columns in characters.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

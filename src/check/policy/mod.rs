@@ -16,10 +16,10 @@ use regex::bytes::Regex;
 
 use super::rule::Rule;
 use super::target::PolicyTarget;
-use crate::floor::Driver;
+use crate::analyze::requires::Driver;
+use crate::analyze::survey::AnalysisOptions;
 use crate::format::readers::Reader;
-use crate::inspect::DebugLevel;
-use crate::survey::AnalysisOptions;
+use crate::image::DebugLevel;
 
 pub use contradiction::Contradiction;
 pub use error::{PolicyCause, PolicyError};

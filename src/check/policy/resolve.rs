@@ -13,13 +13,13 @@ use super::syntax::{self, AllOrList, ByteCount, List, Text};
 use super::{
     Exception, KernelArchs, KernelDevices, KernelLimit, KernelRequirement, Pattern, Policy, Requirements, Size,
 };
+use crate::analyze::requires::Driver;
+use crate::base::pattern::PatternBudget;
+use crate::base::spelling::Suggestions;
 use crate::check::rule::Rule;
 use crate::check::target::PolicyTarget;
-use crate::floor::Driver;
 use crate::format::readers::Reader;
-use crate::inspect::DebugLevel;
-use crate::pattern::PatternBudget;
-use crate::spelling::Suggestions;
+use crate::image::DebugLevel;
 use crate::target::{intel, nvptx, processors::Processor, target_id::cut};
 
 type Result<T> = std::result::Result<T, PolicyError>;

@@ -2,12 +2,12 @@
 
 use super::findings::{RuleFinding, RuleFindings, undecided, violated};
 use super::kpack;
+use crate::analyze::select::candidate_sets;
 use crate::check::coverage::{allows, has_exact_code, runs_on_device};
 use crate::check::facts::{FileFacts, ImageCode};
 use crate::check::policy::Requirements;
 use crate::check::target::PolicyTarget;
 use crate::format::ImageKind;
-use crate::select::candidate_sets;
 use crate::target::Device;
 use crate::target::nvptx::{self, Suffix};
 

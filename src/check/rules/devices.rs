@@ -1,14 +1,14 @@
-//! Devices that kernels must run on, judged container by container ([`crate::coverage`]).
+//! Devices that kernels must run on, judged container by container ([`crate::analyze::coverage`]).
 
 use std::collections::HashMap;
 
 use super::findings::{RuleFinding, RuleFindings, undecided, violated};
 use super::kernels::is_selected;
+use crate::analyze::coverage::{Coverage, CoverageCell, Gap, InspectedImages};
+use crate::analyze::select::NamedDevice;
 use crate::check::facts::FileFacts;
 use crate::check::policy::{KernelDevices, Requirements};
 use crate::check::target::PolicyTarget;
-use crate::coverage::{Coverage, CoverageCell, Gap, InspectedImages};
-use crate::select::NamedDevice;
 use crate::target::nvptx;
 use crate::target::runs_on::LoadMethod;
 

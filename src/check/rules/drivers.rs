@@ -1,11 +1,11 @@
 //! The drivers that must load the code.
 
 use super::findings::{RuleFinding, RuleFindings, undecided, violated};
+use crate::analyze::requires::Driver;
+use crate::analyze::select::{FileFloors, NamedDevice, Need};
 use crate::check::facts::FileFacts;
 use crate::check::policy::Requirements;
-use crate::floor::Driver;
 use crate::format::readers::Product;
-use crate::select::{FileFloors, NamedDevice, Need};
 use crate::target::Device;
 
 /// Checks that each required driver loads an image wherever one runs, on every device that the driver supports.

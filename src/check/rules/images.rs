@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::findings::{RuleFinding, RuleFindings, undecided, violated};
+use crate::base::codec::Codec;
+use crate::base::error::Cause;
 use crate::check::facts::{FileFacts, ImageCode, ImageFacts, unique_list};
 use crate::check::policy::{Requirements, Size};
-use crate::codec::Codec;
-use crate::error::Cause;
 use crate::format::readers::{Reader, Support};
-use crate::inspect::{DebugLevel, Inspection, LTO_IR};
-use crate::inventory::{Container, Node};
+use crate::image::{DebugLevel, Inspection, LTO_IR};
+use crate::scan::inventory::{Container, Node};
 use crate::target::{BundleEntryId, OffloadKind};
 
 /// Message for images with an unsupported codec.

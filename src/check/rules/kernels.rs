@@ -7,7 +7,7 @@ use crate::check::coverage::has_exact_code;
 use crate::check::facts::{FileFacts, ImageCode, ImageFacts, unique_list};
 use crate::check::policy::{KernelArchs, KernelLimit, KernelRequirement, Requirements};
 use crate::check::target::PolicyTarget;
-use crate::inspect::Kernel;
+use crate::image::Kernel;
 
 pub fn requires_coverage(requirements: &Requirements) -> bool {
     requirements.kernels.iter().flatten().any(|it| it.archs.is_some() || it.devices.is_some())

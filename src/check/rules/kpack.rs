@@ -2,12 +2,12 @@
 //! architecture: the loader has no other place to look.
 
 use super::findings::{RuleFindings, violated};
+use crate::analyze::select::kpack::KpackLoader;
 use crate::check::coverage::has_exact_code;
 use crate::check::facts::FileFacts;
 use crate::check::policy::Requirements;
 use crate::check::target::PolicyTarget;
-use crate::inventory::KpackReference;
-use crate::select::kpack::KpackLoader;
+use crate::scan::inventory::KpackReference;
 use crate::target::Device;
 
 /// Requires every code object for exactly these architectures.

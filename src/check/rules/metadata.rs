@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::findings::{RuleFinding, RuleFindings, undecided, violated};
 use super::{AllFiles, Evaluator};
+use crate::analyze::metadata::{DeviceCode, PackageMetadata};
 use crate::check::facts::{FileFacts, ImageFacts};
 use crate::check::rule::Rule;
-use crate::metadata::{DeviceCode, PackageMetadata};
 
 /// Checks that all claims hold, and that all code is claimed.
 pub fn agrees(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {

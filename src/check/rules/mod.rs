@@ -20,9 +20,9 @@ use super::policy::{Policy, Requirements};
 use super::proof_status::ProofStatus;
 use super::rule::Rule;
 use super::verdict::{Evaluation, Finding, Outcome, Verdict};
-use crate::inspect::DebugLevel;
-use crate::metadata::{InvalidMetadata, PackageMetadata};
-use crate::survey::AnalyzedFile;
+use crate::analyze::metadata::{InvalidMetadata, PackageMetadata};
+use crate::analyze::survey::AnalyzedFile;
+use crate::image::DebugLevel;
 use findings::RuleFindings;
 
 /// A file of a check, analyzed as far as the policy needs it.

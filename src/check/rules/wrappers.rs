@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::findings::{RuleFindings, undecided, violated};
 use crate::check::facts::FileFacts;
 use crate::check::policy::Requirements;
-use crate::inventory::{File, Wrapper, WrapperTarget};
+use crate::scan::inventory::{File, Wrapper, WrapperTarget};
 
 /// Checks that wrappers register every container once.
 pub fn registered(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleFindings) {

@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
 
 use super::FAILED;
-use crate::escape::{MAX_LINE, escape, escape_lines, shorten};
-use crate::io::standard_output;
+use crate::base::escape::{MAX_LINE, escape, escape_lines, shorten};
+use crate::base::io::standard_output;
 
 /// Values of `TERM` for terminals with colors.
 const COLORED: [&str; 3] = ["ansi", "cygwin", "linux"];

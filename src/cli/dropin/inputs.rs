@@ -3,9 +3,9 @@
 use std::io;
 use std::path::Path;
 
+use crate::base::error::Result;
+use crate::base::io::{Input, STANDARD_INPUT};
 use crate::cli::access;
-use crate::error::Result;
-use crate::io::{Input, STANDARD_INPUT};
 
 /// Opens any file but a directory. Like LLVM's tools it reads standard input once: a second `-` is empty.
 pub fn open(path: &Path) -> Result<Input> {

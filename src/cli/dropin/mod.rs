@@ -24,7 +24,7 @@ use diagnostics::Diagnostics;
 use stand_in::StandIn;
 
 use super::threads::apply_variable;
-use crate::llvm::Release;
+use crate::embed::llvm::Release;
 
 /// A tool that this program replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

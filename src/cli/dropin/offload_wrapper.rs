@@ -12,10 +12,10 @@ use super::diagnostics::{Diagnostics, print};
 use super::llvm_options::{Line, LlvmOption, Occurs, Positional, Shown, Tool, ValueType};
 use super::stand_in::StandIn;
 use crate::cli::access;
-use crate::llvm::Release;
-use crate::ops::{self, ImageFile, WrapOptions};
+use crate::embed::llvm::Release;
+use crate::embed::wrap::files::{ImageFile, WrapOptions};
+use crate::embed::wrap::{EmbeddedForm, TargetOverride};
 use crate::target::OffloadKind;
-use crate::wrap::{EmbeddedForm, TargetOverride};
 
 static CLANG: Tool = Tool {
     overview: "\
@@ -148,7 +148,8 @@ fn run(
     if line.flag("h") {
         return print(&tool(&release).short_help(program), 0);
     }
-    let wrapped = options(&line, release).and_then(|options| ops::wrap(&options).map_err(|error| error.to_string()));
+    let wrapped = options(&line, release)
+        .and_then(|options| crate::embed::wrap::files::wrap(&options).map_err(|error| error.to_string()));
     match wrapped {
         Ok(_) => 0,
         Err(message) => {

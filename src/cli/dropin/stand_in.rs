@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::Tool;
 use super::llvm_options::{self, Line, Stop, Tool as LlvmTool};
-use crate::llvm::{NEWEST, RELEASES, Release};
+use crate::embed::llvm::{NEWEST, RELEASES, Release};
 
 /// Environment variable with a release.
 const VARIABLE: &str = "FATBIN_LLVM";

@@ -12,7 +12,7 @@ use anyhow::{Result, anyhow};
 use clap::{Args, Command};
 
 use super::{Status, terminal};
-use crate::spelling::Suggestions;
+use crate::base::spelling::Suggestions;
 use pages::{CHAPTERS, Page};
 
 pub use pages::Pages;

@@ -20,10 +20,10 @@ pub use part::Part;
 
 use super::signature::Signature;
 use super::{Edit, EditError, EditedFile, Proof, Result};
-use crate::bytes::Limits;
-use crate::inventory::File;
-use crate::io::{Access, Input, Output, Sink};
+use crate::base::bytes::Limits;
+use crate::base::io::{Access, Input, Output, Sink};
 use crate::scan::Scan;
+use crate::scan::inventory::File;
 use crate::target::Device;
 
 /// An edit for each file of an input.

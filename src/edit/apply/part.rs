@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::path::Path;
 
-use crate::bytes::{View, size_of_range};
-use crate::error::{Malformed, Result};
-use crate::inventory::DiskLocation;
-use crate::io::Input;
+use crate::base::bytes::{View, size_of_range};
+use crate::base::error::{Malformed, Result};
+use crate::base::io::Input;
 use crate::scan::Source;
+use crate::scan::inventory::DiskLocation;
 
 /// A range of an input that is a file.
 #[derive(Debug, Clone)]

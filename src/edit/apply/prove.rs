@@ -5,10 +5,10 @@ use std::path::Path;
 use super::part::Part;
 use super::tree::{Edits, Leaf};
 use super::{EditedInput, Job};
-use crate::bytes::size_of_range;
+use crate::base::bytes::size_of_range;
+use crate::base::io::Input;
 use crate::edit::proof::{Change, unchanged_bytes};
 use crate::edit::{EditError, ProofError, Result};
-use crate::io::Input;
 use crate::scan::{CacheBudget, Options, Scan};
 
 impl Job<'_> {

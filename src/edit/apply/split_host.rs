@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::part::Part;
 use super::{ApplyOptions, SplitHost};
-use crate::inventory::{File, WrapperKind};
 use crate::scan::KpackSearch;
+use crate::scan::inventory::{File, WrapperKind};
 
 /// Returns the archives of a file whose wrappers load code from archives; `None` for other files.
 pub fn split_host(part: &Part<'_>, file: &File, options: ApplyOptions) -> Option<SplitHost> {

@@ -9,16 +9,17 @@ use std::path::Path;
 use super::part::Part;
 use super::split_host::split_host;
 use super::{EditedInput, Job};
-use crate::archive::{ArchiveFormat, Member, MemberContent};
-use crate::bytes::MAX_NESTING;
+use crate::base::archive::{ArchiveFormat, Member, MemberContent};
+use crate::base::bytes::MAX_NESTING;
+use crate::base::error::Error;
+use crate::base::io::{Access, Input};
 use crate::edit::archive::ar;
 use crate::edit::archive::zip::{PackedMember, ZipFile};
 use crate::edit::patch::Patches;
 use crate::edit::signature::{self, Signature};
 use crate::edit::{EditError, EditedFile, Result, edit_file};
-use crate::error::Error;
-use crate::io::{Access, Input};
-use crate::scan::{CacheBudget, Options, Scan, Source, has_appended_archive, is_host_bitcode_with_images, unpacked};
+use crate::scan::inputs::unpacked;
+use crate::scan::{CacheBudget, Options, Scan, Source, has_appended_archive, is_host_bitcode_with_images};
 
 /// The edits of all files of an input.
 pub struct Edits<'a> {

@@ -2,12 +2,13 @@
 
 use super::Fate;
 use super::effort::{self, Unit};
-use crate::bytes::View;
-use crate::codec::{self, Codec};
-use crate::content::Content;
+use crate::base::bytes::View;
+use crate::base::codec;
+use crate::base::codec::Codec;
+use crate::base::content::Content;
 use crate::edit::decision::{Effort, Recompression};
 use crate::edit::{EditError, Result};
-use crate::inventory::Container;
+use crate::scan::inventory::Container;
 
 /// Writes the image, or nothing if it is dropped. An image of SYCL is compressed as before. A stream that is a container of its own
 /// keeps its size, because programs state it.

@@ -2,13 +2,13 @@
 
 use super::effort::{self, Unit};
 use super::{Fate, alignment_of, check_count};
-use crate::bytes::View;
-use crate::content::Content;
+use crate::base::bytes::View;
+use crate::base::content::Content;
 use crate::edit::decision::{Effort, Encoding, Recompression};
 use crate::edit::{EditError, Result};
 use crate::format::bundle::{self, Bundle};
 use crate::format::ccob::{self, Ccob, CompressError, Header, Version};
-use crate::inventory::Container;
+use crate::scan::inventory::Container;
 
 /// Host entry of a bundle that would have no entries: readers take a bundle without entries for a string with the magic. It is
 /// the empty host entry that clang adds to every bundle for HIP (`clang/lib/Driver/ToolChains/HIPUtility.cpp`, LLVM 22).

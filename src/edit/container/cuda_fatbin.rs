@@ -2,14 +2,14 @@
 
 use super::effort::{self, Unit};
 use super::{Fate, check_count};
-use crate::bytes::View;
-use crate::codec::Codec;
-use crate::content::Content;
+use crate::base::bytes::View;
+use crate::base::codec::Codec;
+use crate::base::content::Content;
+use crate::base::parallel::map_parallel;
 use crate::edit::Result;
 use crate::edit::decision::{Effort, Recompression};
 use crate::format::cuda_fatbin::{self, PlainEntry, StoredEntry, StoredImage, stored_entries};
-use crate::inventory::Container;
-use crate::parallel::map_parallel;
+use crate::scan::inventory::Container;
 
 /// An entry of the new container.
 enum NewEntry<'data> {

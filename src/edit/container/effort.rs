@@ -1,6 +1,6 @@
 //! Levels of compression of rebuilt containers.
 
-use crate::codec::{Codec, Compression};
+use crate::base::codec::{Codec, Compression};
 use crate::edit::decision::{Effort, Recompression};
 use crate::format::cuda_fatbin::level;
 

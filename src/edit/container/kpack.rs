@@ -2,13 +2,14 @@
 
 use super::effort::{self, Unit};
 use super::{Fate, check_count};
-use crate::bytes::View;
-use crate::codec::{self, Codec};
-use crate::content::Content;
+use crate::base::bytes::View;
+use crate::base::codec;
+use crate::base::codec::Codec;
+use crate::base::content::Content;
+use crate::base::parallel::map_parallel;
 use crate::edit::decision::{Effort, Recompression};
 use crate::edit::{EditError, Result};
 use crate::format::kpack::{KpackArchive, KpackEntry, KpackProperties, Scheme, StoredMember, compress, write_stored};
-use crate::parallel::map_parallel;
 
 /// Writes the archive with the code objects that are left; those that stay are stored as they are, unless `encoding` requests
 /// another form. `Some(None)` is none. Target IDs without code are no longer listed.

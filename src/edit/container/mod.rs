@@ -19,13 +19,13 @@ pub mod tests;
 use std::cell::{Cell, OnceCell};
 
 use super::{Edit, EditError, EditedImage, Effort, Encoding, ImageEdit, Recompression, Result};
-use crate::bytes::View;
-use crate::codec::{Codec, is_compressed};
-use crate::content::Content;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::View;
+use crate::base::codec::{Codec, is_compressed};
+use crate::base::content::Content;
+use crate::base::error::{Cause, Malformed};
 use crate::format::ccob::Version as CcobVersion;
 use crate::format::{self, ContainerType};
-use crate::inventory::{Container, Image};
+use crate::scan::inventory::{Container, Image};
 use stored::ImageBytes;
 
 /// Fate of an image in its container.

@@ -1,8 +1,8 @@
 //! Archives of ocloc.
 
 use super::{Fate, check_count};
-use crate::bytes::View;
-use crate::content::Content;
+use crate::base::bytes::View;
+use crate::base::content::Content;
 use crate::edit::Result;
 use crate::format::ocloc_archive::{self, Member, MemberFate, members};
 

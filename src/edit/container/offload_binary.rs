@@ -2,13 +2,13 @@
 
 use super::effort::{self, Unit};
 use super::{Fate, check_count};
-use crate::bytes::View;
-use crate::codec::Codec;
-use crate::content::Content;
+use crate::base::bytes::View;
+use crate::base::codec::Codec;
+use crate::base::content::Content;
 use crate::edit::decision::{Effort, Encoding, Recompression};
 use crate::edit::{EditError, Result};
 use crate::format::offload_binary::{self, OffloadBinary, OffloadBinaryEntry, OffloadBinaryImage, Version};
-use crate::inventory::Container;
+use crate::scan::inventory::Container;
 
 /// Writes offload binaries with the images that are left: one, or in version 1 one for each image. `view` is the bytes of the
 /// container, decompressed. Nothing is written if no image is left.

@@ -1,8 +1,8 @@
 //! Artifact bundles of cuda-oxide.
 
 use super::{Fate, check_count};
-use crate::bytes::View;
-use crate::content::Content;
+use crate::base::bytes::View;
+use crate::base::content::Content;
 use crate::edit::{EditError, Result};
 use crate::format::oxart::{OxartBundle, OxartFate, edited};
 

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 
-use crate::bytes::View;
-use crate::codec::{self, Codec};
-use crate::error::Malformed;
+use crate::base::bytes::View;
+use crate::base::codec;
+use crate::base::codec::Codec;
+use crate::base::error::Malformed;
 use crate::format;
-use crate::inventory::Image;
+use crate::scan::inventory::Image;
 
 /// Reads the images of one container. The images of a group are decompressed once.
 #[derive(Debug, Default)]

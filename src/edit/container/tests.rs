@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::codec::Compression;
+use crate::base::codec::Compression;
 use crate::format::bundle;
 use crate::format::ccob::{self, Version as CcobVersion};
 use crate::format::cuda_fatbin::{self, FatbinImage, FatbinMember, concatenate};
 use crate::format::offload_binary::{self, OffloadBinaryImage, Version};
-use crate::inventory::File;
+use crate::scan::inventory::File;
 use crate::scan::{Options, Scan, scan};
 use crate::target::nvptx::Suffix;
 

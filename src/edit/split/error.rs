@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Malformed};
+use crate::base::error::{Error, Malformed};
 
 /// Error of splitting and joining.
 #[derive(Debug, thiserror::Error)]

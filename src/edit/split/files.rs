@@ -10,10 +10,10 @@ use super::error::SplitProblem;
 use super::index::{Index, IndexFormat, IndexedFile, IndexedPart, IndexedSpan};
 use super::parts::{PartSpans, parts};
 use super::write::{PlannedSplit, SplitDirectory, file_name, part_name, written};
-use crate::bytes::size_of_range;
-use crate::content::Content;
+use crate::base::bytes::size_of_range;
+use crate::base::content::Content;
+use crate::base::io::Sink;
 use crate::edit::patch::{Patch, Patches};
-use crate::io::Sink;
 use crate::scan::{InputSlice, Scan, Source};
 
 /// Name of the part with code for several processors.

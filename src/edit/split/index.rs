@@ -19,10 +19,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Result;
 use super::error::SplitProblem;
-use crate::bytes::hexadecimal;
+use crate::base::bytes::hexadecimal;
+use crate::base::escape::escape_json;
+use crate::base::io::Input;
 use crate::edit::hash_file;
-use crate::escape::escape_json;
-use crate::io::Input;
 
 /// Name of the index in its directory.
 pub const INDEX_NAME: &str = "index.json";

@@ -10,13 +10,14 @@ use sha2::{Digest, Sha256};
 use super::error::{SplitError, SplitProblem};
 use super::index::{INDEX_NAME, Index, IndexedFile, IndexedPart};
 use super::{Result, SplitOptions};
-use crate::bytes::hexadecimal;
-use crate::codec::{self, Codec};
-use crate::content::Content;
+use crate::base::bytes::hexadecimal;
+use crate::base::codec;
+use crate::base::codec::Codec;
+use crate::base::content::Content;
+use crate::base::error::Error;
+use crate::base::io::{FileSet, Input, Output, OutputKind, Sink};
 use crate::edit::patch::{Patch, Patches};
-use crate::error::Error;
 use crate::format::kpack::{KpackArchive, Scheme};
-use crate::io::{FileSet, Input, Output, OutputKind, Sink};
 
 /// Writes the original of the split file in `directory`. Each part must be what the index states, and so must the result, before
 /// it gets its name.

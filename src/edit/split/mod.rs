@@ -18,10 +18,10 @@ pub use join::join;
 
 use std::path::{Path, PathBuf};
 
-use crate::archive::{ArchiveFormat, MemberContent};
-use crate::bytes::Limits;
-use crate::inventory::WrapperKind;
-use crate::io::{Access, FileSet, Input};
+use crate::base::archive::{ArchiveFormat, MemberContent};
+use crate::base::bytes::Limits;
+use crate::base::io::{Access, FileSet, Input};
+use crate::scan::inventory::WrapperKind;
 use crate::scan::{CacheBudget, InputSlice, Options, Scan};
 use write::SplitDirectory;
 

@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use super::Result;
 use super::error::SplitProblem;
-use crate::bytes::View;
-use crate::codec::is_compressed;
-use crate::inventory::{Container, File, NestedImage};
+use crate::base::bytes::View;
+use crate::base::codec::is_compressed;
+use crate::scan::inventory::{Container, File, NestedImage};
 
 /// Spans with code for one processor, with code for several that is compressed as one, or, without processors, the headers and
 /// tables of containers.

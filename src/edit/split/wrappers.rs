@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::Result;
 use super::error::SplitProblem;
-use crate::bytes::View;
+use crate::base::bytes::View;
 use crate::format::ContainerType;
 use crate::format::fat_binary_wrapper::{CONTAINER_OFFSET, HIP_KPACK_MAGIC};
-use crate::inventory::{Container, File, FileFormat, WrapperKind};
+use crate::scan::inventory::{Container, File, FileFormat, WrapperKind};
 
 /// Offset of the word that HIP leaves unused, and in which rocm-kpack stores the index of the code object.
 const INDEX_OFFSET: u64 = CONTAINER_OFFSET + 8;

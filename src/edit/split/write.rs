@@ -8,7 +8,7 @@ use super::error::SplitProblem;
 use super::index::{INDEX_NAME, Index, IndexedFile};
 use super::mode::mode;
 use super::{Result, SplitFile, join};
-use crate::io::{Access, CreatedDirectories, FileSet, Input, Output, OutputKind, Sink, commit_all};
+use crate::base::io::{Access, CreatedDirectories, FileSet, Input, Output, OutputKind, Sink, commit_all};
 
 /// Directory that the files are written to.
 pub struct SplitDirectory<'a> {

@@ -4,12 +4,12 @@
 mod tests;
 
 use super::{Edit, EditError, EditedImage, Effort, Encoding, FileEdit, ImageEdit, Recompression, Result};
-use crate::codec::Codec;
+use crate::base::codec::Codec;
 use crate::format::ContainerType;
 use crate::format::ccob::Version as CcobVersion;
 use crate::format::offload_binary::Version as OffloadBinaryVersion;
 use crate::format::readers::{Reader, Support};
-use crate::inventory::{Container, File, Node};
+use crate::scan::inventory::{Container, File, Node};
 use crate::target::Device;
 
 /// Form of bundles.

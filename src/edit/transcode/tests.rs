@@ -1,7 +1,7 @@
 //! Random containers in other encodings: the images stay the same, there and back.
 
 use super::*;
-use crate::bytes::View;
+use crate::base::bytes::View;
 use crate::edit::container::rebuild;
 use crate::edit::container::tests::{Random, images, rebuilt, scanned};
 use crate::format::offload_binary::{self, Version};

@@ -9,11 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::bits::{Bits, Block};
 use super::records::{Item, Records};
 use super::{MODULE_BLOCK, stream};
-use crate::bytes::{Resource, View};
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::{Resource, View};
+use crate::base::error::{Cause, Malformed};
 
 /// Section of the variables that hold offload binaries.
-#[cfg(any(test, feature = "cli"))]
 pub const OFFLOADING: &str = ".llvm.offloading";
 
 /// ID of a block with constants.
@@ -51,7 +50,6 @@ pub struct EmbeddedSection {
 }
 
 /// Returns the offload binaries in bitcode, back to back; none for bitcode without any.
-#[cfg(any(test, feature = "cli"))]
 pub fn offload_binaries(view: View<'_>) -> Result<Vec<u8>, Malformed> {
     let sections = sections(view, &|name| name == OFFLOADING)?;
     Ok(sections.into_iter().next().map(|section| section.contents).unwrap_or_default())

@@ -6,20 +6,17 @@
 //! Format; output of clang 14 to 22.
 
 mod bits;
-#[cfg(feature = "files")]
 pub(crate) mod embedded;
 mod processor;
-#[cfg(feature = "files")]
 mod records;
-#[cfg(feature = "cli")]
 pub(crate) mod symbols;
 #[cfg(test)]
 pub(super) mod test_writer;
 
 use std::ops::RangeInclusive;
 
-use crate::bytes::{Resource, View};
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::{Resource, View};
+use crate::base::error::{Cause, Malformed};
 use bits::{Bits, Block};
 
 pub use processor::processor;

@@ -6,7 +6,7 @@
 
 use super::bits::{Bits, Block};
 use super::{END_BLOCK, ENTER_SUBBLOCK, UNABBREV_RECORD, VBR, first_module};
-use crate::bytes::View;
+use crate::base::bytes::View;
 
 /// ID of a block with groups of attributes, and code of the record of a group.
 const ATTRIBUTE_GROUPS_BLOCK: u64 = 10;

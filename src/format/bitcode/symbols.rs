@@ -12,8 +12,8 @@
 use super::bits::{Bits, Block};
 use super::records::{Item, Records};
 use super::{STRTAB_BLOCK, stream};
-use crate::bytes::{Resource, View};
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::{Resource, View};
+use crate::base::error::{Cause, Malformed};
 
 /// A global symbol of device code, in bitcode or ELF.
 #[derive(Debug, Clone, PartialEq, Eq)]

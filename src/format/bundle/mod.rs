@@ -23,20 +23,18 @@ mod tests;
 mod text_tests;
 
 pub use file_type::{BundleForm, COMMENTS, FILE_TYPES, FileType};
-#[cfg(feature = "cli")]
 pub(crate) use raw::MAGIC_TEXT;
 
 /// Alignment of code objects in a bundle that HIP registers, in bytes; its loader maps pages.
 pub(crate) const HIP_ALIGNMENT: u64 = 4096;
 pub use raw::{HOST_CONTENT, MAGIC, section_name};
 pub use read::{Bundle, BundleEntry, BundleIndex, BundleIndexEntry};
-#[cfg(feature = "cli")]
 pub(crate) use write::write_contents;
 pub use write::{check_ids, write};
 
 use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView};
-use crate::bytes::View;
-use crate::error::Malformed;
+use crate::base::bytes::View;
+use crate::base::error::Malformed;
 use crate::target::OffloadKind;
 
 /// Reads the bundle at the view's start as a container; host entries are among its images.

@@ -1,7 +1,7 @@
 //! Layout of the only structure, with its reader and writer side by side.
 
-use crate::bytes::View;
-use crate::error::Malformed;
+use crate::base::bytes::View;
+use crate::base::error::Malformed;
 
 pub use crate::format::container_type::BUNDLE_MAGIC as MAGIC;
 

@@ -6,8 +6,8 @@
 use std::ops::Range;
 
 use super::raw::{COUNT_OFFSET, ENTRIES_OFFSET, EntryHeader, MAGIC};
-use crate::bytes::{View, size_of_range};
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::{View, size_of_range};
+use crate::base::error::{Cause, Malformed};
 use crate::target::BundleEntryId;
 
 /// A checked bundle.

@@ -21,9 +21,9 @@ use aho_corasick::AhoCorasick;
 
 use super::raw::{MAGIC, MAGIC_TEXT};
 use super::read::BundleEntry;
-use crate::bytes::View;
-use crate::content::Content;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::View;
+use crate::base::content::Content;
+use crate::base::error::{Cause, Malformed};
 use crate::target::BundleEntryId;
 
 /// Text in every line between files, by which these are found.

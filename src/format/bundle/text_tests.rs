@@ -2,7 +2,7 @@
 
 use super::text::{end_marker, marks, read, write};
 use super::*;
-use crate::error::Cause;
+use crate::base::error::Cause;
 
 const HOST: &str = "host-x86_64-unknown-linux-gnu-";
 const DEVICE: &str = "hip-amdgcn-amd-amdhsa--gfx906";

@@ -4,9 +4,9 @@ use super::file_type::COMMENTS;
 use super::raw::{ENTRIES_OFFSET, EntryHeader, MAGIC};
 use super::read::Bundle;
 use super::text;
-use crate::bytes::View;
-use crate::content::Content;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::View;
+use crate::base::content::Content;
+use crate::base::error::{Cause, Malformed};
 
 /// Checks that readers accept these IDs in every form of bundle, and return the same.
 pub fn check_ids(ids: &[&str]) -> Result<(), Malformed> {

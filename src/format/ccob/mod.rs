@@ -20,8 +20,8 @@ pub use read::{Ccob, Failure};
 pub use write::{CcobOutput, CompressError, compress};
 
 use super::{Compressed, CompressedContents, ContainerType, ContainerView, Contents};
-use crate::bytes::View;
-use crate::error::Malformed;
+use crate::base::bytes::View;
+use crate::base::error::Malformed;
 
 /// Reads the compressed bundle at the view's start as a container that must be decompressed.
 pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {

@@ -7,9 +7,9 @@
 //! | 2 | u32 total size with the header, u32 uncompressed size, u64 hash | 24 |
 //! | 3 | u64 total size with the header, u64 uncompressed size, u64 hash | 32 |
 
-use crate::bytes::View;
-use crate::codec::Codec;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::View;
+use crate::base::codec::Codec;
+use crate::base::error::{Cause, Malformed};
 
 pub use crate::format::container_type::CCOB_MAGIC as MAGIC;
 

@@ -3,12 +3,13 @@
 use std::sync::mpsc;
 
 use super::raw::{Header, TOTAL_SIZE_OFFSET, Version};
-use crate::bytes::View;
-use crate::codec::md5::Md5;
-use crate::codec::{self, Codec, Stream};
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::View;
+use crate::base::codec;
+use crate::base::codec::md5::Md5;
+use crate::base::codec::{Codec, Stream};
+use crate::base::error::{Cause, Malformed};
+use crate::base::parallel::spare_thread;
 use crate::format::stored_hash::{StoredHash, first_bytes};
-use crate::parallel::spare_thread;
 
 /// A checked header and the stream that follows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

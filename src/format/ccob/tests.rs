@@ -3,9 +3,9 @@
 use std::io::Read;
 
 use super::*;
-use crate::codec::{Codec, Compression};
-use crate::content::Content;
-use crate::error::Cause;
+use crate::base::codec::{Codec, Compression};
+use crate::base::content::Content;
+use crate::base::error::Cause;
 use crate::format::bundle;
 
 const IDS: [&str; 2] = ["host-x86_64-unknown-linux-gnu-", "hipv4-amdgcn-amd-amdhsa--gfx906"];

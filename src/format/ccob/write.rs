@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 
 use super::raw::{Header, Version};
-use crate::codec::{self, Compression, Counted};
-use crate::content::Content;
+use crate::base::codec;
+use crate::base::codec::{Compression, Counted};
+use crate::base::content::Content;
+use crate::base::parallel::spare_thread;
 use crate::format::stored_hash::hash;
-use crate::parallel::spare_thread;
 
 /// Header and figures of a compressed bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use std::io;
 
 use super::raw::codec_flag;
-use crate::codec::{Codec, Compression, compress_block};
-use crate::content::Content;
+use crate::base::codec::{Codec, Compression, compress_block};
+use crate::base::content::Content;
 
 /// Compression levels of fatbinary 13.5: the bytes of its output equal those of libzstd 1.5.7 and of LZ4 HC at these levels.
 pub mod level {

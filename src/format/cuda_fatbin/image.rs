@@ -3,10 +3,10 @@
 
 use super::compress::{WriteError, compress};
 use super::raw::{ALIGNMENT, EntryHeader, OptionBlock, codec_flag, flag, kind};
-use crate::bytes::View;
-use crate::codec::Compression;
-use crate::content::Content;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::View;
+use crate::base::codec::Compression;
+use crate::base::content::Content;
+use crate::base::error::{Cause, Malformed};
 use crate::format::device_elf;
 use crate::format::lto_ir::{self, LtoIr};
 use crate::format::tile_ir::{self, TileIrVersion};

@@ -4,8 +4,8 @@ use super::compress::{WriteError, compress};
 use super::image::{EncodedEntry, FatbinImage, joined};
 use super::raw::{ALIGNMENT, EntryHeader, GroupTable, codec_flag, kind};
 use super::read::FatbinEntry;
-use crate::codec::Compression;
-use crate::content::Content;
+use crate::base::codec::Compression;
+use crate::base::content::Content;
 use crate::target::nvptx::Arch;
 
 /// Code version of a group, as fatbinary writes it.

@@ -22,7 +22,6 @@ mod image;
 mod member;
 mod raw;
 mod read;
-#[cfg(feature = "cli")]
 mod stored;
 mod write;
 
@@ -35,19 +34,16 @@ pub use compress::{WriteError, level};
 pub use image::{FatbinImage, HostSystem, Language};
 pub use member::{FatbinMember, concatenate};
 pub use raw::{EntryHeader, MAGIC, flag, kind};
-#[cfg(feature = "cli")]
 pub(crate) use read::read_grouped;
 pub use read::{CudaFatbin, FatbinEntry};
-#[cfg(feature = "cli")]
 pub(crate) use stored::{PlainEntry, StoredEntry, StoredImage, stored_entries};
-#[cfg(feature = "cli")]
 pub(crate) use write::write_entries;
 pub use write::{write, write_members};
 
 use super::{ContainerType, ContainerView, Contents, ImageView, UnknownValue};
-use crate::bytes::View;
-use crate::codec::Codec;
-use crate::error::Malformed;
+use crate::base::bytes::View;
+use crate::base::codec::Codec;
+use crate::base::error::Malformed;
 use crate::target::nvptx::{self, Arch, Suffix};
 use crate::target::{OffloadKind, triple};
 

@@ -1,8 +1,8 @@
 //! Layout of version 1, each structure with its reader and writer side by side.
 
-use crate::bytes::View;
-use crate::codec::Codec;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::View;
+use crate::base::codec::Codec;
+use crate::base::error::{Cause, Malformed};
 use crate::format::ImageKind;
 use crate::target::nvptx::{Arch, Suffix};
 

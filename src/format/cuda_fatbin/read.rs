@@ -1,9 +1,9 @@
 //! Reading: the entries are walked by their sizes, each of which must fit into the size of the container.
 
 use super::raw::{ALIGNMENT, EntryHeader, GroupTable, Header, OptionBlock, kind};
-use crate::bytes::View;
-use crate::codec::Codec;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::View;
+use crate::base::codec::Codec;
+use crate::base::error::{Cause, Malformed};
 use crate::format::{DeviceImage, GroupPart, image_range, without_nul};
 
 /// A checked container.

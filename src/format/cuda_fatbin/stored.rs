@@ -7,10 +7,11 @@ use super::compress::{WriteError, compress};
 use super::image::{FatbinImage, joined};
 use super::raw::{ALIGNMENT, EntryHeader, GroupTable, Header, codec_flag, flag, kind};
 use super::read::{FatbinEntry, group};
-use crate::bytes::{Resource, View};
-use crate::codec::{self, Codec, Compression};
-use crate::content::Content;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::{Resource, View};
+use crate::base::codec;
+use crate::base::codec::{Codec, Compression};
+use crate::base::content::Content;
+use crate::base::error::{Cause, Malformed};
 use crate::format::DeviceImage;
 use crate::target::nvptx::Arch;
 

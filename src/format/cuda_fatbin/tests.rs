@@ -2,7 +2,7 @@
 
 use super::raw::Header;
 use super::*;
-use crate::codec::{Codec, Compression, compress};
+use crate::base::codec::{Codec, Compression, compress};
 use crate::format::ImageKind;
 use crate::target::nvptx::Suffix;
 

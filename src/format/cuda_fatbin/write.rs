@@ -4,7 +4,7 @@ use super::compress::WriteError;
 use super::image::{EncodedEntry, FatbinImage};
 use super::member::FatbinMember;
 use super::raw::{ALIGNMENT, Header, VERSION};
-use crate::content::Content;
+use crate::base::content::Content;
 
 /// Writes a container of these images in this order, uncompressed; their bytes are borrowed. `None` where a size does not fit
 /// its field.

@@ -2,7 +2,7 @@
 
 use super::raw::{EntryHeader, GroupTable, Header, flag};
 use super::*;
-use crate::codec::{Codec, Compression};
+use crate::base::codec::{Codec, Compression};
 use crate::target::nvptx::{Arch, Suffix};
 
 const PTX: &[u8] = b".version 8.8\n.target sm_100f\n.address_size 64\n";

@@ -2,7 +2,7 @@
 //! device code.
 
 use super::{EmbeddedImage, Region};
-use crate::error::{Cause, Malformed};
+use crate::base::error::{Cause, Malformed};
 use crate::format::{bitcode, is_host_bitcode};
 
 /// Reads the module that begins at an offset of the region.

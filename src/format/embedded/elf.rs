@@ -8,8 +8,8 @@ use object::elf::{self, FileHeader64, SectionHeader64};
 use object::read::elf::{FileHeader, SectionHeader};
 
 use super::{EmbeddedImage, Region, unexpected};
-use crate::bytes::{Resource, View, text_work};
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::{Resource, View, text_work};
+use crate::base::error::{Cause, Malformed};
 use crate::format::device_elf;
 use crate::target::amdgpu;
 use crate::target::intel::EM_INTELGT;

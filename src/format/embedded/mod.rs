@@ -21,8 +21,8 @@ mod tests;
 
 use super::container_type::ContainerType;
 use super::{ContainerView, Contents, ImageView};
-use crate::bytes::View;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::View;
+use crate::base::error::{Cause, Malformed};
 
 /// Bytes in which an image may be: a section, or a gap between containers.
 #[derive(Debug, Clone, Copy)]

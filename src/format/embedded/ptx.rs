@@ -6,8 +6,8 @@
 
 use super::statements::Statements;
 use super::{EmbeddedImage, Region};
-use crate::bytes::{Resource, text_work};
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::{Resource, text_work};
+use crate::base::error::{Cause, Malformed};
 use crate::target::nvptx::Ptx;
 
 /// Number of bytes before the directive `.version` that are searched for comments, and of those at the start of a region that

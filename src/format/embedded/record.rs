@@ -1,8 +1,8 @@
 //! Images that `fatbin embed` has put into an object: a record before the bytes has their number and the name of their symbol.
 
 use super::{EmbeddedImage, Region, at_start, unexpected};
-use crate::bytes::View;
-use crate::error::Malformed;
+use crate::base::bytes::View;
+use crate::base::error::Malformed;
 use crate::format::embed_record;
 use crate::format::{DeviceImage, ImageKind};
 

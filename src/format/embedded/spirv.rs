@@ -4,8 +4,8 @@
 //! of libggml-vulkan.so, of which each ends where its symbol does.
 
 use super::{EmbeddedImage, Region, unexpected};
-use crate::bytes::Resource;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::Resource;
+use crate::base::error::{Cause, Malformed};
 use crate::format::spirv::{self, Instruction};
 
 /// Operations (SPIR-V specification, Instructions).

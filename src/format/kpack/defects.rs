@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::layout::Scheme;
 use super::read::KpackArchive;
-use crate::error::{Cause, Malformed};
+use crate::base::error::{Cause, Malformed};
 
 impl KpackArchive<'_> {
     /// Returns the contradictions between the parts of the table of contents.

@@ -1,7 +1,7 @@
 //! Layout of an archive: the header and the names in the table of contents.
 
-use crate::bytes::View;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::View;
+use crate::base::error::{Cause, Malformed};
 
 pub use crate::format::container_type::KPACK_MAGIC as MAGIC;
 

@@ -3,8 +3,8 @@
 use super::layout::{INDEX_SEPARATOR, key};
 use super::message_pack::{MessagePackReader, MessagePackWriter};
 use super::read::texts;
-use crate::bytes::View;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::View;
+use crate::base::error::{Cause, Malformed};
 
 /// Field in errors.
 const MARKER: &str = "kpack marker";

@@ -4,8 +4,8 @@
 //! is borrowed, and no memory is allocated for stated lengths. It is available without features of the crate, unlike
 //! `rmp-serde`, with which the tests compare it. Source: MessagePack specification.
 
-use crate::bytes::{Resource, View};
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::{Resource, View};
+use crate::base::error::{Cause, Malformed};
 
 /// Reader of consecutive values.
 #[derive(Debug, Clone, Copy)]
@@ -225,7 +225,7 @@ impl MessagePackWriter {
     }
 }
 
-#[cfg(all(test, feature = "cli"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -22,13 +22,12 @@ pub use layout::{MAGIC, Scheme};
 pub use marker::{ARCH_PLACEHOLDER, KpackMarker, entry_key};
 pub use read::{KpackArchive, KpackEntry};
 pub use write::{KpackMember, KpackProperties, write};
-#[cfg(feature = "cli")]
 pub(crate) use write::{StoredMember, compress, write_stored};
 
 use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView};
-use crate::bytes::View;
-use crate::codec::Codec;
-use crate::error::Malformed;
+use crate::base::bytes::View;
+use crate::base::codec::Codec;
+use crate::base::error::Malformed;
 use crate::target::{OffloadKind, triple};
 
 /// Reads the archive at the view's start as a container.

@@ -2,8 +2,8 @@
 
 use super::layout::{BLOBS_OFFSET, HSACO, Header, INDEX_SEPARATOR, Scheme, TOC_OFFSET, key};
 use super::message_pack::MessagePackReader;
-use crate::bytes::View;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::View;
+use crate::base::error::{Cause, Malformed};
 
 /// Fields in errors.
 const TOC: &str = "kpack table of contents";

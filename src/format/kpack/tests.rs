@@ -1,7 +1,7 @@
 //! Tests of archives: layout, round trips, and invalid archives with their errors.
 
 use super::*;
-use crate::bytes::{Budget, Limits};
+use crate::base::bytes::{Budget, Limits};
 
 /// The archive of rocm-kpack's own tests, `test_noop.kpack`, with shorter blobs: three code objects of two binaries.
 const MEMBERS: [KpackMember<'static, 'static>; 3] = [

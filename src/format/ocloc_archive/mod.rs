@@ -23,8 +23,8 @@ use object::read::elf::{FileHeader, SectionHeader};
 
 use super::ocloc_name::{MAGIC, NAME, PADDING, POINTERS, is_archive, name_of};
 use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView};
-use crate::bytes::{Resource, View};
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::{Resource, View};
+use crate::base::error::{Cause, Malformed};
 use crate::target::{OffloadKind, intel};
 
 pub use write::{MemberFate, write};

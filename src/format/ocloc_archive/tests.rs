@@ -1,7 +1,7 @@
 //! Archives of ocloc: read, written without members, and damaged.
 
 use super::*;
-use crate::content::Content;
+use crate::base::content::Content;
 use crate::format::ocloc_name::GENERIC;
 
 /// A zebin for DG2, for which ocloc states no version of the architecture.

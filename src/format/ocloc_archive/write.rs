@@ -1,9 +1,9 @@
 //! Archives without some of their members.
 
 use super::{HEADER_SIZE, Member, members};
-use crate::bytes::View;
-use crate::content::Content;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::View;
+use crate::base::content::Content;
+use crate::base::error::{Cause, Malformed};
 use crate::format::ocloc_name::MAGIC;
 
 /// Alignment of the data of a member, in bytes.

@@ -21,15 +21,14 @@ mod tests;
 
 pub use raw::{MAGIC, SECTION_TYPE, Version, flag, image_kind};
 pub use read::{OffloadBinary, OffloadBinaryContents, OffloadBinaryEntry};
-#[cfg(feature = "cli")]
 pub(crate) use write::write_contents;
 pub use write::{OffloadBinaryImage, OffloadBinaryOutput, check, compress, write};
 
 use std::path::Path;
 
 use super::{ContainerType, ContainerView, ImageKind, ImageView, UnknownValue};
-use crate::bytes::View;
-use crate::error::Malformed;
+use crate::base::bytes::View;
+use crate::base::error::Malformed;
 use crate::target::OffloadKind;
 
 /// Alignment of a binary and of the images inside it, in bytes.

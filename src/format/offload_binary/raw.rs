@@ -2,8 +2,8 @@
 
 use object::elf;
 
-use crate::bytes::View;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::View;
+use crate::base::error::{Cause, Malformed};
 
 pub use crate::format::container_type::OFFLOAD_BINARY_MAGIC as MAGIC;
 

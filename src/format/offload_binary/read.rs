@@ -1,9 +1,10 @@
 //! Reading: every stated offset and size is checked against the binary before anything is returned.
 
 use super::raw::{self, Header, StringEntry, Version};
-use crate::bytes::{Resource, View, entry_offsets};
-use crate::codec::{self, Codec};
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::{Resource, View, entry_offsets};
+use crate::base::codec;
+use crate::base::codec::Codec;
+use crate::base::error::{Cause, Malformed};
 use crate::format::{Compressed, CompressedContents};
 
 /// A checked offload binary.

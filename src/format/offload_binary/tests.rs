@@ -1,9 +1,9 @@
 //! Round trips, comparison with a naive reader, and a table of defects.
 
 use super::*;
-use crate::bytes::{Budget, Limits};
-use crate::codec::{Codec, Compression};
-use crate::error::Cause;
+use crate::base::bytes::{Budget, Limits};
+use crate::base::codec::{Codec, Compression};
+use crate::base::error::Cause;
 
 const STRINGS: [(&str, &str); 2] = [("arch", "gfx90a:xnack+"), ("triple", "amdgcn-amd-amdhsa")];
 

@@ -10,10 +10,11 @@ use super::ALIGNMENT;
 use super::raw::{Entry, Header, StringEntry, Version};
 use super::read::OffloadBinary;
 use super::string_table::StringTable;
-use crate::bytes::View;
-use crate::codec::{self, Compression, Counted};
-use crate::content::Content;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::View;
+use crate::base::codec;
+use crate::base::codec::{Compression, Counted};
+use crate::base::content::Content;
+use crate::base::error::{Cause, Malformed};
 
 /// An image and its properties.
 #[derive(Debug, Clone)]
@@ -95,7 +96,7 @@ pub fn compress(content: &Content, how: Compression, to: impl Write) -> io::Resu
     let mut to = Counted::new(to);
     codec::compress(content.runs_from(header_size), content.size().saturating_sub(header_size), how, &mut to)?;
     let first = content.runs().next().expect("every binary begins with its header");
-    let header = Header::read(crate::bytes::View::new(first)).expect("a header that was written here");
+    let header = Header::read(crate::base::bytes::View::new(first)).expect("a header that was written here");
     assert_eq!(header.version, Version::Three, "only version 3 can be compressed");
     let stored = Header { size: header_size.saturating_add(to.size()), inflated_size: content.size(), ..header };
     let mut header = Vec::new();

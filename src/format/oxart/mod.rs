@@ -17,13 +17,12 @@ mod tests;
 pub use raw::{MAGIC, SECTION, entry_kind, payload_kind};
 pub use read::{OxartBundle, OxartEntry, OxartPayload};
 pub use write::{OxartEntrySpec, OxartPayloadSpec, OxartSpec, write};
-#[cfg(feature = "cli")]
 pub(crate) use write::{OxartFate, edited};
 
 use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView, UnknownValue};
-use crate::bytes::{Resource, View};
-use crate::codec::Codec;
-use crate::error::Malformed;
+use crate::base::bytes::{Resource, View};
+use crate::base::codec::Codec;
+use crate::base::error::Malformed;
 use crate::target::{OffloadKind, triple};
 
 /// Reads the bundle at the view's start as a container.

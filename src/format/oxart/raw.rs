@@ -1,7 +1,7 @@
 //! Layout of versions 1 and 2, each structure with its reader and writer side by side.
 
-use crate::bytes::View;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::View;
+use crate::base::error::{Cause, Malformed};
 
 pub use crate::format::container_type::OXART_MAGIC as MAGIC;
 

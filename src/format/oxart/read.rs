@@ -1,8 +1,8 @@
 //! Reading: every offset must be inside the bundle, and no data may overlap the tables or other data.
 
 use super::raw::{EntryRecord, Header, PayloadRecord};
-use crate::bytes::{Resource, View, entry_offsets, record_memory};
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::{Resource, View, entry_offsets, record_memory};
+use crate::base::error::{Cause, Malformed};
 
 /// A checked bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -130,10 +130,9 @@ fn reports_the_offset_and_the_cause_of_defects() {
     }
 }
 
-#[cfg(feature = "cli")]
 #[test]
 fn an_edited_bundle_keeps_its_size_and_the_places_of_what_stays() {
-    use crate::content::Content;
+    use crate::base::content::Content;
     use OxartFate::{Drop, Keep, Replace};
     let bytes = written();
     let bundle = OxartBundle::read(View::new(&bytes)).unwrap();

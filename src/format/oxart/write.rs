@@ -1,13 +1,10 @@
 //! Writing, with the bytes of oxide-artifacts 0.2.1, and changes of a bundle that keep its size.
 
-#[cfg(feature = "cli")]
 use super::OxartBundle;
 use super::raw::{ALIGNMENT, EntryRecord, Header, PayloadRecord, VERSIONS};
-#[cfg(feature = "cli")]
-use crate::bytes::{View, entry_offsets, size_of_range};
-use crate::content::Content;
-#[cfg(feature = "cli")]
-use crate::error::Malformed;
+use crate::base::bytes::{View, entry_offsets, size_of_range};
+use crate::base::content::Content;
+use crate::base::error::Malformed;
 
 /// A bundle to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +97,6 @@ impl<'data> Body<'data> {
 }
 
 /// Fate of a payload.
-#[cfg(feature = "cli")]
 #[derive(Debug, Clone)]
 pub(crate) enum OxartFate<'data> {
     /// The data stays where it is.
@@ -114,7 +110,6 @@ pub(crate) enum OxartFate<'data> {
 /// Returns a bundle with other payloads. All else stays where it is, and so does the end of the bundle, because programs walk the
 /// section by the sizes of the bundles: free bytes are zeros. The bundle grows only by data that is larger than that which it
 /// replaces.
-#[cfg(feature = "cli")]
 pub(crate) fn edited<'data>(
     bundle: &OxartBundle<'data>,
     fates: Vec<OxartFate<'data>>,
@@ -174,7 +169,6 @@ pub(crate) fn edited<'data>(
     Ok(Some(content))
 }
 
-#[cfg(feature = "cli")]
 impl<'data> Body<'data> {
     /// Appends what a bundle has up to an offset.
     fn copy_to(&mut self, view: View<'data>, end: u64) -> Result<(), Malformed> {

@@ -13,7 +13,7 @@ use super::error::HostError;
 use super::layout::Code;
 use super::plan::ObjectPlan;
 use super::systems::WindowsRuntime;
-use crate::io::Sink;
+use crate::base::io::Sink;
 
 /// Writes the object that `plan` describes for a machine and a C runtime into `sink`.
 pub fn emit(

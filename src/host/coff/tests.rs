@@ -6,7 +6,7 @@ use object::read::{Object, ObjectSection, ObjectSymbol, RelocationTarget};
 use object::{LittleEndian, RelocationFlags, SymbolKind};
 
 use super::unwind;
-use crate::content::Content;
+use crate::base::content::Content;
 use crate::host::architecture::UnwindFormat;
 use crate::host::assembler::{CompiledFunction, UnwindRule};
 use crate::host::code::{Call, Local, Step, Value};

@@ -6,13 +6,13 @@ use object::write::coff::{
 };
 
 use super::layout::{CoffLayout, CoffSection, CoffTarget};
-use crate::content::Content;
+use crate::base::content::Content;
+use crate::base::io::Sink;
 use crate::host::architecture::CoffMachine;
 use crate::host::error::HostError;
 use crate::host::layout::Code;
 use crate::host::plan::ObjectPlan;
 use crate::host::symbol::{Definition, Scope, Symbol, SymbolId};
-use crate::io::Sink;
 
 /// Alignment of section data in the file, as LLVM has it.
 const DATA_ALIGNMENT: u64 = 4;

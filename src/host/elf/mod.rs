@@ -1,7 +1,7 @@
 //! Emission of a plan as an ELF64 relocatable.
 //!
 //! `object`'s high-level writer needs each section as one slice. Here a section is a sequence of runs, most of whose bytes
-//! stay in the file that they came from (see [`crate::io::Sink`]), so this uses the low-level writer.
+//! stay in the file that they came from (see [`crate::base::io::Sink`]), so this uses the low-level writer.
 
 mod layout;
 mod write;
@@ -10,7 +10,7 @@ use super::architecture::Architecture;
 use super::error::HostError;
 use super::layout::Code;
 use super::plan::ObjectPlan;
-use crate::io::Sink;
+use crate::base::io::Sink;
 
 /// Writes the object that `plan` describes for a machine into `sink`.
 pub fn emit(plan: &ObjectPlan, architecture: &Architecture, sink: &mut Sink) -> Result<(), HostError> {

@@ -8,11 +8,11 @@ use object::elf;
 use object::write::elf::{FileHeader, Rel, SectionHeader, SectionIndex, SinglePhaseWriter, Sym};
 
 use super::layout::{ElfSection, ObjectLayout, RelocationTarget};
-use crate::content::Content;
+use crate::base::content::Content;
+use crate::base::io::Sink;
 use crate::host::architecture::Architecture;
 use crate::host::plan::ObjectPlan;
 use crate::host::symbol::{Definition, Scope, Symbol, SymbolId};
-use crate::io::Sink;
 
 /// The tables come first, after the null section, so that their indices are known when others refer to them.
 const SYMBOL_TABLE: SectionIndex = SectionIndex(3);

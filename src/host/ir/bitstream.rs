@@ -4,8 +4,8 @@
 
 use std::borrow::Cow;
 
+use crate::base::io::Sink;
 use crate::format::bitcode::{DEFINE_ABBREV, END_BLOCK, ENTER_SUBBLOCK, OUTER_WIDTH, UNABBREV_RECORD, VBR};
-use crate::io::Sink;
 
 /// Abbreviation ID of [`BitWriter::define_bytes`], the only one that a block defines.
 const BYTES_ABBREV: u64 = 4;

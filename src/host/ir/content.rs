@@ -1,6 +1,6 @@
 //! Properties that both forms of a module share.
 
-use crate::content::Content;
+use crate::base::content::Content;
 
 /// Returns `size` bytes from an offset on.
 pub fn content_runs<'plan>(content: &'plan Content<'_>, offset: u64, size: u64) -> impl Iterator<Item = &'plan [u8]> {

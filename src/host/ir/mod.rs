@@ -17,7 +17,7 @@ mod text;
 use std::io::{self, Write};
 
 use super::plan::ObjectPlan;
-use crate::io::Sink;
+use crate::base::io::Sink;
 
 /// Writes the module that `plan` describes for `triple` into `sink`, as bitcode.
 pub fn emit_bitcode(plan: &ObjectPlan, triple: &str, sink: &mut Sink) {

@@ -3,10 +3,10 @@
 //! `linker-tests/ir` has LLVM read both forms of every kind's plan.
 
 use super::{bitstream, emit_bitcode, write_text};
-use crate::content::Content;
+use crate::base::content::Content;
+use crate::base::io::Sink;
 use crate::host::code::Step;
 use crate::host::{Data, Definition, Field, ObjectPlan, PlanSection, SectionKind, Value};
-use crate::io::Sink;
 
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 

@@ -13,7 +13,7 @@ use super::architecture::MachOMachine;
 use super::error::HostError;
 use super::layout::Code;
 use super::plan::ObjectPlan;
-use crate::io::Sink;
+use crate::base::io::Sink;
 
 /// Writes the object that `plan` describes for a machine into `sink`.
 pub fn emit(plan: &ObjectPlan, machine: &MachOMachine, sink: &mut Sink) -> Result<(), HostError> {

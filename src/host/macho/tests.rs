@@ -5,7 +5,7 @@ use object::read::macho::MachOFile64;
 use object::read::{Object, ObjectSection, ObjectSymbol, RelocationTarget};
 use object::{Endianness, RelocationFlags, SectionFlags};
 
-use crate::content::Content;
+use crate::base::content::Content;
 use crate::host::code::{Call, Local, Step, Value};
 use crate::host::plan::{Data, Field, ObjectPlan, PlanSection, SectionKind};
 use crate::host::symbol::Definition;

@@ -8,13 +8,13 @@ use object::write::macho::{
 use object::write::{StringId, StringTable, WritableBuffer};
 
 use super::layout::{MachOLayout, MachOSection, MachOTarget, PartPlace};
-use crate::content::Content;
+use crate::base::content::Content;
+use crate::base::io::Sink;
 use crate::host::architecture::MachOMachine;
 use crate::host::error::HostError;
 use crate::host::layout::Code;
 use crate::host::plan::ObjectPlan;
 use crate::host::symbol::{Definition, Scope, Symbol, SymbolId};
-use crate::io::Sink;
 
 /// Number of load commands: segment, version, symbols, dynamic symbols.
 const COMMANDS: u32 = 4;

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use object::elf;
 
 use super::{DeviceLinker, DeviceProgram, Find, Job, stated};
-use crate::bytes::View;
+use crate::base::bytes::View;
 use crate::link::elf_type::elf_type;
 use crate::link::error::Result;
 use crate::link::programs::CommandLine;

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 
 use super::host_line::HostWord;
 use super::programs::CommandLine;
-use crate::bytes::View;
+use crate::base::bytes::View;
+use crate::base::io::os_string;
 use crate::format::ImageKind;
-use crate::io::os_string;
 use crate::target::subarch::GENERIC;
 use crate::target::{InvalidTargetId, triple};
 

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use object::elf;
 
 use super::{DeviceFile, DeviceLinker, DeviceProgram, Find, Job};
-use crate::bytes::View;
+use crate::base::bytes::View;
 use crate::format::ImageKind;
 use crate::link::elf_type::elf_type;
 use crate::link::error::Result;

@@ -83,8 +83,8 @@ pub fn block(entry: &FatbinEntry<'_>, is_in_group: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bytes::View;
-    use crate::codec::Codec;
+    use crate::base::bytes::View;
+    use crate::base::codec::Codec;
 
     fn entry(header: EntryHeader) -> FatbinEntry<'static> {
         let codec = Codec::None;

@@ -1,10 +1,10 @@
 //! Text about the contents of cubins: resources and symbols.
 
 use super::request::Dump;
-use crate::bytes::View;
-use crate::error::Malformed;
-use crate::inspect::ConstantBank;
-use crate::inspect::cubin_listing::{CubinSymbol, FunctionUsage, resource_usage, symbols};
+use crate::base::bytes::View;
+use crate::base::error::Malformed;
+use crate::image::ConstantBank;
+use crate::image::cubin_listing::{CubinSymbol, FunctionUsage, resource_usage, symbols};
 
 /// Types of symbols (System V ABI, and types of NVIDIA's devices from 10 on); others are `?`.
 const TYPES: [(u8, &str); 9] = [

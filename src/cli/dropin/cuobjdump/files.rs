@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use super::options::TOOL;
-use crate::bytes::{Limits, View};
+use crate::base::bytes::{Limits, View};
+use crate::base::io::Input;
 use crate::cli::access;
 use crate::cli::dropin::nvidia_options::ToolFailure;
 use crate::format::cuda_fatbin::MAGIC;
 use crate::format::{ContainerType, DeviceImage, ImageKind};
-use crate::inventory::{Container, File};
-use crate::io::Input;
+use crate::scan::inventory::{Container, File};
 use crate::scan::{self, Archives, InputSlice, OpenOptions, Options, Source};
 use crate::target::triple;
 

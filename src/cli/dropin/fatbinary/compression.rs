@@ -2,8 +2,8 @@
 
 use super::image_type::ImageType;
 use super::{ToolFailure, library_error};
+use crate::base::codec::{Codec, Compression};
 use crate::cli::dropin::nvidia_options::ParsedLine;
-use crate::codec::{Codec, Compression};
 use crate::format::cuda_fatbin::level;
 
 /// Compression of a container.

@@ -1,8 +1,8 @@
 //! The C source of `--embedded-fatbin`: the container as data, and the structure with which the CUDA runtime registers it.
 
 use super::{ToolFailure, write_failure};
-use crate::error::Result;
-use crate::io::Output;
+use crate::base::error::Result;
+use crate::base::io::Output;
 
 /// Words of the container per line.
 const WORDS_PER_LINE: usize = 4;

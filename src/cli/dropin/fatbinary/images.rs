@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use super::compression::CompressionMode;
 use super::image_type::ImageType;
 use super::{EntryProperties, ToolFailure, fatal, library_error, ptx, relocatable};
+use crate::base::io::Input;
 use crate::cli::access;
 use crate::cli::dropin::llvm_options::{os_string, text};
 use crate::cli::dropin::nvidia_options::{KeywordValues, ParsedLine};
 use crate::format::cuda_fatbin::{FatbinImage, FatbinMember};
-use crate::io::Input;
 use crate::target::nvptx::{Arch, Suffix};
 
 /// Offset of the class in an ELF file, and its values (System V ABI, ELF identification).

@@ -25,10 +25,10 @@ use std::path::{Path, PathBuf};
 
 use super::diagnostics::{print, write_messages};
 use super::nvidia_options::{self, ParsedLine, ToolFailure};
-use crate::content::Content;
-use crate::error::Error;
+use crate::base::content::Content;
+use crate::base::error::Error;
+use crate::base::io::{FileSet, Input, Output, OutputKind, Sink, commit_all};
 use crate::format::cuda_fatbin::{FatbinMember, HostSystem, Language, WriteError, concatenate, write_members};
-use crate::io::{FileSet, Input, Output, OutputKind, Sink, commit_all};
 use compression::CompressionMode;
 use embed::SourceForm;
 use images::EntryInput;

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use object::read::{File, Object, ObjectSection};
 
 use super::{ToolFailure, fatal, library_error};
-use crate::archive::ArchiveFormat;
-use crate::bytes::{ObjectBytes, View};
+use crate::base::archive::ArchiveFormat;
+use crate::base::bytes::{ObjectBytes, View};
 use crate::format::cuda_fatbin::{CudaFatbin, FatbinMember, MAGIC, kind};
 
 /// Section with the name of the module.

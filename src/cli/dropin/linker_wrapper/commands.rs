@@ -7,8 +7,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::options::Options;
+use crate::embed::llvm::Release;
 use crate::link::{CommandLine, ExtractedImage, LinkEvent, LinkedImage};
-use crate::llvm::Release;
 use crate::target::{OffloadKind, triple};
 
 /// Printer of commands.

@@ -24,15 +24,15 @@ use super::FAILED;
 use super::diagnostics::{Diagnostics, print, write_messages};
 use super::llvm_options::expand_response_files;
 use super::stand_in::StandIn;
-use crate::bytes::Limits;
+use crate::base::bytes::Limits;
+use crate::base::codec::{Codec, Compression};
+use crate::base::io::os_string;
+use crate::base::parallel::threads;
 use crate::cli::access;
-use crate::codec::{Codec, Compression};
 use crate::host::{Host, ObjectFormat};
-use crate::io::os_string;
 use crate::link::{
     DeviceArguments, EntryCheck, HostLine, LinkError, LinkEvent, LinkOptions, Product, ProgramPaths, Spelling, link,
 };
-use crate::parallel::threads;
 use crate::target::{IdStyle, OffloadKind};
 use commands::Commands;
 use options::Options;

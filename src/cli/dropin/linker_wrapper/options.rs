@@ -3,9 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use crate::io::os_string;
+use crate::base::io::os_string;
+use crate::embed::llvm::linker::LinkerRules;
 use crate::link::{LlvmArgument, TargetArgument, joined};
-use crate::llvm::linker::LinkerRules;
 
 /// Values of the tool's options.
 #[derive(Debug, Clone, Default)]

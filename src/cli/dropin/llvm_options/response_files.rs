@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::arguments::{os_string, text};
+use crate::base::io::{FileIdentity, file_identity};
 use crate::cli::dropin::diagnostics::cause;
-use crate::io::{FileIdentity, file_identity};
 
 /// Replaces every response file by the arguments in it.
 pub fn expand(arguments: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, String> {

@@ -2,21 +2,21 @@
 
 use super::environment::Settings;
 use super::{Result, errors, verbose};
-use crate::io::Input;
-use crate::ops::{self, BundleError, Explain, UnbundleOptions};
+use crate::base::io::Input;
+use crate::embed::bundle::{BundleError, Explain, UnbundleOptions};
 
 /// Unbundles an archive, after a check of its target IDs if one is requested.
 pub fn unbundle(input: &Input, options: &UnbundleOptions, settings: &Settings, trace: &mut Explain) -> Result<()> {
     let mut done = || {
         if settings.check_archive {
-            ops::check_archive(input)?;
+            crate::embed::bundle::check_archive(input)?;
         }
         if settings.verbose {
-            ops::member_decompression_stats(input, &mut |size, figures| {
+            crate::embed::bundle::member_decompression_stats(input, &mut |size, figures| {
                 verbose::print(size, &figures, settings.smallest_file);
             })?;
         }
-        ops::unbundle(input, options, trace, &mut |_| ()).map(drop)
+        crate::embed::bundle::unbundle(input, options, trace, &mut |_| ()).map(drop)
     };
     done().map_err(|error| describe(&error, input, options))
 }

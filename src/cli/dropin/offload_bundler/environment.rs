@@ -6,9 +6,9 @@
 use std::ffi::OsString;
 
 use super::Line;
-use crate::codec::{Codec, Compression};
+use crate::base::codec::{Codec, Compression};
+use crate::embed::llvm::bundler::CompressionRules;
 use crate::format::ccob;
-use crate::llvm::bundler::CompressionRules;
 
 /// Settings of a run, apart from its files and targets.
 #[derive(Debug, PartialEq, Eq)]
@@ -111,7 +111,7 @@ mod tests {
     use super::super::options;
     use super::*;
     use crate::cli::dropin::llvm_options::{Tool, parse};
-    use crate::llvm::Release;
+    use crate::embed::llvm::Release;
 
     fn read_as(release: u32, arguments: &[&str], variables: &[(&str, &str)]) -> (Settings, String) {
         let rules = Release::numbered(release).bundler;

@@ -1,8 +1,8 @@
 //! Errors of fatbin's operations in the tool's words.
 
+use crate::base::error::Error;
 use crate::cli::dropin::diagnostics::cause;
-use crate::error::Error;
-use crate::ops::BundleError;
+use crate::embed::bundle::BundleError;
 
 /// Returns the message for an error; for one of the operating system, the message of that system alone.
 pub fn format(error: &Error) -> String {

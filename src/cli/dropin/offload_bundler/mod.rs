@@ -63,7 +63,7 @@ use super::FAILED;
 use super::diagnostics::{Diagnostics, print, write_messages, write_stderr};
 use super::llvm_options::{Line, LlvmOption, Stop, Tool, parse, parse_response_file};
 use super::stand_in::StandIn;
-use crate::llvm::NEWEST;
+use crate::embed::llvm::NEWEST;
 use environment::Settings;
 use request::Request;
 

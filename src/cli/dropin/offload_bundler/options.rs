@@ -1,7 +1,7 @@
 //! The command lines of the tool's releases.
 
 use crate::cli::dropin::llvm_options::{LlvmOption, Occurs, Shown, ValueType};
-use crate::llvm::bundler::{BundlerRules, FileOptions};
+use crate::embed::llvm::bundler::{BundlerRules, FileOptions};
 
 /// First text of the help.
 pub const OVERVIEW: &str = concat!(

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 
 use super::targets::{self, Target};
 use super::{Diagnostics, Line, Result, StandIn};
-use crate::llvm::bundler::{BundlerRules, FileOptions};
+use crate::embed::llvm::bundler::{BundlerRules, FileOptions};
 
 /// An action with its files and targets.
 #[derive(Debug)]

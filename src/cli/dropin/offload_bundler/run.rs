@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use super::environment::Settings;
 use super::request::{BundlerAction, Request};
 use super::{Diagnostics, Result, archives, compatibility_trace, errors, objcopy, verbose, write_stderr};
+use crate::base::io::Input;
 use crate::cli::dropin::inputs::open;
+use crate::embed::bundle::{BundleError, BundleInput, BundleOptions, FollowingData, RequestedTarget, UnbundleOptions};
 use crate::format::bundle::{BundleForm, FileType};
-use crate::io::Input;
-use crate::ops::{self, BundleError, BundleInput, BundleOptions, FollowingData, RequestedTarget, UnbundleOptions};
-use crate::rewrite;
+use crate::host::rewrite;
 use crate::target::compatibility::KindRules;
 
 /// Executes a request and returns the text for standard output.
@@ -64,7 +64,7 @@ impl Runner<'_> {
             output,
             replaces_inputs: true,
         };
-        let bundled = ops::bundle(&files.collect::<Vec<_>>(), &options, &mut |_| ())
+        let bundled = crate::embed::bundle::bundle(&files.collect::<Vec<_>>(), &options, &mut |_| ())
             .map_err(|error| errors::format_bundle_error(&error))?;
         if let Some(figures) = bundled.compressed.filter(|_| settings.verbose) {
             write_stderr(&verbose::compressed(&figures));
@@ -102,12 +102,12 @@ impl Runner<'_> {
             return archives::unbundle(input, &options, settings, &mut trace);
         }
         self.print_figures(input)?;
-        ops::unbundle(input, &options, &mut trace, &mut |_| ()).map_err(|error| match error {
+        crate::embed::bundle::unbundle(input, &options, &mut trace, &mut |_| ()).map_err(|error| match error {
             BundleError::MissingTargets { missing, .. } => not_found(missing.iter().map(String::as_str).collect()),
             BundleError::NotABundle { .. } => not_found(targets.iter().map(|target| target.id.as_str()).collect()),
             other => errors::format_bundle_error(&other),
         })?;
-        if let Some(following) = ops::following_data(input, Some(self.file_type)) {
+        if let Some(following) = crate::embed::bundle::following_data(input, Some(self.file_type)) {
             self.diagnostics.warning(&ignored(input.path(), following));
         }
         Ok(())
@@ -123,14 +123,15 @@ impl Runner<'_> {
         };
         // The type of an input that is called an archive is detected from its content.
         let file_type = Some(self.file_type).filter(|file_type| file_type.form != BundleForm::Archive);
-        ops::list(input, file_type, list).map_err(|error| errors::format_bundle_error(&error))?;
+        crate::embed::bundle::list(input, file_type, list).map_err(|error| errors::format_bundle_error(&error))?;
         Ok(ids)
     }
 
     /// Prints what `-verbose` reports about an input, before the input is processed.
     fn print_figures(&self, input: &Input) -> Result<()> {
         if self.settings.verbose {
-            let figures = ops::decompression_stats(input).map_err(|error| errors::format_bundle_error(&error))?;
+            let figures = crate::embed::bundle::decompression_stats(input)
+                .map_err(|error| errors::format_bundle_error(&error))?;
             verbose::print(input.size(), &figures, self.settings.smallest_file);
         }
         Ok(())

@@ -12,8 +12,8 @@
 
 use super::Result;
 use crate::cli::dropin::stand_in::StandIn;
-use crate::llvm::Release;
-use crate::llvm::bundler::IdForm;
+use crate::embed::llvm::Release;
+use crate::embed::llvm::bundler::IdForm;
 use crate::target::processors::{FORMER, Processor};
 use crate::target::target_id::{TargetId, cut};
 use crate::target::{BundleEntryId, IdStyle, OffloadKind, Triple, compatibility, names_architecture, subarch};

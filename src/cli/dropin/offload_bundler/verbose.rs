@@ -1,9 +1,9 @@
 //! The figures of `-verbose`, one per line.
 
 use super::write_stderr;
-use crate::codec::Codec;
+use crate::base::codec::Codec;
+use crate::embed::bundle::CompressionStats;
 use crate::format::ccob::Version;
-use crate::ops::CompressionStats;
 
 /// Line about a bundle that is not compressed.
 const UNCOMPRESSED: &str = "Uncompressed bundle.\n";

@@ -9,17 +9,17 @@ use object::read::{File, FileKind, Object, ObjectKind};
 
 use super::image_argument::{ImageArgument, MEMBER};
 use super::{Result, create, create_file, format_error, stem};
-use crate::archive;
-use crate::bytes::{MAX_NESTING, ObjectBytes, View};
+use crate::base::archive;
+use crate::base::bytes::{MAX_NESTING, ObjectBytes, View};
+use crate::base::error::{Cause, Error, Malformed};
+use crate::base::io::{Output, Sink};
 use crate::cli::dropin::diagnostics::{Diagnostics, print};
 use crate::cli::dropin::inputs::open;
-use crate::error::{Cause, Error, Malformed};
+use crate::embed::llvm::Release;
 use crate::format::bitcode::embedded::OFFLOADING;
 use crate::format::offload_binary::{
     MAGIC, OffloadBinary, OffloadBinaryContents, OffloadBinaryEntry, Version, image_kind_name,
 };
-use crate::io::{Output, Sink};
-use crate::llvm::Release;
 use crate::scan::{self, Archives, InputSlice, OpenOptions, Source};
 
 /// The tool's name for standard input.
@@ -135,7 +135,7 @@ impl Extraction<'_> {
         let opened = open(input).map_err(|error| format!("'{}': {}", input.display(), format_error(&error)))?;
         let mut parts = Ok(Vec::new());
         // The tool supports static libraries and no other archives.
-        let limits = crate::bytes::Limits::default();
+        let limits = crate::base::bytes::Limits::default();
         let options = OpenOptions { archives: Archives::Libraries, limits, access: opened.access() };
         scan::expand_input(opened, input, options, &mut |part| {
             let Ok(known) = &mut parts else { return };

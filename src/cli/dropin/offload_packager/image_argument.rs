@@ -2,8 +2,8 @@
 //! repeated key are joined with commas.
 
 use super::map_order::{dense_map_order, string_map_order};
-use crate::llvm::KindNumbers;
-use crate::llvm::packager::{PackagerRules, PackedFiles, StringOrder};
+use crate::embed::llvm::KindNumbers;
+use crate::embed::llvm::packager::{PackagerRules, PackedFiles, StringOrder};
 use crate::target::OffloadKind;
 
 /// Key of the path of an input or output file.
@@ -116,7 +116,7 @@ fn string_order(pairs: &[(String, String)], order: StringOrder) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llvm::{NEWEST, Release};
+    use crate::embed::llvm::{NEWEST, Release};
 
     fn parse(text: &str) -> ImageArgument {
         ImageArgument::parse(text, &NEWEST.packager)

@@ -1,6 +1,6 @@
 //! clang-offload-packager, since LLVM 22 llvm-offload-binary: packs device images into offload binaries and extracts them.
 //!
-//! The differences between releases are columns of [`crate::llvm::RELEASES`].
+//! The differences between releases are columns of [`crate::embed::llvm::RELEASES`].
 //!
 //! | divergence from LLVM 22.1 | why |
 //! |---|---|
@@ -35,12 +35,12 @@ use super::FAILED;
 use super::diagnostics::{Diagnostics, cause, print};
 use super::llvm_options::{Line, Stop, parse_response_file};
 use super::stand_in::StandIn;
-use crate::codec::{Codec, Compression};
-use crate::error::Error;
+use crate::base::codec::{Codec, Compression};
+use crate::base::error::Error;
+use crate::base::io::{FileSet, Output, OutputKind};
+use crate::embed::llvm::NEWEST;
+use crate::embed::llvm::packager::PackagerRules;
 use crate::format::offload_binary::Version;
-use crate::io::{FileSet, Output, OutputKind};
-use crate::llvm::NEWEST;
-use crate::llvm::packager::PackagerRules;
 use extract::Extraction;
 use image_argument::ImageArgument;
 

@@ -1,7 +1,7 @@
 //! The command lines of the tool's releases.
 
 use crate::cli::dropin::llvm_options::{LlvmOption, Occurs, Positional, Shown, Tool, ValueType};
-use crate::llvm::packager::{Extraction, PackagerRules};
+use crate::embed::llvm::packager::{Extraction, PackagerRules};
 
 const OVERVIEW: &str = "\
 A utility for bundling several object files into a single binary.

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use super::image_argument::ImageArgument;
 use super::{Result, create, format_error};
+use crate::base::codec::Compression;
 use crate::cli::dropin::inputs::open;
-use crate::codec::Compression;
+use crate::embed::llvm::packager::RequiredKeys;
+use crate::embed::llvm::{KindNumbers, Release};
+use crate::embed::pack::{PackInput, PackOptions, pack_into};
 use crate::format::offload_binary::{self, Version, image_kind};
 use crate::format::{DeviceImage, ImageKind};
-use crate::llvm::packager::RequiredKeys;
-use crate::llvm::{KindNumbers, Release};
-use crate::ops::{PackInput, PackOptions, pack_into};
 
 /// Packs the files of `images` into `output`.
 pub fn pack(

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use super::short_options::ShortOptions;
 use super::{NOT_FOUND, deprecated};
+use crate::base::error::Result as FileResult;
+use crate::base::io::{FileSet, FileUri, Input, Output, OutputKind, Sink};
 use crate::cli::access;
 use crate::cli::dropin::diagnostics::{TextOutput, write_messages};
 use crate::cli::dropin::llvm_options::{bytes, text};
-use crate::error::Result as FileResult;
-use crate::io::{FileSet, FileUri, Input, Output, OutputKind, Sink};
 
 const VERSION: &str = concat!("fatbin ", env!("CARGO_PKG_VERSION"), ", in place of roc-obj-extract\n");
 

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use super::short_options::ShortOptions;
 use super::{DIED, NOT_FOUND, deprecated};
+use crate::base::io::{FileUri, Input};
 use crate::cli::access;
 use crate::cli::dropin::FAILED;
 use crate::cli::dropin::diagnostics::{TextOutput, write_messages};
 use crate::format::ContainerType;
-use crate::inventory::{Container, File, Image};
-use crate::io::{FileUri, Input};
+use crate::scan::inventory::{Container, File, Image};
 use crate::scan::{self, Options};
 
 const VERSION: &str = concat!("fatbin ", env!("CARGO_PKG_VERSION"), ", in place of roc-obj-ls\n");
@@ -118,7 +118,7 @@ impl Listing {
 }
 
 /// Scans a file by its structure, and by magic if that finds no section for bundles.
-fn bundles_of(input: &Input) -> crate::error::Result<File> {
+fn bundles_of(input: &Input) -> crate::base::error::Result<File> {
     let options = Options { structure_only: true, ..Options::default() };
     let mut file = scan::scan(input, options)?;
     let is_own = |container: &Container| container.section_name().is_some_and(|name| name.starts_with(SECTION));

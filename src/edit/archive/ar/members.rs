@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::bytes::{Resource, View};
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::{Resource, View};
+use crate::base::error::{Cause, Malformed};
 
 /// Size of the archive's magic.
 const MAGIC_SIZE: u64 = 8;

@@ -14,9 +14,9 @@ use members::{ArMember, SIZE};
 
 use super::super::Result;
 use super::super::patch::{Patch, Patches};
-use crate::bytes::{View, size_of_range};
-use crate::content::Content;
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::{View, size_of_range};
+use crate::base::content::Content;
+use crate::base::error::{Cause, Malformed};
 
 /// Alignment of members in archives of macOS, whose linker reads them where they are (LLVM 22, `ArchiveWriter.cpp`).
 const DARWIN_ALIGNMENT: u64 = 8;

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::members::ArMember;
-use crate::bytes::{Resource, View, size_of_range};
-use crate::content::Content;
+use crate::base::bytes::{Resource, View, size_of_range};
+use crate::base::content::Content;
+use crate::base::error::{Cause, Malformed};
 use crate::edit::patch::Patch;
-use crate::error::{Cause, Malformed};
 
 /// Position of the offsets in a symbol table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use ar_archive_writer::{ArchiveKind, DEFAULT_OBJECT_READER, NewArchiveMember, Ob
 use object::read::archive::ArchiveFile;
 
 use super::*;
-use crate::error::Malformed;
+use crate::base::error::Malformed;
 
 /// Reads the symbols that a test member lists in its first line.
 static READER: ObjectReader = ObjectReader {

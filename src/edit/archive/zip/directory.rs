@@ -5,8 +5,8 @@
 
 use std::ops::Range;
 
-use crate::bytes::{Resource, View};
-use crate::error::{Cause, Malformed};
+use crate::base::bytes::{Resource, View};
+use crate::base::error::{Cause, Malformed};
 
 /// Compression methods.
 pub const STORED: u16 = 0;

@@ -22,17 +22,17 @@ use record::{Record, RecordedFile};
 
 use super::super::Result;
 use super::super::patch::{Patch, Patches};
-use crate::archive::zip_directory_offsets;
-use crate::bytes::{Resource, View, size_of_range};
-use crate::content::Content;
-use crate::error::{Cause, Malformed};
+use crate::base::archive::zip_directory_offsets;
+use crate::base::bytes::{Resource, View, size_of_range};
+use crate::base::content::Content;
+use crate::base::error::{Cause, Malformed};
 
 /// A zip file whose members get new bytes.
 #[derive(Debug)]
 pub struct ZipFile<'data> {
     archive: View<'data>,
     directory: Directory<'data>,
-    /// Index in the directory of each of [`crate::archive::members`], which has no directories.
+    /// Index in the directory of each of [`crate::base::archive::members`], which has no directories.
     members: Vec<usize>,
     /// Record of a wheel, once a member was compared with it.
     record: OnceCell<Option<Record>>,
@@ -62,7 +62,7 @@ impl<'data> ZipFile<'data> {
         Ok(ZipFile { archive, directory, members, record: OnceCell::new() })
     }
 
-    /// Compresses the new bytes of a member, an index of [`crate::archive::members`], with the method of the old ones. The bytes
+    /// Compresses the new bytes of a member, an index of [`crate::base::archive::members`], with the method of the old ones. The bytes
     /// that `write` writes go to a temporary file in `directory`; `name` is the member's in errors.
     pub fn pack(
         &self,
@@ -100,7 +100,7 @@ impl<'data> ZipFile<'data> {
         Ok(Patches::new(patches).ok_or_else(overlap)?)
     }
 
-    /// Checks that the record of a wheel has the hash and the size of a member, an index of [`crate::archive::members`], before it
+    /// Checks that the record of a wheel has the hash and the size of a member, an index of [`crate::base::archive::members`], before it
     /// changes. `bytes` are all bytes of the member.
     pub fn check_recorded(&self, member: usize, bytes: View<'_>) -> Result<()> {
         if self.record.get().is_none() {

@@ -8,8 +8,8 @@ use flate2::{Compression, Crc};
 use sha2::{Digest, Sha256};
 
 use super::directory::DEFLATED;
-use crate::error::Result;
-use crate::io::{Access, Input};
+use crate::base::error::Result;
+use crate::base::io::{Access, Input};
 
 /// Level whose results are as small as those of zlib's level 6, the default of `zip`, Python's `zipfile` and gzip. The level 6 of
 /// zlib-rs leaves 0.6 % more of a library (26 MB with CUDA's fat binaries), in two thirds of the time.
@@ -18,7 +18,7 @@ const LEVEL: Compression = Compression::new(7);
 /// New bytes of a member of a zip file.
 #[derive(Debug)]
 pub struct PackedMember {
-    /// Index of the member among [`crate::archive::members`].
+    /// Index of the member among [`crate::base::archive::members`].
     pub index: usize,
     /// The bytes as they will be stored; a gigabyte of them is not in memory.
     pub stored: Input,

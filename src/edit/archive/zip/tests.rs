@@ -6,7 +6,7 @@ use ::zip::write::SimpleFileOptions;
 use ::zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 
 use super::*;
-use crate::archive::{MemberContent, members};
+use crate::base::archive::{MemberContent, members};
 
 /// Bytes of the members of [`wheel`].
 const LIBRARY: &[u8] = b"a library, a library, a library, a library";

@@ -1,0 +1,106 @@
+//! The properties of an image, as far as the inventory has them, and as far as its bytes must be read.
+
+use super::Requirement;
+use super::requirement::FIRST_WITH_ABI_8;
+use crate::base::codec::Codec;
+use crate::format::readers::{Product, Reader};
+use crate::format::{ContainerType, ImageKind};
+use crate::scan::inventory::{CudaCode, Image, NestedImage};
+use crate::target::nvptx::Arch;
+use crate::target::{BundleEntryId, OffloadKind, Platform};
+
+/// Bytes of a compressed cubin that state its toolkit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolkitBytes {
+    /// The ELF header, which is at the start.
+    Header,
+    /// All: the notes may be anywhere.
+    All,
+}
+
+/// Returns the bytes that state the toolkit of a compressed cubin; `None` for an image with a toolkit that is known or does not
+/// matter.
+pub fn unread_toolkit(image: &Image) -> Option<ToolkitBytes> {
+    let is_compressed = !matches!(image.codec, None | Some(Codec::None | Codec::Opaque));
+    let CudaCode { abi_version, toolkit, .. } = image.cuda;
+    match abi_version {
+        _ if !is_compressed || toolkit.is_some() => None,
+        None => None,
+        Some(..=7) => Some(ToolkitBytes::Header),
+        Some(8) if is_below_abi_8(image) => None,
+        Some(_) => Some(ToolkitBytes::All),
+    }
+}
+
+fn is_below_abi_8(image: &Image) -> bool {
+    arch(image).is_some_and(|arch| arch.number < FIRST_WITH_ABI_8)
+}
+
+fn arch(image: &Image) -> Option<Arch> {
+    image.arch.as_deref().and_then(Arch::parse)
+}
+
+/// Returns the products that load an image.
+pub fn products(nested: &NestedImage<'_>) -> Vec<Product> {
+    let platform = match Platform::of(nested.image.triple.as_deref(), nested.image.arch.as_deref()) {
+        Some(Platform::Nvidia) => Some(Product::Cuda),
+        Some(Platform::Amd) => Some(Product::Rocm),
+        _ if nested.image.image_kind == ImageKind::Ptx => Some(Product::Cuda),
+        _ => None,
+    };
+    let mut products: Vec<Product> = platform.into_iter().collect();
+    for requirement in containers(nested) {
+        if !products.contains(&requirement.product()) {
+            products.push(requirement.product());
+        }
+    }
+    products
+}
+
+/// Returns the properties on which the floors of an image depend. `read` are those that its bytes state, if they were read.
+pub fn requirements(nested: &NestedImage<'_>, read: Option<CudaCode>) -> Vec<Requirement> {
+    let image = nested.image;
+    let mut requirements: Vec<Requirement> = containers(nested).collect();
+    let is_cuda = products(nested).contains(&Product::Cuda);
+    if let Some(kind) = image.unknown_kind().filter(|_| is_cuda) {
+        requirements.push(Requirement::UnknownKind(kind));
+    }
+    if nested.container().container_type == ContainerType::CudaFatbin {
+        requirements.extend(image.codec.filter(|codec| *codec != Codec::None).map(Requirement::Codec));
+        if image.cuda.is_grouped {
+            requirements.push(Requirement::Group);
+        }
+    }
+    match image.image_kind {
+        ImageKind::Elf if is_cuda => {
+            requirements.push(toolkit(image, read));
+            requirements.extend(arch(image).map(Requirement::Arch));
+        }
+        ImageKind::Ptx => requirements.push(Requirement::Ptx(image.cuda.ptx_version)),
+        ImageKind::TileIr => requirements.push(Requirement::TileIr),
+        ImageKind::Bitcode => requirements.push(Requirement::Bitcode),
+        _ => {}
+    }
+    let id = image.id.as_deref().filter(|_| image.kind == Some(OffloadKind::Hip)).and_then(BundleEntryId::parse);
+    if id.is_some_and(|id| !id.is_found_by_hip()) {
+        requirements.push(Requirement::EntryId);
+    }
+    requirements
+}
+
+fn toolkit(image: &Image, read: Option<CudaCode>) -> Requirement {
+    match read.and_then(|read| read.toolkit).or(image.cuda.toolkit) {
+        Some(release) => Requirement::Toolkit(release),
+        None if image.cuda.abi_version == Some(8) && is_below_abi_8(image) => Requirement::AbiOfCuda13,
+        None => Requirement::UnknownToolkit,
+    }
+}
+
+/// Returns the versions of the containers around an image that only some releases read.
+fn containers(nested: &NestedImage<'_>) -> impl Iterator<Item = Requirement> {
+    nested.containers.iter().flat_map(|container| {
+        let (container_type, version) = (container.container_type, container.version);
+        let products = Reader::products_of(container_type, version).into_iter();
+        products.map(move |(product, first)| Requirement::Container { product, container_type, version, first })
+    })
+}

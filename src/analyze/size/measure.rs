@@ -1,0 +1,169 @@
+//! `size`: the bytes of a file by the levels that a user asks for.
+
+use crate::analyze::size;
+use crate::analyze::size::{Code, Duplicates, FileLabels, ImageCopies, KernelCopies, KernelCopy, Level, Part, Tree};
+use crate::base::bytes::View;
+use crate::base::error::{Error, Result};
+use crate::format::cuda_fatbin::CudaFatbin;
+use crate::image::{Bodies, KernelBytes, kernel_bytes};
+use crate::scan::inspect::{image_error, inspect_with};
+use crate::scan::inventory::{Container, DeviceLinks, File, NestedImage};
+use crate::scan::{ImageRef, InputSlice, Scan, ScannedFile, Source};
+
+/// Requested figures.
+#[derive(Debug, Clone)]
+pub struct SizeOptions {
+    /// Levels to group by, outermost first.
+    pub levels: Vec<Level>,
+    /// Find what is stored several times. Images must have been hashed.
+    pub duplicates: bool,
+}
+
+/// Sizes of a file.
+#[derive(Debug)]
+pub struct FileSizes {
+    /// Path of the file.
+    pub path: String,
+    /// Its size.
+    pub size: u64,
+    /// Number of bytes that it takes in its package.
+    pub packed_size: Option<u64>,
+    /// Its bytes by the requested levels.
+    pub tree: Tree,
+    /// Its images by their hashes.
+    pub images: ImageCopies,
+    /// Kernels that are stored several times. Images are found with those of other files.
+    pub duplicates: Duplicates,
+    /// Errors of images that could not be read.
+    pub problems: Vec<Error>,
+}
+
+/// Groups the bytes of a file. `label` is the label of the file.
+pub fn size(scanned: &ScannedFile, label: String, options: &SizeOptions) -> Result<FileSizes> {
+    let file = scanned.file();
+    let mut sizes = FileSizes {
+        path: file.path.clone(),
+        size: file.size,
+        packed_size: scanned.packed_size(),
+        tree: Tree::default(),
+        images: ImageCopies::default(),
+        duplicates: Duplicates::default(),
+        problems: Vec::new(),
+    };
+    let needs_kernels = options.duplicates || options.levels.iter().any(|level| level.needs_kernels());
+    let needs_sources = options.levels.contains(&Level::Tu);
+    let mut grouping = Grouping {
+        labels: FileLabels { path: label, file, links: DeviceLinks::of(file), sources: Vec::new() },
+        options,
+        sizes: &mut sizes,
+        copies: KernelCopies::default(),
+    };
+    if needs_kernels || needs_sources {
+        let scan = scanned.open()?;
+        if needs_sources {
+            grouping.labels.sources = source_names(file, scan.source().view());
+        }
+        grouping.add_parts(needs_kernels.then_some(&scan));
+        scan.source().input().check_unchanged()?;
+    } else {
+        grouping.add_parts(None);
+    }
+    let (kernels, bodies) = grouping.copies.duplicates(&file.path);
+    sizes.duplicates = Duplicates { kernels, bodies, ..Duplicates::default() };
+    Ok(sizes)
+}
+
+/// The bytes of a file as they are grouped.
+struct Grouping<'a> {
+    labels: FileLabels<'a>,
+    options: &'a SizeOptions,
+    sizes: &'a mut FileSizes,
+    copies: KernelCopies,
+}
+
+impl Grouping<'_> {
+    /// Adds all bytes of the file, those of images by kernel if there is a scan to read them.
+    fn add_parts(&mut self, scan: Option<&Scan<InputSlice>>) {
+        let parts = size::parts(self.labels.file);
+        let mut left = parts.iter();
+        if let Some(scan) = scan {
+            let (path, bodies) = (&self.labels.file.path, self.bodies());
+            let images = parts.iter().filter_map(|part| part.owner.image());
+            let images: Vec<NestedImage<'_>> = images.cloned().collect();
+            let read = |_, image: &ImageRef<'_>| kernels_of_image(path, image, bodies);
+            scan.map_images(&images, read, &mut |index, kernels| {
+                for part in left.by_ref() {
+                    if part.owner.image().is_some() {
+                        return self.add_image(part, &images[index], kernels);
+                    }
+                    self.add_part(part);
+                }
+            });
+        }
+        for part in left {
+            self.add_part(part);
+        }
+    }
+
+    /// Returns whether kernels are compared by their code.
+    fn bodies(&self) -> Bodies {
+        if self.options.duplicates { Bodies::Hash } else { Bodies::Skip }
+    }
+
+    fn add_part(&mut self, part: &Part<'_>) {
+        self.sizes.tree.add(self.labels.path(&self.options.levels, &part.owner, None), part.size);
+    }
+
+    /// Adds the bytes of an image by kernel.
+    fn add_image(&mut self, part: &Part<'_>, nested: &NestedImage<'_>, read: ImageKernels) {
+        let ImageKernels { kernels, image_size, problems } = read;
+        self.sizes.problems.extend(problems);
+        let arch = nested.image.arch_and_form();
+        if let Some(hash) = nested.image.sha256.filter(|_| self.options.duplicates) {
+            self.sizes.images.add(hash, &arch, &self.labels.file.path, nested.index, part.size);
+        }
+        let place = size::container_label(&nested.containers);
+        let unit = nested.containers.first().and_then(|container| container.offset).unwrap_or_default();
+        for share in size::split(part, &kernels, image_size) {
+            let name = share.kernel.map(|kernel| kernel.demangled.as_ref().unwrap_or(&kernel.name).as_str());
+            let code = share.kernel.map(|kernel| Code { kernels: 1, size: kernel.code_size }).unwrap_or_default();
+            self.sizes.tree.add_code(self.labels.path(&self.options.levels, &part.owner, name), share.size, code);
+            if let (Some(kernel), Some(shown), true) = (share.kernel, name, self.options.duplicates) {
+                let (name, body, size) = (&kernel.name, kernel.body, share.size);
+                self.copies.add(&KernelCopy { name, shown, arch: &arch, place: &place, unit, body, size });
+            }
+        }
+    }
+}
+
+/// Kernels of an image.
+struct ImageKernels {
+    kernels: Vec<KernelBytes>,
+    /// Size of the decompressed image.
+    image_size: u64,
+    /// Errors of the image.
+    problems: Vec<Error>,
+}
+
+fn kernels_of_image(path: &str, image: &ImageRef<'_>, bodies: Bodies) -> ImageKernels {
+    let (mut kernels, mut image_size) = (Vec::new(), 0);
+    let inspection = inspect_with(image, |kind, view| {
+        let (found, inspection) = kernel_bytes(kind, view, bodies);
+        (kernels, image_size) = (found, view.size());
+        inspection
+    });
+    let problems = inspection.problems.into_iter();
+    let problems = problems.map(|problem| image_error(path, image.index(), image.image(), problem));
+    ImageKernels { kernels, image_size, problems: problems.collect() }
+}
+
+/// Returns the names of source files that CUDA fat binaries state, by the offset of the outermost container.
+fn source_names(file: &File, view: View<'_>) -> Vec<(u64, String)> {
+    let name = |container: &Container| {
+        let offset = container.offset?;
+        let fatbin = CudaFatbin::read(view.part("container", 0, offset, container.size).ok()?).ok()?;
+        let identifier = fatbin.entries.iter().find_map(|entry| entry.identifier)?;
+        Some((offset, String::from_utf8_lossy(identifier.data()).into_owned()))
+    };
+    file.containers.iter().filter_map(name).collect()
+}

@@ -1,0 +1,120 @@
+//! `verify`: decompresses and inspects every device image, to find damaged ones.
+
+use std::path::{Path, PathBuf};
+
+use crate::base::bytes::View;
+use crate::base::codec::{Codec, is_compressed};
+use crate::base::error::{Error, Malformed, Result};
+use crate::format::kpack::KpackArchive;
+use crate::format::{self, ContainerType, ImageKind};
+use crate::image;
+use crate::scan::inspect::{ImageErrors, image_error};
+use crate::scan::inventory::{Container, File, Image, contradicting_arch_of};
+use crate::scan::{ImageRef, ScannedFile, Source};
+
+/// A defect of a device image.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VerifyError {
+    /// The file or the image cannot be read.
+    #[error(transparent)]
+    Input(#[from] Error),
+    /// The image is not what its container states, or cannot be read at all.
+    #[error("{}: image {number}: {why}", path.display())]
+    Image {
+        /// The file.
+        path: PathBuf,
+        /// Index of the image in the file.
+        number: usize,
+        /// The defect.
+        why: String,
+    },
+}
+
+/// Returns the defects of the device images in a file. Defects of containers, stored
+/// hashes among them, are errors of the scan.
+pub fn verify(scanned: &ScannedFile) -> Result<Vec<VerifyError>> {
+    let mut defects = Vec::new();
+    if scanned.file().device_images().next().is_none() {
+        return Ok(defects);
+    }
+    let scan = scanned.open()?;
+    let path = &scanned.file().path;
+    let archive_defects = archive_defects(scanned.file(), scan.source().view());
+    for defect in scanned.file().load_defects().chain(archive_defects) {
+        defects.push(defect.in_file(Path::new(path)).into());
+    }
+    let images: Vec<_> = scanned.file().nested_images().collect();
+    let errors = ImageErrors::new(scanned.file());
+    let verify = |_, image: &ImageRef<'_>| image_defects(path, image, &errors);
+    scan.map_images(&images, verify, &mut |_, found| defects.extend(found));
+    scan.source().input().check_unchanged()?;
+    Ok(defects)
+}
+
+/// Returns the defects of an image.
+fn image_defects(path: &str, image: &ImageRef<'_>, errors: &ImageErrors<'_>) -> Vec<VerifyError> {
+    let defect = |why| VerifyError::Image { path: path.into(), number: image.index(), why };
+    let mut defects: Vec<VerifyError> = contradiction(image.image()).map(defect).into_iter().collect();
+    if image.image().is_scrambled() {
+        return defects;
+    }
+    if image.image().codec == Some(Codec::Opaque) {
+        defects.push(defect("compressed with an unknown codec".to_owned()));
+        return defects;
+    }
+    let bytes = match image.bytes() {
+        Ok(bytes) => bytes,
+        Err(problem) => {
+            defects.push(image_error(path, image.index(), image.image(), problem).into());
+            return defects;
+        }
+    };
+    defects.extend(decompressed_contradiction(image, bytes.view()).map(defect));
+    let problems = problems(image.image(), bytes.view());
+    defects.extend(errors.of(image.index(), image.image(), problems).map(VerifyError::from));
+    defects
+}
+
+/// Returns how the image's own header contradicts its container.
+fn contradiction(image: &Image) -> Option<String> {
+    let own = image.own_arch.as_ref()?;
+    let stated = image.arch.as_deref().unwrap_or_default();
+    Some(format!("the container states {stated}, the image's own header {own}"))
+}
+
+/// Returns how an image contradicts its container that only its decompressed bytes show, or, in an archive for AMD's
+/// processors, that it is code for another machine.
+fn decompressed_contradiction(image: &ImageRef<'_>, bytes: View<'_>) -> Option<String> {
+    let Image { codec, image_kind, triple, arch, .. } = image.image();
+    if *image_kind != ImageKind::Elf {
+        return None;
+    }
+    let stated = arch.as_deref().filter(|_| is_compressed(*codec));
+    if let Some((stated, own)) = stated.and_then(|stated| Some((stated, contradicting_arch_of(stated, bytes)?))) {
+        return Some(format!("the container states {stated}, the image's own header {own}"));
+    }
+    let in_archive = image.containers().last().is_some_and(|it| it.container_type == ContainerType::Kpack);
+    let own = format::DeviceImage::identify(bytes).triple.filter(|_| in_archive)?;
+    let stated = triple.as_deref().filter(|stated| *stated != own)?;
+    Some(format!("the container states {stated}, the image's own header {own}"))
+}
+
+/// Returns the contradictions in the kpack archives of a file.
+fn archive_defects(file: &File, view: View<'_>) -> Vec<Malformed> {
+    let archives = file.containers.iter().filter(|container| container.container_type == ContainerType::Kpack);
+    let read = |container: &Container| KpackArchive::read(view.from(container.offset?)).ok();
+    archives.filter_map(read).flat_map(|archive| archive.defects()).collect()
+}
+
+/// Returns the problems in the bytes of an image, and the defects for which its runtime refuses it.
+fn problems(image: &Image, view: View<'_>) -> Vec<Malformed> {
+    match format::check_elf(view) {
+        Err(truncated) if image.image_kind == ImageKind::Elf => vec![truncated],
+        _ => {
+            let inspection = image::inspect(image.image_kind, view);
+            let defects = inspection.load_defects(image.kind).to_vec();
+            inspection.problems.into_iter().chain(defects).collect()
+        }
+    }
+}

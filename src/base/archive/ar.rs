@@ -1,0 +1,107 @@
+//! Static libraries: `ar` archives in the dialects of GNU and BSD, and thin archives, which only list their members.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use object::read::archive::{ArchiveFile, ArchiveMember};
+
+use super::{Member, MemberContent};
+use crate::base::bytes::View;
+use crate::base::error::{Cause, Malformed};
+
+/// Magics of archives that contain their members, and of thin ones.
+pub const MAGICS: [&[u8]; 2] = [b"!<arch>\n", b"!<thin>\n"];
+
+/// Reads the members, without the symbol table and the table of long names.
+pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Result<(), Malformed> {
+    let broken = |at, error: object::Error| view.malformed("archive", at, Cause::ObjectFile(error));
+    tables(view)?;
+    let archive = ArchiveFile::parse(view.data()).map_err(|error| broken(0, error))?;
+    let mut end = 0;
+    for member in archive.members() {
+        let member = member.map_err(|error| broken(end, error))?;
+        super::charge_name(view, member.name())?;
+        let name = String::from_utf8_lossy(member.name()).into_owned();
+        let (offset, size) = member.file_range();
+        let content = if member.is_thin() {
+            MemberContent::Elsewhere(PathBuf::from(&name))
+        } else {
+            // The library checked the range; if it is wrong nevertheless, this is an error and not a panic.
+            end = offset.saturating_add(size);
+            MemberContent::Here(view.part("archive member size", offset, offset, size)?)
+        };
+        members.push(Member { name: Some(name), packed_size: None, content });
+    }
+    Ok(())
+}
+
+/// Checks that the symbol table and the table of long names refer to no member beyond the end. An archive cut between two
+/// members is complete otherwise. Linkers' tools do not check that.
+pub fn tables_have_members(view: View<'_>) -> Result<(), Malformed> {
+    let Ok(archive) = ArchiveFile::parse(view.data()) else { return Ok(()) };
+    symbols_have_members(view, &archive)?;
+    long_names_have_members(view, &archive)
+}
+
+fn symbols_have_members(view: View<'_>, archive: &ArchiveFile<'_>) -> Result<(), Malformed> {
+    let Ok(Some(symbols)) = archive.symbols() else { return Ok(()) };
+    let last = symbols.map_while(Result::ok).map(|symbol| symbol.offset().0).max();
+    last.map_or(Ok(()), |offset| view.part("archive symbol table", MAGIC_SIZE, offset, HEADER).map(|_| ()))
+}
+
+/// Checks that a member has the last of the long names. Archivers write one name per member, in the order of the members.
+fn long_names_have_members(view: View<'_>, archive: &ArchiveFile<'_>) -> Result<(), Malformed> {
+    let tables = tables(view)?;
+    let Some((_, names)) = tables.iter().find(|(name, _)| *name == LONG_NAMES) else { return Ok(()) };
+    // Names end with a line break, or with NUL in archives of COFF objects. Both are padding as well.
+    let separates = |&byte: &u8| [b'\n', 0].contains(&byte);
+    let Some(end) = names.data().iter().rposition(|byte| !separates(byte)) else { return Ok(()) };
+    let preceding = names.data().get(..end).unwrap_or_default();
+    let last = preceding.iter().rposition(separates).map_or(0, |separator| separator.saturating_add(1));
+    let is_last = |member: ArchiveMember<'_>| member.header().and_then(|header| long_name(&header.name)) == Some(last);
+    if archive.members().map_while(Result::ok).any(is_last) {
+        return Ok(());
+    }
+    let stated_at = names.start().saturating_sub(view.start()).saturating_add(last as u64);
+    view.part("archive long name", stated_at, view.size(), HEADER).map(|_| ())
+}
+
+/// Returns the offset in the table of long names that a member has instead of a name, as in `/12` and, in thin archives in thin
+/// archives, `/12:345`.
+fn long_name(name: &[u8]) -> Option<usize> {
+    let digits = name.strip_prefix(b"/")?.split(|byte| !byte.is_ascii_digit()).next()?;
+    str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// Names of the tables that precede the members: symbol tables, and the table of long names.
+const TABLES: [&[u8]; 3] = [b"/", LONG_NAMES, b"/SYM64/"];
+const LONG_NAMES: &[u8] = b"//";
+
+/// Size of the archive's magic.
+const MAGIC_SIZE: u64 = 8;
+
+/// Size of a member's header, and ranges of the member's name and size in it.
+const HEADER: u64 = 60;
+const NAME: Range<usize> = 0..16;
+const SIZE: Range<usize> = 48..58;
+
+/// Returns the tables by their names. They must be complete: a thin archive truncated within its tables would seem to have no
+/// members, because the library assumes that bytes which it skips exist.
+fn tables<'data>(view: View<'data>) -> Result<Vec<(&'data [u8], View<'data>)>, Malformed> {
+    let mut tables = Vec::new();
+    let mut at = MAGIC_SIZE;
+    while let Ok(header) = view.part("archive member", at, at, HEADER) {
+        let text = |range: Range<usize>| header.data().get(range).unwrap_or_default().trim_ascii_end();
+        if !TABLES.contains(&text(NAME)) {
+            break;
+        }
+        let size = str::from_utf8(text(SIZE)).ok().and_then(|digits| digits.parse().ok());
+        // The library reports an invalid number.
+        let Some(size) = size else { break };
+        let table_at = at.saturating_add(HEADER);
+        tables
+            .push((text(NAME), view.part("archive table size", at.saturating_add(SIZE.start as u64), table_at, size)?));
+        at = table_at.saturating_add(size).next_multiple_of(2);
+    }
+    Ok(tables)
+}

@@ -1,0 +1,174 @@
+//! Archives: files that contain files, whatever those are.
+//!
+//! Static libraries are `ar` archives, wheels are zip files, and downloads are often compressed tar files. All of them
+//! are read by maintained libraries. Members that are stored uncompressed are returned as views, so that reading a
+//! library of gigabytes costs reading its headers; other members are returned with a function that unpacks them.
+
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
+
+mod ar;
+mod compressed;
+mod tar;
+mod universal;
+mod write;
+mod zip;
+
+use std::fmt;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use crate::base::bytes::{Resource, View, record_memory};
+use crate::base::codec;
+use crate::base::error::Malformed;
+
+pub use write::write;
+pub use write::{LibraryFormat, write_as};
+pub use zip::directory_offsets as zip_directory_offsets;
+
+/// A file in an archive.
+#[derive(Debug)]
+pub struct Member<'data> {
+    /// Name in the archive; bytes that are not UTF-8 are replaced. Absent where the archive is one compressed file.
+    pub name: Option<String>,
+    /// Number of bytes of the archive that its contents take, where the archive states it.
+    pub packed_size: Option<u64>,
+    /// Bytes of the member.
+    pub content: MemberContent<'data>,
+}
+
+/// Location of a member's bytes.
+pub enum MemberContent<'data> {
+    /// In the archive, uncompressed.
+    Here(View<'data>),
+    /// In a file of its own; the path is relative to the directory of the archive. It is read only if the archive is a file
+    /// on disk too: an archive from another machine must not choose files of this one.
+    Elsewhere(PathBuf),
+    /// In the archive, compressed.
+    Packed(Unpack<'data>),
+    /// Not readable, for this reason.
+    Unreadable(String),
+}
+
+impl fmt::Debug for MemberContent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MemberContent::Here(view) => f.debug_tuple("Here").field(&view.start()).field(&view.size()).finish(),
+            MemberContent::Elsewhere(path) => f.debug_tuple("Elsewhere").field(path).finish(),
+            MemberContent::Packed(_) => f.debug_tuple("Packed").finish_non_exhaustive(),
+            MemberContent::Unreadable(reason) => f.debug_tuple("Unreadable").field(reason).finish(),
+        }
+    }
+}
+
+/// Charges the name of a member. Several members may have the same name.
+fn charge_name(archive: View<'_>, name: &[u8]) -> Result<(), Malformed> {
+    archive.charge("archive member name", Resource::Memory, record_memory(size_of::<Member<'_>>(), [name.len()]))
+}
+
+/// Reason for not reading [`MemberContent::Elsewhere`] of an archive that is not a file of its own.
+pub const NESTED_THIN_MEMBER: &str = "member of a thin archive inside another archive is not read";
+
+/// Function that writes the bytes of a member.
+pub type Unpack<'data> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'data>;
+
+/// Members of an archive.
+#[derive(Debug, Default)]
+pub struct Members<'data> {
+    /// The members that can be located, in the order of the archive.
+    pub members: Vec<Member<'data>>,
+    /// Reason why others cannot.
+    pub defect: Option<Malformed>,
+}
+
+/// Adds the members of an archive, up to the first that cannot be located.
+type ReadMembers = for<'data> fn(View<'data>, &mut Vec<Member<'data>>) -> Result<(), Malformed>;
+
+/// A format of archives: its magic, the offset of the magic, and its reader.
+#[derive(Debug)]
+pub struct ArchiveFormat {
+    magic: &'static [u8],
+    offset: u64,
+    /// Returns whether a file with this magic is such an archive, where other files share the magic.
+    has_format: fn(View<'_>) -> bool,
+    read: ReadMembers,
+    /// Checks that no members are missing at the end, as far as the format shows it.
+    check_end: fn(View<'_>) -> Result<(), Malformed>,
+}
+
+/// Defines a format whose magic no other files have.
+const fn format(magic: &'static [u8], offset: u64, read: ReadMembers) -> ArchiveFormat {
+    ArchiveFormat { magic, offset, has_format: |_| true, read, check_end: |_| Ok(()) }
+}
+
+const fn universal_format(magic: &'static [u8]) -> ArchiveFormat {
+    ArchiveFormat { has_format: universal::holds_archives, ..format(magic, 0, universal::members) }
+}
+
+const fn library_format(magic: &'static [u8]) -> ArchiveFormat {
+    ArchiveFormat { check_end: ar::tables_have_members, ..format(magic, 0, ar::members) }
+}
+
+const FORMATS: &[ArchiveFormat] = &[
+    library_format(ar::MAGICS[0]),
+    library_format(ar::MAGICS[1]),
+    format(zip::MAGIC, 0, zip::members),
+    // A zip file without files.
+    format(b"PK\x05\x06", 0, zip::members),
+    // The version that follows differs between POSIX and GNU.
+    format(b"ustar", 257, tar::members),
+    format(b"\x1f\x8b\x08", 0, compressed::gzip),
+    format(&codec::ZSTD_MAGIC, 0, compressed::zstd),
+    // A skippable frame, with which parallel compressors begin.
+    format(b"\x50\x2a\x4d\x18", 0, compressed::zstd),
+    // Method 8 with the largest window, as zlib writes it. Other files begin with an x.
+    ArchiveFormat { has_format: compressed::is_zlib, ..format(b"\x78", 0, compressed::zlib) },
+    universal_format(universal::MAGIC_32),
+    universal_format(universal::MAGIC_64),
+];
+
+impl ArchiveFormat {
+    /// Returns the format with which the view begins.
+    pub fn of(view: View) -> Option<&'static ArchiveFormat> {
+        FORMATS.iter().find(|format| view.from(format.offset).starts_with(format.magic) && (format.has_format)(view))
+    }
+
+    /// Returns the members of an archive in this format.
+    pub fn members<'data>(&self, view: View<'data>) -> Members<'data> {
+        let mut members = Vec::new();
+        let defect = (self.read)(view, &mut members).err();
+        Members { members, defect }
+    }
+
+    /// Checks that no members are missing at the end. LLVM's tools do not check that.
+    pub fn check_end(&self, view: View<'_>) -> Result<(), Malformed> {
+        (self.check_end)(view)
+    }
+
+    /// Returns the format of a zip file at the end of a view that begins with something else, and the offset of its first member. A
+    /// comment may end it if the view begins with one of `programs`: searching the end of every file would take too long.
+    pub fn of_appended_zip(view: View<'_>, programs: [&[u8]; 3]) -> Option<(&'static ArchiveFormat, u64)> {
+        let may_have_comment = programs.iter().any(|magic| view.starts_with(magic));
+        let start = zip::appended_start(view, may_have_comment)?;
+        FORMATS.iter().find(|format| format.magic == zip::MAGIC).map(|format| (format, start))
+    }
+
+    /// Returns whether this is the format of zip files.
+    pub fn is_zip(&self) -> bool {
+        self.magic.starts_with(b"PK")
+    }
+
+    /// Returns whether this is the format of static libraries.
+    pub fn is_library(&self) -> bool {
+        self.magic.starts_with(b"!<")
+    }
+}
+
+/// Returns the members of an intact archive, in its order; `None` where the view is not an archive.
+pub fn members(view: View<'_>) -> Option<Result<Vec<Member<'_>>, Malformed>> {
+    let format = ArchiveFormat::of(view)?;
+    let Members { members, defect } = format.members(view);
+    Some(defect.map_or_else(|| format.check_end(view).map(|()| members), Err))
+}
+
+#[cfg(test)]
+mod tests;

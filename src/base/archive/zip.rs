@@ -1,0 +1,109 @@
+//! Zip files, the format of wheels and many packages.
+
+use std::io::{self, Cursor, Write};
+
+use zip::{CompressionMethod, ZipArchive};
+
+use super::{Member, MemberContent};
+use crate::base::bytes::{Resource, View};
+use crate::base::error::{Cause, Malformed};
+
+/// First bytes of a zip file, the header of its first member.
+pub const MAGIC: &[u8] = b"PK\x03\x04";
+
+/// First bytes of an entry of the directory, of the record at the end, and of the record before it in large files
+/// (APPNOTE.TXT 6.3.10, 4.3.12, 4.3.16, 4.3.15).
+const ENTRY: &[u8] = b"PK\x01\x02";
+const END: &[u8] = b"PK\x05\x06";
+const END_64_LOCATOR: &[u8] = b"PK\x06\x07";
+
+/// Size of the record at the end and of the one before it, the offset of the directory's size in it, and the largest size of a
+/// comment that is looked for: a longer one is valid, but searching more of each program takes too long.
+const END_SIZE: u64 = 22;
+const END_64_LOCATOR_SIZE: u64 = 20;
+const DIRECTORY_SIZE: u64 = 12;
+const COMMENT_SIZE: u64 = 20;
+const MAX_COMMENT: u64 = 1 << 10;
+
+/// Returns the offset of the first member of a zip file at the end of a view, behind other bytes: a script, a program.
+pub fn appended_start(view: View<'_>, may_have_comment: bool) -> Option<u64> {
+    let end = end_record(view, may_have_comment)?;
+    let record = view.from(end);
+    let size = u64::from(record.u32("zip directory size", DIRECTORY_SIZE).ok()?);
+    let has_directory = end.checked_sub(size).is_some_and(|at| view.from(at).starts_with(ENTRY));
+    let has_large_directory =
+        end.checked_sub(END_64_LOCATOR_SIZE).is_some_and(|at| view.from(at).starts_with(END_64_LOCATOR));
+    if !has_directory && !has_large_directory {
+        return None;
+    }
+    let mut archive = ZipArchive::new(Cursor::new(view.data())).ok()?;
+    let mut start = None;
+    for index in 0..archive.len() {
+        view.charge("zip directory", Resource::Work, 1).ok()?;
+        let header = archive.by_index_raw(index).ok()?.header_start();
+        start = Some(start.map_or(header, |first: u64| first.min(header)));
+    }
+    start.filter(|&start| start > 0)
+}
+
+/// Returns the offset of the record at the end; the comment in it reaches up to the end of the view.
+fn end_record(view: View<'_>, may_have_comment: bool) -> Option<u64> {
+    let last = view.size().checked_sub(END_SIZE)?;
+    let first = if may_have_comment { last.saturating_sub(MAX_COMMENT) } else { last };
+    let tail = view.from(first).data();
+    let magics = tail.windows(END.len()).enumerate().rev().filter(|(_, bytes)| *bytes == END);
+    let mut ends = magics.map(|(at, _)| first.saturating_add(at as u64)).filter(|at| *at <= last);
+    ends.find(|&at| {
+        let comment = view.from(at).u16("zip comment", COMMENT_SIZE);
+        comment.is_ok_and(|size| u64::from(size) == last.saturating_sub(at))
+    })
+}
+
+/// Reads the files, without directories.
+pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Result<(), Malformed> {
+    let mut archive = ZipArchive::new(Cursor::new(view.data())).map_err(|error| malformed(view, &error))?;
+    for index in 0..archive.len() {
+        let again = archive.clone();
+        let file = archive.by_index_raw(index).map_err(|error| malformed(view, &error))?;
+        if file.is_dir() {
+            continue;
+        }
+        let name = file.name().map_err(|error| malformed(view, &error))?.into_owned();
+        super::charge_name(view, name.as_bytes())?;
+        let content = match (file.compression(), file.data_start()) {
+            _ if file.encrypted() => MemberContent::Unreadable("is encrypted".to_owned()),
+            (CompressionMethod::Stored, Some(start)) => {
+                MemberContent::Here(view.part("zip member size", start, start, file.size())?)
+            }
+            (CompressionMethod::Deflated, _) => {
+                MemberContent::Packed(Box::new(move |to: &mut dyn Write| unpack(again, index, to)))
+            }
+            (method, _) => MemberContent::Unreadable(format!("unsupported compression method ({method})")),
+        };
+        members.push(Member { name: Some(name), packed_size: Some(file.compressed_size()), content });
+    }
+    Ok(())
+}
+
+/// Returns the offset of each member's entry in the central directory, in the order of `members`.
+pub fn directory_offsets(view: View<'_>) -> Result<Vec<u64>, Malformed> {
+    let mut archive = ZipArchive::new(Cursor::new(view.data())).map_err(|error| malformed(view, &error))?;
+    let mut offsets = Vec::new();
+    for index in 0..archive.len() {
+        let file = archive.by_index_raw(index).map_err(|error| malformed(view, &error))?;
+        if !file.is_dir() {
+            view.charge("zip file", Resource::Memory, size_of::<u64>() as u64)?;
+            offsets.push(file.central_header_start());
+        }
+    }
+    Ok(offsets)
+}
+
+fn unpack(mut archive: ZipArchive<Cursor<&[u8]>>, index: usize, to: &mut dyn Write) -> io::Result<()> {
+    let mut file = archive.by_index(index).map_err(io::Error::other)?;
+    io::copy(&mut file, to).map(|_| ())
+}
+
+fn malformed(view: View<'_>, error: &zip::result::ZipError) -> Malformed {
+    view.malformed("zip file", 0, Cause::Described(error.to_string()))
+}

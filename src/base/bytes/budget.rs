@@ -1,0 +1,358 @@
+//! Budget: the resources that reading one input file may take.
+//!
+//! A file of a few bytes can state gigabytes, contain itself, or refer to one table a million times. Every view of an input
+//! therefore has a budget, in proportion to the size of the input, and readers, decompressors and archives charge it. A
+//! reader has no limit of its own. SECURITY.md lists the limits; a test compares the list with [`Resource::ALL`].
+
+use std::num::NonZero;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
+
+use crate::base::error::Cause;
+
+/// Limits that the user sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Limit on the decompressed bytes of one input file in total; `None` for the default.
+    pub decompressed: Option<u64>,
+    /// Factor by which the limits on all resources are raised.
+    pub factor: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { decompressed: None, factor: 1 }
+    }
+}
+
+/// A resource with a limit for each input file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resource {
+    /// Steps of reading: a field, a table entry, eight bytes of text, or 64 bytes that are searched.
+    Work,
+    /// Bytes of results that are kept: inventories, kernels, names and paths.
+    Memory,
+    /// Decompressed bytes in total, at every level of nesting.
+    Decompressed,
+    /// Opened members of archives.
+    Members,
+}
+
+/// Limit on a resource, as a function of the size of the input.
+struct Rate {
+    /// Amount for a file of any size.
+    minimum: u64,
+    /// Amount for the bytes of the input.
+    input: Ratio,
+    /// Amount for the bytes that have been decompressed.
+    decompressed: Ratio,
+}
+
+/// An amount for every `bytes` bytes.
+#[derive(Clone, Copy)]
+struct Ratio {
+    amount: u64,
+    bytes: NonZero<u64>,
+}
+
+impl Ratio {
+    /// Returns the amount for a number of bytes.
+    fn of(self, bytes: u64) -> u64 {
+        (bytes / self.bytes).saturating_mul(self.amount)
+    }
+}
+
+/// Creates the ratio of an amount to a number of bytes.
+const fn per(amount: u64, bytes: u64) -> Ratio {
+    Ratio { amount, bytes: NonZero::new(bytes).expect("a number of bytes") }
+}
+
+/// Maximum depth of archives in archives, and of containers in containers. Real files have three levels of each.
+pub const MAX_NESTING: usize = 8;
+
+impl Resource {
+    /// Every resource.
+    pub const ALL: [Resource; 4] = [Resource::Work, Resource::Memory, Resource::Decompressed, Resource::Members];
+
+    /// Returns the limits.
+    const fn rate(self) -> Rate {
+        match self {
+            Resource::Work => Rate { minimum: 8 << 20, input: per(4, 1), decompressed: per(2, 1) },
+            Resource::Memory => Rate { minimum: 32 << 20, input: per(16, 1), decompressed: per(1, 1) },
+            Resource::Decompressed => Rate { minimum: 64 << 20, input: per(256, 1), decompressed: per(0, 1) },
+            Resource::Members => Rate { minimum: 1 << 10, input: per(1, 60), decompressed: per(1, 512) },
+        }
+    }
+
+    /// Returns the unit in messages.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Resource::Work => "steps of work",
+            Resource::Memory => "bytes of results",
+            Resource::Decompressed => "decompressed bytes",
+            Resource::Members => "archive members",
+        }
+    }
+
+    fn option(self) -> &'static str {
+        match self {
+            Resource::Decompressed => "--decompressed-limit",
+            Resource::Work | Resource::Memory | Resource::Members => "--limit-factor",
+        }
+    }
+
+    fn limit(self, size: u64, limits: Limits) -> u64 {
+        let rate = self.rate();
+        let limit = rate.input.of(size).saturating_add(rate.minimum).saturating_mul(limits.factor.into());
+        match limits.decompressed {
+            Some(stated) if self == Resource::Decompressed => stated,
+            _ => limit,
+        }
+    }
+}
+
+/// Resources that are left for reading one input file, and everything in it. Clones share them.
+#[derive(Debug, Clone)]
+pub struct Budget(Arc<State>);
+
+#[derive(Debug)]
+struct State {
+    limits: Limits,
+    /// Size of the input in bytes.
+    size: u64,
+    /// Limits without the amounts for decompressed bytes.
+    base: PerResource<u64>,
+    /// Amounts that are left.
+    left: PerResource<AtomicI64>,
+    /// Set of the exhausted resources: a bit for each.
+    exhausted: AtomicU8,
+}
+
+/// A value for each resource.
+#[derive(Debug)]
+struct PerResource<T> {
+    work: T,
+    memory: T,
+    decompressed: T,
+    members: T,
+}
+
+impl<T> PerResource<T> {
+    fn new(value: impl Fn(Resource) -> T) -> Self {
+        PerResource {
+            work: value(Resource::Work),
+            memory: value(Resource::Memory),
+            decompressed: value(Resource::Decompressed),
+            members: value(Resource::Members),
+        }
+    }
+
+    fn of(&self, resource: Resource) -> &T {
+        match resource {
+            Resource::Work => &self.work,
+            Resource::Memory => &self.memory,
+            Resource::Decompressed => &self.decompressed,
+            Resource::Members => &self.members,
+        }
+    }
+}
+
+/// Largest limit: no number of charges below it makes an amount wrap around.
+const MAX_LIMIT: u64 = 1 << 60;
+
+impl Budget {
+    /// Creates the budget for an input of `size` bytes.
+    pub fn new(limits: Limits, size: u64) -> Self {
+        let base = PerResource::new(|resource| resource.limit(size, limits).min(MAX_LIMIT));
+        let left = PerResource::new(|resource| AtomicI64::new(*base.of(resource) as i64));
+        Budget(Arc::new(State { limits, size, base, left, exhausted: AtomicU8::new(0) }))
+    }
+
+    /// Creates a budget with the same limits for a thread. The caller charges what was used of it with
+    /// [`Self::charge_part`], in an order of its own: charging one budget from several threads would make the result depend
+    /// on their timing.
+    pub fn part(&self) -> Self {
+        Budget::new(self.0.limits, self.0.size)
+    }
+
+    /// Charges what was used of a budget that [`Self::part`] has created. What is exhausted in the part is exhausted here.
+    pub fn charge_part(&self, part: &Budget) -> Result<(), Cause> {
+        self.0.exhausted.fetch_or(part.0.exhausted.load(Ordering::Relaxed), Ordering::Relaxed);
+        for resource in Resource::ALL {
+            let used = part.limit(resource).saturating_sub(part.left(resource));
+            self.charge(resource, used)?;
+        }
+        Ok(())
+    }
+
+    /// Charges what was used of a budget that [`Self::part`] has created, if this budget has as much left and the part did
+    /// not exhaust its own. Otherwise nothing is charged, and the caller reads with this budget itself.
+    pub fn charge_fitting_part(&self, part: &Budget) -> bool {
+        let used = |resource| part.limit(resource).saturating_sub(part.left(resource));
+        let decompressed = used(Resource::Decompressed);
+        let available = |resource| self.left(resource).saturating_add(self.for_decompressed(resource, decompressed));
+        let fits = part.exhaustion().is_none() && Resource::ALL.into_iter().all(|it| used(it) <= available(it));
+        // Decompressed bytes first: they allow more of the others.
+        let order = [Resource::Decompressed, Resource::Work, Resource::Memory, Resource::Members];
+        fits && order.into_iter().all(|resource| self.charge(resource, used(resource)).is_ok())
+    }
+
+    /// Charges an amount of a resource. An amount that exceeds the rest is an error, and so is every later charge of the
+    /// resource; only of decompressed bytes, the rest is left for smaller streams.
+    pub fn charge(&self, resource: Resource, amount: u64) -> Result<(), Cause> {
+        let left = self.0.left.of(resource);
+        let amount = amount.min(MAX_LIMIT) as i64;
+        let before = left.fetch_sub(amount, Ordering::Relaxed);
+        if before < amount {
+            left.fetch_add(amount, Ordering::Relaxed);
+            return Err(self.exhaust(resource, amount as u64, before.max(0) as u64));
+        }
+        if resource == Resource::Decompressed {
+            self.grant(amount as u64);
+        }
+        Ok(())
+    }
+
+    /// Gives back an amount that was charged for memory that is free again.
+    pub fn release(&self, resource: Resource, amount: u64) {
+        if !self.is_exhausted(resource) {
+            self.0.left.of(resource).fetch_add(amount.min(MAX_LIMIT) as i64, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns whether a charge of this resource has failed.
+    pub fn is_exhausted(&self, resource: Resource) -> bool {
+        self.0.exhausted.load(Ordering::Relaxed) & 1 << resource as u8 != 0
+    }
+
+    /// Returns the error of the first resource of which a charge has failed.
+    pub fn exhaustion(&self) -> Option<Cause> {
+        let exhausted = Resource::ALL.into_iter().find(|&resource| self.is_exhausted(resource))?;
+        Some(self.over_limit(exhausted))
+    }
+
+    /// Returns the error of a charge beyond the limit, without its amount.
+    pub fn over_limit(&self, resource: Resource) -> Cause {
+        Cause::OverBudget { limit: self.limit(resource), unit: resource.unit(), option: resource.option() }
+    }
+
+    /// Allows the amounts for decompressed bytes.
+    fn grant(&self, decompressed: u64) {
+        for resource in Resource::ALL {
+            let amount = self.for_decompressed(resource, decompressed);
+            self.0.left.of(resource).fetch_add(amount as i64, Ordering::Relaxed);
+        }
+    }
+
+    fn for_decompressed(&self, resource: Resource, decompressed: u64) -> u64 {
+        resource.rate().decompressed.of(decompressed).saturating_mul(self.0.limits.factor.into())
+    }
+
+    /// Returns the limit on a resource, with the amount for the bytes that have been decompressed so far.
+    pub(crate) fn limit(&self, resource: Resource) -> u64 {
+        let of_size = |resource: Resource| *self.0.base.of(resource);
+        let decompressed = of_size(Resource::Decompressed).saturating_sub(self.left(Resource::Decompressed));
+        of_size(resource).saturating_add(self.for_decompressed(resource, decompressed))
+    }
+
+    fn left(&self, resource: Resource) -> u64 {
+        self.0.left.of(resource).load(Ordering::Relaxed).max(0) as u64
+    }
+
+    #[cold]
+    fn exhaust(&self, resource: Resource, amount: u64, left: u64) -> Cause {
+        self.0.exhausted.fetch_or(1 << resource as u8, Ordering::Relaxed);
+        // Readers go on for as long as charges succeed. A container that is too large leaves decompression to smaller ones.
+        if resource != Resource::Decompressed {
+            self.0.left.of(resource).store(0, Ordering::Relaxed);
+        }
+        match resource {
+            Resource::Decompressed => Cause::OverLimit { size: amount, left, limit: self.limit(resource) },
+            _ => self.over_limit(resource),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_grow_with_the_input_with_decompressed_bytes_and_by_the_factor() {
+        let limit = |limits, size| Resource::ALL.map(|resource| Budget::new(limits, size).limit(resource));
+        assert_eq!(limit(Limits::default(), 0), [8 << 20, 32 << 20, 64 << 20, 1 << 10]);
+        assert_eq!(limit(Limits::default(), 600), [(8 << 20) + 2400, (32 << 20) + 9600, (64 << 20) + 153_600, 1034]);
+        let tripled = Limits { factor: 3, decompressed: Some(5) };
+        assert_eq!(limit(tripled, 600), [(24 << 20) + 7200, (96 << 20) + 28_800, 5, 3102]);
+        let budget = Budget::new(Limits::default(), 0);
+        budget.charge(Resource::Decompressed, 5120).unwrap();
+        assert_eq!(Resource::ALL.map(|it| budget.limit(it)), [(8 << 20) + 10_240, (32 << 20) + 5120, 64 << 20, 1034]);
+        assert_eq!(budget.limit(Resource::Members), budget.left(Resource::Members));
+    }
+
+    #[test]
+    fn the_security_policy_lists_every_limit() {
+        let policy = include_str!("../../../SECURITY.md");
+        let per = |Ratio { amount, bytes }| match bytes.get() {
+            1 => amount.to_string(),
+            bytes => format!("{amount}/{bytes}"),
+        };
+        for resource in Resource::ALL {
+            let rate = resource.rate();
+            let (of_size, of_decompressed) = (per(rate.input), per(rate.decompressed));
+            let (unit, minimum, option) = (resource.unit(), rate.minimum, resource.option());
+            let row = format!("| {unit} | {minimum} | {of_size} | {of_decompressed} | `{option}` |");
+            assert!(policy.contains(&row), "SECURITY.md lacks this row:\n{row}");
+        }
+        assert!(policy.contains(&format!("to a depth of {MAX_NESTING}.")));
+    }
+
+    #[test]
+    fn a_charge_beyond_the_limit_fails_and_leaves_the_rest() {
+        let budget = Budget::new(Limits { decompressed: Some(100), factor: 1 }, 0);
+        budget.charge(Resource::Decompressed, 60).unwrap();
+        assert_eq!(budget.exhaustion(), None);
+        let expected = Cause::OverLimit { size: 41, left: 40, limit: 100 };
+        assert_eq!(budget.charge(Resource::Decompressed, 41), Err(expected));
+        assert_eq!(budget.clone().charge(Resource::Decompressed, 40), Ok(()));
+        let message = budget.exhaustion().unwrap().to_string();
+        let expected =
+            "exceeds the limit of 100 decompressed bytes for this file; use --decompressed-limit to raise it";
+        assert_eq!(message, expected);
+        assert!(!budget.is_exhausted(Resource::Work));
+        assert!(budget.charge(Resource::Work, u64::MAX).is_err() && budget.charge(Resource::Work, 1).is_err());
+    }
+
+    #[test]
+    fn parts_are_charged_by_their_use() {
+        let budget = Budget::new(Limits::default(), 1000);
+        let part = budget.part();
+        part.charge(Resource::Work, 70).unwrap();
+        part.charge(Resource::Decompressed, 1000).unwrap();
+        budget.charge_part(&part).unwrap();
+        let used = |resource| budget.limit(resource) - budget.left(resource);
+        assert_eq!(Resource::ALL.map(used), [70, 0, 1000, 0]);
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_charge_nothing() {
+        let budget = Budget::new(Limits { decompressed: Some(1000), factor: 1 }, 0);
+        let part = |decompressed, work| {
+            let part = budget.part();
+            part.charge(Resource::Decompressed, decompressed).unwrap();
+            part.charge(Resource::Work, work).unwrap();
+            part
+        };
+        let all_work = budget.left(Resource::Work);
+        // The decompressed bytes of the part allow the work beyond the limit.
+        assert!(budget.charge_fitting_part(&part(600, all_work + 1200)));
+        assert_eq!((budget.left(Resource::Work), budget.left(Resource::Decompressed)), (0, 400));
+        assert!(!budget.charge_fitting_part(&part(401, 0)));
+        assert!(!budget.charge_fitting_part(&part(10, 21)));
+        let exhausted = budget.part();
+        exhausted.charge(Resource::Work, u64::MAX).unwrap_err();
+        assert!(!budget.charge_fitting_part(&exhausted));
+        assert_eq!((budget.exhaustion(), budget.left(Resource::Decompressed)), (None, 400));
+        assert!(budget.charge_fitting_part(&part(10, 20)));
+    }
+}

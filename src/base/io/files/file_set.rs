@@ -1,0 +1,256 @@
+//! The files that a run reads and writes. No output is an input or another output, and a text does not replace a binary file.
+//!
+//! `Output` takes its path from a [`FileSet`] and from nowhere else, so an output that is not compared with the inputs does not
+//! compile.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::destination::{self, Destination};
+use super::file_state::{FileKey, FileState};
+use super::file_uri::FileUri;
+use super::{Input, STANDARD_INPUT, journal};
+use crate::base::error::{Error, Result};
+
+/// Number of bytes by which a text is distinguished from a binary file.
+const SAMPLE: u64 = 64 << 10;
+
+/// Contents of an output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputKind {
+    /// Device code, objects and other binary files, and code as text.
+    Code,
+    /// Reports, policies and other texts, which do not replace a binary file.
+    Text,
+}
+
+/// Inputs and outputs of a run.
+#[derive(Debug, Clone, Default)]
+pub struct FileSet {
+    accepts_inputs: bool,
+    replaces_binaries: bool,
+    known: Arc<Mutex<KnownFiles>>,
+}
+
+/// Path of an output that is no other file of the run.
+#[derive(Debug)]
+pub struct OutputPath {
+    /// The path as it was specified.
+    pub(super) path: PathBuf,
+    pub(super) destination: Destination,
+    pub(super) kind: OutputKind,
+    pub(super) replaced: Replaced,
+    pub(super) files: FileSet,
+}
+
+/// File that an output may replace.
+#[derive(Debug)]
+pub enum Replaced {
+    /// Any file.
+    Any,
+    /// The input, as it was when it was read.
+    Input(FileState),
+}
+
+/// Files that are known so far.
+#[derive(Debug, Default)]
+struct KnownFiles {
+    inputs: BTreeSet<FileKey>,
+    /// Canonical paths of directories that are searched for inputs.
+    input_directories: BTreeSet<PathBuf>,
+    /// Existing files that outputs will replace.
+    replaced: BTreeSet<FileKey>,
+    /// Canonical paths of outputs.
+    places: BTreeSet<PathBuf>,
+    /// Outputs that have their names.
+    written: BTreeSet<FileKey>,
+    /// Canonical paths of directories.
+    directories: BTreeMap<PathBuf, PathBuf>,
+}
+
+impl FileSet {
+    /// Creates a set without files.
+    pub fn new() -> Self {
+        FileSet::default()
+    }
+
+    /// Creates a set of these inputs.
+    pub fn of_inputs<'a>(inputs: impl IntoIterator<Item = &'a Input>) -> Self {
+        let files = FileSet::new();
+        for input in inputs {
+            let is_standard_input = !input.is_on_disk() && input.path() == Path::new(STANDARD_INPUT);
+            files.add_input(if is_standard_input { Path::new("-") } else { input.path() });
+        }
+        files
+    }
+
+    /// Creates a set of these paths, which need not exist.
+    pub fn of_paths<'a>(inputs: impl IntoIterator<Item = &'a Path>) -> Self {
+        let files = FileSet::new();
+        inputs.into_iter().for_each(|path| files.add_input(path));
+        files
+    }
+
+    /// Accepts inputs as outputs if `accepts` is set, for tools that are known for that.
+    pub fn accepting_inputs(self, accepts: bool) -> Self {
+        FileSet { accepts_inputs: accepts, ..self }
+    }
+
+    /// Lets texts replace binary files if `replaces` is set.
+    pub fn replacing_binaries(self, replaces: bool) -> Self {
+        FileSet { replaces_binaries: replaces, ..self }
+    }
+
+    /// Adds an input: a file, a directory with all files in it, or `-` for standard input.
+    pub fn add_input(&self, path: &Path) {
+        let path = match FileUri::parse(path) {
+            Some(Ok(address)) => address.path,
+            _ => path.to_owned(),
+        };
+        let key = if path == Path::new("-") { standard_input() } else { FileKey::of_path(&path) };
+        let mut known = lock(&self.known);
+        if path.is_dir() {
+            known.input_directories.extend(path.canonicalize());
+        }
+        known.inputs.extend(key);
+    }
+
+    /// Adds an output at a path that the user specified. A symbolic link is followed; `-` is standard output.
+    pub fn output(&self, path: &Path, kind: OutputKind) -> Result<OutputPath> {
+        let destination = Destination::of(path).map_err(Error::io(path, "write"))?;
+        match &destination {
+            Destination::Directory => return Err(Error::NotAFile { path: path.to_owned(), found: "a directory" }),
+            Destination::Special(_, file) => self.admit_open_file(path, file)?,
+            Destination::File(file) => self.admit(path, file, kind)?,
+        }
+        let replaced = Replaced::Any;
+        Ok(OutputPath { path: path.to_owned(), destination, kind, replaced, files: self.clone() })
+    }
+
+    /// Adds an output with the file name `name` in `directory`, and never elsewhere: a symbolic link of that name is replaced.
+    pub fn output_in(&self, directory: &Path, name: impl AsRef<OsStr>, kind: OutputKind) -> Result<OutputPath> {
+        let name = name.as_ref();
+        debug_assert!(Path::new(name).file_name().is_some_and(|file| file == name), "{name:?} is not a bare name");
+        let path = directory.join(name);
+        self.admit(&path, &path, kind)?;
+        let replaced = Replaced::Any;
+        let destination = Destination::File(path.clone());
+        Ok(OutputPath { path, destination, kind, replaced, files: self.clone() })
+    }
+
+    /// Adds an input that is replaced by what is made from it, if it is the same file at the end.
+    pub fn replacement(&self, path: &Path) -> Result<OutputPath> {
+        let metadata = std::fs::metadata(path).map_err(Error::io(path, "open"))?;
+        if !metadata.is_file() {
+            let found = if metadata.is_dir() { "a directory" } else { "a device, pipe or socket" };
+            return Err(Error::NotAFile { path: path.to_owned(), found });
+        }
+        let output = self.clone().accepting_inputs(true).output(path, OutputKind::Code)?;
+        Ok(OutputPath { replaced: Replaced::Input(FileState::of_metadata(&metadata)), ..output })
+    }
+
+    /// Returns an error if the output `path` leads to an input that was added since, or to another output that has its name
+    /// already: names that differ only in their case are one on some file systems. Otherwise returns whether it replaces a file of
+    /// a directory that is searched.
+    pub(super) fn check_again(&self, path: &Path, kind: OutputKind) -> Result<bool> {
+        let Some(key) = FileKey::of_path(path) else { return Ok(false) };
+        let mut known = lock(&self.known);
+        if known.written.contains(&key) {
+            return Err(Error::SameOutput { path: path.to_owned() });
+        }
+        let place = known.place(path);
+        let is_below = !self.accepts_inputs && known.is_input_below(&place);
+        let is_input = !self.accepts_inputs && known.inputs.contains(&key);
+        if is_input || is_below && (kind == OutputKind::Code || !is_text(path)) {
+            return Err(Error::SameFile { path: path.to_owned() });
+        }
+        Ok(is_below)
+    }
+
+    /// Records an output that has its name.
+    pub(super) fn add_written(&self, file: &File) {
+        lock(&self.known).written.extend(FileKey::of_file(file));
+    }
+
+    fn admit_open_file(&self, path: &Path, file: &File) -> Result<()> {
+        let key = if destination::is_device(file) { None } else { FileKey::of_file(file) };
+        let mut known = lock(&self.known);
+        let Some(key) = key else { return Ok(()) };
+        if !self.accepts_inputs && known.inputs.contains(&key) {
+            return Err(Error::SameFile { path: path.to_owned() });
+        }
+        if known.replaced.insert(key) { Ok(()) } else { Err(Error::SameOutput { path: path.to_owned() }) }
+    }
+
+    /// Admits the output `file`, which was specified as `path`.
+    fn admit(&self, path: &Path, file: &Path, kind: OutputKind) -> Result<()> {
+        let key = FileKey::of_path(file);
+        self.check_again(file, kind).map_err(|error| match error {
+            Error::SameFile { .. } => Error::SameFile { path: path.to_owned() },
+            _ => Error::SameOutput { path: path.to_owned() },
+        })?;
+        if kind == OutputKind::Text && key.is_some() && !self.replaces_binaries && !is_text(file) {
+            return Err(Error::ReplacesBinary { path: path.to_owned() });
+        }
+        let mut known = lock(&self.known);
+        let place = known.place(file);
+        let is_first = known.places.insert(place) && key.is_none_or(|key| known.replaced.insert(key));
+        if is_first { Ok(()) } else { Err(Error::SameOutput { path: path.to_owned() }) }
+    }
+}
+
+impl KnownFiles {
+    /// Returns the canonical path of an output, which may not exist.
+    fn place(&mut self, file: &Path) -> PathBuf {
+        let directory = destination::directory(file);
+        let canonical = self.directories.entry(directory.to_owned());
+        let canonical = canonical.or_insert_with(|| {
+            journal::find_unfinished(directory);
+            directory.canonicalize().unwrap_or_else(|_| directory.to_owned())
+        });
+        canonical.join(file.file_name().unwrap_or_default())
+    }
+
+    fn is_input_below(&self, place: &Path) -> bool {
+        place.ancestors().skip(1).any(|directory| self.input_directories.contains(directory))
+    }
+}
+
+fn lock(known: &Mutex<KnownFiles>) -> MutexGuard<'_, KnownFiles> {
+    known.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the identity of the file that standard input reads, if it is a regular file.
+fn standard_input() -> Option<FileKey> {
+    #[cfg(unix)]
+    {
+        let file = std::os::fd::AsFd::as_fd(&std::io::stdin()).try_clone_to_owned().map(File::from).ok()?;
+        if file.metadata().is_ok_and(|metadata| metadata.is_file()) { FileKey::of_file(&file) } else { None }
+    }
+    #[cfg(not(unix))]
+    None
+}
+
+/// First bytes of containers that may consist of text.
+const TEXT_CONTAINERS: [&[u8]; 2] = [b"!<arch>\n", b"!<thin>\n"];
+
+/// Marker of bundles of texts, in a comment of their language.
+const TEXT_BUNDLE: &str = "__CLANG_OFFLOAD_BUNDLE__";
+
+/// Returns whether a file is text and no container, by its first bytes. A file that cannot be read is not.
+fn is_text(path: &Path) -> bool {
+    let mut sample = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(SAMPLE).read_to_end(&mut sample));
+    let text = match std::str::from_utf8(&sample) {
+        Ok(text) => text,
+        // The sample ends inside of a character.
+        Err(error) if error.error_len().is_none() => "",
+        Err(_) => return false,
+    };
+    let is_container = TEXT_CONTAINERS.iter().any(|magic| sample.starts_with(magic)) || text.contains(TEXT_BUNDLE);
+    read.is_ok() && !is_container && !sample.contains(&0)
+}

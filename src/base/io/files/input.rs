@@ -1,0 +1,386 @@
+//! An input file, mapped or read into memory, and open for copying.
+
+use std::fs::File;
+use std::io;
+use std::ops::{Deref, Range};
+use std::path::{Path, PathBuf};
+
+use memmap2::{Mmap, MmapOptions};
+
+use super::file_state::FileState;
+#[cfg(target_os = "linux")]
+use super::holes::Holes;
+use super::mapping::Mapping;
+use super::standard_input::{self, STANDARD_INPUT};
+use crate::base::bytes::{Budget, Limits, View};
+use crate::base::error::{Error, Result};
+
+/// Number of bytes that [`Input::blocks`] holds in memory. Reading a file through one buffer of this size that stays in
+/// the cache was faster than searching the mapping (8.5 against 6.8 GB/s, two cores, page cache warm), and unlike the
+/// mapping it does not make the memory of the process grow with the file.
+const BLOCK: usize = 256 << 10;
+
+/// Number of bytes in memory that [`Input::blocks`] visits at a time. Pages of a mapping are released in between.
+const STEP: usize = 16 << 20;
+
+/// Method of access to the bytes of input files. The program decides: only it knows who else writes its inputs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Access(AccessKind);
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum AccessKind {
+    #[default]
+    Read,
+    Map,
+}
+
+impl Access {
+    /// Reads every input into memory when it is opened. Changes of a file after that are not noticed.
+    pub const fn read() -> Self {
+        Access(AccessKind::Read)
+    }
+
+    /// Maps inputs into memory. Opening a file then reads nothing, and only the pages that are used count as memory.
+    ///
+    /// # Safety
+    ///
+    /// No input may be truncated or written while it is open, by any process. Rust requires that the bytes behind a `&[u8]`
+    /// do not change, and nothing can keep another process from changing a mapped file. In practice, measured on Linux by
+    /// the tests of this module:
+    ///
+    /// - Writing to the file changes the bytes that a [`View`] shows. A reader checks a value and uses the checked copy, but
+    ///   a string that has been checked for UTF-8 is a reference to the mapping.
+    /// - Truncating the file makes the next access beyond its end raise SIGBUS, which ends the process; the program installs
+    ///   a handler that prints the path.
+    ///
+    /// A program that reads the outputs of a finished build, as the command line does, takes that risk, like linkers do. A
+    /// service that is handed files by others should use [`Access::read`].
+    pub const unsafe fn map() -> Self {
+        Access(AccessKind::Map)
+    }
+}
+
+// SAFETY: tests write to a mapped file only to show what happens then.
+#[cfg(test)]
+pub(crate) const MAPPED: Access = unsafe { Access::map() };
+
+/// A regular file, opened for reading.
+///
+/// The bytes in memory are for headers and tables. Payloads are copied from the file to an output, see
+/// [`Output::copy`](super::Output::copy); searches go through [`Input::blocks`].
+#[derive(Debug)]
+pub struct Input {
+    path: PathBuf,
+    /// Absent where the bytes are read from the mapping alone.
+    file: Option<File>,
+    bytes: Bytes,
+    /// State of the file when it was opened; absent for temporary files, which nothing else writes.
+    state: Option<FileState>,
+    access: Access,
+    budget: Budget,
+    #[cfg(target_os = "linux")]
+    holes: Holes,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    Mapped(Mapping),
+    Read(Vec<u8>),
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Bytes::Mapped(map) => map,
+            Bytes::Read(bytes) => bytes,
+        }
+    }
+}
+
+impl Input {
+    /// Opens `path`, which must be a regular file; with the feature `files`, `-` is standard input, which may be anything, and
+    /// has the same bytes each time.
+    pub fn open(path: impl Into<PathBuf>, access: Access) -> Result<Input> {
+        let path = path.into();
+        if path == Path::new("-") {
+            return Input::standard_input(access);
+        }
+        Input::open_file(path, access)
+    }
+
+    /// Opens `path`, which must be a regular file whatever its name is: for names that are stored in files.
+    pub fn open_file(path: PathBuf, access: Access) -> Result<Input> {
+        let metadata = std::fs::metadata(&path).map_err(Error::io(&path, "open"))?;
+        if !metadata.is_file() {
+            let found = if metadata.is_dir() { "a directory" } else { "a device, pipe or socket" };
+            return Err(Error::NotAFile { path, found });
+        }
+        let file = File::open(&path).map_err(Error::io(&path, "open"))?;
+        let state = FileState::of(&file).map_err(Error::io(&path, "read"))?;
+        let bytes = match access.0 {
+            AccessKind::Read => Bytes::Read(read(&file, state.size()).map_err(Error::io(&path, "read"))?),
+            AccessKind::Map => Bytes::Mapped(Mapping::of(&file, Some(&path)).map_err(Error::io(&path, "map"))?),
+        };
+        let has_all = bytes.len() as u64 == state.size();
+        let input = Input::new(path, file, bytes, Some(state), access);
+        // What was read does not change any more; what was mapped is checked when it has been used.
+        if !has_all || matches!(input.bytes, Bytes::Read(_)) && !input.has_state()? {
+            return Err(Error::Changed { path: input.path });
+        }
+        Ok(input)
+    }
+
+    /// Opens `path`, which may be anything but a directory: the contents of devices and pipes go through a temporary file.
+    pub fn open_any(path: impl Into<PathBuf>, access: Access) -> Result<Input> {
+        let path = path.into();
+        match std::fs::metadata(&path) {
+            Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => {
+                let mut file = File::open(&path).map_err(Error::io(&path, "open"))?;
+                let copy = |to: &mut File| io::copy(&mut file, to).map(drop);
+                Input::from_temp_file(&path, &std::env::temp_dir(), access, copy)
+            }
+            _ => Input::open(path, access),
+        }
+    }
+
+    fn standard_input(access: Access) -> Result<Input> {
+        let path = Path::new(STANDARD_INPUT);
+        let copy = standard_input::copy().map_err(Error::io(path, "write to a temporary file"))?;
+        Input::of_temp_file(path, copy, access)
+    }
+
+    /// Creates an input from bytes that `write` writes to a temporary file in `directory`; `path` is its name in errors.
+    ///
+    /// The file has no name, so no other process writes it, and it is mapped whatever `access` is. Inputs that are opened on
+    /// account of this one, such as the members of a thin archive, use `access`.
+    pub fn from_temp_file(
+        path: &Path,
+        directory: &Path,
+        access: Access,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> Result<Input> {
+        let mut file = tempfile::tempfile_in(directory).map_err(Error::io(path, "create a temporary file"))?;
+        write(&mut file).map_err(Error::io(path, "write to a temporary file"))?;
+        Input::of_temp_file(path, file, access)
+    }
+
+    /// Creates an input from a temporary file that no other process writes.
+    pub(super) fn of_temp_file(path: &Path, file: File, access: Access) -> Result<Input> {
+        let bytes = Bytes::Mapped(Mapping::of(&file, None).map_err(Error::io(path, "map"))?);
+        Ok(Input::new(path.to_owned(), file, bytes, None, access))
+    }
+
+    fn new(path: PathBuf, file: File, bytes: Bytes, state: Option<FileState>, access: Access) -> Input {
+        let budget = Budget::new(Limits::default(), bytes.len() as u64);
+        Input {
+            path,
+            file: Some(file),
+            bytes,
+            state,
+            access,
+            budget,
+            #[cfg(target_os = "linux")]
+            holes: Holes::default(),
+        }
+    }
+
+    /// Applies these limits to reading the input.
+    pub fn with_limits(self, limits: Limits) -> Input {
+        Input { budget: Budget::new(limits, self.size()), ..self }
+    }
+
+    /// Charges reading the input to the budget of the input that contains it.
+    pub fn with_budget(self, budget: Budget) -> Input {
+        Input { budget, ..self }
+    }
+
+    /// Budget for reading the input.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// Closes the descriptor of a temporary file, whose bytes remain in the mapping: thousands of them can be kept.
+    pub(crate) fn without_descriptor(self) -> Self {
+        let file = self.file.filter(|_| self.state.is_some());
+        Input { file, ..self }
+    }
+
+    /// Closes the descriptor of the file: thousands of files can be open. Bytes are then copied from the mapping, and a change of
+    /// the file is noticed by its path.
+    pub(crate) fn closed(self) -> Self {
+        Input { file: None, ..self }
+    }
+
+    /// Returns whether the bytes are in a mapping without an open file.
+    pub(super) fn is_closed(&self) -> bool {
+        self.file.is_none() && matches!(self.bytes, Bytes::Mapped(_))
+    }
+
+    /// The path as the user gave it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Method by which the input is accessed.
+    pub fn access(&self) -> Access {
+        self.access
+    }
+
+    /// Returns whether the path leads to these bytes; they are not in a temporary file.
+    pub fn is_on_disk(&self) -> bool {
+        self.state.is_some()
+    }
+
+    /// State of the file when it was opened; absent for temporary files.
+    pub(crate) fn state(&self) -> Option<&FileState> {
+        self.state.as_ref()
+    }
+
+    /// Checks that the mapped file is as it was when it was opened. Callers do so when they have used its bytes, and before
+    /// an output that depends on them gets its name. See [`Access::map`] for what is not noticed.
+    pub fn check_unchanged(&self) -> Result<()> {
+        if matches!(self.bytes, Bytes::Read(_)) || self.has_state()? {
+            Ok(())
+        } else {
+            Err(Error::Changed { path: self.path.clone() })
+        }
+    }
+
+    fn has_state(&self) -> Result<bool> {
+        let Some(before) = &self.state else { return Ok(true) };
+        let metadata = match &self.file {
+            Some(file) => file.metadata(),
+            None => std::fs::metadata(&self.path),
+        };
+        Ok(FileState::of_metadata(&metadata.map_err(Error::io(&self.path, "read"))?).has_contents_of(before))
+    }
+
+    /// The open file, if its bytes can be copied by the kernel. Its position is not used, and may be anything.
+    #[cfg(target_os = "linux")]
+    pub(super) fn file(&self) -> Option<&File> {
+        self.file.as_ref()
+    }
+
+    /// A view of all bytes.
+    pub fn view(&self) -> View<'_> {
+        View::with_budget(&self.bytes, &self.budget)
+    }
+
+    /// Size in bytes.
+    pub fn size(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    /// Returns a part of the input if no file has to be read for it.
+    pub fn in_memory(&self, offset: u64, size: u64) -> Option<&[u8]> {
+        let has_file = !matches!(self.bytes, Bytes::Read(_)) && self.file.is_some();
+        if has_file { None } else { self.bytes.get(offset as usize..(offset + size) as usize) }
+    }
+
+    /// Maps a part of the file for writing it to an output. Pages of the lasting mapping would count as memory of the
+    /// process from then on.
+    pub(super) fn window(&self, offset: u64, size: u64) -> Result<Mmap> {
+        let Some(file) = &self.file else { unreachable!("bytes without a file are in memory") };
+        let available = file.metadata().map_err(Error::io(&self.path, "read"))?.len();
+        let missing = (offset + size).saturating_sub(available);
+        if missing > 0 {
+            return Err(Error::Shrunk { path: self.path.clone(), missing });
+        }
+        let mut options = MmapOptions::new();
+        options.offset(offset).len(size as usize).populate();
+        // SAFETY: the contract of `Access::map`. If the file is truncated before these bytes are written, the kernel meets
+        // the missing pages and not this program, and the write fails.
+        unsafe { options.map(file) }.map_err(Error::io(&self.path, "map"))
+    }
+
+    /// Releases the pages that were read through the mapping; they are mapped again when they are used. They stay in the
+    /// system's cache, but as long as they are mapped they count as memory of this process, and the kernel maps sixteen for
+    /// each that is read.
+    pub fn release(&self) {
+        self.release_part(0..self.size());
+    }
+
+    /// Releases the pages of a part, such as a member of an archive: the system visits all pages between its ends.
+    pub fn release_part(&self, range: Range<u64>) {
+        if let Bytes::Mapped(map) = &self.bytes {
+            map.release(range.start as usize..map.len().min(range.end as usize));
+        }
+    }
+
+    /// Returns the offset of `part` in this input if it is a slice of its bytes.
+    pub fn offset_of(&self, part: &[u8]) -> Option<u64> {
+        let file = self.bytes.as_ptr_range();
+        let part = part.as_ptr_range();
+        let inside = file.start <= part.start && part.end <= file.end && part.start < part.end;
+        inside.then(|| part.start as u64 - file.start as u64)
+    }
+
+    /// Returns the offset of the next byte that is stored, at or after `offset`: the end of a hole, whose bytes are zeros. Reading a
+    /// hole through a mapping takes a page of memory for each page of it. Systems other than Linux have no such call.
+    pub fn next_data(&self, offset: u64) -> u64 {
+        #[cfg(target_os = "linux")]
+        if let (Some(file), Bytes::Mapped(_)) = (&self.file, &self.bytes) {
+            return self.holes.next_data(file, self.size(), offset);
+        }
+        offset
+    }
+
+    /// Returns the offset of the next hole at or after `offset`, or the end of the file.
+    pub fn next_hole(&self, offset: u64) -> u64 {
+        #[cfg(target_os = "linux")]
+        if let (Some(file), Bytes::Mapped(_)) = (&self.file, &self.bytes) {
+            return self.holes.next_hole(file, self.size(), offset);
+        }
+        self.size()
+    }
+
+    /// Calls `visit(offset, bytes)` for each block of `range` in order. Each block begins with the last `overlap` bytes of the
+    /// block before, so that nothing shorter than that is cut in two.
+    pub fn blocks(&self, range: Range<u64>, overlap: usize, mut visit: impl FnMut(u64, &[u8])) -> Result<()> {
+        if let Some(bytes) = self.in_memory(range.start, range.end - range.start) {
+            for start in (0..bytes.len()).step_by(STEP) {
+                let (from, to) = (start.saturating_sub(overlap), bytes.len().min(start + STEP));
+                visit(range.start + from as u64, &bytes[from..to]);
+                self.release();
+            }
+            return Ok(());
+        }
+        let mut buffer = vec![0; BLOCK.min(usize::try_from(range.end - range.start).unwrap_or(BLOCK)) + overlap];
+        let mut kept = 0;
+        let mut offset = range.start;
+        while offset < range.end {
+            let wanted = (buffer.len() - kept).min(usize::try_from(range.end - offset).unwrap_or(usize::MAX));
+            let read = self.read_at(offset, &mut buffer[kept..kept + wanted]).map_err(Error::io(&self.path, "read"))?;
+            if read == 0 {
+                return Err(Error::Shrunk { path: self.path.clone(), missing: range.end - offset });
+            }
+            let filled = kept + read;
+            visit(offset - kept as u64, &buffer[..filled]);
+            offset += read as u64;
+            kept = overlap.min(filled);
+            buffer.copy_within(filled - kept..filled, 0);
+        }
+        Ok(())
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let Some(file) = &self.file else { unreachable!("bytes without a file are in memory") };
+        #[cfg(unix)]
+        return std::os::unix::fs::FileExt::read_at(file, buffer, offset);
+        #[cfg(windows)]
+        return std::os::windows::fs::FileExt::seek_read(file, buffer, offset);
+    }
+}
+
+fn read(mut file: &File, size: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let size = usize::try_from(size).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    bytes.try_reserve_exact(size).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    io::Read::read_to_end(&mut file, &mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! Files mapped into memory, and the list of those that other processes can truncate.
+
+use std::fs::File;
+use std::io;
+use std::ops::{Deref, Range};
+use std::path::Path;
+
+use memmap2::Mmap;
+
+use super::registry::{Registration, Registry};
+use crate::base::escape::escape;
+
+/// Mapped files that have a path.
+pub static MAPPED_FILES: Registry<MappedFile> = Registry::new();
+
+/// Addresses of a mapped file, and the message for an access beyond its end.
+#[derive(Debug)]
+pub struct MappedFile {
+    /// Addresses of the mapping.
+    pub addresses: Range<usize>,
+    /// A line, which a signal handler prints as it is.
+    pub message: String,
+}
+
+/// Bytes that Linux maps at most when one of them is read: a folio of its page cache.
+const MAPPED_AROUND: usize = 2 << 20;
+
+/// A whole file, mapped into memory.
+#[derive(Debug)]
+pub struct Mapping {
+    map: Mmap,
+    _registration: Option<Registration<MappedFile>>,
+}
+
+impl Mapping {
+    /// Maps a file. `path` is known for files that other processes may truncate.
+    pub fn of(file: &File, path: Option<&Path>) -> io::Result<Self> {
+        // SAFETY: for a file that others can write, the contract of `Access::map`; a temporary file without a name is written
+        // by this process only, and not after it is mapped. Beyond the contract, readers check each value once and use the
+        // checked copy, payloads are copied through the file, and a change is an error when the file has been read.
+        let map = unsafe { Mmap::map(file) }?;
+        // Headers are read in many places, each of which would map two megabytes. A kernel without huge pages refuses.
+        #[cfg(target_os = "linux")]
+        let _ = map.advise(memmap2::Advice::NoHugePage);
+        let _registration = path.map(|path| {
+            let start = map.as_ptr() as usize;
+            MAPPED_FILES.add(MappedFile { addresses: start..start + map.len(), message: message(path) })
+        });
+        Ok(Mapping { map, _registration })
+    }
+
+    /// Releases pages of a range that were read, and those around it that the kernel has mapped with them.
+    pub fn release(&self, range: Range<usize>) {
+        let start = range.start / MAPPED_AROUND * MAPPED_AROUND;
+        let size = range.end.next_multiple_of(MAPPED_AROUND).min(self.map.len()).saturating_sub(start);
+        if size == 0 {
+            return;
+        }
+        // SAFETY: nothing is ever written to this mapping, so each page comes back from the file with the same bytes.
+        // Failing to release pages is not an error.
+        #[cfg(unix)]
+        let _ = unsafe { self.map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, size) };
+    }
+}
+
+impl Deref for Mapping {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.map
+    }
+}
+
+fn message(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    format!("fatbin: {}: truncated while it was being read\n", escape(&path))
+}

@@ -1,0 +1,66 @@
+//! Files: mapped inputs, outputs that replace a file only when they are complete, and the sink that copies payloads between
+//! the two.
+//!
+//! This is the only module that accesses files, and the only one with `unsafe` in it. It knows no format.
+
+mod attributes;
+mod children;
+mod commit;
+mod created_directory;
+mod destination;
+mod directory;
+mod existing;
+mod extended_attributes;
+mod file_set;
+mod file_state;
+mod file_uri;
+mod hold;
+#[cfg(all(target_os = "linux", feature = "files"))]
+mod holes;
+mod input;
+mod journal;
+mod mapping;
+mod output;
+mod registry;
+mod reused;
+mod scratch;
+#[doc(hidden)]
+pub mod signals;
+mod sink;
+mod standard_input;
+#[doc(hidden)]
+pub mod standard_output;
+mod temporary;
+mod undo;
+
+pub use attributes::{Attribute, Attributes, disk_size};
+pub(crate) use children::ends_with_parent;
+pub use commit::commit_all;
+pub(crate) use created_directory::CreatedDirectories;
+pub use destination::STANDARD_OUTPUT;
+pub(crate) use destination::is_standard_output;
+pub(crate) use directory::files_below;
+pub use extended_attributes::LostAttribute;
+pub use file_set::{FileSet, OutputKind, OutputPath};
+pub(crate) use file_state::FileState;
+pub(crate) use file_state::is_same_file;
+pub(crate) use file_state::{FileIdentity, file_identity};
+pub use file_uri::FileUri;
+#[cfg(all(test, feature = "files"))]
+pub(crate) use input::MAPPED;
+pub use input::{Access, Input};
+pub(crate) use journal::{Recovered, recover, take_unfinished};
+pub use output::Output;
+pub(crate) use reused::release_beyond;
+pub(crate) use scratch::ScratchDirectory;
+pub use sink::Sink;
+pub use standard_input::STANDARD_INPUT;
+
+/// Returns the argument or path with these bytes, a part of another one that begins and ends beside an ASCII character. Invalid
+/// UTF-8 is replaced on systems whose strings are not bytes, where it cannot have come from an argument.
+pub(crate) fn os_string(bytes: &[u8]) -> std::ffi::OsString {
+    #[cfg(unix)]
+    return std::os::unix::ffi::OsStringExt::from_vec(bytes.to_owned());
+    #[cfg(not(unix))]
+    return String::from_utf8_lossy(bytes).into_owned().into();
+}

@@ -1,0 +1,300 @@
+//! Work on several items in parallel, with results in the order of the items.
+//!
+//! The process has one number of threads, whatever is done in parallel: files, the images of a file, the containers of an
+//! edit. A call of [`map_parallel`] works in its own thread, and starts others while the process has fewer than that. So a
+//! call inside the work of another finds none at first, and starts one as soon as a thread of the outer call is done: the
+//! images of the last large file get all threads. With a single thread, none is ever started.
+//!
+//! Results wait for their turn within a window. Threads do not work further ahead than that, so the results in memory are
+//! a few per thread however long the first one takes.
+
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicIsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{self, Scope};
+
+pub use stream::map_stream;
+
+/// Items per thread that are worked on before the result of the first of them is visited.
+const WINDOW_PER_THREAD: usize = 4;
+
+/// The threads of the process.
+static THREADS: OnceLock<Threads> = OnceLock::new();
+
+/// Limits the number of threads of the process. Only the first call has an effect, and only before parallel work.
+pub fn set_threads(count: NonZero<usize>) {
+    THREADS.get_or_init(|| Threads::new(count.get()));
+}
+
+/// Returns the number of threads of the process: the number of processors, unless it was set.
+pub fn threads() -> usize {
+    all_threads().count
+}
+
+fn all_threads() -> &'static Threads {
+    THREADS.get_or_init(|| Threads::new(thread::available_parallelism().map_or(1, NonZero::get)))
+}
+
+/// Calls `work` with each item in up to `workers` threads, and `visit` with the results in the order of the items, in the
+/// calling thread. A panic in `work` continues in the calling thread when its result would be visited.
+pub fn map_parallel<T: Sync, R: Send>(
+    items: &[T],
+    workers: usize,
+    work: impl Fn(&T) -> R + Sync,
+    visit: &mut dyn FnMut(R),
+) {
+    all_threads().map(items, workers, &work, visit);
+}
+
+/// Returns a permit to run a thread beside the calling one, if the process has fewer than it may have.
+pub fn spare_thread() -> Option<Permit<'static>> {
+    all_threads().permit()
+}
+
+/// The number of threads, and those in use.
+#[derive(Debug)]
+struct Threads {
+    count: usize,
+    /// Running threads beyond the first. Less than 0 while the first waits for the others.
+    started: AtomicIsize,
+}
+
+/// Permission to run a thread. It returns when it is dropped.
+#[derive(Debug)]
+pub struct Permit<'threads>(&'threads Threads);
+
+impl Permit<'_> {
+    /// Returns a permit even if the process has as many threads as it may have: other work finds none until one ends.
+    fn unconditional(threads: &Threads) -> Permit<'_> {
+        threads.started.fetch_add(1, Ordering::Relaxed);
+        Permit(threads)
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        self.0.started.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A wait of a running thread, in place of which another may run.
+struct Wait<'threads>(&'threads Threads);
+
+impl<'threads> Wait<'threads> {
+    fn new(threads: &'threads Threads) -> Self {
+        threads.started.fetch_sub(1, Ordering::Relaxed);
+        Wait(threads)
+    }
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        self.0.started.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Threads {
+    const fn new(count: usize) -> Self {
+        Threads { count, started: AtomicIsize::new(0) }
+    }
+
+    fn permit(&self) -> Option<Permit<'_>> {
+        let limit = self.count.saturating_sub(1) as isize;
+        let start = |started| if started < limit { Some(started + 1) } else { None };
+        self.started.fetch_update(Ordering::Relaxed, Ordering::Relaxed, start).ok().map(|_| Permit(self))
+    }
+
+    fn map<T: Sync, R: Send, W: Fn(&T) -> R + Sync>(
+        &self,
+        items: &[T],
+        workers: usize,
+        work: &W,
+        visit: &mut dyn FnMut(R),
+    ) {
+        let workers = workers.min(self.count).min(items.len());
+        if workers <= 1 {
+            for item in items {
+                visit(work(item));
+            }
+            return;
+        }
+        let job = Job {
+            threads: self,
+            items,
+            work,
+            workers,
+            queue: Mutex::new(Queue { next: 0, end: items.len(), visited: 0, helpers: 0, results: BTreeMap::new() }),
+            visitable: Condvar::new(),
+            startable: Condvar::new(),
+        };
+        thread::scope(|scope| {
+            let _end = End(&job);
+            loop {
+                match job.step() {
+                    Step::Visit(Ok(result)) => visit(result),
+                    Step::Visit(Err(payload)) => panic::resume_unwind(payload),
+                    Step::Work(index) => {
+                        job.start_helpers(scope);
+                        job.run(index);
+                    }
+                    Step::Done => break,
+                }
+            }
+        });
+    }
+}
+
+/// A call of [`map_parallel`].
+struct Job<'a, T, R, W> {
+    threads: &'a Threads,
+    items: &'a [T],
+    work: &'a W,
+    /// Maximum number of threads, with the calling one.
+    workers: usize,
+    queue: Mutex<Queue<R>>,
+    /// The next result to visit is complete.
+    visitable: Condvar,
+    /// The window has moved.
+    startable: Condvar,
+}
+
+/// State of a call.
+struct Queue<R> {
+    /// Index of the next item to start.
+    next: usize,
+    /// Index after the last item to start.
+    end: usize,
+    /// Number of visited results.
+    visited: usize,
+    /// Number of threads that were started and have not ended.
+    helpers: usize,
+    /// Results that were not visited, by the indices of their items.
+    results: BTreeMap<usize, thread::Result<R>>,
+}
+
+impl<R> Queue<R> {
+    /// Returns whether items are left and the window does not contain them.
+    fn is_full(&self, window: usize) -> bool {
+        self.next < self.end && self.next - self.visited >= window
+    }
+
+    /// Returns the index of an item to work on.
+    fn start(&mut self, window: usize) -> Option<usize> {
+        if self.next == self.end || self.is_full(window) {
+            return None;
+        }
+        self.next += 1;
+        Some(self.next - 1)
+    }
+}
+
+/// The next thing that the calling thread does.
+enum Step<R> {
+    Visit(thread::Result<R>),
+    Work(usize),
+    Done,
+}
+
+impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Job<'_, T, R, W> {
+    fn window(&self) -> usize {
+        self.workers.saturating_mul(WINDOW_PER_THREAD)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue<R>> {
+        // Nothing panics while the queue is locked.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until a result is complete or an item can be started.
+    fn step(&self) -> Step<R> {
+        let mut queue = self.lock();
+        loop {
+            let visited = queue.visited;
+            if let Some(result) = queue.results.remove(&visited) {
+                queue.visited += 1;
+                self.startable.notify_all();
+                return Step::Visit(result);
+            }
+            if queue.visited == self.items.len() {
+                return Step::Done;
+            }
+            if let Some(index) = queue.start(self.window()) {
+                return Step::Work(index);
+            }
+            let _wait = Wait::new(self.threads);
+            queue = self.visitable.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Works on an item. A panic is its result.
+    fn run(&self, index: usize) {
+        let result = panic::catch_unwind(AssertUnwindSafe(|| (self.work)(&self.items[index])));
+        let mut queue = self.lock();
+        queue.results.insert(index, result);
+        if index == queue.visited {
+            self.visitable.notify_one();
+        }
+    }
+
+    /// Starts threads for the items that are left, as far as the process may have more.
+    fn start_helpers<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
+        loop {
+            let mut queue = self.lock();
+            if queue.next == queue.end || queue.is_full(self.window()) || queue.helpers + 1 >= self.workers {
+                return;
+            }
+            let Some(permit) = self.threads.permit() else { return };
+            queue.helpers += 1;
+            drop(queue);
+            if thread::Builder::new().spawn_scoped(scope, move || self.help(scope, permit)).is_err() {
+                // The system has no more threads. Those that run do the work.
+                self.lock().helpers -= 1;
+                return;
+            }
+        }
+    }
+
+    /// Works on items until none is left, or until other work has taken the place of this thread.
+    fn help<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, permit: Permit<'scope>) {
+        let mut permit = Some(permit);
+        while let Some(index) = self.next_of_helper(&mut permit) {
+            self.start_helpers(scope);
+            self.run(index);
+        }
+    }
+
+    /// Returns the index of the next item for a started thread. A thread that waits for the window does not count as
+    /// running.
+    fn next_of_helper<'a>(&'a self, permit: &mut Option<Permit<'a>>) -> Option<usize> {
+        let mut queue = self.lock();
+        while queue.is_full(self.window()) {
+            *permit = None;
+            queue = self.startable.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+        if permit.is_none() {
+            *permit = self.threads.permit();
+        }
+        let index = if permit.is_some() { queue.start(self.window()) } else { None };
+        if index.is_none() {
+            queue.helpers -= 1;
+        }
+        index
+    }
+}
+
+/// Ends the started threads when the calling thread is done, or panics.
+struct End<'a, 'job, T: Sync, R: Send, W: Fn(&T) -> R + Sync>(&'a Job<'job, T, R, W>);
+
+impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Drop for End<'_, '_, T, R, W> {
+    fn drop(&mut self) {
+        let mut queue = self.0.lock();
+        queue.end = queue.next;
+        self.0.startable.notify_all();
+    }
+}

@@ -1,0 +1,144 @@
+//! `lock`: scans and analyzes files, and records their device code.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sha2::{Digest, Sha256};
+
+use crate::analyze::survey::files::map_all;
+use crate::base::codec::Codec;
+use crate::base::error::{Error, Malformed, Result};
+use crate::check::lock::{ImageContents, KernelPool, Lock, LockedFile, LockedImage, locked_file, locked_image};
+use crate::image;
+use crate::scan::inspect::{ImageErrors, inspect_with};
+use crate::scan::{CacheBudget, ImageRef, Options, Outcome, ScannedFile, Scanner, expand_paths};
+
+/// Scans and analyzes files for a lock.
+///
+/// The scan does not hash images: each image is decompressed once, for its hashes and for its kernels, and only its
+/// lock entry is kept.
+#[derive(Debug, Clone)]
+pub struct LockBuilder {
+    options: Options,
+    finds_causes: bool,
+    hashes_images: bool,
+    /// Names and figures of the kernels of all files.
+    pool: Arc<Mutex<KernelPool>>,
+}
+
+/// A file of a lock, and its errors.
+#[derive(Debug, Default)]
+pub struct RecordedFile {
+    /// The file; `None` if it cannot be read. A listed file without device code is recorded too, so that a review shows it.
+    pub file: Option<LockedFile>,
+    /// Kpack archives with device code of the file, which are files by themselves.
+    pub kpack_archives: Vec<String>,
+    /// Errors in its containers, and the reason why it was not opened.
+    pub scan_errors: Vec<Error>,
+    /// Errors in its images, or the error that prevents reading it.
+    pub errors: Vec<Error>,
+}
+
+impl LockBuilder {
+    /// Creates a builder. With the option `hash`, it records the SHA-256 of images.
+    pub fn new(options: Options) -> Self {
+        LockBuilder {
+            options: Options { hash: false, ..options },
+            finds_causes: false,
+            hashes_images: options.hash,
+            pool: Arc::default(),
+        }
+    }
+
+    /// Sets whether the parts of images are hashed that are causes of differences between builds. Locks do not record them.
+    pub fn find_causes(self, finds_causes: bool) -> Self {
+        LockBuilder { finds_causes, ..self }
+    }
+
+    /// Returns the options of the scan whose outcomes [`LockBuilder::record`] takes.
+    pub fn scan_options(&self) -> Options {
+        self.options
+    }
+
+    /// Analyzes and records the outcome of scanning a file.
+    pub fn record(&self, outcome: Outcome) -> RecordedFile {
+        let failed = |error| RecordedFile { errors: vec![error], ..RecordedFile::default() };
+        match outcome {
+            Outcome::Unreadable { error, .. } => failed(error),
+            Outcome::Empty(file) => {
+                RecordedFile { file: Some(locked_file(&file, Vec::new())), ..RecordedFile::default() }
+            }
+            Outcome::Scanned(scanned) => self.record_scanned(scanned).unwrap_or_else(failed),
+        }
+    }
+
+    fn record_scanned(&self, scanned: ScannedFile) -> Result<RecordedFile> {
+        let scan = scanned.open()?;
+        let file = scan.file();
+        let (mut images, mut errors, image_errors) = (Vec::new(), Vec::new(), ImageErrors::new(file));
+        let recorded = map_all(&scan, |image| self.record_image(image));
+        for ((number, image), (locked, problems)) in file.device_images().enumerate().zip(recorded) {
+            images.push(locked);
+            errors.extend(image_errors.of(number, image, problems));
+        }
+        scan.source().input().check_unchanged()?;
+        let archives = file.kpack.iter().flat_map(|reference| &reference.archives);
+        Ok(RecordedFile {
+            kpack_archives: archives.map(|archive| archive.path.clone()).collect(),
+            scan_errors: file.reported_errors().collect(),
+            errors,
+            file: Some(locked_file(file, images)),
+        })
+    }
+
+    /// Returns the lock entry of an image, and the problems in it.
+    fn record_image(&self, image: &ImageRef<'_>) -> (LockedImage, Vec<Malformed>) {
+        let mut inspection = inspect_with(image, image::inspect_mangled);
+        let kind = image.image().image_kind;
+        let (mut sha256, mut digests, mut parts) = (None, None, None);
+        let mut kernel_codes = Vec::new();
+        match image.bytes() {
+            Ok(bytes) => {
+                digests = image::image_digests(kind, bytes.view()).ok();
+                match image::kernel_codes(kind, bytes.view(), &inspection.kernels) {
+                    Ok(codes) => kernel_codes = codes,
+                    Err(problem) if inspection.problems.contains(&problem) => {}
+                    Err(problem) => inspection.problems.push(problem),
+                }
+                if self.hashes_images || digests.is_none() {
+                    sha256 = Some(Sha256::digest(&*bytes).into());
+                }
+                parts = if self.finds_causes { image::image_parts(kind, bytes.view()).ok() } else { None };
+            }
+            // The codec states that these bytes cannot be read.
+            Err(_) if image.image().codec == Some(Codec::Opaque) => {}
+            Err(problem) if inspection.problems.is_empty() => inspection.problems.push(problem),
+            Err(_) => {}
+        }
+        let contents = ImageContents { inspection: &inspection, kernel_codes: &kernel_codes, sha256, digests, parts };
+        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let locked = locked_image(image.image(), image.containers(), contents, &mut pool);
+        (locked, inspection.problems)
+    }
+}
+
+/// Records the device code in files, directories and archives. The lock is incomplete if there are errors.
+pub fn lock_paths(paths: &[PathBuf], options: Options) -> (Lock, Vec<Error>) {
+    let builder = LockBuilder::new(options);
+    let (inputs, failed) = expand_paths(paths);
+    let mut recorded: Vec<RecordedFile> = failed.into_iter().map(|(_, outcome)| builder.record(outcome)).collect();
+    let record = |_, outcome| builder.record(outcome);
+    let scanner = Scanner::new(builder.options).with_cache(CacheBudget::default());
+    let _ = scanner.scan_inputs(&inputs, &record, &|_| (), &mut |batch| {
+        recorded.extend(batch);
+        ControlFlow::Continue(())
+    });
+    let (mut files, mut errors) = (Vec::new(), Vec::new());
+    for file in recorded {
+        files.extend(file.file);
+        errors.extend(file.scan_errors);
+        errors.extend(file.errors);
+    }
+    (Lock::new(files), errors)
+}

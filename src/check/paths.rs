@@ -1,0 +1,101 @@
+//! `check`: scans files, analyzes them as far as a policy needs it, and evaluates the policy.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use crate::analyze::metadata::{InvalidMetadata, PackageMetadata};
+use crate::analyze::survey::AnalysisOptions;
+use crate::analyze::survey::files::analyze_outcome;
+use crate::base::error::Error;
+use crate::check::{CheckedFile, Policy, ProofStatus, Verdict, check};
+use crate::scan::{CacheBudget, Options, Outcome, Scanner, Source, expand_paths};
+
+/// Scans and analyzes files for a policy.
+#[derive(Debug, Clone, Copy)]
+pub struct Checker<'p> {
+    policy: &'p Policy,
+    options: Options,
+    inspects_all: bool,
+}
+
+/// Files that were checked, and their verdict.
+#[derive(Debug, Clone)]
+pub struct CheckedPaths {
+    /// Files in the order of the paths. Unreadable files are findings of the verdict.
+    pub files: Vec<CheckedFile>,
+    /// Result of the check.
+    pub verdict: Verdict,
+}
+
+impl<'p> Checker<'p> {
+    /// Creates a checker. It hashes images if the policy or `options` require it.
+    pub fn new(policy: &'p Policy, options: Options) -> Self {
+        let hash = options.hash || policy.needs_hashes();
+        Checker { policy, options: Options { hash, ..options }, inspects_all: false }
+    }
+
+    /// Sets whether all images are inspected, for reports that show more than the policy requires.
+    pub fn inspect_all(self, inspects_all: bool) -> Self {
+        Checker { inspects_all, ..self }
+    }
+
+    /// Returns a scanner with its options, from one for the same options. It also keeps files without device code that the policy
+    /// requires.
+    pub fn scanner(&self, scanner: Scanner) -> Scanner {
+        let scanner = scanner.with_cache(CacheBudget::default());
+        if self.policy.metadata { scanner.with_kept_files(PackageMetadata::has_path) } else { scanner }
+    }
+
+    /// Returns the options of the scan whose outcomes [`Checker::analyze`] takes.
+    pub fn scan_options(&self) -> Options {
+        self.options
+    }
+
+    /// Analyzes the outcome of scanning a file that was found in the input with this index. Returns the error if the file
+    /// cannot be read. The caller compares files with proofs.
+    pub fn analyze(&self, input: usize, outcome: Outcome) -> (CheckedFile, Option<Error>) {
+        let metadata = self.policy.metadata.then(|| read_metadata(&outcome)).flatten();
+        let (survey, error) = analyze_outcome(outcome, &|path| {
+            let required = self.policy.analysis_options(path);
+            let inspection = required.inspection || self.inspects_all;
+            AnalysisOptions { inspection, own_sizes: self.inspects_all, ..required }
+        });
+        (CheckedFile { survey, input, proof: ProofStatus::default(), metadata }, error)
+    }
+
+    /// Returns whether the policy requires that the file is the result of a proven change.
+    pub fn requires_proof(&self, file: &CheckedFile) -> bool {
+        file.survey.file.has_device_code() && self.policy.requires_proof(&file.survey.file.path)
+    }
+
+    /// Scans and checks files, directories and archives.
+    pub fn check_paths(&self, paths: &[PathBuf]) -> CheckedPaths {
+        let (inputs, failed) = expand_paths(paths);
+        let analyze = |input, outcome| self.analyze(input, outcome).0;
+        let mut files: Vec<CheckedFile> = failed.into_iter().map(|(input, outcome)| analyze(input, outcome)).collect();
+        let scanner = self.scanner(Scanner::new(self.options));
+        let _ = scanner.scan_inputs(&inputs, &analyze, &|_| (), &mut |batch| {
+            files.extend(batch);
+            ControlFlow::Continue(())
+        });
+        let names: Vec<String> = paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        let verdict = check(self.policy, &names, &files);
+        CheckedPaths { files, verdict }
+    }
+}
+
+/// Reads the metadata of a package. The analysis of the file reports the error if it cannot be opened.
+fn read_metadata(outcome: &Outcome) -> Option<Result<PackageMetadata, InvalidMetadata>> {
+    let Outcome::Scanned(scanned) = outcome else { return None };
+    let path = &scanned.file().path;
+    if !PackageMetadata::has_path(path) {
+        return None;
+    }
+    let scan = scanned.open().ok()?;
+    PackageMetadata::parse(path, scan.source().view().data()).transpose()
+}
+
+/// Checks files, directories and archives by a policy.
+pub fn check_paths(policy: &Policy, paths: &[PathBuf], options: Options) -> CheckedPaths {
+    Checker::new(policy, options).check_paths(paths)
+}

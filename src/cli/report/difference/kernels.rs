@@ -1,0 +1,159 @@
+//! Table of the kernels of a file that differ: one row per kernel, for all archs together. Otherwise a kernel that grew for
+//! ten archs would take ten rows and leave none for the next.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::cells::{MAX_ROWS, cell, left_out, or_dash};
+use crate::check::lock::{FIGURES, KernelDifference, LockedKernel, TargetDifference};
+use crate::cli::report::Screen;
+use crate::cli::report::text::{Column, columns, printable};
+use crate::image::Figure;
+use crate::target::natural_order;
+
+/// Maximum length of a kernel name. Longer names are cut in the middle: names of templates have equal beginnings and
+/// differ in their arguments.
+const MAX_NAME_LENGTH: usize = 64;
+
+/// Maximum number of archs, and of different changes, of a kernel that are shown without `--all`.
+const MAX_PARTS: usize = 4;
+
+/// A kernel and its difference for each arch.
+struct Row<'a> {
+    name: &'a str,
+    archs: Vec<(String, &'a KernelDifference<'a>)>,
+}
+
+/// Returns a table of the kernels that differ, the largest difference first, and the number of rows left out.
+pub fn kernels(targets: &[&TargetDifference<'_>], all: bool, screen: &Screen) -> String {
+    let rows = rows(targets);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let shown = if all { rows.len() } else { MAX_ROWS };
+    let [arch, what, kernel] = ["ARCH", "DETAILS", "KERNEL"].map(Column::left);
+    let [old, new, change] = ["OLD", "NEW", "CHANGE"].map(Column::right);
+    let cells = rows.iter().take(shown).map(|row| {
+        let name = printable(row.name);
+        vec![
+            join_first(row.arch_names(), ", ", all),
+            cell(row.size(KernelDifference::before)),
+            cell(row.size(KernelDifference::after)),
+            format!("{:+}", row.growth()),
+            join_first(row.changes(all), "; ", all),
+            if all { name } else { shortened(&name) },
+        ]
+    });
+    columns(&[arch, old, new, change, what, kernel], cells, screen) + &left_out(rows.len(), shown, "kernel")
+}
+
+fn rows<'a>(targets: &[&'a TargetDifference<'a>]) -> Vec<Row<'a>> {
+    let mut rows: BTreeMap<&str, Row<'_>> = BTreeMap::new();
+    for target in targets {
+        let arch = or_dash(target.target.arch.as_deref());
+        for difference in &target.kernels {
+            let kernel = difference.kernel();
+            let row = rows.entry(kernel.name.as_str());
+            let row = row.or_insert_with(|| Row { name: kernel.readable_name(), archs: Vec::new() });
+            row.archs.push((arch.clone(), difference));
+        }
+    }
+    let mut rows: Vec<_> = rows.into_values().collect();
+    for row in &mut rows {
+        row.archs.sort_by_cached_key(|(arch, _)| natural_order(arch));
+    }
+    rows.sort_by_key(|row| Reverse(row.growth().unsigned_abs()));
+    rows
+}
+
+impl<'a> Row<'a> {
+    fn arch_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.archs.iter().map(|(arch, _)| arch.clone()).collect();
+        names.dedup();
+        names
+    }
+
+    /// Returns the size of the code of one side for all archs together, as far as it is known.
+    fn size(&self, side: impl Fn(&KernelDifference<'a>) -> Option<&'a LockedKernel>) -> Option<u64> {
+        let sizes = self.archs.iter().filter_map(|(_, it)| side(it)?.code_size());
+        sizes.reduce(u64::saturating_add)
+    }
+
+    fn growth(&self) -> i64 {
+        self.archs.iter().map(|(_, it)| it.growth()).fold(0, i64::saturating_add)
+    }
+
+    /// Returns the figures that changed for any arch. With `all`, or where the kernel was added or removed for some archs
+    /// and changed for others, returns each different change once, with its archs.
+    fn changes(&self, all: bool) -> Vec<String> {
+        let mut changes: Vec<(String, Vec<&str>)> = Vec::new();
+        for (arch, difference) in &self.archs {
+            let what = describe(&[difference]);
+            match changes.iter_mut().find(|(known, _)| *known == what) {
+                Some((_, archs)) if archs.last() == Some(&arch.as_str()) => {}
+                Some((_, archs)) => archs.push(arch),
+                None => changes.push((what, vec![arch])),
+            }
+        }
+        let is_changed = |(_, it): &(String, &KernelDifference<'_>)| matches!(it, KernelDifference::Changed(..));
+        match changes.as_slice() {
+            [(what, _)] => vec![what.clone()],
+            _ if !all && self.archs.iter().all(is_changed) => {
+                vec![describe(&self.archs.iter().map(|(_, it)| *it).collect::<Vec<_>>())]
+            }
+            several => several.iter().map(|(what, archs)| format!("{}: {what}", archs.join(", "))).collect(),
+        }
+    }
+}
+
+/// Joins the first parts and the number of the others.
+fn join_first(parts: Vec<String>, between: &str, all: bool) -> String {
+    // "and 1 more" would be as long as the part itself.
+    if all || parts.len() <= MAX_PARTS + 1 {
+        return parts.join(between);
+    }
+    format!("{} and {} more", parts[..MAX_PARTS].join(between), parts.len() - MAX_PARTS)
+}
+
+/// Describes equal kinds of differences of one kernel: the figures that changed, as ranges, without the size of the code,
+/// which has a column.
+fn describe(differences: &[&KernelDifference<'_>]) -> String {
+    let pairs: Vec<_> = differences.iter().filter_map(|it| it.before().zip(it.after())).collect();
+    if pairs.is_empty() {
+        let is_added = differences.iter().any(|it| it.after().is_some());
+        return if is_added { "added".to_owned() } else { "removed".to_owned() };
+    }
+    let is_minimum =
+        |kernel: &LockedKernel, figure: Figure| figure == Figure::Scratch && kernel.usage.scratch_is_minimum;
+    let shown = |kernels: &mut dyn Iterator<Item = &LockedKernel>, index: usize, figure: Figure| {
+        let (mut values, mut plus) = (Vec::new(), "");
+        for kernel in kernels {
+            values.push(kernel.usage.figures[index]);
+            plus = if is_minimum(kernel, figure) { "+" } else { plus };
+        }
+        match (cell(values.iter().min().copied().flatten()), cell(values.iter().max().copied().flatten())) {
+            (least, most) if least == most => format!("{least}{plus}"),
+            (least, most) => format!("{least}..{most}{plus}"),
+        }
+    };
+    let changes = FIGURES.into_iter().enumerate().skip(1).filter_map(|(index, figure)| {
+        let value = |kernel: &LockedKernel| (kernel.usage.figures[index], is_minimum(kernel, figure));
+        let is_changed = pairs.iter().any(|(old, new)| value(old) != value(new));
+        let old = shown(&mut pairs.iter().map(|(old, _)| *old), index, figure);
+        let new = shown(&mut pairs.iter().map(|(_, new)| *new), index, figure);
+        is_changed.then(|| format!("{} {old} -> {new}", figure.key()))
+    });
+    let changes: Vec<String> = changes.collect();
+    if changes.is_empty() { "code differs".to_owned() } else { changes.join(", ") }
+}
+
+/// Cuts the middle out of a long name.
+pub fn shortened(name: &str) -> String {
+    let count = name.chars().count();
+    if count <= MAX_NAME_LENGTH {
+        return name.to_owned();
+    }
+    let half = (MAX_NAME_LENGTH - 1) / 2;
+    let (start, end): (String, String) = (name.chars().take(half).collect(), name.chars().skip(count - half).collect());
+    format!("{start}…{end}")
+}

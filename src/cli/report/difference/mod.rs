@@ -1,0 +1,23 @@
+//! Differences between two builds as text and JSON: totals first, then by file, arch and kernel, the largest difference
+//! first.
+
+mod cells;
+mod json;
+mod kernels;
+mod table;
+
+pub use json::differences_json;
+pub use table::differences_table;
+
+use crate::check::lock::{BudgetResult, Comparison};
+
+/// Two builds and their differences.
+#[derive(Debug, Clone, Copy)]
+pub struct Differences<'a> {
+    /// Names of the old and the new build as specified by the user.
+    pub names: &'a [String; 2],
+    /// The differences.
+    pub comparison: &'a Comparison<'a>,
+    /// Results of the limits on growth.
+    pub budgets: &'a [BudgetResult<'a>],
+}

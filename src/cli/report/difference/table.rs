@@ -1,0 +1,198 @@
+//! Text of `diff`: the totals that a reviewer needs first, then tables that are cut to about one screen.
+
+use std::collections::BTreeSet;
+
+use super::Differences;
+use super::cells::{MAX_ROWS, cell, left_out, or_dash};
+use super::kernels::{kernels, shortened};
+use crate::check::lock::{
+    BudgetResult, Change, Comparison, DifferenceCause, Duplicate, FileDifference, Measure, TargetDifference,
+    TargetTotals, growth,
+};
+use crate::cli::report::Screen;
+use crate::cli::report::text::{Column, columns, counted, printable};
+
+/// Returns the differences as lines that end in a newline. With `all`, no row is left out and no name is cut.
+pub fn differences_table(differences: &Differences<'_>, all: bool, screen: &Screen) -> String {
+    let comparison = differences.comparison;
+    let (old, new) = (comparison.old, comparison.new);
+    let is_equal = comparison.files.is_empty();
+    let mut text = if is_equal { "device code is identical\n" } else { "device code differs\n" }.to_owned();
+    let counts = [("image", old.images, new.images), ("kernel", old.kernels, new.kernels)];
+    let counts = counts.map(
+        |(what, old, new)| {
+            if old == new { counted(new, what) } else { format!("{old} -> {}", counted(new, what)) }
+        },
+    );
+    text += &format!("  device code: {}, {}\n", sizes(old.size, new.size), counts.join(", "));
+    if (old.stored, new.stored) != (old.size, new.size) {
+        text += &format!("  stored: {}\n", sizes(old.stored, new.stored));
+    }
+    for (what, archs) in [("added", &comparison.added_archs), ("removed", &comparison.removed_archs)] {
+        if !archs.is_empty() {
+            text += &format!("  archs {what}: {}\n", printable(&archs.join(", ")));
+        }
+    }
+    text += &same_code(comparison);
+    text += &duplicates(&comparison.duplicates, all);
+    for result in differences.budgets {
+        text += &budget_line(result);
+    }
+    let shown = if all { usize::MAX } else { MAX_ROWS };
+    for file in comparison.files.iter().take(shown) {
+        text += &file_block(file, all, screen);
+    }
+    text + &left_out(comparison.files.len(), shown, "file")
+}
+
+/// Returns the causes of all differences, if the code is the same.
+fn same_code(comparison: &Comparison<'_>) -> String {
+    let Some(causes) = comparison.causes_with_same_code() else { return String::new() };
+    if causes.is_empty() {
+        let is_equal = comparison.files.is_empty();
+        return if is_equal {
+            String::new()
+        } else {
+            "  same code; compare files instead of locks for causes\n".to_owned()
+        };
+    }
+    // Locks record these also with --code-only.
+    let recorded = [DifferenceCause::DebugInformation, DifferenceCause::Compression, DifferenceCause::Containers];
+    let remedy = if causes.iter().any(|cause| recorded.contains(cause)) {
+        ""
+    } else {
+        "; pin the code with fatbin lock --code-only, which is equal for both"
+    };
+    format!("  same code, other {}{remedy}\n", listed(&causes))
+}
+
+fn listed(causes: &BTreeSet<DifferenceCause>) -> String {
+    causes.iter().map(|cause| cause.text()).collect::<Vec<_>>().join(", ")
+}
+
+/// Number of rows about duplicated code.
+const MAX_DUPLICATES: usize = 5;
+
+/// Returns the code that the new build has more often.
+fn duplicates(duplicates: &[Duplicate<'_>], all: bool) -> String {
+    let bytes = duplicates.iter().fold(0, |sum: u64, it| sum.saturating_add(it.bytes));
+    let [_, ..] = duplicates else { return String::new() };
+    let mut text = format!("  grown by duplication: +{bytes} bytes\n");
+    let shown = if all { usize::MAX } else { MAX_DUPLICATES };
+    for it in duplicates.iter().take(shown) {
+        let arch = printable(it.arch.unwrap_or("-"));
+        let what = match it.kernel {
+            Some(kernel) if all => format!("kernel {}", printable(kernel.readable_name())),
+            Some(kernel) => format!("kernel {}", shortened(&printable(kernel.readable_name()))),
+            None => "image".to_owned(),
+        };
+        text += &format!("    {what} for {arch}: {} -> {} copies, +{} bytes\n", it.old, it.new, it.bytes);
+    }
+    text + &left_out(duplicates.len(), shown, "duplicate")
+}
+
+fn budget_line(result: &BudgetResult<'_>) -> String {
+    let arch = result.budget.arch.as_ref().map(|arch| format!(" for {}", printable(arch))).unwrap_or_default();
+    let stored = if result.measure == Measure::Stored { ", stored" } else { "" };
+    let grown = growth(result.old, result.new);
+    let (limit, word) = (result.budget.limit, if result.exceeded { "EXCEEDED" } else { "met" });
+    format!("  growth limit {limit}{arch}{stored}: {word}, {}\n", signed(grown, percent(result.old, grown)))
+}
+
+/// Returns an old and a new size and the growth.
+fn sizes(old: Option<u64>, new: Option<u64>) -> String {
+    match (old, new) {
+        (Some(old), Some(new)) if old == new => format!("{new} bytes"),
+        (Some(old), Some(new)) => {
+            let grown = growth(old, new);
+            format!("{old} -> {new} bytes ({})", signed(grown, percent(old, grown)))
+        }
+        _ => "sizes not recorded".to_owned(),
+    }
+}
+
+fn signed(grown: i64, percent: Option<f64>) -> String {
+    let percent = percent.map(|percent| format!(", {percent:+.1} %")).unwrap_or_default();
+    format!("{grown:+}{percent}")
+}
+
+fn percent(old: u64, grown: i64) -> Option<f64> {
+    (old > 0).then(|| 100.0 * grown as f64 / old as f64)
+}
+
+fn file_block(file: &FileDifference<'_>, all: bool, screen: &Screen) -> String {
+    let was = file.old_path().map(|old| format!(" (was {})", printable(old))).unwrap_or_default();
+    let what = match (file.old, file.new) {
+        (None, _) => "added".to_owned(),
+        (_, None) => "removed".to_owned(),
+        (Some(old), Some(new)) => match sizes(old.size, new.size) {
+            sizes if file.targets.is_empty() => {
+                let (old, new) = (old.stored, new.stored);
+                format!("{sizes}, same images in different containers: {}", self::sizes(old, new))
+            }
+            sizes => sizes,
+        },
+    };
+    let mut text = format!("{}{was}: {what}\n", printable(file.path()));
+    if !file.targets.is_empty() {
+        text += &targets(&file.targets, screen);
+    }
+    // The kernels of an added or removed arch add nothing to its own row.
+    let is_shown = |target: &&TargetDifference<'_>| !matches!(target.change, Change::Added | Change::Removed);
+    let changed: Vec<_> = file.targets.iter().filter(is_shown).collect();
+    text + &kernels(&changed, all, screen)
+}
+
+fn targets(targets: &[TargetDifference<'_>], screen: &Screen) -> String {
+    let [arch, kind, image, what] = ["ARCH", "KIND", "IMAGE", "DETAILS"].map(Column::left);
+    let [old, new, change] = ["OLD", "NEW", "CHANGE"].map(Column::right);
+    let rows = targets.iter().map(|it| {
+        let is_known = it.old.size.or(it.new.size).is_some();
+        vec![
+            or_dash(it.target.arch.as_deref()),
+            or_dash(it.target.kind.as_deref()),
+            printable(&it.target.image),
+            cell(it.old.size.filter(|_| it.old.images > 0)),
+            cell(it.new.size.filter(|_| it.new.images > 0)),
+            if is_known { format!("{:+}", it.growth()) } else { "-".to_owned() },
+            describe_target(it),
+        ]
+    });
+    columns(&[arch, kind, image, old, new, change, what], rows, screen)
+}
+
+fn describe_target(difference: &TargetDifference<'_>) -> String {
+    let TargetDifference { old, new, .. } = difference;
+    let contents =
+        |side: &TargetTotals| format!("{}, {}", counted(side.images, "image"), counted(side.kernels, "kernel"));
+    let listed = |names: &BTreeSet<String>| printable(&names.iter().cloned().collect::<Vec<_>>().join(", "));
+    let codecs =
+        |side: &TargetTotals| if side.codecs.is_empty() { "uncompressed".to_owned() } else { listed(&side.codecs) };
+    let debug = if old.debug == new.debug {
+        String::new()
+    } else {
+        format!(": {} -> {}", listed(&old.debug), listed(&new.debug))
+    };
+    let of_images = match (old.images, new.images, difference.images_changed) {
+        (1, 1, _) | (_, _, 0) => String::new(),
+        (old, new, changed) if old == new => format!(" in {changed} of {new} images"),
+        (old, new, _) => format!(", {old} -> {new} images"),
+    };
+    let what = match difference.change {
+        Change::Added => format!("added: {}", contents(new)),
+        Change::Removed => format!("removed: {}", contents(old)),
+        Change::Code => format!("code differs{of_images}"),
+        Change::Metadata if !difference.causes.is_empty() => {
+            format!("same code, other {}{of_images}{debug}", self::listed(&difference.causes))
+        }
+        Change::Metadata => format!("only debug information or notes differ{of_images}{debug}"),
+        Change::Storage => "only storage differs".to_owned(),
+    };
+    let (before, after) = (codecs(old), codecs(new));
+    match difference.change {
+        Change::Added | Change::Removed => what,
+        _ if before != after => format!("{what}, {before} -> {after}"),
+        Change::Storage => format!("{what}, {} -> {} bytes", cell(old.stored), cell(new.stored)),
+        _ => what,
+    }
+}

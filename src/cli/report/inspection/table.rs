@@ -1,0 +1,141 @@
+//! Table of `inspect`: one line per image, followed by one row per kernel.
+//!
+//! Figures that no kernel of an image has are left out, so that the images of each vendor get the columns of that vendor.
+
+use std::collections::HashMap;
+
+use crate::analyze::survey::InspectedImage;
+use crate::cli::report::Screen;
+use crate::cli::report::text::{Column, columns, counted, printable};
+use crate::image::{DebugInfo, DebugLevel, Figure, Kernel};
+use crate::scan::inventory::{File, Property, PropertySet, PropertyValue};
+use crate::target::OffloadKind;
+
+/// Returns the contents of one image of the file `path`, with a final newline.
+pub fn inspection_table(path: &str, inspected: &InspectedImage<'_>, screen: &Screen) -> String {
+    let InspectedImage { number, image, inspection } = inspected;
+    let target = [image.kind.map(OffloadKind::name), image.triple.as_deref(), image.arch.as_deref()];
+    let target = target.into_iter().flatten().chain([image.image_kind.name()]);
+    let target: Vec<String> = target.map(printable).collect();
+    let kernels = match (inspection.kernels.len(), inspection.not_inspected) {
+        (0, Some(reason)) => format!("not inspected: {reason}"),
+        (0, None) => "no kernels".to_owned(),
+        (count, _) => counted(count, "kernel"),
+    };
+    let debug = match inspection.debug.level {
+        DebugLevel::None => "",
+        DebugLevel::Lines => ", line tables",
+        DebugLevel::Full => ", full debug information",
+    };
+    let mut text = format!("{}: image {number}: {}, {kernels}{debug}\n", printable(path), target.join(" "));
+    if !inspection.kernels.is_empty() {
+        text += &table(&inspection.kernels, screen);
+    }
+    text.extend(image.property_sets.iter().map(property_set));
+    text + &compilers(&inspection.debug)
+}
+
+/// Returns the line of a property set.
+fn property_set(set: &PropertySet) -> String {
+    let property = |property: &Property| match property.value {
+        PropertyValue::Number(value) => format!("{}={value}", printable(&property.name)),
+        PropertyValue::Bytes(_) => printable(&property.name),
+    };
+    let mut listed: Vec<String> = set.properties.iter().take(MAX_NAMED).map(property).collect();
+    let more = set.properties.len().saturating_sub(MAX_NAMED);
+    if more > 0 {
+        listed.push(format!("{more} more"));
+    }
+    format!("  {}: {}\n", printable(&set.name), listed.join(", "))
+}
+
+/// Returns the line for the LTO-IR in the file `path`.
+pub fn lto_ir_line(path: &str, count: usize) -> String {
+    format!("{}: {} of LTO-IR, not inspected\n", printable(path), counted(count, "image"))
+}
+
+/// Returns a line for each file without device images.
+pub fn without_images<'a>(files: impl Iterator<Item = &'a File>) -> String {
+    let empty = files.filter(|file| file.failure.is_none() && file.device_images().next().is_none());
+    empty.map(|file| format!("{}: no device images\n", printable(&file.path))).collect()
+}
+
+fn table(kernels: &[Kernel], screen: &Screen) -> String {
+    let is_stated = |figure: &Figure| kernels.iter().any(|kernel| cell(*figure, kernel).is_some());
+    let figures: Vec<Figure> = Figure::ALL.into_iter().filter(is_stated).collect();
+    let has_source = kernels.iter().any(|kernel| kernel.source.is_some());
+    let mut headings: Vec<Column> = figures.iter().map(|figure| Column::right(heading(*figure))).collect();
+    headings.extend(has_source.then_some(Column::left("SOURCE")));
+    headings.push(Column::left("KERNEL"));
+    let rows = kernels.iter().map(|kernel| {
+        let figures = figures.iter().map(|figure| cell(*figure, kernel).unwrap_or("-".to_owned()));
+        let source = kernel.source.as_ref().map(|source| format!("{}:{}", file_name(&source.file), source.line));
+        let source = has_source.then(|| source.map_or("-".to_owned(), |source| printable(&source)));
+        let name = printable(kernel.demangled.as_ref().unwrap_or(&kernel.name));
+        figures.chain(source).chain([name]).collect()
+    });
+    columns(&headings, rows, screen)
+}
+
+/// Returns the heading of a figure's column.
+fn heading(figure: Figure) -> &'static str {
+    match figure {
+        Figure::Registers => "REGS",
+        Figure::MaxRegisters => "MAXREGS",
+        Figure::Vgprs => "VGPRS",
+        Figure::Agprs => "AGPRS",
+        Figure::Sgprs => "SGPRS",
+        Figure::VgprSpills => "VSPILLS",
+        Figure::SgprSpills => "SSPILLS",
+        Figure::Scratch => "SCRATCH",
+        Figure::Shared => "SHARED",
+        Figure::Constant => "CONST",
+        Figure::ParameterSize => "PARAMS",
+        Figure::WaveSize => "WAVE",
+        Figure::MaxThreads => "THREADS",
+        Figure::MinBlocks => "BLOCKS",
+        Figure::CodeSize => "CODE",
+    }
+}
+
+/// Returns the text of a figure. A minimum has a plus sign, and a required work-group shape replaces the number of threads.
+fn cell(figure: Figure, kernel: &Kernel) -> Option<String> {
+    let value = figure.value(kernel);
+    match (figure, value, kernel.required_threads) {
+        (Figure::Scratch, Some(size), _) if kernel.scratch_is_minimum => Some(format!("{size}+")),
+        (Figure::MaxThreads, _, Some([x, y, z])) => Some(format!("{x}x{y}x{z}")),
+        (_, value, _) => value.map(|value| value.to_string()),
+    }
+}
+
+/// Returns the last component of a Unix or Windows path.
+fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+/// Maximum number of units named per compiler, and of properties per set.
+const MAX_NAMED: usize = 4;
+
+/// Returns a line for each compiler with the units that it compiled, in their order.
+fn compilers(debug: &DebugInfo) -> String {
+    let mut compilers: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    for unit in &debug.units {
+        let producer = unit.producer.as_deref().unwrap_or("an unknown compiler");
+        let name = unit.name.as_deref().unwrap_or("-");
+        let number = *known.entry(producer).or_insert(compilers.len());
+        match compilers.get_mut(number) {
+            Some((_, names)) => names.push(name),
+            None => compilers.push((producer, vec![name])),
+        }
+    }
+    let line = |(producer, names): &(&str, Vec<&str>)| {
+        let listed = names[..names.len().min(MAX_NAMED)].join(", ");
+        let more = match names.len().saturating_sub(MAX_NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("  compiled by {}: {}{more}\n", printable(producer), printable(&listed))
+    };
+    compilers.iter().map(line).collect()
+}

@@ -1,0 +1,354 @@
+//! Data of the page, as one compact document: a name that is in a hundred images is stored once, and a kernel is a row of
+//! numbers. Its format is private to the scripts of the page; the public format is that of `--json`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+
+use serde::Serialize;
+
+use super::verdict::VerdictData;
+use crate::analyze::coverage::{Coverage, CoverageCell, InspectedImages};
+use crate::analyze::size;
+use crate::analyze::size::{Owner, Rest, Size};
+use crate::analyze::survey::AnalyzedFile;
+use crate::base::codec::Codec;
+use crate::check;
+use crate::cli::report::text::printable;
+use crate::format::ImageKind;
+use crate::image::{DebugLevel, Inspection, Kernel, family};
+use crate::scan::inventory;
+use crate::scan::inventory::NestedImage;
+use crate::target::runs_on::LoadMethod;
+use crate::target::{natural_order, subarch};
+
+/// A numeric property of kernels.
+#[derive(Serialize)]
+struct KernelFigure {
+    key: &'static str,
+    heading: &'static str,
+    /// Explanation of the heading.
+    title: &'static str,
+    /// `bytes` or `count`.
+    unit: &'static str,
+    #[serde(skip)]
+    of: fn(&Kernel) -> Option<u64>,
+}
+
+const fn figure([key, heading, unit, title]: [&'static str; 4], of: fn(&Kernel) -> Option<u64>) -> KernelFigure {
+    KernelFigure { key, heading, title, unit, of }
+}
+
+/// Properties in the order of the columns. Vendors' terms for the same property share a column, so that the table fits a
+/// page.
+const FIGURES: [KernelFigure; 8] = [
+    figure(["code", "Code", "bytes", "Size of the machine code"], |kernel| kernel.code_size),
+    figure(["registers", "Registers", "count", "Vector registers per thread or work-item"], |kernel| {
+        kernel.registers.or(kernel.vgprs)
+    }),
+    figure(["scalar", "Scalar", "count", "Scalar registers per wavefront (AMD)"], |kernel| kernel.sgprs),
+    figure(["spills", "Spills", "count", "Spilled registers (AMD)"], spills),
+    figure(["scratch", "Scratch", "bytes", "Private memory per thread: scratch, stack"], |kernel| kernel.scratch),
+    figure(["shared", "Shared", "bytes", "Memory per work-group: shared memory, LDS"], |kernel| kernel.shared),
+    figure(["parameters", "Params", "bytes", "Size of all parameters"], |kernel| kernel.parameter_size),
+    figure(["threads", "Threads", "count", "Maximum number of threads in a work-group"], |kernel| kernel.max_threads),
+];
+
+fn spills(kernel: &Kernel) -> Option<u64> {
+    match (kernel.vgpr_spills, kernel.sgpr_spills) {
+        (None, None) => None,
+        (vector, scalar) => Some(vector.unwrap_or(0).saturating_add(scalar.unwrap_or(0))),
+    }
+}
+
+/// Document of the page.
+#[derive(Serialize)]
+pub struct PageData {
+    program: &'static str,
+    verdict: Option<VerdictData>,
+    figures: &'static [KernelFigure],
+    /// Display names of kernels, each with its symbol if that differs.
+    names: Vec<(String, Option<String>)>,
+    /// Families of kernels ([`family`]).
+    families: Vec<String>,
+    /// Index of the family of each name.
+    family_of: Vec<usize>,
+    /// Source files.
+    sources: Vec<String>,
+    archs: Vec<ArchColumn>,
+    /// Names of the devices that kernels are judged on.
+    devices: Vec<String>,
+    /// Distinct cells of the coverage.
+    cells: Vec<CellData>,
+    /// Distinct rows of the coverage, as indexes of their cells: most kernels of a library run on the same devices.
+    patterns: Vec<Vec<usize>>,
+    /// Kernels, those with gaps first: indexes of the name and of the pattern.
+    coverage: Vec<(usize, usize)>,
+    files: Vec<FileData>,
+}
+
+/// Images of one arch and one format.
+#[derive(Serialize)]
+struct ArchColumn {
+    label: String,
+    vendor: &'static str,
+    /// The images are machine code, and not compiled later.
+    is_native: bool,
+}
+
+/// A cell of the coverage.
+#[derive(Serialize)]
+struct CellData {
+    /// `native`, `compatible`, `jit`, `unknown`, `none`, `other` or `gap`.
+    look: &'static str,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct FileData {
+    path: String,
+    size: u64,
+    /// Stored bytes of images and of everything around them.
+    stored: u64,
+    /// Bytes around images, decompressed: what they are, and their number.
+    rests: Vec<(&'static str, u64)>,
+    images: Vec<ImageData>,
+    problems: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ImageData {
+    /// Index among the device images of the file.
+    index: usize,
+    arch: usize,
+    kind: &'static str,
+    form: &'static str,
+    container: &'static str,
+    offset: Option<u64>,
+    /// Decompressed size.
+    size: u64,
+    /// Stored size; of images that are compressed together, its share.
+    stored: u64,
+    codec: Option<&'static str>,
+    debug: &'static str,
+    producer: Option<String>,
+    not_inspected: Option<&'static str>,
+    problems: Vec<String>,
+    kernels: Vec<KernelRow>,
+}
+
+/// A kernel: index of its name, its properties, its source file and line, 1 if it may need more scratch, and the number of
+/// bytes that belong to it alone.
+#[derive(Serialize)]
+struct KernelRow(usize, [Option<u64>; FIGURES.len()], Option<(usize, u64)>, u8, u64);
+
+/// Tables that images share while the document is built.
+struct DataBuilder<'a> {
+    names: Vec<(String, Option<String>)>,
+    known_names: Distinct<&'a str>,
+    families: Distinct<String>,
+    family_of: Vec<usize>,
+    sources: Vec<String>,
+    known_sources: Distinct<&'a str>,
+    archs: HashMap<ArchKey<'a>, usize>,
+}
+
+impl PageData {
+    pub fn new(files: &[&AnalyzedFile], verdict: Option<&check::Verdict>) -> Self {
+        let (columns, numbers) = columns(files);
+        let inspected: Vec<InspectedImages<'_>> = files.iter().map(|file| InspectedImages::from(*file)).collect();
+        let coverage = Coverage::new(&inspected, &[]);
+        let mut builder = DataBuilder {
+            names: Vec::new(),
+            known_names: Distinct::default(),
+            families: Distinct::default(),
+            family_of: Vec::new(),
+            sources: Vec::new(),
+            known_sources: Distinct::default(),
+            archs: numbers,
+        };
+        let files = files.iter().map(|file| builder.file(file)).collect();
+        let mut cells = Distinct::default();
+        let mut patterns = Distinct::default();
+        let rows = coverage.kernels.iter().map(|kernel| {
+            let pattern: Vec<usize> = kernel.cells.iter().map(|cell| cells.number(*cell).0).collect();
+            (builder.known_names.numbers[kernel.name], patterns.number(pattern).0)
+        });
+        let rows = rows.collect();
+        PageData {
+            program: concat!("fatbin ", env!("CARGO_PKG_VERSION")),
+            verdict: verdict.map(VerdictData::new),
+            figures: &FIGURES,
+            cells: cells.all.into_iter().map(CellData::new).collect(),
+            patterns: patterns.all,
+            coverage: rows,
+            devices: coverage.devices,
+            names: builder.names,
+            families: builder.families.all,
+            family_of: builder.family_of,
+            sources: builder.sources,
+            archs: columns,
+            files,
+        }
+    }
+}
+
+impl CellData {
+    fn new(cell: CoverageCell<'_>) -> Self {
+        let look = match cell {
+            CoverageCell::Runs { method: LoadMethod::Exact, .. } => "native",
+            CoverageCell::Runs { method, .. } if method.is_at_load_time() => "jit",
+            CoverageCell::Runs { .. } => "compatible",
+            CoverageCell::Unknown => "unknown",
+            CoverageCell::Unlinked | CoverageCell::None => "none",
+            CoverageCell::OtherPlatform => "other",
+            CoverageCell::Gap => "gap",
+        };
+        CellData { look, text: printable(&cell.to_string()) }
+    }
+}
+
+/// Distinct values and their indexes.
+struct Distinct<T> {
+    numbers: HashMap<T, usize>,
+    all: Vec<T>,
+}
+
+impl<T> Default for Distinct<T> {
+    fn default() -> Self {
+        Distinct { numbers: HashMap::new(), all: Vec::new() }
+    }
+}
+
+impl<T: Clone + Eq + Hash> Distinct<T> {
+    /// Returns the index of a value, and whether it is new.
+    fn number(&mut self, value: T) -> (usize, bool) {
+        let next = self.all.len();
+        let number = *self.numbers.entry(value.clone()).or_insert(next);
+        if number == next {
+            self.all.push(value);
+        }
+        (number, number == next)
+    }
+}
+
+/// Triple, arch and form of images: one color of the map.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct ArchKey<'a>(Option<&'a str>, Option<&'a str>, ImageKind);
+
+impl<'a> ArchKey<'a> {
+    fn of(image: &'a inventory::Image) -> Self {
+        ArchKey(image.triple.as_deref(), image.arch.as_deref(), image.image_kind)
+    }
+}
+
+/// Returns the archs of all inspected images, by triple and name.
+fn columns<'a>(files: &[&'a AnalyzedFile]) -> (Vec<ArchColumn>, HashMap<ArchKey<'a>, usize>) {
+    let images = files.iter().flat_map(|file| file.images());
+    let mut found: HashMap<ArchKey<'_>, ArchColumn> = HashMap::new();
+    for (image, _) in images.filter(|(_, inside)| inside.inspection.is_some()) {
+        found.entry(ArchKey::of(image)).or_insert_with(|| ArchColumn {
+            label: printable(&image.arch_and_form()),
+            vendor: vendor(image),
+            is_native: matches!(image.image_kind, ImageKind::Elf),
+        });
+    }
+    let mut sorted: Vec<(ArchKey<'_>, ArchColumn)> = found.into_iter().collect();
+    sorted.sort_by_cached_key(|(key, column)| (key.0, natural_order(&column.label)));
+    let (keys, columns): (Vec<_>, Vec<_>) = sorted.into_iter().unzip();
+    (columns, keys.into_iter().zip(0..).collect())
+}
+
+/// Returns the vendor that determines the color of an image.
+fn vendor(image: &inventory::Image) -> &'static str {
+    let triple = image.triple.as_deref().unwrap_or_default();
+    let begins = |word| triple.starts_with(word);
+    match image.image_kind {
+        ImageKind::Ptx | ImageKind::Nvvm | ImageKind::TileIr => "nvidia",
+        _ if begins("nvptx") => "nvidia",
+        _ if subarch::is_amdgpu(triple) => "amd",
+        ImageKind::SpirV => "spirv",
+        _ if begins("spir") => "spirv",
+        _ => "other",
+    }
+}
+
+impl<'a> DataBuilder<'a> {
+    fn file(&mut self, surveyed: &'a AnalyzedFile) -> FileData {
+        let file = &surveyed.file;
+        let (mut images, mut rests, mut stored) = (Vec::new(), BTreeMap::<Rest, u64>::new(), 0_u64);
+        for part in size::parts(file) {
+            let rest = match &part.owner {
+                Owner::Rest(Rest::NotDeviceCode) => continue,
+                Owner::Rest(rest) => Some(*rest),
+                Owner::Container(_) => Some(Rest::ContainerHeaders),
+                Owner::Image(nested) => {
+                    let inside = surveyed.analyses.get(nested.index).and_then(|it| it.inspection.as_ref());
+                    images.extend(inside.map(|inspection| self.image(nested, part.size, inspection)));
+                    None
+                }
+            };
+            stored = stored.saturating_add(part.size.stored);
+            if let Some(rest) = rest {
+                let sum = rests.entry(rest).or_default();
+                *sum = sum.saturating_add(part.size.decompressed);
+            }
+        }
+        FileData {
+            path: printable(&file.path),
+            size: file.size,
+            stored,
+            images,
+            rests: rests.into_iter().map(|(rest, size)| (rest.text(), size)).collect(),
+            problems: file
+                .errors
+                .iter()
+                .map(|error| printable(&error.to_string()))
+                .chain(file.failure.as_deref().map(printable))
+                .chain(file.not_opened.map(|reason| format!("not opened: {reason}")))
+                .collect(),
+        }
+    }
+
+    fn image(&mut self, nested: &NestedImage<'a>, size: Size, inspection: &'a Inspection) -> ImageData {
+        let (image, container) = (nested.image, nested.container());
+        ImageData {
+            index: nested.index,
+            arch: self.archs[&ArchKey::of(image)],
+            kind: image.kind.map_or("", |kind| kind.name()),
+            form: image.image_kind.name(),
+            container: container.container_type.name(),
+            offset: image.offset,
+            size: size.decompressed,
+            stored: size.stored,
+            codec: image.codec.or(container.codec).map(Codec::name),
+            debug: match inspection.debug.level {
+                DebugLevel::None => "",
+                level => level.name(),
+            },
+            producer: image.producer.as_deref().map(printable),
+            not_inspected: inspection.not_inspected,
+            problems: inspection.problems.iter().map(|problem| printable(&problem.to_string())).collect(),
+            kernels: inspection.kernels.iter().map(|kernel| self.kernel(kernel)).collect(),
+        }
+    }
+
+    fn kernel(&mut self, kernel: &'a Kernel) -> KernelRow {
+        let (name, is_new) = self.known_names.number(&kernel.name);
+        if is_new {
+            let shown = kernel.demangled.as_ref().map(|shown| (printable(shown), Some(printable(&kernel.name))));
+            let family = printable(&family(kernel.demangled.as_deref().unwrap_or(&kernel.name)));
+            self.family_of.push(self.families.number(family).0);
+            self.names.push(shown.unwrap_or_else(|| (printable(&kernel.name), None)));
+        }
+        let source = kernel.source.as_ref().map(|source| {
+            let (number, is_new) = self.known_sources.number(&source.file);
+            if is_new {
+                self.sources.push(printable(&source.file));
+            }
+            (number, source.line)
+        });
+        let numbers = FIGURES.each_ref().map(|figure| (figure.of)(kernel));
+        let own_size = kernel.own_size.or(kernel.code_size).unwrap_or_default();
+        KernelRow(name, numbers, source, kernel.scratch_is_minimum.into(), own_size)
+    }
+}

@@ -1,0 +1,67 @@
+//! Verdict of a check for the top of the page: findings, and evaluated rules.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::check::{self, Rule};
+use crate::cli::report::findings::{FindingGroup, group_findings};
+use crate::cli::report::text::printable;
+
+/// Verdict in the document of the page.
+#[derive(Serialize)]
+pub struct VerdictData {
+    outcome: &'static str,
+    findings: Vec<FindingData>,
+    /// Names and descriptions of the evaluated rules.
+    rules: Vec<(&'static str, &'static str)>,
+    evaluations: Vec<EvaluationData>,
+}
+
+#[derive(Serialize)]
+struct FindingData {
+    outcome: &'static str,
+    rule: &'static str,
+    path: String,
+    image: Option<String>,
+    kernel: Option<String>,
+    message: String,
+    detail: Option<String>,
+}
+
+#[derive(Serialize)]
+struct EvaluationData {
+    outcome: &'static str,
+    rule: &'static str,
+    path: String,
+}
+
+impl VerdictData {
+    pub fn new(verdict: &check::Verdict) -> Self {
+        let optional = |text: &Option<String>| text.as_deref().map(printable);
+        let finding = |group: &FindingGroup<'_>| {
+            let finding = group.finding;
+            FindingData {
+                outcome: finding.outcome.name(),
+                rule: finding.rule.name(),
+                path: printable(&finding.path),
+                image: group.place().map(|place| printable(&place)),
+                kernel: optional(&finding.kernel),
+                message: printable(&finding.message),
+                detail: optional(&finding.detail),
+            }
+        };
+        let evaluation = |evaluation: &check::Evaluation| EvaluationData {
+            outcome: evaluation.outcome.name(),
+            rule: evaluation.rule.name(),
+            path: printable(&evaluation.path),
+        };
+        let rules: BTreeSet<Rule> = verdict.evaluations.iter().map(|evaluation| evaluation.rule).collect();
+        VerdictData {
+            outcome: verdict.outcome().name(),
+            findings: group_findings(&verdict.findings).iter().map(finding).collect(),
+            rules: rules.into_iter().map(|rule| (rule.name(), rule.description())).collect(),
+            evaluations: verdict.evaluations.iter().map(evaluation).collect(),
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Results of `select` as text and as JSON: for each candidate set the selected image and the reasons against the others.
+
+mod gaps;
+mod json;
+mod kpack;
+mod text;
+
+pub use gaps::{KernelGap, selection_gaps};
+pub use json::selection_json;
+pub use text::{selection_summary, selection_text};
+
+use crate::analyze::select::relocatable_archs;
+use crate::cli::report::text::printable;
+use crate::scan::inventory::{CodeRole, File};
+use crate::target::Platform;
+
+/// Returns the answer about relocatable code of an object, if it has some for a platform.
+pub(super) fn to_be_linked(file: &File, platform: Platform) -> Option<String> {
+    let archs = relocatable_archs(file, CodeRole::LinkInput, platform);
+    (!archs.is_empty()).then(|| format!("relocatable code for {}, to be linked first", listed(&archs)))
+}
+
+fn listed(archs: &[String]) -> String {
+    archs.iter().map(|arch| printable(arch)).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,180 @@
+//! Text of `select`: one block per candidate set and one line per file.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::{kpack, listed, to_be_linked};
+use crate::analyze::select::{
+    AnsweredFile, AnsweredSet, CandidateSet, CandidateVerdict, DeviceAnswer, Selection, relocatable_archs,
+};
+use crate::cli::report::Screen;
+use crate::cli::report::text::{Column, columns, counted, printable};
+use crate::scan::inventory::{CodeRole, File};
+use crate::target::{Device, Platform};
+
+/// Returns a block for every candidate set with code for the devices. Libraries have hundreds of containers with equal
+/// answers, so only the first of equal blocks is printed, with a count of the others.
+pub fn selection_text(answered: &AnsweredFile<'_>, name: &str, screen: &Screen) -> String {
+    let mut blocks: Vec<(String, usize)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for set in answered.relevant() {
+        for answer in &set.answers {
+            let devices: Vec<String> = answer.devices.iter().map(ToString::to_string).collect();
+            let is_for_all = set.answers.len() == 1;
+            let devices = if is_for_all { name.to_owned() } else { devices.join(" and ") };
+            let (key, block) = block(&answered.file.path, &set.set, answer, &devices, screen);
+            let place = *places.entry(key).or_insert(blocks.len());
+            if place == blocks.len() {
+                blocks.push((block, 0));
+            } else {
+                blocks[place].1 += 1;
+            }
+        }
+    }
+    let blocks = blocks.into_iter().map(|(block, times)| block + &more(times)).chain(by_program(answered, screen));
+    blocks.chain(answered.kpack.iter().map(|it| kpack::text(&answered.file.path, it, screen))).collect()
+}
+
+/// Returns a block for the images from which the program selects.
+fn by_program(answered: &AnsweredFile<'_>, screen: &Screen) -> Option<String> {
+    let candidates = &answered.selected_by_program;
+    let first = candidates.first()?;
+    let rows = candidates.iter().map(|candidate| {
+        let image = candidate.image;
+        let or_dash = |text: Option<&str>| text.map_or("-".to_owned(), printable);
+        let arch = image.arch.as_deref().or(image.triple.as_deref());
+        let form = image.image_kind.name().to_owned();
+        vec![candidate.number.to_string(), or_dash(arch), form, or_dash(image.symbol.as_deref())]
+    });
+    let [arch, image, symbol] = ["ARCH", "IMAGE", "SYMBOL"].map(Column::left);
+    let platform = first.platform().map_or("device", Platform::name);
+    let images = counted(candidates.len(), &format!("embedded {platform} image"));
+    let path = printable(&answered.file.path);
+    let headings = [Column::right("NUMBER"), arch, image, symbol];
+    Some(
+        format!("{path}: {images}, from which the program selects by its own rules\n")
+            + &columns(&headings, rows, screen),
+    )
+}
+
+fn more(times: usize) -> String {
+    if times == 0 { String::new() } else { format!("  and {} like this\n", counted(times, "more choice")) }
+}
+
+/// Returns a key that is equal for equal blocks, and the block.
+fn block(
+    path: &str,
+    set: &CandidateSet<'_>,
+    answer: &DeviceAnswer<'_>,
+    devices: &str,
+    screen: &Screen,
+) -> (String, String) {
+    let container = set.container;
+    let section = container.section_name().map_or(String::new(), |name| format!(" in {}", printable(name)));
+    let offset = container.offset.map_or(String::new(), |offset| format!(" at {offset:#x}"));
+    let place = format!("{}{section}", container.container_type.name());
+    let on = format!("{} on {devices}", set.runtime.name);
+    let rows = rows(set, &answer.selection);
+    // Without the numbers, which are unique.
+    let key_rows: Vec<&[String]> = rows.iter().map(|row| &row[1..4]).collect();
+    let key = format!("{place} {on} {key_rows:?}");
+    let mut block = format!("{}: {place}{offset}: {on} {}\n", printable(path), verdict(set, &answer.selection));
+    let [arch, image, verdict_heading, reason] = ["ARCH", "IMAGE", "VERDICT", "REASON"].map(Column::left);
+    let headings = [Column::right("NUMBER"), arch, image, verdict_heading, reason];
+    block += &columns(&headings, rows.into_iter(), screen);
+    if let Some((earlier, selection)) = &answer.earlier {
+        let (name, release, order) = (earlier.name, earlier.release, earlier.order);
+        block += &format!("  {name} of {release} {}: {order}\n", verdict(set, selection));
+    }
+    (key, block)
+}
+
+fn verdict(set: &CandidateSet<'_>, selection: &Selection) -> String {
+    if selection.is_undecided() {
+        return "cannot be predicted".to_owned();
+    }
+    let Some((index, way)) = selection.selected else {
+        return "selects nothing".to_owned();
+    };
+    let selected = std::iter::once(&index).chain(&selection.also_selected);
+    let numbers: Vec<String> = selected.map(|&index| set.candidates[index].number.to_string()).collect();
+    let numbers = numbers.join(", ");
+    let images = if selection.also_selected.is_empty() { "image" } else { "images" };
+    match (way.compiled_from(), selection.is_link()) {
+        (Some(form), false) => format!("selects {images} {numbers} (JIT from {form})"),
+        (None, false) => format!("selects {images} {numbers}"),
+        (Some(form), true) => format!("links {images} {numbers} at load time (JIT from {form})"),
+        (None, true) => format!("links {images} {numbers} at load time"),
+    }
+}
+
+/// Returns a row for each image, in order.
+fn rows(set: &CandidateSet<'_>, selection: &Selection) -> Vec<Vec<String>> {
+    let row = |(index, verdict, reason): (usize, CandidateVerdict, String)| {
+        let candidate = &set.candidates[index];
+        let image = candidate.image;
+        let arch = image.arch.as_deref().or(image.triple.as_deref()).map_or("-".to_owned(), printable);
+        let form = image.image_kind.name().to_owned();
+        let verdict = match verdict {
+            CandidateVerdict::Selected => "selected",
+            CandidateVerdict::Rejected => "rejected",
+            CandidateVerdict::Undecided => "undecided",
+        };
+        vec![candidate.number.to_string(), arch, form, verdict.to_owned(), printable(&reason)]
+    };
+    selection.verdicts().into_iter().map(row).collect()
+}
+
+/// Returns one line for a file: the number of choices with code for the devices, and the number of each outcome.
+pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Device) -> String {
+    let path = printable(&answered.file.path);
+    let relevant: Vec<&AnsweredSet<'_>> = answered.relevant().collect();
+    if relevant.is_empty() && !answered.kpack.is_empty() {
+        return answered.kpack.iter().map(|it| kpack::summary(&path, name, it)).collect();
+    }
+    if answered.depends_on_program() {
+        let images = counted(answered.selected_by_program.len(), "embedded image");
+        return format!("{path}: {name}: cannot decide: the program selects from {images}\n");
+    }
+    let unregistered = match answered.unregistered() {
+        0 => String::new(),
+        count => format!("; {} that no wrapper registers", counted(count, "container")),
+    };
+    if relevant.is_empty() {
+        return format!("{path}: {}{unregistered}\n", without_code(answered.file, device.platform()));
+    }
+    let mut outcomes: BTreeMap<_, usize> = BTreeMap::new();
+    for answer in relevant.iter().flat_map(|set| worst(set)) {
+        *outcomes.entry(outcome(&answer.selection)).or_default() += 1;
+    }
+    let outcomes: Vec<String> = outcomes.into_iter().map(|((_, name), count)| format!("{count} {name}")).collect();
+    let choices = counted(relevant.len(), "choice");
+    format!("{path}: {name}: {choices}: {}{unregistered}\n", outcomes.join(", "))
+}
+
+/// Returns the answer about a file from which no runtime selects code for a platform.
+fn without_code(file: &File, platform: Platform) -> String {
+    if let Some(text) = to_be_linked(file, platform) {
+        return text;
+    }
+    let leftovers = relocatable_archs(file, CodeRole::Leftover, platform);
+    let name = platform.name();
+    if leftovers.is_empty() {
+        return format!("no code for {name} devices");
+    }
+    format!("no code for {name} devices: relocatable code for {} that nothing registers", listed(&leftovers))
+}
+
+/// Returns the place of an answer in the summary, and its name.
+fn outcome(selection: &Selection) -> (u8, &'static str) {
+    match selection.selected {
+        _ if selection.is_undecided() => (1, "undecided"),
+        Some((_, way)) => (0, way.name()),
+        None => (2, "nothing"),
+    }
+}
+
+/// Returns the least favorable answer: one that selects nothing, if any.
+fn worst<'a>(answered: &'a AnsweredSet<'_>) -> Option<&'a DeviceAnswer<'a>> {
+    let rank = |selection: &Selection| (outcome(selection).0, selection.selected.map(|(_, way)| way));
+    answered.answers.iter().max_by_key(|it| rank(&it.selection))
+}

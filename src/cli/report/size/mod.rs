@@ -1,0 +1,69 @@
+//! Reports of `fatbin size`.
+
+mod csv;
+mod duplicates;
+mod json;
+mod summary;
+mod table;
+mod what_if;
+
+pub use csv::size_csv;
+pub use json::size_json;
+pub use summary::arch_summary;
+pub use table::size_table;
+
+use crate::analyze::size::{Duplicates, Level, Row, Size};
+use crate::edit::what_if::Effect;
+
+/// Sizes of files.
+#[derive(Debug)]
+pub struct SizeReport {
+    /// Levels, outermost first.
+    pub levels: Vec<Level>,
+    /// The files.
+    pub files: Vec<SizedFile>,
+    /// Sum of all files.
+    pub total: Size,
+    /// Sum of all files of the baseline, if there is one.
+    pub total_before: Option<Size>,
+    /// Rows of the first level.
+    pub rows: Vec<Row>,
+    /// Names of changes, and their effects; the first is that of no change.
+    pub effects: Vec<(String, Effect)>,
+    /// Percentage of the bytes that were rebuilt for the effects.
+    pub sample: u32,
+    /// Bytes that are stored several times, if they were searched for.
+    pub duplicates: Option<Duplicates>,
+}
+
+/// A file with its size.
+#[derive(Debug)]
+pub struct SizedFile {
+    /// Path of the file.
+    pub path: String,
+    /// Its size.
+    pub size: u64,
+    /// Number of bytes that it takes in its package.
+    pub packed_size: Option<u64>,
+}
+
+impl SizeReport {
+    /// Returns whether the rows of some level are kernels.
+    fn has_kernels(&self) -> bool {
+        self.levels.iter().any(|level| level.needs_kernels())
+    }
+
+    /// Number of bytes that the files take in their packages, if all of them are in packages that state it.
+    fn packed_size(&self) -> Option<u64> {
+        self.files.iter().map(|file| file.packed_size).sum::<Option<u64>>().filter(|_| !self.files.is_empty())
+    }
+}
+
+/// Formats a change in percent of the size before.
+fn growth(after: u64, before: u64) -> String {
+    match before {
+        0 if after == 0 => "+0.0".to_owned(),
+        0 => "new".to_owned(),
+        _ => format!("{:+.1}", 100.0 * (after as f64 - before as f64) / before as f64),
+    }
+}

@@ -1,0 +1,66 @@
+//! Sizes as a table, in which the rows of a level are below that of the level before.
+
+use super::duplicates::duplicates_table;
+use super::what_if::what_if_table;
+use super::{SizeReport, growth};
+use crate::analyze::size::{Row, Size};
+use crate::cli::report::Screen;
+use crate::cli::report::text::{Column, columns, counted, printable};
+
+/// Formats sizes; nothing if there are no files.
+pub fn size_table(report: &SizeReport, screen: &Screen) -> String {
+    let files = match report.files.as_slice() {
+        [] => return String::new(),
+        [file] => printable(&file.path),
+        files => counted(files.len(), "file"),
+    };
+    let packed = report.packed_size().map_or(String::new(), |size| format!(", {} packed", screen.size(size)));
+    let total = report.total.stored;
+    let growth = |before: Size| screen.growth(i128::from(total) - i128::from(before.stored));
+    let change = report.total_before.map_or(String::new(), |before| format!(", {}", growth(before)));
+    let heading = format!("{files}: {}{change}{packed}\n", screen.bytes(total));
+    let mut rows = Vec::new();
+    add_rows(report, &report.rows, 0, screen, &mut rows);
+    let table = columns(&headings(report), rows.into_iter(), screen);
+    let duplicates = report.duplicates.as_ref().map(|it| duplicates_table(it, screen)).unwrap_or_default();
+    heading + &table + &what_if_table(report, screen) + &duplicates
+}
+
+fn headings(report: &SizeReport) -> Vec<Column> {
+    let labels: Vec<String> = report.levels.iter().map(|level| level.name().to_uppercase()).collect();
+    let numbers: &[&str] = match report.total_before {
+        None if report.has_kernels() => &["STORED", "%", "DECOMPRESSED", "CODE", "KERNELS"],
+        None => &["STORED", "%", "DECOMPRESSED"],
+        Some(_) => &["STORED", "CHANGE", "%", "DECOMPRESSED", "CHANGE"],
+    };
+    let label = Column::left(&labels.join(" / "));
+    // The label is last, because names of kernels are long.
+    numbers.iter().map(|heading| Column::right(heading)).chain([label]).collect()
+}
+
+/// Adds rows, and below each those of the next level.
+fn add_rows(report: &SizeReport, rows: &[Row], depth: usize, screen: &Screen, cells: &mut Vec<Vec<String>>) {
+    for row in rows {
+        let label = format!("{:width$}{}", "", row.label.text(), width = 2 * depth);
+        let (stored, decompressed) = (screen.size(row.size.stored), screen.size(row.size.decompressed));
+        cells.push(match report.total_before {
+            None => {
+                let percent = percent(row.size.stored, report.total.stored);
+                let code = [screen.size(row.code.size), row.code.kernels.to_string()];
+                let code = code.into_iter().filter(|_| report.has_kernels());
+                [stored, percent, decompressed].into_iter().chain(code).chain([label]).collect()
+            }
+            Some(_) => {
+                let before = row.before.unwrap_or_default().stored;
+                let [change, decompressed_change] = row.change().map(|change| screen.growth(change));
+                vec![stored, change, growth(row.size.stored, before), decompressed, decompressed_change, label]
+            }
+        });
+        add_rows(report, &row.rows, depth + 1, screen, cells);
+    }
+}
+
+/// Formats a part in percent of the whole.
+fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 { "-".to_owned() } else { format!("{:.1}", 100.0 * part as f64 / whole as f64) }
+}

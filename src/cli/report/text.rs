@@ -1,0 +1,222 @@
+//! Text for terminals: columns, in which text from files is escaped.
+
+use console::{Alignment, Style, measure_text_width, pad_str};
+
+use crate::base::escape::escape;
+
+/// Properties of the output that text is laid out for. By default it is not a terminal: lines are not shortened, and have
+/// no color.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Screen {
+    /// Width of a terminal in characters; `None` for files and pipes, whose lines are not shortened.
+    pub width: Option<usize>,
+    /// Text is colored.
+    pub color: bool,
+}
+
+impl Screen {
+    /// Colors a text as a warning, such as a contradiction in a file.
+    pub fn warning(&self, text: &str) -> String {
+        Style::new().yellow().force_styling(self.color).apply_to(text).to_string()
+    }
+
+    /// Formats a size for the cell of a table: with a unit on terminals, elsewhere as a number of bytes.
+    pub fn size(&self, bytes: u64) -> String {
+        if self.is_terminal() { human_size(bytes) } else { bytes.to_string() }
+    }
+
+    /// Formats a size for a sentence.
+    pub fn bytes(&self, bytes: u64) -> String {
+        if self.is_terminal() { human_size(bytes) } else { format!("{bytes} bytes") }
+    }
+
+    /// Formats the growth of a size, with its sign.
+    pub fn growth(&self, bytes: i128) -> String {
+        if self.is_terminal() {
+            let sign = if bytes < 0 { '-' } else { '+' };
+            format!("{sign}{}", human_size(u64::try_from(bytes.unsigned_abs()).unwrap_or(u64::MAX)))
+        } else {
+            format!("{bytes:+}")
+        }
+    }
+
+    /// Formats a size before and after a change for a sentence.
+    pub fn change(&self, old: u64, new: u64) -> String {
+        format!("{} -> {}", self.size(old), self.bytes(new))
+    }
+
+    fn is_terminal(&self) -> bool {
+        self.width.is_some()
+    }
+}
+
+/// Heading and alignment of a column.
+pub struct Column {
+    heading: String,
+    alignment: Alignment,
+}
+
+impl Column {
+    /// Creates a column for text.
+    pub fn left(heading: &str) -> Column {
+        Column { heading: printable(heading), alignment: Alignment::Left }
+    }
+
+    /// Creates a column for numbers.
+    pub fn right(heading: &str) -> Column {
+        Column { heading: printable(heading), alignment: Alignment::Right }
+    }
+}
+
+/// Spaces before a row, and between two columns.
+const INDENT: usize = 2;
+const GAP: usize = 2;
+
+/// Minimum width of a shortened column of text.
+const NARROWEST: usize = 10;
+
+/// Lays out rows under headings, as indented lines. Cells are escaped. If the lines would be wider than the screen, texts are
+/// shortened in the middle; numbers never are.
+pub fn columns(headings: &[Column], rows: impl Iterator<Item = Vec<String>>, screen: &Screen) -> String {
+    let cells = |row: Vec<String>| row.iter().map(|cell| escape(cell).into_owned()).collect();
+    let header = headings.iter().map(|column| column.heading.clone()).collect();
+    let mut rows: Vec<Vec<String>> = [header].into_iter().chain(rows.map(cells)).collect();
+    if let Some(width) = screen.width {
+        fit(headings, &mut rows, width);
+    }
+    let widths = widths(&rows, headings.len());
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).zip(headings);
+        let padded = cells.map(|((cell, &width), column)| pad_str(cell, width, column.alignment, None));
+        let line = padded.collect::<Vec<_>>().join(&" ".repeat(GAP));
+        format!("{:INDENT$}{}\n", "", line.trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+/// Returns the widths of `count` columns.
+fn widths(rows: &[Vec<String>], count: usize) -> Vec<usize> {
+    let width = |index: usize| rows.iter().filter_map(|row| row.get(index)).map(|cell| measure_text_width(cell)).max();
+    (0..count).map(|index| width(index).unwrap_or_default()).collect()
+}
+
+/// Shortens texts until the rows fit, the longest first. The first row has the headings, which are not shortened.
+fn fit(headings: &[Column], rows: &mut [Vec<String>], width: usize) {
+    let mut widths = widths(rows, headings.len());
+    let available = width.saturating_sub(INDENT + GAP * headings.len().saturating_sub(1));
+    let is_text = |index: &usize| headings[*index].alignment == Alignment::Left;
+    let narrowest = |index: usize| NARROWEST.max(measure_text_width(&headings[index].heading));
+    while widths.iter().sum::<usize>() > available {
+        let longest = (0..widths.len()).filter(is_text).max_by_key(|&index| widths[index]);
+        match longest.filter(|&index| widths[index] > narrowest(index)) {
+            Some(index) => widths[index] -= 1,
+            None => break,
+        }
+    }
+    for row in rows {
+        for (cell, &width) in row.iter_mut().zip(&widths) {
+            if measure_text_width(cell) > width {
+                *cell = shorten(cell, width);
+            }
+        }
+    }
+}
+
+/// Returns both ends of a text with an ellipsis between them.
+fn shorten(text: &str, width: usize) -> String {
+    let kept = width.saturating_sub(1);
+    let front = take_width(text.chars(), kept.div_ceil(2));
+    let back = take_width(text.chars().rev(), kept / 2);
+    let back: String = back.chars().rev().collect();
+    format!("{front}…{back}")
+}
+
+/// Returns the characters that fit into `width`.
+fn take_width(text: impl Iterator<Item = char>, width: usize) -> String {
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += measure_text_width(c.encode_utf8(&mut [0; 4]));
+        used <= width
+    };
+    text.take_while(fits).collect()
+}
+
+/// Escapes text from a file for a place other than the cell of a table.
+pub fn printable(text: &str) -> String {
+    escape(text).into_owned()
+}
+
+/// Formats a count with a noun, whose plural ends in `s`.
+pub fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+/// Formats a number of bytes for people, with one decimal place from 1 KiB on.
+pub fn human_size(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let (mut size, mut unit) = (bytes as f64 / 1024.0, 0);
+    // Rounded sizes stay below 1024.
+    while size >= 1023.95 && unit + 1 < UNITS.len() {
+        size /= 1024.0;
+        unit += 1;
+    }
+    format!("{size:.1} {}", UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(width: Option<usize>) -> String {
+        let headings = [Column::left("KERNEL"), Column::right("SIZE"), Column::left("SOURCE")];
+        let row = |kernel: &str| [kernel, "1234567890123456", "short.cu:7"].map(str::to_owned).to_vec();
+        let rows = [row("void cub::DeviceReduceKernel<float>(int*)"), row("键核键核键核键核键核键核键核")];
+        columns(&headings, rows.into_iter(), &Screen { width, ..Screen::default() })
+    }
+
+    #[test]
+    fn sizes_for_people_have_the_largest_unit() {
+        let cases = [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (1536, "1.5 KiB"),
+            ((1 << 20) - 1, "1.0 MiB"),
+            (49_178_214, "46.9 MiB"),
+            (u64::MAX, "16.0 EiB"),
+        ];
+        for (bytes, text) in cases {
+            assert_eq!(human_size(bytes), text, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_units_on_terminals_only() {
+        let (file, terminal) = (Screen::default(), Screen { width: Some(80), ..Screen::default() });
+        let texts = |screen: Screen| [screen.size(1536), screen.growth(-1536), screen.bytes(5), screen.change(5, 1536)];
+        assert_eq!(texts(file), ["1536", "-1536", "5 bytes", "5 -> 1536 bytes"]);
+        assert_eq!(texts(terminal), ["1.5 KiB", "-1.5 KiB", "5 B", "5 B -> 1.5 KiB"]);
+        assert_eq!([file.growth(0), terminal.growth(0)], ["+0", "+0 B"]);
+    }
+
+    #[test]
+    fn shortens_the_longest_text_in_the_middle() {
+        let expected = [
+            "  KERNEL                            SIZE  SOURCE\n",
+            "  void cub::…at>(int*)  1234567890123456  short.cu:7\n",
+            "  键核键核键…键核键核   1234567890123456  short.cu:7\n",
+        ];
+        assert_eq!(table(Some(52)), expected.concat());
+    }
+
+    #[test]
+    fn shortens_only_text_and_only_for_terminals() {
+        assert!(table(None).contains("  void cub::DeviceReduceKernel<float>(int*)  1234567890123456  short.cu:7\n"));
+        let narrow = table(Some(5));
+        assert!(narrow.contains("1234567890123456  short.cu:7"), "{narrow}");
+        assert_eq!(table(Some(500)), table(None));
+    }
+}

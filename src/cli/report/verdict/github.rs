@@ -1,0 +1,34 @@
+//! A verdict as workflow commands of GitHub Actions: an annotation for each group of findings, then the summary.
+//!
+//! GitHub shows ten errors and ten warnings of a step, and all of them in its log ("Workflow commands for GitHub Actions").
+//! An annotation names the file that was checked, without a line: device code has none.
+
+use std::fmt::Write;
+
+use super::{group_findings, sentence_of, summary};
+use crate::check::{Outcome, Verdict};
+use crate::cli::report::text::printable;
+
+/// Returns the lines.
+pub fn verdict_github(verdict: &Verdict) -> String {
+    let mut text = String::new();
+    for group in group_findings(&verdict.findings) {
+        let finding = group.finding;
+        let command = if finding.outcome == Outcome::Warned { "warning" } else { "error" };
+        let (path, rule) = (property(&finding.path), finding.rule.name());
+        let undecided = if finding.outcome == Outcome::Undecided { " (undecided)" } else { "" };
+        let message = data(&sentence_of(&group));
+        let _ = writeln!(text, "::{command} file={path},title=fatbin {rule}{undecided}::{message}");
+    }
+    text + &summary(verdict) + "\n"
+}
+
+/// Escapes a message. GitHub's toolkit escapes line feeds, which the message does not contain, and `%`.
+fn data(text: &str) -> String {
+    printable(text).replace('%', "%25")
+}
+
+/// Escapes the value of a property.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}

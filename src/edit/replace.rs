@@ -1,0 +1,196 @@
+//! `replace`: images replaced by other ones, in their containers.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use crate::base::bytes::View;
+use crate::edit::transcode::Transcoding;
+use crate::edit::{Edit, EditError, EditedImage, Encoding, FileEdit, ImageEdit, Result};
+use crate::format::{self, DeviceImage, ImageKind};
+use crate::scan::filter::{FilterCandidate, ImageFilter};
+use crate::scan::inventory::{Container, File, NestedImage};
+use crate::target::Device;
+
+/// A new image, and the place that it gets.
+#[derive(Debug)]
+pub struct NewImage {
+    place: ImageSelector,
+    bytes: Vec<u8>,
+    /// Result of the search in the files so far.
+    found: Mutex<Option<Found>>,
+}
+
+/// Result of the search for one image in several files.
+#[derive(Debug)]
+enum Found {
+    /// A file has the image.
+    In(String),
+    /// Reason why the first file does not have it.
+    Nowhere(EditError),
+}
+
+impl NewImage {
+    /// Creates a new image for the place of the one that is selected.
+    pub fn new(place: ImageSelector, bytes: Vec<u8>) -> Self {
+        NewImage { place, bytes, found: Mutex::new(None) }
+    }
+
+    /// Returns the index of the image in a file, if it is there. An image in each of two files is an error.
+    fn find(&self, file: &File) -> Result<Option<usize>> {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        match (self.place.only(file), found.take()) {
+            (Ok(_), Some(Found::In(first))) => {
+                let files = format!("{first} and {}", file.path);
+                Err(EditError::SeveralFiles { selector: self.place.to_string(), files })
+            }
+            (Ok(index), _) => {
+                *found = Some(Found::In(file.path.clone()));
+                Ok(Some(index))
+            }
+            (Err(error @ (EditError::NoImage { .. } | EditError::NoMatch(_))), known) => {
+                *found = known.or_else(|| Some(Found::Nowhere(error.in_file(Path::new(&file.path)))));
+                Ok(None)
+            }
+            (Err(error), _) => Err(error),
+        }
+    }
+}
+
+/// Choice of an image: an index, or properties that exactly one image has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ImageSelector {
+    /// Index among the device images of the file, as `extract` numbers them.
+    Index(usize),
+    /// A filter.
+    Filter(ImageFilter),
+}
+
+/// Replacement of images.
+#[derive(Debug)]
+pub struct Replace {
+    /// The new images.
+    pub images: Vec<NewImage>,
+    /// Accepts images for other targets.
+    pub allow_other_target: bool,
+    /// Other forms of the containers.
+    pub transcoding: Transcoding,
+}
+
+impl ImageSelector {
+    /// Returns the index of the only image of a file that it selects.
+    fn only(&self, file: &File) -> Result<usize> {
+        let candidates: Vec<FilterCandidate<'_>> = file.nested_images().map(|nested| candidate(&nested)).collect();
+        let filter = match self {
+            ImageSelector::Index(index) if *index < candidates.len() => return Ok(*index),
+            ImageSelector::Index(number) => {
+                return Err(EditError::NoImage { number: *number, count: candidates.len() });
+            }
+            ImageSelector::Filter(filter) => filter,
+        };
+        filter.check(&candidates).map_err(|error| EditError::NoMatch(error.to_string()))?;
+        let accepted = candidates.iter().enumerate().filter(|(_, candidate)| filter.accepts(candidate));
+        let found: Vec<usize> = accepted.map(|(index, _)| index).collect();
+        match found[..] {
+            [index] => Ok(index),
+            _ => {
+                let numbers: Vec<String> = found.iter().map(usize::to_string).collect();
+                Err(EditError::SeveralImages { selector: self.to_string(), numbers: numbers.join(", ") })
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for ImageSelector {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ImageSelector::Index(index) => write!(formatter, "number {index}"),
+            ImageSelector::Filter(filter) => {
+                let predicates: Vec<String> = filter.0.iter().map(ToString::to_string).collect();
+                formatter.write_str(&predicates.join(" and "))
+            }
+        }
+    }
+}
+
+impl Replace {
+    /// Checks that each image was found, after all files have been searched, and prepares for another search.
+    pub fn check_found(&self) -> Result<()> {
+        for new in &self.images {
+            let found = new.found.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(Found::Nowhere(error)) = found {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns an image as filters see it; kernels are not read.
+fn candidate<'a>(nested: &NestedImage<'a>) -> FilterCandidate<'a> {
+    let containers = nested.containers.iter().map(|container| container.container_type).collect();
+    FilterCandidate { image: nested.image, containers, kernels: Some(Vec::new()) }
+}
+
+impl FileEdit for Replace {
+    fn edit<'a>(&'a self, file: &'a File) -> Result<Box<dyn Edit + 'a>> {
+        let mut images = Vec::new();
+        for new in &self.images {
+            let Some(index) = new.find(file)? else { continue };
+            if images.iter().any(|(known, _)| *known == index) {
+                return Err(EditError::ReplacedTwice { number: index });
+            }
+            images.push((index, new.bytes.as_slice()));
+        }
+        Ok(Box::new(ReplaceInFile { images, replace: self }))
+    }
+
+    fn devices(&self, _: &File) -> Vec<Device> {
+        Vec::new()
+    }
+
+    fn changes_targets(&self) -> bool {
+        self.allow_other_target
+    }
+}
+
+/// Replacement of images of one file, by their indexes.
+struct ReplaceInFile<'a> {
+    images: Vec<(usize, &'a [u8])>,
+    replace: &'a Replace,
+}
+
+impl Edit for ReplaceInFile<'_> {
+    fn image(&self, image: &EditedImage<'_>) -> Result<ImageEdit> {
+        let new = self.images.iter().find(|(index, _)| Some(*index) == image.index);
+        let Some(&(number, new)) = new else { return Ok(ImageEdit::Keep) };
+        let (old_bytes, new_view) = ((image.bytes)()?, View::new(new));
+        if *old_bytes == *new {
+            return Ok(ImageEdit::Keep);
+        }
+        let old = DeviceImage::identify(View::new(&old_bytes));
+        let own = DeviceImage::identify(new_view);
+        // An entry with a codec states the format of its image, and the image ends where its own headers state.
+        let has_codec = image.image.codec.is_some();
+        let is_other = (old.image_kind, &old.triple, &old.arch) != (own.image_kind, &own.triple, &own.arch);
+        if is_other && !self.replace.allow_other_target || has_codec && old.image_kind != own.image_kind {
+            return Err(EditError::OtherTarget { number, old: target(&old), new: target(&own) });
+        }
+        let size = match own.image_kind {
+            ImageKind::Elf if has_codec => own.own_size,
+            ImageKind::Ptx if has_codec => Some(format::without_nul(new)),
+            _ => None,
+        };
+        let size = size.map_or(new.len(), |size| usize::try_from(size).unwrap_or(usize::MAX));
+        Ok(ImageEdit::Replace(new.get(..size).unwrap_or(new).to_vec()))
+    }
+
+    fn encoding(&self, container: &Container) -> Encoding {
+        self.replace.transcoding.of(container)
+    }
+}
+
+/// Returns the kind, triple and processor that an image states.
+fn target(image: &DeviceImage) -> String {
+    let known = [Some(image.image_kind.name()), image.triple.as_deref(), image.arch.as_deref()];
+    known.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,30 @@
+//! The static library with an object.
+
+use std::path::Path;
+
+use crate::base::archive;
+use crate::base::archive::LibraryFormat;
+use crate::base::error::{Error, Result};
+use crate::base::io::{Access, FileSet, Input, Output, OutputKind, Sink};
+use crate::host::{Host, ObjectFormat};
+
+/// Writes the library at `path` with the object that was written to a file.
+pub fn write_library(object: &Path, host: Host, path: &Path) -> Result<()> {
+    let input = Input::open_file(object.to_owned(), Access::read())?;
+    let name = object.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut sink = Sink::new([&input]);
+    let members = [(name, input.view().data())].into_iter();
+    archive::write_as(format(host), members, &mut sink).map_err(Error::io(path, "write"))?;
+    let mut output = Output::create(FileSet::of_inputs([&input]).output(path, OutputKind::Code)?)?;
+    sink.write_to(&mut output)?;
+    output.commit([&input])
+}
+
+/// Returns the format of static libraries on a host, which is also the one that rustc writes.
+fn format(host: Host) -> LibraryFormat {
+    match host.format() {
+        ObjectFormat::MachO => LibraryFormat::Darwin,
+        ObjectFormat::Coff if host.has_microsoft_names() => LibraryFormat::Coff,
+        ObjectFormat::Elf | ObjectFormat::Coff => LibraryFormat::Gnu,
+    }
+}

@@ -1,0 +1,73 @@
+//! `unbundle`: extracts the files of a bundle, each into a file of its own.
+
+mod archive;
+mod matching;
+mod single;
+mod stream;
+
+use std::path::{Path, PathBuf};
+
+pub use archive::check_archive;
+
+use super::CompressionStats;
+use super::error::Result;
+use super::members::is_archive;
+use crate::base::error;
+use crate::base::io::{FileSet, Input, Output, OutputKind, OutputPath};
+use crate::format::bundle::FileType;
+use crate::target::compatibility::{Fit, KindRules, TargetMismatch};
+
+/// Entries to extract, and their outputs.
+#[derive(Debug, Clone)]
+pub struct UnbundleOptions {
+    /// Type of the bundled files; determined by the content where absent.
+    pub file_type: Option<FileType>,
+    /// Requested targets.
+    pub targets: Vec<RequestedTarget>,
+    /// Writes an empty file for a missing target instead of failing. A file that is not a bundle then counts as the
+    /// host's.
+    pub allow_missing: bool,
+    /// Rules for the equivalence of offload kinds.
+    pub rules: KindRules,
+    /// Ignores data after the first bundle of a file that is not an archive, instead of failing.
+    pub only_first: bool,
+    /// Accepts the input as an output.
+    pub replaces_input: bool,
+}
+
+/// A requested target: the ID of an entry, or one that the entry serves, and the output.
+#[derive(Debug, Clone)]
+pub struct RequestedTarget {
+    /// Requested ID.
+    pub id: String,
+    /// Exact ID of the entry where none serves the requested one: the ID under which another tool stores the target.
+    pub fallback: Option<String>,
+    /// File to write.
+    pub output: PathBuf,
+}
+
+/// Observer of matching, called with the path of a bundle, the ID of an entry of it, the requested ID, and whether the
+/// entry serves it.
+pub type Explain<'a> = dyn FnMut(&Path, &str, &str, &Result<Fit, TargetMismatch>) + 'a;
+
+/// Extracts files from a bundle, or archives of files from an archive of bundles. All outputs appear, or none.
+pub fn unbundle(
+    input: &Input,
+    options: &UnbundleOptions,
+    explain: &mut Explain,
+    moved: &mut dyn FnMut(u64),
+) -> Result<Option<CompressionStats>> {
+    if is_archive(input, options.file_type) {
+        return archive::unbundle_archive(input, options, explain, moved).map(|()| None);
+    }
+    single::unbundle_file(input, options, explain, moved)
+}
+
+/// Creates the outputs of all targets.
+fn create_outputs(input: &Input, options: &UnbundleOptions, create: CreateOutput) -> error::Result<Vec<Output>> {
+    let set = FileSet::of_inputs([input]).accepting_inputs(options.replaces_input);
+    options.targets.iter().map(|target| create(set.output(&target.output, OutputKind::Code)?)).collect()
+}
+
+/// [`Output::create`] or [`Output::update`].
+type CreateOutput = fn(OutputPath) -> error::Result<Output>;

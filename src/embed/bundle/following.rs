@@ -1,0 +1,30 @@
+//! Data that follows the first bundle of a file, which unbundling one file ignores.
+
+use crate::base::io::Input;
+use crate::embed::bundle::file::BundleReader;
+use crate::format::bundle::FileType;
+
+/// Data after the first bundle of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FollowingData {
+    /// Offset of the first byte that is not padding.
+    pub offset: u64,
+    /// Number of bundles from there on, up to the first data that is not a bundle.
+    pub bundles: usize,
+}
+
+/// Finds the data after the first bundle of a file. Returns `None` where only padding follows, or the file does not begin
+/// with a bundle. Only indexes are read.
+pub fn following_data(input: &Input, file_type: Option<FileType>) -> Option<FollowingData> {
+    let reader = BundleReader::of_input(input, file_type);
+    let offset = reader.read().ok()??.next_at?;
+    let rest = BundleReader { view: reader.view.from(offset - reader.view.start()), ..reader };
+    let mut bundles = 0;
+    let count = &mut |_| {
+        bundles += 1;
+        Ok(())
+    };
+    // An error is about data that is not a bundle, and nothing is extracted from it.
+    let _ = rest.each(&|error| error, count);
+    Some(FollowingData { offset, bundles })
+}

@@ -1,0 +1,71 @@
+//! Errors of embedding files.
+
+use crate::base::error::Error;
+use crate::host::HostError;
+
+/// Error of embedding files in a host object.
+#[derive(Debug, thiserror::Error)]
+pub enum EmbedError {
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] Error),
+    /// The host is not supported, or the object cannot be emitted.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// A name that cannot be that of a symbol.
+    #[error("invalid symbol name {name:?}: {problem}")]
+    InvalidName {
+        /// The name.
+        name: String,
+        /// Reason.
+        problem: &'static str,
+    },
+    /// Two definitions of one symbol.
+    #[error("duplicate symbol {symbol}: {one} and {other}; rename one of them")]
+    DuplicateSymbol {
+        /// The symbol.
+        symbol: String,
+        /// Description of the first definition.
+        one: String,
+        /// Description of the second definition.
+        other: String,
+    },
+    /// A name that a language cannot spell.
+    #[error("{option}: symbol {name:?} is not a C identifier; rename it or omit {option}")]
+    NotAnIdentifier {
+        /// Option that writes the language.
+        option: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A section name that the object format does not allow.
+    #[error("--section {name}: {problem}")]
+    InvalidSection {
+        /// The name.
+        name: String,
+        /// Reason.
+        problem: String,
+    },
+    /// An alignment that the object format does not allow.
+    #[error("--align {alignment}: {problem}")]
+    InvalidAlignment {
+        /// The alignment.
+        alignment: u64,
+        /// Reason.
+        problem: String,
+    },
+    /// Only ELF has large sections.
+    #[error("--large always: objects for {host} have no large sections; omit it")]
+    NoLargeSections {
+        /// Triple of the host.
+        host: String,
+    },
+    /// More sections than a file of the format can have.
+    #[error("{count} files: one object holds at most {limit}; write several objects")]
+    TooManyFiles {
+        /// Number of files.
+        count: usize,
+        /// Maximum.
+        limit: usize,
+    },
+}

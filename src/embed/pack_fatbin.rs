@@ -1,0 +1,106 @@
+//! `pack --kind cuda`: combines cubins, PTX, LTO-IR and Tile IR in a CUDA fat binary.
+
+use std::path::{Path, PathBuf};
+
+use crate::base::codec::Compression;
+use crate::base::error::Error;
+use crate::base::io::{FileSet, Input, Output, OutputKind, Sink};
+use crate::embed::wrap::{ImageError, TargetOverride};
+use crate::format::cuda_fatbin::{FatbinImage, FatbinMember, WriteError, concatenate, kind, write_members};
+use crate::format::{self, DeviceImage, ImageKind};
+use crate::target::nvptx::Arch;
+
+/// Result of packing.
+type Result<T, E = ImageError> = std::result::Result<T, E>;
+
+/// Options for writing a CUDA fat binary.
+#[derive(Debug, Clone)]
+pub struct FatbinOptions {
+    /// Compression of the images that are compressed as one (`fatbinary --concat`); `None` for entries of their own.
+    pub concat: Option<Compression>,
+    /// File to write.
+    pub output: PathBuf,
+}
+
+/// An image and its properties.
+#[derive(Debug)]
+pub struct FatbinInput {
+    /// The image.
+    pub input: Input,
+    /// Architecture that the user specifies. Another number than that of the image is an error.
+    pub arch: Option<String>,
+    /// Identifier, usually the name of a source file; may be empty.
+    pub identifier: String,
+    /// Command line with which the driver compiles PTX, LTO-IR or Tile IR; may be empty.
+    pub options: String,
+    /// True for code with debug information.
+    pub has_debug: bool,
+    /// Codec and level; `None` for an uncompressed entry.
+    pub compression: Option<Compression>,
+}
+
+impl FatbinInput {
+    /// Returns the entry of the image.
+    fn member(&self) -> Result<FatbinMember<'_>> {
+        let image = self.image()?;
+        let path = || self.input.path().to_owned();
+        let unsuitable =
+            |found: &str, remedy| ImageError::NotADeviceImage { path: path(), found: found.into(), remedy };
+        if !self.options.is_empty() && image.kind() == kind::ELF {
+            return Err(unsuitable("a cubin, which is not compiled", "omit options"));
+        }
+        if self.compression.is_some() && image.kind() == kind::NVVM {
+            return Err(unsuitable("LTO-IR, whose compressed form is not known", "use compress=none"));
+        }
+        let image = image.with_identifier(self.identifier.as_bytes()).with_options(self.options.as_bytes());
+        Ok(FatbinMember::Image { image: image.with_debug(self.has_debug), compression: self.compression })
+    }
+
+    /// Identifies the image, whose architecture must not contradict the one that the user specifies.
+    fn image(&self) -> Result<FatbinImage<'_>> {
+        let (view, path) = (self.input.view(), self.input.path());
+        let own = DeviceImage::identify(view);
+        if own.image_kind == ImageKind::Empty {
+            return Err(ImageError::Empty { path: path.to_owned() });
+        }
+        format::check_image_file(own.image_kind, view).map_err(|malformed| malformed.in_file(path))?;
+        TargetOverride { triple: None, arch: self.arch.clone() }.check_against(&own, path)?;
+        let specified = self.arch.as_deref().map(|arch| parse_arch(arch, path)).transpose()?;
+        let suffix = specified.and_then(|arch| arch.suffix);
+        let image = match own.image_kind {
+            ImageKind::Nvvm => FatbinImage::of_lto_ir(view),
+            ImageKind::TileIr => {
+                let arch = specified.ok_or_else(|| ImageError::UnknownArch { path: path.to_owned() })?;
+                FatbinImage::of_tile_ir(view, arch)
+            }
+            _ => FatbinImage::new(view, suffix),
+        };
+        let image = image.map_err(|malformed| malformed.in_file(path))?;
+        Ok(specified.map_or(image, |arch| image.with_arch(Arch { suffix: suffix.or(image.arch().suffix), ..arch })))
+    }
+}
+
+fn parse_arch(arch: &str, path: &Path) -> Result<Arch> {
+    Arch::parse(arch).ok_or_else(|| ImageError::UnknownArch { path: path.to_owned() })
+}
+
+/// Writes a CUDA fat binary. Uncompressed images are copied without being read.
+pub fn pack_fatbin(images: &[FatbinInput], options: &FatbinOptions) -> Result<()> {
+    let files = FileSet::of_inputs(images.iter().map(|image| &image.input));
+    let mut output = Output::create(files.output(&options.output, OutputKind::Code)?)?;
+    let mut members = images.iter().map(FatbinInput::member).collect::<Result<Vec<_>>>()?;
+    if let Some(compression) = options.concat {
+        members = concatenate(members, compression);
+    }
+    let content = write_members(&members).map_err(|error| match error {
+        WriteError::Compress(cause) => Error::Io { path: options.output.clone(), action: "compress", cause },
+        _ => Error::TooLarge { path: options.output.clone() },
+    })?;
+    let mut sink = Sink::new(images.iter().map(|image| &image.input));
+    for run in content.runs() {
+        sink.push(run);
+    }
+    sink.write_to(&mut output)?;
+    output.commit(images.iter().map(|image| &image.input))?;
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! Errors of wrapping: what is wrong with an image, and what is wrong with a request.
+
+use std::path::PathBuf;
+
+use crate::base::error::Error;
+use crate::host::HostError;
+use crate::target::compatibility::FEATURE_RULE;
+
+/// Error in an image to embed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImageError {
+    /// The file cannot be read, or is malformed.
+    #[error(transparent)]
+    File(#[from] Error),
+    /// The file has no bytes.
+    #[error("{}: device image is empty", path.display())]
+    Empty {
+        /// File of the image.
+        path: PathBuf,
+    },
+    /// The file is something else than an image that the kind can register.
+    #[error("{}: is {found}; {remedy}", path.display())]
+    NotADeviceImage {
+        /// File of the image.
+        path: PathBuf,
+        /// Description of the file.
+        found: String,
+        /// Advice for the user.
+        remedy: &'static str,
+    },
+    /// Neither the header nor the user names a processor.
+    #[error("{}: no processor in the header; specify --image file={},arch=ARCH", path.display(), path.display())]
+    UnknownArch {
+        /// File of the image.
+        path: PathBuf,
+    },
+    /// Neither the header nor the user names a triple.
+    #[error("{}: no target triple in the header; specify --image file={},triple=TRIPLE", path.display(), path.display())]
+    UnknownTriple {
+        /// File of the image.
+        path: PathBuf,
+    },
+    /// The user specified another processor than the header.
+    #[error("{}: arch={specified} contradicts the image's header: {found}", path.display())]
+    ArchMismatch {
+        /// File of the image.
+        path: PathBuf,
+        /// Processor that the user specified.
+        specified: String,
+        /// Processor in the header.
+        found: String,
+    },
+    /// The user specified a property of a container, whose entries have their own.
+    #[error("{}: {property}={value} does not apply to a container, whose entries have their own; omit it", path.display())]
+    OverriddenContainer {
+        /// File of the container.
+        path: PathBuf,
+        /// Name of the property.
+        property: &'static str,
+        /// Value that the user specified.
+        value: String,
+    },
+    /// An offload binary is for another kind.
+    #[error("{}: offload binary is for {found}, expected {expected}", path.display())]
+    KindMismatch {
+        /// File of the offload binary.
+        path: PathBuf,
+        /// Kind in the offload binary.
+        found: String,
+        /// Kind that is wrapped.
+        expected: &'static str,
+    },
+    /// A fat binary holds one image per processor.
+    #[error("{}: duplicate image for {arch}; a fat binary holds one per processor", path.display())]
+    Duplicate {
+        /// File of the second image.
+        path: PathBuf,
+        /// Processor of both images.
+        arch: String,
+    },
+    /// Two code objects of which one sets a feature of the processor that the other leaves open.
+    #[error("conflicting targets {one} and {other}: {FEATURE_RULE}")]
+    Conflict {
+        /// The first ID.
+        one: String,
+        /// The second ID.
+        other: String,
+    },
+    /// Sizes and offsets of the container do not fit into 64 bits.
+    #[error("{}: too large: does not fit into 64 bits with its headers", path.display())]
+    TooLarge {
+        /// File of the image.
+        path: PathBuf,
+    },
+}
+
+/// Error of wrapping images into a host object.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WrapError {
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] Error),
+    /// An image cannot be embedded.
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    /// The host is not supported, or the object cannot be emitted.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// The runtime of this release does not support the kind.
+    #[error("--abi {abi}: {kind} is not supported (available for {kind}: {available})")]
+    UnsupportedKind {
+        /// Name of the release.
+        abi: &'static str,
+        /// Name of the offload kind.
+        kind: &'static str,
+        /// Names of the releases that have the kind.
+        available: String,
+    },
+    /// Objects of this release cannot be linked for the host.
+    #[error("--abi {abi}: host {host} is not supported (available for it: {available})")]
+    UnsupportedHost {
+        /// Name of the release.
+        abi: &'static str,
+        /// Triple of the host.
+        host: String,
+        /// Names of the releases whose objects can be linked.
+        available: String,
+    },
+    /// Only ELF has large sections.
+    #[error("--large-images always: objects for {host} have no large sections; omit it")]
+    NoLargeSections {
+        /// Triple of the host.
+        host: String,
+    },
+    /// The compiler of IR decides on sections.
+    #[error("--large-images always applies to objects, not to LLVM IR; omit it or use --emit object")]
+    LargeImagesInIr,
+    /// Two entries have one name.
+    #[error("duplicate entry {name}")]
+    DuplicateEntry {
+        /// Name of both.
+        name: String,
+    },
+    /// A name has a byte that ends it in symbol tables.
+    #[error("invalid name {name:?} in an entry: contains a NUL byte")]
+    NulInName {
+        /// The name.
+        name: String,
+    },
+    /// The host object was not compiled with offloading of this kind.
+    #[error("{}: no section of offload entries; specify the release with --abi", path.display())]
+    NoOffloadEntries {
+        /// The host object.
+        path: PathBuf,
+    },
+    /// The host object cannot be parsed.
+    #[error("{}: not an object file", path.display())]
+    UnreadableHostObject {
+        /// The host object.
+        path: PathBuf,
+        /// Error of the parser.
+        source: object::read::Error,
+    },
+    /// The host object is for no machine that is known.
+    #[error("{}: not a 64-bit object for a known machine", path.display())]
+    UnknownHostMachine {
+        /// The host object.
+        path: PathBuf,
+    },
+    /// No release writes offload entries of this size in this section.
+    #[error("{}: offload entries of {size} bytes in {section} match no release; specify the release with --abi", path.display())]
+    UnknownEntries {
+        /// The host object.
+        path: PathBuf,
+        /// Size of an entry in bytes.
+        size: u64,
+        /// Section of the entries.
+        section: String,
+    },
+    /// The user specified another host than that of the host object.
+    #[error("{}: host is {found}, not {specified}", path.display())]
+    HostMismatch {
+        /// The host object.
+        path: PathBuf,
+        /// Triple that the user specified.
+        specified: String,
+        /// Triple of the host object.
+        found: &'static str,
+    },
+    /// The object cannot be written to its output.
+    #[error("cannot write the object")]
+    Write(#[from] std::io::Error),
+}

@@ -1,0 +1,83 @@
+//! Wrapping: from device images and an offload kind to a host object that registers them.
+//!
+//! [`crate::embed::llvm`] has the differences between LLVM releases; each offload kind has a file of its own. The plans that they
+//! build are independent of machines and file formats of the host.
+
+mod embedded;
+mod entries;
+mod error;
+mod fat_binary;
+mod fat_binary_image;
+pub(crate) mod host_entries;
+pub mod matching;
+mod openmp;
+mod registration;
+mod sycl;
+mod wrapper;
+
+pub use embedded::{EmbeddedForm, SourceImage, TargetOverride};
+pub use entries::OffloadEntry;
+pub use error::{ImageError, WrapError};
+pub(crate) use wrapper::LARGE;
+pub use wrapper::{LargeImages, WrapperBuilder, WrapperFormat};
+
+use crate::embed::llvm::wrapper_abi::{Unregister, WrapperAbi};
+use crate::host::{Definition, ObjectFormat, ObjectPlan, SymbolId};
+use crate::target::OffloadKind;
+use embedded::EmbeddedImage;
+
+/// Images and entries to register.
+#[derive(Debug)]
+struct Request<'data> {
+    kind: OffloadKind,
+    abi: WrapperAbi,
+    /// Format of the host's objects.
+    format: ObjectFormat,
+    /// Number of the kind in the offload entries.
+    kind_number: u16,
+    /// One for CUDA and HIP, any number for the others.
+    images: Vec<EmbeddedImage<'data>>,
+    /// Entries for host programs that no offload compiler has compiled.
+    entries: Vec<OffloadEntry>,
+    /// Symbols of host objects whose sections must survive `--gc-sections`: their entries.
+    keep: Vec<String>,
+    /// True if the section of entries must survive it without entries.
+    keep_entries: bool,
+    /// True if the images are placed among large sections.
+    large: bool,
+    /// True if the images are in a section from which a later link does not take them.
+    relocatable: bool,
+}
+
+impl Request<'_> {
+    /// Returns the way to unregister, given that of the release: only ELF has destructors that run in every program and
+    /// library. Microsoft's runtime runs those of programs that contain it, and not of those that use its library.
+    fn unregistration(&self, of_release: Unregister) -> Unregister {
+        match self.format {
+            ObjectFormat::Elf => of_release,
+            ObjectFormat::Coff | ObjectFormat::MachO => Unregister::AtExit,
+        }
+    }
+}
+
+/// Returns the plan of an object that registers everything in `request` when its program or library is loaded; `None` if the
+/// release does not support the kind.
+fn plan(request: Request<'_>) -> Option<ObjectPlan<'_>> {
+    let priority = request.abi.constructor_priority(request.kind)?;
+    let mut plan = ObjectPlan { source_name: request.abi.source_name, ..Default::default() };
+    match request.kind {
+        OffloadKind::OpenMp => openmp::add(&mut plan, request, priority),
+        OffloadKind::Cuda | OffloadKind::Hip => fat_binary::add(&mut plan, request, priority),
+        OffloadKind::Sycl => {
+            let interface = request.abi.sycl?;
+            sycl::add(&mut plan, request, interface, priority);
+        }
+        OffloadKind::Host => return None,
+    }
+    Some(plan)
+}
+
+/// Returns weak references to symbols, which may be missing from the link.
+fn weak_references(plan: &mut ObjectPlan, names: &[String]) -> Vec<SymbolId> {
+    names.iter().map(|name| plan.reference(name, Definition::UndefinedWeak)).collect()
+}

@@ -1,0 +1,133 @@
+//! Debug information removed from device images: DWARF, line tables, PTX sources and the paths in them.
+//!
+//! Nothing that a runtime reads changes. Bytes of segments and of all other sections stay, and so do addresses, symbols and their
+//! indices, and the indices of sections in cubins: NVIDIA's sections refer to sections and symbols by index in ways that are not
+//! documented. The header of a section that is removed there remains, and is inactive or empty. Only offsets in the file change.
+//!
+//! Sources: System V ABI, chapters 4 and 5; sections of cubins of ptxas 11.8 to 13.5 (`-g`, `-lineinfo`); sections that
+//! llvm-strip 22 removes with `--strip-debug`.
+
+mod layout;
+mod sections;
+
+#[cfg(test)]
+mod tests;
+
+use object::LittleEndian as LE;
+use object::elf::{self, FileHeader64, ProgramHeader64, SectionHeader64};
+use object::endian::{U32, U64};
+use object::pod::bytes_of;
+use object::read::elf::FileHeader;
+
+use crate::base::bytes::{Resource, View};
+use crate::base::error::{Cause, Malformed};
+
+use layout::Layout;
+pub use sections::has_stored_bytes;
+use sections::{Removal, Removed};
+
+/// Size of the file header.
+const HEADER_SIZE: u64 = 64;
+
+/// An ELF file for a device with valid tables.
+#[derive(Clone, Copy)]
+struct DeviceElf<'data> {
+    view: View<'data>,
+    header: &'data FileHeader64<LE>,
+    segments: &'data [ProgramHeader64<LE>],
+    sections: &'data [SectionHeader64<LE>],
+}
+
+/// Returns a cubin or an AMD code object without its debug information; `None` if it has none, and for other files.
+pub fn without_debug(view: View<'_>) -> Result<Option<Vec<u8>>, Malformed> {
+    let Some(elf) = DeviceElf::read(view)? else { return Ok(None) };
+    let removed = Removed::of(&elf)?;
+    if removed.is_empty() {
+        return Ok(None);
+    }
+    elf.without(&removed).map(Some)
+}
+
+impl<'data> DeviceElf<'data> {
+    /// Reads the tables; `None` where the file is not for a GPU.
+    fn read(view: View<'data>) -> Result<Option<Self>, Malformed> {
+        let malformed = |error: object::Error| view.malformed("ELF header", 0, Cause::ObjectFile(error));
+        if !view.starts_with(b"\x7fELF\x02\x01") {
+            return Ok(None);
+        }
+        let header = FileHeader64::<LE>::parse(view.data()).map_err(malformed)?;
+        if ![elf::EM_AMDGPU, elf::EM_CUDA].contains(&header.e_machine(LE)) {
+            return Ok(None);
+        }
+        let segments = header.program_headers(LE, view.data()).map_err(malformed)?;
+        let sections = header.section_headers(LE, view.data()).map_err(malformed)?;
+        let entries = (segments.len() as u64).saturating_add(sections.len() as u64);
+        view.charge("ELF section header", Resource::Work, entries)?;
+        Ok(Some(DeviceElf { view, header, segments, sections }))
+    }
+
+    /// Returns the file without these sections.
+    fn without(&self, removed: &Removed) -> Result<Vec<u8>, Malformed> {
+        self.view.charge("stripped ELF file", Resource::Memory, self.view.size())?;
+        let layout = Layout::of(self, removed)?;
+        let mut bytes = layout.copy(self.view)?;
+        let header = self.header_for(removed, &layout);
+        set(&mut bytes, 0, bytes_of(&header));
+        if !self.segments.is_empty() {
+            let segments = self.segments.iter().map(|segment| layout.segment(segment));
+            let segments: Vec<u8> = segments.flat_map(|segment| bytes_of(&segment).to_vec()).collect();
+            set(&mut bytes, header.e_phoff.get(LE), &segments);
+        }
+        let sections = self.sections.iter().zip(removed.removals()).filter_map(|(section, removal)| {
+            Some(match removal {
+                Removal::Kept => layout.section(&removed.renumbered(section)),
+                Removal::Emptied => {
+                    let mut section = layout.section(section);
+                    section.sh_size.set(LE, 0);
+                    section
+                }
+                Removal::Inactive => inactive(),
+                Removal::Dropped => return None,
+            })
+        });
+        let sections: Vec<u8> = sections.flat_map(|section| bytes_of(&section).to_vec()).collect();
+        set(&mut bytes, header.e_shoff.get(LE), &sections);
+        Ok(bytes)
+    }
+
+    fn header_for(&self, removed: &Removed, layout: &Layout) -> FileHeader64<LE> {
+        let mut header = *self.header;
+        header.e_phoff.set(LE, layout.new_offset(header.e_phoff.get(LE)));
+        header.e_shoff.set(LE, layout.table());
+        // Numbers that do not fit into the header are in section 0; such files keep all sections.
+        if header.e_shnum.get(LE) > 0 {
+            header.e_shnum.set(LE, removed.count() as u16);
+        }
+        if let Some(names) = removed.new_index(header.e_shstrndx.get(LE).0.into()) {
+            header.e_shstrndx.set(LE, elf::SymbolSection(names as u16));
+        }
+        header
+    }
+}
+
+/// Returns the header of an inactive section. Linkers would copy an empty one of another type.
+fn inactive() -> SectionHeader64<LE> {
+    SectionHeader64 {
+        sh_name: U32::default(),
+        sh_type: U32::new(LE, elf::SHT_NULL),
+        sh_flags: U64::default(),
+        sh_addr: U64::default(),
+        sh_offset: U64::default(),
+        sh_size: U64::default(),
+        sh_link: U32::default(),
+        sh_info: U32::default(),
+        sh_addralign: U64::default(),
+        sh_entsize: U64::default(),
+    }
+}
+
+/// Writes bytes at an offset where the layout has as many.
+fn set(bytes: &mut [u8], at: u64, new: &[u8]) {
+    let to = bytes.get_mut(at as usize..).and_then(|rest| rest.get_mut(..new.len()));
+    to.expect("a part of the layout").copy_from_slice(new);
+}

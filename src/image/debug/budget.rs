@@ -1,0 +1,39 @@
+//! Charges of parsing debug information.
+//!
+//! Debug information refers to itself: a thousand units may share one line table, or each unit may have a table that begins
+//! within the previous one. Compilers do that in moderation. A hostile file can make parsing of a few bytes take forever, so
+//! every step is charged to the budget of the file, and parsing stops when it is exhausted.
+
+use crate::base::bytes::{Resource, View, text_memory, text_work};
+use crate::base::error::Malformed;
+
+/// Access to the budget of a file.
+#[derive(Debug, Clone, Copy)]
+pub struct ParseBudget<'data>(pub View<'data>);
+
+/// Error of parsing debug information.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DwarfError {
+    /// The debug information is malformed.
+    #[error(transparent)]
+    Malformed(#[from] gimli::Error),
+    /// The debug information refers to itself too often.
+    #[error(transparent)]
+    BudgetExhausted(Malformed),
+}
+
+const FIELD: &str = "debug information";
+
+impl ParseBudget<'_> {
+    /// Charges a number of steps, plus one.
+    pub fn charge(self, steps: usize) -> Result<(), DwarfError> {
+        self.0.charge(FIELD, Resource::Work, (steps as u64).saturating_add(1)).map_err(DwarfError::BudgetExhausted)
+    }
+
+    /// Charges a text that is kept.
+    pub fn charge_text(self, length: usize) -> Result<(), DwarfError> {
+        let read = self.0.charge(FIELD, Resource::Work, text_work(length));
+        let kept = self.0.charge(FIELD, Resource::Memory, text_memory(length));
+        read.and(kept).map_err(DwarfError::BudgetExhausted)
+    }
+}

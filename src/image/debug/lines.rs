@@ -1,0 +1,140 @@
+//! Line tables: source lines of instructions.
+
+use std::collections::HashSet;
+
+use gimli::{DebugLineOffset, IncompleteLineProgram, LineProgramHeader, Reader as _, Section as _};
+
+use super::KernelSources;
+use super::budget::{DwarfError, ParseBudget};
+use super::reader::{Dwarf, Reader, Unit, text};
+use crate::image::kernel::SourceLine;
+
+/// Line tables that were read.
+#[derive(Debug, Default)]
+pub struct Lines {
+    known: HashSet<usize>,
+    /// True if any table has rows.
+    pub has_rows: bool,
+}
+
+/// Size of an address on every device.
+const ADDRESS_SIZE: u8 = 8;
+
+/// Returns the size of the length field of a table, which is not included in the length.
+fn initial_length_size(header: &LineProgramHeader<Reader<'_>>) -> usize {
+    usize::from(header.format().initial_length_size())
+}
+
+impl Lines {
+    /// Runs a line program and records the source lines of kernels.
+    pub fn run(
+        &mut self,
+        dwarf: &Dwarf<'_>,
+        unit: Option<&Unit<'_>>,
+        program: IncompleteLineProgram<Reader<'_>>,
+        sources: &mut KernelSources,
+        budget: ParseBudget<'_>,
+    ) -> Result<(), DwarfError> {
+        let header = program.header();
+        budget.charge(header.header_length())?;
+        if !self.known.insert(header.offset().0) {
+            return Ok(());
+        }
+        let size = header.raw_program_buf().len();
+        budget.charge(size)?;
+        self.has_rows |= size > 0;
+        if sources.missing > 0 { rows(dwarf, unit, program, sources, budget) } else { Ok(()) }
+    }
+
+    /// Returns the time stamps of the source files in all tables, those of DWARF before version 5.
+    pub fn time_stamps(dwarf: &Dwarf<'_>, budget: ParseBudget<'_>) -> Result<Vec<u64>, DwarfError> {
+        let size = dwarf.debug_line.reader().len();
+        let (mut offset, mut stamps) = (0, Vec::new());
+        while offset < size {
+            let program = dwarf.debug_line.program(DebugLineOffset(offset), ADDRESS_SIZE, None, None)?;
+            let header = program.header();
+            budget.charge(header.header_length())?;
+            stamps.extend(header.file_names().iter().map(gimli::FileEntry::timestamp));
+            offset = offset.saturating_add(header.unit_length()).saturating_add(initial_length_size(header));
+        }
+        Ok(stamps)
+    }
+
+    /// Runs all tables that no unit refers to. ptxas and clang's `-gline-directives-only` emit only such tables.
+    pub fn run_unreferenced(
+        &mut self,
+        dwarf: &Dwarf<'_>,
+        sources: &mut KernelSources,
+        budget: ParseBudget<'_>,
+    ) -> Result<(), DwarfError> {
+        let size = dwarf.debug_line.reader().len();
+        let mut offset = 0;
+        while offset < size {
+            let program = dwarf.debug_line.program(DebugLineOffset(offset), ADDRESS_SIZE, None, None)?;
+            let header = program.header();
+            let next = offset.saturating_add(header.unit_length()).saturating_add(initial_length_size(header));
+            self.run(dwarf, None, program, sources, budget)?;
+            offset = next;
+        }
+        Ok(())
+    }
+}
+
+/// Runs a line program. The source line of a kernel is that of its first instruction with a line; code that the compiler
+/// generated has none.
+fn rows(
+    dwarf: &Dwarf<'_>,
+    unit: Option<&Unit<'_>>,
+    program: IncompleteLineProgram<Reader<'_>>,
+    sources: &mut KernelSources,
+    budget: ParseBudget<'_>,
+) -> Result<(), DwarfError> {
+    let mut rows = program.rows();
+    let mut kernel = None;
+    while let Some((header, row)) = rows.next_row()? {
+        budget.charge(0)?;
+        if row.end_sequence() {
+            kernel = None;
+            continue;
+        }
+        if sources.is_missing(row.address()) {
+            kernel = Some(row.address());
+        }
+        if let (Some(entry), Some(line)) = (kernel, row.line()) {
+            if let Some(file) = file_name(dwarf, unit, header, row.file_index(), budget)? {
+                sources.insert(entry, SourceLine { file, line: line.get() });
+            }
+            kernel = None;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the path of a file in the list of a line table. Each of its directories may be relative to the next.
+pub fn file_name(
+    dwarf: &Dwarf<'_>,
+    unit: Option<&Unit<'_>>,
+    header: &LineProgramHeader<Reader<'_>>,
+    index: u64,
+    budget: ParseBudget<'_>,
+) -> Result<Option<String>, DwarfError> {
+    let Some(file) = header.file(index) else { return Ok(None) };
+    let string = |value| -> Result<String, DwarfError> {
+        let reader = match unit {
+            Some(unit) => dwarf.attr_string(unit, value)?,
+            None => dwarf.attr_line_string(value)?,
+        };
+        text(&reader, budget)
+    };
+    let mut path = string(file.path_name())?;
+    let directory = file.directory(header).map(string).transpose()?;
+    let unit_directory = unit.and_then(|unit| unit.comp_dir.clone());
+    let unit_directory = unit_directory.map(|directory| text(&directory, budget)).transpose()?;
+    for directory in directory.into_iter().chain(unit_directory) {
+        if path.starts_with('/') || directory.is_empty() {
+            break;
+        }
+        path = format!("{}/{path}", directory.trim_end_matches('/'));
+    }
+    Ok(Some(path))
+}

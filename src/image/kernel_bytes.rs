@@ -1,0 +1,341 @@
+//! The bytes of an image that belong to one kernel alone, and a hash of its code.
+//!
+//! In ELF files these are the function, the kernel descriptor of AMD, and the sections with the name of the kernel at their end,
+//! as ptxas and Intel's compilers write them: code, constants, attributes, relocations. In PTX it is the text of the kernel.
+//! Everything else of an image, such as symbols, shared functions and debug information, belongs to no kernel.
+
+use std::ops::Range;
+
+use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget};
+use sha2::{Digest, Sha256};
+
+use super::code_hash::{BYTES_PER_STEP, instructions};
+use super::elf::{Elf, ElfSection};
+use super::generated_names::without_generated_names;
+use super::{Inspection, Kernel, kernels, ptx};
+use crate::base::bytes::{NameMap, Resource, View, claim, text_work};
+use crate::base::error::Malformed;
+use crate::format::ImageKind;
+
+/// Bytes of a kernel in an image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelBytes {
+    /// Name by which the runtime looks it up.
+    pub name: String,
+    /// Demangled name, where it differs.
+    pub demangled: Option<String>,
+    /// Number of bytes that belong to it alone.
+    pub size: u64,
+    /// Size of its code.
+    pub code_size: u64,
+    /// SHA-256 of its code and constants. Names of symbols take the place of their numbers, and the kernel has no name, so that
+    /// equal kernels of two images have equal hashes. Absent if it was not requested, or the image does not state which bytes are
+    /// the code.
+    pub body: Option<[u8; 32]>,
+}
+
+/// Ranges of the bytes of a kernel.
+#[derive(Debug, Default)]
+struct Ranges {
+    /// Code first.
+    own: Vec<Range<u64>>,
+    code_size: Option<u64>,
+    /// Hash of the code, if it was requested.
+    body: Option<Sha256>,
+}
+
+/// Sets the number of bytes that belong to each kernel of an image, which is all of `view`. The inspection has reported its
+/// errors.
+pub fn set_own_sizes(image_kind: ImageKind, view: View<'_>, kernels: &mut [Kernel]) {
+    let (ranges, _) = ranges(image_kind, view, kernels, Bodies::Skip);
+    let sizes = sizes(&ranges, view);
+    for (kernel, size) in kernels.iter_mut().zip(sizes) {
+        kernel.own_size = Some(size);
+    }
+}
+
+/// Work on the code of kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bodies {
+    /// Their code is hashed.
+    Hash,
+    /// Their code is not read.
+    Skip,
+}
+
+fn ranges(
+    image_kind: ImageKind,
+    view: View<'_>,
+    kernels: &[Kernel],
+    bodies: Bodies,
+) -> (Vec<Ranges>, Result<(), Malformed>) {
+    let mut ranges: Vec<Ranges> = kernels.iter().map(|_| Ranges::default()).collect();
+    let mut numbers = NameMap::default();
+    for (number, kernel) in kernels.iter().enumerate() {
+        numbers.entry(kernel.name.as_str()).or_insert(number);
+    }
+    let found = match image_kind {
+        ImageKind::Elf => in_elf(view, &numbers, &mut ranges, bodies),
+        ImageKind::Ptx => in_ptx(view, &numbers, &mut ranges, bodies),
+        _ => Ok(()),
+    };
+    (ranges, found)
+}
+
+/// Returns the number of bytes in the ranges of each kernel. Bytes of several belong to the first.
+fn sizes(ranges: &[Ranges], view: View<'_>) -> Vec<u64> {
+    let all: Vec<Range<u64>> = ranges.iter().flat_map(|it| it.own.iter().cloned()).collect();
+    let mut claimed = claim(&all, &(0..view.size())).into_iter();
+    ranges.iter().map(|it| claimed.by_ref().take(it.own.len()).fold(0, u64::saturating_add)).collect()
+}
+
+/// Returns the bytes of each kernel of an image, which is all of `view`, and the inspection that found the kernels.
+pub fn kernel_bytes(image_kind: ImageKind, view: View<'_>, bodies: Bodies) -> (Vec<KernelBytes>, Inspection) {
+    let mut inspection = kernels(image_kind, view);
+    let (ranges, found) = ranges(image_kind, view, &inspection.kernels, bodies);
+    let sizes = sizes(&ranges, view);
+    let kernels = inspection.kernels.iter().zip(ranges).zip(sizes).map(|((kernel, ranges), size)| KernelBytes {
+        name: kernel.name.clone(),
+        demangled: kernel.demangled.clone(),
+        size,
+        code_size: ranges.code_size.unwrap_or_default(),
+        body: ranges.body.map(|hash| hash.finalize().into()),
+    });
+    let kernels = kernels.collect();
+    inspection.problems.extend(found.err());
+    (kernels, inspection)
+}
+
+/// Returns the hashes of the code of kernels of an image, which is all of `view`, in their order; see [`KernelBytes::body`].
+pub fn kernel_codes(
+    image_kind: ImageKind,
+    view: View<'_>,
+    kernels: &[Kernel],
+) -> Result<Vec<Option<[u8; 32]>>, Malformed> {
+    let (ranges, found) = ranges(image_kind, view, kernels, Bodies::Hash);
+    found?;
+    Ok(ranges.into_iter().map(|ranges| ranges.body.map(|hash| hash.finalize().into())).collect())
+}
+
+/// Suffix of the symbol of AMD's kernel descriptors, and their size.
+const DESCRIPTOR_SUFFIX: &str = ".kd";
+const DESCRIPTOR_SIZE: u64 = 64;
+
+fn in_elf(
+    view: View<'_>,
+    numbers: &NameMap<&str, usize>,
+    ranges: &mut [Ranges],
+    bodies: Bodies,
+) -> Result<(), Malformed> {
+    // Its errors are those of the inspection.
+    let Ok(elf) = Elf::read(view) else { return Ok(()) };
+    let mut constants = Vec::new();
+    for function in elf.functions() {
+        let of_kernel = numbers.get(function.name).and_then(|&number| ranges.get_mut(number));
+        let section = function.section.and_then(|index| elf.file.section_by_index(index).ok());
+        if let (Some(ranges), Some(section)) = (of_kernel, section)
+            && ranges.code_size.is_none()
+            && let Some(code) = range_in(&section, elf.without_base(function.entry), function.size, &elf)
+        {
+            ranges.own.push(code.clone());
+            ranges.code_size = Some(function.size);
+            if bodies == Bodies::Hash {
+                ranges.body = Some(code_hash(&elf, &section, code.clone(), function.name)?);
+            }
+        }
+    }
+    for section in elf.file.sections() {
+        let name = section.name().unwrap_or_default();
+        view.charge("ELF section", Resource::Work, text_work(name.len()))?;
+        let Some((prefix, number)) = kernel_of_section(name, numbers) else { continue };
+        let Some((offset, size)) = elf.file_range(&section) else { continue };
+        let Some(ranges) = ranges.get_mut(number) else { continue };
+        ranges.own.push(offset..offset.saturating_add(size));
+        if prefix.starts_with(CONSTANTS) && ranges.body.is_some() {
+            constants.push((number, section.index()));
+        }
+    }
+    for (number, index) in constants {
+        let section = elf.file.section_by_index(index);
+        if let (Ok(section), Some(hash)) = (section, ranges.get_mut(number).and_then(|it| it.body.as_mut())) {
+            update(hash, elf.bytes(&section)?)?;
+        }
+    }
+    described(&elf, numbers, ranges)
+}
+
+/// Prefix of the sections with the constants of a kernel in cubins.
+const CONSTANTS: &str = ".nv.constant";
+
+/// Adds the kernel descriptors of AMD's code objects.
+fn described(elf: &Elf<'_>, numbers: &NameMap<&str, usize>, ranges: &mut [Ranges]) -> Result<(), Malformed> {
+    let mut is_known = vec![false; ranges.len()];
+    for symbol in elf.file.symbols().chain(elf.file.dynamic_symbols()) {
+        elf.charge_symbol(&symbol)?;
+        let name = symbol.name().ok().and_then(|name| name.strip_suffix(DESCRIPTOR_SUFFIX));
+        let Some(&number) = name.and_then(|name| numbers.get(name)) else { continue };
+        let section = symbol.section_index().and_then(|index| elf.file.section_by_index(index).ok());
+        let (Some(ranges), Some(is_known)) = (ranges.get_mut(number), is_known.get_mut(number)) else { continue };
+        if let (Some(section), false) = (section, *is_known) {
+            *is_known = true;
+            ranges.own.extend(range_in(&section, symbol.address(), DESCRIPTOR_SIZE, elf));
+        }
+    }
+    Ok(())
+}
+
+/// Number of dots in the name of a section that may precede the name of a kernel: `.rela.nv.constant2.` has three.
+const MAX_DOTS: usize = 6;
+
+/// Returns the kernel whose name ends the name of a section, and what precedes it.
+fn kernel_of_section<'a>(name: &'a str, numbers: &NameMap<&str, usize>) -> Option<(&'a str, usize)> {
+    let dots = name.match_indices('.').map(|(at, _)| at).skip(1).take(MAX_DOTS);
+    dots.filter_map(|at| name.split_at_checked(at))
+        .find_map(|(prefix, rest)| Some((prefix, *numbers.get(rest.strip_prefix('.')?)?)))
+}
+
+/// Returns the range in the file of `size` bytes at an address in a section.
+fn range_in(section: &ElfSection<'_, '_>, address: u64, size: u64, elf: &Elf<'_>) -> Option<Range<u64>> {
+    let (start, stored) = elf.file_range(section)?;
+    // In relocatable files and cubins, addresses are offsets in the section.
+    let offset = if elf.has_section_bases() { address } else { address.checked_sub(section.address())? };
+    let end = offset.checked_add(size).filter(|&end| end <= stored)?;
+    Some(start.checked_add(offset)?..start.checked_add(end)?)
+}
+
+/// Hashes the code of a function, and its relocations with the names of the symbols that they refer to.
+fn code_hash(
+    elf: &Elf<'_>,
+    section: &ElfSection<'_, '_>,
+    code: Range<u64>,
+    own_name: &str,
+) -> Result<Sha256, Malformed> {
+    let mut hash = Sha256::new();
+    let size = code.end.saturating_sub(code.start);
+    update(&mut hash, elf.view.part("function", 0, code.start, size)?)?;
+    let start = code.start.saturating_sub(elf.file_range(section).unwrap_or_default().0);
+    for (offset, relocation) in section.relocations() {
+        elf.view.charge("relocation", Resource::Work, 1)?;
+        let Some(offset) = offset.checked_sub(start).filter(|&offset| offset < size) else { continue };
+        let target = match relocation.target() {
+            RelocationTarget::Symbol(index) => elf.file.symbol_by_index(index).ok(),
+            _ => None,
+        };
+        let name = target.and_then(|symbol| symbol.name_bytes().ok()).unwrap_or_default();
+        elf.view.charge("relocation", Resource::Work, text_work(name.len()))?;
+        hash.update(offset.to_le_bytes());
+        hash.update(format!("{:?}", relocation.flags()));
+        hash.update(relocation.addend().to_le_bytes());
+        let name = if name == own_name.as_bytes() { b"" } else { name };
+        hash.update(without_generated_names(name));
+    }
+    Ok(hash)
+}
+
+/// Hashes bytes, which exceeds the budget where parts of a file overlap.
+fn update(hash: &mut Sha256, bytes: View<'_>) -> Result<(), Malformed> {
+    bytes.charge("section", Resource::Work, bytes.size() / BYTES_PER_STEP)?;
+    hash.update(bytes.size().to_le_bytes());
+    hash.update(bytes.data());
+    Ok(())
+}
+
+fn in_ptx(
+    view: View<'_>,
+    numbers: &NameMap<&str, usize>,
+    ranges: &mut [Ranges],
+    bodies: Bodies,
+) -> Result<(), Malformed> {
+    // Ranges in a text with replaced bytes would be others.
+    let Ok(text) = std::str::from_utf8(view.data()) else { return Ok(()) };
+    for (name, range) in ptx::bodies(text) {
+        let of_kernel = numbers.get(name).and_then(|&number| ranges.get_mut(number));
+        let (Some(ranges), Some(body)) = (of_kernel.filter(|it| it.own.is_empty()), text.get(range.clone())) else {
+            continue;
+        };
+        view.charge("PTX function", Resource::Work, range.len() as u64 / BYTES_PER_STEP)?;
+        if bodies == Bodies::Hash {
+            let mut hash = Sha256::new();
+            // Parameters have the name of the kernel, too.
+            instructions(&without_generated_names(body.replace(name, "").as_bytes()), &mut hash);
+            ranges.body = Some(hash);
+        }
+        ranges.code_size = Some(range.len() as u64);
+        ranges.own.push(range.start as u64..range.end as u64);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(kind: ImageKind, bytes: &[u8]) -> Vec<KernelBytes> {
+        let (kernels, inspection) = kernel_bytes(kind, View::new(bytes), Bodies::Hash);
+        assert_eq!(inspection.problems, []);
+        kernels
+    }
+
+    #[test]
+    fn bytes_of_a_kernel_are_its_code_and_its_sections() {
+        let cubin = include_bytes!("../../fixtures/answer-sm_90.cubin");
+        let [kernel] = &of(ImageKind::Elf, cubin)[..] else { panic!("one kernel") };
+        let elf = Elf::read(View::new(cubin)).unwrap();
+        let own = elf.file.sections().filter(|it| it.name().is_ok_and(|name| name.ends_with(&kernel.name)));
+        let own: u64 = own.filter_map(|it| it.file_range()).map(|(_, size)| size).sum();
+        assert_eq!(kernel.size, own);
+        let inspection = crate::image::inspect_with_own_sizes(ImageKind::Elf, View::new(cubin));
+        assert_eq!(inspection.kernels[0].own_size, Some(own));
+        assert!(kernel.body.is_some() && kernel.code_size > 0 && kernel.code_size < own);
+
+        let hsaco = include_bytes!("../../fixtures/answer-gfx90a.hsaco");
+        let [kernel] = &of(ImageKind::Elf, hsaco)[..] else { panic!("one kernel") };
+        assert_eq!(kernel.size, kernel.code_size + DESCRIPTOR_SIZE);
+        assert!(kernel.body.is_some());
+    }
+
+    #[test]
+    fn kernels_of_ptx_are_equal_whatever_their_names() {
+        let text = ".version 8.0\n.target sm_80\n.address_size 64\n.entry f(.param .u64 f_param_0) { // here\n ret; }\n\
+                    .entry g(.param .u64 g_param_0) {\n ret; }\n.entry h() { exit; }\n";
+        let [f, g, h] = &of(ImageKind::Ptx, text.as_bytes())[..] else { panic!("three kernels") };
+        assert!(f.body.is_some() && f.body != h.body);
+        assert_eq!(g.size, ".entry g(.param .u64 g_param_0) {\n ret; }".len() as u64);
+        assert_ne!(f.body, g.body, "a comment at the end of a line");
+        let plain = text.replace(" // here", "");
+        let [f, g, _] = &of(ImageKind::Ptx, plain.as_bytes())[..] else { panic!("three kernels") };
+        assert_eq!(f.body, g.body);
+    }
+
+    #[test]
+    fn sections_belong_to_the_kernel_at_the_end_of_their_names() {
+        let numbers = NameMap::from_iter([("f", 0), ("a.f", 1)]);
+        let cases = [
+            (".text.f", Some((".text", 0))),
+            (".rela.nv.constant0.a.f", Some((".rela.nv.constant0", 1))),
+            (".text.g", None),
+            (".f", None),
+            ("", None),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(kernel_of_section(name, &numbers), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn truncated_and_damaged_images_do_not_panic() {
+        for bytes in [
+            &include_bytes!("../../fixtures/answer-sm_90.cubin")[..],
+            include_bytes!("../../fixtures/answer-gfx90a.hsaco"),
+        ] {
+            for at in (0..bytes.len()).step_by(7) {
+                kernel_bytes(ImageKind::Elf, View::new(&bytes[..at]), Bodies::Hash);
+                let mut broken = bytes.to_vec();
+                broken[at] ^= 0xff;
+                for kernel in kernel_bytes(ImageKind::Elf, View::new(&broken), Bodies::Hash).0 {
+                    assert!(kernel.size <= bytes.len() as u64);
+                }
+            }
+        }
+    }
+}

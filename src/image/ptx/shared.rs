@@ -1,0 +1,64 @@
+//! Shared memory of kernels: the variables of a kernel and of all functions that it calls.
+
+use std::collections::HashMap;
+
+use super::function::PtxFunction;
+use super::variable::{Variable, place};
+use crate::base::bytes::{Resource, View};
+use crate::base::error::Malformed;
+
+/// Functions of a module, with the references of their bodies. Names are looked up only once: kernels that call the same
+/// functions visit them again, and a visit costs much less than looking up the names.
+pub struct SharedMemory<'module, 'text> {
+    functions: Vec<References<'module, 'text>>,
+    /// For each function, the last kernel from which it was reached.
+    reached_from: Vec<Option<usize>>,
+}
+
+/// Functions and variables to which the body of a function refers.
+struct References<'module, 'text> {
+    /// Indices of the functions.
+    callees: Vec<usize>,
+    variables: Vec<&'module Variable<'text>>,
+}
+
+impl<'module, 'text> SharedMemory<'module, 'text> {
+    /// Finds the references among `functions`, and `variables` in shared memory outside of them.
+    pub fn new(
+        functions: &'module [PtxFunction<'text>],
+        variables: &'module HashMap<&'text str, Variable<'text>>,
+    ) -> Self {
+        let by_name: HashMap<_, _> =
+            functions.iter().enumerate().map(|(index, function)| (function.name, index)).collect();
+        let references = functions.iter().map(|function| References {
+            callees: function.names.iter().filter_map(|name| by_name.get(name).copied()).collect(),
+            variables: function
+                .shared
+                .iter()
+                .chain(function.names.iter().filter_map(|name| variables.get(name)))
+                .collect(),
+        });
+        SharedMemory { functions: references.collect(), reached_from: vec![None; functions.len()] }
+    }
+
+    /// Returns the size of the shared memory of a kernel, with each variable once. `kernel` is its index among the functions.
+    /// ptxas lays the variables out in the order of their declarations, followed by dynamic shared memory.
+    pub fn size(&mut self, view: View<'_>, kernel: usize) -> Result<u64, Malformed> {
+        let (mut open, mut used) = (vec![kernel], Vec::<&Variable<'_>>::new());
+        while let Some(function) = open.pop() {
+            let Some(reached_from) = self.reached_from.get_mut(function) else { continue };
+            if reached_from.replace(kernel) == Some(kernel) {
+                continue;
+            }
+            let Some(References { callees, variables }) = self.functions.get(function) else { continue };
+            let work = callees.len().saturating_add(variables.len()).saturating_add(1);
+            view.charge("PTX function", Resource::Work, work as u64)?;
+            open.extend(callees);
+            used.extend(variables);
+        }
+        // A name is a slice of the text at the declaration of its variable, so its address gives the order.
+        used.sort_by_key(|variable| (variable.size == 0, variable.name.as_ptr().addr()));
+        used.dedup_by_key(|variable| variable.name.as_ptr());
+        Ok(used.iter().fold(0, |end, variable| place(end, variable).saturating_add(variable.size)))
+    }
+}

@@ -1,0 +1,31 @@
+//! Kernels of device images.
+
+use std::collections::BTreeSet;
+
+use crate::image;
+use crate::scan::ImageRef;
+use crate::target::OffloadKind;
+
+/// Kernels of an image.
+#[derive(Debug)]
+pub struct ImageKernels {
+    /// Offload kind.
+    pub kind: OffloadKind,
+    /// Offset of the image, if it is stored as it is.
+    pub offset: Option<u64>,
+    /// Names; `None` where the kernels are unknown.
+    pub names: Option<BTreeSet<String>>,
+}
+
+impl ImageKernels {
+    /// Reads the kernels of an image; `None` if its offload kind is unknown.
+    pub fn read(image: &ImageRef<'_>) -> Option<ImageKernels> {
+        let (kind, offset) = (image.image().kind?, image.image().offset);
+        let names = image.bytes().ok().and_then(|bytes| {
+            let inspection = image::kernels(image.image().image_kind, bytes.view());
+            let is_complete = inspection.not_inspected.is_none() && inspection.problems.is_empty();
+            is_complete.then(|| inspection.kernels.into_iter().map(|kernel| kernel.name).collect())
+        });
+        Some(ImageKernels { kind, offset, names })
+    }
+}

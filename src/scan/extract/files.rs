@@ -1,0 +1,126 @@
+//! Images as files of a directory. Their names are known before anything is written, so the images of one file are written
+//! by several threads, and reported in order.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use sha2::{Digest, Sha256};
+
+use super::batches::plan_batches;
+use super::error::ExtractError;
+use super::job::{ExtractJob, by_file, write};
+use super::{ExtractObserver, ExtractOptions, ExtractedFile};
+use crate::base::error::{Error, Result};
+use crate::base::io::{CreatedDirectories, FileSet, Output, OutputKind};
+use crate::base::parallel::{map_parallel, threads};
+use crate::scan::{InputSlice, Scan};
+
+/// Writes every image to a file of its own below `directory`.
+pub fn write_files(
+    jobs: &[ExtractJob<'_>],
+    names: &[PathBuf],
+    (directory, set): (&Path, &FileSet),
+    options: &ExtractOptions,
+    observer: &mut dyn ExtractObserver,
+    refused: &mut Vec<ExtractError>,
+) -> Result<(), ExtractError> {
+    let _created = CreatedDirectories::create(directory)?;
+    let mut start = 0;
+    for jobs in by_file(jobs) {
+        let names = &names[start..start + jobs.len()];
+        start += jobs.len();
+        match jobs[0].scanned.open() {
+            Ok(scan) => {
+                let writer = FileWriter { scan: &scan, jobs, names, directory, set, options, has_failed: false.into() };
+                writer.write_all(observer, refused)?;
+            }
+            Err(error) => refused.push(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Writes the images of one file.
+struct FileWriter<'a> {
+    scan: &'a Scan<InputSlice>,
+    jobs: &'a [ExtractJob<'a>],
+    /// Outputs of the jobs, below the directory.
+    names: &'a [PathBuf],
+    directory: &'a Path,
+    set: &'a FileSet,
+    options: &'a ExtractOptions,
+    /// An output could not be written: no thread writes another.
+    has_failed: AtomicBool,
+}
+
+/// Result of some jobs.
+#[derive(Default)]
+struct BatchOutcome {
+    written: Vec<WrittenImage>,
+    refused: Vec<ExtractError>,
+    /// Error that prevented an output from being written.
+    failed: Option<Error>,
+}
+
+struct WrittenImage {
+    /// Index of the job.
+    job: usize,
+    size: u64,
+    sha256: Option<[u8; 32]>,
+}
+
+impl FileWriter<'_> {
+    fn write_all(
+        &self,
+        observer: &mut dyn ExtractObserver,
+        refused: &mut Vec<ExtractError>,
+    ) -> Result<(), ExtractError> {
+        let (workers, batches) = plan_batches(self.jobs, threads());
+        let mut failed = None;
+        map_parallel(&batches, workers, |batch| self.write_batch(batch.clone()), &mut |outcome: BatchOutcome| {
+            for image in outcome.written {
+                let (job, name) = (&self.jobs[image.job], &self.names[image.job]);
+                let (size, sha256) = (image.size, image.sha256);
+                observer.image(&ExtractedFile { scanned: job.scanned, nested: &job.found.nested, name, size, sha256 });
+            }
+            refused.extend(outcome.refused);
+            failed = failed.take().or(outcome.failed);
+        });
+        failed.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    fn write_batch(&self, batch: Range<usize>) -> BatchOutcome {
+        let mut outcome = BatchOutcome::default();
+        let reader = self.scan.reader();
+        for job in batch {
+            if self.has_failed.load(Ordering::Relaxed) {
+                break;
+            }
+            let bytes = match self.jobs[job].read(&reader, self.options) {
+                Ok(bytes) => bytes,
+                Err(malformed) => {
+                    outcome.refused.push(malformed.in_file(Path::new(&self.scan.file().path)).into());
+                    continue;
+                }
+            };
+            if let Err(error) = self.write_one(&self.names[job], &bytes) {
+                self.has_failed.store(true, Ordering::Relaxed);
+                outcome.failed = Some(error);
+                break;
+            }
+            let sha256 = self.options.index.map(|_| Sha256::digest(&*bytes).into());
+            outcome.written.push(WrittenImage { job, size: bytes.len() as u64, sha256 });
+        }
+        outcome
+    }
+
+    fn write_one(&self, name: &Path, bytes: &[u8]) -> Result<()> {
+        let path = self.directory.join(name);
+        let parent = path.parent().unwrap_or(self.directory);
+        let is_below = parent != self.directory;
+        let _created = if is_below { Some(CreatedDirectories::create(parent)?) } else { None };
+        let file = path.file_name().unwrap_or(name.as_os_str());
+        write(self.scan.source(), bytes, Output::create(self.set.output_in(parent, file, OutputKind::Code)?)?)
+    }
+}

@@ -1,0 +1,77 @@
+//! The images to extract, and the reading of one.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::{ExtractError, ExtractOptions};
+use crate::base::codec::Codec;
+use crate::base::error::{Error, Malformed};
+use crate::base::io::Output;
+use crate::scan::filter::FoundImage;
+use crate::scan::{ImageBytes, ImageReader, InputSlice, ScannedFile};
+
+/// An image to extract, and the file that it is in.
+#[derive(Debug, Clone)]
+pub struct ExtractJob<'a> {
+    pub scanned: &'a ScannedFile,
+    pub found: FoundImage<'a>,
+}
+
+impl<'a> ExtractJob<'a> {
+    /// Creates the jobs for `images`. An image with an unknown codec is added to `refused` unless its raw bytes are asked for;
+    /// the numbers of scrambled images are returned, by the indices of their files.
+    pub fn plan(
+        files: &'a [ScannedFile],
+        images: Vec<FoundImage<'a>>,
+        options: &ExtractOptions,
+        refused: &mut Vec<ExtractError>,
+    ) -> (Vec<Self>, BTreeMap<usize, usize>) {
+        let (mut jobs, mut scrambled) = (Vec::new(), BTreeMap::new());
+        for found in images {
+            let scanned = &files[found.file];
+            let image = found.nested.image;
+            if image.is_scrambled() && !options.stored {
+                *scrambled.entry(found.file).or_default() += 1;
+            } else if image.codec == Some(Codec::Opaque) && !options.stored {
+                let (path, offset) = (PathBuf::from(&scanned.file().path), image.offset.unwrap_or_default());
+                refused.push(ExtractError::UnknownCodec { path, offset });
+            } else {
+                jobs.push(ExtractJob { scanned, found });
+            }
+        }
+        (jobs, scrambled)
+    }
+
+    /// Reads the image as the options ask for it.
+    pub fn read<'s>(&self, reader: &ImageReader<'s>, options: &ExtractOptions) -> Result<ImageBytes<'s>, Malformed>
+    where
+        'a: 's,
+    {
+        let image = reader.image(self.found.nested.clone());
+        if options.stored { image.stored_bytes() } else { image.bytes() }
+    }
+}
+
+/// Returns the decompressed size of all images, in bytes. The sizes that images state are not trusted, so the sum
+/// saturates.
+pub fn total_size(jobs: &[ExtractJob<'_>]) -> u64 {
+    jobs.iter().filter_map(|job| job.found.nested.image.decompressed_size()).fold(0, u64::saturating_add)
+}
+
+/// The jobs of each file.
+pub fn by_file<'j, 'a>(jobs: &'j [ExtractJob<'a>]) -> impl Iterator<Item = &'j [ExtractJob<'a>]> {
+    jobs.chunk_by(|one, next| one.found.file == next.found.file)
+}
+
+/// Writes an image. Bytes that are stored in the file as they are go from file to file; bytes that were decompressed are
+/// written from memory in one call, for which reserving space is not worth it.
+pub fn write(input: &InputSlice, bytes: &[u8], mut output: Output) -> Result<(), Error> {
+    match input.input().offset_of(bytes) {
+        Some(offset) => {
+            output.reserve(bytes.len() as u64)?;
+            output.copy(input.input(), offset, bytes.len() as u64)?;
+        }
+        None => output.write(bytes)?,
+    }
+    output.commit([input.input()])
+}

@@ -1,0 +1,125 @@
+//! Names of the files that images are written to: stable, descriptive, and safe whatever a file states about its images.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use super::ExtractOptions;
+use super::error::ExtractError;
+use super::job::ExtractJob;
+use super::name_template::{NameTemplate, NamedImage};
+use super::sanitize::name_part;
+use crate::scan::inventory::Image;
+use crate::target::OffloadKind;
+
+/// Returns `<kind>-<triple>-<arch>.a`, the name of a library for images like this one.
+pub fn library_name(image: &Image) -> String {
+    let known = [image.kind.map(OffloadKind::name), image.triple.as_deref(), image.arch.as_deref()];
+    let parts: Vec<String> = known.into_iter().flatten().map(name_part).collect();
+    if parts.is_empty() { "unknown.a".to_owned() } else { format!("{}.a", parts.join("-")) }
+}
+
+/// Returns the name of the output for every job.
+pub fn file_names(
+    jobs: &[ExtractJob<'_>],
+    options: &ExtractOptions,
+    template: Option<&NameTemplate>,
+) -> Result<Vec<PathBuf>, ExtractError> {
+    let mut names = UsedNames::default();
+    if let Some(index) = options.index {
+        names.0.insert(index.to_owned(), "the index".to_owned());
+    }
+    let named = jobs.iter().map(|job| NamedImage {
+        path: &job.scanned.file().path,
+        is_member: job.scanned.member().is_some(),
+        nested: &job.found.nested,
+        codec: if options.stored { job.found.nested.image.codec } else { None },
+    });
+    let default = NameTemplate::default();
+    let numbers = template.is_none();
+    named.map(|image| names.name(template.unwrap_or(&default), numbers, &image)).collect()
+}
+
+/// Names that are in use, each with the description of its image; compared without case, as some file systems do.
+#[derive(Debug, Default)]
+struct UsedNames(HashMap<String, String>);
+
+impl UsedNames {
+    /// Returns the name of an image. If two images have one name, the second gets a number with `numbers` (`name~2`,
+    /// `name~3`: two files of one name cause that with the default template), and is an error otherwise. No name has a tilde
+    /// by itself.
+    fn name(
+        &mut self,
+        template: &NameTemplate,
+        numbers: bool,
+        image: &NamedImage<'_>,
+    ) -> Result<PathBuf, ExtractError> {
+        let name = template.name(image);
+        match self.insert(&name, image) {
+            None => Ok(name),
+            Some(_) if numbers => Ok(self.numbered(&name, image)),
+            Some(one) => Err(ExtractError::SameName { path: name, one, other: image.description() }),
+        }
+    }
+
+    /// Uses a name for an image, or returns the description of the image that has it.
+    fn insert(&mut self, name: &Path, image: &NamedImage<'_>) -> Option<String> {
+        let key = name.to_string_lossy().to_ascii_lowercase();
+        if let Some(other) = self.0.get(&key) {
+            return Some(other.clone());
+        }
+        self.0.insert(key, image.description());
+        None
+    }
+
+    /// Uses the first of `name~2`, `name~3` … that is free.
+    fn numbered(&mut self, name: &Path, image: &NamedImage<'_>) -> PathBuf {
+        let mut variants = (2..).map(|number| PathBuf::from(format!("{}~{number}", name.display())));
+        variants.find(|name| self.insert(name, image).is_none()).expect("the variants never end")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::inventory::NestedImage;
+
+    fn names(
+        template: Option<&NameTemplate>,
+        used: &[&str],
+        images: &[(&str, usize, &Image)],
+    ) -> Result<Vec<PathBuf>, ExtractError> {
+        let mut names = UsedNames::default();
+        names.0.extend(used.iter().map(|name| (name.to_string(), "the index".to_owned())));
+        let mut name = |&(path, index, image): &(&str, usize, &Image)| {
+            let nested = NestedImage { index, image, containers: Vec::new() };
+            let default = NameTemplate::default();
+            let template_or_default = template.unwrap_or(&default);
+            names.name(
+                template_or_default,
+                template.is_none(),
+                &NamedImage { path, is_member: false, nested: &nested, codec: None },
+            )
+        };
+        images.iter().map(&mut name).collect()
+    }
+
+    #[test]
+    fn files_of_one_name_get_numbers() {
+        let (one, two) = (Image::default(), Image { arch: Some("GFX90A".to_owned()), ..Image::default() });
+        let three = Image { arch: Some("gfx90a".to_owned()), ..Image::default() };
+        let images = [("a/lib.so", 0, &two), ("b/lib.so", 0, &three), ("lib.so", 0, &one), ("x/lib.so", 0, &two)];
+        let expected = ["lib.so.0-GFX90A.bin", "lib.so.0-gfx90a.bin~2", "lib.so.0.bin", "lib.so.0-GFX90A.bin~3"];
+        assert_eq!(names(None, &[], &images).unwrap(), expected.map(PathBuf::from));
+    }
+
+    #[test]
+    fn two_images_of_one_name_by_a_template_are_an_error_that_names_both() {
+        let image = Image::default();
+        let template = NameTemplate::parse("IMAGE.{extension}").unwrap();
+        let error = names(Some(&template), &[], &[("a", 0, &image), ("b", 7, &image)]).unwrap_err().to_string();
+        let expected = "a image 0 and b image 7 would both be written to IMAGE.bin; add {number} or {file} to --name";
+        assert_eq!(error, expected);
+        let error = names(Some(&template), &["image.bin"], &[("a", 0, &image)]).unwrap_err().to_string();
+        assert!(error.starts_with("the index and a image 0 would both be written to IMAGE.bin"), "{error}");
+    }
+}

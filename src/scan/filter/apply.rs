@@ -1,0 +1,122 @@
+//! Applying a filter to the images of several files.
+//!
+//! Most predicates are about the inventory. Kernels are not in it: the images that all other predicates accept are
+//! inspected for them.
+
+use std::path::Path;
+
+use super::{FilterCandidate, FilterError, ImageFilter};
+use crate::format::ImageKind;
+use crate::image;
+use crate::image::Inspection;
+use crate::scan::inspect::inspect_with;
+use crate::scan::inventory::NestedImage;
+use crate::scan::{ImageRef, ScannedFile};
+
+/// A device image of one of several files.
+#[derive(Debug, Clone)]
+pub struct FoundImage<'a> {
+    /// Index of the file.
+    pub file: usize,
+    /// The image, with the containers around it.
+    pub nested: NestedImage<'a>,
+}
+
+/// Result of applying a filter.
+#[derive(Debug, Default)]
+pub struct FilterResult<'a> {
+    /// Images that the filter accepts, in the order of the files and of the images in them.
+    pub images: Vec<FoundImage<'a>>,
+    /// Errors of images that could not be read.
+    pub failed: Vec<FilterError>,
+    /// Images whose kernels are not known, so that the filter may accept them.
+    pub unknown: Vec<FilterError>,
+}
+
+/// Returns the images that `filter` accepts. A predicate that no accepted image meets is an error.
+pub fn apply<'a>(filter: &ImageFilter, files: &'a [ScannedFile]) -> Result<FilterResult<'a>, FilterError> {
+    let mut result = FilterResult::default();
+    let mut images = Vec::new();
+    for (file, scanned) in files.iter().enumerate() {
+        images.extend(scanned.file().nested_images().map(|nested| FoundImage { file, nested }));
+    }
+    let mut candidates: Vec<FilterCandidate<'_>> = images.iter().map(candidate).collect();
+    if filter.kernels().next().is_some() {
+        for (images, candidates) in by_file(&images).zip(by_file_mut(&images, &mut candidates)) {
+            match_kernels(filter, &files[images[0].file], images, candidates, &mut result);
+        }
+    }
+    if let Err(error) = filter.check(&candidates) {
+        // An image that could not be read may be the one that was asked for.
+        return Err(result.failed.into_iter().next().unwrap_or(error));
+    }
+    let accepted: Vec<bool> = candidates.iter().map(|candidate| filter.accepts(candidate)).collect();
+    let images = images.into_iter().zip(accepted).filter(|(_, is_accepted)| *is_accepted);
+    result.images = images.map(|(image, _)| image).collect();
+    Ok(result)
+}
+
+fn candidate<'a>(found: &FoundImage<'a>) -> FilterCandidate<'a> {
+    let containers = found.nested.containers.iter().map(|container| container.container_type).collect();
+    FilterCandidate { image: found.nested.image, containers, kernels: None }
+}
+
+/// The images of each file.
+pub fn by_file<'i, 'a>(images: &'i [FoundImage<'a>]) -> impl Iterator<Item = &'i [FoundImage<'a>]> {
+    images.chunk_by(|one, next| one.file == next.file)
+}
+
+/// The candidates of the images of each file.
+fn by_file_mut<'c, 'a>(
+    images: &[FoundImage<'_>],
+    mut candidates: &'c mut [FilterCandidate<'a>],
+) -> impl Iterator<Item = &'c mut [FilterCandidate<'a>]> {
+    by_file(images).map(move |images| {
+        let (own, rest) = std::mem::take(&mut candidates).split_at_mut(images.len());
+        candidates = rest;
+        own
+    })
+}
+
+/// Inspects every image of one file that the filter may accept for the kernels that it asks for.
+fn match_kernels<'f>(
+    filter: &'f ImageFilter,
+    scanned: &ScannedFile,
+    images: &[FoundImage<'_>],
+    candidates: &mut [FilterCandidate<'f>],
+    result: &mut FilterResult<'_>,
+) {
+    let path = Path::new(&scanned.file().path);
+    let scan = match scanned.open() {
+        Ok(scan) => scan,
+        Err(error) => return result.failed.push(error.into()),
+    };
+    // Images that the filter refuses for other reasons are not read.
+    let possible: Vec<usize> = (0..images.len()).filter(|&index| filter.accepts(&candidates[index])).collect();
+    for candidate in candidates.iter_mut() {
+        candidate.kernels = Some(Vec::new());
+    }
+    let nested: Vec<NestedImage<'_>> = possible.iter().map(|&index| images[index].nested.clone()).collect();
+    let read = |_, image: &ImageRef<'_>| {
+        let Inspection { kernels, not_inspected, problems, .. } = inspect_with(image, image::kernels);
+        let met = filter.kernels().filter(|pattern| kernels.iter().any(|kernel| pattern.matches(kernel)));
+        let problems = if kernels.is_empty() { problems } else { Vec::new() };
+        (met.collect(), not_inspected, problems)
+    };
+    scan.map_images(&nested, read, &mut |index, (met, not_inspected, problems)| {
+        let image = &nested[index];
+        candidates[possible[index]].kernels = Some(met);
+        if let Some(why) = not_inspected
+            && may_hold_kernels(image.image.image_kind)
+        {
+            let (path, number) = (path.to_owned(), image.index);
+            result.unknown.push(FilterError::KernelsUnknown { path, number, why });
+        }
+        result.failed.extend(problems.into_iter().map(|problem| problem.in_file(path).into()));
+    });
+    result.failed.extend(scan.source().input().check_unchanged().err().map(FilterError::from));
+}
+
+fn may_hold_kernels(kind: ImageKind) -> bool {
+    !matches!(kind, ImageKind::Empty | ImageKind::HostObject)
+}

@@ -1,0 +1,278 @@
+//! Filters of images: `--arch`, `--kind`, `--kernel` and their like.
+//!
+//! Predicates of one kind are alternatives (two archs: either), predicates of different kinds must all hold. And every
+//! predicate must be met by some image: a release that asks for two archs and silently gets one is a failure that no test
+//! notices.
+
+mod apply;
+
+use std::path::PathBuf;
+
+use regex::bytes::Regex;
+
+use crate::base::error::Error;
+use crate::base::pattern;
+use crate::base::spelling::Suggestions;
+use crate::format::{ContainerType, ImageKind};
+use crate::image::Kernel;
+use crate::scan::inventory::Image;
+use crate::target::device::{names_processor, processor_names};
+use crate::target::{OffloadKind, compatibility, intel, nvptx, subarch, target_id, triple};
+
+pub use crate::base::pattern::PatternError;
+pub use apply::{FilterResult, FoundImage, apply, by_file};
+
+/// Reason why a filter cannot be applied to an image, or accepts none.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FilterError {
+    /// A file or an image could not be read.
+    #[error(transparent)]
+    Input(#[from] Error),
+    /// No image meets a predicate.
+    #[error("no image matches {predicates}; available: {available}{suggestions}")]
+    NoMatch {
+        /// The predicates that no image meets.
+        predicates: String,
+        /// Kind, triple and arch of the images that there are.
+        available: String,
+        /// Triples and archs of these images, and names of processors, that are similar to those of the filter.
+        suggestions: Suggestions,
+    },
+    /// The kernels of an image are not known.
+    #[error("{}: image {number}: not inspected for kernels: {why}", path.display())]
+    KernelsUnknown {
+        /// The file.
+        path: PathBuf,
+        /// Index of the image in the file.
+        number: usize,
+        /// The reason.
+        why: &'static str,
+    },
+}
+
+/// A condition on an image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Predicate {
+    /// The offload kind.
+    Kind(OffloadKind),
+    /// The target triple.
+    Triple(String),
+    /// The processor with exactly these features, in any order; `compute_80` is PTX, and `lto_80` is LTO-IR.
+    Arch(String),
+    /// Code that runs on a device of this arch.
+    CompatibleWith(String),
+    /// A key of the container with this value.
+    Key(String, String),
+    /// A container of this type around the image, at any depth.
+    Container(ContainerType),
+    /// The bundle entry ID.
+    Id(String),
+    /// The format of the image.
+    Image(ImageKind),
+    /// A kernel in the image.
+    Kernel(KernelPattern),
+}
+
+/// Name of a kernel, or a regular expression for it.
+#[derive(Debug, Clone)]
+pub struct KernelPattern {
+    text: String,
+    pattern: Regex,
+}
+
+impl KernelPattern {
+    /// Parses a regular expression in the syntax of the `regex` crate, without Unicode. It may match anywhere in a name.
+    pub fn parse(text: &str) -> Result<Self, PatternError> {
+        Ok(KernelPattern { text: text.to_owned(), pattern: pattern::regex(text)? })
+    }
+
+    /// Returns whether one of the kernel's names, mangled or demangled, equals the text or matches it as a pattern.
+    pub fn matches(&self, kernel: &Kernel) -> bool {
+        let names = [Some(&kernel.name), kernel.demangled.as_ref()];
+        names.into_iter().flatten().any(|name| *name == self.text || self.pattern.is_match(name.as_bytes()))
+    }
+}
+
+impl PartialEq for KernelPattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for KernelPattern {}
+
+/// An image, with everything that predicates are about.
+#[derive(Debug)]
+pub struct FilterCandidate<'a> {
+    /// Entry of the image in the inventory.
+    pub image: &'a Image,
+    /// Types of the containers around it.
+    pub containers: Vec<ContainerType>,
+    /// Patterns of the filter that kernels of the image match; `None` before the image is inspected.
+    pub kernels: Option<Vec<&'a KernelPattern>>,
+}
+
+/// Returns whether a triple is the one of a filter. A filter with a subarchitecture accepts both spellings of the target, and
+/// a filter without one all code for AMD's GPUs.
+fn same_triple(own: &str, arch: Option<&str>, filter: &str) -> bool {
+    let with_processor = arch.filter(|_| subarch::is_amdgpu(own)).and_then(|it| subarch::triple_of_processor(own, it));
+    own == filter || triple::are_compatible(with_processor.as_deref().unwrap_or(own), filter)
+}
+
+fn serves(image: &str, is_ptx: bool, requested: &str) -> bool {
+    match (nvptx::Arch::parse(image), nvptx::Arch::parse(requested)) {
+        (Some(image), Some(device)) => image.runs_on(device, is_ptx),
+        _ if intel::is_name(requested) => intel::serves(image, requested),
+        _ => compatibility::serves(image, requested).is_ok(),
+    }
+}
+
+/// A filter of images. The empty filter accepts every image.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ImageFilter(pub Vec<Predicate>);
+
+impl Predicate {
+    fn is_met_by(&self, candidate: &FilterCandidate<'_>) -> bool {
+        let image = candidate.image;
+        match self {
+            Predicate::Kind(kind) => image.kind == Some(*kind),
+            Predicate::Triple(triple) => {
+                image.triple.as_ref().is_some_and(|own| same_triple(own, image.arch.as_deref(), triple))
+            }
+            Predicate::Arch(arch) => image.has_arch_name(arch),
+            Predicate::CompatibleWith(arch) => {
+                let is_ptx = image.image_kind == ImageKind::Ptx;
+                image.arch.as_ref().is_some_and(|own| serves(own, is_ptx, arch))
+            }
+            Predicate::Key(key, value) => image.string(key) == Some(value),
+            Predicate::Id(id) => image.id.as_ref() == Some(id),
+            Predicate::Image(kind) => image.image_kind == *kind,
+            Predicate::Container(container) => candidate.containers.contains(container),
+            Predicate::Kernel(name) => candidate.kernels.as_ref().is_none_or(|met| met.contains(&name)),
+        }
+    }
+
+    /// Returns names that are similar to an unknown one: those of the images, else those of known processors.
+    fn suggestions(&self, images: &[FilterCandidate<'_>]) -> Suggestions {
+        let of_images = |written: &str, value: fn(&Image) -> Option<&String>| {
+            Suggestions::new(written, images.iter().filter_map(|candidate| value(candidate.image)))
+        };
+        match self {
+            Predicate::Triple(triple) => of_images(triple, |image| image.triple.as_ref()),
+            Predicate::Id(id) => of_images(id, |image| image.id.as_ref()),
+            Predicate::Arch(arch) | Predicate::CompatibleWith(arch) if !names_processor(arch) => {
+                let near = of_images(arch, |image| image.arch.as_ref());
+                let processor = target_id::cut(arch).0;
+                if near.0.is_empty() { Suggestions::new(processor, processor_names()) } else { near }
+            }
+            _ => Suggestions::default(),
+        }
+    }
+
+    /// Returns whether two predicates are alternatives. Values of different keys are not.
+    fn is_alternative_to(&self, other: &Predicate) -> bool {
+        match (self, other) {
+            (Predicate::Key(key, _), Predicate::Key(other, _)) => key == other,
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+}
+
+/// As it is written on the command line.
+impl std::fmt::Display for Predicate {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Predicate::Kind(kind) => write!(formatter, "kind {}", kind.name()),
+            Predicate::Triple(triple) => write!(formatter, "triple {triple}"),
+            Predicate::Arch(arch) => write!(formatter, "arch {arch}"),
+            Predicate::CompatibleWith(arch) => write!(formatter, "an arch compatible with {arch}"),
+            Predicate::Key(key, value) => write!(formatter, "{key}={value}"),
+            Predicate::Id(id) => write!(formatter, "id {id}"),
+            Predicate::Image(kind) => write!(formatter, "image {}", kind.name()),
+            Predicate::Container(container) => write!(formatter, "container {}", container.name()),
+            Predicate::Kernel(name) => write!(formatter, "kernel {}", name.text),
+        }
+    }
+}
+
+impl ImageFilter {
+    /// Returns whether the filter accepts the image, or may accept it if the image was not inspected for kernels.
+    pub fn accepts(&self, candidate: &FilterCandidate<'_>) -> bool {
+        self.0.iter().all(|predicate| {
+            let mut alternatives = self.0.iter().filter(|other| predicate.is_alternative_to(other));
+            alternatives.any(|alternative| alternative.is_met_by(candidate))
+        })
+    }
+
+    /// The patterns for kernels.
+    pub fn kernels(&self) -> impl Iterator<Item = &KernelPattern> {
+        self.0.iter().filter_map(|predicate| match predicate {
+            Predicate::Kernel(name) => Some(name),
+            _ => None,
+        })
+    }
+
+    /// The predicates that none of the accepted images meets.
+    fn unmet(&self, images: &[FilterCandidate<'_>]) -> Vec<&Predicate> {
+        let accepted: Vec<&FilterCandidate> = images.iter().filter(|image| self.accepts(image)).collect();
+        self.0.iter().filter(|predicate| !accepted.iter().any(|image| predicate.is_met_by(image))).collect()
+    }
+
+    /// Checks that every predicate is met by an image.
+    pub fn check(&self, images: &[FilterCandidate<'_>]) -> Result<(), FilterError> {
+        let unmet = self.unmet(images);
+        if unmet.is_empty() {
+            return Ok(());
+        }
+        let predicates: Vec<String> = unmet.iter().map(ToString::to_string).collect();
+        let suggestions = unmet.iter().map(|predicate| predicate.suggestions(images)).find(|it| !it.0.is_empty());
+        Err(FilterError::NoMatch {
+            predicates: predicates.join(" and "),
+            available: describe(images),
+            suggestions: suggestions.unwrap_or_default(),
+        })
+    }
+}
+
+/// Kind, triple and arch of every image, without repetition.
+fn describe(images: &[FilterCandidate<'_>]) -> String {
+    let mut available: Vec<String> = images.iter().map(|candidate| target(candidate.image)).collect();
+    available.sort_unstable();
+    available.dedup();
+    if available.is_empty() { "no device images".to_owned() } else { available.join(", ") }
+}
+
+/// Returns kind, triple and arch of an image, in the words that a filter has for them.
+pub fn target(image: &Image) -> String {
+    let known = [image.kind.map(OffloadKind::name), image.triple.as_deref(), image.arch.as_deref()];
+    let known: Vec<&str> = known.into_iter().flatten().collect();
+    if known.is_empty() { "an image without a target".to_owned() } else { known.join(" ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_triple_is_met_by_both_spellings_of_the_target() {
+        let (legacy, subarch) = ("amdgcn-amd-amdhsa", "amdgpu9.42-amd-amdhsa");
+        let cases = [
+            (legacy, Some("gfx942"), legacy, true),
+            (legacy, Some("gfx942:xnack+"), subarch, true),
+            (legacy, Some("gfx90a"), subarch, false),
+            (legacy, Some("gfx942"), "amdgpu9.4-amd-amdhsa", true),
+            (subarch, Some("gfx942"), legacy, true),
+            (subarch, None, subarch, true),
+            (subarch, None, "amdgpu9.50-amd-amdhsa", false),
+            (subarch, None, "amdgcn-amd-amdpal", false),
+            ("x86_64-unknown-linux-gnu", None, "amd64-unknown-linux-gnu", false),
+        ];
+        for (own, arch, filter, is_met) in cases {
+            let image = Image { triple: Some(own.into()), arch: arch.map(str::to_owned), ..Image::default() };
+            let candidate = FilterCandidate { image: &image, containers: Vec::new(), kernels: None };
+            assert_eq!(Predicate::Triple(filter.into()).is_met_by(&candidate), is_met, "{own} {arch:?} for {filter}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The images of a file, read by several threads.
+//!
+//! Images of one compressed stream are read by one thread, so that it is decompressed once. Each batch of images has
+//! a budget of its own, which is charged to that of the file in the order of the images. The first batch for which the
+//! file has not enough left, and everything after it, is read again in the calling thread with the budget of the file: the
+//! results are those of a single thread, and the work that is lost is that of the batches in the window.
+
+use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::stream_memory::StreamMemory;
+use super::{ImageRef, Scan, compressed_containers};
+use crate::base::bytes::Budget;
+use crate::base::codec::is_compressed;
+use crate::base::parallel::{map_parallel, threads};
+use crate::scan::Source;
+use crate::scan::inventory::NestedImage;
+
+/// Stored size from which on a batch is worth the passing of its results between threads, in bytes.
+const MIN_BATCH: u64 = 64 << 10;
+
+/// Maximum number of streams, or of images without one, in a batch.
+const MAX_STREAMS: usize = 16;
+
+impl<S: Source> Scan<S> {
+    /// Calls `work` with some images and their indices in `images` in several threads, and `visit` with the indices and the
+    /// results, in order, in the calling thread.
+    pub(crate) fn map_images<'scan, R: Send>(
+        &'scan self,
+        images: &[NestedImage<'scan>],
+        work: impl Fn(usize, &ImageRef<'_>) -> R + Sync,
+        visit: &mut dyn FnMut(usize, R),
+    ) {
+        let batches = batches(images);
+        let memory = StreamMemory::default();
+        let file_budget = self.view().budget().expect("the view of a scan has a budget");
+        let is_exhausted = AtomicBool::new(file_budget.exhaustion().is_some());
+        let read_batch = |batch: &Batch<'_, 'scan>| {
+            if is_exhausted.load(Ordering::Relaxed) {
+                return None;
+            }
+            let budget = file_budget.part();
+            let mut taken = memory.take(batch.memory);
+            let reader = self.reader_with(self.view().charging(&budget), false, mem::take(&mut taken.buffers));
+            let results: Vec<R> = batch.images().map(|(index, it)| work(index, &reader.image(it.clone()))).collect();
+            taken.buffers = reader.into_buffers();
+            Some((results, budget))
+        };
+        let own_reader = self.reader();
+        let mut next = batches.iter();
+        map_parallel(&batches, threads(), read_batch, &mut |read: Option<(Vec<R>, Budget)>| {
+            let Some(batch) = next.next() else { return };
+            let is_charged =
+                |used: &Budget| !is_exhausted.load(Ordering::Relaxed) && file_budget.charge_fitting_part(used);
+            let Some((results, _)) = read.filter(|(_, used)| is_charged(used)) else {
+                is_exhausted.store(true, Ordering::Relaxed);
+                for (index, image) in batch.images() {
+                    visit(index, work(index, &own_reader.image(image.clone())));
+                }
+                return;
+            };
+            for container in batch.images.iter().filter_map(|image| compressed_containers(image).next()) {
+                self.drop_cached(container);
+            }
+            for ((index, _), result) in batch.images().zip(results) {
+                visit(index, result);
+            }
+        });
+    }
+}
+
+/// Consecutive images that one thread reads.
+struct Batch<'a, 'scan> {
+    /// Index of the first image.
+    first: usize,
+    images: &'a [NestedImage<'scan>],
+    /// Size of the largest decompressed stream in bytes, as the file states it.
+    memory: u64,
+}
+
+impl<'scan> Batch<'_, 'scan> {
+    fn images(&self) -> impl Iterator<Item = (usize, &NestedImage<'scan>)> {
+        self.images.iter().enumerate().map(|(index, image)| (self.first.saturating_add(index), image))
+    }
+}
+
+/// Divides images into batches.
+fn batches<'a, 'scan>(images: &'a [NestedImage<'scan>]) -> Vec<Batch<'a, 'scan>> {
+    let (mut batches, mut rest, mut first) = (Vec::new(), images, 0_usize);
+    let (mut count, mut size, mut streams, mut memory) = (0_usize, 0_u64, 0_usize, 0_u64);
+    for group in images.chunk_by(share_stream) {
+        count = count.saturating_add(group.len());
+        size = size.saturating_add(group.first().map_or(0, stored_size));
+        streams = streams.saturating_add(1);
+        memory = memory.max(decompressed_size(group));
+        if size >= MIN_BATCH || streams == MAX_STREAMS {
+            let (images, after) = rest.split_at(count);
+            batches.push(Batch { first, images, memory });
+            first = first.saturating_add(count);
+            (rest, count, size, streams, memory) = (after, 0, 0, 0, 0);
+        }
+    }
+    if !rest.is_empty() {
+        batches.push(Batch { first, images: rest, memory });
+    }
+    batches
+}
+
+/// Returns whether two images are in one compressed stream.
+fn share_stream(one: &NestedImage<'_>, other: &NestedImage<'_>) -> bool {
+    match (compressed_containers(one).next(), compressed_containers(other).next()) {
+        (Some(one), Some(other)) => std::ptr::eq(one, other),
+        (None, None) => {
+            let (one, other) = (&one.image.stored, &other.image.stored);
+            one.part.is_some() && other.part.is_some() && (one.start, one.size) == (other.start, other.size)
+        }
+        _ => false,
+    }
+}
+
+/// Returns the decompressed size of the stream of these images in bytes. The size of a container is that of its images.
+fn decompressed_size(images: &[NestedImage<'_>]) -> u64 {
+    let size = |nested: &NestedImage<'_>| match &nested.image.stored.part {
+        Some(part) => part.whole,
+        None => nested.image.decompressed_size().unwrap_or_default(),
+    };
+    match images {
+        [first, ..] if compressed_containers(first).next().is_some() => {
+            images.iter().map(size).fold(0, u64::saturating_add)
+        }
+        [first, ..] if is_compressed(first.image.codec) => size(first),
+        _ => 0,
+    }
+}
+
+/// Returns the stored size of the stream of an image, in bytes.
+fn stored_size(nested: &NestedImage<'_>) -> u64 {
+    compressed_containers(nested).next().map_or(nested.image.stored.size, |container| container.size)
+}

@@ -1,0 +1,375 @@
+//! The images of a scanned file, read one after another.
+//!
+//! A scan records where the bytes of every image are stored, so reading an image does not read its container again. What
+//! is compressed together is decompressed once: a reader keeps the streams around the image that it has read last, and the
+//! next image of the same stream is a part of bytes that are already there.
+
+use std::cell::RefCell;
+use std::ops::{Deref, Range};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::Options;
+use super::cache::{CacheBudget, DecompressedCache};
+use super::search::find;
+use super::source::{RELEASE_INTERVAL, Source};
+use crate::base::bytes::{Budget, Limits, View};
+use crate::base::codec;
+use crate::base::codec::Codec;
+use crate::base::error::{Malformed, Result};
+use crate::format;
+use crate::scan::inventory::{Container, File, Image, NestedImage};
+
+/// A file and its inventory.
+///
+/// ```
+/// # fn main() -> fatbin::error::Result<()> {
+/// use fatbin::scan::Scan;
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/answer-gfx90a.hsaco");
+/// let input = fatbin::io::Input::open(path, fatbin::io::Access::read())?;
+/// let scan = Scan::new(&input)?;
+/// for image in scan.images() {
+///     let bytes = image.bytes().map_err(|error| error.in_file(input.path()))?;
+///     println!("{} {:?} {} bytes", image.index(), image.image().arch, bytes.len());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Scan<S> {
+    source: S,
+    file: Arc<File>,
+    cache: Arc<DecompressedCache>,
+    /// Budget for a source that has none of its own.
+    budget: Budget,
+    /// Number of bytes that all readers have read since pages were released.
+    unreleased: AtomicU64,
+}
+
+impl<S: Source> Scan<S> {
+    /// Scans `source` with default options and a cache of [`CacheBudget::DEFAULT`] bytes.
+    pub fn new(source: S) -> Result<Self> {
+        Scan::with_options(source, Options::default(), Some(&CacheBudget::default()))
+    }
+
+    /// Scans `source`. Containers that are decompressed on the way are kept for reading their images as far as `budget`
+    /// allows; without one nothing is kept.
+    pub fn with_options(source: S, options: Options, budget: Option<&CacheBudget>) -> Result<Self> {
+        let cache = DecompressedCache::new(budget.cloned().unwrap_or(CacheBudget::new(0)));
+        let own_budget = budget_of(&source);
+        let view = source.view().or_budget(&own_budget);
+        let file = find::find(&source, view, options, budget.map(|_| &cache))?;
+        let (file, cache, unreleased) = (Arc::new(file), Arc::new(cache), AtomicU64::new(0));
+        let scan = Scan { source, file, cache, budget: own_budget, unreleased };
+        let scan = if options.hash { scan.with_hashes() } else { scan };
+        Ok(scan)
+    }
+
+    /// Puts a scan together again from its parts.
+    pub fn from_parts(source: S, file: Arc<File>, cache: Arc<DecompressedCache>) -> Self {
+        let budget = budget_of(&source);
+        Scan { source, file, cache, budget, unreleased: AtomicU64::new(0) }
+    }
+
+    /// All bytes of the source, with a budget.
+    pub fn view(&self) -> View<'_> {
+        self.source.view().or_budget(&self.budget)
+    }
+
+    /// Takes a scan apart.
+    pub fn into_parts(self) -> (S, Arc<File>, Arc<DecompressedCache>) {
+        (self.source, self.file, self.cache)
+    }
+
+    /// The scanned bytes.
+    pub fn source(&self) -> &S {
+        &self.source
+    }
+
+    /// The inventory.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// The inventory, to add to it.
+    pub fn file_mut(&mut self) -> &mut File {
+        Arc::make_mut(&mut self.file)
+    }
+
+    /// Returns the inventory and drops everything else.
+    pub fn into_file(self) -> File {
+        Arc::unwrap_or_clone(self.file)
+    }
+
+    /// The device images of the file, in the order of [`File::device_images`].
+    pub fn images(&self) -> impl Iterator<Item = ImageRef<'_>> {
+        let reader = self.reader();
+        self.file.nested_images().map(move |nested| reader.image(nested))
+    }
+
+    /// Creates a reader, for images in any order. Every thread needs one of its own.
+    pub fn reader(&self) -> ImageReader<'_> {
+        self.reader_with(self.view(), true, Vec::new())
+    }
+
+    /// Creates a reader like [`Self::reader`] whose work is charged to `budget` instead of that of the source, and that leaves
+    /// the cache as it is: for programs that read images any number of times.
+    pub fn reader_with_budget<'scan>(&'scan self, budget: &'scan Budget) -> ImageReader<'scan> {
+        self.reader_with(self.view().charging(budget), false, Vec::new())
+    }
+
+    /// Creates a reader of `view`, all bytes of the source with some budget. `takes_cached` states whether it removes
+    /// containers from the cache, and `buffers` are used for decompressed bytes.
+    pub fn reader_with<'scan>(
+        &'scan self,
+        view: View<'scan>,
+        takes_cached: bool,
+        buffers: Vec<Vec<u8>>,
+    ) -> ImageReader<'scan> {
+        let (source, cache, unreleased) = (&self.source, &*self.cache, &self.unreleased);
+        let buffers = RefCell::new(buffers);
+        let streams = RefCell::default();
+        ImageReader(Rc::new(Reader { source, view, cache, takes_cached, streams, buffers, unreleased }))
+    }
+
+    /// Removes a container from the cache.
+    pub fn drop_cached(&self, container: &Container) {
+        drop(self.cache.take(container.start));
+    }
+}
+
+/// Returns the budget of a source, or one for its size.
+pub fn budget_of(source: &dyn Source) -> Budget {
+    let view = source.view();
+    view.budget().cloned().unwrap_or_else(|| Budget::new(Limits::default(), view.size()))
+}
+
+/// Reads images of one file.
+#[derive(Debug, Clone)]
+pub struct ImageReader<'scan>(Rc<Reader<'scan>>);
+
+impl<'scan> ImageReader<'scan> {
+    /// Returns a reference to an image of this reader's file.
+    pub fn image(&self, nested: NestedImage<'scan>) -> ImageRef<'scan> {
+        ImageRef { nested, reader: Rc::clone(&self.0) }
+    }
+
+    /// Returns the buffers of the reader, for another one.
+    pub fn into_buffers(self) -> Vec<Vec<u8>> {
+        let streams = self.0.streams.take().into_iter();
+        let mut buffers = self.0.buffers.take();
+        buffers.extend(streams.filter_map(|(_, bytes)| Arc::try_unwrap(bytes).ok()));
+        buffers
+    }
+}
+
+/// A device image of a scanned file.
+#[derive(Debug, Clone)]
+pub struct ImageRef<'scan> {
+    nested: NestedImage<'scan>,
+    reader: Rc<Reader<'scan>>,
+}
+
+impl<'scan> ImageRef<'scan> {
+    /// Index among the device images of the file.
+    pub fn index(&self) -> usize {
+        self.nested.index
+    }
+
+    /// Entry of the image in the inventory.
+    pub fn image(&self) -> &'scan Image {
+        self.nested.image
+    }
+
+    /// The containers around the image, from the outermost.
+    pub fn containers(&self) -> &[&'scan Container] {
+        &self.nested.containers
+    }
+
+    /// Returns the image, decompressed if it is stored compressed. A decompressed ELF file ends where its headers state,
+    /// and PTX before the NUL that ends it in memory; anything after that belongs to the container.
+    pub fn bytes(&self) -> Result<ImageBytes<'scan>, Malformed> {
+        self.reader.bytes(&self.nested)
+    }
+
+    /// Returns the image as it is stored in the innermost container.
+    pub fn stored_bytes(&self) -> Result<ImageBytes<'scan>, Malformed> {
+        self.reader.stored_bytes(&self.nested)
+    }
+}
+
+/// Bytes of an image: a part of the input, or of a decompressed stream.
+#[derive(Debug, Clone)]
+pub struct ImageBytes<'scan>(Place<'scan>);
+
+#[derive(Debug, Clone)]
+enum Place<'scan> {
+    Input(View<'scan>),
+    /// A range of a stream, and a view of the file for its budget.
+    Stream(Arc<Vec<u8>>, Range<usize>, View<'scan>),
+}
+
+impl ImageBytes<'_> {
+    /// View of the bytes. Offsets in messages are those of the file if the image is stored there as it is, and count from
+    /// the start of the image if it was decompressed.
+    pub fn view(&self) -> View<'_> {
+        match &self.0 {
+            Place::Input(view) => *view,
+            Place::Stream(.., file) => file.derived(self),
+        }
+    }
+}
+
+impl Deref for ImageBytes<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Place::Input(view) => view.data(),
+            Place::Stream(bytes, range, _) => bytes.get(range.clone()).expect("a range of the stream"),
+        }
+    }
+}
+
+/// Bytes in which containers and images are stored: the file, or the decompressed bytes of a container in it.
+#[derive(Clone)]
+enum Space<'scan> {
+    File(View<'scan>),
+    Stream(Arc<Vec<u8>>, View<'scan>),
+}
+
+impl<'scan> Space<'scan> {
+    fn view(&self) -> View<'_> {
+        match self {
+            Space::File(view) => *view,
+            Space::Stream(bytes, file) => file.derived(bytes),
+        }
+    }
+
+    fn part(&self, field: &'static str, start: u64, size: u64) -> Result<ImageBytes<'scan>, Malformed> {
+        let part = match self {
+            Space::File(view) => Place::Input(view.part(field, start, start, size)?),
+            Space::Stream(bytes, file) => {
+                let Range { start, end } = file.derived(bytes).part(field, start, start, size)?.range();
+                Place::Stream(Arc::clone(bytes), start as usize..end as usize, *file)
+            }
+        };
+        Ok(ImageBytes(part))
+    }
+}
+
+/// A compressed stream, by its place in the space around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct StreamId {
+    start: u64,
+    size: u64,
+}
+
+/// State of one or several [`ImageRef`]s.
+struct Reader<'scan> {
+    source: &'scan dyn Source,
+    /// All bytes of the source.
+    view: View<'scan>,
+    cache: &'scan DecompressedCache,
+    /// Containers are removed from the cache when they are read.
+    takes_cached: bool,
+    /// The streams around the image that was read last, each inside the one before.
+    streams: RefCell<Vec<(StreamId, Arc<Vec<u8>>)>>,
+    /// Buffers for streams. New memory is mapped into a process page by page, which takes as long as decompressing.
+    buffers: RefCell<Vec<Vec<u8>>>,
+    /// Number of bytes that all readers have read since pages were released.
+    unreleased: &'scan AtomicU64,
+}
+
+impl std::fmt::Debug for Reader<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Reader").field("source", &self.source.name()).finish_non_exhaustive()
+    }
+}
+
+impl<'scan> Reader<'scan> {
+    fn bytes(&self, nested: &NestedImage<'scan>) -> Result<ImageBytes<'scan>, Malformed> {
+        let image = nested.image;
+        let stored = self.stored_bytes(nested)?;
+        if !codec::is_compressed(image.codec) {
+            return Ok(stored);
+        }
+        let full_size = image.full_size.unwrap_or_default();
+        let (offset, whole) = image.stored.part.map_or((0, full_size), |part| (part.offset, part.whole));
+        let id = StreamId { start: image.stored.start, size: image.stored.size };
+        let depth = compressed_containers(nested).count();
+        let full = self.stream(depth, id, |mut full| {
+            codec::decompress_into(&mut full, image.codec.unwrap_or(Codec::None), stored.view(), whole)?;
+            Ok(Arc::new(full))
+        })?;
+        let range = format::image_range(image.image_kind, stored.view().derived(&full), offset, full_size);
+        let range = range.map_err(|error| stored.view().malformed(error.field, 0, error.cause))?;
+        Ok(ImageBytes(Place::Stream(full, range, self.view)))
+    }
+
+    fn stored_bytes(&self, nested: &NestedImage<'scan>) -> Result<ImageBytes<'scan>, Malformed> {
+        let mut space = Space::File(self.view);
+        for (depth, container) in compressed_containers(nested).enumerate() {
+            let id = StreamId { start: container.start, size: container.size };
+            let decompressed = self.stream(depth, id, |_| {
+                // Containers inside another have offsets of their own.
+                match if depth == 0 { self.cached(container) } else { None } {
+                    Some(cached) => Ok(cached),
+                    None => decompress(container, &space).map(Arc::new),
+                }
+            })?;
+            space = Space::Stream(decompressed, self.view);
+        }
+        let stored = nested.image.stored;
+        self.count(stored.size);
+        space.part("image", stored.start, stored.size)
+    }
+
+    fn cached(&self, container: &Container) -> Option<Arc<Vec<u8>>> {
+        if self.takes_cached { self.cache.take(container.start) } else { self.cache.get(container.start) }
+    }
+
+    /// Returns the decompressed bytes of the stream `id` at `depth`; `decompress` makes them, in a buffer that may have been
+    /// used before, unless they are still there.
+    fn stream(
+        &self,
+        depth: usize,
+        id: StreamId,
+        decompress: impl FnOnce(Vec<u8>) -> Result<Arc<Vec<u8>>, Malformed>,
+    ) -> Result<Arc<Vec<u8>>, Malformed> {
+        let mut streams = self.streams.borrow_mut();
+        if let Some((known, bytes)) = streams.get(depth)
+            && *known == id
+        {
+            return Ok(Arc::clone(bytes));
+        }
+        // A buffer is used again where no caller holds bytes of it. Not cleared: a codec that needs bytes to write to would
+        // fill them with zeros again.
+        let mut buffers = self.buffers.borrow_mut();
+        buffers.extend(streams.drain(depth..).filter_map(|(_, bytes)| Arc::try_unwrap(bytes).ok()));
+        let bytes = decompress(buffers.pop().unwrap_or_default())?;
+        streams.push((id, Arc::clone(&bytes)));
+        Ok(bytes)
+    }
+
+    fn count(&self, bytes: u64) {
+        let unreleased = self.unreleased.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        if unreleased >= RELEASE_INTERVAL {
+            self.unreleased.store(0, Ordering::Relaxed);
+            self.source.release();
+        }
+    }
+}
+
+/// The compressed containers around an image, from the outermost.
+pub fn compressed_containers<'scan>(nested: &NestedImage<'scan>) -> impl Iterator<Item = &'scan Container> {
+    nested.containers.iter().copied().filter(|container| container.codec.is_some())
+}
+
+/// Decompresses a container whose hash the scan has verified.
+fn decompress(container: &Container, space: &Space<'_>) -> Result<Vec<u8>, Malformed> {
+    let view = space.view().part("container", container.start, container.start, container.size)?;
+    format::compressed_container(container.container_type, view)?.decompress_unverified()
+}

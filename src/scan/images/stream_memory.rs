@@ -1,0 +1,122 @@
+//! Memory for decompressed bytes that the threads of one file share.
+//!
+//! Libraries have images of 40 MB, often next to each other for several devices. A thread that would exceed the limit waits for
+//! the others, so that large images are in memory one at a time, whatever the number of processors. Buffers are used again,
+//! because new memory is mapped page by page, which takes as long as decompressing; only the rest of a large one is returned.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::base::io::release_beyond;
+
+/// Limit in bytes. A larger stream is read while no other is.
+const LIMIT: u64 = 56 << 20;
+
+/// Bytes of each idle buffer that stay in memory.
+const KEPT: usize = 8 << 20;
+
+/// Buffers of the threads, and the number of bytes in use.
+#[derive(Debug, Default)]
+pub struct StreamMemory {
+    state: Mutex<State>,
+    returned: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Bytes in use.
+    taken: u64,
+    /// Buffers that are not.
+    idle: Vec<Vec<u8>>,
+}
+
+/// Memory for the streams that a thread reads. It returns when it is dropped.
+#[derive(Debug)]
+pub struct Taken<'memory> {
+    memory: &'memory StreamMemory,
+    size: u64,
+    /// Buffers, which grow where they are too small.
+    pub buffers: Vec<Vec<u8>>,
+}
+
+impl StreamMemory {
+    /// Waits until streams of `size` bytes fit beside those of other threads. 0 bytes always do.
+    pub fn take(&self, size: u64) -> Taken<'_> {
+        let exceeds = |state: &mut State| state.taken > 0 && size > 0 && state.taken.saturating_add(size) > LIMIT;
+        let mut state = self.returned.wait_while(self.state(), exceeds).unwrap_or_else(PoisonError::into_inner);
+        state.taken = state.taken.saturating_add(size);
+        let buffers = state.idle.pop().into_iter().collect();
+        Taken { memory: self, size, buffers }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        for buffer in &mut self.buffers {
+            release_beyond(buffer, KEPT);
+        }
+        let mut state = self.memory.state();
+        state.taken = state.taken.saturating_sub(self.size);
+        state.idle.append(&mut self.buffers);
+        drop(state);
+        self.memory.returned.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn threads_take_no_more_than_the_limit_together() {
+        const THREADS: u64 = 7;
+        let (memory, in_use) = (StreamMemory::default(), AtomicU64::new(0));
+        let read = |thread: u64| {
+            for round in 0..200 {
+                let size = ((thread * 17 + round * 13) % 40) << 20;
+                let taken = memory.take(size);
+                let others = in_use.fetch_add(size, Ordering::SeqCst);
+                assert!(others + size <= LIMIT, "{others} + {size}");
+                in_use.fetch_sub(size, Ordering::SeqCst);
+                drop(taken);
+            }
+        };
+        thread::scope(|scope| {
+            for thread in 0..THREADS {
+                scope.spawn(move || read(thread));
+            }
+        });
+        assert_eq!(memory.state().taken, 0);
+    }
+
+    #[test]
+    fn a_stream_beyond_the_limit_is_read_alone() {
+        let memory = StreamMemory::default();
+        let largest = memory.take(u64::MAX);
+        // Images that are not compressed need no memory.
+        drop(memory.take(0));
+        drop(largest);
+        let small = memory.take(1);
+        thread::scope(|scope| {
+            let large = scope.spawn(|| memory.take(LIMIT).size);
+            drop(small);
+            assert_eq!(large.join().unwrap(), LIMIT);
+        });
+    }
+
+    #[test]
+    fn buffers_are_used_again() {
+        let memory = StreamMemory::default();
+        let mut taken = memory.take(10);
+        taken.buffers = vec![Vec::with_capacity(10)];
+        drop(taken);
+        let (first, second) = (memory.take(5), memory.take(5));
+        assert_eq!((first.buffers.len(), second.buffers.len()), (1, 0));
+    }
+}

@@ -1,0 +1,173 @@
+//! The kpack archives of a host file, found on disk by the paths in its marker.
+//!
+//! The loader of HIP resolves relative paths against the directory of the file and replaces the first `@GFXARCH@` by the
+//! target IDs of the devices. Here, there is no device: each archive whose name has any text in this place is opened.
+//! Source: ROCm/rocm-kpack at e3483286, `runtime/src` (archive discovery).
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::base::bytes::{Limits, Resource, View};
+use crate::base::error::{Cause, Malformed, Result};
+use crate::base::io::{Access, Input};
+use crate::format::kpack::{ARCH_PLACEHOLDER, KpackArchive};
+use crate::scan::inventory::{File, FoundArchive, KpackReference};
+use crate::scan::search::findings::order_errors;
+
+/// Search for archives.
+#[derive(Debug, Clone, Default)]
+pub struct KpackSearch {
+    /// Archives that replace those of the markers, as `ROCM_KPACK_PATH` does.
+    pub paths: Vec<PathBuf>,
+    /// Archives that precede the others, as those of `ROCM_KPACK_PATH_PREFIX` do.
+    pub prefix: Vec<PathBuf>,
+    /// Limits on reading each archive.
+    pub limits: Limits,
+    /// Access to archives.
+    pub access: Access,
+}
+
+/// Number of archives that are opened for a file. Archives exist for some 50 processors, with variants for target features.
+const MAX_ARCHIVES: usize = 256;
+
+/// Field in errors.
+const ARCHIVES: &str = "kpack archives";
+
+impl KpackSearch {
+    /// Finds the archives of a file, which is at `path` on disk or a member of an archive. A file whose device code is not
+    /// found has an error.
+    pub fn run(&self, file: &mut File, path: Option<&Path>, view: View<'_>) {
+        let mut references = std::mem::take(&mut file.kpack);
+        for reference in &mut references {
+            let malformed = |why| view.malformed(ARCHIVES, reference.offset, Cause::Described(why));
+            if path.is_none() && self.paths.is_empty() && self.prefix.is_empty() {
+                let paths = reference.search_paths.join(", ");
+                let why = format!("not searched for a member of an archive; unpack it with the archives ({paths})");
+                file.errors.push(malformed(why));
+                continue;
+            }
+            let (archives, errors) = self.archives(reference, path, view);
+            reference.archives = archives;
+            file.errors.extend(errors);
+            file.errors.extend(defect(reference, path, view));
+        }
+        file.kpack = references;
+        order_errors(&mut file.errors);
+    }
+
+    /// Returns the archives of a reference, and the errors of those that cannot be read.
+    fn archives(
+        &self,
+        reference: &KpackReference,
+        path: Option<&Path>,
+        view: View<'_>,
+    ) -> (Vec<FoundArchive>, Vec<Malformed>) {
+        let (mut archives, mut errors) = (Vec::new(), Vec::new());
+        let mut opened = BTreeSet::new();
+        for (search_path, archive) in self.candidates(reference, path, view) {
+            // A path may be spelled in many ways.
+            if !opened.insert(archive.canonicalize().unwrap_or_else(|_| archive.clone())) {
+                continue;
+            }
+            if opened.len() > MAX_ARCHIVES {
+                let why = Cause::Described(format!("refers to more than {MAX_ARCHIVES} archives"));
+                errors.push(view.malformed(ARCHIVES, reference.offset, why));
+                break;
+            }
+            match self.read(&archive, &search_path, reference) {
+                Ok(found) => archives.push(found),
+                Err(error) => {
+                    errors.push(view.malformed(ARCHIVES, reference.offset, Cause::Described(error.to_string())));
+                }
+            }
+        }
+        (archives, errors)
+    }
+
+    /// Returns the search paths with the text of each existing archive, and the path of the archive.
+    fn candidates(&self, reference: &KpackReference, path: Option<&Path>, view: View<'_>) -> Vec<(String, PathBuf)> {
+        let specified = |path: &PathBuf| (path.to_string_lossy().into_owned(), path.clone());
+        let specified: Vec<(String, PathBuf)> = self.prefix.iter().chain(&self.paths).map(specified).collect();
+        // Of a member of an archive, no directory is known.
+        let Some(path) = path.filter(|_| self.paths.is_empty()) else { return specified };
+        let directory = directory(path);
+        let mut candidates = Vec::new();
+        for template in &reference.search_paths {
+            match template.split_once(ARCH_PLACEHOLDER) {
+                None => candidates.push((template.clone(), directory.join(template))),
+                Some((before, after)) => {
+                    for arch in arches_on_disk(&directory, before, after, view) {
+                        let search_path = format!("{before}{arch}{after}");
+                        let archive = directory.join(&search_path);
+                        candidates.push((search_path, archive));
+                    }
+                }
+            }
+        }
+        candidates.retain(|(_, archive)| archive.is_file());
+        specified.into_iter().chain(candidates).collect()
+    }
+
+    fn read(&self, path: &Path, search_path: &str, reference: &KpackReference) -> Result<FoundArchive> {
+        let input = Input::open_file(path.to_owned(), self.access)?.with_limits(self.limits);
+        let archive = KpackArchive::read(input.view()).map_err(|error| error.in_file(path))?;
+        let code = archive.entries.iter().filter_map(|entry| {
+            let (kernel_name, index) = entry.binary()?;
+            (kernel_name == reference.kernel_name).then(|| (index, entry.arch.to_owned()))
+        });
+        let mut code: Vec<(u32, String)> = code.collect();
+        code.sort_unstable();
+        let found = FoundArchive {
+            path: path.to_string_lossy().into_owned(),
+            search_path: search_path.to_owned(),
+            arches: archive.arches.iter().map(|&arch| arch.to_owned()).collect(),
+            code,
+        };
+        input.check_unchanged().map(|()| found)
+    }
+}
+
+/// Returns the error of a reference without archives, or with code objects that are in none of them.
+fn defect(reference: &KpackReference, path: Option<&Path>, view: View<'_>) -> Option<Malformed> {
+    let KpackReference { offset, kernel_name, search_paths, archives, .. } = reference;
+    let missing: Vec<String> = reference.missing().map(|index| format!("#{index}")).collect();
+    let why = if archives.is_empty() {
+        let paths = search_paths.join(", ");
+        let directory = path.map(directory).unwrap_or_default();
+        let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { &directory };
+        format!("not found: {paths} in {}; specify them with --kpack-path", directory.display())
+    } else if missing.is_empty() {
+        return None;
+    } else {
+        format!("no archive has {} of {kernel_name}", missing.join(", "))
+    };
+    Some(view.malformed(ARCHIVES, *offset, Cause::Described(why)))
+}
+
+/// Returns the directory of a file as the loader knows it, with symbolic links to the file followed.
+fn directory(path: &Path) -> PathBuf {
+    let is_link = std::fs::symlink_metadata(path).is_ok_and(|it| it.is_symlink());
+    let followed = if is_link { path.canonicalize().ok() } else { None };
+    followed.as_deref().unwrap_or(path).parent().unwrap_or(Path::new("")).to_owned()
+}
+
+/// Returns the texts for which a path that begins with `before` and ends with `after` may exist, sorted.
+fn arches_on_disk(directory: &Path, before: &str, after: &str, view: View<'_>) -> Vec<String> {
+    let (parent, prefix) = before.rsplit_once('/').map_or(("", before), |(parent, prefix)| (parent, prefix));
+    let suffix = after.split('/').next().unwrap_or_default();
+    // An absolute path in the root directory has no parent.
+    let parent = if before.starts_with('/') && parent.is_empty() { "/" } else { parent };
+    let parent = directory.join(parent);
+    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { &parent };
+    let mut arches = Vec::new();
+    for entry in std::fs::read_dir(parent).into_iter().flatten().filter_map(Result::<_, std::io::Error>::ok) {
+        if view.charge(ARCHIVES, Resource::Work, 1).is_err() {
+            break;
+        }
+        let name = entry.file_name();
+        let arch = name.to_str().and_then(|name| name.strip_prefix(prefix)?.strip_suffix(suffix));
+        arches.extend(arch.filter(|arch| !arch.is_empty()).map(str::to_owned));
+    }
+    arches.sort_unstable();
+    arches
+}

@@ -1,0 +1,417 @@
+//! Expansion of a path to its inputs: the file, or the members of an archive.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use self::appended;
+use self::appended::Appended;
+use self::kpack::KpackSearch;
+use self::unopened;
+use self::unpacked::unpacked;
+use super::Options;
+use super::cache::{CacheBudget, DecompressedCache};
+use super::images::Scan;
+use super::source::{DecodedBitcode, Source};
+use crate::base::archive;
+use crate::base::archive::{MemberContent, Members};
+use crate::base::bytes::{Budget, Limits, MAX_NESTING, Resource, View, size_of_range};
+use crate::base::error::{Cause, Error, Malformed, Result};
+use crate::base::io::{Access, FileState, FileUri, Input};
+use crate::scan::inventory::{DiskLocation, File, NotOpened};
+
+/// A file, or a part of a file that is a file by itself: a member of an archive, or the bytes of a `file://` address.
+#[derive(Debug, Clone)]
+pub struct InputSlice {
+    /// Name for reports and messages: the path, or `ARCHIVE!MEMBER` for a member.
+    pub path: String,
+    /// Name of the member in its archive.
+    pub member: Option<String>,
+    /// Reason why files that are packed in it are not among the inputs.
+    pub not_opened: Option<NotOpened>,
+    /// Path of the file on disk that it is, or that holds it; absent for standard input.
+    outermost: Option<Arc<Path>>,
+    /// Number of bytes of the archive that it takes as a member, where the archive states it.
+    packed_size: Option<u64>,
+    /// Sections of the bitcode from which the bytes were decoded.
+    decoded: Option<Arc<DecodedBitcode>>,
+    input: Arc<Input>,
+    range: Range<u64>,
+}
+
+impl InputSlice {
+    /// Creates a slice of a whole file.
+    pub fn whole(path: String, input: Input) -> InputSlice {
+        let range = 0..input.size();
+        let outermost = if input.is_on_disk() { Some(Arc::from(input.path())) } else { None };
+        let (member, not_opened, packed_size, decoded, input) = (None, None, None, None, Arc::new(input));
+        InputSlice { path, member, not_opened, outermost, packed_size, decoded, input, range }
+    }
+
+    /// Returns a slice of all of `input`, which was decoded from this one.
+    pub fn with_decoded(self, input: Input, decoded: Arc<DecodedBitcode>) -> InputSlice {
+        let range = 0..input.size();
+        InputSlice { decoded: Some(decoded), input: Arc::new(input), range, ..self }
+    }
+
+    /// The file that holds the bytes.
+    pub fn input(&self) -> &Input {
+        &self.input
+    }
+
+    /// Returns whether this is a whole file on disk, and not a member of an archive or a range of a file.
+    fn is_own_file(&self) -> bool {
+        self.input.is_on_disk() && self.range == (0..self.input.size())
+    }
+
+    /// Returns the `size` bytes at `offset` as a slice with the name `path`.
+    fn cut(self, path: String, offset: u64, size: u64) -> Result<InputSlice> {
+        let limit = size_of_range(&self.range);
+        let Some(end) = offset.checked_add(size).filter(|end| *end <= limit) else {
+            let why = Cause::OutOfBounds { offset, size, limit }.to_string();
+            return Err(Error::Address { address: path, why });
+        };
+        Ok(InputSlice { path, range: self.range_in_input(offset..end), ..self })
+    }
+
+    /// Returns the range in the input of a range of the slice.
+    fn range_in_input(&self, range: Range<u64>) -> Range<u64> {
+        let place = |offset| self.range.start.saturating_add(offset).min(self.range.end);
+        place(range.start)..place(range.end)
+    }
+
+    /// Closes the file if it can be opened again.
+    fn close(self) -> ClosedInput {
+        let InputSlice { path, member, not_opened: _, outermost, packed_size, decoded, input, range } = self;
+        let file = match input.state() {
+            Some(state) => {
+                let (path, access, budget) = (input.path().to_owned(), input.access(), input.budget().clone());
+                ClosedFile::OnDisk { path, state: state.clone(), access, budget }
+            }
+            None => ClosedFile::Mapped(input),
+        };
+        ClosedInput { path, member, outermost, packed_size, decoded, file, range }
+    }
+}
+
+/// An input whose file is closed: no system lets a program keep thousands of files open.
+#[derive(Debug)]
+struct ClosedInput {
+    path: String,
+    member: Option<String>,
+    outermost: Option<Arc<Path>>,
+    packed_size: Option<u64>,
+    decoded: Option<Arc<DecodedBitcode>>,
+    file: ClosedFile,
+    range: Range<u64>,
+}
+
+#[derive(Debug)]
+enum ClosedFile {
+    OnDisk {
+        path: PathBuf,
+        state: FileState,
+        access: Access,
+        budget: Budget,
+    },
+    /// A file without a name: its mapping stays.
+    Mapped(Arc<Input>),
+}
+
+impl ClosedInput {
+    fn open(&self) -> Result<InputSlice> {
+        let input = match &self.file {
+            ClosedFile::OnDisk { path, state, access, budget } => {
+                let input = Input::open_file(path.clone(), *access)?.with_budget(budget.clone());
+                if !input.state().is_some_and(|now| now.has_contents_of(state)) {
+                    return Err(Error::Changed { path: path.clone() });
+                }
+                Arc::new(input)
+            }
+            ClosedFile::Mapped(input) => Arc::clone(input),
+        };
+        let (path, member, range) = (self.path.clone(), self.member.clone(), self.range.clone());
+        let (outermost, packed_size, decoded) = (self.outermost.clone(), self.packed_size, self.decoded.clone());
+        Ok(InputSlice { path, member, not_opened: None, outermost, packed_size, decoded, input, range })
+    }
+}
+
+/// A scanned file that is closed, and is opened again to read its images.
+#[derive(Debug)]
+pub struct ScannedFile {
+    file: Arc<File>,
+    input: ClosedInput,
+    cache: Arc<DecompressedCache>,
+}
+
+impl ScannedFile {
+    /// Scans an input and closes it. Containers that are decompressed on the way are kept as far as `budget` allows.
+    pub fn scan(input: InputSlice, options: Options, budget: Option<&CacheBudget>) -> Result<Self> {
+        let (input, file, cache) = Scan::with_options(input, options, budget)?.into_parts();
+        input.input.check_unchanged()?;
+        // A package may have thousands of unpacked members, whose mappings stay.
+        input.release();
+        Ok(ScannedFile { file, input: input.close(), cache })
+    }
+
+    /// Finds the kpack archives that the file refers to.
+    pub fn find_archives(&mut self, search: &KpackSearch) {
+        if self.file.kpack.is_empty() {
+            return;
+        }
+        let mut file = File::clone(&self.file);
+        match self.input.open() {
+            Ok(slice) => {
+                let path = if slice.is_own_file() { Some(slice.input.path()) } else { None };
+                search.run(&mut file, path, slice.view());
+                self.file = Arc::new(file);
+            }
+            Err(error) => self.file = Arc::new(File { failure: Some(error.to_string()), ..file }),
+        }
+    }
+
+    /// The inventory.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Returns the inventory.
+    pub fn into_file(self) -> File {
+        Arc::unwrap_or_clone(self.file)
+    }
+
+    /// Name of the member, if the file is a member of an archive.
+    pub fn member(&self) -> Option<&str> {
+        self.input.member.as_deref()
+    }
+
+    /// Path of the file on disk that it is, or that holds it as a member; absent for standard input.
+    pub fn outermost(&self) -> Option<&Path> {
+        self.input.outermost.as_deref()
+    }
+
+    /// Number of bytes of the archive that the file takes as a member, where the archive states it.
+    pub fn packed_size(&self) -> Option<u64> {
+        self.input.packed_size
+    }
+
+    /// Opens the file again. It is an error if the file has changed since it was scanned.
+    pub fn open(&self) -> Result<Scan<InputSlice>> {
+        Ok(Scan::from_parts(self.input.open()?, Arc::clone(&self.file), Arc::clone(&self.cache)))
+    }
+}
+
+impl Source for InputSlice {
+    fn name(&self) -> String {
+        self.path.clone()
+    }
+
+    fn view(&self) -> View<'_> {
+        let whole = self.input.view();
+        let range = self.range.start as usize..self.range.end as usize;
+        whole.derived(whole.data().get(range).expect("a range of the same input"))
+    }
+
+    fn blocks(&self, range: Range<u64>, overlap: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+        self.input.blocks(self.range_in_input(range), overlap, |offset, bytes| {
+            visit(offset.saturating_sub(self.range.start), bytes);
+        })
+    }
+
+    fn release(&self) {
+        self.input.release_part(self.range.clone());
+    }
+
+    fn next_data(&self, offset: u64) -> u64 {
+        self.input.next_data(self.range.start.saturating_add(offset)).saturating_sub(self.range.start)
+    }
+
+    fn next_hole(&self, offset: u64) -> u64 {
+        self.input.next_hole(self.range.start.saturating_add(offset)).saturating_sub(self.range.start)
+    }
+
+    fn not_opened(&self) -> Option<NotOpened> {
+        self.not_opened
+    }
+
+    fn on_disk(&self) -> Option<DiskLocation> {
+        self.input.on_disk().map(|it| DiskLocation { offset: self.range.start, ..it })
+    }
+
+    fn decoded_from(&self) -> Option<&DecodedBitcode> {
+        self.decoded.as_deref()
+    }
+}
+
+/// Kinds of archives that are opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Archives {
+    /// Static libraries, as linkers open them.
+    Libraries,
+    /// Static libraries and the archives of packages: wheels and other zip files, tar files, compressed files.
+    All,
+}
+
+/// Options for opening files.
+#[derive(Debug, Clone, Copy)]
+pub struct OpenOptions {
+    /// The archives whose members are inputs.
+    pub archives: Archives,
+    /// Limits on the resources for each file, with all of its members.
+    pub limits: Limits,
+    /// Access to files.
+    pub access: Access,
+}
+
+/// Calls `take` with each input of `path`: the file, or the members of an archive. `path` may be a `file://` address of a range
+/// of a file. A member that cannot be opened is an error among the inputs. Compressed members are decompressed to temporary
+/// files, which exist as long as their slices.
+pub fn each_input(path: &Path, options: OpenOptions, take: &mut dyn FnMut(Result<InputSlice>)) -> Result<()> {
+    let Some(uri) = FileUri::parse(path).transpose()? else {
+        expand_input(Input::open(path, options.access)?.with_limits(options.limits), path, options, take);
+        return Ok(());
+    };
+    let name = path.to_string_lossy().into_owned();
+    let whole = InputSlice::whole(
+        name.clone(),
+        Input::open_file(uri.path.clone(), options.access)?.with_limits(options.limits),
+    );
+    let slice = match uri.range {
+        Some((offset, size)) => whole.cut(name, offset, size)?,
+        None => whole,
+    };
+    Expansion { options, take, is_exhausted: false }.expand(slice, &uri.path, 0);
+    Ok(())
+}
+
+/// Like [`each_input`], for a file that is open. Members of a thin archive are looked up relative to `path`.
+pub fn expand_input(input: Input, path: &Path, options: OpenOptions, take: &mut dyn FnMut(Result<InputSlice>)) {
+    let slice = InputSlice::whole(input.path().to_string_lossy().into_owned(), input);
+    Expansion { options, take, is_exhausted: false }.expand(slice, path, 0);
+}
+
+/// The opening of archives in archives.
+struct Expansion<'a> {
+    options: OpenOptions,
+    take: &'a mut dyn FnMut(Result<InputSlice>),
+    /// The budget of the file does not allow to open more members.
+    is_exhausted: bool,
+}
+
+impl Expansion<'_> {
+    fn expand(&mut self, slice: InputSlice, path: &Path, depth: usize) {
+        let opens_all = self.options.archives == Archives::All;
+        let format = archive::ArchiveFormat::of(slice.view()).filter(|format| opens_all || format.is_library());
+        let not_opened = match format {
+            Some(format) if depth < MAX_NESTING => return self.members(&slice, format, path, depth),
+            Some(_) => Some(NotOpened::NestedTooDeep),
+            None if opens_all => match unopened::format(slice.view()) {
+                None => return self.with_appended(slice, path, depth),
+                not_opened => not_opened,
+            },
+            None => None,
+        };
+        (self.take)(Ok(InputSlice { not_opened, ..slice }));
+    }
+
+    /// Takes a file that is no archive, or its first part and the members of the archive behind it.
+    fn with_appended(&mut self, slice: InputSlice, path: &Path, depth: usize) {
+        let nested = if depth < MAX_NESTING { None } else { Some(NotOpened::NestedTooDeep) };
+        let (start, zip) = match (appended::find(slice.view()), nested) {
+            (None, _) => return (self.take)(slice.decode_bitcode()),
+            (Some(Appended::NotOpened(reason)), _) | (Some(_), Some(reason)) => {
+                return (self.take)(Ok(InputSlice { not_opened: Some(reason), ..slice }));
+            }
+            (Some(Appended::Zip { format, start }), None) => (start, Some(format)),
+            (Some(Appended::File { start }), None) => (start, None),
+        };
+        let size = size_of_range(&slice.range).saturating_sub(start);
+        let name = slice.path.clone();
+        let (first, rest) = (slice.clone().cut(name.clone(), 0, start), slice.clone().cut(name, start, size));
+        (self.take)(first.and_then(InputSlice::decode_bitcode));
+        match (zip, rest) {
+            // It may state offsets from the start of the whole file.
+            (Some(format), _) => self.members(&slice, format, path, depth),
+            (None, Ok(rest)) => self.expand(rest, path, depth.saturating_add(1)),
+            (None, Err(error)) => (self.take)(Err(error)),
+        }
+    }
+
+    /// Opens the members of an archive. Those before a defect are inputs like those of an intact archive.
+    fn members(&mut self, archive: &InputSlice, format: &archive::ArchiveFormat, path: &Path, depth: usize) {
+        let Members { members, defect } = format.members(archive.view());
+        for member in members {
+            if self.is_exhausted {
+                return;
+            }
+            if let Err(exhausted) = charge(archive.view(), &member) {
+                self.is_exhausted = true;
+                return (self.take)(Err(exhausted.in_file(Path::new(&archive.path))));
+            }
+            self.member(archive, member, path, depth);
+        }
+        let is_strict = self.options.archives == Archives::All;
+        let missing = || format.check_end(archive.view()).err().filter(|_| is_strict);
+        if let Some(malformed) = defect.or_else(missing) {
+            (self.take)(Err(malformed.in_file(Path::new(&archive.path))));
+        }
+    }
+
+    fn member(&mut self, archive: &InputSlice, member: archive::Member<'_>, path: &Path, depth: usize) {
+        // A file that is compressed as a whole keeps its name.
+        let name = member.name.as_ref().map_or(archive.path.clone(), |name| format!("{}!{name}", archive.path));
+        let own_name = member.name.or(archive.member.clone());
+        let packed_size = member.packed_size;
+        let opened = match member.content {
+            MemberContent::Here(view) => {
+                let (input, range) = (Arc::clone(&archive.input), archive.range_in_input(view.range()));
+                let outermost = archive.outermost.clone();
+                let (not_opened, decoded) = (None, None);
+                let slice = InputSlice {
+                    path: name,
+                    member: own_name,
+                    not_opened,
+                    outermost,
+                    packed_size,
+                    decoded,
+                    input,
+                    range,
+                };
+                Ok((slice, path.to_owned()))
+            }
+            MemberContent::Elsewhere(_) if !archive.is_own_file() => {
+                Err(Error::UnreadableMember { path: name.into(), why: archive::NESTED_THIN_MEMBER.to_owned() })
+            }
+            MemberContent::Elsewhere(relative) => {
+                let path = path.parent().unwrap_or(Path::new("")).join(relative);
+                let input = Input::open_file(path.clone(), self.options.access);
+                let budget = archive.input.budget().clone();
+                input
+                    .map(|input| input.with_budget(budget))
+                    .map(|input| (InputSlice { member: own_name, ..InputSlice::whole(name, input) }, path))
+            }
+            MemberContent::Packed(unpack) => {
+                let input = unpacked(&name, unpack, &archive.input);
+                let whole = input.map(|input| InputSlice::whole(name, input));
+                let outermost = archive.outermost.clone();
+                whole.map(|slice| (InputSlice { member: own_name, outermost, packed_size, ..slice }, path.to_owned()))
+            }
+            MemberContent::Unreadable(why) => Err(Error::UnreadableMember { path: name.into(), why }),
+        };
+        match opened {
+            Ok((slice, path)) => self.expand(slice, &path, depth.saturating_add(1)),
+            Err(error) => (self.take)(Err(error)),
+        }
+    }
+}
+
+/// Charges a member of an archive. Several members may have the same bytes.
+fn charge(archive: View<'_>, member: &archive::Member<'_>) -> Result<(), Malformed> {
+    archive.charge("archive member", Resource::Members, 1)?;
+    // What does not state its size is charged as it is unpacked. After that was too much, nothing else is unpacked.
+    let is_packed = matches!(member.content, MemberContent::Packed(_));
+    match archive.budget().filter(|budget| is_packed && budget.is_exhausted(Resource::Decompressed)) {
+        Some(budget) => Err(archive.malformed("archive member", 0, budget.over_limit(Resource::Decompressed))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,268 @@
+//! Scans of a list of paths: files, directories, archives.
+//!
+//! Several files are scanned at a time, and results come in the order of the paths whichever is done first.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::kpack::KpackSearch;
+use super::{Archives, InputSlice, OpenOptions, ScannedFile, each_input};
+use crate::base::bytes::Limits;
+use crate::base::error::Error;
+use crate::base::io::{Access, files_below};
+use crate::base::parallel::{map_parallel, map_stream, threads};
+use crate::scan::Options;
+use crate::scan::cache::CacheBudget;
+use crate::scan::inventory::{File, FileFormat};
+
+/// Number of files of a stream that are scanned before the result of an earlier one is taken; each is kept open until then.
+const WINDOW: usize = 64;
+
+/// A file to scan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputPath {
+    /// The file.
+    pub path: PathBuf,
+    /// Index of the path in the list that it was found by.
+    pub index: usize,
+    /// The file is in the list itself, and not in a directory of the list.
+    pub is_listed: bool,
+}
+
+impl InputPath {
+    /// Size of the file in bytes, 0 for what is not a file.
+    pub fn size(&self) -> u64 {
+        std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len())
+    }
+}
+
+/// Returns the files of a list of paths in order, directories replaced by the files in them, and an error for each directory
+/// that cannot be read.
+pub fn expand_paths(paths: &[PathBuf]) -> (Vec<InputPath>, Vec<(usize, Outcome)>) {
+    let (mut inputs, mut failed) = (Vec::new(), Vec::new());
+    for (index, path) in paths.iter().enumerate() {
+        let files = expand_path(index, path, &mut |outcome| failed.push((index, outcome)));
+        inputs.extend(files);
+    }
+    (inputs, failed)
+}
+
+/// Returns the file, or the files in the directory, at `path`, which has this index in a list, and calls `fail` for each
+/// directory that cannot be read.
+pub fn expand_path(index: usize, path: &Path, fail: &mut dyn FnMut(Outcome)) -> Vec<InputPath> {
+    if !path.is_dir() {
+        return vec![InputPath { path: path.to_owned(), index, is_listed: true }];
+    }
+    let files = files_below(path, &mut |at, cause| fail(Outcome::unreadable(at, Error::io(at, "read")(cause))));
+    files.into_iter().map(|path| InputPath { path, index, is_listed: false }).collect()
+}
+
+/// Result of scanning one file, or one member of an archive.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The file was scanned.
+    Scanned(ScannedFile),
+    /// The file could not be read.
+    Unreadable {
+        /// Name of the file.
+        path: String,
+        /// The reason.
+        error: Error,
+    },
+    /// An archive of the list in which no member holds device code.
+    Empty(File),
+}
+
+impl Outcome {
+    fn unreadable(path: &Path, error: Error) -> Outcome {
+        Outcome::Unreadable { path: path.to_string_lossy().into_owned(), error }
+    }
+
+    /// Returns the name of the file.
+    pub fn path(&self) -> &str {
+        match self {
+            Outcome::Scanned(scanned) => &scanned.file().path,
+            Outcome::Unreadable { path, .. } | Outcome::Empty(File { path, .. }) => path,
+        }
+    }
+
+    /// Returns the path of the file on disk that was scanned, or that holds the scanned member; `None` for standard input and
+    /// for what was not scanned.
+    pub fn outermost(&self) -> Option<&Path> {
+        match self {
+            Outcome::Scanned(scanned) => scanned.outermost(),
+            Outcome::Unreadable { .. } | Outcome::Empty(_) => None,
+        }
+    }
+
+    /// Returns the inventory, and the error if the file could not be read.
+    pub fn into_file(self) -> (File, Option<Error>) {
+        match self {
+            Outcome::Scanned(scanned) => (scanned.into_file(), None),
+            Outcome::Empty(file) => (file, None),
+            Outcome::Unreadable { path, error } => (File::unreadable(path, error.to_string()), Some(error)),
+        }
+    }
+}
+
+/// Scans paths.
+#[derive(Debug, Clone, Default)]
+pub struct Scanner {
+    options: Options,
+    limits: Limits,
+    access: Access,
+    budget: Option<CacheBudget>,
+    kpack_paths: Vec<PathBuf>,
+    kpack_prefix: Vec<PathBuf>,
+    keeps: Option<fn(&str) -> bool>,
+}
+
+impl Scanner {
+    /// Creates a scanner for inventories that reads files into memory.
+    pub fn new(options: Options) -> Self {
+        Scanner { options, limits: Limits::default(), access: Access::read(), budget: None, ..Scanner::default() }
+    }
+
+    /// Applies these limits to each file.
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Scanner { limits, ..self }
+    }
+
+    /// Accesses files like this.
+    pub fn with_access(self, access: Access) -> Self {
+        Scanner { access, ..self }
+    }
+
+    /// Keeps decompressed containers until their images are read, as far as `budget` allows for all files together.
+    pub fn with_cache(self, budget: CacheBudget) -> Self {
+        Scanner { budget: Some(budget), ..self }
+    }
+
+    /// Looks for the code of files that are split by rocm-kpack in the archives `paths` instead of those to which the files
+    /// refer, unless it is empty, and in those of `prefix` before that.
+    pub fn with_kpack_paths(self, paths: Vec<PathBuf>, prefix: Vec<PathBuf>) -> Self {
+        Scanner { kpack_paths: paths, kpack_prefix: prefix, ..self }
+    }
+
+    /// Also returns files without device code for whose paths `keeps` holds.
+    pub fn with_kept_files(self, keeps: fn(&str) -> bool) -> Self {
+        Scanner { keeps: Some(keeps), ..self }
+    }
+
+    /// Scans the files, directories and archives in `paths`, and calls `take` with the index of the path and the outcome for each file,
+    /// in order. Files in directories and members of archives are left out if they hold no device code and no errors.
+    pub fn scan(&self, paths: &[PathBuf], take: &mut dyn FnMut(usize, Outcome)) {
+        let (inputs, failed) = expand_paths(paths);
+        for (index, outcome) in failed {
+            take(index, outcome);
+        }
+        let _ = self.scan_inputs(&inputs, &|index, outcome| (index, outcome), &|_| (), &mut |batch| {
+            for (index, outcome) in batch {
+                take(index, outcome);
+            }
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// Scans `inputs`, calls `work` with each outcome in parallel, and `take` with the results of one input after another in
+    /// order, until it returns [`ControlFlow::Break`]. Calls `done` with each input that is done.
+    pub fn scan_inputs<R: Send>(
+        &self,
+        inputs: &[InputPath],
+        work: &(dyn Fn(usize, Outcome) -> R + Sync),
+        done: &(dyn Fn(&InputPath) + Sync),
+        take: &mut dyn FnMut(Vec<R>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let is_stopped = AtomicBool::new(false);
+        let scan_one = |input: &InputPath| {
+            let is_stopped = is_stopped.load(Ordering::Relaxed);
+            if is_stopped { Vec::new() } else { self.scan_one(input, work, done) }
+        };
+        let mut flow = ControlFlow::Continue(());
+        map_parallel(inputs, threads(), scan_one, &mut |results| {
+            if flow.is_continue() && !results.is_empty() {
+                flow = take(results);
+                is_stopped.store(flow.is_break(), Ordering::Relaxed);
+            }
+        });
+        flow
+    }
+
+    /// Like [`Scanner::scan_inputs`], for paths of a list that may still be written: each is requested when a thread is free,
+    /// and results are taken as soon as those before them are. A list may end with an error.
+    pub fn scan_stream<R: Send>(
+        &self,
+        paths: impl Iterator<Item = Result<PathBuf, Box<Outcome>>> + Send,
+        work: &(dyn Fn(usize, Outcome) -> R + Sync),
+        done: &(dyn Fn(&InputPath) + Sync),
+        take: &mut dyn FnMut(Vec<R>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let expanded = paths.enumerate().flat_map(|(index, path)| {
+            let mut failed = Vec::new();
+            let files = match path {
+                Ok(path) => expand_path(index, &path, &mut |outcome| failed.push(outcome)),
+                Err(outcome) => {
+                    failed.push(*outcome);
+                    Vec::new()
+                }
+            };
+            let failed = failed.into_iter().map(move |outcome| Err(Box::new((index, outcome))));
+            failed.chain(files.into_iter().map(Ok))
+        });
+        let scan = |expanded: Result<InputPath, Box<(usize, Outcome)>>| match expanded {
+            Ok(input) => self.scan_one(&input, work, done),
+            Err(failed) => vec![work(failed.0, failed.1)],
+        };
+        map_stream(expanded, threads(), WINDOW, scan, take)
+    }
+
+    fn scan_one<R>(
+        &self,
+        input: &InputPath,
+        work: &(dyn Fn(usize, Outcome) -> R + Sync),
+        done: &(dyn Fn(&InputPath) + Sync),
+    ) -> Vec<R> {
+        let outcomes = self.scan_input(input).into_iter();
+        let results = outcomes.map(|outcome| work(input.index, outcome)).collect();
+        done(input);
+        results
+    }
+
+    fn scan_input(&self, input: &InputPath) -> Vec<Outcome> {
+        let path = &input.path;
+        let options = OpenOptions { archives: Archives::All, limits: self.limits, access: self.access };
+        let mut outcomes = Vec::new();
+        let opened = each_input(path, options, &mut |slice| match slice.map(|slice| self.scan_slice(slice)) {
+            Ok(Outcome::Scanned(scanned)) => {
+                let is_kept = self.keeps.is_some_and(|keeps| keeps(&scanned.file().path));
+                let is_asked_for = is_kept || input.is_listed && scanned.member().is_none();
+                if is_asked_for || scanned.file().has_findings() {
+                    outcomes.push(Outcome::Scanned(scanned));
+                }
+            }
+            Ok(outcome) => outcomes.push(outcome),
+            Err(error) => outcomes.push(Outcome::unreadable(path, error)),
+        });
+        if let Err(error) = opened {
+            outcomes.push(Outcome::unreadable(path, error));
+        }
+        if outcomes.is_empty() && input.is_listed {
+            let empty = File::empty(path.to_string_lossy().into_owned());
+            outcomes.push(Outcome::Empty(File { format: Some(FileFormat::Archive), size: input.size(), ..empty }));
+        }
+        outcomes
+    }
+
+    fn scan_slice(&self, slice: InputSlice) -> Outcome {
+        let path = slice.path.clone();
+        match ScannedFile::scan(slice, self.options, self.budget.as_ref()) {
+            Ok(mut scanned) => {
+                let (paths, prefix) = (self.kpack_paths.clone(), self.kpack_prefix.clone());
+                scanned.find_archives(&KpackSearch { paths, prefix, limits: self.limits, access: self.access });
+                Outcome::Scanned(scanned)
+            }
+            Err(error) => Outcome::Unreadable { path, error },
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Unpacking of archive members to temporary files, within the budget.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::base::archive;
+use crate::base::bytes::Resource;
+use crate::base::error::{Error, Result};
+use crate::base::io::Input;
+
+/// Unpacks a member of an archive to a temporary file, and charges its bytes. `name` is the member's in errors.
+pub fn unpacked(name: &str, unpack: archive::Unpack<'_>, archive: &Input) -> Result<Input> {
+    let write = |file: &mut std::fs::File| unpack(&mut Unpacking { to: file, archive, unreleased: 0 });
+    let input = Input::from_temp_file(Path::new(name), &std::env::temp_dir(), archive.access(), write);
+    let input = input.map_err(|error| match error {
+        // Only errors of the temporary file are the system's; others are the decoder's and the budget's.
+        Error::Io { path, cause, .. } if cause.raw_os_error().is_none() => {
+            Error::UnreadableMember { path, why: format!("cannot be unpacked: {cause}") }
+        }
+        error => error,
+    })?;
+    Ok(input.without_descriptor().with_budget(archive.budget().clone()))
+}
+
+/// Number of unpacked bytes after which the pages of the archive are released.
+const UNPACKED_UNTIL_RELEASE: u64 = 8 << 20;
+
+/// A writer that charges decompressed bytes, because the stated size of a compressed member can be wrong, and releases the
+/// pages of the archive that were read.
+struct Unpacking<'a, W> {
+    to: W,
+    archive: &'a Input,
+    unreleased: u64,
+}
+
+impl<W: Write> Write for Unpacking<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let (size, budget) = (bytes.len() as u64, self.archive.budget());
+        let charged = budget.charge(Resource::Decompressed, size);
+        charged.map_err(|_| io::Error::other(budget.over_limit(Resource::Decompressed).to_string()))?;
+        self.to.write_all(bytes)?;
+        self.unreleased = self.unreleased.saturating_add(size);
+        if self.unreleased >= UNPACKED_UNTIL_RELEASE {
+            self.unreleased = 0;
+            self.archive.release();
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}

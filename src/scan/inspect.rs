@@ -1,0 +1,106 @@
+//! The bytes of an image, for the operations that look into images.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::base::bytes::View;
+use crate::base::codec::Codec;
+use crate::base::error::Result;
+use crate::base::error::{Error, Malformed};
+use crate::format::ImageKind;
+use crate::image;
+use crate::image::Inspection;
+use crate::scan::ImageRef;
+use crate::scan::ScannedFile;
+use crate::scan::inventory::{File, Image};
+
+/// Returns what `inspect` finds in an image. An image that cannot be decompressed has a problem instead of kernels.
+pub fn inspect_with(image: &ImageRef<'_>, read: impl FnOnce(ImageKind, View<'_>) -> Inspection) -> Inspection {
+    if image.image().is_scrambled() {
+        return Inspection::not_inspected(image::LTO_IR);
+    }
+    if image.image().unknown_kind().is_some() {
+        return Inspection::not_inspected("of a kind that is newer than this program");
+    }
+    if image.image().codec == Some(Codec::Opaque) {
+        return Inspection::not_inspected("compressed with an unknown codec");
+    }
+    match image.bytes() {
+        Ok(bytes) => read(image.image().image_kind, bytes.view()),
+        Err(problem) => Inspection { problems: vec![problem], ..Inspection::default() },
+    }
+}
+
+/// Returns what `inspect` finds in an image, debug information included. An image that cannot be decompressed has a problem
+/// instead of kernels.
+pub fn inspect_image(image: &ImageRef<'_>) -> Inspection {
+    inspect_with(image, image::inspect)
+}
+
+/// Returns the error for a problem inside an image. Offsets are those of the file if the image is stored there as it is.
+pub fn image_error(path: &str, number: usize, image: &Image, problem: Malformed) -> Error {
+    let is_plain = image.offset.is_some() && image.full_size.is_none();
+    let path = Path::new(path);
+    if is_plain {
+        problem.in_file(path)
+    } else {
+        Error::MalformedImage { path: path.to_owned(), number, malformed: problem }
+    }
+}
+
+/// Maker of the errors for problems in the images of a file. Those that the scan reports are left out: it reads the headers of
+/// images that are files of their own.
+pub struct ImageErrors<'a> {
+    path: &'a str,
+    /// Sorted by offset, for a search: a file may have many errors, and as many images with problems.
+    reported: Vec<&'a Malformed>,
+}
+
+impl<'a> ImageErrors<'a> {
+    /// Creates the maker for a file that was scanned.
+    pub fn new(file: &'a File) -> ImageErrors<'a> {
+        let mut reported: Vec<&Malformed> = file.errors.iter().collect();
+        reported.sort_by_key(|error| error.offset);
+        ImageErrors { path: &file.path, reported }
+    }
+
+    /// Returns the errors for problems in an image.
+    pub fn of(
+        &self,
+        number: usize,
+        image: &Image,
+        problems: impl IntoIterator<Item = Malformed>,
+    ) -> impl Iterator<Item = Error> {
+        let problems = problems.into_iter().filter(|problem| !self.is_reported(problem));
+        problems.map(move |problem| image_error(self.path, number, image, problem))
+    }
+
+    fn is_reported(&self, problem: &Malformed) -> bool {
+        let first = self.reported.partition_point(|error| error.offset < problem.offset);
+        let mut at_offset = self.reported[first..].iter().take_while(|error| error.offset == problem.offset);
+        at_offset.any(|&error| error == problem)
+    }
+}
+
+/// Returns the demangled names of the kernels in some images of a file, by the numbers of the images. An image that cannot be read
+/// completely has no entry if none of its kernels is known.
+pub fn kernels_of(scanned: &ScannedFile, images: &BTreeSet<usize>) -> Result<BTreeMap<usize, BTreeSet<String>>> {
+    let scan = scanned.open()?;
+    let mut found = BTreeMap::new();
+    for image in scan.images().filter(|image| images.contains(&image.index())) {
+        let inspection = inspect_with(&image, image::kernels);
+        let is_read = inspection.not_inspected.is_none() && inspection.problems.is_empty();
+        if is_read || !inspection.kernels.is_empty() {
+            let kernels = inspection.kernels.into_iter();
+            let names = kernels.map(|kernel| kernel.demangled.unwrap_or(kernel.name));
+            found.insert(image.index(), names.collect());
+        }
+    }
+    scan.source().input().check_unchanged()?;
+    Ok(found)
+}
+
+/// Returns the names of the kernels in an image; none if it cannot be read.
+pub fn kernel_names(image: &ImageRef<'_>) -> Vec<String> {
+    inspect_with(image, image::kernels).kernels.into_iter().map(|kernel| kernel.name).collect()
+}

@@ -1,0 +1,132 @@
+//! Addresses of images: for people and for ROCm's tools.
+//!
+//! People write `torch.whl!torch/lib/libtorch_cuda.so!.nv_fatbin+0x10`: each `!` enters an archive or a section, and the
+//! offset counts from the start of the section, so it does not change when data before the section grows. ROCm's debugger,
+//! profilers and roc-obj-extract write `file://libfoo.so#offset=4096&size=3456`, which counts from the start of the file on
+//! disk. Source of the latter: AMDGPU usage document of LLVM, section Loaded Code Object Path Uniform Resource Identifier.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use super::Image;
+use super::{Container, File};
+use crate::base::io::FileUri;
+
+/// Place of a file's bytes in a file on disk that stores them unchanged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiskLocation {
+    /// Path as the user specified it.
+    pub path: PathBuf,
+    /// Offset of the scanned file in it, in bytes: 0 unless it is a member of an archive.
+    pub offset: u64,
+}
+
+/// Address of an image, for people. It prints as `PATH!SECTION+0xOFFSET`, or `PATH+0xOFFSET` if the section has no name; the
+/// address of an image in a compressed container is that of the container, followed by `!` and the index of the image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address<'a> {
+    /// Path of the file.
+    pub path: &'a str,
+    /// Name of the section.
+    pub section: Option<&'a str>,
+    /// Offset from the start of the section, or of the file if there is none, in bytes.
+    pub offset: u64,
+    /// Index among the images of a compressed container.
+    pub number: Option<usize>,
+}
+
+impl fmt::Display for Address<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.path)?;
+        if let Some(section) = self.section {
+            write!(formatter, "!{section}")?;
+        }
+        write!(formatter, "+{:#x}", self.offset)?;
+        self.number.map_or(Ok(()), |number| write!(formatter, "!{number}"))
+    }
+}
+
+impl File {
+    /// Returns the addresses of the device images, in the order of [`File::device_images`].
+    pub fn addresses(&self) -> impl Iterator<Item = Address<'_>> {
+        self.containers.iter().flat_map(|container| {
+            let images = container.images().enumerate().filter(|(_, image)| image.is_device_image());
+            images.map(|(number, image)| match image.offset {
+                Some(offset) => self.address(container, offset),
+                None => {
+                    Address { number: Some(number), ..self.address(container, container.offset.unwrap_or_default()) }
+                }
+            })
+        })
+    }
+
+    /// Returns the address of `offset`, which is in this container.
+    pub fn address<'a>(&'a self, container: &'a Container, offset: u64) -> Address<'a> {
+        let section = container.section.as_ref();
+        let start = section.map_or(0, |section| section.offset);
+        let section = section.map(|section| section.name.as_str());
+        Address { path: &self.path, section, offset: offset.saturating_sub(start), number: None }
+    }
+}
+
+impl File {
+    /// Returns the URI of a range of the file, as ROCm's tools write it; `None` if no file on disk stores the bytes
+    /// unchanged.
+    pub fn uri(&self, offset: u64, size: u64) -> Option<String> {
+        let DiskLocation { path, offset: start } = self.on_disk.as_ref()?;
+        let range = Some((start.checked_add(offset)?, size));
+        Some(FileUri { path: path.clone(), range }.to_string())
+    }
+
+    /// Returns the URI of an image, as ROCm's tools write it.
+    pub fn image_uri(&self, image: &Image) -> Option<String> {
+        self.uri(image.offset?, image.size?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::ContainerType;
+    use crate::scan::inventory::{Registration, SectionRef};
+    use crate::target::OffloadKind;
+
+    fn file(section: Option<SectionRef>, offsets: &[Option<u64>]) -> File {
+        let image = |&offset| Image { offset, size: Some(3456), ..Image::default() };
+        let mut images: Vec<Image> = offsets.iter().map(image).collect();
+        images.insert(0, Image { kind: Some(OffloadKind::Host), ..Image::default() });
+        let container_type = ContainerType::Bundle;
+        let container = Container {
+            container_type,
+            version: None,
+            section,
+            offset: Some(0x1000),
+            size: 8,
+            codec: None,
+            registration: Registration::default(),
+            images,
+            start: 0,
+        };
+        let on_disk = Some(DiskLocation { path: "a b/torch.whl".into(), offset: 100 });
+        File { containers: vec![container], on_disk, ..File::empty("torch.whl!lib/x.so".to_owned()) }
+    }
+
+    #[test]
+    fn addresses_state_the_section_and_the_offset_in_it() {
+        let section = || Some(SectionRef { name: ".nv_fatbin".to_owned(), offset: 0xff0 });
+        let addresses = |file: File| file.addresses().map(|address| address.to_string()).collect::<Vec<_>>();
+        assert_eq!(addresses(file(section(), &[Some(0x1000)])), ["torch.whl!lib/x.so!.nv_fatbin+0x10"]);
+        assert_eq!(addresses(file(None, &[Some(0x1000)])), ["torch.whl!lib/x.so+0x1000"]);
+        let inside = ["torch.whl!lib/x.so!.nv_fatbin+0x10!1", "torch.whl!lib/x.so!.nv_fatbin+0x10!2"];
+        assert_eq!(addresses(file(section(), &[None, None])), inside);
+    }
+
+    #[test]
+    fn uris_refer_to_the_file_on_disk_and_compressed_images_have_none() {
+        let mut file = file(None, &[Some(0x1000), None]);
+        let uris: Vec<_> = file.device_images().map(|image| file.image_uri(image)).collect();
+        assert_eq!(uris, [Some("file://a%20b/torch.whl#offset=4196&size=3456".to_owned()), None]);
+        file.on_disk = None;
+        assert!(file.device_images().all(|image| file.image_uri(image).is_none()));
+    }
+}

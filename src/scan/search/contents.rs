@@ -1,0 +1,48 @@
+//! The properties of an image that only its bytes state, and their hash.
+
+use sha2::{Digest, Sha256};
+
+use crate::base::bytes::{Resource, View};
+use crate::base::error::Malformed;
+use crate::format::ImageKind;
+use crate::scan::inventory::{Image, Origin, origin};
+
+/// Number of bytes that are hashed in a step of work.
+const BYTES_PER_STEP: u64 = 64;
+
+/// Hash and origin of an image.
+#[derive(Debug)]
+pub struct HashAndOrigin {
+    sha256: Option<[u8; 32]>,
+    origin: Origin,
+}
+
+impl HashAndOrigin {
+    /// Reads a decompressed image, which is all of `view`, and charges the hashing.
+    pub fn read(image_kind: ImageKind, view: View<'_>) -> Result<Self, Malformed> {
+        view.charge("image", Resource::Work, view.size() / BYTES_PER_STEP)?;
+        Ok(HashAndOrigin { sha256: sha256(view.data()), origin: origin(image_kind, view) })
+    }
+
+    /// Records the contents.
+    pub fn record(self, image: &mut Image) {
+        image.sha256 = self.sha256;
+        let is_grouped = image.cuda.is_grouped;
+        record_origin(self.origin, image);
+        image.cuda.is_grouped = is_grouped;
+    }
+}
+
+/// Records the origin of an image. The container may state the producer, too.
+pub fn record_origin(origin: Origin, image: &mut Image) {
+    image.producer = image.string("producer").map(str::to_owned).or(origin.producer);
+    image.format_version = origin.format_version;
+    image.cuda = origin.cuda;
+}
+
+/// Returns the SHA-256 of an image, if the feature for it is enabled.
+fn sha256(bytes: &[u8]) -> Option<[u8; 32]> {
+    return Some(Sha256::digest(bytes).into());
+    #[cfg(not(feature = "full"))]
+    return bytes.first().and(None);
+}

@@ -1,0 +1,92 @@
+//! The search for containers in one file.
+
+use std::ops::Range;
+
+use super::findings::Findings;
+use super::{gomp, magic, notes, registrations, sycl, symbols, walk};
+use crate::base::bytes::{View, size_of_range};
+use crate::base::error::Result;
+use crate::format;
+use crate::scan::cache::DecompressedCache;
+use crate::scan::inventory::{File, FileFormat};
+use crate::scan::source::stored;
+use crate::scan::structure::host_defects;
+use crate::scan::{Options, Source, structure};
+
+/// Lists every container in `source`, of which `view` is all bytes. Containers that are decompressed on the way are put into
+/// `cache`.
+pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option<&DecompressedCache>) -> Result<File> {
+    let decoded = source.decoded_from();
+    let structure = decoded.map_or_else(|| structure::read(view), |decoded| structure::of_bitcode(view, decoded));
+    let mut findings = Findings::new(source, view, options, cache);
+    // Text near the beginning of such a file does not make it a device image.
+    let is_host =
+        decoded.is_some() || matches!(structure.format, FileFormat::Coff | FileFormat::Pe | FileFormat::MachO);
+    match if is_host { None } else { format::bare_device_file(view) } {
+        Some(Ok(container)) => {
+            let checked = container.images().iter().map(|image| format::check_image_file(image.image_kind, image.view));
+            findings.errors.extend(checked.filter_map(Result::err));
+            findings.add(&container, None);
+        }
+        Some(Err(error)) => findings.errors.push(error),
+        None => findings.errors.extend(structure.defect.clone()),
+    }
+    let markers = walk::markers(&structure);
+    for section in &structure.sections {
+        let padding = walk::walk(source, section, &structure.images, &markers, &mut findings);
+        if let Some(name) = section.name {
+            findings.add_section(name, section.view, padding);
+        }
+    }
+    let (wrappers, kpack) = registrations::follow(view, &structure, &mut findings);
+    if options.structure_only {
+        symbols::find_images(view, &structure, &mut findings);
+    }
+    let everything = 0..view.size();
+    let searched = if options.structure_only { notes::sections(&structure) } else { vec![everything.clone()] };
+    for range in intersections(&findings.unexplained(everything.end), &searched) {
+        for part in stored(source, range) {
+            magic::search(source, view, part, &structure, &mut findings)?;
+        }
+    }
+    let unsearched = unsearched(&findings.unexplained(everything.end), &searched);
+    symbols::name_images(&structure, &mut findings);
+    gomp::describe_images(view, &structure, &mut findings);
+    sycl::describe_images(view, &structure, &mut findings);
+    let not_opened = source.not_opened();
+    let format = if not_opened.is_some() { FileFormat::Archive } else { structure.format };
+    let size = decoded.map_or(view.size(), |decoded| decoded.size);
+    let file = findings.into_file(source.name(), format, size);
+    let has_gimple = gomp::has_bytecode(&structure);
+    let on_disk = source.on_disk();
+    let is_object = structure.is_object;
+    let mut file = File { wrappers, kpack, has_gimple, is_object, unsearched, not_opened, on_disk, ..file };
+    file.record_registrations();
+    file.host_defects = host_defects::find(&structure);
+    Ok(file)
+}
+
+/// Returns what ranges have in common; those of each list are in order and do not overlap.
+fn intersections(one: &[Range<u64>], other: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut common = Vec::new();
+    let mut others = other.iter().peekable();
+    for range in one {
+        while let Some(other) = others.peek() {
+            let both = range.start.max(other.start)..range.end.min(other.end);
+            if !both.is_empty() {
+                common.push(both);
+            }
+            if other.end > range.end {
+                break;
+            }
+            others.next();
+        }
+    }
+    common
+}
+
+/// Returns the number of bytes in ranges that were not searched.
+fn unsearched(ranges: &[Range<u64>], searched: &[Range<u64>]) -> u64 {
+    let size = |ranges: &[Range<u64>]| ranges.iter().map(size_of_range).fold(0, u64::saturating_add);
+    size(ranges).saturating_sub(size(&intersections(ranges, searched)))
+}

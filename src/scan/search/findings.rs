@@ -1,0 +1,162 @@
+//! Containers and errors of a scan in progress.
+
+use std::ops::Range;
+
+use super::builder::InventoryBuilder;
+use super::prefetch::Prefetch;
+use crate::base::bytes::{Budget, View, size_of_range};
+use crate::base::error::{Cause, Malformed};
+use crate::format::{self, Contents};
+use crate::scan::Options;
+use crate::scan::cache::DecompressedCache;
+use crate::scan::inventory::{Container, File, FileFormat, Section, SectionRef};
+use crate::scan::source::{RELEASE_INTERVAL, Source};
+
+/// Memory that the kernel maps around a page that is read (Linux's `fault_around_bytes`), in bytes.
+const FAULT_AROUND: u64 = 64 << 10;
+
+/// Memory that the kernel maps at most where the page cache has large folios: those of the size of a huge page, in bytes.
+const LARGE_FOLIO: u64 = 2 << 20;
+
+/// Containers and errors that were found so far.
+pub struct Findings<'a> {
+    /// Options of the scan.
+    pub options: Options,
+    source: &'a dyn Source,
+    /// All bytes of the source.
+    view: View<'a>,
+    cache: Option<&'a DecompressedCache>,
+    /// Containers that were decompressed in advance.
+    pub prefetch: Prefetch,
+    /// Errors in containers, in any order.
+    pub errors: Vec<Malformed>,
+    /// Containers, in any order.
+    pub containers: Vec<Container>,
+    sections: Vec<Section>,
+    /// For decompressing images, one after another.
+    buffer: Vec<u8>,
+    /// Estimated number of bytes that were read since pages were released.
+    unreleased: u64,
+}
+
+impl<'a> Findings<'a> {
+    /// Creates findings without containers.
+    pub fn new(source: &'a dyn Source, view: View<'a>, options: Options, cache: Option<&'a DecompressedCache>) -> Self {
+        Findings {
+            options,
+            source,
+            view,
+            cache,
+            prefetch: Prefetch::default(),
+            errors: Vec::new(),
+            containers: Vec::new(),
+            sections: Vec::new(),
+            buffer: Vec::new(),
+            unreleased: 0,
+        }
+    }
+
+    /// Records a container.
+    pub fn add(&mut self, container: &format::ContainerView, section: Option<&SectionRef>) {
+        let mut builder = InventoryBuilder {
+            options: self.options,
+            errors: &mut self.errors,
+            prefetched: self.prefetch.take(&container.contents),
+            cache: self.cache,
+            buffer: std::mem::take(&mut self.buffer),
+        };
+        self.containers.extend(builder.container(container, section));
+        self.buffer = builder.buffer;
+        let mapped = match &container.contents {
+            Contents::Images(images) => {
+                let mapped = images.iter().map(|image| image.view.size().clamp(FAULT_AROUND, LARGE_FOLIO));
+                mapped.fold(FAULT_AROUND, u64::saturating_add)
+            }
+            Contents::Compressed(_) => container.view.size().saturating_add(FAULT_AROUND),
+        };
+        self.count_mapped(mapped);
+    }
+
+    /// Records a section for containers with `padding` bytes of padding. Its containers are assigned to it at the end.
+    pub fn add_section(&mut self, name: &str, view: View<'_>, padding: u64) {
+        let (offset, size) = (view.start(), view.size());
+        self.sections.push(Section { name: name.to_owned(), offset, size, in_containers: 0, padding, unexplained: 0 });
+    }
+
+    /// Counts reads in `places` different places of the source, and releases its pages now and then. Files of gigabytes
+    /// have thousands of containers, and any number of bytes that look like a magic.
+    pub fn count_reads(&mut self, places: u64) {
+        self.count_mapped(places.saturating_mul(FAULT_AROUND));
+    }
+
+    fn count_mapped(&mut self, bytes: u64) {
+        self.unreleased = self.unreleased.saturating_add(bytes);
+        if self.unreleased >= RELEASE_INTERVAL {
+            self.unreleased = 0;
+            self.source.release();
+        }
+    }
+
+    /// The ranges of a file of `size` bytes that no container covers.
+    pub fn unexplained(&self, size: u64) -> Vec<Range<u64>> {
+        let mut covered: Vec<Range<u64>> = self.containers.iter().filter_map(Container::range).collect();
+        covered.sort_unstable_by_key(|range| range.start);
+        let mut ranges = Vec::new();
+        let mut end = 0;
+        for range in covered {
+            if range.start > end {
+                ranges.push(end..range.start);
+            }
+            end = end.max(range.end);
+        }
+        if end < size {
+            ranges.push(end..size);
+        }
+        ranges
+    }
+
+    /// Reports an exhausted budget that no error is about: some readers only recognize containers, and pass over what they
+    /// cannot read.
+    fn add_exhaustion(&mut self) {
+        if let Some(cause) = self.view.budget().and_then(Budget::exhaustion)
+            && !self
+                .errors
+                .iter()
+                .any(|error| matches!(error.cause, Cause::OverBudget { .. } | Cause::OverLimit { .. }))
+        {
+            self.errors.push(self.view.malformed("file", 0, cause));
+        }
+    }
+
+    /// Returns the inventory of the file, sorted by offset.
+    pub fn into_file(mut self, path: String, format: FileFormat, size: u64) -> File {
+        self.containers.sort_by_key(|container| container.offset);
+        self.add_exhaustion();
+        order_errors(&mut self.errors);
+        for section in &mut self.sections {
+            let range = section.offset..section.offset.saturating_add(section.size);
+            let [first, last] =
+                [range.start, range.end].map(|end| self.containers.partition_point(|it| it.offset < Some(end)));
+            let inside = self.containers.iter().take(last).skip(first).filter_map(Container::range);
+            // A container that the search has found after a damaged one may extend beyond the section.
+            section.in_containers = inside.map(|it| size_of_range(&(it.start..it.end.min(range.end)))).sum();
+            section.unexplained = section.size.saturating_sub(section.in_containers).saturating_sub(section.padding);
+        }
+        let Findings { containers, sections, errors, .. } = self;
+        File { format: Some(format), size, containers, sections, errors, ..File::empty(path) }
+    }
+}
+
+/// Sorts errors by offset, and leaves out repeated ones. An exhausted budget is reported once, however many readers have met
+/// it.
+pub fn order_errors(errors: &mut Vec<Malformed>) {
+    errors.sort_by_key(|error| error.offset);
+    // A section and a wrapper may both lead to the same invalid container.
+    errors.dedup();
+    let mut is_reported = false;
+    errors.retain(|error| {
+        let is_repeated = is_reported && matches!(error.cause, Cause::OverBudget { .. });
+        is_reported |= matches!(error.cause, Cause::OverBudget { .. });
+        !is_repeated
+    });
+}

@@ -1,0 +1,125 @@
+//! The search for containers and images without one, for all formats in one pass, in bytes that no structure explains.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::findings::Findings;
+use super::hints::{LONGEST, Pattern};
+use crate::base::bytes::{Budget, Resource, View, size_of_range};
+use crate::base::error::{Malformed, Result};
+use crate::base::parallel::{map_parallel, threads};
+use crate::scan::source::Source;
+use crate::scan::structure::Structure;
+
+/// Number of bytes that one thread searches at a time. Starting a smaller part costs more than searching it; in larger
+/// parts, pages that were read for false magics stay in memory for longer.
+const PART_SIZE: u64 = 4 << 20;
+
+/// Adds every container in `range` of the source. A magic without a valid container is not an error: any large file has
+/// some. In a file that ends too early, one whose container would extend beyond the end is.
+pub fn search(
+    source: &dyn Source,
+    view: View<'_>,
+    range: Range<u64>,
+    structure: &Structure,
+    findings: &mut Findings,
+) -> Result<()> {
+    let starts: Vec<u64> = range.clone().step_by(PART_SIZE as usize).collect();
+    let budget = view.budget();
+    if view.charge("file", Resource::Work, size_of_range(&range) / BYTES_PER_STEP).is_err() {
+        return Ok(());
+    }
+    let (mut outcome, is_exhausted) = (Ok(()), AtomicBool::new(false));
+    let is_cut = structure.defect.is_some();
+    // End of the last container.
+    let mut next = range.start;
+    let search_part = |&start: &u64| {
+        if is_exhausted.load(Ordering::Relaxed) {
+            return Ok(Hits::default());
+        }
+        hits(source, view, start, &range, structure)
+    };
+    map_parallel(&starts, threads(), search_part, &mut |hits: Result<Hits>| {
+        let Hits { containers, rejected, used } = match hits {
+            Ok(hits) => hits,
+            Err(error) => return outcome = Err(error),
+        };
+        if let (Some(budget), Some(used)) = (budget, used)
+            && budget.charge_part(&used).is_err()
+        {
+            // Deterministic: parts are charged in their order, and later ones are not used.
+            is_exhausted.store(true, Ordering::Relaxed);
+        }
+        if is_exhausted.load(Ordering::Relaxed) {
+            return;
+        }
+        findings.count_reads(rejected);
+        for (pattern, offset) in containers {
+            if offset < next || outcome.is_err() {
+                continue;
+            }
+            match pattern.read(view, offset, structure, &(next..range.end)) {
+                Ok(container) => {
+                    findings.add(&container, structure.section_at(offset).as_ref());
+                    next = container.view.range().end;
+                }
+                Err(error) if is_cut && error.cause.is_truncation() => {
+                    if view.charge("container", Resource::Memory, size_of::<Malformed>() as u64).is_ok() {
+                        findings.errors.push(error);
+                    }
+                }
+                Err(_) => {}
+            }
+        }
+    });
+    outcome
+}
+
+/// Number of bytes that are searched in a step of work.
+const BYTES_PER_STEP: u64 = 64;
+
+/// Containers in a part of a file.
+#[derive(Default)]
+struct Hits {
+    /// Patterns of containers and images with their offsets, truncated ones included.
+    containers: Vec<(Pattern, u64)>,
+    /// Number of patterns without one.
+    rejected: u64,
+    /// Budget of the part.
+    used: Option<Budget>,
+}
+
+/// Returns the containers and images with a pattern in the part of `range` from `start` on, including those inside others; in a
+/// file that is cut, truncated ones as well.
+fn hits(
+    source: &dyn Source,
+    view: View<'_>,
+    start: u64,
+    range: &Range<u64>,
+    structure: &Structure<'_>,
+) -> Result<Hits> {
+    let overlap = LONGEST.saturating_sub(1);
+    let end = start.saturating_add(PART_SIZE).min(range.end);
+    let is_cut = structure.defect.is_some();
+    // A pattern may begin in this part and end in the next.
+    let searched = start..end.saturating_add(overlap as u64).min(range.end);
+    let used = view.budget().map(Budget::part);
+    let part = used.as_ref().map_or(view, |budget| view.charging(budget));
+    let (mut containers, mut rejected, mut next) = (Vec::new(), 0_u64, start);
+    source.blocks(searched, overlap, &mut |block_offset, block| {
+        while let Some((pattern, at)) = Pattern::find(block, next.saturating_sub(block_offset) as usize) {
+            let offset = block_offset.saturating_add(at as u64);
+            if offset >= end {
+                break;
+            }
+            match pattern.read(part, offset, structure, range) {
+                Ok(_) => containers.push((pattern, offset)),
+                Err(error) if is_cut && error.cause.is_truncation() => containers.push((pattern, offset)),
+                Err(_) => rejected = rejected.saturating_add(1),
+            }
+            // Only one byte further, because patterns can overlap: the bundle's ends with the bytes that it begins with.
+            next = offset.saturating_add(1);
+        }
+    })?;
+    Ok(Hits { containers, rejected, used })
+}

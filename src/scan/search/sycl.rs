@@ -1,0 +1,166 @@
+//! Property sets of SYCL images, which the program passes to its runtime with each image.
+//!
+//! | device image, version 3 | offset | version 2 | offset |
+//! |---|---|---|---|
+//! | version u16, offload kind u8 | 0, 2 | the same | 0, 2 |
+//! | target | 8 | the same | 8 |
+//! | start and end of the image | 32, 40 | the same | 48, 56 |
+//! | start and end of its property sets | 64, 72 | the same | 80, 88 |
+//!
+//! A property set has 24 bytes: pointers to its name and to the start and the end of its properties. A property has 32: pointers to
+//! its name and to its value, type i32, and size u64. The value of a number is in the place of its size. Source: Intel's DPC++,
+//! SYCL's device_binary_image.hpp and compiler.hpp; LLVM 22, whose images have no property sets; dpnp 0.20.0.
+
+use std::collections::HashMap;
+
+use object::read::Object;
+
+use super::findings::Findings;
+use crate::base::bytes::{ObjectBytes, Resource, View, record_memory};
+use crate::format::{ContainerType, bundle_section};
+use crate::scan::inventory::{Container, Image, Property, PropertySet, PropertyValue};
+use crate::scan::structure::Structure;
+use crate::scan::structure::pointers::HostFile;
+use crate::scan::structure::tables::{HostTables, POINTER};
+
+/// Versions of a device image with the offset of the pointer to the image.
+const VERSIONS: [(u64, u64); 2] = [(3, 32), (2, 48)];
+
+/// Offload kinds of SYCL, of Intel and of LLVM.
+const KINDS: [u64; 2] = [4, 8];
+
+/// Offset of the pointer to the target.
+const TARGET: u64 = 8;
+
+/// Offsets from the pointer to the image: its end, and the start and end of its property sets.
+const IMAGE_END: u64 = 8;
+const SETS_START: u64 = 32;
+const SETS_END: u64 = 40;
+
+/// Sizes of a property set and of a property.
+const SET: u64 = 24;
+const PROPERTY: u64 = 32;
+
+/// Type of a property that is a number.
+const NUMBER: u64 = 1;
+
+/// Adds the property sets of SYCL images.
+pub fn describe_images<'data>(view: View<'data>, structure: &Structure<'data>, findings: &mut Findings) {
+    let images: HashMap<u64, usize> = findings
+        .containers
+        .iter()
+        .enumerate()
+        .filter(|(_, container)| container.container_type == ContainerType::SyclImage)
+        .filter_map(|(index, container)| Some((container.offset?, index)))
+        .collect();
+    if images.is_empty() {
+        return;
+    }
+    let gaps = findings.unexplained(view.size());
+    for &host in &structure.hosts {
+        let Ok(file) = HostFile::parse(ObjectBytes(host)) else { continue };
+        if file.is_64()
+            && let Some(tables) = HostTables::read(&file, host, &gaps)
+        {
+            tables.add_property_sets(view, &images, &mut findings.containers);
+        }
+    }
+}
+
+impl<'data> HostTables<'_, 'data> {
+    fn add_property_sets(&self, view: View<'data>, images: &HashMap<u64, usize>, containers: &mut [Container]) {
+        for (place, target) in &self.targets {
+            let offset = self.host.start().saturating_add(*target);
+            let Some(container) = images.get(&offset).and_then(|index| containers.get_mut(*index)) else { continue };
+            if !self.is_image(*place, target.saturating_add(container.size)) {
+                continue;
+            }
+            let lacks_triple = container.section_name().is_some_and(bundle_section::lacks_triple);
+            let triple = if lacks_triple { self.triple(view, *place) } else { None };
+            let Some(image) = container.images.first_mut() else { continue };
+            if triple.is_some() {
+                image.triple = triple;
+            }
+            if let Some(sets) = self.property_sets(view, *place) {
+                add_sets(view, image, sets);
+            }
+        }
+    }
+
+    /// Returns the target that the description of an image states.
+    fn triple(&self, view: View<'data>, place: u64) -> Option<String> {
+        let stated_at = VERSIONS.iter().find(|version| self.has_version(place, version)).map(|(_, at)| *at)?;
+        self.text(view, place.checked_sub(stated_at)?.checked_add(TARGET)?).filter(|text| !text.is_empty())
+    }
+
+    /// Returns whether a pointer to an image is in a description of this version.
+    fn has_version(&self, place: u64, (version, at): &(u64, u64)) -> bool {
+        let number = |back: u64, size| place.checked_sub(back).and_then(|at| self.pointers.number(at, size));
+        let kind = number(at.saturating_sub(2), 1);
+        number(*at, 2) == Some(*version) && kind.is_some_and(|kind| KINDS.contains(&kind))
+    }
+
+    /// Returns whether a pointer to an image is in the description of an image that ends at `end`.
+    fn is_image(&self, place: u64, end: u64) -> bool {
+        // The end of the last image is the end of its section, which may be in no segment.
+        let own_end = self.targets.get(&place.saturating_add(IMAGE_END));
+        VERSIONS.iter().any(|version| self.has_version(place, version)) && own_end.is_none_or(|own| *own == end)
+    }
+
+    fn property_sets(&self, view: View<'data>, place: u64) -> Option<Vec<PropertySet>> {
+        let target = |offset: u64| self.targets.get(&place.saturating_add(offset)).copied();
+        let mut sets = Vec::new();
+        for set in records(target(SETS_START)?, target(SETS_END)?, SET)? {
+            let name = self.text(view, set)?;
+            let bounds =
+                [POINTER, POINTER.saturating_mul(2)].map(|offset| self.targets.get(&set.saturating_add(offset)));
+            let properties = match bounds {
+                [Some(start), Some(end)] => {
+                    let places = records(*start, *end, PROPERTY)?;
+                    places.map(|property| self.property(view, property)).collect::<Option<Vec<_>>>()?
+                }
+                _ => Vec::new(),
+            };
+            view.charge("SYCL property set", Resource::Memory, record_memory(size_of::<PropertySet>(), [name.len()]))
+                .ok()?;
+            sets.push(PropertySet { name, properties });
+        }
+        Some(sets)
+    }
+
+    fn property(&self, view: View<'data>, place: u64) -> Option<Property> {
+        let name = self.text(view, place)?;
+        view.charge("SYCL property", Resource::Memory, record_memory(size_of::<Property>(), [name.len()])).ok()?;
+        let kind = self.pointers.number(place.saturating_add(16), 4)?;
+        let size = self.pointers.number(place.saturating_add(24), 8)?;
+        let value = if kind == NUMBER { PropertyValue::Number(size as u32) } else { PropertyValue::Bytes(size) };
+        Some(Property { name, value })
+    }
+
+    /// Returns the text to which the pointer at `place` leads.
+    fn text(&self, view: View<'data>, place: u64) -> Option<String> {
+        let offset = self.host.start().saturating_add(*self.targets.get(&place)?);
+        view.c_string("SYCL property name", offset, offset).ok().map(str::to_owned)
+    }
+}
+
+/// Gives an image its property sets, or all images in its containers.
+fn add_sets(view: View<'_>, image: &mut Image, sets: Vec<PropertySet>) {
+    let inner = image.containers.iter_mut().flat_map(|container| &mut container.images);
+    for image in inner {
+        let size =
+            |set: &PropertySet| record_memory(size_of::<PropertySet>(), set.properties.iter().map(|it| it.name.len()));
+        let all = sets.iter().map(size).fold(0, u64::saturating_add);
+        if view.charge("SYCL property set", Resource::Memory, all).is_err() {
+            return;
+        }
+        image.property_sets.clone_from(&sets);
+    }
+    image.property_sets = sets;
+}
+
+/// Returns the offsets of the records in a range; `None` unless it is a whole number of them.
+fn records(start: u64, end: u64, size: u64) -> Option<impl Iterator<Item = u64>> {
+    let length = end.checked_sub(start).filter(|length| length.is_multiple_of(size))?;
+    Some((0..length.checked_div(size)?).map(move |index| start.saturating_add(index.saturating_mul(size))))
+}

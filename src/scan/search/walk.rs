@@ -1,0 +1,107 @@
+//! The walk of a section for containers, by their sizes and never by the next magic.
+//!
+//! Images can contain the bytes of a magic, and compressed images often do by chance; tools that search for the next magic
+//! cut images in half.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+use super::findings::Findings;
+use crate::base::bytes::View;
+use crate::format::kpack::KpackMarker;
+use crate::format::{self, bundle_section};
+use crate::scan::inventory::{SectionRef, WrapperKind};
+use crate::scan::source::Source;
+use crate::scan::structure::pointers::PointerTarget;
+use crate::scan::structure::{Section, Structure};
+
+/// Reads containers from the start of `section`, separated by padding of zeros, and returns the number of bytes of padding.
+/// The walk ends with an error at the first bytes that are not a valid container: the section is for containers, so its
+/// contents must not be ignored silently. The remaining bytes are left to the search by magic.
+///
+/// `images` holds sizes by offsets, from a table, for sections that do not record sizes otherwise. `markers` holds the offsets
+/// of markers that replace containers, which count as padding.
+pub fn walk(
+    source: &dyn Source,
+    section: &Section,
+    images: &BTreeMap<u64, u64>,
+    markers: &BTreeSet<u64>,
+    findings: &mut Findings,
+) -> u64 {
+    let name = section.name;
+    let place = name.map(|name| SectionRef { name: name.to_owned(), offset: section.view.start() });
+    let images = images.range(section.view.range());
+    let has_bare_images = name.and_then(bundle_section::entry_id).is_some();
+    let images: BTreeMap<u64, u64> =
+        if has_bare_images { images.map(|(&offset, &size)| (offset, size)).collect() } else { BTreeMap::new() };
+    let mut rest = section.view;
+    let mut all_padding = 0_u64;
+    loop {
+        let padding = padding(source, rest);
+        all_padding = all_padding.saturating_add(padding);
+        rest = rest.from(padding);
+        if rest.size() == 0 {
+            break;
+        }
+        if markers.contains(&rest.start())
+            && let Ok((_, size)) = KpackMarker::read_sized(rest)
+        {
+            all_padding = all_padding.saturating_add(size);
+            rest = rest.from(size);
+            continue;
+        }
+        match format::read_in_section(name, first_image(rest, &images)) {
+            Some(Ok(container)) => {
+                findings.prefetch.fill(name, &container.contents, rest);
+                findings.add(&container, place.as_ref());
+                // No reader accepts a container of size 0, so the walk always advances.
+                rest = rest.from(container.view.size());
+            }
+            Some(Err(error)) => {
+                findings.errors.push(error);
+                break;
+            }
+            None => {
+                findings.errors.push(format::not_a_container("section for device images", rest));
+                break;
+            }
+        }
+    }
+    all_padding
+}
+
+/// Returns the offsets of the markers of rocm-kpack.
+pub fn markers(structure: &Structure) -> BTreeSet<u64> {
+    let split = structure.wrappers.iter().filter(|wrapper| wrapper.kind == WrapperKind::HipSplitByKpack);
+    split.filter_map(|wrapper| if let PointerTarget::Offset(at) = wrapper.target { Some(at) } else { None }).collect()
+}
+
+/// Number of zeros that are read before the file system is asked for the end of a hole.
+const MIN_HOLE: u64 = 4096;
+
+/// Returns the number of zeros at the start of a view. Holes are not read.
+fn padding(source: &dyn Source, view: View<'_>) -> u64 {
+    let (mut at, mut step) = (0_u64, MIN_HOLE);
+    while at < view.size() {
+        let block = view.from(at).data();
+        let block = block.get(..step as usize).unwrap_or(block);
+        if let Some(first) = block.iter().position(|&byte| byte != 0) {
+            return at.saturating_add(first as u64);
+        }
+        at = at.saturating_add(block.len() as u64);
+        let place = view.start().saturating_add(at);
+        at = at.saturating_add(source.next_data(place).saturating_sub(place));
+        step = step.saturating_mul(2);
+    }
+    view.size()
+}
+
+/// Returns the image at the start of the view, with the size in the table or else up to the next image in the table; all of
+/// the view if there is neither.
+fn first_image<'data>(rest: View<'data>, images: &BTreeMap<u64, u64>) -> View<'data> {
+    let stated = images.get(&rest.start()).copied();
+    let after_start = (Bound::Excluded(rest.start()), Bound::Unbounded);
+    let next = images.range(after_start).next().and_then(|(next, _)| next.checked_sub(rest.start()));
+    let size = stated.or(next);
+    size.and_then(|size| rest.part("image", 0, 0, size).ok()).unwrap_or(rest)
+}

@@ -1,0 +1,64 @@
+//! The pointers in the data of a host file, from which descriptors of images are found without symbols.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use object::read::{Object, ObjectSection};
+
+use super::pointers::{HostFile, HostSection, PointerTarget, Pointers};
+use crate::base::bytes::{Resource, View, record_memory};
+
+/// Prefixes of the sections with tables: in programs with fixed addresses they are constants.
+const TABLES: [&str; 2] = [".data", ".rodata"];
+
+/// Size of a pointer, in bytes. Hosts of 32 bits have no such descriptors.
+pub const POINTER: u64 = 8;
+
+/// The pointers in a host file of 64 bits.
+pub struct HostTables<'file, 'data> {
+    pub pointers: Pointers<'file, 'data>,
+    pub host: View<'data>,
+    /// Destinations of the pointers, by their offsets in the host file.
+    pub targets: BTreeMap<u64, u64>,
+}
+
+impl<'file, 'data: 'file> HostTables<'file, 'data> {
+    /// Reads the pointers that are in no container; `None` where the budget is exhausted.
+    pub fn read(file: &'file HostFile<'data>, host: View<'data>, gaps: &[Range<u64>]) -> Option<Self> {
+        let is_table = |section: &HostSection<'data, 'file>| {
+            section.name().is_ok_and(|name| TABLES.iter().any(|prefix| name.starts_with(prefix)))
+        };
+        let sections: Vec<_> = file.sections().filter(is_table).collect();
+        let pointers = Pointers::read(file, host, sections.iter());
+        let mut targets = BTreeMap::new();
+        for (offset, size) in sections.iter().filter_map(ObjectSection::file_range) {
+            let section = offset..offset.saturating_add(size);
+            for place in aligned_places(&section, host.start(), gaps) {
+                host.charge("table of pointers", Resource::Work, 1).ok()?;
+                if let PointerTarget::Offset(target) = pointers.at(place) {
+                    host.charge("table of pointers", Resource::Memory, record_memory(size_of::<(u64, u64)>(), []))
+                        .ok()?;
+                    targets.insert(place, target);
+                }
+            }
+        }
+        Some(HostTables { pointers, host, targets })
+    }
+}
+
+/// Returns the offsets of aligned pointers of a section that are in the gaps, which are in the order of the file. `base` is the
+/// start of the host file.
+fn aligned_places(section: &Range<u64>, base: u64, gaps: &[Range<u64>]) -> impl Iterator<Item = u64> {
+    // A hostile file may have many sections, and as many gaps.
+    let first = gaps.partition_point(|gap| gap.end.saturating_sub(base) <= section.start);
+    let ranges: Vec<Range<u64>> = gaps
+        .iter()
+        .skip(first)
+        .map(|gap| gap.start.saturating_sub(base).max(section.start)..gap.end.saturating_sub(base).min(section.end))
+        .take_while(|range| range.start < section.end)
+        .collect();
+    ranges.into_iter().flat_map(|range| {
+        let first = range.start.checked_next_multiple_of(POINTER).unwrap_or(range.end);
+        (first..range.end.max(first)).step_by(POINTER as usize)
+    })
+}

@@ -1,0 +1,84 @@
+//! The structures that host code passes to the CUDA and HIP runtimes, each with a pointer to a container.
+//!
+//! Linkers merge the structures of all objects into one section; [`fat_binary_wrapper`] describes their layout. They are not
+//! always back to back: the address sanitizer puts red zones between them.
+
+use std::ops::Range;
+
+use super::pointers::{PointerTarget, Pointers};
+use crate::format::fat_binary_wrapper::{self, CONTAINER_OFFSET, CUDA, CUDA_TILE_SECTION, HIP, HIP_KPACK_MAGIC};
+use crate::scan::inventory::{SectionRef, WrapperKind};
+
+/// Sections of the structures.
+pub const SECTIONS: [&str; 3] = [CUDA.section, CUDA_TILE_SECTION, HIP.section];
+/// Sections of the structures in Mach-O files: segment and section.
+pub const MACH_O_SECTIONS: [(&str, &str); 2] = [CUDA.mach_o_section, HIP.mach_o_section];
+
+/// First words of the structures.
+const MAGICS: [(u32, WrapperKind); 3] =
+    [(CUDA.magic, WrapperKind::Cuda), (HIP.magic, WrapperKind::Hip), (HIP_KPACK_MAGIC, WrapperKind::HipSplitByKpack)];
+
+/// Size of the index of a code object, which follows the pointer in wrappers of rocm-kpack, in bytes.
+const INDEX_SIZE: u64 = 4;
+
+/// A wrapper as it is stored in the file.
+pub struct StoredWrapper<'data> {
+    /// Runtime that it is passed to.
+    pub kind: WrapperKind,
+    /// Section that holds it.
+    pub section: SectionRef,
+    /// Offset in the file, in bytes.
+    pub offset: u64,
+    /// Destination of its pointer.
+    pub target: PointerTarget<'data>,
+    /// Index of the code object in kpack archives.
+    pub index: Option<u32>,
+    /// Version of the structure.
+    pub version: u32,
+    /// Number of the device link that the container belongs to, if it is known.
+    pub link: Option<usize>,
+    /// Name of the module that the container was compiled from, if it is known.
+    pub module: Option<&'data str>,
+}
+
+/// Reads the wrappers of a section, which has this range in its host file; the host file starts at `base` of the file.
+pub fn read<'a, 'data>(
+    section: SectionRef,
+    range: Range<u64>,
+    base: u64,
+    pointers: &'a Pointers<'_, 'data>,
+) -> impl Iterator<Item = StoredWrapper<'data>> + 'a {
+    let places = range.clone().step_by(pointers.size() as usize);
+    let size = CONTAINER_OFFSET.saturating_add(pointers.size());
+    places.filter_map(move |place| {
+        if range.end.saturating_sub(place) < size {
+            return None;
+        }
+        let (kind, version) = kind_at(place, pointers)?;
+        let target = match pointers.at(place.saturating_add(CONTAINER_OFFSET)) {
+            PointerTarget::Offset(offset) => PointerTarget::Offset(base.checked_add(offset)?),
+            elsewhere => elsewhere,
+        };
+        let index_at = place.saturating_add(CONTAINER_OFFSET).saturating_add(pointers.size());
+        let index = (kind == WrapperKind::HipSplitByKpack).then(|| pointers.number(index_at, INDEX_SIZE)).flatten();
+        Some(StoredWrapper {
+            kind,
+            section: section.clone(),
+            offset: base.saturating_add(place),
+            target,
+            index: index.and_then(|index| u32::try_from(index).ok()),
+            version,
+            link: None,
+            module: None,
+        })
+    })
+}
+
+/// Returns the kind and version of the wrapper at this offset of the host file, if there is one.
+fn kind_at(place: u64, pointers: &Pointers) -> Option<(WrapperKind, u32)> {
+    let magic = pointers.number(place, 4)?;
+    let &(_, kind) = MAGICS.iter().find(|(known, _)| u64::from(*known) == magic)?;
+    let version = pointers.number(place.saturating_add(4), 4)?;
+    let version = fat_binary_wrapper::VERSIONS.into_iter().find(|known| u64::from(*known) == version)?;
+    Some((kind, version))
+}

@@ -1,9 +1,11 @@
 """Inputs of any number of images, containers, members, kernels, entries and files, and the commands that read or write them."""
 
+import math
 import shutil
 
 from benchmarks import generate
 from trials import layout
+from trials.layout import Section, elf
 
 HIP_FATBIN, NV_FATBIN = b".hip_fatbin", b".nv_fatbin"
 DEVICE = "sm_90"
@@ -58,8 +60,27 @@ def damaged(count):
     return (layout.offload_binary([], code_object()[:100]) + layout.aligned(bytes(bundle), 8)) * count
 
 
+def cells(count):
+    """Returns PTX for as many devices as kernels, each kernel in one image: every cell of the table of kernels by device differs."""
+    size = math.isqrt(count)
+    return layout.fatbin([layout.fatbin_image(generate.ptx(1, 100 + number, number), kind=1, arch=100 + number)
+                          for number in range(size)])
+
+
+def sections(count):
+    """Returns a library with each container in a section."""
+    content = [layout.aligned(container(number), 8) for number in range(count)]
+    return elf(generate.SHARED_LIBRARY, [Section(NV_FATBIN, data, generate.PROGBITS, generate.ALLOCATED) for data in content])
+
+
 def members(count):
     return [(f"member-{number}.o", library(NV_FATBIN, [container(number)])) for number in range(count)]
+
+
+def zip_of_two(count):
+    """Returns a zip file of fat binaries with two images."""
+    content = layout.fatbin([layout.fatbin_image(cubin(0), arch=arch) for arch in (80, 90)])
+    return layout.zip_file([(f"member-{number}.fatbin", content) for number in range(count)], 8)
 
 
 def archive(count):
@@ -93,9 +114,11 @@ def write_images(directory, count):
 class Dimension:
     """A number that grows: the writer of an input of that size, the commands with their exit statuses, and the largest size."""
 
-    def __init__(self, unit, largest, write, commands, statuses=(0, 1)):
+    def __init__(self, unit, largest, write, commands, statuses=(0, 1), quick=1600):
         self.unit = unit
         self.largest = largest
+        # The largest size of quick runs still shows a square beside the linear part.
+        self.quick = quick
         self.write = write
         self.commands = commands
         self.statuses = statuses
@@ -107,6 +130,10 @@ def listed(*words):
 
 
 ALL = READ + PRUNE
+TABLE = [["inspect", "--matrix", "in"], ["inspect", "--matrix", "--json", "in"], ["inspect", "--html", "out", "in"],
+         ["prune", "--drop", "sm_101", "in", "-o", "out"]]
+KEEP = [["prune", "--drop", "sm_90", "in", "-o", "out"]]
+PAGE = [["inspect", "--html", "out", "in"]]
 DIMENSIONS = {
     "images": Dimension("image", 100_000, write(images), ALL),
     "ptx": Dimension("image", 100_000, write(ptx_images), ALL),
@@ -118,7 +145,10 @@ DIMENSIONS = {
     "damaged": Dimension("image", 100_000, write(damaged), [["inspect", "--json", "in"], ["verify", "in"], ["lock", "-o", "lock", "in"]],
                          statuses=(2,)),
     "ar": Dimension("member", 40_000, write(archive), ALL),
-    "zip": Dimension("member", 16_000, write(lambda count: layout.zip_file(members(count), 8)), READ),
+    "zip": Dimension("member", 16_000, write(lambda count: layout.zip_file(members(count), 8)), READ + PAGE),
+    "zip-edits": Dimension("member", 16_000, write(zip_of_two), KEEP),
+    "cells": Dimension("cell", 640_000, write(cells), TABLE, quick=160_000),
+    "sections": Dimension("container", 20_000, write(sections), [["scan", "in"], *KEEP]),
     "tar": Dimension("member", 16_000, write(lambda count: layout.tar_file(members(count))), READ),
     "files": Dimension("file", 16_000, write_files, READ),
     "kernels": Dimension("kernel", 20_000, write(lambda count: generate.cubin(count, CODE_SIZE)), ALL),

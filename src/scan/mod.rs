@@ -17,6 +17,7 @@ mod contents;
 mod device_links;
 mod find;
 mod findings;
+mod frames;
 mod gomp;
 mod hash;
 mod hints;

@@ -27,6 +27,7 @@ mod scratch;
 #[doc(hidden)]
 pub mod signals;
 mod sink;
+mod spool;
 mod standard_input;
 #[doc(hidden)]
 pub mod standard_output;
@@ -54,6 +55,8 @@ pub use output::Output;
 pub(crate) use reused::release_beyond;
 pub(crate) use scratch::ScratchDirectory;
 pub use sink::Sink;
+pub(crate) use spool::Spool;
+pub(crate) use spool::{SharedSpool, Spooled};
 pub use standard_input::STANDARD_INPUT;
 
 /// Returns the argument or path with these bytes, a part of another one that begins and ends beside an ASCII character. Invalid

@@ -8,7 +8,10 @@ use std::io::{self, Write};
 use fatbin::View;
 use fatbin::internals::base::archive::{ArchiveFormat, MemberContent, members};
 use fatbin::internals::base::content::Content;
-use fatbin::internals::edit::archive::{ar, zip::ZipFile};
+use fatbin::internals::edit::archive::{
+    ar,
+    zip::{Packing, ZipFile},
+};
 use fatbin::internals::edit::patch::{Patch, Patches};
 use fatbin_fuzz::fuzz_target;
 
@@ -149,9 +152,11 @@ fn change_zip(data: &[u8]) {
         return;
     }
     let Ok(file) = ZipFile::read(view) else { return };
-    let directory = std::env::temp_dir();
-    let Ok(member) = file.pack(0, std::path::Path::new("member"), &directory, |to| to.write_all(NEW)) else { return };
-    let packed = [member];
+    let (mut packing, name) = (Packing::in_directory(std::env::temp_dir()), std::path::Path::new("member"));
+    if file.pack(0, name, &mut packing, |to| to.write_all(NEW)).is_err() {
+        return;
+    }
+    let packed = packing.finish(name).expect("a temporary file");
     let Ok(patches) = file.with_members(&packed) else { return };
     let changed = patches.to_vec(view);
     let Some(Ok(found)) = members(View::new(&changed)) else { panic!("the changed file is unreadable") };

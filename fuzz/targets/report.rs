@@ -2,7 +2,6 @@
 
 #![no_main]
 
-use fatbin::View;
 use fatbin::check::Policy;
 use fatbin::internals::check::{CheckedFile, ProofStatus, check};
 use fatbin::image::inspect;
@@ -11,6 +10,7 @@ use fatbin::scan::Scan;
 use fatbin::internals::select::AnsweredFile;
 use fatbin::internals::survey::{AnalyzedFile, ImageAnalysis, InspectedFile, InspectedImage};
 use fatbin::target::Device;
+use fatbin::{Limits, View};
 use fatbin_fuzz::{budget, check_text, fuzz_target};
 
 const POLICY: &str = "must-hold = [\"nothing*\"]\n[archs]\nforbid = [\"gfx906\"]\nrequire = [\"sm_70\"]\n[images]\nintact = true\n\
@@ -41,7 +41,7 @@ fuzz_target!(|data: &[u8]| {
     for image in &images {
         check_text(&report::inspection_table(&file.path, image, &screen));
     }
-    check_text(&report::inspection_json(&[InspectedFile { file: &file, images }]));
+    check_text(&report::inspection_json(&[InspectedFile { file: &file, images, limits: Limits::default() }]));
 
     let devices = Device::parse("gfx90a").expect("a device");
     let answered = AnsweredFile::new(&file, &devices);
@@ -49,7 +49,7 @@ fuzz_target!(|data: &[u8]| {
     check_text(&report::selection_json("gfx90a", None, &devices, &[(answered, Vec::new())]));
 
     let analyses = inspections.into_iter().map(|inspection| ImageAnalysis { inspection, ..ImageAnalysis::default() });
-    let survey = AnalyzedFile { analyses: analyses.collect(), file };
+    let survey = AnalyzedFile { analyses: analyses.collect(), file, limits: Limits::default() };
     let inputs = [survey.file.path.clone()];
     let policy = Policy::parse("policy.toml", POLICY).expect("a policy");
     let verdict = check(

@@ -66,6 +66,32 @@ def name_depth(_):
     return layout.ptx(b".entry _Z1f" + b"P" * 200_000 + b"i(){}\n")
 
 
+# Tables.
+
+def many_devices(count):
+    """Returns PTX for different devices, each with a kernel of its own."""
+    text = b".version 7.0\n.target sm_%d\n.address_size 64\n.visible .entry k%d(){ret;}\n"
+    return layout.fatbin([layout.fatbin_image(text % (number, number), kind=1, arch=number) for number in range(count)])
+
+
+@bomb("devices-matrix.fatbin", "inspect", "--matrix")
+def devices_matrix(_):
+    """A table of 9 million cells in 430 kB."""
+    return many_devices(3000)
+
+
+@bomb("devices-page.fatbin", "inspect", "--html", "-", "--force")
+def devices_page(_):
+    """A page with 2 million cells."""
+    return many_devices(1500)
+
+
+@bomb("devices-prune.fatbin", "prune", "--drop", "compute_90", "-o", "-")
+def devices_prune(_):
+    """3,000 devices that may lose any of 3,000 images."""
+    return many_devices(3000)
+
+
 # Decompression.
 
 @bomb("lz4-88-bytes.fatbin", "verify")

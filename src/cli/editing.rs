@@ -38,8 +38,8 @@ pub struct EditArguments {
 
     /// Change signed files, and remove the signatures that this breaks
     ///
-    /// Authenticode and the signatures of kernel modules are removed. Those of Mach-O files and jars stay, and are not valid: sign the
-    /// result again.
+    /// Authenticode and the signatures of kernel modules are removed. Those of Mach-O files, jars and wheels stay, and are not valid: sign
+    /// the result again.
     #[arg(long)]
     break_signature: bool,
 

@@ -13,7 +13,7 @@ use super::{Status, known_names, terminal};
 use crate::analyze::coverage::{Coverage, InspectedImages};
 use crate::analyze::select::NamedDevice;
 use crate::analyze::survey::{AnalyzedFile, ImageAnalysis, InspectedFile, InspectedImage};
-use crate::base::bytes::View;
+use crate::base::bytes::{Limits, View};
 use crate::base::io::{OutputKind, OutputPath};
 use crate::cli::report;
 use crate::cli::report::Screen;
@@ -143,7 +143,13 @@ impl<'a> Run<'a> {
         }
         let files: Vec<InspectedFile> = order.iter().map(|place| place.inspected(self.scanned, &mut images)).collect();
         let mut out = terminal::output(&self.screen);
-        out.write(&self.matrix(&files))?;
+        let mut written = Ok(());
+        self.matrix(&files, &mut |text| {
+            if written.is_ok() {
+                written = out.write(text);
+            }
+        })?;
+        written?;
         out.flush()?;
         Ok(status)
     }
@@ -180,19 +186,21 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Returns the kernels by device, or a line for each file where no file has images.
-    fn matrix(&self, files: &[InspectedFile<'_>]) -> String {
+    /// Writes the kernels by device, or a line for each file where no file has images.
+    fn matrix(&self, files: &[InspectedFile<'_>], write: &mut dyn FnMut(&str)) -> Result<()> {
         let Arguments { json, families, device, .. } = self.arguments;
         if !json && !files.iter().any(|it| it.file.has_device_code()) {
-            return report::without_images(files.iter().map(|it| it.file));
+            write(&report::without_images(files.iter().map(|it| it.file)));
+            return Ok(());
         }
         let inspected: Vec<InspectedImages<'_>> = files.iter().map(InspectedImages::from).collect();
-        let coverage = Coverage::new(&inspected, device);
+        let coverage = Coverage::new(&inspected, device)?;
         match (json, families) {
-            (true, _) => report::coverage_json(&coverage, files),
-            (false, true) => report::family_table(&coverage, &self.screen),
-            (false, false) => report::coverage_table(&coverage, &self.screen),
+            (true, _) => report::coverage_json(&coverage, files, write),
+            (false, true) => report::family_table(&coverage, &self.screen, write),
+            (false, false) => report::coverage_table(&coverage, &self.screen, write),
         }
+        Ok(())
     }
 }
 
@@ -246,6 +254,11 @@ impl Place {
         if let Place::Scanned(index) = self { Some(*index) } else { None }
     }
 
+    /// Returns the limits with which the input was read.
+    fn limits(&self, scanned: &[ScannedFile]) -> Limits {
+        self.index().map_or_else(Limits::default, |index| scanned[index].limits())
+    }
+
     /// `images` are those of the scanned files, in order.
     fn inspected<'a>(
         &'a self,
@@ -253,7 +266,7 @@ impl Place {
         images: &mut impl Iterator<Item = Vec<InspectedImage<'a>>>,
     ) -> InspectedFile<'a> {
         let images = self.index().and_then(|_| images.next());
-        InspectedFile { file: self.file(scanned), images: images.unwrap_or_default() }
+        InspectedFile { file: self.file(scanned), images: images.unwrap_or_default(), limits: self.limits(scanned) }
     }
 
     /// `images` are those of the scanned files, in order.
@@ -264,13 +277,15 @@ impl Place {
     ) -> AnalyzedFile {
         let index = match self {
             Place::Scanned(index) => index,
-            Place::Empty(file) => return AnalyzedFile { file: *file, analyses: Vec::new() },
+            Place::Empty(file) => {
+                return AnalyzedFile { file: *file, analyses: Vec::new(), limits: Limits::default() };
+            }
         };
         let file = scanned[index].file().clone();
         let mut analyses = vec![ImageAnalysis::default(); file.device_images().count()];
         for inspected in images.next().unwrap_or_default() {
             analyses[inspected.number].inspection = Some(inspected.inspection);
         }
-        AnalyzedFile { file, analyses }
+        AnalyzedFile { file, analyses, limits: scanned[index].limits() }
     }
 }

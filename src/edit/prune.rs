@@ -74,6 +74,10 @@ impl FileEdit for Prune {
         let devices = self.affected(file).into_iter().flat_map(|it| it.devices).collect();
         kept.served(file, devices)
     }
+
+    fn judged_devices(&self, file: &File) -> usize {
+        self.affected(file).iter().map(|device| device.devices.len()).sum()
+    }
 }
 
 impl Edit for KeptImages {

@@ -1,7 +1,8 @@
 //! Signatures in files: a change of the signed bytes breaks them, so it is refused unless it is requested.
 //!
 //! Sources: Microsoft, PE Format (attribute certificate table; `CheckSum`); Apple, `mach-o/loader.h` (`LC_CODE_SIGNATURE`); Linux,
-//! `include/linux/module_signature.h`; Oracle, JAR File Specification (signed JAR file).
+//! `include/linux/module_signature.h`; Oracle, JAR File Specification (signed JAR file);
+//! PyPA, Binary distribution format (signed wheel files).
 
 use std::fmt;
 use std::io::{self, Write};
@@ -31,6 +32,8 @@ pub enum Signature {
     },
     /// Of the members of a jar.
     Jar,
+    /// Of the record of a wheel.
+    Wheel,
 }
 
 impl fmt::Display for Signature {
@@ -40,6 +43,7 @@ impl fmt::Display for Signature {
             Signature::MachO => "LC_CODE_SIGNATURE",
             Signature::Module { .. } => "module signature",
             Signature::Jar => "jar",
+            Signature::Wheel => "RECORD of a wheel",
         })
     }
 }
@@ -53,8 +57,16 @@ impl Signature {
         })
     }
 
-    /// Returns whether a member with this name signs a jar.
-    pub fn is_of_jar(name: &str) -> bool {
+    /// Returns the signature of an archive if a member with this name has it.
+    pub fn of_member(name: &str) -> Option<Signature> {
+        let is_of_record = |file: &str| matches!(file, "RECORD.jws" | "RECORD.p7s");
+        if name.split_once(".dist-info/").is_some_and(|(package, file)| !package.contains('/') && is_of_record(file)) {
+            return Some(Signature::Wheel);
+        }
+        Signature::is_of_jar(name).then_some(Signature::Jar)
+    }
+
+    fn is_of_jar(name: &str) -> bool {
         let name = name.to_ascii_uppercase();
         let signs = [".SF", ".RSA", ".DSA", ".EC"].iter().any(|suffix| name.ends_with(suffix));
         signs && name.strip_prefix("META-INF/").is_some_and(|file| !file.contains('/'))
@@ -71,7 +83,7 @@ impl Signature {
                 address.into_iter().chain(table).collect()
             }
             Signature::Module { range } => vec![cut(range.clone())],
-            Signature::MachO | Signature::Jar => Vec::new(),
+            Signature::MachO | Signature::Jar | Signature::Wheel => Vec::new(),
         }
     }
 }
@@ -313,6 +325,14 @@ mod tests {
     fn members_that_sign_a_jar_are_at_the_top_of_its_metadata() {
         let names = ["META-INF/A.SF", "meta-inf/x.rsa", "META-INF/a/B.SF", "META-INF/MANIFEST.MF", "A.SF"];
         assert_eq!(names.map(Signature::is_of_jar), [true, true, false, false, false]);
+        let names = [
+            "p-1.dist-info/RECORD.jws",
+            "p-1.dist-info/RECORD.p7s",
+            "a/p-1.dist-info/RECORD.jws",
+            "p-1.dist-info/RECORD",
+        ];
+        let is_wheel = |name| Signature::of_member(name) == Some(Signature::Wheel);
+        assert_eq!(names.map(is_wheel), [true, true, false, false]);
     }
 
     #[test]

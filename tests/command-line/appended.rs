@@ -103,3 +103,43 @@ fn formats_that_are_not_opened_are_reported_behind_a_program_or_a_script() {
         assert!(check.out.contains(&format!("d/x: undecided: readable: not opened: {description}")), "{}", check.out);
     }
 }
+
+#[test]
+fn a_zip_file_with_the_longest_comment_is_opened_behind_a_program() {
+    let sandbox = sandbox();
+    for size in [1 << 10, (1 << 10) + 1, usize::from(u16::MAX)] {
+        let mut zip = zip();
+        let at = zip.len() - 2;
+        zip.splice(at.., [size as u8, (size >> 8) as u8].into_iter().chain(std::iter::repeat_n(b'-', size)));
+        sandbox.file("d/x", [fixture("answer-x86_64.so"), zip].concat());
+        let check = sandbox.fatbin("check --policy policy d");
+        assert!(check.status == 1 && check.out.contains("d/x!k.cubin"), "{size}: {}{}", check.out, check.err);
+    }
+}
+
+/// Data of a program with a zstd frame in it, and no container of device code around it.
+#[test]
+fn device_code_in_a_zstd_frame_in_data_is_undecided() {
+    let sandbox = sandbox();
+    let program = fixture("answer-x86_64.so");
+    let library = [&[1; 5000][..], &fixture("answer.oxart")].concat();
+    let large = [&vec![2; 20 << 20][..], &library].concat();
+    let packed = |bytes: &[u8]| zstd::encode_all(bytes, 1).unwrap();
+    for bytes in [&fixture("answer-sm_90.cubin")[..], &library, &large] {
+        sandbox.file("d/x", [&program[..], b"data", &packed(bytes), b"more data"].concat());
+        let scan = sandbox.fatbin("scan d/x");
+        let at = program.len() + 4;
+        let line = format!(
+            "fatbin: d/x: zstd frame at {at:#x}: device code in a zstd frame without a container is not read; "
+        );
+        assert!(scan.status == 2 && scan.err.starts_with(&line), "{}{}", scan.out, scan.err);
+        let check = sandbox.fatbin("check --policy policy d");
+        assert!(check.status == 2 && check.out.contains("undecided"), "{}{}", check.out, check.err);
+    }
+    // Frames without device code, cut ones, and bytes that begin like one.
+    for bytes in [packed(&program), packed(&library)[..60].to_vec(), b"\x28\xb5\x2f\xfd".to_vec()] {
+        sandbox.file("d/x", [&program[..], b"data", &bytes, b"more data"].concat());
+        let scan = sandbox.fatbin("scan d/x");
+        assert_eq!((scan.status, scan.err.as_str()), (1, ""), "{}", scan.out);
+    }
+}

@@ -117,7 +117,30 @@ fn members_of_wheels_and_libraries_are_stripped() {
     assert!(record.starts_with("p/kernel.cubin,sha256=") && !record.contains(hash.trim_end()), "{record}");
     let run = sandbox.fatbin("strip --device-debug -o new.whl signed.whl");
     assert_eq!(run.status, 2);
-    assert!(run.err.contains("RECORD.jws signs RECORD, which changes; remove it"), "{}", run.err);
+    assert!(
+        run.err.contains("signed.whl: signed (RECORD of a wheel), and a change breaks the signature"),
+        "{}",
+        run.err
+    );
+    let run = sandbox.fatbin("strip --device-debug --break-signature -o unsigned.whl signed.whl");
+    let expected = "signed.whl: its signature (RECORD of a wheel) is no longer valid; sign the result again";
+    assert!(run.status == 0 && run.err.contains(expected), "{}", run.err);
+    // A member that stays as it is, and contradicts its row.
+    let mut rows = zip::ZipArchive::new(std::io::Cursor::new(sandbox.read("p.whl"))).unwrap();
+    let record = std::io::read_to_string(rows.by_name("p-1.dist-info/RECORD").unwrap()).unwrap();
+    let mut wheel = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let record = record + "p/other.py,sha256=x,3\n";
+    let cubin = sandbox.read("cubin");
+    for (name, bytes) in
+        [("p/other.py", &b"abc"[..]), ("p/kernel.cubin", &cubin), ("p-1.dist-info/RECORD", record.as_bytes())]
+    {
+        wheel.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+        wheel.write_all(bytes).unwrap();
+    }
+    sandbox.file("tampered.whl", wheel.finish().unwrap().into_inner());
+    let run = sandbox.fatbin("strip --device-debug -o untampered.whl tampered.whl");
+    assert_eq!((run.status, sandbox.path("untampered.whl").exists()), (2, false), "{}", run.err);
+    assert!(run.err.contains("p/other.py differs from RECORD, which states sha256=x"), "{}", run.err);
 
     let member = |name: &str, size: usize| format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 644);
     let cubin = sandbox.read("cubin");

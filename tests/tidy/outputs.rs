@@ -25,7 +25,7 @@ const WRITERS: [(&str, &[&str]); 7] = [
     ("eprint!(", &[]),
     (" print!(", &[]),
     ("serde_json::to_string", &["check/json.rs", "cli/report/json.rs", "edit/split/index.rs"]),
-    ("serde_json::to_writer", &[]),
+    ("serde_json::to_writer", &["cli/report/json_line.rs"]),
 ];
 
 #[test]

@@ -7,6 +7,7 @@
 //! although the library has code for it. A set that has nothing for a device makes no gap.
 
 mod families;
+mod rows;
 mod set;
 #[cfg(test)]
 mod tests;
@@ -16,14 +17,18 @@ pub use families::FamilyCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
+use std::path::Path;
 
 use crate::analyze::select::{CandidateSet, NamedDevice, candidate_sets, program_sets};
 use crate::analyze::survey::{AnalyzedFile, InspectedFile};
+use crate::base::bytes::{Budget, Limits};
+use crate::base::error::{Cause, Malformed, Result};
 use crate::image::Inspection;
 use crate::scan::inventory::{CodeRole, DeviceLinks, File, Image};
 use crate::target::Platform;
 use crate::target::runs_on::LoadMethod;
-use set::SetCoverage;
+use rows::{RowNumber, Rows};
+use set::{Columns, SetCoverage};
 
 /// Name of a device that compiles SPIR-V, without further properties.
 const SPIRV_DEVICE: &str = "spir64";
@@ -35,10 +40,11 @@ pub struct Coverage<'a> {
     pub devices: Vec<String>,
     /// The kernels: those with the most gaps first, then those that run on the fewest devices, then by name.
     pub kernels: Vec<CoveredKernel<'a>>,
-    /// The gaps, in the order of the files and candidate sets.
-    pub gaps: Vec<Gap<'a>>,
     /// Images that may have kernels but were not inspected, and their number.
     pub not_inspected: BTreeMap<UninspectedImages, usize>,
+    rows: Rows<'a>,
+    /// The candidate sets with gaps, each with the index of its file.
+    sets_with_gaps: Vec<(usize, SetCoverage<'a>)>,
 }
 
 /// One row: a kernel.
@@ -50,8 +56,10 @@ pub struct CoveredKernel<'a> {
     pub demangled: Option<&'a str>,
     /// Architectures and forms of the images that have it: `sm_90`, `sm_90 ptx`.
     pub archs: BTreeSet<String>,
-    /// One cell for each device.
-    pub cells: Vec<CoverageCell<'a>>,
+    /// Row of the cells; absent for a kernel in relocatable code that nothing links.
+    row: Option<RowNumber>,
+    /// Indexes of the sets where the kernel has gaps.
+    sets_with_gaps: Vec<usize>,
 }
 
 /// A kernel on a device.
@@ -124,6 +132,7 @@ pub struct UninspectedImages {
 pub struct InspectedImages<'a> {
     file: &'a File,
     inspections: Vec<Option<&'a Inspection>>,
+    limits: Limits,
 }
 
 impl<'a> From<&'a InspectedFile<'a>> for InspectedImages<'a> {
@@ -134,14 +143,14 @@ impl<'a> From<&'a InspectedFile<'a>> for InspectedImages<'a> {
                 *inspection = Some(&image.inspection);
             }
         }
-        InspectedImages { file: inspected.file, inspections }
+        InspectedImages { file: inspected.file, inspections, limits: inspected.limits }
     }
 }
 
 impl<'a> From<&'a AnalyzedFile> for InspectedImages<'a> {
     fn from(analyzed: &'a AnalyzedFile) -> Self {
         let inspections = analyzed.analyses.iter().map(|analysis| analysis.inspection.as_ref()).collect();
-        InspectedImages { file: &analyzed.file, inspections }
+        InspectedImages { file: &analyzed.file, inspections, limits: analyzed.limits }
     }
 }
 
@@ -173,35 +182,82 @@ fn devices_of(files: &[InspectedImages<'_>]) -> Vec<NamedDevice> {
 }
 
 impl<'a> Coverage<'a> {
-    /// Judges the kernels of files on `devices`, or, without any, on those that the files have code for.
-    pub fn new(files: &[InspectedImages<'a>], devices: &[NamedDevice]) -> Self {
+    /// Judges the kernels of files on `devices`, or, without any, on those that the files have code for. The table has a cell for
+    /// each kernel and device: one that is too large for the size of a file is an error.
+    pub fn new(files: &[InspectedImages<'a>], devices: &[NamedDevice]) -> Result<Self> {
         let own_devices = devices_of(files);
-        let columns = if devices.is_empty() { own_devices.clone() } else { devices.to_vec() };
-        let mut builder = Builder { coverage: Coverage::default(), rows: HashMap::new() };
+        let columns = if devices.is_empty() { &own_devices[..] } else { devices };
+        let mut builder = Builder { coverage: Coverage::default(), kernels: HashMap::new() };
         for (number, file) in files.iter().enumerate() {
             builder.add_archs(file);
-            for set in file.sets() {
-                let judged = SetCoverage::new(&set, &file.inspections, &columns, &own_devices);
-                builder.add_set(number, &judged, &columns);
-            }
+            let added = builder.add_sets(number, file, Columns { devices: columns, own_devices: &own_devices });
+            let malformed = |cause| Malformed { field: "kernels by device", offset: 0, cause };
+            added.map_err(|cause| malformed(cause).in_file(Path::new(&file.file.path)))?;
         }
-        builder.finish(columns)
+        Ok(builder.finish(columns))
+    }
+
+    /// Returns the cells of a kernel: one for each device.
+    pub fn cells(&self, kernel: &CoveredKernel<'a>) -> impl ExactSizeIterator<Item = CoverageCell<'a>> + Clone {
+        self.rows.cells(kernel.row.unwrap_or(RowNumber::MAX))
+    }
+
+    /// Returns the number of the row of a kernel: kernels with the same number have the same cells.
+    pub(crate) fn row_number(&self, kernel: &CoveredKernel<'a>) -> Option<RowNumber> {
+        kernel.row
+    }
+
+    /// Returns the gaps, in the order of the files and candidate sets.
+    pub fn gaps(&self) -> impl Iterator<Item = Gap<'a>> {
+        self.sets_with_gaps.iter().flat_map(move |place| {
+            let (_, set) = place;
+            let kernels = set.kernels().filter(|(_, row)| self.rows.gaps(*row) > 0);
+            kernels.flat_map(move |(kernel, row)| {
+                let columns = self.rows.cells(row).enumerate().filter(|(_, cell)| *cell == CoverageCell::Gap);
+                columns.filter_map(move |(column, _)| self.gap_in(place, kernel, column))
+            })
+        })
+    }
+
+    /// Returns the first gap of a kernel on the device of a column.
+    pub fn gap(&self, kernel: &CoveredKernel<'a>, column: usize) -> Option<Gap<'a>> {
+        let places = kernel.sets_with_gaps.iter().filter_map(|index| self.sets_with_gaps.get(*index));
+        let is_gap = |set: &SetCoverage<'a>| {
+            set.row(kernel.name).and_then(|row| self.rows.cell(row, column)) == Some(CoverageCell::Gap)
+        };
+        let mut gaps = places.filter(|(_, set)| is_gap(set));
+        gaps.find_map(|place| self.gap_in(place, kernel.name, column))
+    }
+
+    fn gap_in(&self, place: &(usize, SetCoverage<'a>), kernel: &'a str, column: usize) -> Option<Gap<'a>> {
+        let (file, set) = place;
+        let (selected, holder) = set.witnesses(kernel, column)?;
+        Some(Gap { file: *file, kernel, device: self.devices.get(column)?.clone(), selected, holder })
+    }
+
+    /// Returns the number of devices on which a kernel has a gap.
+    pub fn gaps_of(&self, kernel: &CoveredKernel<'a>) -> usize {
+        kernel.row.map_or(0, |row| self.rows.gaps(row))
     }
 
     /// Returns the number of kernels on each device, by cell.
     pub fn counts(&self) -> Vec<DeviceCounts> {
+        let mut kernels_of_rows: BTreeMap<RowNumber, usize> = BTreeMap::new();
+        for row in self.kernels.iter().filter_map(|kernel| kernel.row) {
+            *kernels_of_rows.entry(row).or_default() += 1;
+        }
         let mut counts = vec![DeviceCounts::default(); self.devices.len()];
-        for kernel in &self.kernels {
-            for (count, cell) in counts.iter_mut().zip(&kernel.cells) {
+        for (row, kernels) in kernels_of_rows {
+            for (count, cell) in counts.iter_mut().zip(self.rows.cells(row)) {
                 match cell {
-                    CoverageCell::Runs { method: LoadMethod::Exact, .. } => count.native += 1,
-                    CoverageCell::Runs { method, .. } if method.is_at_load_time() => count.compiled += 1,
-                    CoverageCell::Runs { .. } => count.compatible += 1,
-                    CoverageCell::Unknown => count.unknown += 1,
-                    CoverageCell::Unlinked => count.unlinked += 1,
-                    CoverageCell::None => count.none += 1,
+                    CoverageCell::Runs { method: LoadMethod::Exact, .. } => count.native += kernels,
+                    CoverageCell::Runs { method, .. } if method.is_at_load_time() => count.compiled += kernels,
+                    CoverageCell::Runs { .. } => count.compatible += kernels,
+                    CoverageCell::Unknown => count.unknown += kernels,
+                    CoverageCell::Unlinked => count.unlinked += kernels,
+                    CoverageCell::None => count.none += kernels,
                     CoverageCell::OtherPlatform => {}
-                    CoverageCell::Gap => count.gaps += 1,
+                    CoverageCell::Gap => count.gaps += kernels,
                 }
             }
         }
@@ -210,19 +266,7 @@ impl<'a> Coverage<'a> {
 
     /// Returns the number of kernels that have a gap.
     pub fn kernels_with_gaps(&self) -> usize {
-        self.kernels.iter().filter(|kernel| kernel.gaps() > 0).count()
-    }
-}
-
-impl CoveredKernel<'_> {
-    /// Returns the number of devices on which the kernel has a gap.
-    pub fn gaps(&self) -> usize {
-        self.cells.iter().filter(|cell| **cell == CoverageCell::Gap).count()
-    }
-
-    /// Returns the number of devices on which the kernel runs.
-    fn served(&self) -> usize {
-        self.cells.iter().filter(|cell| matches!(cell, CoverageCell::Runs { .. })).count()
+        self.kernels.iter().filter(|kernel| self.gaps_of(kernel) > 0).count()
     }
 }
 
@@ -282,10 +326,10 @@ impl fmt::Display for CoverageCell<'_> {
     }
 }
 
-/// Rows while the sets are added.
+/// The table while the sets are added.
 struct Builder<'a> {
     coverage: Coverage<'a>,
-    rows: HashMap<&'a str, CoveredKernel<'a>>,
+    kernels: HashMap<&'a str, CoveredKernel<'a>>,
 }
 
 impl<'a> Builder<'a> {
@@ -299,41 +343,62 @@ impl<'a> Builder<'a> {
             }
             for kernel in &inspection.kernels {
                 let demangled = kernel.demangled.as_deref();
-                let row = self.rows.entry(&kernel.name).or_insert_with(|| CoveredKernel {
+                let kernel = self.kernels.entry(&kernel.name).or_insert_with(|| CoveredKernel {
                     name: &kernel.name,
                     demangled,
                     archs: BTreeSet::new(),
-                    cells: Vec::new(),
+                    row: None,
+                    sets_with_gaps: Vec::new(),
                 });
-                if !row.archs.contains(&arch) {
-                    row.archs.insert(arch.clone());
+                if !kernel.archs.contains(&arch) {
+                    kernel.archs.insert(arch.clone());
                 }
             }
         }
     }
 
-    fn add_set(&mut self, file: usize, judged: &SetCoverage<'a>, columns: &[NamedDevice]) {
-        for (name, cells) in judged.kernels() {
-            let Some(row) = self.rows.get_mut(name) else { continue };
-            if row.cells.is_empty() {
-                row.cells = vec![CoverageCell::OtherPlatform; columns.len()];
+    /// Adds the cells of all kernels of a file.
+    fn add_sets(
+        &mut self,
+        number: usize,
+        file: &InspectedImages<'a>,
+        columns: Columns<'_>,
+    ) -> std::result::Result<(), Cause> {
+        let budget = Budget::new(file.limits, file.file.size);
+        for set in file.sets() {
+            let judged = SetCoverage::new(set, &file.inspections, columns, &mut self.coverage.rows, &budget)?;
+            let next = self.coverage.sets_with_gaps.len();
+            let mut has_gaps = false;
+            for (name, row) in judged.kernels() {
+                let Some(kernel) = self.kernels.get_mut(name) else { continue };
+                let rows = &mut self.coverage.rows;
+                kernel.row = Some(match kernel.row {
+                    Some(known) => rows.merge(known, row, &budget)?,
+                    None => row,
+                });
+                if rows.gaps(row) > 0 {
+                    has_gaps = true;
+                    kernel.sets_with_gaps.push(next);
+                }
             }
-            for (own, cell) in row.cells.iter_mut().zip(cells) {
-                *own = own.in_both(*cell);
-            }
-            let gaps = cells.iter().zip(columns).enumerate().filter(|(_, (cell, _))| **cell == CoverageCell::Gap);
-            for (column, (_, device)) in gaps {
-                let Some((selected, holder)) = judged.witnesses(name, column) else { continue };
-                self.coverage.gaps.push(Gap { file, kernel: name, device: device.name.clone(), selected, holder });
+            if has_gaps {
+                self.coverage.sets_with_gaps.push((number, judged));
             }
         }
+        Ok(())
     }
 
-    fn finish(self, columns: Vec<NamedDevice>) -> Coverage<'a> {
-        let Builder { mut coverage, rows } = self;
-        coverage.kernels = rows.into_values().collect();
-        coverage.kernels.sort_by_cached_key(|row| (Reverse(row.gaps()), row.served(), row.name));
-        coverage.devices = columns.into_iter().map(|device| device.name).collect();
+    fn finish(self, columns: &[NamedDevice]) -> Coverage<'a> {
+        let Builder { mut coverage, kernels } = self;
+        let mut kernels: Vec<CoveredKernel<'_>> = kernels.into_values().collect();
+        let rows = &coverage.rows;
+        let figures = |row: Option<RowNumber>| row.map_or((0, 0), |row| (rows.gaps(row), rows.served(row)));
+        kernels.sort_by_cached_key(|kernel| {
+            let (gaps, served) = figures(kernel.row);
+            (Reverse(gaps), served, kernel.name)
+        });
+        coverage.kernels = kernels;
+        coverage.devices = columns.iter().map(|device| device.name.clone()).collect();
         coverage
     }
 }

@@ -1,30 +1,38 @@
 //! Kernels of one candidate set by device.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::CoverageCell;
+use super::rows::{RowNumber, Rows};
 use crate::analyze::select::{CandidateSet, NamedDevice, Preference, RejectReason, Selection};
+use crate::base::bytes::{Budget, Resource, record_memory};
+use crate::base::error::Cause;
 use crate::image::Inspection;
 use crate::scan::inventory::CodeRole;
 use crate::target::Device;
+use crate::target::runs_on::LoadMethod;
 
 /// Kernels of a candidate set, judged on devices.
+#[derive(Debug)]
 pub struct SetCoverage<'a> {
     set: CandidateSet<'a>,
     /// Inspection of each candidate.
     inspections: Vec<Option<&'a Inspection>>,
     /// Indexes of the candidates that have a kernel, in order.
     holders: BTreeMap<&'a str, Vec<usize>>,
-    /// Cells by the candidates that have the kernel: most kernels of a set are in the same images.
-    cells: HashMap<Vec<usize>, Vec<CoverageCell<'a>>>,
+    /// Rows by the candidates that have the kernel: most kernels of a set are in the same images.
+    rows: HashMap<Vec<usize>, RowNumber>,
     /// Selections on the devices of each column.
     columns: Vec<Vec<DeviceSelection>>,
 }
 
 /// The images that the runtime selects from the whole set on a device. Any number of kernels is judged by it.
+#[derive(Debug)]
 struct DeviceSelection {
     device: Device,
-    selection: Selection,
+    /// The selected candidate, and the method by which it is loaded.
+    selected: Option<(usize, LoadMethod)>,
+    is_undecided: bool,
     /// The loaded candidates, with their positions in the order of preference.
     loaded: HashMap<usize, usize>,
     /// True if the set has code for the platform of the device.
@@ -33,35 +41,36 @@ struct DeviceSelection {
     is_read: bool,
 }
 
+/// The devices that kernels are judged on.
+#[derive(Debug, Clone, Copy)]
+pub struct Columns<'d> {
+    /// The devices that are asked about.
+    pub devices: &'d [NamedDevice],
+    /// Those that the files have code for.
+    pub own_devices: &'d [NamedDevice],
+}
+
 impl<'a> SetCoverage<'a> {
-    /// Judges the kernels of a set. `own_devices` are those that the file has code for.
+    /// Judges the kernels of a set, and adds their cells to `rows`.
     pub fn new(
-        set: &CandidateSet<'a>,
+        set: CandidateSet<'a>,
         inspections: &[Option<&'a Inspection>],
-        columns: &[NamedDevice],
-        own_devices: &[NamedDevice],
-    ) -> Self {
+        columns: Columns<'_>,
+        rows: &mut Rows<'a>,
+        budget: &Budget,
+    ) -> Result<Self, Cause> {
         let inspections: Vec<Option<&Inspection>> =
             set.candidates.iter().map(|candidate| inspections.get(candidate.number).copied().flatten()).collect();
-        let mut holders: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-        for (index, inspection) in inspections.iter().enumerate() {
-            for kernel in inspection.iter().flat_map(|inspection| &inspection.kernels) {
-                let holders = holders.entry(&kernel.name).or_default();
-                if holders.last() != Some(&index) {
-                    holders.push(index);
-                }
-            }
-        }
-        let mut judged =
-            SetCoverage { set: set.clone(), inspections, holders, cells: HashMap::new(), columns: Vec::new() };
+        let holders = holders(&inspections);
+        let mut judged = SetCoverage { set, inspections, holders, rows: HashMap::new(), columns: Vec::new() };
         if judged.holders.is_empty() {
-            return judged;
+            return Ok(judged);
         }
-        let loadable = judged.loadable(columns.iter().chain(own_devices));
-        let select_on = |column: &NamedDevice| column.devices.iter().map(|device| judged.select_on(device)).collect();
-        judged.columns = columns.iter().map(select_on).collect();
+        let loadable = judged.select(columns, budget)?;
         let groups: BTreeSet<&Vec<usize>> = judged.holders.values().collect();
-        let cells = groups.into_iter().map(|holders| {
+        let mut numbers = HashMap::new();
+        for holders in groups {
+            judged.charge_group(holders, budget)?;
             let is_loadable = holders.iter().any(|index| loadable.contains(index));
             let cells = judged.columns.iter().map(|column| {
                 let cells = column.iter().map(|selected| judged.cell(holders, selected));
@@ -70,15 +79,20 @@ impl<'a> SetCoverage<'a> {
                     cell => cell.unwrap_or(CoverageCell::None),
                 }
             });
-            (holders.clone(), cells.collect())
-        });
-        judged.cells = cells.collect();
-        judged
+            numbers.insert(holders.clone(), rows.add(cells, budget)?);
+        }
+        judged.rows = numbers;
+        Ok(judged)
     }
 
-    /// Returns each kernel and its cells.
-    pub fn kernels(&self) -> impl Iterator<Item = (&'a str, &[CoverageCell<'a>])> {
-        self.holders.iter().map(|(name, holders)| (*name, self.cells.get(holders).map_or(&[][..], Vec::as_slice)))
+    /// Returns each kernel and its row.
+    pub fn kernels(&self) -> impl Iterator<Item = (&'a str, RowNumber)> {
+        self.holders.iter().filter_map(|(name, holders)| Some((*name, *self.rows.get(holders)?)))
+    }
+
+    /// Returns the row of a kernel.
+    pub fn row(&self, kernel: &str) -> Option<RowNumber> {
+        self.rows.get(self.holders.get(kernel)?).copied()
     }
 
     /// Returns the numbers of the image that is selected on a device where a kernel has a gap, and of one that has the kernel.
@@ -86,49 +100,75 @@ impl<'a> SetCoverage<'a> {
     pub fn witnesses(&self, kernel: &str, column: usize) -> Option<(usize, usize)> {
         let holders = self.holders.get(kernel)?;
         let is_gap = |selected: &&DeviceSelection| self.cell(holders, selected) == CoverageCell::Gap;
-        let (selected, _) = self.columns.get(column)?.iter().find(is_gap)?.selection.selected?;
+        let (selected, _) = self.columns.get(column)?.iter().find(is_gap)?.selected?;
         let number = |index: usize| self.set.candidates.get(index).map(|candidate| candidate.number);
         Some((number(selected)?, number(*holders.first()?)?))
     }
 
-    /// Selects from the whole set.
-    fn select_on(&self, device: &Device) -> DeviceSelection {
-        let selection = self.set.select_on(device);
+    /// Selects from the whole set on the devices of each column. Returns the candidates that a runtime loads on some device, or would
+    /// if it did not prefer another.
+    fn select(&mut self, columns: Columns<'_>, budget: &Budget) -> Result<BTreeSet<usize>, Cause> {
+        let mut loadable = BTreeSet::new();
+        let asked: HashSet<&Device> = columns.devices.iter().flat_map(|named| &named.devices).collect();
+        let own = columns.own_devices.iter().flat_map(|named| &named.devices);
+        let own: Vec<&Device> = own.filter(|device| !asked.contains(device)).collect();
+        let asked = columns.devices.iter().map(|named| named.devices.len()).sum::<usize>();
+        self.set.charge(asked.saturating_add(own.len()), budget)?;
+        for column in columns.devices {
+            let mut selections = Vec::with_capacity(column.devices.len());
+            for device in &column.devices {
+                let selection = self.set.select_on(device);
+                loadable.extend(loadable_of(&selection));
+                let selected = self.device_selection(device, &selection);
+                let loaded = record_memory(0, selected.loaded.keys().map(|_| size_of::<[usize; 2]>()));
+                budget.charge(Resource::Memory, loaded.saturating_add(size_of::<DeviceSelection>() as u64))?;
+                selections.push(selected);
+            }
+            self.columns.push(selections);
+        }
+        for device in own {
+            loadable.extend(loadable_of(&self.set.select_on(device)));
+        }
+        Ok(loadable)
+    }
+
+    fn device_selection(&self, device: &Device, selection: &Selection) -> DeviceSelection {
         let is_read = |index: usize| {
             self.inspections.get(index).copied().flatten().is_some_and(|inspection| inspection.not_inspected.is_none())
         };
         let is_read = match self.set.runtime.preference {
             Preference::BestForEachKernel => (0..self.set.candidates.len()).all(is_read),
-            _ => loaded(&selection).all(is_read),
+            _ => loaded(selection).all(is_read),
         };
-        let loaded = loaded(&selection).zip(0..).collect();
-        let has_code = self.set.has_code_for(device) || (self.set.is_unregistered && self.set.is_for_platform(device));
-        DeviceSelection { device: device.clone(), has_code, is_read, loaded, selection }
+        DeviceSelection {
+            device: device.clone(),
+            selected: selection.selected,
+            is_undecided: selection.is_undecided(),
+            loaded: loaded(selection).zip(0..).collect(),
+            has_code: self.set.has_code_for(device) || (self.set.is_unregistered && self.set.is_for_platform(device)),
+            is_read,
+        }
     }
 
-    /// Returns the candidates that a runtime loads on some device, or would if it did not prefer another.
-    fn loadable<'d>(&self, devices: impl Iterator<Item = &'d NamedDevice>) -> BTreeSet<usize> {
-        let mut loadable = BTreeSet::new();
-        for device in devices.flat_map(|named| &named.devices) {
-            let selection = self.set.select_on(device);
-            loadable.extend(loaded(&selection));
-            let outranked =
-                selection.rejected.iter().filter(|(_, reason)| matches!(reason, RejectReason::Outranked { .. }));
-            loadable.extend(outranked.map(|(index, _)| *index));
-        }
-        loadable
+    /// Charges the selections for the kernels that are in `holders`, if they are judged by these alone.
+    fn charge_group(&self, holders: &[usize], budget: &Budget) -> Result<(), Cause> {
+        let is_alone =
+            self.set.role == CodeRole::LinkInput || self.set.runtime.preference == Preference::BestForEachKernel;
+        let judged = if is_alone { holders.len() } else { 1 };
+        let devices = self.columns.iter().map(Vec::len).sum::<usize>();
+        budget.charge(Resource::Work, (judged as u64).saturating_mul(devices as u64))
     }
 
     /// Judges the kernels that are in `holders` alone. `selected` is the selection from the whole set.
     fn cell(&self, holders: &[usize], selected: &DeviceSelection) -> CoverageCell<'a> {
-        let DeviceSelection { device, selection, .. } = selected;
+        let device = &selected.device;
         if self.set.role == CodeRole::LinkInput {
             return self.unlinked_cell(holders, device);
         }
-        if selection.is_undecided() {
+        if selected.is_undecided {
             return CoverageCell::Unknown;
         }
-        let Some((_, method)) = selection.selected else {
+        let Some((_, method)) = selected.selected else {
             return if selected.has_code { CoverageCell::None } else { CoverageCell::OtherPlatform };
         };
         let runs = |index: usize, method| {
@@ -157,6 +197,26 @@ impl<'a> SetCoverage<'a> {
             None => CoverageCell::OtherPlatform,
         }
     }
+}
+
+/// Returns the indexes of the candidates that have each kernel.
+fn holders<'a>(inspections: &[Option<&'a Inspection>]) -> BTreeMap<&'a str, Vec<usize>> {
+    let mut holders: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (index, inspection) in inspections.iter().enumerate() {
+        for kernel in inspection.iter().flat_map(|inspection| &inspection.kernels) {
+            let holders = holders.entry(&kernel.name).or_default();
+            if holders.last() != Some(&index) {
+                holders.push(index);
+            }
+        }
+    }
+    holders
+}
+
+/// Returns the candidates that are loaded, or would be if no other was preferred.
+fn loadable_of(selection: &Selection) -> impl Iterator<Item = usize> {
+    let outranked = selection.rejected.iter().filter(|(_, reason)| matches!(reason, RejectReason::Outranked { .. }));
+    loaded(selection).chain(outranked.map(|(index, _)| *index))
 }
 
 /// Returns the candidates that are loaded.

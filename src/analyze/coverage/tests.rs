@@ -3,6 +3,7 @@
 use super::*;
 use crate::analyze::select::AnsweredFile;
 use crate::analyze::survey::ImageAnalysis;
+use crate::base::bytes::Limits;
 use crate::format::{ContainerType, ImageKind};
 use crate::image::Kernel;
 use crate::scan::inventory::Container;
@@ -50,7 +51,7 @@ fn file(path: &str, containers: Vec<(ContainerType, Vec<TestImage<'_>>)>) -> Ana
             start: 0,
         });
     }
-    AnalyzedFile { file, analyses }
+    AnalyzedFile { file, analyses, limits: Limits::default() }
 }
 
 fn fatbins(containers: Vec<Vec<TestImage<'_>>>) -> AnalyzedFile {
@@ -61,9 +62,9 @@ fn fatbins(containers: Vec<Vec<TestImage<'_>>>) -> AnalyzedFile {
 fn rows(files: &[AnalyzedFile], devices: &[&str]) -> Vec<String> {
     let inspected: Vec<InspectedImages<'_>> = files.iter().map(InspectedImages::from).collect();
     let devices: Vec<NamedDevice> = devices.iter().map(|name| NamedDevice::parse(name).unwrap()).collect();
-    let coverage = Coverage::new(&inspected, &devices);
+    let coverage = Coverage::new(&inspected, &devices).unwrap();
     let row = |kernel: &CoveredKernel<'_>| {
-        let cells: Vec<&str> = kernel.cells.iter().map(|cell| cell.name()).collect();
+        let cells: Vec<&str> = coverage.cells(kernel).map(CoverageCell::name).collect();
         format!("{} {}", kernel.name, cells.join(" "))
     };
     let heading = coverage.devices.join(" ");
@@ -90,9 +91,10 @@ fn a_kernel_removed_for_one_arch_is_one_gap() {
         vec![cubin("sm_80", &["c"]), cubin("sm_90", &["c"])],
     ]);
     let inspected = [InspectedImages::from(&library)];
-    let coverage = Coverage::new(&inspected, &[]);
+    let coverage = Coverage::new(&inspected, &[]).unwrap();
     let expected = Gap { file: 0, kernel: "b", device: "sm_86".to_owned(), selected: 1, holder: 0 };
-    assert_eq!(coverage.gaps, [expected]);
+    assert_eq!(coverage.gaps().collect::<Vec<_>>(), std::slice::from_ref(&expected));
+    assert_eq!(coverage.gap(&coverage.kernels[0], 1), Some(expected));
     assert_eq!(
         rows(std::slice::from_ref(&library), &[]),
         ["sm_80 sm_86 sm_90", "b native gap native", "a native native native", "c native compatible native"]
@@ -122,8 +124,8 @@ fn images_that_were_not_inspected_leave_cells_unknown() {
     let unread = (cubin("sm_90", &[]).0, None);
     let library = fatbins(vec![vec![cubin("sm_80", &["k"]), unread]]);
     let inspected = [InspectedImages::from(&library)];
-    let coverage = Coverage::new(&inspected, &[]);
-    assert_eq!(coverage.kernels[0].cells[1], CoverageCell::Unknown);
+    let coverage = Coverage::new(&inspected, &[]).unwrap();
+    assert_eq!(coverage.cells(&coverage.kernels[0]).nth(1).unwrap(), CoverageCell::Unknown);
     let unread = UninspectedImages { arch: "sm_90".to_owned(), reason: "no reader" };
     assert_eq!(coverage.not_inspected.into_iter().collect::<Vec<_>>(), [(unread, 1)]);
 }
@@ -171,10 +173,10 @@ fn families_count_their_kernels() {
         kernel.demangled = kernel.name.starts_with("_Z").then(|| format!("void f<{argument}>()"));
     }
     let inspected = [InspectedImages::from(&library)];
-    let coverage = Coverage::new(&inspected, &[]);
+    let coverage = Coverage::new(&inspected, &[]).unwrap();
     let families = coverage.families();
     let cell = |family: usize, device: usize| {
-        let FamilyCell { running, gaps, common } = families[family].cells[device];
+        let FamilyCell { running, gaps, common } = coverage.family_cells(&families[family])[device];
         (running, gaps, common.map(CoverageCell::name))
     };
     assert_eq!((families[0].name.as_str(), families[0].kernels, families[1].name.as_str()), ("f", 2, "g"));
@@ -211,7 +213,7 @@ fn equals_select_container_by_container() {
         let device = ["sm_75", "sm_80", "sm_87", "sm_89", "sm_90", "sm_100"][random.below(6)];
         let devices = [NamedDevice::parse(device).unwrap()];
         let inspected = [InspectedImages::from(&library)];
-        let coverage = Coverage::new(&inspected, &devices);
+        let coverage = Coverage::new(&inspected, &devices).unwrap();
         let answered = AnsweredFile::new(&library.file, &devices[0].devices);
         let selection = &answered.sets[0].answers[0].selection;
         for kernel in &coverage.kernels {
@@ -224,11 +226,32 @@ fn equals_select_container_by_container() {
                 Some(_) => "gap",
                 None => "none",
             };
-            assert_eq!(kernel.cells[0].name(), expected, "round {round}: {} on {device}", kernel.name);
+            assert_eq!(
+                coverage.cells(kernel).next().unwrap().name(),
+                expected,
+                "round {round}: {} on {device}",
+                kernel.name
+            );
             *seen.entry(expected).or_insert(0) += 1;
         }
-        let gaps = coverage.kernels.iter().filter(|kernel| kernel.gaps() > 0).count();
-        assert_eq!((coverage.gaps.len(), coverage.kernels_with_gaps()), (gaps, gaps));
+        let gaps = coverage.kernels.iter().filter(|kernel| coverage.gaps_of(kernel) > 0).count();
+        assert_eq!((coverage.gaps().count(), coverage.kernels_with_gaps()), (gaps, gaps));
     }
     assert!(seen.len() == 5 && seen.values().all(|count| *count > 50), "{seen:?}");
+}
+
+/// The table has as many cells as kernels and devices together: the square of what a small file states.
+#[test]
+fn a_table_that_is_too_large_for_its_file_is_an_error() {
+    let of = |devices: usize| {
+        let names: Vec<String> = (0..devices).map(|number| format!("k{number}")).collect();
+        let images = names.iter().enumerate().map(|(number, name)| cubin(&format!("sm_{}", 10_000 + number), &[name]));
+        let library = fatbins(vec![images.collect()]);
+        Coverage::new(&[InspectedImages::from(&library)], &[]).map(|it| (it.kernels.len(), it.gaps().count()))
+    };
+    assert_eq!(of(300).unwrap(), (300, 300 * 299));
+    let error = of(3000).unwrap_err().to_string();
+    let expected = "lib.so: kernels by device at 0x0: exceeds the limit of 8388608 steps of work for this file; use --limit-factor to \
+        raise it";
+    assert_eq!(error, expected);
 }

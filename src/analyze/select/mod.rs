@@ -5,6 +5,7 @@
 //! tries its images.
 
 mod answers;
+mod cost;
 mod devices;
 mod driver_check;
 mod floors;

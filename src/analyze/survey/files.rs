@@ -4,6 +4,7 @@
 
 use crate::analyze::requires::{ToolkitBytes, unread_toolkit};
 use crate::analyze::survey::{AnalysisOptions, AnalyzedFile, ImageAnalysis};
+use crate::base::bytes::Limits;
 use crate::base::codec;
 use crate::base::error::{Error, Malformed, Result};
 use crate::image;
@@ -21,13 +22,14 @@ pub fn survey(scanned: ScannedFile, wanted: AnalysisOptions) -> Result<AnalyzedF
     } else {
         vec![ImageAnalysis::default(); scanned.file().device_images().count()]
     };
-    Ok(AnalyzedFile { file: scanned.into_file(), analyses })
+    let limits = scanned.limits();
+    Ok(AnalyzedFile { file: scanned.into_file(), analyses, limits })
 }
 
 /// Analyzes the outcome of scanning a file. `wanted` returns what to analyze in a file with this path. A file that cannot be
 /// read has no images, and its error is returned.
 pub fn analyze_outcome(outcome: Outcome, wanted: &dyn Fn(&str) -> AnalysisOptions) -> (AnalyzedFile, Option<Error>) {
-    let without_images = |file| AnalyzedFile { file, analyses: Vec::new() };
+    let without_images = |file| AnalyzedFile { file, analyses: Vec::new(), limits: Limits::default() };
     match outcome {
         Outcome::Scanned(scanned) => {
             let path = scanned.file().path.clone();

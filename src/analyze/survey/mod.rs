@@ -5,6 +5,7 @@
 
 pub mod files;
 
+use crate::base::bytes::Limits;
 use crate::base::error::Malformed;
 use crate::image::Inspection;
 use crate::scan::inventory::{CudaCode, File, Image};
@@ -38,6 +39,8 @@ pub struct AnalyzedFile {
     pub file: File,
     /// One for each device image, in the order of [`File::device_images`].
     pub analyses: Vec<ImageAnalysis>,
+    /// Limits on evaluating the file: those with which it was read.
+    pub limits: Limits,
 }
 
 /// Results of the analyses of one image. A result is absent if it was not requested or the image could not be read.
@@ -81,4 +84,6 @@ pub struct InspectedFile<'a> {
     pub file: &'a File,
     /// The inspected images, in order.
     pub images: Vec<InspectedImage<'a>>,
+    /// Limits on evaluating the file: those with which it was read.
+    pub limits: Limits,
 }

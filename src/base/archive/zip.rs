@@ -1,7 +1,11 @@
 //! Zip files, the format of wheels and many packages.
 
+use std::cell::RefCell;
 use std::io::{self, Cursor, Write};
+use std::sync::LazyLock;
 
+use aho_corasick::packed::Searcher;
+use flate2::{Crc, Decompress, FlushDecompress, Status};
 use zip::{CompressionMethod, ZipArchive};
 
 use super::{Member, MemberContent};
@@ -17,13 +21,16 @@ const ENTRY: &[u8] = b"PK\x01\x02";
 const END: &[u8] = b"PK\x05\x06";
 const END_64_LOCATOR: &[u8] = b"PK\x06\x07";
 
-/// Size of the record at the end and of the one before it, the offset of the directory's size in it, and the largest size of a
-/// comment that is looked for: a longer one is valid, but searching more of each program takes too long.
+/// Size of the record at the end and of the one before it, the offsets of the directory's size and the comment's size in it, and the
+/// largest size of a comment.
 const END_SIZE: u64 = 22;
 const END_64_LOCATOR_SIZE: u64 = 20;
 const DIRECTORY_SIZE: u64 = 12;
 const COMMENT_SIZE: u64 = 20;
-const MAX_COMMENT: u64 = 1 << 10;
+const MAX_COMMENT: u64 = u16::MAX as u64;
+
+/// Number of bytes that are searched in a step of work.
+const BYTES_PER_STEP: u64 = 64;
 
 /// Returns the offset of the first member of a zip file at the end of a view, behind other bytes: a script, a program.
 pub fn appended_start(view: View<'_>, may_have_comment: bool) -> Option<u64> {
@@ -51,19 +58,28 @@ fn end_record(view: View<'_>, may_have_comment: bool) -> Option<u64> {
     let last = view.size().checked_sub(END_SIZE)?;
     let first = if may_have_comment { last.saturating_sub(MAX_COMMENT) } else { last };
     let tail = view.from(first).data();
-    let magics = tail.windows(END.len()).enumerate().rev().filter(|(_, bytes)| *bytes == END);
-    let mut ends = magics.map(|(at, _)| first.saturating_add(at as u64)).filter(|at| *at <= last);
+    view.charge("zip comment", Resource::Work, tail.len() as u64 / BYTES_PER_STEP).ok()?;
+    let mut ends = ends(tail).into_iter().rev().map(|at| first.saturating_add(at as u64)).filter(|at| *at <= last);
     ends.find(|&at| {
         let comment = view.from(at).u16("zip comment", COMMENT_SIZE);
         comment.is_ok_and(|size| u64::from(size) == last.saturating_sub(at))
     })
 }
 
+/// Returns the offsets of the magic of the record at the end.
+fn ends(bytes: &[u8]) -> Vec<usize> {
+    static SEARCHER: LazyLock<Option<Searcher>> = LazyLock::new(|| Searcher::new([END]));
+    match &*SEARCHER {
+        Some(searcher) => searcher.find_iter(bytes).map(|found| found.start()).collect(),
+        // Not every processor has the vector instructions.
+        None => bytes.windows(END.len()).enumerate().filter(|(_, found)| *found == END).map(|(at, _)| at).collect(),
+    }
+}
+
 /// Reads the files, without directories.
 pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Result<(), Malformed> {
     let mut archive = ZipArchive::new(Cursor::new(view.data())).map_err(|error| malformed(view, &error))?;
     for index in 0..archive.len() {
-        let again = archive.clone();
         let file = archive.by_index_raw(index).map_err(|error| malformed(view, &error))?;
         if file.is_dir() {
             continue;
@@ -75,8 +91,11 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
             (CompressionMethod::Stored, Some(start)) => {
                 MemberContent::Here(view.part("zip member size", start, start, file.size())?)
             }
-            (CompressionMethod::Deflated, _) => {
-                MemberContent::Packed(Box::new(move |to: &mut dyn Write| unpack(again, index, to)))
+            (CompressionMethod::Deflated, Some(start)) => {
+                let rest = view.from(start).data();
+                let stored = rest.get(..file.compressed_size() as usize).unwrap_or(rest);
+                let crc32 = file.crc32();
+                MemberContent::Packed(Box::new(move |to: &mut dyn Write| inflate(stored, crc32, to)))
             }
             (method, _) => MemberContent::Unreadable(format!("unsupported compression method ({method})")),
         };
@@ -99,9 +118,44 @@ pub fn directory_offsets(view: View<'_>) -> Result<Vec<u64>, Malformed> {
     Ok(offsets)
 }
 
-fn unpack(mut archive: ZipArchive<Cursor<&[u8]>>, index: usize, to: &mut dyn Write) -> io::Result<()> {
-    let mut file = archive.by_index(index).map_err(io::Error::other)?;
-    io::copy(&mut file, to).map(|_| ())
+/// Decompressed bytes that are written at a time.
+const BLOCK: usize = 32 << 10;
+
+/// State of the decoder, and a buffer for what comes out.
+struct Inflater {
+    decoder: Decompress,
+    buffer: Vec<u8>,
+}
+
+thread_local! {
+    /// Used for one member after another: between what is kept of thousands of members, memory that is freed cannot be used again.
+    static INFLATER: RefCell<Inflater> =
+        RefCell::new(Inflater { decoder: Decompress::new(false), buffer: vec![0; BLOCK] });
+}
+
+/// Writes the bytes of a deflated member, and verifies their checksum.
+fn inflate(stored: &[u8], crc32: u32, to: &mut dyn Write) -> io::Result<()> {
+    INFLATER.with_borrow_mut(|Inflater { decoder, buffer }| {
+        decoder.reset(false);
+        let (mut rest, mut crc) = (stored, Crc::new());
+        loop {
+            let (read, written) = (decoder.total_in(), decoder.total_out());
+            let status = decoder.decompress(rest, buffer, FlushDecompress::None)?;
+            let (read, written) = (decoder.total_in().wrapping_sub(read), decoder.total_out().wrapping_sub(written));
+            rest = rest.get(read as usize..).unwrap_or_default();
+            let block = buffer.get(..written as usize).unwrap_or_default();
+            crc.update(block);
+            to.write_all(block)?;
+            match status {
+                Status::StreamEnd if crc.sum() == crc32 => return Ok(()),
+                Status::StreamEnd => return Err(io::Error::other("Invalid checksum")),
+                Status::Ok | Status::BufError if read == 0 && written == 0 => {
+                    return Err(io::Error::other("deflate stream ends early"));
+                }
+                Status::Ok | Status::BufError => {}
+            }
+        }
+    })
 }
 
 fn malformed(view: View<'_>, error: &zip::result::ZipError) -> Malformed {

@@ -168,6 +168,11 @@ impl Budget {
         Budget(Arc::new(State { limits, size, base, left, exhausted: AtomicU8::new(0) }))
     }
 
+    /// The limits that the user has set.
+    pub fn limits(&self) -> Limits {
+        self.0.limits
+    }
+
     /// Creates a budget with the same limits for a thread. The caller charges what was used of it with
     /// `charge_part`, in another order: charging one budget from several threads would make the result depend
     /// on their timing.

@@ -1,11 +1,10 @@
 //! Devices that kernels must run on, judged container by container ([`crate::analyze::coverage`]).
 
-use std::collections::HashMap;
-
 use super::findings::{RuleFinding, RuleFindings, undecided, violated};
 use super::kernels::is_selected;
 use crate::analyze::coverage::{Coverage, CoverageCell, Gap, InspectedImages};
 use crate::analyze::select::NamedDevice;
+use crate::base::error::Error;
 use crate::check::facts::FileFacts;
 use crate::check::policy::{KernelDevices, Requirements};
 use crate::check::target::PolicyTarget;
@@ -20,18 +19,24 @@ pub fn kernels(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mu
             KernelDevices::All => Vec::new(),
             KernelDevices::Listed(targets) => targets.iter().filter_map(device).collect(),
         };
-        let coverage = Coverage::new(&[InspectedImages::from(facts.survey)], &listed);
-        let gaps: HashMap<(&str, &str), &Gap<'_>> =
-            coverage.gaps.iter().rev().map(|gap| ((gap.kernel, gap.device.as_str()), gap)).collect();
+        let coverage = match Coverage::new(&[InspectedImages::from(facts.survey)], &listed) {
+            Ok(coverage) => coverage,
+            Err(error) => {
+                findings.add_matched_line(requirement.line);
+                findings.add(undecided(match error {
+                    Error::Malformed { malformed, .. } => malformed.to_string(),
+                    error => error.to_string(),
+                }));
+                continue;
+            }
+        };
         for kernel in coverage.kernels.iter().filter(|it| is_selected(requirement, it.name, it.demangled)) {
             findings.add_matched_line(requirement.line);
-            for (device, cell) in coverage.devices.iter().zip(&kernel.cells) {
+            for (column, (device, cell)) in coverage.devices.iter().zip(coverage.cells(kernel)).enumerate() {
                 let finding = match (devices, cell) {
-                    (_, CoverageCell::Gap) => {
-                        Some(gap_finding(gaps.get(&(kernel.name, device.as_str())).copied(), device))
-                    }
+                    (_, CoverageCell::Gap) => Some(gap_finding(coverage.gap(kernel, column).as_ref(), device)),
                     (KernelDevices::All, _) => None,
-                    (KernelDevices::Listed(_), cell) => not_served(requirements, *cell, device),
+                    (KernelDevices::Listed(_), cell) => not_served(requirements, cell, device),
                 };
                 if let Some(finding) = finding {
                     let archs = kernel.archs.iter().map(String::as_str).collect::<Vec<_>>().join(", ");

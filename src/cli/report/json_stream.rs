@@ -30,6 +30,13 @@ impl JsonStream {
         self.open.push(('}', false));
     }
 
+    /// Begins an object in an object.
+    pub fn begin_field(&mut self, key: &str) {
+        self.key(key);
+        self.text.push('{');
+        self.open.push(('}', false));
+    }
+
     /// Begins an array in an object.
     pub fn begin_array(&mut self, key: &str) {
         self.key(key);
@@ -47,6 +54,12 @@ impl JsonStream {
     pub fn element(&mut self, text: &str) {
         self.begin_value();
         self.text += text;
+    }
+
+    /// Adds a value to an array.
+    pub fn value(&mut self, value: &impl Serialize) {
+        self.begin_value();
+        self.text += &nested_json(value, self.open.len());
     }
 
     /// Ends an object or array; the outermost with a newline.
@@ -115,7 +128,8 @@ mod tests {
     #[test]
     fn a_document_in_pieces_is_that_of_the_serializer() {
         let element = json!({ "a": [1, { "b": [] }], "c": "\u{202e}\"" });
-        let document = json!({ "empty": [], "files": [element, { "images": [1, "x"], "z": {} }], "last": 1 });
+        let document =
+            json!({ "empty": [], "files": [element, { "images": [1, "x"], "z": {} }], "last": { "v": [[2]] } });
         let mut stream = JsonStream::new();
         let mut text = String::new();
         stream.begin_array("empty");
@@ -132,7 +146,11 @@ mod tests {
         stream.field("z", &json!({}));
         stream.end();
         stream.end();
-        stream.field("last", &1);
+        stream.begin_field("last");
+        stream.begin_array("v");
+        stream.value(&[2]);
+        stream.end();
+        stream.end();
         stream.end();
         assert_eq!(text + &stream.take(), to_pretty_json(&document));
     }

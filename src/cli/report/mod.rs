@@ -7,6 +7,7 @@ mod extraction;
 mod findings;
 mod inspection;
 mod json;
+mod json_line;
 mod json_stream;
 mod link;
 mod metadata;

@@ -78,31 +78,69 @@ const NARROWEST: usize = 10;
 /// Lays out rows under headings, as indented lines. Cells are escaped. If the lines would be wider than the screen, texts are
 /// shortened in the middle; numbers never are.
 pub fn columns(headings: &[Column], rows: impl Iterator<Item = Vec<String>>, screen: &Screen) -> String {
-    let cells = |row: Vec<String>| row.iter().map(|cell| escape(cell).into_owned()).collect();
-    let header = headings.iter().map(|column| column.heading.clone()).collect();
-    let mut rows: Vec<Vec<String>> = [header].into_iter().chain(rows.map(cells)).collect();
-    if let Some(width) = screen.width {
-        fit(headings, &mut rows, width);
-    }
-    let widths = widths(&rows, headings.len());
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).zip(headings);
-        let padded = cells.map(|((cell, &width), column)| pad_str(cell, width, column.alignment, None));
-        let line = padded.collect::<Vec<_>>().join(&" ".repeat(GAP));
-        format!("{:INDENT$}{}\n", "", line.trim_end())
+    let rows: Vec<Vec<String>> = rows.map(escaped).collect();
+    let mut text = String::new();
+    let visit_all = |visit: &mut dyn FnMut(&[String])| rows.iter().for_each(|row| visit(row));
+    lay_out(headings, &visit_all, screen, &mut |line| text += line);
+    text
+}
+
+/// Writes rows like [`columns`], line by line. `rows` is called several times: a table of any size takes the memory of one row.
+pub fn write_columns<I: Iterator<Item = Vec<String>>>(
+    headings: &[Column],
+    rows: impl Fn() -> I,
+    screen: &Screen,
+    write: &mut dyn FnMut(&str),
+) {
+    let visit_all = |visit: &mut dyn FnMut(&[String])| rows().for_each(|row| visit(&escaped(row)));
+    lay_out(headings, &visit_all, screen, write);
+}
+
+fn escaped(row: Vec<String>) -> Vec<String> {
+    row.iter().map(|cell| escape(cell).into_owned()).collect()
+}
+
+/// Rows of escaped cells: a function that visits each.
+type Rows<'a> = &'a dyn Fn(&mut dyn FnMut(&[String]));
+
+fn lay_out(headings: &[Column], rows: Rows<'_>, screen: &Screen, write: &mut dyn FnMut(&str)) {
+    let header: Vec<String> = headings.iter().map(|column| column.heading.clone()).collect();
+    let measured = |cell: &dyn Fn(&str, usize) -> usize| {
+        let mut widths = vec![0; headings.len()];
+        let mut add = |row: &[String]| {
+            for (index, (width, text)) in widths.iter_mut().zip(row).enumerate() {
+                *width = cell(text, index).max(*width);
+            }
+        };
+        add(&header);
+        rows(&mut add);
+        widths
     };
-    rows.iter().map(line).collect()
+    let mut widths = measured(&|text, _| measure_text_width(text));
+    let limits = screen.width.map(|width| fitting(headings, &widths, width));
+    let fitted = |text: &str, index: usize| match limits.as_ref().map(|limits| limits[index]) {
+        Some(limit) if measure_text_width(text) > limit => Some(shorten(text, limit)),
+        _ => None,
+    };
+    if limits.is_some() {
+        widths = measured(&|text, index| measure_text_width(fitted(text, index).as_deref().unwrap_or(text)));
+    }
+    let mut line = |row: &[String]| {
+        let cells = row.iter().zip(&widths).zip(headings).enumerate();
+        let padded = cells.map(|(index, ((cell, &width), column))| {
+            pad_str(fitted(cell, index).as_deref().unwrap_or(cell), width, column.alignment, None).into_owned()
+        });
+        let line = padded.collect::<Vec<_>>().join(&" ".repeat(GAP));
+        write(&format!("{:INDENT$}{}\n", "", line.trim_end()));
+    };
+    line(&header);
+    rows(&mut line);
 }
 
-/// Returns the widths of `count` columns.
-fn widths(rows: &[Vec<String>], count: usize) -> Vec<usize> {
-    let width = |index: usize| rows.iter().filter_map(|row| row.get(index)).map(|cell| measure_text_width(cell)).max();
-    (0..count).map(|index| width(index).unwrap_or_default()).collect()
-}
-
-/// Shortens texts until the rows fit, the longest first. The first row has the headings, which are not shortened.
-fn fit(headings: &[Column], rows: &mut [Vec<String>], width: usize) {
-    let mut widths = widths(rows, headings.len());
+/// Returns the widths of columns that fit into `width`, from their largest ones: the longest texts are shortened first, and the
+/// headings never.
+fn fitting(headings: &[Column], widths: &[usize], width: usize) -> Vec<usize> {
+    let mut widths = widths.to_vec();
     let available = width.saturating_sub(INDENT + GAP * headings.len().saturating_sub(1));
     let is_text = |index: &usize| headings[*index].alignment == Alignment::Left;
     let narrowest = |index: usize| NARROWEST.max(measure_text_width(&headings[index].heading));
@@ -113,13 +151,7 @@ fn fit(headings: &[Column], rows: &mut [Vec<String>], width: usize) {
             None => break,
         }
     }
-    for row in rows {
-        for (cell, &width) in row.iter_mut().zip(&widths) {
-            if measure_text_width(cell) > width {
-                *cell = shorten(cell, width);
-            }
-        }
-    }
+    widths
 }
 
 /// Returns both ends of a text with an ellipsis between them.

@@ -34,6 +34,11 @@ pub trait FileEdit: Sync {
     /// Returns the devices on which the runtimes must select the same images of this file as before.
     fn devices(&self, file: &File) -> Vec<Device>;
 
+    /// Returns the number of devices on which the images of this file are judged.
+    fn judged_devices(&self, file: &File) -> usize {
+        self.devices(file).len()
+    }
+
     /// Returns whether new images may be for other targets than those that they replace.
     fn changes_targets(&self) -> bool {
         false
@@ -128,7 +133,7 @@ pub fn apply(
             job.report(&edits.leaves);
             return Ok(());
         };
-        let mut sink = Sink::new([&input]);
+        let mut sink = Sink::new([Some(&input), edits.packed].into_iter().flatten());
         if !options.holes {
             sink = sink.without_holes();
         }

@@ -9,22 +9,29 @@ use std::path::Path;
 use super::part::Part;
 use super::split_host::split_host;
 use super::{EditedInput, Job};
+use crate::analyze::select::candidate_sets;
 use crate::base::archive::{ArchiveFormat, Member, MemberContent};
 use crate::base::bytes::MAX_NESTING;
-use crate::base::error::Error;
-use crate::base::io::{Access, Input};
+use crate::base::error::{Error, Malformed};
+use crate::base::io::{Access, Input, SharedSpool};
 use crate::edit::archive::ar;
-use crate::edit::archive::zip::{PackedMember, ZipFile};
+use crate::edit::archive::zip::{Packing, ZipFile};
 use crate::edit::patch::Patches;
 use crate::edit::signature::{self, Signature};
 use crate::edit::{EditError, EditedFile, Result, edit_file};
+use crate::scan::inventory::File;
 use crate::scan::unpacked;
 use crate::scan::{CacheBudget, Options, Scan, Source, has_appended_archive, is_host_bitcode_with_images};
+
+/// Selections from each candidate set on a device: for the images that are kept, twice for the losses, and twice for the proof.
+const SELECTIONS_PER_DEVICE: usize = 5;
 
 /// The edits of all files of an input.
 pub struct Edits<'a> {
     /// Changes of the input.
     pub patches: Patches<'a>,
+    /// The file of the patches' bytes, if these are not in memory.
+    pub packed: Option<&'a Input>,
     /// The files that are not proven yet.
     pub leaves: Vec<Leaf<'a>>,
     /// True if the patches lack the members of a zip file: the edit is only planned.
@@ -63,7 +70,7 @@ impl Job<'_> {
                 let mut leaves = Vec::new();
                 let patches = self.part(&whole, 0, &mut leaves)?;
                 let has_images = !leaves.is_empty();
-                write(Edits { patches, leaves, is_partial: false })?;
+                write(Edits { patches, packed: None, leaves, is_partial: false })?;
                 Ok(has_images)
             }
         }
@@ -110,6 +117,7 @@ impl Job<'_> {
             return Ok(Patches::default());
         }
         let path = Path::new(&file.path);
+        self.charge_judgement(part, file).map_err(|malformed| malformed.in_file(path))?;
         let edit = self.rule.edit(file).map_err(|error| error.in_file(path))?;
         let edited = edit_file(part.bytes(), file, &*edit, self.options.shrinks, &|| part.release());
         let edited = edited.map_err(|error| error.in_file(path));
@@ -118,6 +126,16 @@ impl Job<'_> {
         let (patches, edited) = self.signed(part, patches, edited)?;
         leaves.push(Leaf { scan, edited });
         Ok(patches)
+    }
+
+    /// Charges the selections from a file on the devices of the edit: the images that it keeps, the devices that lose code, and the
+    /// proof are found by them.
+    fn charge_judgement(&self, part: &Part<'_>, file: &File) -> std::result::Result<(), Malformed> {
+        let selections = self.rule.judged_devices(file).saturating_mul(SELECTIONS_PER_DEVICE);
+        let view = part.bytes();
+        let Some(budget) = view.budget() else { return Ok(()) };
+        let charged = candidate_sets(file).iter().try_for_each(|set| set.charge(selections, budget));
+        charged.map_err(|cause| view.malformed("images by device", 0, cause))
     }
 
     /// Refuses to break the signature of a file that changes, or removes it.
@@ -165,66 +183,74 @@ impl Job<'_> {
         if let Some(defect) = members.defect {
             return Err(defect.in_file(Path::new(&archive)).into());
         }
-        let is_signed = members.members.iter().any(|member| member.name.as_deref().is_some_and(Signature::is_of_jar));
-        let (mut packed, mut has_images, mut is_partial, mut is_changed) = (Vec::new(), false, false, false);
+        let signature = members.members.iter().find_map(|member| Signature::of_member(member.name.as_deref()?));
+        let (mut has_images, mut is_partial, mut is_changed) = (false, false, false);
+        let mut contradiction = None;
+        let mut spool = SharedSpool::new();
+        let mut packing = Packing::in_directory(self.directory.clone().unwrap_or_default());
         for (index, member) in members.members.into_iter().enumerate() {
             let path = name(whole, &member);
-            let unpacked = self.unpacked(whole, member, &path)?;
+            let unpacked = self.unpacked(whole, member, &path, &mut spool)?;
             has_images |= self.edit(&unpacked, &path, depth.saturating_add(1), &mut |edits| {
                 is_partial |= self.directory.is_none() && !edits.patches.is_empty();
-                if !edits.patches.is_empty() {
-                    is_changed = true;
-                    zip.check_recorded(index, unpacked.view()).map_err(in_archive)?;
+                let is_member_changed = !edits.patches.is_empty();
+                is_changed |= is_member_changed;
+                let found = zip.contradiction(index, unpacked.view(), is_member_changed).map_err(in_archive)?;
+                contradiction = contradiction.take().or(found);
+                // Nothing is compressed for a wheel that is refused.
+                if is_changed && let Some(contradiction) = contradiction.take() {
+                    return Err(in_archive(contradiction.into()));
                 }
-                packed.extend(self.pack(&zip, index, &edits, &unpacked, &path)?);
+                self.pack((&zip, index), &edits, &unpacked, &path, &mut packing)?;
                 Ok(())
             })?;
         }
-        if is_signed && is_changed {
-            self.breaks(&archive, &Signature::Jar)?;
+        if let Some(signature) = signature.filter(|_| is_changed) {
+            self.breaks(&archive, &signature)?;
         }
+        let packed = packing.finish(Path::new(&archive))?;
         let patches = zip.with_members(&packed).map_err(in_archive)?;
-        write(Edits { patches, leaves: Vec::new(), is_partial })?;
+        write(Edits { patches, packed: packed.stored(), leaves: Vec::new(), is_partial })?;
         Ok(has_images)
     }
 
-    /// Writes a member of a zip file to a temporary file.
-    fn unpacked(&self, archive: &Part<'_>, member: Member<'_>, path: &str) -> Result<Input> {
+    /// Writes a member of a zip file to a spool.
+    fn unpacked(&self, archive: &Part<'_>, member: Member<'_>, path: &str, spool: &mut SharedSpool) -> Result<Input> {
         let archive = archive.input();
         Ok(match member.content {
-            MemberContent::Packed(unpack) => unpacked(path, unpack, archive)?,
+            MemberContent::Packed(unpack) => unpacked(path, unpack, archive, spool)?,
             MemberContent::Here(view) => {
                 let copy = Box::new(move |to: &mut dyn io::Write| to.write_all(view.data()));
-                unpacked(path, copy, archive)?
+                unpacked(path, copy, archive, spool)?
             }
             MemberContent::Elsewhere(_) => return Err(EditError::UnsupportedArchive { path: path.into() }),
             MemberContent::Unreadable(why) => return Err(Error::UnreadableMember { path: path.into(), why }.into()),
         })
     }
 
-    /// Writes the new bytes of a member, proves them and compresses them; `None` if nothing changes or is written.
+    /// Writes the new bytes of a member, proves them and compresses them, if something changes and is written.
     fn pack(
         &self,
-        zip: &ZipFile<'_>,
-        index: usize,
+        (zip, index): (&ZipFile<'_>, usize),
         edits: &Edits<'_>,
         input: &Input,
         path: &str,
-    ) -> Result<Option<PackedMember>> {
+        packing: &mut Packing,
+    ) -> Result<()> {
         let Some(directory) = &self.directory else {
             self.report(&edits.leaves);
-            return Ok(None);
+            return Ok(());
         };
         if edits.patches.is_empty() {
             self.prove(edits, input, input, path)?;
-            return Ok(None);
+            return Ok(());
         }
         let named = Path::new(path);
         let new =
             Input::from_temp_file(named, directory, Access::read(), |file| edits.patches.copy_to(input.view(), file))?;
         self.prove(edits, input, &new, path)?;
         let copy = |to: &mut dyn io::Write| to.write_all(new.view().data());
-        Ok(Some(zip.pack(index, named, directory, copy)?))
+        zip.pack(index, named, packing, copy)
     }
 
     /// Visits files that were not written.

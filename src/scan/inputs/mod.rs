@@ -22,7 +22,7 @@ use crate::base::archive;
 use crate::base::archive::{MemberContent, Members};
 use crate::base::bytes::{Budget, Limits, MAX_NESTING, Resource, View, size_of_range};
 use crate::base::error::{Cause, Error, Malformed, Result};
-use crate::base::io::{Access, FileState, FileUri, Input};
+use crate::base::io::{Access, FileState, FileUri, Input, SharedSpool, Spooled};
 use crate::scan::inventory::{DiskLocation, File, NotOpened};
 
 /// A file, or a part of a file that is a file by itself: a member of an archive, or the bytes of a `file://` address.
@@ -88,12 +88,17 @@ impl InputSlice {
     /// Closes the file if it can be opened again.
     fn close(self) -> ClosedInput {
         let InputSlice { path, member, not_opened: _, outermost, packed_size, decoded, input, range } = self;
-        let file = match input.state() {
-            Some(state) => {
-                let (path, access, budget) = (input.path().to_owned(), input.access(), input.budget().clone());
+        let path_in_errors = || (input.path().to_owned(), input.access(), input.budget().clone());
+        let file = match (input.state(), input.spooled()) {
+            (Some(state), _) => {
+                let (path, access, budget) = path_in_errors();
                 ClosedFile::OnDisk { path, state: state.clone(), access, budget }
             }
-            None => ClosedFile::Mapped(input),
+            (None, Some(spooled)) => {
+                let (path, access, budget) = path_in_errors();
+                ClosedFile::Spooled { path, spooled: spooled.clone(), access, budget }
+            }
+            (None, None) => ClosedFile::Mapped(input),
         };
         ClosedInput { path, member, outermost, packed_size, decoded, file, range }
     }
@@ -119,6 +124,13 @@ enum ClosedFile {
         access: Access,
         budget: Budget,
     },
+    /// A file in a spool.
+    Spooled {
+        path: PathBuf,
+        spooled: Spooled,
+        access: Access,
+        budget: Budget,
+    },
     /// A file without a name: its mapping stays.
     Mapped(Arc<Input>),
 }
@@ -132,6 +144,9 @@ impl ClosedInput {
                     return Err(Error::Changed { path: path.clone() });
                 }
                 Arc::new(input)
+            }
+            ClosedFile::Spooled { path, spooled, access, budget } => {
+                Arc::new(Input::of_spool(path, spooled.clone(), *access)?.with_budget(budget.clone()))
             }
             ClosedFile::Mapped(input) => Arc::clone(input),
         };
@@ -147,6 +162,7 @@ pub struct ScannedFile {
     file: Arc<File>,
     input: ClosedInput,
     cache: Arc<DecompressedCache>,
+    limits: Limits,
 }
 
 impl ScannedFile {
@@ -154,9 +170,10 @@ impl ScannedFile {
     pub fn scan(input: InputSlice, options: Options, budget: Option<&CacheBudget>) -> Result<Self> {
         let (input, file, cache) = Scan::with_options(input, options, budget)?.into_parts();
         input.input.check_unchanged()?;
-        // A package may have thousands of unpacked members, whose mappings stay.
+        // The decoded bitcode of thousands of objects stays mapped.
         input.release();
-        Ok(ScannedFile { file, input: input.close(), cache })
+        let limits = input.input.budget().limits();
+        Ok(ScannedFile { file, input: input.close(), cache, limits })
     }
 
     /// Finds the kpack archives that the file refers to.
@@ -178,6 +195,11 @@ impl ScannedFile {
     /// The inventory.
     pub fn file(&self) -> &File {
         &self.file
+    }
+
+    /// The limits with which the file was read.
+    pub fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// Returns the inventory.
@@ -269,8 +291,8 @@ pub struct OpenOptions {
 }
 
 /// Calls `take` with each input of `path`: the file, or the members of an archive. `path` may be a `file://` address of a range
-/// of a file. A member that cannot be opened is an error among the inputs. Compressed members are decompressed to temporary
-/// files, which exist as long as their slices.
+/// of a file. A member that cannot be opened is an error among the inputs. Compressed members are decompressed to a temporary
+/// file, where they stay as long as their slices.
 pub fn each_input(path: &Path, options: OpenOptions, take: &mut dyn FnMut(Result<InputSlice>)) -> Result<()> {
     let Some(uri) = FileUri::parse(path).transpose()? else {
         expand_input(Input::open(path, options.access)?.with_limits(options.limits), path, options, take);
@@ -345,6 +367,7 @@ impl Expansion<'_> {
     /// Opens the members of an archive. Those before a defect are inputs like those of an intact archive.
     fn members(&mut self, archive: &InputSlice, format: &archive::ArchiveFormat, path: &Path, depth: usize) {
         let Members { members, defect } = format.members(archive.view());
+        let mut spool = SharedSpool::new();
         for member in members {
             if self.is_exhausted {
                 return;
@@ -353,7 +376,7 @@ impl Expansion<'_> {
                 self.is_exhausted = true;
                 return (self.take)(Err(exhausted.in_file(Path::new(&archive.path))));
             }
-            self.member(archive, member, path, depth);
+            self.member(archive, member, path, depth, &mut spool);
         }
         let is_strict = self.options.archives == Archives::All;
         let missing = || format.check_end(archive.view()).err().filter(|_| is_strict);
@@ -362,7 +385,14 @@ impl Expansion<'_> {
         }
     }
 
-    fn member(&mut self, archive: &InputSlice, member: archive::Member<'_>, path: &Path, depth: usize) {
+    fn member(
+        &mut self,
+        archive: &InputSlice,
+        member: archive::Member<'_>,
+        path: &Path,
+        depth: usize,
+        spool: &mut SharedSpool,
+    ) {
         // A file that is compressed as a whole keeps its name.
         let name = member.name.as_ref().map_or(archive.path.clone(), |name| format!("{}!{name}", archive.path));
         let own_name = member.name.or(archive.member.clone());
@@ -396,7 +426,7 @@ impl Expansion<'_> {
                     .map(|input| (InputSlice { member: own_name, ..InputSlice::whole(name, input) }, path))
             }
             MemberContent::Packed(unpack) => {
-                let input = unpacked(&name, unpack, &archive.input);
+                let input = unpacked(&name, unpack, &archive.input, spool);
                 let whole = input.map(|input| InputSlice::whole(name, input));
                 let outermost = archive.outermost.clone();
                 whole.map(|slice| (InputSlice { member: own_name, outermost, packed_size, ..slice }, path.to_owned()))

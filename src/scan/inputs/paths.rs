@@ -2,6 +2,7 @@
 //!
 //! Several files are scanned at a time, and results come in the order of the paths whichever is done first.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -174,6 +175,9 @@ impl Scanner {
         done: &(dyn Fn(&InputPath) + Sync),
         take: &mut dyn FnMut(Vec<R>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
+        if let [input] = inputs {
+            return self.scan_single(input, work, done, take);
+        }
         let is_stopped = AtomicBool::new(false);
         let scan_one = |input: &InputPath| {
             let is_stopped = is_stopped.load(Ordering::Relaxed);
@@ -217,41 +221,65 @@ impl Scanner {
         map_stream(expanded, threads(), WINDOW, scan, take)
     }
 
+    /// Scans one input in the calling thread. The result for a member of an archive is taken before the next one is read, so that a
+    /// package of any size takes the memory of a few members.
+    fn scan_single<R>(
+        &self,
+        input: &InputPath,
+        work: &(dyn Fn(usize, Outcome) -> R + Sync),
+        done: &(dyn Fn(&InputPath) + Sync),
+        take: &mut dyn FnMut(Vec<R>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut flow = ControlFlow::Continue(());
+        self.each_outcome(input, &mut |outcome| {
+            if flow.is_continue() {
+                flow = take(vec![work(input.index, outcome)]);
+            }
+        });
+        done(input);
+        flow
+    }
+
+    /// Scans an input, and returns the results of `work` on each outcome.
     fn scan_one<R>(
         &self,
         input: &InputPath,
         work: &(dyn Fn(usize, Outcome) -> R + Sync),
         done: &(dyn Fn(&InputPath) + Sync),
     ) -> Vec<R> {
-        let outcomes = self.scan_input(input).into_iter();
-        let results = outcomes.map(|outcome| work(input.index, outcome)).collect();
+        let mut results = Vec::new();
+        self.each_outcome(input, &mut |outcome| results.push(work(input.index, outcome)));
         done(input);
         results
     }
 
-    fn scan_input(&self, input: &InputPath) -> Vec<Outcome> {
+    /// Scans an input, and calls `take` with each outcome before the next member of an archive is read.
+    fn each_outcome(&self, input: &InputPath, take: &mut dyn FnMut(Outcome)) {
         let path = &input.path;
         let options = OpenOptions { archives: Archives::All, limits: self.limits, access: self.access };
-        let mut outcomes = Vec::new();
+        let is_empty = Cell::new(true);
+        let mut take = |outcome| {
+            is_empty.set(false);
+            take(outcome);
+        };
         let opened = each_input(path, options, &mut |slice| match slice.map(|slice| self.scan_slice(slice)) {
             Ok(Outcome::Scanned(scanned)) => {
                 let is_kept = self.keeps.is_some_and(|keeps| keeps(&scanned.file().path));
                 let is_asked_for = is_kept || input.is_listed && scanned.member().is_none();
                 if is_asked_for || scanned.file().has_findings() {
-                    outcomes.push(Outcome::Scanned(scanned));
+                    take(Outcome::Scanned(scanned));
                 }
             }
-            Ok(outcome) => outcomes.push(outcome),
-            Err(error) => outcomes.push(Outcome::unreadable(path, error)),
+            Ok(outcome) => take(outcome),
+            Err(error) => take(Outcome::unreadable(path, error)),
         });
         if let Err(error) = opened {
-            outcomes.push(Outcome::unreadable(path, error));
+            take(Outcome::unreadable(path, error));
         }
-        if outcomes.is_empty() && input.is_listed {
+        if is_empty.get() && input.is_listed {
             let empty = File::empty(path.to_string_lossy().into_owned());
-            outcomes.push(Outcome::Empty(File { format: Some(FileFormat::Archive), size: input.size(), ..empty }));
+            take(Outcome::Empty(File { format: Some(FileFormat::Archive), size: input.size(), ..empty }));
         }
-        outcomes
     }
 
     fn scan_slice(&self, slice: InputSlice) -> Outcome {

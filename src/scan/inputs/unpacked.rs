@@ -1,4 +1,4 @@
-//! Unpacking of archive members to temporary files, within the budget.
+//! Unpacking of archive members to a temporary file, within the budget.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -6,20 +6,20 @@ use std::path::Path;
 use crate::base::archive;
 use crate::base::bytes::Resource;
 use crate::base::error::{Error, Result};
-use crate::base::io::Input;
+use crate::base::io::{Input, SharedSpool};
 
-/// Unpacks a member of an archive to a temporary file, and charges its bytes. `name` is the member's in errors.
-pub fn unpacked(name: &str, unpack: archive::Unpack<'_>, archive: &Input) -> Result<Input> {
-    let write = |file: &mut std::fs::File| unpack(&mut Unpacking { to: file, archive, unreleased: 0 });
-    let input = Input::from_temp_file(Path::new(name), &std::env::temp_dir(), archive.access(), write);
-    let input = input.map_err(|error| match error {
+/// Unpacks a member of an archive to a spool, and charges its bytes. `name` is the member's in errors.
+pub fn unpacked(name: &str, unpack: archive::Unpack<'_>, archive: &Input, spool: &mut SharedSpool) -> Result<Input> {
+    let name = Path::new(name);
+    let spooled = spool.add(name, |file| unpack(&mut Unpacking { to: file, archive, unreleased: 0 }));
+    let spooled = spooled.map_err(|error| match error {
         // Only errors of the temporary file are the system's; others are the decoder's and the budget's.
         Error::Io { path, cause, .. } if cause.raw_os_error().is_none() => {
             Error::UnreadableMember { path, why: format!("cannot be unpacked: {cause}") }
         }
         error => error,
     })?;
-    Ok(input.without_descriptor().with_budget(archive.budget().clone()))
+    Ok(Input::of_spool(name, spooled, archive.access())?.with_budget(archive.budget().clone()))
 }
 
 /// Number of unpacked bytes after which the pages of the archive are released.

@@ -8,9 +8,10 @@ use aho_corasick::packed::Searcher;
 use aho_corasick::{AhoCorasick, Input, Span};
 
 use crate::base::bytes::View;
+use crate::base::codec::ZSTD_MAGIC;
 use crate::base::error::Malformed;
 use crate::format::embedded::{HINTS, Hint};
-use crate::format::{ContainerView, FORMATS, Format};
+use crate::format::{self, ContainerView, FORMATS, Format};
 use crate::scan::structure::Structure;
 
 /// Length of the longest pattern in bytes.
@@ -29,7 +30,8 @@ static SEARCHER: LazyLock<PatternSearcher> = LazyLock::new(|| match Searcher::ne
 });
 
 fn patterns() -> impl Iterator<Item = &'static [u8]> {
-    FORMATS.iter().map(|format| format.magic).chain(HINTS.iter().map(|hint| hint.bytes))
+    let hints = HINTS.iter().map(|hint| hint.bytes);
+    FORMATS.iter().map(|format| format.magic).chain(hints).chain([&ZSTD_MAGIC[..]])
 }
 
 /// A pattern that was found.
@@ -39,6 +41,8 @@ pub enum Pattern {
     Magic(&'static Format),
     /// A hint of an image.
     Hint(&'static Hint),
+    /// The magic of a zstd frame, which is no container.
+    ZstdFrame,
 }
 
 impl Pattern {
@@ -52,7 +56,7 @@ impl Pattern {
         let index = found.pattern().as_usize();
         let pattern = match FORMATS.get(index) {
             Some(format) => Pattern::Magic(format),
-            None => Pattern::Hint(HINTS.get(index.checked_sub(FORMATS.len())?)?),
+            None => HINTS.get(index.checked_sub(FORMATS.len())?).map_or(Pattern::ZstdFrame, Pattern::Hint),
         };
         Some((pattern, found.start()))
     }
@@ -73,6 +77,7 @@ impl Pattern {
                 let image = (hint.find)(region, offset.saturating_sub(region.view.start()))?;
                 Ok(image.container())
             }
+            Pattern::ZstdFrame => Err(format::not_a_container("zstd frame", view.from(offset))),
         }
     }
 }

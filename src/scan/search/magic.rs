@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::findings::Findings;
+use super::frames;
 use super::hints::{LONGEST, Pattern};
 use crate::base::bytes::{Budget, Resource, View, size_of_range};
 use crate::base::error::{Malformed, Result};
@@ -58,6 +59,10 @@ pub fn search(
             if offset < next || outcome.is_err() {
                 continue;
             }
+            if let Pattern::ZstdFrame = pattern {
+                next = next.max(search_frame(view, offset, structure, findings));
+                continue;
+            }
             match pattern.read(view, offset, structure, &(next..range.end)) {
                 Ok(container) => {
                     findings.add(&container, structure.section_at(offset).as_ref());
@@ -74,6 +79,26 @@ pub fn search(
     });
     outcome
 }
+
+/// Searches the zstd frame at `offset`, unless it is one of compressed debug information. Returns its end, or `offset` if it cannot be
+/// decompressed.
+fn search_frame(view: View<'_>, offset: u64, structure: &Structure<'_>, findings: &mut Findings) -> u64 {
+    let frame = view.from(offset);
+    let is_debug = structure.section_at(offset).is_some_and(|section| section.name.starts_with(DEBUG_SECTIONS));
+    let Some(frame) =
+        frames::size(frame).and_then(|size| frame.part("zstd frame", 0, 0, size).ok()).filter(|_| !is_debug)
+    else {
+        return offset;
+    };
+    match frames::find_device_code(frame) {
+        Ok(found) => findings.errors.extend(found),
+        Err(_) => return offset,
+    }
+    frame.range().end
+}
+
+/// First characters of the names of sections with debug information.
+const DEBUG_SECTIONS: &str = ".debug_";
 
 /// Number of bytes that are searched in a step of work.
 const BYTES_PER_STEP: u64 = 64;
@@ -113,6 +138,10 @@ fn hits(
                 break;
             }
             match pattern.read(part, offset, structure, range) {
+                _ if matches!(pattern, Pattern::ZstdFrame) => match frames::size(part.from(offset)) {
+                    Some(_) => containers.push((pattern, offset)),
+                    None => rejected = rejected.saturating_add(1),
+                },
                 Ok(_) => containers.push((pattern, offset)),
                 Err(error) if is_cut && error.cause.is_truncation() => containers.push((pattern, offset)),
                 Err(_) => rejected = rejected.saturating_add(1),

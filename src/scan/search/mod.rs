@@ -5,6 +5,7 @@ pub mod builder;
 pub mod contents;
 pub mod find;
 pub mod findings;
+mod frames;
 mod gomp;
 pub mod hints;
 mod magic;

@@ -12,6 +12,7 @@ use super::file_state::FileState;
 #[cfg(target_os = "linux")]
 use super::holes::Holes;
 use super::mapping::Mapping;
+use super::spool::Spooled;
 use super::standard_input::{self, STANDARD_INPUT};
 use crate::base::bytes::{Budget, Limits, View};
 use crate::base::error::{Error, Result};
@@ -79,6 +80,8 @@ pub struct Input {
     state: Option<FileState>,
     access: Access,
     budget: Budget,
+    /// Place of the bytes in a spool, which stays as it is as long as this exists.
+    spooled: Option<Spooled>,
     #[cfg(target_os = "linux")]
     holes: Holes,
 }
@@ -173,15 +176,22 @@ impl Input {
         Ok(Input::new(path.to_owned(), file, bytes, None, access))
     }
 
-    fn new(path: PathBuf, file: File, bytes: Bytes, state: Option<FileState>, access: Access) -> Input {
+    fn new(
+        path: PathBuf,
+        file: impl Into<Option<File>>,
+        bytes: Bytes,
+        state: Option<FileState>,
+        access: Access,
+    ) -> Input {
         let budget = Budget::new(Limits::default(), bytes.len() as u64);
         Input {
             path,
-            file: Descriptor::keep(file, bytes.len() as u64),
+            file: file.into().and_then(|file| Descriptor::keep(file, bytes.len() as u64)),
             bytes,
             state,
             access,
             budget,
+            spooled: None,
             #[cfg(target_os = "linux")]
             holes: Holes::default(),
         }
@@ -383,5 +393,6 @@ fn read(mut file: &File, size: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+mod of_spool;
 #[cfg(test)]
 mod tests;

@@ -25,7 +25,7 @@ pub struct MappedFile {
 /// Bytes that Linux maps at most when one of them is read: a folio of its page cache.
 const MAPPED_AROUND: usize = 2 << 20;
 
-/// A whole file, mapped into memory.
+/// A file, or a range of a spool, mapped into memory.
 #[derive(Debug)]
 pub struct Mapping {
     map: Mmap,
@@ -39,6 +39,20 @@ impl Mapping {
         // by this process only, and not after it is mapped. Beyond the contract, readers check each value once and use the
         // checked copy, payloads are copied through the file, and a change is an error when the file has been read.
         let map = unsafe { Mmap::map(file) }?;
+        Ok(Mapping::new(map, path))
+    }
+
+    /// Maps a range of a spool.
+    pub fn of_range(file: &File, range: Range<u64>) -> io::Result<Self> {
+        let mut options = memmap2::MmapOptions::new();
+        options.offset(range.start).len((range.end - range.start) as usize);
+        // SAFETY: the file has no name, so that only this process writes it. It appends to the file behind all ranges that were
+        // written, and writes to them again only after everything that refers to one is gone.
+        let map = unsafe { options.map(file) }?;
+        Ok(Mapping::new(map, None))
+    }
+
+    fn new(map: Mmap, path: Option<&Path>) -> Self {
         // Headers are read in many places, each of which would map two megabytes. A kernel without huge pages refuses.
         #[cfg(target_os = "linux")]
         let _ = map.advise(memmap2::Advice::NoHugePage);
@@ -46,7 +60,7 @@ impl Mapping {
             let start = map.as_ptr() as usize;
             MAPPED_FILES.add(MappedFile { addresses: start..start + map.len(), message: message(path) })
         });
-        Ok(Mapping { map, _registration })
+        Mapping { map, _registration }
     }
 
     /// Releases pages of a range that were read, and those around it that the kernel has mapped with them.

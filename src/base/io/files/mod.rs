@@ -22,6 +22,7 @@ mod registry;
 mod scratch;
 #[doc(hidden)]
 pub mod signals;
+mod spool;
 mod standard_input;
 #[doc(hidden)]
 pub mod standard_output;
@@ -46,6 +47,7 @@ pub use input::{Access, Input};
 pub(crate) use journal::{Recovered, recover, take_unfinished};
 pub use output::Output;
 pub(crate) use scratch::ScratchDirectory;
+pub(crate) use spool::{SharedSpool, Spool, Spooled};
 pub use standard_input::STANDARD_INPUT;
 
 /// Returns the argument or path with these bytes, a part of another one that begins and ends beside an ASCII character. Invalid

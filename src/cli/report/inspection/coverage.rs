@@ -2,26 +2,33 @@
 
 use crate::analyze::coverage::{Coverage, FamilyCell, UninspectedImages};
 use crate::cli::report::Screen;
-use crate::cli::report::text::{Column, columns, counted, printable};
+use crate::cli::report::text::{Column, columns, counted, printable, write_columns};
 
-/// Returns the kernels as a table.
-pub fn coverage_table(coverage: &Coverage<'_>, screen: &Screen) -> String {
-    let rows = coverage.kernels.iter().map(|kernel| {
-        let cells = kernel.cells.iter().map(|cell| printable(&cell.to_string()));
-        cells.chain([printable(kernel.demangled.unwrap_or(kernel.name))]).collect()
-    });
-    summary(coverage, screen) + &matrix(coverage, rows, vec![Column::left("KERNEL")], screen) + &not_inspected(coverage)
+/// Writes the kernels as a table, row by row.
+pub fn coverage_table(coverage: &Coverage<'_>, screen: &Screen, write: &mut dyn FnMut(&str)) {
+    let rows = || {
+        coverage.kernels.iter().map(|kernel| {
+            let cells = coverage.cells(kernel).map(|cell| printable(&cell.to_string()));
+            cells.chain([printable(kernel.demangled.unwrap_or(kernel.name))]).collect()
+        })
+    };
+    write(&summary(coverage, screen));
+    matrix(coverage, rows, vec![Column::left("KERNEL")], screen, write);
+    write(&not_inspected(coverage));
 }
 
-/// Returns the families of kernels as a table.
-pub fn family_table(coverage: &Coverage<'_>, screen: &Screen) -> String {
-    let rows = coverage.families().into_iter().map(|family| {
-        let cells = family.cells.iter().map(|cell| family_text(cell, family.kernels));
-        cells.chain([family.kernels.to_string(), printable(&family.name)]).collect()
-    });
-    summary(coverage, screen)
-        + &matrix(coverage, rows, vec![Column::right("KERNELS"), Column::left("FAMILY")], screen)
-        + &not_inspected(coverage)
+/// Writes the families of kernels as a table, row by row.
+pub fn family_table(coverage: &Coverage<'_>, screen: &Screen, write: &mut dyn FnMut(&str)) {
+    let families = coverage.families();
+    let rows = || {
+        families.iter().map(|family| {
+            let cells = coverage.family_cells(family).into_iter().map(|cell| family_text(&cell, family.kernels));
+            cells.chain([family.kernels.to_string(), printable(&family.name)]).collect()
+        })
+    };
+    write(&summary(coverage, screen));
+    matrix(coverage, rows, vec![Column::right("KERNELS"), Column::left("FAMILY")], screen, write);
+    write(&not_inspected(coverage));
 }
 
 /// Returns the numbers of kernels on each device.
@@ -49,18 +56,19 @@ fn summary(coverage: &Coverage<'_>, screen: &Screen) -> String {
     text
 }
 
-fn matrix(
+fn matrix<I: Iterator<Item = Vec<String>>>(
     coverage: &Coverage<'_>,
-    rows: impl Iterator<Item = Vec<String>>,
+    rows: impl Fn() -> I,
     last: Vec<Column>,
     screen: &Screen,
-) -> String {
+    write: &mut dyn FnMut(&str),
+) {
     if coverage.kernels.is_empty() {
-        return String::new();
+        return;
     }
     let devices = coverage.devices.iter().map(|device| Column::left(&printable(device)));
     let headings: Vec<Column> = devices.chain(last).collect();
-    columns(&headings, rows, screen)
+    write_columns(&headings, rows, screen, write);
 }
 
 fn family_text(cell: &FamilyCell<'_>, kernels: usize) -> String {

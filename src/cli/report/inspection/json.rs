@@ -33,7 +33,7 @@ use serde::ser::{SerializeMap, Serializer};
 
 use crate::analyze::coverage::{Coverage, CoverageCell, CoveredKernel, Gap, UninspectedImages};
 use crate::analyze::survey::{InspectedFile, InspectedImage};
-use crate::cli::report::json::{ImageIdentity, JsonError, to_pretty_json};
+use crate::cli::report::json::{ImageIdentity, JsonError};
 use crate::cli::report::json_stream::{JsonStream, nested_json};
 use crate::image::{CompileUnit, Figure, Kernel, Parameter};
 use crate::scan::inventory;
@@ -41,13 +41,6 @@ use crate::scan::inventory::PropertyValue;
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.inspect/1";
-
-/// A document with a matrix.
-#[derive(Serialize)]
-struct MatrixDocument<'a> {
-    schema: &'static str,
-    matrix: JsonMatrix<'a>,
-}
 
 #[derive(Serialize)]
 struct JsonImage<'a> {
@@ -124,16 +117,6 @@ struct JsonSource<'a> {
 }
 
 #[derive(Serialize)]
-struct JsonMatrix<'a> {
-    archs: BTreeSet<&'a str>,
-    devices: &'a [String],
-    kernels: Vec<JsonKernelRow<'a>>,
-    gaps: Vec<JsonGap<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    not_inspected: Vec<JsonUninspected<'a>>,
-}
-
-#[derive(Serialize)]
 struct JsonKernelRow<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -166,7 +149,7 @@ struct JsonGap<'a> {
 #[derive(Serialize)]
 struct JsonUninspected<'a> {
     arch: &'a str,
-    reason: &'a str,
+    reason: &'static str,
     images: usize,
 }
 
@@ -236,9 +219,33 @@ pub fn inspection_json(files: &[InspectedFile<'_>]) -> String {
     document.take()
 }
 
-/// Returns the document of the kernels by device, with a final newline.
-pub fn coverage_json(coverage: &Coverage<'_>, files: &[InspectedFile<'_>]) -> String {
-    to_pretty_json(&MatrixDocument { schema: SCHEMA, matrix: JsonMatrix::new(coverage, files) })
+/// Writes the document with kernels by device, row by row.
+pub fn coverage_json(coverage: &Coverage<'_>, files: &[InspectedFile<'_>], write: &mut dyn FnMut(&str)) {
+    let mut stream = JsonStream::new();
+    stream.field("schema", &SCHEMA);
+    stream.begin_field("matrix");
+    let archs: BTreeSet<&str> = coverage.kernels.iter().flat_map(|kernel| &kernel.archs).map(String::as_str).collect();
+    stream.field("archs", &archs);
+    stream.field("devices", &coverage.devices);
+    stream.begin_array("kernels");
+    for kernel in &coverage.kernels {
+        stream.value(&JsonKernelRow::new(coverage, kernel));
+        write(&stream.take());
+    }
+    stream.end();
+    stream.begin_array("gaps");
+    for gap in coverage.gaps() {
+        stream.value(&JsonGap::new(&gap, files));
+        write(&stream.take());
+    }
+    stream.end();
+    if !coverage.not_inspected.is_empty() {
+        let uninspected = coverage.not_inspected.iter().map(|(left, images)| JsonUninspected::new(left, *images));
+        stream.field("not_inspected", &uninspected.collect::<Vec<_>>());
+    }
+    stream.end();
+    stream.end();
+    write(&stream.take());
 }
 
 impl<'a> JsonPropertySet<'a> {
@@ -321,38 +328,35 @@ impl<'a> JsonParameter<'a> {
     }
 }
 
-impl<'a> JsonMatrix<'a> {
-    fn new(coverage: &'a Coverage<'a>, files: &'a [InspectedFile<'a>]) -> Self {
-        let row = |kernel: &'a CoveredKernel<'a>| {
-            let cells = coverage.devices.iter().zip(&kernel.cells);
-            let has_gap = |(_, cell): &(&String, &CoverageCell<'_>)| **cell == CoverageCell::Gap;
-            JsonKernelRow {
-                name: kernel.name,
-                demangled: kernel.demangled,
-                archs: &kernel.archs,
-                missing: cells.clone().filter(has_gap).map(|(device, _)| device.as_str()).collect(),
-                devices: cells.map(|(device, cell)| JsonCell::new(device, *cell)).collect(),
-            }
-        };
-        let gap = |gap: &'a Gap<'a>| JsonGap {
+impl<'a> JsonKernelRow<'a> {
+    fn new(coverage: &'a Coverage<'_>, kernel: &'a CoveredKernel<'_>) -> Self {
+        let cells = coverage.devices.iter().zip(coverage.cells(kernel));
+        let has_gap = |(_, cell): &(&String, CoverageCell<'_>)| *cell == CoverageCell::Gap;
+        JsonKernelRow {
+            name: kernel.name,
+            demangled: kernel.demangled,
+            archs: &kernel.archs,
+            missing: cells.clone().filter(has_gap).map(|(device, _)| device.as_str()).collect(),
+            devices: cells.map(|(device, cell)| JsonCell::new(device, cell)).collect(),
+        }
+    }
+}
+
+impl<'a> JsonGap<'a> {
+    fn new(gap: &'a Gap<'_>, files: &'a [InspectedFile<'_>]) -> Self {
+        JsonGap {
             path: files.get(gap.file).map_or("", |inspected| inspected.file.path.as_str()),
             kernel: gap.kernel,
             device: &gap.device,
             selected: gap.selected,
             holder: gap.holder,
-        };
-        let uninspected = |(left, &images): (&'a UninspectedImages, &usize)| JsonUninspected {
-            arch: &left.arch,
-            reason: left.reason,
-            images,
-        };
-        JsonMatrix {
-            archs: coverage.kernels.iter().flat_map(|kernel| &kernel.archs).map(String::as_str).collect(),
-            devices: &coverage.devices,
-            kernels: coverage.kernels.iter().map(row).collect(),
-            gaps: coverage.gaps.iter().map(gap).collect(),
-            not_inspected: coverage.not_inspected.iter().map(uninspected).collect(),
         }
+    }
+}
+
+impl<'a> JsonUninspected<'a> {
+    fn new(left: &'a UninspectedImages, images: usize) -> Self {
+        JsonUninspected { arch: &left.arch, reason: left.reason, images }
     }
 }
 

@@ -12,6 +12,7 @@ use crate::analyze::size;
 use crate::analyze::size::{Owner, Rest, Size};
 use crate::analyze::survey::AnalyzedFile;
 use crate::base::codec::Codec;
+use crate::base::error::Result;
 use crate::check;
 use crate::cli::report::text::printable;
 use crate::format::ImageKind;
@@ -80,7 +81,7 @@ pub struct PageData {
     /// Distinct cells of the coverage.
     cells: Vec<CellData>,
     /// Distinct rows of the coverage, as indexes of their cells: most kernels of a library run on the same devices.
-    patterns: Vec<Vec<usize>>,
+    patterns: Vec<Vec<u32>>,
     /// Kernels, those with gaps first: indexes of the name and of the pattern.
     coverage: Vec<(usize, usize)>,
     files: Vec<FileData>,
@@ -153,10 +154,10 @@ struct DataBuilder<'a> {
 }
 
 impl PageData {
-    pub fn new(files: &[&AnalyzedFile], verdict: Option<&check::Verdict>) -> Self {
+    pub fn new(files: &[&AnalyzedFile], verdict: Option<&check::Verdict>) -> Result<Self> {
         let (columns, numbers) = columns(files);
         let inspected: Vec<InspectedImages<'_>> = files.iter().map(|file| InspectedImages::from(*file)).collect();
-        let coverage = Coverage::new(&inspected, &[]);
+        let coverage = Coverage::new(&inspected, &[])?;
         let mut builder = DataBuilder {
             names: Vec::new(),
             known_names: Distinct::default(),
@@ -167,20 +168,14 @@ impl PageData {
             archs: numbers,
         };
         let files = files.iter().map(|file| builder.file(file)).collect();
-        let mut cells = Distinct::default();
-        let mut patterns = Distinct::default();
-        let rows = coverage.kernels.iter().map(|kernel| {
-            let pattern: Vec<usize> = kernel.cells.iter().map(|cell| cells.number(*cell).0).collect();
-            (builder.known_names.numbers[kernel.name], patterns.number(pattern).0)
-        });
-        let rows = rows.collect();
-        PageData {
+        let CoverageData { cells, patterns, kernels } = CoverageData::new(&coverage, &builder.known_names);
+        Ok(PageData {
             program: concat!("fatbin ", env!("CARGO_PKG_VERSION")),
             verdict: verdict.map(VerdictData::new),
             figures: &FIGURES,
-            cells: cells.all.into_iter().map(CellData::new).collect(),
-            patterns: patterns.all,
-            coverage: rows,
+            cells,
+            patterns,
+            coverage: kernels,
             devices: coverage.devices,
             names: builder.names,
             families: builder.families.all,
@@ -188,7 +183,30 @@ impl PageData {
             sources: builder.sources,
             archs: columns,
             files,
+        })
+    }
+}
+
+/// The coverage, as numbers.
+struct CoverageData {
+    cells: Vec<CellData>,
+    patterns: Vec<Vec<u32>>,
+    kernels: Vec<(usize, usize)>,
+}
+
+impl CoverageData {
+    fn new<'a>(coverage: &Coverage<'a>, names: &Distinct<&'a str>) -> Self {
+        let (mut cells, mut patterns) = (Distinct::default(), Vec::new());
+        let mut numbers = HashMap::new();
+        let mut kernels = Vec::new();
+        for kernel in &coverage.kernels {
+            let number = *numbers.entry(coverage.row_number(kernel)).or_insert_with(|| {
+                patterns.push(coverage.cells(kernel).map(|cell| cells.number(cell).0 as u32).collect());
+                patterns.len() - 1
+            });
+            kernels.push((names.numbers[kernel.name], number));
         }
+        CoverageData { cells: cells.all.into_iter().map(CellData::new).collect(), patterns, kernels }
     }
 }
 

@@ -12,8 +12,6 @@ mod data;
 mod tests;
 mod verdict;
 
-use std::io::Write;
-
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
@@ -22,7 +20,7 @@ use crate::analyze::survey::AnalyzedFile;
 use crate::base::error::Result;
 use crate::base::io::{Output, OutputPath};
 use crate::check::Verdict;
-use crate::cli::report::json::to_json_line;
+use crate::cli::report::json_line::write_json_line;
 use base64::base64;
 use data::PageData;
 
@@ -46,30 +44,31 @@ const SCRIPTS: [&str; 11] = [
 
 /// Writes the page of files, and of their verdict if they were checked.
 pub fn write_page(path: OutputPath, files: &[&AnalyzedFile], verdict: Option<&Verdict>) -> Result<()> {
+    let page = page(files, verdict)?;
     let mut output = Output::create(path)?;
-    output.write(page(files, verdict).as_bytes())?;
+    output.write(page.as_bytes())?;
     output.commit([])
 }
 
 /// Returns the page of files, and of their verdict if they were checked. Images that were not inspected because the command
 /// line did not select them are left out.
-fn page(files: &[&AnalyzedFile], verdict: Option<&Verdict>) -> String {
+fn page(files: &[&AnalyzedFile], verdict: Option<&Verdict>) -> Result<String> {
     let script = format!("(async () => {{\n\"use strict\";\n{}}})();\n", SCRIPTS.concat());
     let policy = format!(
         "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
         source(&script),
         source(STYLE)
     );
-    let data = to_json_line(&PageData::new(files, verdict));
-    let parts =
-        [("policy", policy.as_str()), ("style", STYLE), ("data", &base64(&compressed(&data))), ("script", &script)];
-    fill_template(TEMPLATE, &parts)
+    let data = compressed(&PageData::new(files, verdict)?);
+    let parts = [("policy", policy.as_str()), ("style", STYLE), ("data", &base64(&data)), ("script", &script)];
+    Ok(fill_template(TEMPLATE, &parts))
 }
 
 /// Compresses the document as gzip, which `DecompressionStream` of browsers reads (since 2023 all do).
-fn compressed(data: &str) -> Vec<u8> {
+fn compressed(data: &PageData) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(data.as_bytes()).and_then(|()| encoder.finish()).expect("writing to memory does not fail")
+    write_json_line(data, &mut encoder);
+    encoder.finish().expect("writing to memory does not fail")
 }
 
 /// Returns the source expression of a content security policy that allows only this text.

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::base64::BASE64;
 use super::page;
 use crate::analyze::survey::{AnalyzedFile, ImageAnalysis};
+use crate::base::bytes::Limits;
 use crate::base::codec::Codec;
 use crate::base::error::Cause;
 use crate::check::{Evaluation, Finding, ImageLocation, Outcome, Rule, Verdict};
@@ -54,7 +55,7 @@ fn inside(kernels: Vec<Kernel>) -> ImageAnalysis {
 fn surveyed(path: &str, images: Vec<(Image, ImageAnalysis)>) -> AnalyzedFile {
     let (images, analyses) = images.into_iter().unzip();
     let file = File { size: 300, containers: vec![container(images)], ..File::empty(path.to_owned()) };
-    AnalyzedFile { file, analyses }
+    AnalyzedFile { file, analyses, limits: Limits::default() }
 }
 
 fn cubin(arch: &str) -> Image {
@@ -62,7 +63,7 @@ fn cubin(arch: &str) -> Image {
 }
 
 fn with_kernel(name: &str) -> String {
-    page(&[&surveyed("lib.so", vec![(cubin("sm_90"), inside(vec![kernel(name)]))])], None)
+    page(&[&surveyed("lib.so", vec![(cubin("sm_90"), inside(vec![kernel(name)]))])], None).unwrap()
 }
 
 /// Returns the text between the tags of the document, as a browser finds it.
@@ -124,7 +125,7 @@ fn escapes_hostile_text_in_every_field() {
         detail: Some(evil.to_owned()),
     };
     let evaluation = Evaluation { path: evil.to_owned(), rule: Rule::RequiredArchs, outcome: Outcome::Violated };
-    let page = page(&[&file], Some(&Verdict { findings: vec![finding], evaluations: vec![evaluation] }));
+    let page = page(&[&file], Some(&Verdict { findings: vec![finding], evaluations: vec![evaluation] })).unwrap();
     assert!(!document(&page).contains('<') && !page.contains('\u{202e}'));
     assert!(data(&page).to_string().matches("\\\\u{202e}").count() >= 10, "{}", data(&page));
 }
@@ -146,7 +147,8 @@ fn equal_files_give_equal_pages() {
         let amd = image("amdgcn-amd-amdhsa", "gfx90a", ImageKind::Elf);
         vec![surveyed("a", vec![(cubin("sm_90"), inside(kernels())), (amd, inside(kernels()))])]
     };
-    assert_eq!(page(&files().iter().collect::<Vec<_>>(), None), page(&files().iter().collect::<Vec<_>>(), None));
+    let page = || page(&files().iter().collect::<Vec<_>>(), None).unwrap();
+    assert_eq!(page(), page());
 }
 
 #[test]
@@ -154,7 +156,7 @@ fn marks_gaps_on_the_devices_of_a_container() {
     let both = || inside(vec![kernel("a"), kernel("b")]);
     let amd = image("amdgcn-amd-amdhsa", "gfx90a", ImageKind::Elf);
     let images = vec![(cubin("sm_89"), inside(vec![kernel("a")])), (cubin("sm_80"), both()), (amd, inside(vec![]))];
-    let data = data(&page(&[&surveyed("lib.so", images)], None));
+    let data = data(&page(&[&surveyed("lib.so", images)], None).unwrap());
     let archs: Vec<&str> = data["archs"].as_array().unwrap().iter().map(|it| it["label"].as_str().unwrap()).collect();
     assert_eq!(archs, ["gfx90a", "sm_80", "sm_89"]);
     assert_eq!(data["devices"], serde_json::json!(["gfx90a", "sm_80", "sm_89"]));
@@ -187,7 +189,7 @@ fn lists_decompressed_and_stored_sizes() {
 #[test]
 fn leaves_out_images_that_were_not_inspected() {
     let images = vec![(cubin("sm_80"), ImageAnalysis::default()), (cubin("sm_90"), inside(vec![kernel("k")]))];
-    let data = data(&page(&[&surveyed("lib.so", images)], None));
+    let data = data(&page(&[&surveyed("lib.so", images)], None).unwrap());
     let images = data["files"][0]["images"].as_array().unwrap();
     assert_eq!((images.len(), &images[0]["index"], data["archs"].as_array().unwrap().len()), (1, &1.into(), 1));
 }
@@ -198,8 +200,8 @@ fn names_the_innermost_container_of_nested_images() {
     outer.containers = vec![Container { container_type: ContainerType::Ccob, ..container(vec![cubin("sm_90")]) }];
     let host = Image { kind: Some(crate::target::OffloadKind::Host), ..cubin("x") };
     let file = File { containers: vec![container(vec![host, outer, cubin("sm_80")])], ..File::empty("f".to_owned()) };
-    let file = AnalyzedFile { file, analyses: vec![inside(vec![]), inside(vec![])] };
-    let data = data(&page(&[&file], None));
+    let file = AnalyzedFile { file, analyses: vec![inside(vec![]), inside(vec![])], limits: Limits::default() };
+    let data = data(&page(&[&file], None).unwrap());
     let containers: Vec<&Value> =
         data["files"][0]["images"].as_array().unwrap().iter().map(|it| &it["container"]).collect();
     assert_eq!(containers, ["ccob", "cuda-fatbin"]);
@@ -219,7 +221,7 @@ fn contains_findings_and_passed_rules() {
     };
     let evaluations =
         vec![evaluation(Rule::Readable, Outcome::Passed), evaluation(Rule::RequiredArchs, Outcome::Violated)];
-    let data = data(&page(&[], Some(&Verdict { findings: vec![finding], evaluations })));
+    let data = data(&page(&[], Some(&Verdict { findings: vec![finding], evaluations })).unwrap());
     let verdict = &data["verdict"];
     assert_eq!(verdict["outcome"], "violated");
     assert_eq!(verdict["findings"][0]["image"], "image 3 (sm_80) at 0x1000");

@@ -17,7 +17,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use directory::{DEFLATED, Directory, ENCRYPTED, Entry, Fields, HAS_DESCRIPTOR, LEVELS, STORED};
-pub use packed::{PackedMember, Properties};
+pub use packed::{PackedMembers, Packing, Properties};
 use record::{Record, RecordedFile};
 
 use super::super::Result;
@@ -62,28 +62,28 @@ impl<'data> ZipFile<'data> {
         Ok(ZipFile { archive, directory, members, record: OnceCell::new() })
     }
 
-    /// Compresses the new bytes of a member, an index of [`crate::base::archive::members`], with the method of the old ones. The bytes
-    /// that `write` writes go to a temporary file in `directory`; `name` is the member's in errors.
+    /// Compresses the new bytes of a member, an index of [`crate::base::archive::members`], with the method of the old ones; `name` is
+    /// the member's in errors.
     pub fn pack(
         &self,
         member: usize,
         name: &Path,
-        directory: &Path,
+        packing: &mut Packing,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<PackedMember> {
+    ) -> Result<()> {
         let method = self.entry(member)?.fields.method;
-        Ok(PackedMember::create(member, method, name, directory, write)?)
+        Ok(packing.add(member, method, name, write)?)
     }
 
     /// Returns the patches of the zip file for members with new bytes.
-    pub fn with_members<'a>(&self, members: &'a [PackedMember]) -> Result<Patches<'a>>
+    pub fn with_members<'a>(&self, packed: &'a PackedMembers) -> Result<Patches<'a>>
     where
         'data: 'a,
     {
         let mut changes = Vec::new();
-        for member in members {
+        for member in &packed.members {
             let entry = self.entry_index(member.index)?;
-            let stored = Content::from(member.stored.view().data());
+            let stored = Content::from(packed.bytes(member));
             changes.push(Change { entry, stored, properties: member.properties });
         }
         if changes.is_empty() {
@@ -100,20 +100,24 @@ impl<'data> ZipFile<'data> {
         Ok(Patches::new(patches).ok_or_else(overlap)?)
     }
 
-    /// Checks that the record of a wheel has the hash and the size of a member, an index of [`crate::base::archive::members`], before it
-    /// changes. `bytes` are all bytes of the member.
-    pub fn check_recorded(&self, member: usize, bytes: View<'_>) -> Result<()> {
+    /// Returns how the record of a wheel contradicts a member, an index of [`crate::base::archive::members`]. `bytes` are all bytes of the
+    /// member before the edit. One that changes must have a row; of others, a row must be right.
+    pub fn contradiction(&self, member: usize, bytes: View<'_>, is_changed: bool) -> Result<Option<Malformed>> {
         if self.record.get().is_none() {
             let entry = self.directory.entries.iter().find(|entry| record::is_record(entry.name));
             let text = entry.map(|entry| self.unpacked(entry)).transpose()?;
             let _ = self.record.set(text.as_deref().map(Record::read));
         }
-        let Some(Some(record)) = self.record.get() else { return Ok(()) };
-        let Some(entry) = self.directory.entries.get(self.entry_index(member)?) else { return Ok(()) };
+        let Some(Some(record)) = self.record.get() else { return Ok(None) };
+        let Some(entry) = self.directory.entries.get(self.entry_index(member)?) else { return Ok(None) };
         bytes.charge("zip member", Resource::Work, bytes.size() / BYTES_PER_STEP)?;
-        let Some(why) = record.contradiction(entry.name, bytes.data()) else { return Ok(()) };
-        let cause = format!("{} {why}", String::from_utf8_lossy(entry.name));
-        Err(self.archive.malformed("wheel", entry.header, Cause::Described(cause)).into())
+        let why = if is_changed {
+            record.contradiction(entry.name, bytes.data())
+        } else {
+            record.contradiction_of_unchanged(entry.name, bytes.data())
+        };
+        let cause = |why| Cause::Described(format!("{} {why}", String::from_utf8_lossy(entry.name)));
+        Ok(why.map(|why| self.archive.malformed("wheel", entry.header, cause(why))))
     }
 
     fn entry_index(&self, member: usize) -> Result<usize, Malformed> {
@@ -142,12 +146,6 @@ impl<'data> ZipFile<'data> {
     fn record<'a>(&self, changes: &[Change<'_>]) -> Result<Option<Change<'a>>> {
         let entries = &self.directory.entries;
         let Some(entry) = entries.iter().position(|entry| record::is_record(entry.name)) else { return Ok(None) };
-        if let Some(signature) = entries.iter().find(|entry| record::is_signature(entry.name)) {
-            let name = String::from_utf8_lossy(signature.name);
-            let cause =
-                format!("{name} signs RECORD, which changes; remove it (zip -d WHEEL {name}), and sign the new wheel");
-            return Err(self.archive.malformed("wheel", signature.header, Cause::Described(cause)).into());
-        }
         let file = |change: &Change<'_>| {
             let entry = entries.get(change.entry).expect("an index of the directory");
             let Properties { size, sha256, .. } = change.properties;

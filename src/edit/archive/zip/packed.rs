@@ -1,7 +1,8 @@
-//! New bytes of a member, compressed in a temporary file.
+//! New bytes of members, compressed in a temporary file.
 
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use flate2::write::DeflateEncoder;
 use flate2::{Compression, Crc};
@@ -9,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::directory::DEFLATED;
 use crate::base::error::Result;
-use crate::base::io::{Access, Input};
+use crate::base::io::{Access, Input, Spool, Spooled};
 
 /// Level whose results are as small as those of zlib's level 6, the default of `zip`, Python's `zipfile` and gzip. The level 6 of
 /// zlib-rs leaves 0.6 % more of a library (26 MB with CUDA's fat binaries), in two thirds of the time.
@@ -21,7 +22,7 @@ pub struct PackedMember {
     /// Index of the member among [`crate::base::archive::members`].
     pub index: usize,
     /// The bytes as they will be stored; a gigabyte of them is not in memory.
-    pub stored: Input,
+    pub stored: Spooled,
     /// Properties of the bytes that are stored.
     pub properties: Properties,
 }
@@ -37,23 +38,61 @@ pub struct Properties {
     pub sha256: [u8; 32],
 }
 
-impl PackedMember {
-    /// Compresses the bytes that `write` writes to a temporary file in `directory`; `name` is the member's in errors.
-    pub fn create(
+/// Members with new bytes while they are compressed, one after another, to a temporary file.
+#[derive(Debug)]
+pub struct Packing {
+    members: Vec<PackedMember>,
+    spool: Spool,
+}
+
+/// Members with new bytes, and the file that has them.
+#[derive(Debug)]
+pub struct PackedMembers {
+    pub(super) members: Vec<PackedMember>,
+    stored: Option<Input>,
+}
+
+impl Packing {
+    /// Starts with no member; the temporary file will be in `directory`.
+    pub fn in_directory(directory: PathBuf) -> Self {
+        Packing { members: Vec::new(), spool: Spool::in_directory(directory) }
+    }
+
+    /// Compresses the bytes that `write` writes; `name` is the member's in errors.
+    pub(super) fn add(
+        &mut self,
         index: usize,
         method: u16,
         name: &Path,
-        directory: &Path,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<Self> {
+    ) -> Result<()> {
         let mut properties = None;
-        let stored = Input::from_temp_file(name, directory, Access::read(), |file| {
+        let stored = self.spool.add(name, |file| {
             properties = Some(pack(method, file, write)?);
             Ok(())
         })?;
-        // A package may have thousands of changed members.
-        stored.release();
-        Ok(PackedMember { index, stored: stored.without_descriptor(), properties: properties.expect("written above") })
+        self.members.push(PackedMember { index, stored, properties: properties.expect("written above") });
+        Ok(())
+    }
+
+    /// Opens the temporary file; `archive` is the name of the zip file in errors.
+    pub fn finish(self, archive: &Path) -> Result<PackedMembers> {
+        let open = |whole| Input::of_whole_spool(archive, whole, Access::read());
+        Ok(PackedMembers { members: self.members, stored: self.spool.finish().map(open).transpose()? })
+    }
+}
+
+impl PackedMembers {
+    /// The file with the bytes of the members as they will be stored; `None` without members.
+    pub fn stored(&self) -> Option<&Input> {
+        self.stored.as_ref()
+    }
+
+    /// Returns the bytes of a member as they will be stored.
+    pub(super) fn bytes(&self, member: &PackedMember) -> &[u8] {
+        let Range { start, end } = member.stored.range();
+        let all = self.stored.as_ref().map_or(&[][..], |stored| stored.view().data());
+        all.get(start as usize..end as usize).expect("a range of the spool")
     }
 }
 

@@ -20,11 +20,6 @@ pub fn is_record(name: &[u8]) -> bool {
     is_metadata(name, b"RECORD")
 }
 
-/// Returns whether a member with this name is a signature of the record.
-pub fn is_signature(name: &[u8]) -> bool {
-    is_metadata(name, b"RECORD.jws") || is_metadata(name, b"RECORD.p7s")
-}
-
 /// Only the directory at the top counts: packages may contain copies of others.
 fn is_metadata(name: &[u8], file: &[u8]) -> bool {
     let mut parts = name.split(|&byte| byte == b'/');
@@ -98,6 +93,16 @@ impl Record {
         let Some(stated) = row.hash.strip_prefix(SHA256) else {
             return Some(format!("its hash in RECORD is not a SHA-256: {:?}", String::from_utf8_lossy(&row.hash)));
         };
+        Record::difference(stated, &row.size, bytes)
+    }
+
+    /// Returns how the row of a file that stays as it is contradicts it; `None` if there is none, or its hash is not a SHA-256.
+    pub fn contradiction_of_unchanged(&self, name: &[u8], bytes: &[u8]) -> Option<String> {
+        let row = self.rows.get(name)?;
+        Record::difference(row.hash.strip_prefix(SHA256)?, &row.size, bytes)
+    }
+
+    fn difference(stated: &[u8], stated_size: &[u8], bytes: &[u8]) -> Option<String> {
         let padding = stated.iter().rev().take_while(|&&byte| byte == b'=').count();
         let stated = stated.get(..stated.len().saturating_sub(padding)).unwrap_or(stated);
         let hash = url_safe_base64(&Sha256::digest(bytes));
@@ -106,8 +111,8 @@ impl Record {
             return Some(format!("differs from RECORD, which states sha256={stated}; the file has sha256={hash}"));
         }
         let size = bytes.len().to_string();
-        (!row.size.is_empty() && row.size != size.as_bytes())
-            .then(|| format!("has {size} bytes, and {} in RECORD", String::from_utf8_lossy(&row.size)))
+        (!stated_size.is_empty() && stated_size != size.as_bytes())
+            .then(|| format!("has {size} bytes, and {} in RECORD", String::from_utf8_lossy(stated_size)))
     }
 }
 
@@ -226,9 +231,21 @@ mod tests {
     }
 
     #[test]
+    fn a_row_of_an_unchanged_file_must_be_right() {
+        let hash = "ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0";
+        let check = |record: &str| Record::read(record.as_bytes()).contradiction_of_unchanged(b"a.py", b"abc");
+        for good in
+            [format!("a.py,sha256={hash},3\n"), "b.py,sha256=x,1\n".into(), "a.py,,\n".into(), "a.py,md5=0,4".into()]
+        {
+            assert_eq!(check(&good), None, "{good}");
+        }
+        assert!(check("a.py,sha256=old,3\n").is_some_and(|why| why.starts_with("differs from RECORD")));
+        assert!(check(&format!("a.py,sha256={hash},4\n")).is_some_and(|why| why == "has 3 bytes, and 4 in RECORD"));
+    }
+
+    #[test]
     fn only_the_record_at_the_top_is_that_of_the_wheel() {
         let names = ["p-1.dist-info/RECORD", "RECORD", "a/p-1.dist-info/RECORD", "p-1.dist-info/x/RECORD"];
         assert_eq!(names.map(|name| is_record(name.as_bytes())), [true, false, false, false]);
-        assert!(is_signature(b"p-1.dist-info/RECORD.jws") && !is_signature(b"p-1.dist-info/RECORD"));
     }
 }

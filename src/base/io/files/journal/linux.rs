@@ -26,11 +26,14 @@ const MAGIC: &[u8] = b"fatbin.undo/1\n";
 pub struct Journal(Vec<(File, PathBuf)>);
 
 impl Journal {
-    /// Writes a record in each directory. A directory in which none can be written has none.
+    /// Writes a record in each directory. A directory in which none can be written has none. Paths may spell one directory in several
+    /// ways: two records of it would be recovered one by one, and only one of them knows that the outputs are complete.
     pub fn write(entries: &[JournalEntry]) -> Journal {
-        let mut directories: BTreeMap<&Path, Vec<&JournalEntry>> = BTreeMap::new();
+        let mut directories: BTreeMap<PathBuf, Vec<&JournalEntry>> = BTreeMap::new();
         for entry in entries {
-            directories.entry(directory(&entry.path)).or_default().push(entry);
+            let named = directory(&entry.path);
+            let canonical = std::fs::canonicalize(named).unwrap_or_else(|_| named.to_owned());
+            directories.entry(canonical).or_default().push(entry);
         }
         let records = directories.iter().filter_map(|(directory, entries)| write_record(directory, entries).ok());
         Journal(records.collect())

@@ -116,3 +116,15 @@ fn a_record_is_a_file() {
     File::create(&path).unwrap();
     assert!(recover(directory.path()).is_err());
 }
+
+/// The path of an input that is changed in place is canonical, and that of the proof next to it as the user wrote it.
+#[cfg(unix)]
+#[test]
+fn a_directory_with_two_names_has_one_record() {
+    let (directory, links) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::os::unix::fs::symlink(directory.path(), links.path().join("link")).unwrap();
+    let entry = |path: PathBuf| JournalEntry { path, backup: None, new: JournalEntry::IN_PLACE.to_owned() };
+    let entries = [directory.path().join("a"), links.path().join("link/b")].map(entry);
+    let _journal = Journal::write(&entries);
+    assert_eq!(contents(directory.path()).len(), 1);
+}

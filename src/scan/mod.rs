@@ -14,6 +14,7 @@ mod appended;
 mod builder;
 mod cache;
 mod contents;
+mod decompressed_address;
 mod device_links;
 mod find;
 mod findings;

@@ -16,10 +16,13 @@ use crate::harness::tools::llvm_tool;
 use crate::harness::trial::{completion, fresh_directory};
 
 /// A command line: release, tool, package, arguments.
-const CALLS: [(&str, &str, &str, &[&str]); 6] = [
+const CALLS: [(&str, &str, &str, &[&str]); 8] = [
     ("14", "clang-offload-wrapper", "clang-tools-14", &["-target", "x86_64-pc-linux-gnu", "every-byte", "large"]),
     ("15", "clang-offload-wrapper", "clang-tools-15", &["-target", "x86_64-pc-linux-gnu", "large"]),
     ("15", "clang-offload-wrapper", "clang-tools-15", &["-target=aarch64-unknown-linux-gnu", "large", "every-byte"]),
+    // Hosts for which no object can be written: IR depends on them only by the triple.
+    ("14", "clang-offload-wrapper", "clang-tools-14", &["-target=mips64-linux-gnu", "large"]),
+    ("15", "clang-offload-wrapper", "clang-tools-15", &["-target=sparc-sun-solaris", "every-byte"]),
     (
         "22",
         "llvm-offload-wrapper",

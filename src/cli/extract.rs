@@ -96,9 +96,12 @@ pub fn run(mut arguments: Arguments) -> Result<Status> {
     };
     let mut recorder = Recorder { directory: &directory, paths: Vec::new(), index: Index::default(), progress: None };
     let result = crate::scan::extract::extract(&files, &options, &set, &mut recorder);
-    let Recorder { mut paths, index, .. } = recorder;
+    let Recorder { mut paths, mut index, .. } = recorder;
     let mut indexed = Ok(());
     if arguments.index && !paths.is_empty() && result.is_ok() {
+        for scanned in &files {
+            index.add_metadata(scanned.file());
+        }
         indexed = write_index(&directory, &set, &index);
         paths.extend(indexed.is_ok().then(|| directory.join(INDEX)));
     }

@@ -121,7 +121,9 @@ impl<'a> Run<'a> {
         writer.finish()?;
         drop(writer);
         if !is_json {
-            out.write(&report::without_images(order.iter().map(|place| place.file(self.scanned))))?;
+            let files = || order.iter().map(|place| place.file(self.scanned));
+            out.write(&report::metadata_lines(files()))?;
+            out.write(&report::without_images(files()))?;
         }
         out.flush()?;
         Ok(status)

@@ -19,6 +19,13 @@ struct Subjects {
 /// Number of inputs that are named.
 const NAMED: usize = 2;
 
+static ANSWER: Mutex<Option<String>> = Mutex::new(None);
+
+/// Records the meaning of a negative answer, if it differs from the usual one of the command.
+pub fn record_answer(answer: String) {
+    *ANSWER.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+}
+
 static SUBJECTS: Mutex<Subjects> = Mutex::new(Subjects { first: Vec::new(), count: 0 });
 
 /// Records the inputs that an answer is about.
@@ -117,8 +124,8 @@ impl Answers {
     pub fn report(self, status: Status) {
         let answer = match status {
             Status::Yes => return,
-            Status::No => self.no,
-            Status::Trouble | Status::Unknown => self.unknown,
+            Status::No => ANSWER.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(self.no.to_owned()),
+            Status::Trouble | Status::Unknown => self.unknown.to_owned(),
         };
         if !has_reported() {
             print_answer(&format!("{}: {answer}", inputs()));

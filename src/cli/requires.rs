@@ -7,7 +7,7 @@ use clap::builder::StringValueParser;
 use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
-use super::{Status, known_names, terminal};
+use super::{Status, known_names, negative, terminal};
 use crate::scan::inventory::File;
 
 use crate::analyze::select::{FileFloors, NamedDevice};
@@ -74,6 +74,12 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let required: Vec<RequiredFile<'_>> = readable.iter().map(|file| required(file, devices.as_deref())).collect();
     let unread: Vec<File> = unread.into_iter().map(|it| it.file).collect();
     print(&required, &unread, arguments.json)?;
+    if required.iter().any(|it| it.floors.file.has_device_code()) {
+        let is_for_devices = devices.is_some();
+        let answer =
+            if is_for_devices { "no code that runs on the devices" } else { "nothing that a driver or runtime loads" };
+        negative::record_answer(answer.to_owned());
+    }
     let has_floors = required.iter().any(|it| it.floors.loaded() > 0 && runs_somewhere(it, devices.is_some()));
     Ok(if status == Status::Yes && !has_floors { Status::No } else { status })
 }
@@ -95,7 +101,7 @@ fn print(required: &[RequiredFile<'_>], unread: &[File], json: bool) -> Result<(
 
 /// Returns whether a file has code for one of the devices, if the user named any.
 fn runs_somewhere(required: &RequiredFile<'_>, are_named: bool) -> bool {
-    !are_named || required.devices.iter().any(|(_, needs)| !needs.is_empty())
+    !are_named || !required.without_floor.is_empty() || required.devices.iter().any(|(_, needs)| !needs.is_empty())
 }
 
 /// Returns the devices of the command line, if there are any.
@@ -122,6 +128,8 @@ fn report_unread(file: &AnalyzedFile, problems: &Problems) -> Status {
 fn required<'a>(analyzed: &'a AnalyzedFile, devices: Option<&[NamedDevice]>) -> RequiredFile<'a> {
     let floors = FileFloors::new(&analyzed.file, &analyzed.cuda_codes());
     let of = |device: &NamedDevice| (device.name.clone(), floors.on_all(&device.devices));
+    let runs = |device: &&NamedDevice| floors.on_all(&device.devices).is_empty() && floors.runs_on(&device.devices);
+    let without_floor = devices.unwrap_or_default().iter().filter(runs).map(|device| device.name.clone()).collect();
     let (devices, omitted_devices) = match devices {
         Some(devices) => (devices.iter().map(of).collect(), 0),
         None => {
@@ -129,5 +137,5 @@ fn required<'a>(analyzed: &'a AnalyzedFile, devices: Option<&[NamedDevice]>) -> 
             (devices.iter().map(of).collect(), omitted)
         }
     };
-    RequiredFile { floors, devices, omitted_devices }
+    RequiredFile { floors, devices, without_floor, omitted_devices }
 }

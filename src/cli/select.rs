@@ -9,7 +9,7 @@ use clap::builder::StringValueParser;
 use super::inputs::InputArguments;
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
-use super::{Status, known_names, terminal};
+use super::{Status, known_names, negative, terminal};
 use crate::analyze::requires::Driver;
 use crate::scan::inventory::{CudaCode, File};
 
@@ -110,6 +110,12 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     is_trouble |= answered().any(AnsweredFile::is_undecided);
     let is_file_served = if arguments.every { AnsweredFile::is_served_everywhere } else { AnsweredFile::is_served };
     let is_served = answered().any(AnsweredFile::is_relevant) && answered().all(is_file_served);
+    let unserved = answered().filter(|it| !it.is_relevant() || !is_file_served(it));
+    let unlinked: Option<BTreeSet<String>> =
+        unserved.map(|it| report::to_be_linked(it.file, devices[0].platform())).collect();
+    if let Some(answer) = unlinked.and_then(|mut answers| answers.pop_first()) {
+        negative::record_answer(answer);
+    }
     Ok(match (is_trouble, is_served) {
         (true, _) => Status::Trouble,
         (false, true) => Status::Yes,

@@ -7,16 +7,20 @@ use super::{bitcode, device_elf, lto_ir, ocloc_name, tile_ir};
 use crate::base::bytes::View;
 use crate::target::{Platform, nvptx, triple};
 
+/// First bytes of SYCLBIN of version 1, an image of an offload binary; see [`super::offload_binary`].
+const SYCLBIN_MAGIC: [u8; 4] = *b"IBYS";
+
 /// First bytes of the kinds that are not containers; those of containers are in [`ContainerType::descriptor`]. Bitcode has
 /// a second form with a wrapper header (LLVM, Bitcode file format); SPIR-V is a sequence of words in either byte order
 /// (SPIR-V specification, section Magic Number).
-const MAGICS: [(&[u8], ImageKind); 7] = [
+const MAGICS: [(&[u8], ImageKind); 8] = [
     (b"\x7fELF", ImageKind::Elf),
     (&bitcode::MAGIC, ImageKind::Bitcode),
     (&bitcode::WRAPPER_MAGIC, ImageKind::Bitcode),
     (b"\x03\x02\x23\x07", ImageKind::SpirV),
     (b"\x07\x23\x02\x03", ImageKind::SpirV),
     (&lto_ir::MAGIC, ImageKind::Nvvm),
+    (&SYCLBIN_MAGIC, ImageKind::SyclBin),
     (&tile_ir::MAGIC, ImageKind::TileIr),
 ];
 

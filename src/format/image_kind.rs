@@ -53,6 +53,11 @@ image_kinds! {
     // ocloc's extension.
     /// An archive of ocloc, which is a SYCL image.
     OclocArchive => "ocloc-archive", "ar";
+    // DPC++'s extension.
+    /// A SYCLBIN file of version 1 in an offload binary: several images of SYCL with properties.
+    SyclBin => "syclbin", "syclbin";
+    /// Properties that are for other images: an entry of a container without device code.
+    Metadata => "metadata", "bin";
     /// An ELF file for the host, as contained in bundles.
     HostObject => "host-object", "o";
     /// No bytes.

@@ -181,7 +181,12 @@ pub fn check_image(image_kind: ImageKind, view: View<'_>) -> Result<(), Malforme
             of_magic(view).map_or(Ok(()), |format| (format.read)(view).map(|_| ()))
         }
         ImageKind::OclocArchive => ocloc_archive::members(view).map(|_| ()),
-        ImageKind::Nvvm | ImageKind::Empty | ImageKind::HostObject | ImageKind::Unknown => Ok(()),
+        ImageKind::Nvvm
+        | ImageKind::SyclBin
+        | ImageKind::Metadata
+        | ImageKind::Empty
+        | ImageKind::HostObject
+        | ImageKind::Unknown => Ok(()),
     }
 }
 

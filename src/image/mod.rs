@@ -132,6 +132,8 @@ pub fn inspect_mangled(image_kind: ImageKind, view: View<'_>) -> Inspection {
         ImageKind::TileIr => tile_ir::inspect(view),
         ImageKind::Bitcode => checked(image_kind, view, "LLVM bitcode, compiled to machine code at link time"),
         ImageKind::Nvvm => Inspection::not_inspected(LTO_IR),
+        ImageKind::SyclBin => Inspection::not_inspected("SYCLBIN of version 1"),
+        ImageKind::Metadata => Inspection::not_inspected("no device code"),
         ImageKind::Empty => Inspection::not_inspected("empty image"),
         ImageKind::HostObject => Inspection::not_inspected("host code"),
         ImageKind::Fatbin

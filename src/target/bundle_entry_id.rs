@@ -1,8 +1,8 @@
 //! Bundle entry IDs: `<offload kind>-<arch>-<vendor>-<os>-<environment>[-<target id>]`.
 //!
 //! The format is from the Clang Offload Bundler document. The separator of the parts may also occur in a part
-//! (`gfx9-4-generic`, `gfx90a:xnack-`), and older tools omitted the environment (`hip-amdgcn-amd-amdhsa-gfx906`), so a
-//! parser needs to recognize processors to split an ID in the right places.
+//! (`gfx9-4-generic`, `gfx90a:xnack-`), and older tools accepted shorter triples (`hip-amdgcn-amd-amdhsa-gfx906`,
+//! `openmp-amdgcn-amdhsa-gfx906`), so a parser needs to recognize processors to split an ID in the right places.
 
 use super::processors::{OTHERS, Processor};
 use super::subarch::{self, Subarch};
@@ -102,8 +102,9 @@ impl<'data> BundleEntryId<'data> {
         if dashes.is_empty() {
             return None;
         }
-        // The target ID begins after the third dash where the environment is omitted, else after the fourth.
-        let cut = dashes.get(2).filter(|&&dash| looks_like_processor(&rest[dash + 1..])).or(dashes.get(3)).copied();
+        // The target ID begins after the fourth dash, or earlier if parts of the triple are omitted.
+        let mut earlier = dashes.iter().take(3);
+        let cut = earlier.find(|&&dash| looks_like_processor(&rest[dash + 1..])).or(dashes.get(3)).copied();
         let (triple, target_id) = match cut {
             Some(dash) => (&rest[..dash], Some(&rest[dash + 1..])),
             None => (rest, None),
@@ -227,6 +228,10 @@ mod tests {
             ),
             ("hipv4-amdgcn-amd-amdhsa--gfx9-4-generic", Hip, "amdgcn-amd-amdhsa", Some("gfx9-4-generic")),
             ("hip-amdgcn-amd-amdhsa-gfx906", Hip, "amdgcn-amd-amdhsa", Some("gfx906")),
+            ("openmp-amdgcn-amdhsa-gfx906:xnack+", OpenMp, "amdgcn-amdhsa", Some("gfx906:xnack+")),
+            ("openmp-amdgcn-amdhsa---gfx906", OpenMp, "amdgcn-amdhsa", Some("gfx906")),
+            ("hip-amdgcn-gfx9-4-generic", Hip, "amdgcn", Some("gfx9-4-generic")),
+            ("openmp-nvptx64-sm_70", OpenMp, "nvptx64", Some("sm_70")),
             ("openmp-nvptx64-nvidia-cuda-unknown-sm_70", OpenMp, "nvptx64-nvidia-cuda-unknown", Some("sm_70")),
             ("host-x86_64-unknown-linux-gnu-", Host, "x86_64-unknown-linux-gnu", None),
             ("host-x86_64-unknown-linux-gnu", Host, "x86_64-unknown-linux-gnu", None),
@@ -296,6 +301,7 @@ mod tests {
             ),
             ("hipv4-amdgpu9.42-amd-amdhsa--", "hipv4-amdgpu9.42-amd-amdhsa--"),
             ("hipv4-amdgpu-amd-amdhsa--gfx90c", "hipv4-amdgpu-amd-amdhsa--gfx90c"),
+            ("openmp-amdgcn-amdhsa-gfx906", "openmp-amdgcn-unknown-amdhsa--gfx906"),
             ("openmp-nvptx64-nvidia-cuda-sm_70", "openmp-nvptx64-nvidia-cuda-unknown-sm_70"),
             ("openmp-nvptx64-nvidia-cuda--sm_70", "openmp-nvptx64-nvidia-cuda-unknown-sm_70"),
             ("host-x86_64-unknown-linux-gnu", "host-x86_64-unknown-linux-gnu-"),

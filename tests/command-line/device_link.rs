@@ -200,13 +200,34 @@ fn a_link_counts_where_all_of_it_runs() {
 }
 
 #[test]
+fn a_device_counts_that_a_link_of_machine_code_and_ptx_serves() {
+    let sandbox = Sandbox::new();
+    library(&sandbox, "sm_75", &[("a_cu", "sm_75 sm_90"), ("b_cu", "sm_75 sm_80.ptx")]);
+    assert_eq!(answers(&sandbox, "sm_90"), ["linked jit-ptx 2 4"]);
+    let conda = sandbox.fatbin("metadata --format conda lib.so").out;
+    assert!(conda.contains("__cuda_arch ==7.5|==9.0") || conda.contains("9.0"), "{conda}");
+    let claims = |fallback: &str| format!("[archs]\nrequire = [\"sm_90\"]\n{fallback}");
+    sandbox.file("strict.toml", claims("")).file("ptx.toml", claims("ptx-fallback = \"compute_80\"\n"));
+    sandbox.file("later.toml", claims("ptx-fallback = \"compute_90\"\n"));
+    sandbox.fatbin("check --policy ptx.toml lib.so").ok();
+    for policy in ["strict", "later"] {
+        let run = sandbox.fatbin(&format!("check --policy {policy}.toml lib.so"));
+        assert_eq!(run.status, 1, "{policy}: {}", run.out);
+    }
+}
+
+#[test]
 fn relocatable_code_of_an_object_is_to_be_linked_first() {
     let sandbox = Sandbox::new();
     library(&sandbox, "", &[("a_cu", "sm_90 sm_80.ptx")]);
     let answer = "lib.o: relocatable code for sm_80 ptx, sm_90, to be linked first\n";
-    let run = sandbox.fatbin("select --device sm_90 lib.o");
-    assert_eq!((run.status, run.out.as_str()), (1, answer));
-    assert_eq!(sandbox.fatbin("requires lib.o").out, answer);
+    let run = sandbox.fatbin_with_answer("select --device sm_90 lib.o");
+    assert_eq!((run.status, run.out.as_str(), run.err), (1, answer, format!("fatbin: {answer}")));
+    let run = sandbox.fatbin_with_answer("requires lib.o");
+    assert_eq!(
+        (run.out.as_str(), run.err.as_str()),
+        (answer, "fatbin: lib.o: nothing that a driver or runtime loads\n")
+    );
     sandbox.shell("ar rc lib.a lib.o").ok();
     assert!(sandbox.fatbin("select --device sm_90 lib.a").out.contains("to be linked first"));
     let matrix = sandbox.fatbin("inspect --matrix lib.o").out;

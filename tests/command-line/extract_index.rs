@@ -69,6 +69,34 @@ fn address_of_a_compressed_image_is_that_of_its_container() {
 }
 
 #[test]
+fn an_address_in_a_decompressed_bundle_is_its_image() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").file("empty", "");
+    let bundle = "--type o --target host-x86_64-unknown-linux-gnu-=empty --target hip-amdgcn-amd-amdhsa--gfx90a=a";
+    sandbox.fatbin(&format!("bundle {bundle} -o plain")).ok();
+    sandbox.fatbin(&format!("bundle {bundle} --compress -o once")).ok();
+    let document: Value = serde_json::from_str(&sandbox.fatbin("scan --json plain").ok()).unwrap();
+    let image = &document["files"][0]["containers"][0]["images"][1];
+    let address = |file: &str| format!("file://{file}#offset={}&size={}", image["offset"], image["size"]);
+    for file in ["plain", "once"] {
+        sandbox.fatbin(&format!("extract {} --to {file}.image", address(file))).ok();
+        assert_eq!(sandbox.read(&format!("{file}.image")), sandbox.read("a"), "{file}");
+        assert!(sandbox.fatbin(&format!("inspect {}", address(file))).ok().contains("answer_kernel"));
+    }
+    sandbox.file("twice", [sandbox.read("once"), sandbox.read("once")].concat());
+    let run = sandbox.fatbin(&format!("extract {} --to twice.image", address("twice")));
+    let why = format!(
+        "2 compressed containers have an image of {} bytes at this offset of their decompressed bytes; extract the images \
+         from the file instead\n",
+        image["size"]
+    );
+    assert_eq!((run.status, run.err), (2, format!("fatbin: {}: {why}", address("twice"))));
+    let run = sandbox.fatbin(&format!("extract file://once#offset=1&size={} --to none", image["size"]));
+    assert_eq!(run.status, 2);
+    assert!(run.err.contains(" is out of bounds ("), "{}", run.err);
+}
+
+#[test]
 fn scan_and_inspect_accept_addresses() {
     let sandbox = object();
     let document: Value = serde_json::from_str(&sandbox.fatbin("scan --json w.o").ok()).unwrap();

@@ -34,6 +34,25 @@ fn several_images_are_entries_of_one_binary() {
 }
 
 #[test]
+fn an_entry_without_an_image_is_listed_and_no_device_code() {
+    let sandbox = sandbox();
+    let mut bytes = sandbox.read("plain");
+    bytes[32 + 4] = 1;
+    bytes[32 + 32] = 0;
+    sandbox.file("plain", bytes);
+    let line = "metadata without device code: x-y-z abc: no properties\n";
+    let listed = sandbox.fatbin("scan -v plain").ok();
+    assert!(listed.contains(", 1 device image\n") && listed.contains("  metadata  "), "{listed}");
+    assert!(listed.ends_with(&format!("  {line}")), "{listed}");
+    let inspected = sandbox.fatbin("inspect plain").ok();
+    assert!(inspected.starts_with("plain: image 0: x-y-z def ") && !inspected.contains("image 1"), "{inspected}");
+    assert!(inspected.ends_with(&format!("plain: {line}")), "{inspected}");
+    assert_eq!(sandbox.fatbin("extract plain -o out --index").ok().lines().count(), 2);
+    let index: serde_json::Value = serde_json::from_slice(&sandbox.read("out/index.json")).unwrap();
+    assert_eq!((&index["images"][0]["arch"], &index["metadata"][0]["arch"]), (&"def".into(), &"abc".into()));
+}
+
+#[test]
 fn without_a_request_all_images_are_extracted_and_those_of_inner_binaries() {
     let sandbox = sandbox();
     let expected = "Extracted: plain-x-y-z-abc.0.\nExtracted: plain-x-y-z-def.1.\n";

@@ -40,6 +40,18 @@ out: 2 images: CUDA 13.0 (driver 580.65.06)
     assert!(out.contains("CUDA 12.8 (driver 570.26)     preferred  PTX ISA 8.7 (image 0)"), "{out}");
     assert!(out.contains("CUDA 13.0 (driver 580.65.06)  every      cubin of CUDA 13.5 (image 1)"), "{out}");
     assert!(out.ends_with("  nothing runs on sm_75\n"), "{out}");
+    let run = sandbox.fatbin_with_answer("requires --device sm_75 out");
+    assert_eq!((run.status, run.err.as_str()), (1, "fatbin: out: no code that runs on the devices\n"));
+}
+
+#[test]
+fn code_without_a_known_floor_runs() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-dg2.zebin", "a");
+    let out = sandbox.fatbin("requires --device intel_gpu_dg2_g10 a").ok();
+    assert!(out.ends_with("  no floor known for code on intel_gpu_dg2_g10\n"), "{out}");
+    let run = sandbox.fatbin("requires --device intel_gpu_pvc a");
+    assert!(run.status == 1 && run.out.ends_with("  nothing runs on intel_gpu_pvc\n"), "{run:?}");
 }
 
 #[test]

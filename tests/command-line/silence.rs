@@ -60,7 +60,7 @@ const LINES: [&str; 53] = [
 ];
 
 /// Ends of the lines about negative answers.
-const ANSWERS: [&str; 8] = [
+const ANSWERS: [&str; 11] = [
     ": no bundle entries",
     ": no code for the device, or not in every container",
     ": the policy is violated",
@@ -69,6 +69,9 @@ const ANSWERS: [&str; 8] = [
     ": no device code, or not as stated",
     ": no device images",
     ": the answer is not known",
+    ", to be linked first",
+    ": no code that runs on the devices",
+    ": nothing that a driver or runtime loads",
 ];
 
 /// Commands with answers that are not errors.

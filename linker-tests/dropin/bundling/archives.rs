@@ -16,7 +16,7 @@ const MEMBERS: [(&str, &str); 4] = [
     ("compressed.o", "-type=bc -targets=HOST,DEVICE:sramecc+ -input=../text -input=../large -compress"),
 ];
 
-const ALIKE: [&str; 14] = [
+const ALIKE: [&str; 15] = [
     "-targets=DEVICE -input=../all.a -output=x",
     "-targets=DEVICE:sramecc+:xnack+ -input=../all.a -output=x",
     "-targets=DEVICE:sramecc+:xnack+ -input=../all.a -output=x -check-input-archive",
@@ -25,6 +25,7 @@ const ALIKE: [&str; 14] = [
     "-targets=openmp-amdgcn-amd-amdhsa--gfx906 -input=../all.a -output=x -hip-openmp-compatible",
     "-targets=hip-amdgcn-amd-amdhsa--gfx1030,DEVICE,hip-amdgcn-amd-amdhsa--gfx1012 -input=../all.a -output=x -output=y -output=z",
     "-targets=hip-amdgcn-amd-amdhsa--gfx1030,DEVICE -input=../all.a -output=x -output=y -allow-missing-bundles",
+    "-targets=openmp-amdgcn-amdhsa-gfx906:sramecc+:xnack+,openmp-amdgcn-amdhsa-gfx908:sramecc-:xnack+ -input=../all.a -output=x -output=y -allow-missing-bundles",
     "-targets=DEVICE:xnack+ -input=../all.a -output=x -verbose",
     "-targets=DEVICE:xnack+ -input=../conflict.a -output=x",
     "-targets=DEVICE:xnack+ -input=../conflict.a -output=x -check-input-archive",

@@ -134,7 +134,7 @@ fn nvidia_contradiction(arch: nvptx::Arch, form: ClaimedCode, code: &DeviceCode)
         ClaimedCode::WithPtx | ClaimedCode::Ptx if !has_ptx => Some(format!("no PTX for sm_{number}")),
         // PTX with a suffix is not compiled for later devices.
         ClaimedCode::WithPtx | ClaimedCode::Ptx if arch.suffix.is_none() => {
-            let later = code.ptx.iter().any(|ptx| ptx.suffix.is_none() && ptx.number <= number);
+            let later = code.is_linked_later || code.ptx.iter().any(|ptx| ptx.suffix.is_none() && ptx.number <= number);
             (!later).then(|| format!("no PTX for devices later than sm_{number}"))
         }
         _ => None,

@@ -50,6 +50,10 @@ pub struct DeviceCode {
     pub cubins: BTreeSet<nvptx::Arch>,
     /// Architectures of PTX.
     pub ptx: BTreeSet<nvptx::Arch>,
+    /// NVIDIA devices for which the driver links relocatable code at load time. Some may have code by the other fields, too.
+    pub linked: BTreeSet<u32>,
+    /// True if the driver links relocatable code for all later devices.
+    pub is_linked_later: bool,
     /// Target IDs of AMD machine code.
     pub amd: BTreeSet<String>,
     /// True if there is SPIR-V that AMD's runtime compiles for any processor.
@@ -75,7 +79,11 @@ impl DeviceCode {
     /// Returns the device code of a file.
     pub fn of_file(file: &File) -> DeviceCode {
         let links = DeviceLinks::of(file);
-        let mut code = DeviceCode::default();
+        let mut code = DeviceCode {
+            linked: nvptx::NUMBERS.into_iter().filter(|number| links.serves(*number)).collect(),
+            is_linked_later: links.serves_later_devices(),
+            ..DeviceCode::default()
+        };
         let counts = |nested: &NestedImage<'_>| {
             nested.registration() != Registration::Unregistered && links.is_code_of_file(nested)
         };
@@ -119,6 +127,8 @@ impl DeviceCode {
     pub fn merge(&mut self, other: DeviceCode) {
         self.cubins.extend(other.cubins);
         self.ptx.extend(other.ptx);
+        self.linked.extend(other.linked);
+        self.is_linked_later |= other.is_linked_later;
         self.amd.extend(other.amd);
         self.has_amd_spirv |= other.has_amd_spirv;
         self.has_intel |= other.has_intel;
@@ -130,6 +140,8 @@ impl DeviceCode {
         if backend != Backend::Cuda {
             self.cubins.clear();
             self.ptx.clear();
+            self.linked.clear();
+            self.is_linked_later = false;
         }
         if backend != Backend::Rocm {
             self.amd.clear();
@@ -151,7 +163,7 @@ impl DeviceCode {
     /// Returns whether there is code for a backend.
     pub fn has(&self, backend: Backend) -> bool {
         match backend {
-            Backend::Cuda => !self.cubins.is_empty() || !self.ptx.is_empty(),
+            Backend::Cuda => !self.cubins.is_empty() || !self.ptx.is_empty() || !self.linked.is_empty(),
             Backend::Rocm => !self.amd.is_empty() || self.has_amd_spirv,
             Backend::Xpu => self.has_intel,
         }
@@ -162,9 +174,9 @@ impl DeviceCode {
         runs(&self.cubins, number, false)
     }
 
-    /// Returns whether the driver can compile PTX for an NVIDIA device.
+    /// Returns whether the driver can compile PTX, or link relocatable code, for an NVIDIA device.
     pub fn has_ptx_for(&self, number: u32) -> bool {
-        runs(&self.ptx, number, true)
+        self.linked.contains(&number) || runs(&self.ptx, number, true)
     }
 
     /// Returns whether there is code for an AMD processor.
@@ -188,7 +200,7 @@ impl DeviceCode {
 
     /// Returns whether PTX runs on every later NVIDIA device: PTX with a suffix does not.
     pub fn is_forward_compatible(&self) -> bool {
-        self.ptx.iter().any(|arch| arch.suffix.is_none())
+        self.is_linked_later || self.ptx.iter().any(|arch| arch.suffix.is_none())
     }
 
     /// Returns the processors that AMD machine code runs on, without features. A generic processor is replaced by those that

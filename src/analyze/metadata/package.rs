@@ -130,7 +130,7 @@ impl PackageMetadata {
         let mut claims = self.claims.iter().filter(|claim| claim.meaning.backend() == Some(backend)).peekable();
         claims.peek()?;
         let archs = code.cubins.iter().chain(&code.ptx);
-        let numbers: Vec<u32> = archs.map(|arch| arch.number).collect();
+        let numbers: Vec<u32> = archs.map(|arch| arch.number).chain(code.linked.iter().copied()).collect();
         Some(claims.any(|claim| {
             numbers.iter().any(|number| claim.meaning.accepts_nvidia(*number))
                 || code.amd.iter().any(|id| claim.meaning.accepts_amd(id))

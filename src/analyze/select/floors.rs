@@ -123,6 +123,11 @@ impl<'a> FileFloors<'a> {
         needs.into_iter().map(|need| need.with_device(device)).collect()
     }
 
+    /// Returns whether anything in the file runs on one of these devices, also where no floor is known for it.
+    pub fn runs_on(&self, devices: &[Device]) -> bool {
+        devices.iter().any(|device| self.sets.iter().any(|set| Usable::of(set, device).is_some()))
+    }
+
     /// Returns what several devices need of each product.
     pub fn on_all(&self, devices: &[Device]) -> Vec<DeviceNeed> {
         joined(devices.iter().flat_map(|device| self.on(device)))

@@ -94,6 +94,8 @@ fn code_of_the_file_is_what_the_driver_loads() {
             let is_selected = selections.iter().any(|selection| selection.selected.is_some());
             assert_eq!(is_selected, linked_runs || every_input_runs, "{number} {:?}", file.containers);
             assert!(is_selected || !counts, "{number} {:?}", file.containers);
+            let is_counted = counts || device_links.serves(number);
+            assert_eq!(is_selected, is_counted, "{number} {:?}", file.containers);
             for selection in &selections {
                 assert_eq!(selection.is_link(), !linked_runs && every_input_runs);
                 let selected = selection.also_selected.len() + usize::from(selection.selected.is_some());

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::{Rest, Size};
 use crate::base::bytes::{apportion, claim, size_of_range};
 use crate::base::codec::is_compressed;
+use crate::format::ImageKind;
 use crate::scan::inventory::{Container, File, Image, NestedImage, Section};
 
 /// A part of a file.
@@ -129,6 +130,8 @@ impl Partition {
             let index = self.next;
             self.next = index.saturating_add(1);
             Owner::Image(NestedImage { index, image, containers: around.to_vec() })
+        } else if image.image_kind == ImageKind::Metadata {
+            Owner::Rest(Rest::ContainerHeaders)
         } else {
             Owner::Rest(Rest::HostCode)
         };

@@ -17,7 +17,9 @@ pub fn required(facts: &FileFacts<'_>, requirements: &Requirements, findings: &m
     for target in requirements.require.iter().flatten().filter(|_| !facts.images.is_empty()) {
         let has_code = match target {
             PolicyTarget::Native(id) => {
-                has_exact_code(&facts.native_targets(), id) || has_ptx_fallback(facts, requirements, id)
+                has_exact_code(&facts.native_targets(), id)
+                    || has_ptx_fallback(facts, requirements, id)
+                    || linked_ptx(facts, id).is_some_and(|ptx| accepts_all(requirements, &ptx))
             }
             target => facts.loadable().any(|image| is_listed(target, &image.code)),
         };
@@ -33,10 +35,9 @@ pub fn devices(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mu
     for target in requirements.devices.iter().flatten().filter(|_| !facts.images.is_empty()) {
         let PolicyTarget::Native(device) = target else { continue };
         let linked = linked_ptx(facts, device);
-        let is_linked = |ptx: &Vec<nvptx::Arch>| ptx.iter().all(|ptx| accepts_ptx(requirements, *ptx));
         if runs_on_device(&facts.native_targets(), device)
             || has_ptx_fallback(facts, requirements, device)
-            || linked.as_ref().is_some_and(is_linked)
+            || linked.as_ref().is_some_and(|ptx| accepts_all(requirements, ptx))
         {
             continue;
         }
@@ -102,6 +103,11 @@ fn has_ptx_fallback(facts: &FileFacts<'_>, requirements: &Requirements, device: 
 /// Returns whether PTX for an architecture may replace machine code.
 fn accepts_ptx(requirements: &Requirements, ptx: nvptx::Arch) -> bool {
     matches!(requirements.ptx_fallback, Some(PolicyTarget::Ptx(least)) if ptx.number >= least.number)
+}
+
+/// Returns whether the policy accepts that the driver links relocatable code at load time and compiles this PTX for it.
+fn accepts_all(requirements: &Requirements, ptx: &[nvptx::Arch]) -> bool {
+    ptx.iter().all(|ptx| accepts_ptx(requirements, *ptx))
 }
 
 /// Returns the architectures of the PTX that the driver compiles where it links relocatable code for a device at load time; `None` if it

@@ -15,7 +15,7 @@ use crate::cli::access;
 use crate::embed::llvm::Release;
 use crate::embed::wrap::files::{ImageFile, WrapOptions};
 use crate::embed::wrap::{EmbeddedForm, TargetOverride};
-use crate::target::OffloadKind;
+use crate::target::{OffloadKind, names_architecture};
 
 static CLANG: Tool = Tool {
     overview: "\
@@ -107,7 +107,12 @@ pub fn clang(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {
             // Only AMD's compiler supports target IDs here.
             let amd = Release::named("aomp").filter(|_| !target_ids.is_empty());
             let release = amd.unwrap_or_else(|| release.of_clang_offload_wrapper());
-            options(line, OffloadKind::OpenMp, release, line.text("target"), &target_ids)
+            let target = line.text("target");
+            if let Some(triple) = target.map(OsStr::to_string_lossy).filter(|triple| !names_architecture(triple)) {
+                return Err(format!("'{triple}': unsupported target triple"));
+            }
+            let options = options(line, OffloadKind::OpenMp, release, target, &target_ids)?;
+            Ok(WrapOptions { any_host: true, ..options })
         },
     )
 }

@@ -4,6 +4,8 @@
 //! Sizes are in bytes. A field that is absent is unknown or does not apply. `schemas/fatbin.extract-1.schema.json` documents
 //! the fields.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::json::{ImageTarget, to_pretty_json};
@@ -34,6 +36,17 @@ pub struct ExtractedImage<'a> {
 pub struct Index {
     schema: &'static str,
     images: Vec<IndexEntry>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    metadata: Vec<IndexMetadata>,
+}
+
+/// An entry that holds properties only, for which no file is written.
+#[derive(Debug, Serialize)]
+struct IndexMetadata {
+    path: String,
+    #[serde(flatten)]
+    target: ImageTarget<'static>,
+    strings: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -71,7 +84,7 @@ struct IndexSource {
 
 impl Default for Index {
     fn default() -> Self {
-        Index { schema: SCHEMA, images: Vec::new() }
+        Index { schema: SCHEMA, images: Vec::new(), metadata: Vec::new() }
     }
 }
 
@@ -98,6 +111,15 @@ impl Index {
             id: image.id.clone(),
             source,
         });
+    }
+
+    /// Adds the entries of a file that hold properties only.
+    pub fn add_metadata(&mut self, file: &File) {
+        self.metadata.extend(file.metadata_entries().map(|entry| {
+            let strings = entry.strings.iter().filter(|(key, _)| !["triple", "arch"].contains(&key.as_str()));
+            let target = ImageTarget::new(entry).into_owned();
+            IndexMetadata { path: file.path.clone(), target, strings: strings.cloned().collect() }
+        }));
     }
 
     /// Returns the document, with a final newline.

@@ -28,7 +28,7 @@ pub use edit::{edit_loss, edit_losses_of_links, edit_sizes, edit_table, keeps_si
 pub use extraction::{ExtractedImage, Index};
 pub use inspection::{
     InspectionDocument, coverage_json, coverage_table, family_table, image_json, inspection_json, inspection_table,
-    lto_ir_line, without_images,
+    lto_ir_line, metadata_lines, without_images,
 };
 pub use json::{ScanDocument, json, json_line};
 pub use link::{link_json, link_text, unused};
@@ -37,7 +37,7 @@ pub use page::write_page;
 pub use proof::{PROOF_SCHEMA, ProofDocument, ProvenFile};
 pub use requires::{RequiredFile, requires_json, requires_text};
 pub use schemas::{SCHEMAS, policy_schema};
-pub use selection::{KernelGap, selection_gaps, selection_json, selection_summary, selection_text};
+pub use selection::{KernelGap, selection_gaps, selection_json, selection_summary, selection_text, to_be_linked};
 pub use size::{SizeReport, SizedFile, arch_summary, size_csv, size_json, size_table};
 pub use split::split_text;
 pub use table::{table, verified_text};

@@ -46,6 +46,7 @@ pub fn table(file: &File, verbose: bool, screen: &Screen) -> String {
         }));
     }
     if verbose {
+        text.extend(metadata_entries(file).map(|entry| format!("  {entry}\n")));
         text.extend(file.wrappers.iter().map(|wrapper| registration(file, wrapper)));
         text.extend(file.unreferenced().map(|container| unreferenced(file, container)));
     }
@@ -81,6 +82,25 @@ fn images(file: &File, screen: &Screen) -> String {
     }
     let warnings = warnings.iter().map(|line| format!("  {}\n", screen.warning(line)));
     columns(&headings(has_symbols), rows.into_iter(), screen) + &warnings.collect::<String>()
+}
+
+/// Maximum number of properties that are printed for an entry.
+const MAX_PROPERTIES: usize = 4;
+
+/// Formats the entries of a file that hold properties only.
+pub fn metadata_entries(file: &File) -> impl Iterator<Item = String> {
+    file.metadata_entries().map(|entry| {
+        let target = [entry.kind.map(OffloadKind::name), entry.triple.as_deref(), entry.arch.as_deref()];
+        let target: Vec<String> = target.into_iter().flatten().map(printable).collect();
+        let is_property = |(key, _): &&(String, String)| !["triple", "arch"].contains(&key.as_str());
+        let properties = entry.strings.iter().filter(is_property);
+        let more = properties.clone().count().saturating_sub(MAX_PROPERTIES);
+        let shown =
+            properties.take(MAX_PROPERTIES).map(|(key, value)| format!("{}={}", printable(key), printable(value)));
+        let shown: Vec<String> = shown.chain((more > 0).then(|| format!("{more} more"))).collect();
+        let shown = if shown.is_empty() { "no properties".to_owned() } else { shown.join(", ") };
+        format!("metadata without device code: {}: {shown}", target.join(" "))
+    })
 }
 
 /// Returns the name of the format whose version is printed.

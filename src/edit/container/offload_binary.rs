@@ -33,21 +33,20 @@ pub fn write<'data>(
 
 fn plain<'data>(binary: &OffloadBinary<'data>, fates: Vec<Fate<'data>>, version: Version) -> Result<Content<'data>> {
     let is_metadata = |entry: &OffloadBinaryEntry<'_>| entry.is_metadata(binary.version);
-    check_count(binary.view, binary.entries().iter().filter(|entry| !is_metadata(entry)).count(), &fates)?;
+    check_count(binary.view, binary.entries().len(), &fates)?;
     if version == binary.version && fates.iter().all(|fate| *fate == Fate::Keep) {
         return Ok(Content::from(binary.view.data()));
     }
-    let mut fates = fates.into_iter();
-    let (mut members, mut images) = (Vec::new(), Vec::new());
-    for entry in binary.entries() {
+    let mut members = Vec::new();
+    let mut images = Vec::new();
+    for (entry, fate) in binary.entries().iter().zip(fates) {
         if is_metadata(entry) && version == Version::One {
             return Err(EditError::MetadataEntry);
         }
-        let fate = if is_metadata(entry) { Some(Fate::Keep) } else { fates.next() };
         match fate {
-            None | Some(Fate::Keep) => images.push(Content::from(entry.image.data())),
-            Some(Fate::Drop) => continue,
-            Some(Fate::Replace(bytes)) => images.push(bytes),
+            Fate::Keep => images.push(Content::from(entry.image.data())),
+            Fate::Drop => continue,
+            Fate::Replace(code) => images.push(with_properties(entry, code)?),
         }
         members.push(OffloadBinaryImage {
             image_kind: entry.image_kind,
@@ -65,6 +64,14 @@ fn plain<'data>(binary: &OffloadBinary<'data>, fates: Vec<Fate<'data>>, version:
     Ok(output.content)
 }
 
+/// Returns the image of an entry with other code. The properties that precede the code stay.
+fn with_properties<'data>(entry: &OffloadBinaryEntry<'data>, code: Content<'data>) -> Result<Content<'data>> {
+    let size = entry.image.size().checked_sub(entry.code()?.size()).ok_or(EditError::TooLarge)?;
+    let mut image = Content::from(entry.image.part("image", 0, 0, size)?.data());
+    image.append(code);
+    Ok(image)
+}
+
 fn compressed<'data>(plain: &Content<'_>, how: Recompression, goal: u64) -> Result<Content<'data>> {
     if !matches!(how.codec, Codec::Zstd | Codec::Zlib) {
         return Err(EditError::UnsupportedCodec { codec: how.codec.name(), container: "offload-binary" });
@@ -80,4 +87,31 @@ fn compressed<'data>(plain: &Content<'_>, how: Recompression, goal: u64) -> Resu
         content.push(part);
     }
     Ok(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn properties_of_syclbin_stay_before_other_code() {
+        let images: [(&str, &[u8]); 2] =
+            [("global_metadata", b"[properties]"), ("native", b"\x03\0\0\0\0\0\0\0[p]old code")];
+        let strings = images.map(|(role, _)| [("role", role), ("triple", "spir64_gen")]);
+        let members = [0, 1].map(|index| OffloadBinaryImage {
+            image_kind: offload_binary::image_kind::SYCLBIN,
+            offload_kind: 8,
+            flags: 0,
+            strings: &strings[index],
+            image: images[index].1,
+        });
+        let bytes = offload_binary::write(Version::Two, &members).unwrap().content.to_vec();
+        let binary = OffloadBinary::read(View::new(&bytes)).unwrap();
+        let fates = vec![Fate::Keep, Fate::Replace(Content::from(&b"new"[..]))];
+        let new = plain(&binary, fates, Version::Two).unwrap().to_vec();
+        let new = OffloadBinary::read(View::new(&new)).unwrap();
+        let found: Vec<&[u8]> = new.entries().iter().map(|entry| entry.image.data()).collect();
+        assert_eq!(found, [&b"[properties]"[..], b"\x03\0\0\0\0\0\0\0[p]new"]);
+        assert_eq!(new.entries()[1].code().unwrap().data(), b"new");
+    }
 }

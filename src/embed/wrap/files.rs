@@ -24,6 +24,8 @@ pub struct WrapOptions {
     pub images: Vec<ImageFile>,
     /// Triple of the host; by default that of `matching`, else the machine that this program was built for.
     pub host: Option<String>,
+    /// True if IR may be for any host that LLVM knows, because it depends on the host only by the triple.
+    pub any_host: bool,
     /// Release of LLVM whose runtime registers the images; by default that of `matching`, else the newest.
     pub release: Option<Release>,
     /// Host object that the result will be linked with.
@@ -72,6 +74,7 @@ impl WrapOptions {
             access: Access::read(),
             images,
             host: None,
+            any_host: false,
             release: None,
             matching: None,
             form: EmbeddedForm::OffloadBinary,
@@ -112,7 +115,12 @@ pub(crate) fn wrap_into(output: OutputPath, options: &WrapOptions) -> Result<Wra
         return Err(WrapError::HostMismatch { path: path.clone(), specified: host.to_owned(), found });
     }
 
-    let mut wrapper = WrapperBuilder::new(options.kind, host)?;
+    let mut wrapper = match options.format {
+        WrapperFormat::Bitcode | WrapperFormat::Text if options.any_host => {
+            WrapperBuilder::for_any_host(options.kind, host)?
+        }
+        _ => WrapperBuilder::new(options.kind, host)?,
+    };
     wrapper.release = options.release.or(matched.as_ref().map(|matched| matched.release)).unwrap_or(NEWEST);
     for (input, image) in inputs.iter().zip(&options.images) {
         let (path, view, target) = (input.path(), input.view(), image.target.clone());

@@ -17,6 +17,7 @@ use crate::embed::llvm::wrapper_abi::{ImageSection, SyclAbi, WrapperAbi};
 use crate::embed::llvm::{NEWEST, Release};
 use crate::host::{self, Host, HostError, ObjectFormat, ObjectPlan};
 use crate::target::OffloadKind;
+use crate::target::names_architecture;
 
 /// Combined size of images from which [`LargeImages::Auto`] moves them, in bytes. Code reaches 2 GiB in either direction;
 /// this leaves as much to the rest of the program.
@@ -120,6 +121,16 @@ impl<'data> WrapperBuilder<'data> {
             fat_binary: None,
             relocatable: false,
         })
+    }
+
+    /// Creates a wrapper for IR, whose triple may be any of a known architecture. Objects can then not be written.
+    pub(crate) fn for_any_host(kind: OffloadKind, triple: &str) -> Result<Self, HostError> {
+        match Self::new(kind, triple) {
+            Err(_) if names_architecture(triple) => {
+                Ok(WrapperBuilder { triple: triple.to_owned(), ..Self::new(kind, Host::X86_64.triple())? })
+            }
+            result => result,
+        }
     }
 
     /// Registers a fat binary of CUDA or HIP in place of images.

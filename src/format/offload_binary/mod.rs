@@ -14,6 +14,7 @@
 mod raw;
 mod read;
 mod string_table;
+mod syclbin;
 mod write;
 
 #[cfg(test)]
@@ -47,6 +48,8 @@ pub fn image_kind_of(image: ImageKind) -> u16 {
         | ImageKind::TileIr
         | ImageKind::OclocArchive
         | ImageKind::OffloadBinary
+        | ImageKind::SyclBin
+        | ImageKind::Metadata
         | ImageKind::Empty
         | ImageKind::Unknown => image_kind::NONE,
     }
@@ -83,25 +86,39 @@ pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
         contents: match binary.contents {
             OffloadBinaryContents::Compressed(compressed) => super::Contents::Compressed(compressed),
             OffloadBinaryContents::Entries(entries) => {
-                let images = entries.iter().filter(|entry| !entry.is_metadata(binary.version));
-                super::Contents::Images(images.map(|entry| image(binary.version, entry)).collect())
+                let images = entries.iter().map(|entry| image(binary.version, entry));
+                super::Contents::Images(images.collect::<Result<_, _>>()?)
             }
         },
     })
 }
 
-fn image<'data>(version: Version, entry: &OffloadBinaryEntry<'data>) -> ImageView<'data> {
+fn image<'data>(version: Version, entry: &OffloadBinaryEntry<'data>) -> Result<ImageView<'data>, Malformed> {
     let kind = OffloadKind::from_bit(entry.offload_kind);
-    let mut image = ImageView::new(entry.image, kind, entry.string("triple"), entry.string("arch"));
+    let mut image = ImageView::new(entry.code()?, kind, entry.string("triple"), entry.string("arch"));
+    if entry.is_metadata(version) || entry.is_syclbin_metadata() {
+        image.image_kind = ImageKind::Metadata;
+    }
     image.strings = entry.strings.clone();
     let known_flags = if version > Version::One { flag::METADATA } else { 0 };
-    let last_image_kind = if version > Version::One { image_kind::SPIRV } else { image_kind::PTX };
     let fields = [
         ("offload kind", u64::from(entry.offload_kind), kind.is_some() || entry.offload_kind == 0),
-        ("image kind", u64::from(entry.image_kind), entry.image_kind <= last_image_kind),
+        ("image kind", u64::from(entry.image_kind), is_known_kind(version, entry, image.image_kind)),
         ("flags", u64::from(entry.flags), entry.flags & !known_flags == 0),
     ];
     let unknown = fields.into_iter().filter(|(.., known)| !known);
     image.unknown = unknown.map(|(field, value, _)| UnknownValue { field, value }).collect();
-    image
+    Ok(image)
+}
+
+/// Returns whether the value of the `image kind` field is one of the specification. Values that two tools use differently count as
+/// known if the contents agree with one of them.
+fn is_known_kind(version: Version, entry: &OffloadBinaryEntry<'_>, contents: ImageKind) -> bool {
+    let is_syclbin = contents == ImageKind::SyclBin || entry.is_syclbin();
+    match entry.image_kind {
+        ..=image_kind::PTX => true,
+        image_kind::SPIRV => version > Version::One || contents == ImageKind::SpirV || is_syclbin,
+        image_kind::SYCLBIN => is_syclbin,
+        _ => false,
+    }
 }

@@ -24,8 +24,11 @@ pub mod image_kind {
     pub const FATBINARY: u16 = 4;
     /// PTX text.
     pub const PTX: u16 = 5;
-    /// Written by LLVM's main branch only, in versions 2 and 3.
+    /// SPIR-V, written by LLVM's main branch in versions 2 and 3. DPC++ writes it in version 1, too, and had this value for SYCLBIN
+    /// until 2025.
     pub const SPIRV: u16 = 6;
+    /// A SYCLBIN file, or an entry of one; DPC++ only.
+    pub const SYCLBIN: u16 = 7;
 }
 
 /// Bits of an entry's `flags` (`llvm::object::OffloadEntryFlags`); there were none before version 2.

@@ -143,14 +143,69 @@ fn compressed_binaries_round_trip() {
 }
 
 #[test]
-fn metadata_entries_are_not_images() {
+fn entries_without_an_image_are_metadata() {
     let strings = [("triple", "t")];
     let metadata =
         OffloadBinaryImage { image_kind: 0, offload_kind: 1, flags: flag::METADATA, strings: &strings, image: b"" };
     let bytes = written(Version::Two, &[metadata, member(b"image")]);
     let images = images(&bytes);
-    assert_eq!(images.len(), 1);
-    assert_eq!(images[0].unknown, []);
+    assert_eq!(
+        images.iter().map(|image| image.image_kind).collect::<Vec<_>>(),
+        [ImageKind::Metadata, ImageKind::Unknown]
+    );
+    assert!(images.iter().all(|image| image.unknown.is_empty()));
+}
+
+/// Image of an entry for SYCL.
+fn sycl(version: Version, image_kind: u16, role: &str, image: &[u8]) -> Result<(ImageKind, Vec<u8>, bool), Malformed> {
+    let strings = [("role", role), ("triple", "spir64-unknown-unknown")];
+    let strings = if role.is_empty() { &strings[1..] } else { &strings };
+    let bytes = written(version, &[OffloadBinaryImage { image_kind, offload_kind: 8, flags: 0, strings, image }]);
+    let container = container(View::new(&bytes))?;
+    let [image] = container.images() else { panic!("one image") };
+    Ok((image.image_kind, image.view.data().to_vec(), image.unknown.is_empty()))
+}
+
+#[test]
+fn syclbin_and_spirv_of_one_image_kind_are_told_apart_by_content() {
+    let spirv = b"\x03\x02\x23\x07\0\x04\x01\0\x11\0\x08\0\x05\0\0\0\0\0\0\0";
+    let cases: [(u16, &[u8], ImageKind, [bool; 2]); 6] = [
+        (6, spirv, ImageKind::SpirV, [true, true]),
+        (6, b"IBYS\x01\0\0\0", ImageKind::SyclBin, [true, true]),
+        (7, b"IBYS\x01\0\0\0", ImageKind::SyclBin, [true, true]),
+        (6, b"other", ImageKind::Unknown, [false, true]),
+        (7, spirv, ImageKind::SpirV, [false, false]),
+        (8, b"IBYS\x01\0\0\0", ImageKind::SyclBin, [false, false]),
+    ];
+    for (number, image, kind, is_known) in cases {
+        for (version, is_known) in [Version::One, Version::Two].into_iter().zip(is_known) {
+            assert_eq!(
+                sycl(version, number, "", image).unwrap(),
+                (kind, image.to_vec(), is_known),
+                "{number} {version:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn code_of_syclbin_follows_its_properties() {
+    let code = [&[3, 0, 0, 0, 0, 0, 0, 0][..], b"[p]", b"\x7fELF"].concat();
+    for number in [6, 7] {
+        for role in ["ir", "native"] {
+            let found = sycl(Version::Two, number, role, &code).unwrap();
+            assert_eq!(found, (ImageKind::Elf, b"\x7fELF".to_vec(), true), "{number} {role}");
+        }
+        for role in ["global_metadata", "am_metadata"] {
+            let found = sycl(Version::Two, number, role, b"[p]").unwrap();
+            assert_eq!(found, (ImageKind::Metadata, b"[p]".to_vec(), true), "{number} {role}");
+        }
+    }
+    let error = sycl(Version::Two, 7, "ir", &[200, 0, 0, 0, 0, 0, 0, 0]).unwrap_err();
+    assert_eq!(
+        (error.field, error.cause),
+        ("SYCLBIN metadata size", Cause::OutOfBounds { offset: 8, size: 200, limit: 8 })
+    );
 }
 
 fn images(bytes: &[u8]) -> Vec<ImageView<'_>> {

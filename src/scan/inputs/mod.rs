@@ -1,6 +1,7 @@
 //! Expansion of a path to its inputs: the file, or the members of an archive.
 
 pub mod appended;
+mod decompressed_address;
 pub mod host_bitcode;
 pub mod kpack;
 pub mod paths;
@@ -69,8 +70,14 @@ impl InputSlice {
         self.input.is_on_disk() && self.range == (0..self.input.size())
     }
 
+    /// Returns a slice of all of `input`, which was read from this one, with the name `path`.
+    pub fn with_bytes(self, path: String, input: Input) -> InputSlice {
+        let range = 0..input.size();
+        InputSlice { path, decoded: None, input: Arc::new(input), range, ..self }
+    }
+
     /// Returns the `size` bytes at `offset` as a slice with the name `path`.
-    fn cut(self, path: String, offset: u64, size: u64) -> Result<InputSlice> {
+    pub fn cut(self, path: String, offset: u64, size: u64) -> Result<InputSlice> {
         let limit = size_of_range(&self.range);
         let Some(end) = offset.checked_add(size).filter(|end| *end <= limit) else {
             let why = Cause::OutOfBounds { offset, size, limit }.to_string();
@@ -304,7 +311,7 @@ pub fn each_input(path: &Path, options: OpenOptions, take: &mut dyn FnMut(Result
         Input::open_file(uri.path.clone(), options.access)?.with_limits(options.limits),
     );
     let slice = match uri.range {
-        Some((offset, size)) => whole.cut(name, offset, size)?,
+        Some((offset, size)) => whole.at_address(name, offset, size)?,
         None => whole,
     };
     Expansion { options, take, is_exhausted: false }.expand(slice, &uri.path, 0);

@@ -153,6 +153,16 @@ impl<'a> DeviceLinks<'a> {
         self.links.get(number)
     }
 
+    /// Returns whether the driver links relocatable code of the file for an NVIDIA device that the linked code does not serve.
+    pub fn serves(&self, number: u32) -> bool {
+        self.links.iter().any(|link| link.served.has(number))
+    }
+
+    /// Returns whether the driver does for all devices later than those that are known.
+    pub fn serves_later_devices(&self) -> bool {
+        self.links.iter().any(|link| link.served.later)
+    }
+
     /// Returns the places of a container in the links of the file.
     pub fn places(&self, container: &Container) -> &[LinkPlace] {
         container.offset.and_then(|offset| self.places.get(&offset)).map_or(&[], Vec::as_slice)
@@ -232,6 +242,11 @@ impl Served {
             later: one.later || other.later,
         };
         images.map(Served::by).fold(Served::default(), or)
+    }
+
+    fn has(self, number: u32) -> bool {
+        let index = NUMBERS.iter().position(|known| *known == number);
+        index.is_some_and(|index| self.devices & 1_u64 << index != 0)
     }
 
     /// Returns the devices that both serve.

@@ -293,9 +293,9 @@ impl Container {
 }
 
 impl Image {
-    /// Returns whether it is an image for a device, and not the host entry of a bundle.
+    /// Returns whether it is an image for a device: not the host entry of a bundle, and not an entry that holds properties only.
     pub fn is_device_image(&self) -> bool {
-        self.kind != Some(OffloadKind::Host)
+        self.kind != Some(OffloadKind::Host) && self.image_kind != ImageKind::Metadata
     }
 
     /// Returns whether compilers name the processor, or the code for it, so: `gfx90a:xnack+` with its features in any order, `sm_80` in

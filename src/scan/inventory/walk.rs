@@ -3,6 +3,7 @@
 use std::slice;
 
 use super::{Container, File, Image, Registration};
+use crate::format::ImageKind;
 
 /// Containers and images of a file in its order. Each container precedes its images, and an image that consists of
 /// containers precedes them.
@@ -120,10 +121,15 @@ impl File {
         Walk::new(&self.containers)
     }
 
-    /// Device images in the order of the file. Host entries of bundles are not among them, and an image that consists of
-    /// containers is replaced by the images in those.
+    /// Device images in the order of the file. Host entries of bundles and entries that hold properties only are not among them,
+    /// and an image that consists of containers is replaced by the images in those.
     pub fn device_images(&self) -> impl Iterator<Item = &Image> {
         Leaves::new(&self.containers).filter(|image| image.is_device_image())
+    }
+
+    /// Returns the entries that hold properties only.
+    pub fn metadata_entries(&self) -> impl Iterator<Item = &Image> {
+        Leaves::new(&self.containers).filter(|image| image.image_kind == ImageKind::Metadata)
     }
 
     /// Returns the images of [`File::device_images`], each with its index and the containers around it.

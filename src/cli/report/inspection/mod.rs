@@ -6,4 +6,4 @@ mod table;
 
 pub use coverage::{coverage_table, family_table};
 pub use json::{InspectionDocument, coverage_json, image_json, inspection_json};
-pub use table::{inspection_table, lto_ir_line, without_images};
+pub use table::{inspection_table, lto_ir_line, metadata_lines, without_images};

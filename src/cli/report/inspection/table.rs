@@ -6,6 +6,7 @@ use std::collections::HashMap;
 
 use crate::analyze::survey::InspectedImage;
 use crate::cli::report::Screen;
+use crate::cli::report::table::metadata_entries;
 use crate::cli::report::text::{Column, columns, counted, printable};
 use crate::image::{DebugInfo, DebugLevel, Figure, Kernel};
 use crate::scan::inventory::{File, Property, PropertySet, PropertyValue};
@@ -52,6 +53,12 @@ fn property_set(set: &PropertySet) -> String {
 /// Returns the line for the LTO-IR in the file `path`.
 pub fn lto_ir_line(path: &str, count: usize) -> String {
     format!("{}: {} of LTO-IR, not inspected\n", printable(path), counted(count, "image"))
+}
+
+/// Returns a line for each entry that holds properties only.
+pub fn metadata_lines<'a>(files: impl Iterator<Item = &'a File>) -> String {
+    let lines = |file| metadata_entries(file).map(|entry| format!("{}: {entry}\n", printable(&file.path)));
+    files.flat_map(lines).collect()
 }
 
 /// Returns a line for each file without device images.

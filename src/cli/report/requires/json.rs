@@ -11,7 +11,7 @@
 //!       "causes": [ { "property": "codec", "reason": "compressed with zstd", "source": "nvcc manual, --compress-mode",
 //!         "images": [ 0, 2 ], "count": 2 } ] } } ],
 //!     "by_program": [],
-//!     "devices": [ { "device": "sm_90",
+//!     "devices": [ { "device": "sm_90", "runs": true,
 //!       "needs": [ { "product": "cuda", "preferred": { "known": true, "causes": [] },
 //!         "some": { "known": false, "newer_than": { "release": "13.5" }, "causes": [] } } ] } ],
 //!     "errors": [] } ] }
@@ -63,6 +63,8 @@ struct JsonNeed {
 #[derive(Serialize)]
 struct JsonDevice<'a> {
     device: &'a str,
+    /// Whether anything in the file runs on the device.
+    runs: bool,
     needs: Vec<JsonDeviceNeed>,
 }
 
@@ -117,6 +119,7 @@ impl<'a> JsonFile<'a> {
         };
         let device = |(device, needs): &'a (String, Vec<DeviceNeed>)| JsonDevice {
             device,
+            runs: !needs.is_empty() || required.without_floor.contains(device),
             needs: needs.iter().map(JsonDeviceNeed::new).collect(),
         };
         JsonFile {

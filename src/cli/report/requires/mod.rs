@@ -13,8 +13,10 @@ use crate::analyze::select::{DeviceNeed, FileFloors};
 pub struct RequiredFile<'a> {
     /// The floors of the file.
     pub floors: FileFloors<'a>,
-    /// Names of devices, each with what it needs; nothing if nothing in the file runs on it.
+    /// Names of devices, each with what it needs; nothing if nothing in the file runs on it, or no floor is known.
     pub devices: Vec<(String, Vec<DeviceNeed>)>,
+    /// Names of devices on which something runs that no product is known to need a release for.
+    pub without_floor: Vec<String>,
     /// Number of further devices that the code is for.
     pub omitted_devices: usize,
 }

@@ -45,7 +45,9 @@ pub fn requires_text(required: &RequiredFile<'_>, screen: &Screen) -> String {
         text += &format!("  and {} more\n", counted(required.omitted_devices, "device"));
     }
     for (device, _) in required.devices.iter().filter(|(_, needs)| needs.is_empty()) {
-        text += &format!("  nothing runs on {}\n", printable(device));
+        let answer =
+            if required.without_floor.contains(device) { "no floor known for code on" } else { "nothing runs on" };
+        text += &format!("  {answer} {}\n", printable(device));
     }
     text
 }

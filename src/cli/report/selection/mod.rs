@@ -15,7 +15,7 @@ use crate::scan::inventory::{CodeRole, File};
 use crate::target::Platform;
 
 /// Returns the answer about relocatable code of an object, if it has some for a platform.
-pub(super) fn to_be_linked(file: &File, platform: Platform) -> Option<String> {
+pub fn to_be_linked(file: &File, platform: Platform) -> Option<String> {
     let archs = relocatable_archs(file, CodeRole::LinkInput, platform);
     (!archs.is_empty()).then(|| format!("relocatable code for {}, to be linked first", listed(&archs)))
 }

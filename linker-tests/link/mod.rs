@@ -3,10 +3,13 @@
 mod clients;
 mod cuda;
 mod entries;
+mod forms;
 mod hip;
 mod inputs;
 mod llvm_cases;
+mod old_driver;
 mod releases;
+mod response_files;
 mod spirv;
 mod tables;
 mod windows;
@@ -27,7 +30,7 @@ use crate::runtimes::openmp_library;
 type Run = fn(&Path) -> Result<()>;
 
 pub fn trials() -> Vec<Trial> {
-    let trials: [(&str, Run); 30] = [
+    let trials: [(&str, Run); 35] = [
         ("dry-run", tables::dry_run),
         ("mistakes", tables::mistakes),
         ("llvm-cases", llvm_cases::commands),
@@ -54,6 +57,11 @@ pub fn trials() -> Vec<Trial> {
         ("linked-image", linked_image),
         ("cuda", cuda::relocatable),
         ("missing-kernels", entries::missing_kernels),
+        ("forms", forms::table),
+        ("old-driver", old_driver::objects),
+        ("old-bundles", old_driver::bundles),
+        ("response-files", response_files::quotes),
+        ("many-images", response_files::many_images),
         ("two-fat-binaries", two_fat_binaries),
         ("windows-msvc", windows::msvc),
         ("windows-gnu", windows::gnu),

@@ -23,7 +23,7 @@ use crate::cli::report;
 use crate::embed::llvm::{NEWEST, Release};
 use crate::host::Host;
 use crate::link::{
-    CommandLine, DeviceArguments, EntryCheck, HostLine, LinkError, LinkEvent, LinkOptions, MissingKernel, Product,
+    AccountedInput, CommandLine, DeviceArguments, EntryCheck, HostLine, LinkEvent, LinkOptions, MissingKernel, Product,
     ProgramPaths, Spelling, TargetArgument,
 };
 use crate::target::{IdStyle, OffloadKind};
@@ -77,9 +77,9 @@ pub struct Arguments {
     #[arg(long, value_name = "KIND=FILE", value_parser = parse_image)]
     override_image: Option<(OffloadKind, PathBuf)>,
 
-    /// Treatment of kernels that the objects use and no device image has; without a mode, error
+    /// Treatment of kernels that the program uses and no device image has, and of device code that cannot be linked
     #[arg(long, value_name = "MODE", value_enum, num_args = 0..=1, require_equals = true)]
-    #[arg(default_value_t = EntryCheckMode::Warn, default_missing_value = "error")]
+    #[arg(default_value_t = EntryCheckMode::Error, default_missing_value = "error")]
     check_entries: EntryCheckMode,
 
     /// Check the output against a policy, and remove it if it violates the policy; see `fatbin check`
@@ -124,7 +124,7 @@ enum EntryCheckMode {
     Off,
     /// Print a warning for each
     Warn,
-    /// Fail before the program is linked
+    /// Fail, and leave no program
     Error,
 }
 
@@ -167,21 +167,27 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         }
         set.output(options.output(), OutputKind::Code)?;
     }
+    let mut printed = Ok(());
     let report = crate::link::link(&options, &mut |event| {
         if let LinkEvent::FatBinary { kind: OffloadKind::Hip, images, .. } = event {
             images.iter().filter_map(|image| image.hip_id(&options).ok()).for_each(|id| warn_of_hidden_id(&id));
         }
         match event {
             LinkEvent::Printed(text) => print_output(text),
+            LinkEvent::HostPrinted(text) if options.reserves_output => print_output(text),
+            LinkEvent::HostPrinted(text) => printed = terminal::print(text),
             LinkEvent::MissingKernel(kernel) => print_warning(&describe_missing(kernel)),
+            LinkEvent::Lost(input) => print_warning(&input.loss().unwrap_or_default()),
+            LinkEvent::Refused(refused) => print_warning(&format!("{}: {}", refused.path, refused.reason)),
             event if is_verbose => {
-                if let Some(text) = describe(event) {
-                    print_detail(format_args!("link: {text}"));
+                for line in describe(event).iter().flat_map(|text| text.lines()) {
+                    print_detail(format_args!("link: {line}"));
                 }
             }
             _ => {}
         }
     })?;
+    printed?;
     match format {
         Some(ReportFormat::Text) => terminal::print(&report::link_text(&report, &terminal::screen()))?,
         Some(ReportFormat::Json) => terminal::print(&report::link_json(&report))?,
@@ -223,12 +229,27 @@ fn describe(step: &LinkEvent<'_>) -> Option<String> {
         LinkEvent::MissingKernel(kernel) => describe_missing(kernel),
         // The fat binary and the host linker's command line follow.
         LinkEvent::Extract(_) | LinkEvent::Wrapper { .. } => return None,
-        LinkEvent::Printed(text) | LinkEvent::Ir(text) => (*text).to_owned(),
+        LinkEvent::Printed(text) | LinkEvent::HostPrinted(text) | LinkEvent::Ir(text) => (*text).to_owned(),
+        LinkEvent::Refused(refused) => format!("{}: {}", refused.path, refused.reason),
+        LinkEvent::Found(paths) => {
+            let paths: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();
+            format!("the linker has found device code by itself: {}", paths.join(", "))
+        }
+        LinkEvent::Account(inputs) => return account(inputs),
+        LinkEvent::Lost(input) => return input.loss(),
         LinkEvent::Isolate { output, entry_sections, .. } => {
             let sections: Vec<&str> = entry_sections.iter().copied().collect();
             format!("{}: own names for {}", output.display(), sections.join(", "))
         }
     })
+}
+
+/// Describes what has become of the inputs, a line each.
+fn account(inputs: &[AccountedInput]) -> Option<String> {
+    let line = |input: &AccountedInput| {
+        input.loss().unwrap_or_else(|| format!("{}: {}", input.path, input.state.name().replace('-', " ")))
+    };
+    (!inputs.is_empty()).then(|| inputs.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
 fn describe_missing(MissingKernel { path, kind, name }: &MissingKernel) -> String {
@@ -240,7 +261,8 @@ fn options(arguments: Arguments) -> Result<LinkOptions> {
     let linker = line.next().context("link: no linker given; pass its command line after --")?;
     let release = Release::named(&arguments.abi).unwrap_or(NEWEST);
     let argument = |value: &OsString| TargetArgument::parse(value);
-    let line = HostLine::parse(line).map_err(LinkError::MissingValue)?;
+    let linker = PathBuf::from(linker);
+    let line = HostLine::of_program(&linker, line.collect(), access::get())?;
     let device = DeviceArguments {
         linker: arguments.device_linker.iter().map(argument).collect(),
         ..DeviceArguments::default()
@@ -259,7 +281,7 @@ fn options(arguments: Arguments) -> Result<LinkOptions> {
         None => Host::native()?.triple().to_owned(),
     };
     Ok(LinkOptions {
-        linker: linker.into(),
+        linker,
         line,
         spelling: Spelling::AsWritten,
         product: if arguments.emit_fatbin_only { Product::FatBinary } else { Product::Program },

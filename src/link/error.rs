@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::host_line::MissingValue;
+use super::refusal::RefusedInput;
 use crate::base::error::Error;
 use crate::embed::wrap::WrapError;
 use crate::host::ObjectFormat;
@@ -124,7 +125,9 @@ pub enum LinkError {
         other: &'static str,
     },
     /// Host objects use kernels that no image has.
-    #[error("{path}: no {kind} image has kernel {name}{}; link the objects that define it", and_others(*.others))]
+    #[error(
+        "{path}: no {kind} image has kernel {name}{}; link the objects that define it{}", and_others(*.others), losses(.not_linked)
+    )]
     MissingKernels {
         /// Host object.
         path: String,
@@ -134,6 +137,29 @@ pub enum LinkError {
         kind: &'static str,
         /// Number of further kernels.
         others: usize,
+        /// Inputs whose device code is not linked, with the reason.
+        not_linked: Vec<String>,
+    },
+    /// Device code of an input that the linker takes is not linked.
+    #[error("{input}; link an object that has")]
+    NotLinked {
+        /// The input, and the reason.
+        input: String,
+    },
+    /// Response files that refer to one another.
+    #[error("{}: response files are nested too deeply", path.display())]
+    ResponseFiles {
+        /// One of the files.
+        path: PathBuf,
+    },
+    /// Device code that cannot be linked here.
+    #[error("{}: {}", .0.path, .0.reason)]
+    Refused(RefusedInput),
+    /// The host linker has found device code by itself.
+    #[error("{}: the linker has found device code here by itself; name the file on its command line", path.display())]
+    FoundByLinker {
+        /// The file.
+        path: PathBuf,
     },
     /// The target of an image is unknown.
     #[error("{}: the target of this image is unknown; specify a code object, a cubin or PTX", path.display())]
@@ -160,10 +186,33 @@ pub enum LinkError {
         /// Exit status or signal.
         status: std::process::ExitStatus,
     },
+    /// A host linker has failed with the host's part of a bundle, which is bitcode for the most part.
+    #[error(
+        "{} failed ({status}); {path} is a bundle with host code: if that is bitcode, link with lld, or compile objects without -emit-llvm and -flto",
+        program.display()
+    )]
+    FailedWithBundle {
+        /// The program.
+        program: PathBuf,
+        /// Exit status or signal.
+        status: std::process::ExitStatus,
+        /// The bundle.
+        path: String,
+    },
 }
 
 fn describe(triple: &str) -> &str {
     if triple.is_empty() { "an unknown target" } else { triple }
+}
+
+/// Number of inputs that a message names.
+const NAMED: usize = 3;
+
+fn losses(inputs: &[String]) -> String {
+    match inputs {
+        [] => String::new(),
+        _ => format!(" (not linked: {})", inputs[..inputs.len().min(NAMED)].join("; ")),
+    }
 }
 
 fn and_others(count: usize) -> String {

@@ -1,11 +1,13 @@
 //! Steps of a link, for those who print them.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use super::account::AccountedInput;
 use super::linked_image::{DeviceLink, ExtractedImage, LinkedImage};
 use super::missing_kernels::MissingKernel;
 use super::programs::CommandLine;
+use super::refusal::RefusedInput;
 use super::unused_archives::UnusedArchive;
 use crate::target::OffloadKind;
 
@@ -18,8 +20,18 @@ pub enum LinkEvent<'a> {
     Extract(&'a [ExtractedImage<'a>]),
     /// The images of a target are linked.
     Device(&'a DeviceLink<'a>),
-    /// The device linkers of a target, or the host linker, have printed this.
+    /// The device linkers of a target have printed this.
     Printed(&'a str),
+    /// The host linker has printed this to its standard output.
+    HostPrinted(&'a str),
+    /// Device code that cannot be linked here.
+    Refused(&'a RefusedInput),
+    /// An input whose device code is not linked, though the host linker takes it and no other image of its kind is.
+    Lost(&'a AccountedInput),
+    /// Files with device code that the host linker has found by itself: the link is repeated with them.
+    Found(&'a [PathBuf]),
+    /// What has become of the inputs with device code.
+    Account(&'a [AccountedInput]),
     /// A kernel that a host object uses is in no image.
     MissingKernel(&'a MissingKernel),
     /// The images of an offload kind are combined in a file, or inside the object that registers them.

@@ -2,11 +2,16 @@
 //!
 //! Names follow from the inputs and not from chance, so that commands and messages of two links are equal but for the directory.
 
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::Result;
 use super::options::LinkOptions;
+use super::programs::{self, CommandLine};
+use super::response_files;
+use super::words::{Quoting, joined};
 use crate::base::content::Content;
 use crate::base::error::Error;
 use crate::base::io::{FileSet, Input, Output, OutputKind, ScratchDirectory, Sink};
@@ -19,16 +24,26 @@ pub struct Files {
     /// Name of the output, with which most names begin.
     output: String,
     is_dry_run: bool,
-    /// Names that are in use.
-    names: Vec<String>,
+    /// Names that are in use, and the number that was last added to each.
+    names: HashMap<String, usize>,
 }
+
+/// Size of a command line in bytes from which its words are in a response file. Systems accept more, but for programs with a small
+/// stack; Windows accepts 32 KiB.
+const LONGEST_COMMAND: usize = if cfg!(windows) { 30_000 } else { 128 << 10 };
+
+/// Programs that read a response file by another option than `@`.
+const OPTIONS_FILES: [(&str, &str); 2] = [("nvlink", "--options-file"), ("ptxas", "--options-file")];
+
+/// Programs without response files.
+const WITHOUT_RESPONSE_FILES: [&str; 1] = ["spirv-link"];
 
 impl Files {
     /// Prepares a place for files.
     pub fn create(options: &LinkOptions) -> Result<Files> {
         let scratch = if options.keeps_files { None } else { Some(ScratchDirectory::create()?) };
         let output = options.output().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(Files { scratch, output, is_dry_run: options.is_dry_run, names: Vec::new() })
+        Ok(Files { scratch, output, is_dry_run: options.is_dry_run, names: HashMap::new() })
     }
 
     /// Returns the path for a file whose name is that of the output and `rest`.
@@ -41,10 +56,14 @@ impl Files {
     pub fn path(&mut self, name: String) -> PathBuf {
         let name = name.replace(['/', '\\', '\0'], "_");
         let (stem, extension) = name.rsplit_once('.').unwrap_or((&name, ""));
-        let numbered = (2..).map(|number| format!("{stem}-{number}.{extension}"));
-        let mut candidates = std::iter::once(name.clone()).chain(numbered);
-        let unused = candidates.find(|candidate| !self.names.contains(candidate)).unwrap_or(name);
-        self.names.push(unused.clone());
+        let mut unused = name.clone();
+        let mut number = self.names.get(&name).copied().unwrap_or_default();
+        while self.names.contains_key(&unused) {
+            number += 1;
+            unused = format!("{stem}-{}.{extension}", number + 1);
+        }
+        self.names.insert(unused.clone(), 0);
+        self.names.insert(name, number);
         match &self.scratch {
             Some(directory) => directory.file(unused),
             None => unused.into(),
@@ -66,8 +85,32 @@ impl Files {
             _ => set.output(path, OutputKind::Code)?,
         };
         let mut output = Output::create(place)?;
-        sink.write_to(&mut output)?;
+        // The files are short-lived, and often many and small.
+        sink.write_without_reservation(&mut output)?;
         Ok(output.commit(inputs)?)
+    }
+
+    /// Returns a command with its words in a response file if the system may refuse so many.
+    pub fn shortened(&mut self, command: CommandLine) -> Result<CommandLine> {
+        let size: usize = command.arguments.iter().map(|word| word.len() + 1).sum();
+        let name = programs::name(&command.program);
+        if size <= LONGEST_COMMAND || self.is_dry_run || WITHOUT_RESPONSE_FILES.contains(&&*name) {
+            return Ok(command);
+        }
+        self.with_response_file(command, Quoting::Gnu)
+    }
+
+    /// Returns a command with its words in a response file.
+    pub fn with_response_file(&mut self, command: CommandLine, quoting: Quoting) -> Result<CommandLine> {
+        let path = self.of_output("rsp");
+        let text = response_files::write(command.arguments.iter().map(OsString::as_os_str), quoting);
+        self.write_content(&path, &Content::from(text.as_slice()), std::iter::empty)?;
+        let name = programs::name(&command.program);
+        let arguments = match OPTIONS_FILES.iter().find(|(program, _)| *program == name) {
+            Some((_, option)) => vec![(*option).into(), path.into()],
+            None => vec![joined("@", path.as_os_str())],
+        };
+        Ok(CommandLine { arguments, ..command })
     }
 
     /// Writes a file of these bytes, parts of which are in inputs.

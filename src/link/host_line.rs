@@ -6,7 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use super::words::joined;
+use super::words::{Quoting, joined};
 use crate::base::io::os_string;
 
 /// Words of a host linker's command line, without the linker itself.
@@ -14,6 +14,28 @@ use crate::base::io::os_string;
 pub struct HostLine {
     /// Words in groups that belong together: an option and its value.
     pub words: Vec<HostWord>,
+    /// Style of the response files that words are from; `None` if there are none.
+    pub response_files: Option<Quoting>,
+}
+
+/// What the linker gets in place of an input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Replacement {
+    /// The input.
+    Nothing,
+    /// No word.
+    Removed,
+    /// Another file.
+    By(PathBuf),
+}
+
+/// A word that a linker sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    /// The word.
+    pub text: OsString,
+    /// Words by which it is given to the program, which may be a compiler.
+    pub written: Vec<OsString>,
 }
 
 /// An option with its value, or another word.
@@ -72,7 +94,7 @@ enum Form {
 type MeaningOf = fn(OsString) -> Meaning;
 
 /// Options with a value. A prefix of another option follows it.
-const WITH_VALUE: [(&str, Form, MeaningOf); 18] = [
+const WITH_VALUE: [(&str, Form, MeaningOf); 19] = [
     // Those of Microsoft's linker.
     ("-out:", Form::Joined, Meaning::Output),
     ("-libpath:", Form::Joined, Meaning::LibraryDirectory),
@@ -92,6 +114,8 @@ const WITH_VALUE: [(&str, Form, MeaningOf); 18] = [
     ("--rpath", Form::Separate, Meaning::RunPath),
     ("-rpath", Form::Separate, Meaning::RunPath),
     ("--sysroot=", Form::Joined, Meaning::Sysroot),
+    // Of macOS.
+    ("-force_load", Form::Separate, Meaning::WholeInput),
     ("-l", Form::Both, Meaning::Library),
 ];
 
@@ -99,11 +123,13 @@ const WITH_VALUE: [(&str, Form, MeaningOf); 18] = [
 const NAME_OPTIONS: [&str; 4] = ["-soname", "--soname", "-h", "-install_name"];
 
 /// Options without a value.
-const FLAGS: [(&str, Meaning); 7] = [
+const FLAGS: [(&str, Meaning); 8] = [
     ("--whole-archive", Meaning::WholeArchive(true)),
     ("-whole-archive", Meaning::WholeArchive(true)),
     ("--no-whole-archive", Meaning::WholeArchive(false)),
     ("-no-whole-archive", Meaning::WholeArchive(false)),
+    // Of macOS.
+    ("-all_load", Meaning::WholeArchive(true)),
     ("-r", Meaning::Relocatable),
     ("--relocatable", Meaning::Relocatable),
     ("-relocatable", Meaning::Relocatable),
@@ -115,17 +141,23 @@ const OTHERS: [&str; 4] = ["-oformat", "-omagic", "-lto_library", "-object_path_
 impl HostLine {
     /// Parses words in the syntax of linkers for ELF, or of a compiler that calls one.
     pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, MissingValue> {
+        HostLine::of_tokens(words.into_iter().map(|word| Token { text: word.clone(), written: vec![word] }))
+    }
+
+    /// Parses the words that a linker sees.
+    pub fn of_tokens(tokens: impl IntoIterator<Item = Token>) -> Result<Self, MissingValue> {
         let mut line = HostLine::default();
-        let mut words = words.into_iter();
-        while let Some(word) = words.next() {
-            let parsed = match read(&word) {
-                Word::Complete(meaning) => HostWord { meaning, written: vec![word] },
+        let mut tokens = tokens.into_iter();
+        while let Some(Token { text, mut written }) = tokens.next() {
+            let meaning = match read(&text) {
+                Word::Complete(meaning) => meaning,
                 Word::Needs(meaning) => {
-                    let value = words.next().ok_or_else(|| MissingValue { option: word.clone() })?;
-                    HostWord { meaning: meaning(value.clone()), written: vec![word, value] }
+                    let value = tokens.next().ok_or_else(|| MissingValue { option: text.clone() })?;
+                    written.extend(value.written);
+                    meaning(value.text)
                 }
             };
-            line.words.push(parsed);
+            line.words.push(HostWord { meaning, written });
         }
         Ok(line)
     }
@@ -149,15 +181,13 @@ impl HostLine {
         })
     }
 
-    /// Returns the words as the user gave them, without inputs that are of no use to the linker. Objects precede the first
+    /// Returns the words as the user gave them, with inputs replaced that the linker cannot read. Objects precede the first
     /// library, which may define what they use.
-    pub fn with_objects(&self, objects: &[PathBuf], is_useless: &dyn Fn(&OsStr) -> bool) -> Vec<OsString> {
+    pub fn with_objects(&self, objects: &[PathBuf], replacement: &dyn Fn(&OsStr) -> Replacement) -> Vec<OsString> {
         let is_library = |word: &HostWord| matches!(word.meaning, Meaning::Library(_) | Meaning::WholeArchive(_));
         let at = self.words.iter().position(is_library).unwrap_or(self.words.len());
         let (before, after) = self.words.split_at(at);
-        let is_kept = |word: &&HostWord| !matches!(&word.meaning, Meaning::Input(path) if is_useless(path));
-        let written =
-            |words: &[HostWord]| words.iter().filter(is_kept).flat_map(|word| word.written.clone()).collect::<Vec<_>>();
+        let written = |words: &[HostWord]| words.iter().flat_map(|word| word.replaced(replacement)).collect::<Vec<_>>();
         [written(before), objects.iter().map(OsString::from).collect(), written(after)].concat()
     }
 
@@ -183,6 +213,22 @@ impl HostWord {
     /// Returns whether it is an option for a library, or for a directory with libraries.
     pub fn is_library_option(&self) -> bool {
         matches!(self.meaning, Meaning::Library(_) | Meaning::LibraryDirectory(_) | Meaning::RunPath(_))
+    }
+
+    /// Returns the last word as the linker sees it.
+    pub fn text(&self) -> &[u8] {
+        let bytes = self.written.last().map_or(&[][..], |word| word.as_encoded_bytes());
+        bytes.strip_prefix(b"-Wl,").unwrap_or(bytes)
+    }
+
+    /// Returns the words as the user gave them, with another input or none.
+    fn replaced(&self, replacement: &dyn Fn(&OsStr) -> Replacement) -> Vec<OsString> {
+        let Meaning::Input(path) = &self.meaning else { return self.written.clone() };
+        match replacement(path) {
+            Replacement::Nothing => self.written.clone(),
+            Replacement::Removed => Vec::new(),
+            Replacement::By(path) => vec![path.into()],
+        }
     }
 
     /// Returns the words for a compiler that calls the linker.
@@ -238,6 +284,9 @@ fn read(word: &OsStr) -> Word {
     if let Some((_, meaning)) = FLAGS.iter().find(|(flag, _)| flag.as_bytes() == text) {
         return Word::Complete(meaning.clone());
     }
+    if is_whole_line(bytes) {
+        return Word::Complete(Meaning::WholeArchive(true));
+    }
     if OTHERS.iter().any(|other| bytes.starts_with(other.as_bytes())) {
         return Word::Complete(Meaning::Other);
     }
@@ -252,6 +301,11 @@ fn read(word: &OsStr) -> Word {
     }
     let is_input = !bytes.starts_with(b"-") || bytes == b"-";
     Word::Complete(if is_input { Meaning::Input(word.to_owned()) } else { Meaning::Other })
+}
+
+/// Returns whether a word is the option of Microsoft's linker that takes all members of all archives.
+pub fn is_whole_line(word: &[u8]) -> bool {
+    word.split_first().is_some_and(|(first, name)| b"-/".contains(first) && name.eq_ignore_ascii_case(b"wholearchive"))
 }
 
 /// Returns whether a word is an option of Microsoft's linker.

@@ -1,8 +1,10 @@
 //! The device links of all targets.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Output;
 
+use super::account;
 use super::device::{DeviceFile, DeviceLinker, DeviceProgram, Job, stated};
 use super::error::{LinkError, Result};
 use super::event::LinkEvent;
@@ -29,6 +31,8 @@ pub struct LinkedImages<'data> {
     pub images: Vec<LinkedImage<'data>>,
     /// Archives with device images, none of which is linked.
     pub unused_archives: Vec<UnusedArchive>,
+    /// Numbers of the inputs that were linked.
+    pub used: BTreeSet<usize>,
 }
 
 /// Links the images of each target, and returns them in the order in which their targets were found. Device linkers run at the
@@ -81,7 +85,7 @@ pub fn link<'data>(
         let arch = stated(link.arch).unwrap_or_default();
         Ok(LinkedImage { triple, arch, kinds, host_files, programs, path: output, bytes })
     });
-    Ok(LinkedImages { images: images.collect::<Result<_>>()?, unused_archives })
+    Ok(LinkedImages { images: images.collect::<Result<_>>()?, unused_archives, used: account::used(&groups) })
 }
 
 /// Runs the device linkers. The first failure is the error.
@@ -188,7 +192,8 @@ impl<'data> Preparation<'data, '_> {
                 let (path, target) = (first.clone(), target(group));
                 found.ok_or(LinkError::MissingTool { path, target, tool: name, package })
             };
-            link.commands = linker.commands(&job, &find)?;
+            let commands = linker.commands(&job, &find)?;
+            link.commands = commands.into_iter().map(|it| self.files.shortened(it)).collect::<Result<_>>()?;
         }
         Ok(link)
     }

@@ -1,28 +1,32 @@
-//! From the words of a host linker's command line to the device images in its inputs.
+//! From the words of a host linker's command line to its input files, and to the device images in a file.
 //!
 //! Libraries are searched like linkers search them. A file that does not exist, a shared library and a file without device code
 //! contribute nothing: words that are the value of an unknown option look like inputs. Source: clang-linker-wrapper 22.1.8.
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use object::elf;
 
+use super::bundled;
 use super::elf_type::elf_type;
 use super::error::{LinkError, Result};
 use super::groups::Target;
 use super::host_line::{HostLine, HostWord, Meaning};
 use super::options::{LinkOptions, Spelling};
+use super::program_line::{InputState, InputStates};
 use super::words::joined;
 use crate::base::archive::ArchiveFormat;
 use crate::base::bytes::View;
 use crate::base::error::{Cause, Malformed};
-use crate::base::io::{Access, Input};
-use crate::format::bitcode;
+use crate::base::io::{Access, FileIdentity, Input, file_identity, os_string};
 use crate::format::offload_binary::{self, OffloadBinary, OffloadBinaryContents, OffloadBinaryEntry, Version};
+use crate::format::{bitcode, bundle, ccob};
 use crate::scan::{self, Archives, InputSlice, OpenOptions, Source};
 use crate::target::subarch;
 
@@ -43,41 +47,76 @@ pub struct DeviceInput<'data> {
     pub entry: OffloadBinaryEntry<'data>,
     /// The host file.
     pub file: &'data HostFile,
+    /// Number of the host file.
+    pub index: usize,
+    /// True if the image is linked only with others of its target.
+    pub is_lazy: bool,
+}
+
+/// A word that concerns libraries.
+#[derive(Debug)]
+pub struct Library<'line> {
+    /// The word.
+    pub word: &'line HostWord,
+    /// Numbers of the files in the library.
+    pub files: Range<usize>,
 }
 
 /// Inputs of a host linker.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Inputs<'line> {
     /// Files that may have device images, in their order.
     pub files: Vec<HostFile>,
     /// Words that concern libraries, which the link for a CPU as a device shares with that of the program.
-    pub libraries: Vec<&'line HostWord>,
+    pub libraries: Vec<Library<'line>>,
+    /// Archives, with the numbers of their members. A linker takes a member of an archive once, however often the line names it.
+    archives: HashMap<FileIdentity, Range<usize>>,
 }
 
-/// Opens the inputs, and the members of archives.
-pub fn open(options: &LinkOptions) -> Result<Inputs<'_>> {
-    let (mut inputs, mut takes_all) = (Inputs { files: Vec::new(), libraries: Vec::new() }, false);
+/// Opens the inputs, and the members of archives; `further` are files that the linker finds by itself.
+pub fn open<'line>(options: &'line LinkOptions, further: &[PathBuf]) -> Result<Inputs<'line>> {
+    let mut inputs = Inputs::default();
+    let mut states = InputStates::new(&options.line);
     for word in &options.line.words {
+        states.apply(&word.meaning, word.text());
+        let InputState { takes_all, is_static } = states.now;
         let path = match &word.meaning {
             Meaning::Input(path) | Meaning::WholeInput(path) => Some(input(options, path)),
-            Meaning::Library(name) => library(options, name)?,
-            Meaning::WholeArchive(on) => {
-                takes_all = *on;
-                None
-            }
-            Meaning::LibraryDirectory(_) | Meaning::RunPath(_) => None,
+            Meaning::Library(name) => library(options, name, is_static)?,
+            Meaning::WholeArchive(_) | Meaning::LibraryDirectory(_) | Meaning::RunPath(_) => None,
             Meaning::Sysroot(_) | Meaning::Output(_) | Meaning::Relocatable | Meaning::Other => continue,
         };
         let is_whole = takes_all || matches!(word.meaning, Meaning::WholeInput(_));
+        let first = inputs.files.len();
         let is_library = match path.filter(|path| path.is_file()) {
             Some(path) => inputs.add(&path, is_whole, options)?,
             None => false,
         };
         if is_library || !matches!(word.meaning, Meaning::Input(_)) {
-            inputs.libraries.push(word);
+            inputs.libraries.push(Library { word, files: first..inputs.files.len() });
         }
     }
+    for path in further {
+        inputs.add(path, false, options)?;
+    }
     Ok(inputs)
+}
+
+/// Returns the words about libraries for the link of a CPU as a device. Libraries with device code are parts of the program: their host
+/// code does not belong in the image, of which clang-linker-wrapper takes no notice.
+pub fn device_libraries<'line>(
+    libraries: &[Library<'line>],
+    inputs: &[DeviceInput<'_>],
+    spelling: Spelling,
+) -> Vec<&'line HostWord> {
+    let is_for_device = |library: &&Library<'_>| match spelling {
+        Spelling::Respelled => true,
+        Spelling::AsWritten => {
+            let has_device_code = inputs.iter().any(|input| library.files.contains(&input.index));
+            !has_device_code && !matches!(library.word.meaning, Meaning::WholeArchive(_))
+        }
+    };
+    libraries.iter().filter(is_for_device).map(|library| library.word).collect()
 }
 
 impl Inputs<'_> {
@@ -89,15 +128,23 @@ impl Inputs<'_> {
             return Ok(true);
         }
         let is_archive = ArchiveFormat::of(input.view()).is_some_and(ArchiveFormat::is_library);
+        let identity = file_identity(path).filter(|_| is_archive);
+        if let Some(known) = identity.as_ref().and_then(|identity| self.archives.get(identity)) {
+            let members = self.files.get_mut(known.clone()).unwrap_or_default();
+            members.iter_mut().for_each(|member| member.is_lazy &= !takes_all);
+            return Ok(true);
+        }
+        let first = self.files.len();
         let open = OpenOptions { archives: Archives::Libraries, limits: options.limits, access: options.access };
         let mut outcome = Ok(is_archive);
         scan::expand_input(input, path, open, &mut |slice| match slice {
             Ok(slice) => {
                 let is_lazy = slice.member.is_some() && !takes_all;
-                self.files.push(HostFile { slice, decoded: OnceLock::new(), is_lazy });
+                self.files.push(HostFile::new(slice, is_lazy));
             }
             Err(error) => outcome = Err(error.into()),
         });
+        self.archives.extend(identity.map(|identity| (identity, first..self.files.len())));
         outcome
     }
 }
@@ -112,26 +159,37 @@ fn input(options: &LinkOptions, name: &OsStr) -> PathBuf {
 
 /// Returns the path of a library. A compiler that calls the linker searches further directories, so that one which is not in
 /// those of the command line is left to it.
-fn library(options: &LinkOptions, name: &OsStr) -> Result<Option<PathBuf>> {
-    match (find_library(&options.line, name), options.spelling) {
-        (None, Spelling::Respelled) => Err(LinkError::MissingLibrary { name: name.to_owned() }),
-        (found, Spelling::AsWritten | Spelling::Respelled) => Ok(found),
+fn library(options: &LinkOptions, name: &OsStr, is_static: bool) -> Result<Option<PathBuf>> {
+    match options.spelling {
+        // The tool searches shared libraries in a static link, too.
+        Spelling::Respelled => match find_library(&options.line, name) {
+            None => Err(LinkError::MissingLibrary { name: name.to_owned() }),
+            found => Ok(found),
+        },
+        Spelling::AsWritten => Ok(find_file(&options.line, &library_names(name, &options.host, is_static))),
     }
+}
+
+/// Returns the file names of a library, in the order in which a linker for the host searches them.
+fn library_names(name: &OsStr, host: &str, is_static: bool) -> Vec<OsString> {
+    if let Some(file) = name.as_encoded_bytes().strip_prefix(b":") {
+        return vec![os_string(file)];
+    }
+    let named = |prefix: &str, extension: &str| {
+        let mut file = joined(prefix, name);
+        file.push(extension);
+        file
+    };
+    let is_windows = ["windows", "mingw", "cygwin"].iter().any(|system| host.contains(system));
+    let shared = [("lib", ".dll.a"), ("", ".dll.a")].into_iter().filter(|_| is_windows).chain([("lib", ".so")]);
+    let archives =
+        [("lib", ".a")].into_iter().chain([("", ".lib"), ("lib", ".lib")].into_iter().filter(|_| is_windows));
+    shared.filter(|_| !is_static).chain(archives).map(|(prefix, extension)| named(prefix, extension)).collect()
 }
 
 /// Returns the library with a name: `x` is `libx.so` or `libx.a`, whichever is in an earlier directory, and `:x` is `x`.
 pub fn find_library(line: &HostLine, name: &OsStr) -> Option<PathBuf> {
-    let names = match name.as_encoded_bytes().strip_prefix(b":") {
-        Some(file) => vec![crate::base::io::os_string(file)],
-        None => [".so", ".a"]
-            .map(|extension| {
-                let mut file = joined("lib", name);
-                file.push(extension);
-                file
-            })
-            .into(),
-    };
-    find_file(line, &names)
+    find_file(line, &library_names(name, "", false))
 }
 
 /// Returns the file with one of these names, whichever is in an earlier directory for libraries.
@@ -154,7 +212,7 @@ fn find_file(line: &HostLine, names: &[OsString]) -> Option<PathBuf> {
 fn below(root: Option<&Path>, directory: &Path) -> PathBuf {
     match directory.as_os_str().as_encoded_bytes().strip_prefix(b"=") {
         Some(inside) => {
-            let inside = crate::base::io::os_string(inside);
+            let inside = os_string(inside);
             let inside = Path::new(&inside);
             root.unwrap_or(Path::new("")).join(inside.strip_prefix("/").unwrap_or(inside))
         }
@@ -165,15 +223,10 @@ fn below(root: Option<&Path>, directory: &Path) -> PathBuf {
 /// Section with images that are linked and registered, in an object that an earlier link has written.
 const LINKED: &[u8] = b".llvm.offloading.relocatable";
 
-/// Returns the device images of the files that are not linked yet, in their order.
-pub fn device_inputs(files: &[HostFile]) -> Result<Vec<DeviceInput<'_>>> {
-    let mut inputs = Vec::new();
-    for file in files {
-        let entries = file.binaries()?;
-        let entries = entries_with_image(&entries).map_err(|malformed| malformed.in_file(Path::new(file.path())))?;
-        inputs.extend(entries.into_iter().map(|entry| DeviceInput { entry, file }));
-    }
-    Ok(inputs)
+/// Returns the device images in the offload binaries of a file, without those that are linked.
+pub fn entries(file: &HostFile) -> Result<Vec<OffloadBinaryEntry<'_>>> {
+    let binaries = file.binaries()?;
+    Ok(entries_with_image(&binaries).map_err(|malformed| malformed.in_file(Path::new(file.path())))?)
 }
 
 /// Returns the offload binaries of a file whose images are not linked yet.
@@ -214,6 +267,11 @@ fn entries_with_image<'data>(binaries: &[OffloadBinary<'data>]) -> Result<Vec<Of
 const INFLATED_SIZE_OFFSET: u64 = 32;
 
 impl HostFile {
+    /// Creates a file; `is_lazy` for a member of an archive of which the linker takes what it needs.
+    pub fn new(slice: InputSlice, is_lazy: bool) -> HostFile {
+        HostFile { slice, decoded: OnceLock::new(), is_lazy }
+    }
+
     /// Path, or `ARCHIVE!MEMBER`.
     pub fn path(&self) -> &str {
         &self.slice.path
@@ -237,6 +295,30 @@ impl HostFile {
     /// Bytes of the file.
     pub fn view(&self) -> View<'_> {
         self.slice.view()
+    }
+
+    /// The file for a scan.
+    pub fn slice(&self) -> &InputSlice {
+        &self.slice
+    }
+
+    /// Returns the bytes, decompressed if they are a compressed bundle.
+    pub fn bundle(&self) -> Result<View<'_>> {
+        let (view, path) = (self.slice.view(), Path::new(self.path()));
+        match bundled::decompressed(view).map_err(|malformed| malformed.in_file(path))? {
+            None => Ok(view),
+            Some(bytes) => {
+                let write = |file: &mut File| file.write_all(&bytes);
+                let input = Input::from_temp_file(path, &std::env::temp_dir(), Access::read(), write)?;
+                Ok(self.decoded.get_or_init(|| input).view())
+            }
+        }
+    }
+
+    /// Returns whether the file is a bundle, compressed or not.
+    pub fn is_bundle(&self) -> bool {
+        let view = self.slice.view();
+        view.starts_with(bundle::MAGIC) || view.starts_with(&ccob::MAGIC)
     }
 
     /// Path of a file of device images, which is nothing to a host linker.
@@ -276,6 +358,6 @@ impl<'data> DeviceInput<'data> {
         let text = |key| self.entry.string(key).unwrap_or_default();
         let (triple, arch) = (text("triple"), text("arch"));
         let arch = subarch::stated_arch(triple, Some(arch)).unwrap_or(arch);
-        Target { triple, arch, is_lazy: self.file.is_lazy() }
+        Target { triple, arch, is_lazy: self.is_lazy }
     }
 }

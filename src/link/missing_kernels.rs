@@ -3,12 +3,17 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use object::elf;
+
+use super::elf_type::elf_type;
 use super::error::Result;
 use super::inputs::HostFile;
 use super::linked_image::LinkedImage;
 use crate::embed::wrap::host_entries;
 use crate::format::DeviceImage;
 use crate::image;
+use crate::scan::inventory::{FileFormat, WrapperTarget};
+use crate::scan::{InputSlice, Options, Scan, Source};
 use crate::target::OffloadKind;
 
 /// A kernel that a host object uses and no image has.
@@ -23,7 +28,7 @@ pub struct MissingKernel {
 }
 
 /// Returns the kernels in the offload entries of host objects that no image of their kind has. Members of archives are left
-/// out, because the host linker takes only those that it needs. A kind with an image whose kernels are unknown is left out.
+/// out, because the host linker takes only those that it needs; the output has the entries of these.
 pub fn find(files: &[HostFile], images: &[LinkedImage<'_>]) -> Result<Vec<MissingKernel>> {
     let mut used = Vec::new();
     for file in files.iter().filter(|file| !file.is_lazy()) {
@@ -35,16 +40,54 @@ pub fn find(files: &[HostFile], images: &[LinkedImage<'_>]) -> Result<Vec<Missin
             name: entry.name,
         }));
     }
+    Ok(without_available(used, images, files.iter().filter(|file| !file.is_lazy()).map(HostFile::slice)))
+}
+
+/// Returns the kernels that neither the images of their kind have, nor images that `files` register. A kind with an image whose kernels
+/// are unknown is left out.
+pub fn without_available<'a>(
+    mut used: Vec<MissingKernel>,
+    images: &[LinkedImage<'_>],
+    files: impl Iterator<Item = &'a InputSlice> + Clone,
+) -> Vec<MissingKernel> {
     let mut kinds: Vec<OffloadKind> = used.iter().map(|kernel| kernel.kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
     for kind in kinds {
-        let available = available(kind, images);
-        let is_missing =
-            |kernel: &MissingKernel| available.as_ref().is_some_and(|available| !available.contains(&kernel.name));
-        used.retain(|kernel| kernel.kind != kind || is_missing(kernel));
+        remove(&mut used, kind, available(kind, images));
+        if used.iter().any(|kernel| kernel.kind == kind) {
+            for file in files.clone() {
+                remove(&mut used, kind, registered(kind, file));
+            }
+        }
     }
-    Ok(used)
+    used
+}
+
+/// Removes the kernels of a kind that are available.
+fn remove(used: &mut Vec<MissingKernel>, kind: OffloadKind, available: Option<BTreeSet<String>>) {
+    let is_missing =
+        |kernel: &MissingKernel| available.as_ref().is_some_and(|available| !available.contains(&kernel.name));
+    used.retain(|kernel| kernel.kind != kind || is_missing(kernel));
+}
+
+/// Returns the kernels in the images of a kind that a file registers; `None` if those of an image are unknown.
+fn registered(kind: OffloadKind, file: &InputSlice) -> Option<BTreeSet<String>> {
+    let structure_only = Options { structure_only: true, ..Options::default() };
+    let Ok(scan) = Scan::with_options(file.clone(), structure_only, None) else { return Some(BTreeSet::new()) };
+    let is_linked = scan.file().wrappers.iter().any(|wrapper| wrapper.target != WrapperTarget::Nothing)
+        || matches!(scan.file().format, Some(FileFormat::Pe | FileFormat::MachO))
+        || elf_type(file.view()).is_some_and(|file_type| file_type != elf::ET_REL);
+    let mut names = BTreeSet::new();
+    for image in scan.images().filter(|image| is_linked && image.image().kind == Some(kind)) {
+        let bytes = image.bytes().ok()?;
+        let inspection = image::kernels(image.image().image_kind, bytes.view());
+        if inspection.not_inspected.is_some() || !inspection.problems.is_empty() {
+            return None;
+        }
+        names.extend(inspection.kernels.into_iter().map(|kernel| kernel.name));
+    }
+    Some(names)
 }
 
 /// Returns the kernels in the images of a kind; `None` if those of an image are unknown.

@@ -2,18 +2,26 @@
 //!
 //! ```text
 //! host linker's command line
-//!    |  inputs: files and libraries, members of archives -> device images
+//!    |  program_line: the words of the linker, in every form that its program accepts
+//!    |  inputs: files and libraries, members of archives
+//!    |  device_code: device images, those of the old offload driver (bundled) included
 //!    v
 //! groups: images of one target
 //!    |  images: a device link for each, by the linker of the target; nothing where the image is linked already
 //!    v
 //! registration: one object for each offload kind, or its fat binary alone
-//!    |  host linker, with these objects
+//!    |  program: host linker, with these objects; trace: the files that it has read
 //!    v
 //! program, library or object
+//!    |  guard: kernels of its entries in its images; account: what has become of each input
+//!    v
+//! result, or an error
 //! ```
 
+mod account;
+mod bundled;
 mod device;
+mod device_code;
 mod device_symbols;
 pub mod doctor;
 mod elf_type;
@@ -22,23 +30,31 @@ mod event;
 mod extraction;
 mod files;
 mod groups;
+mod guard;
 mod host_line;
 mod images;
 mod inputs;
+mod linked_entries;
 mod linked_image;
 mod missing_kernels;
 mod options;
 mod override_image;
+mod program;
+mod program_line;
 mod programs;
+mod refusal;
 mod registration;
 mod relocatable;
 mod report;
+mod response_files;
+mod taken;
+mod trace;
 mod unused_archives;
 mod words;
 
-use std::ffi::OsStr;
 use std::path::PathBuf;
 
+pub use account::AccountedInput;
 pub use device::{DeviceArguments, LlvmArgument, TargetArgument};
 pub use error::{LinkError, Result};
 pub use event::LinkEvent;
@@ -48,50 +64,148 @@ pub use linked_image::{ExtractedImage, LinkedImage};
 pub use missing_kernels::MissingKernel;
 pub use options::{EntryCheck, LinkOptions, Product, Spelling};
 pub use programs::{CommandLine, ProgramPaths};
+pub use refusal::RefusedInput;
 pub use report::{LinkReport, LinkedTarget};
 pub use unused_archives::UnusedArchive;
 pub use words::joined;
 
+use crate::base::error::Error;
 use crate::embed::wrap::WrapError;
 use crate::host::{Host, ObjectFormat};
 use crate::target::OffloadKind;
+use device_code::{DeviceCode, OldHip};
 use files::Files;
 use images::LinkedImages;
 use inputs::{HostFile, Inputs};
 use override_image::OverrideImage;
+use program::ProgramLink;
 use registration::{write_fat_binary, write_object};
+use trace::TracedFiles;
 
 /// Links device code and the program that contains it.
 pub fn link(options: &LinkOptions, report: &mut dyn FnMut(&LinkEvent<'_>)) -> Result<LinkReport> {
     check_relocatable(options)?;
-    let Inputs { files: opened, libraries } = inputs::open(options)?;
+    let found = match attempt(options, &[], report)? {
+        Attempt::Linked(linked) => return Ok(*linked),
+        Attempt::Found(found) => found,
+    };
+    report(&LinkEvent::Found(&found));
+    match attempt(options, &found, report)? {
+        Attempt::Linked(linked) => Ok(*linked),
+        Attempt::Found(found) => {
+            remove_output(options)?;
+            Err(LinkError::FoundByLinker { path: found.into_iter().next().unwrap_or_default() })
+        }
+    }
+}
+
+/// Result of a link.
+enum Attempt {
+    /// The program is linked.
+    Linked(Box<LinkReport>),
+    /// The host linker has found these files with device code by itself.
+    Found(Vec<PathBuf>),
+}
+
+/// Links, with the device code of `further` files that the host linker finds by itself.
+fn attempt(options: &LinkOptions, further: &[PathBuf], report: &mut dyn FnMut(&LinkEvent<'_>)) -> Result<Attempt> {
+    let Inputs { files: opened, libraries, .. } = inputs::open(options, further)?;
     let mut files = Files::create(options)?;
     let overriding = options.override_image.as_ref();
     let overriding = overriding.map(|(kind, path)| override_image::open(*kind, path, options)).transpose()?;
-    let found = if overriding.is_some() { Vec::new() } else { inputs::device_inputs(&opened)? };
-    let LinkedImages { mut images, unused_archives } = images::link(&found, &libraries, options, &mut files, report)?;
+    let code = if overriding.is_some() { DeviceCode::default() } else { device_code::find(&opened, options)? };
+    check_refused(&code.refused, options, report)?;
+    let libraries = inputs::device_libraries(&libraries, &code.inputs, options.spelling);
+    let LinkedImages { mut images, unused_archives, used } =
+        images::link(&code.inputs, &libraries, options, &mut files, report)?;
     images.extend(overriding.as_ref().map(OverrideImage::linked));
-    let missing_kernels = missing_kernels(&opened, &images, options, report)?;
+    let account = |traced: Option<&TracedFiles>| account::account(&opened, &code, &used, traced);
+    let mut missing_kernels = missing_kernels(&opened, &images, options)?;
+    report_missing(&missing_kernels, &account, options, report)?;
     let kinds = kinds(&images);
+    let objects = write_objects(&kinds, &images, &code.old_hip, options, &mut files, report)?;
+    let mut traced = None;
+    if options.product == Product::Program {
+        let program = ProgramLink { options, opened: &opened, kinds: &kinds, objects: &objects };
+        traced = program.run(&mut files, report)?;
+        let found = guard::found_by_linker(traced.as_ref(), &opened, &objects, options)?;
+        match options.spelling {
+            _ if found.is_empty() => {}
+            Spelling::AsWritten => return Ok(Attempt::Found(found)),
+            // The tool does not link what only the linker finds.
+            Spelling::Respelled => report(&LinkEvent::Found(&found)),
+        }
+        if !options.is_dry_run && options.entry_check != EntryCheck::Off {
+            let mut further = guard::missing_in_output(options.output(), &opened, &images, options)?;
+            further.retain(|kernel| missing_kernels.iter().all(|known| known.name != kernel.name));
+            let lost = if missing_kernels.is_empty() && further.is_empty() {
+                guard::lost(account(traced.as_ref())?, &opened, &code, &images)
+            } else {
+                Vec::new()
+            };
+            let checked = report_missing(&further, &account, options, report);
+            if let Err(error) = checked.and_then(|()| report_lost(&lost, options, report)) {
+                remove_output(options)?;
+                return Err(error);
+            }
+            missing_kernels.extend(further);
+        }
+    }
+    let inputs = account(traced.as_ref())?;
+    report(&LinkEvent::Account(&inputs));
+    let targets = images.iter().map(LinkedTarget::new).collect();
+    let output = options.output().to_owned();
+    Ok(Attempt::Linked(Box::new(LinkReport { output, targets, unused_archives, missing_kernels, inputs })))
+}
+
+/// Writes the objects that register the images of each kind, or the fat binary alone.
+fn write_objects(
+    kinds: &[OffloadKind],
+    images: &[LinkedImage<'_>],
+    old_hip: &OldHip,
+    options: &LinkOptions,
+    files: &mut Files,
+    report: &mut dyn FnMut(&LinkEvent<'_>),
+) -> Result<Vec<PathBuf>> {
     if options.product == Product::FatBinary {
-        check_fat_binary(&kinds, options)?;
+        check_fat_binary(kinds, options)?;
     }
     let mut objects = Vec::new();
-    for &kind in &kinds {
+    for &kind in kinds {
         let mut own: Vec<LinkedImage<'_>> =
             images.iter().filter(|image| image.kinds.contains(&kind)).cloned().collect();
         // The order of clang-linker-wrapper: descending by the texts.
         own.sort_by(|one, other| (other.triple, other.arch).cmp(&(one.triple, one.arch)));
         match options.product {
-            Product::Program => objects.push(write_object(kind, &own, options, &mut files, report)?),
-            Product::FatBinary => write_fat_binary(kind, &own, options, &mut files, report)?,
+            Product::Program => objects.push(write_object(kind, &own, old_hip, options, files, report)?),
+            Product::FatBinary => write_fat_binary(kind, &own, options, files, report)?,
         }
     }
-    if options.product == Product::Program {
-        link_program(&opened, &kinds, &objects, options, report)?;
+    Ok(objects)
+}
+
+/// Reports device code that cannot be linked. It is an error, unless missing kernels are none.
+fn check_refused(
+    refused: &[RefusedInput],
+    options: &LinkOptions,
+    report: &mut dyn FnMut(&LinkEvent<'_>),
+) -> Result<()> {
+    match (options.entry_check, refused) {
+        (EntryCheck::Deny, [first, ..]) => return Err(LinkError::Refused(first.clone())),
+        (EntryCheck::Deny | EntryCheck::Warn, _) => refused.iter().for_each(|it| report(&LinkEvent::Refused(it))),
+        (EntryCheck::Off, _) => {}
     }
-    let targets = images.iter().map(LinkedTarget::new).collect();
-    Ok(LinkReport { output: options.output().to_owned(), targets, unused_archives, missing_kernels })
+    Ok(())
+}
+
+/// Removes the output of a link that has failed after the host linker has written it. A build tool takes an output that exists for one
+/// that was linked.
+fn remove_output(options: &LinkOptions) -> Result<()> {
+    let output = options.output();
+    if output.is_file() {
+        std::fs::remove_file(output).map_err(Error::io(output, "remove"))?;
+    }
+    Ok(())
 }
 
 /// Checks that an object as the output is supported on the host.
@@ -105,62 +219,43 @@ fn check_relocatable(options: &LinkOptions) -> Result<()> {
     }
 }
 
-/// Returns the kernels that host objects use and no image has, after reporting them.
+/// Returns the kernels that host objects use and no image has.
 fn missing_kernels(
     opened: &[HostFile],
     images: &[LinkedImage<'_>],
     options: &LinkOptions,
-    report: &mut dyn FnMut(&LinkEvent<'_>),
 ) -> Result<Vec<MissingKernel>> {
     // A fat binary is for objects that are linked later.
     if options.entry_check == EntryCheck::Off || options.product == Product::FatBinary {
         return Ok(Vec::new());
     }
-    let missing = missing_kernels::find(opened, images)?;
-    if let (EntryCheck::Deny, [MissingKernel { path, kind, name }, others @ ..]) = (options.entry_check, &missing[..]) {
-        let (path, name, kind) = (path.clone(), name.clone(), kind.name());
-        return Err(LinkError::MissingKernels { path, name, kind, others: others.len() });
-    }
-    for kernel in &missing {
-        report(&LinkEvent::MissingKernel(kernel));
-    }
-    Ok(missing)
+    missing_kernels::find(opened, images)
 }
 
-/// Runs the host linker with the objects that register images.
-fn link_program(
-    opened: &[HostFile],
-    kinds: &[OffloadKind],
-    objects: &[PathBuf],
+/// Reports kernels that no image has; an error where they are one.
+fn report_missing(
+    missing: &[MissingKernel],
+    account: &dyn Fn(Option<&TracedFiles>) -> Result<Vec<AccountedInput>>,
     options: &LinkOptions,
     report: &mut dyn FnMut(&LinkEvent<'_>),
 ) -> Result<()> {
-    let arguments = match options.spelling {
-        Spelling::AsWritten => {
-            let device_files: Vec<&OsStr> = opened.iter().filter_map(HostFile::device_file).collect();
-            options.line.with_objects(objects, &|input| device_files.contains(&input))
-        }
-        Spelling::Respelled => options.line.respelled(objects),
-    };
-    let command = CommandLine { program: options.linker.clone(), arguments };
-    report(&LinkEvent::Host(&command));
-    if !options.is_dry_run && options.reserves_output {
-        let (printed, ended) = command.run_and_capture()?;
-        report(&LinkEvent::Printed(&printed));
-        ended?;
-    } else if !options.is_dry_run {
-        command.run()?;
+    if let (EntryCheck::Deny, [MissingKernel { path, kind, name }, others @ ..]) = (options.entry_check, missing) {
+        let (path, name, kind) = (path.clone(), name.clone(), kind.name());
+        let not_linked = account(None)?.iter().filter_map(AccountedInput::loss).collect();
+        return Err(LinkError::MissingKernels { path, name, kind, others: others.len(), not_linked });
     }
-    if options.line.is_relocatable() {
-        let entry_sections = kinds.iter().map(|&kind| options.release.wrapper.entry_section(kind)).collect();
-        let output = options.output();
-        // A dry run has no object.
-        let hash = relocatable::hash(Some(output).filter(|_| !options.is_dry_run), options.access)?;
-        report(&LinkEvent::Isolate { output, entry_sections: &entry_sections, hash });
-        if !options.is_dry_run {
-            relocatable::isolate(output, &entry_sections, hash, options.access)?;
-        }
+    for kernel in missing {
+        report(&LinkEvent::MissingKernel(kernel));
     }
+    Ok(())
+}
+
+/// Reports inputs whose images are lost; an error where missing kernels are one.
+fn report_lost(lost: &[AccountedInput], options: &LinkOptions, report: &mut dyn FnMut(&LinkEvent<'_>)) -> Result<()> {
+    if let (EntryCheck::Deny, Some(input)) = (options.entry_check, lost.iter().find_map(AccountedInput::loss)) {
+        return Err(LinkError::NotLinked { input });
+    }
+    lost.iter().for_each(|input| report(&LinkEvent::Lost(input)));
     Ok(())
 }
 

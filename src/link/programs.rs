@@ -47,6 +47,23 @@ impl ProgramPaths {
     }
 }
 
+/// Returns the name of a program without its version and the target in front: `clang++` for `clang++-22`, `gcc` for
+/// `x86_64-linux-gnu-gcc-12`.
+pub fn name(program: &Path) -> String {
+    let file = program.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let file = file.rsplit(['/', '\\']).next().unwrap_or_default();
+    let name = file.strip_suffix(".exe").unwrap_or(file);
+    let unversioned = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let name = unversioned.strip_suffix('-').unwrap_or(name);
+    match WITH_DASH.iter().find(|known| name.ends_with(*known)) {
+        Some(known) => (*known).to_owned(),
+        None => name.rsplit('-').next().unwrap_or_default().to_owned(),
+    }
+}
+
+/// Names of programs that contain a dash.
+const WITH_DASH: [&str; 2] = ["lld-link", "clang-cl"];
+
 /// Returns the first file with this name in the directories of `PATH`.
 fn in_path(name: &str) -> Option<PathBuf> {
     find_in(&env::var_os("PATH")?, name)

@@ -3,6 +3,8 @@
 use std::io::{Seek, Write};
 use std::path::PathBuf;
 
+use super::bundled::HipSymbols;
+use super::device_code::OldHip;
 use super::error::{LinkError, Result};
 use super::event::LinkEvent;
 use super::files::Files;
@@ -12,7 +14,7 @@ use crate::base::bytes::View;
 use crate::base::content::Content;
 use crate::base::error::Error;
 use crate::base::io::{Access, Input, Sink};
-use crate::embed::wrap::{SourceImage, TargetOverride, WrapError, WrapperBuilder, WrapperFormat};
+use crate::embed::wrap::{FatBinarySymbols, SourceImage, TargetOverride, WrapError, WrapperBuilder, WrapperFormat};
 use crate::format::offload_binary::{self, OffloadBinaryImage, image_kind};
 use crate::format::{bundle, ccob, cuda_fatbin};
 use crate::target::{OffloadKind, compatibility, nvptx};
@@ -21,6 +23,7 @@ use crate::target::{OffloadKind, compatibility, nvptx};
 pub fn write_object(
     kind: OffloadKind,
     images: &[LinkedImage<'_>],
+    old_hip: &OldHip,
     options: &LinkOptions,
     files: &mut Files,
     report: &mut dyn FnMut(&LinkEvent<'_>),
@@ -29,7 +32,7 @@ pub fn write_object(
     let path = files.of_output(&format!("{}.image.wrapper.o", kind.name()));
     report(&LinkEvent::Wrapper { kind, images, path: &path });
     if options.reports_ir {
-        let mut wrapper = wrapper(kind, images, fat_binary.as_ref(), options)?;
+        let mut wrapper = wrapper(kind, images, fat_binary.as_ref(), old_hip, options)?;
         wrapper.format = WrapperFormat::Text;
         let mut ir = Vec::new();
         wrapper.write_to(&mut ir)?;
@@ -40,7 +43,7 @@ pub fn write_object(
     }
     let inputs = || images.iter().filter_map(input).chain(fat_binary.as_ref().and_then(FatBinary::input));
     let mut sink = Sink::new(inputs());
-    wrapper(kind, images, fat_binary.as_ref(), options)?.emit(&mut sink)?;
+    wrapper(kind, images, fat_binary.as_ref(), old_hip, options)?.emit(&mut sink)?;
     files.write(&path, &sink, inputs())?;
     Ok(path)
 }
@@ -50,12 +53,18 @@ fn wrapper<'a>(
     kind: OffloadKind,
     images: &'a [LinkedImage<'_>],
     fat_binary: Option<&'a FatBinary<'_>>,
+    old_hip: &OldHip,
     options: &LinkOptions,
 ) -> Result<WrapperBuilder<'a>> {
     let mut wrapper = WrapperBuilder::new(kind, &options.host).map_err(WrapError::from)?;
     wrapper.release = options.release;
     if options.line.is_relocatable() {
         wrapper = wrapper.for_relocatable_link();
+    }
+    if kind == OffloadKind::Hip {
+        let HipSymbols { fat_binaries, handles } = old_hip.symbols.clone();
+        let symbols = FatBinarySymbols { fat_binaries, handles, is_alone: old_hip.is_alone };
+        wrapper = wrapper.with_fat_binary_symbols(symbols);
     }
     match fat_binary {
         Some(content) => wrapper = wrapper.with_fat_binary(content.content()),

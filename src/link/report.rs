@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::account::AccountedInput;
 use super::linked_image::LinkedImage;
 use super::missing_kernels::MissingKernel;
 use super::unused_archives::UnusedArchive;
@@ -18,6 +19,8 @@ pub struct LinkReport {
     pub unused_archives: Vec<UnusedArchive>,
     /// Kernels that host objects use and no image has.
     pub missing_kernels: Vec<MissingKernel>,
+    /// What has become of the inputs with device code or offload entries.
+    pub inputs: Vec<AccountedInput>,
 }
 
 /// A target of the device code.

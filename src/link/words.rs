@@ -8,3 +8,12 @@ pub fn joined(option: &str, value: &OsStr) -> OsString {
     word.push(value);
     word
 }
+
+/// Style of the quotes in a response file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quoting {
+    /// A backslash keeps the meaning of the next character, in both kinds of quotes, too.
+    Gnu,
+    /// Only double quotes; a backslash counts before them and nowhere else.
+    Windows,
+}

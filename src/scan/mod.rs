@@ -62,7 +62,7 @@ pub(crate) use inputs::{
 };
 pub(crate) use search::strict::{offload_binaries, offload_binaries_in};
 pub(crate) use source::RELEASE_INTERVAL;
-pub(crate) use structure::is_container_section;
+pub(crate) use structure::{is_container_section, pointers};
 
 /// Options of a scan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -116,6 +116,11 @@ impl<'data> Sink<'data> {
         self.write_with_progress(output, &mut |_| ())
     }
 
+    /// Writes everything to `output`, whose space is not reserved first: reserving costs more than writing a small file.
+    pub fn write_without_reservation(&self, output: &mut Output) -> Result<()> {
+        self.write_extents(output, &mut |_| ())
+    }
+
     /// Writes everything to a writer other than [`Output`](super::Output).
     pub fn copy_to(&self, output: &mut impl Write) -> io::Result<()> {
         for extent in &self.extents {
@@ -140,6 +145,10 @@ impl<'data> Sink<'data> {
         if !(self.has_holes && self.extents.iter().any(|extent| matches!(extent, SinkExtent::Zeros(_)))) {
             output.reserve(self.size())?;
         }
+        self.write_extents(output, moved)
+    }
+
+    fn write_extents(&self, output: &mut Output, moved: &mut dyn FnMut(u64)) -> Result<()> {
         for extent in &self.extents {
             match extent {
                 SinkExtent::Bytes(bytes) => {

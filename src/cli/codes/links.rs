@@ -11,20 +11,26 @@ impl Coded for LinkError {
             LinkError::Wrap(error) => error.code(),
             LinkError::Target { cause, .. } => cause.code(),
             LinkError::Style(error) => error.code(),
-            LinkError::MissingValue(_) | LinkError::MissingLibrary { .. } => Code::MissingLinkInput,
+            LinkError::MissingValue(_) | LinkError::MissingLibrary { .. } | LinkError::ResponseFiles { .. } => {
+                Code::MissingLinkInput
+            }
             LinkError::UnsupportedTarget { .. }
             | LinkError::LinkedAlready { .. }
             | LinkError::Relocatable { .. }
             | LinkError::MixedKinds { .. }
             | LinkError::OpenMpBitcode { .. }
+            | LinkError::Refused(_)
+            | LinkError::FoundByLinker { .. }
             | LinkError::SeveralKinds { .. } => Code::NotLinkable,
             LinkError::ConflictingTargets { .. } => Code::ConflictingTargets,
             LinkError::EmptyImage { .. } => Code::EmptyImage,
             LinkError::MissingTool { .. } => Code::MissingTool,
-            LinkError::MissingKernels { .. } => Code::MissingKernels,
+            LinkError::MissingKernels { .. } | LinkError::NotLinked { .. } => Code::MissingKernels,
             LinkError::UnknownTarget { .. } => Code::UnknownTarget,
             LinkError::NoImages => Code::NoImages,
-            LinkError::Start { .. } | LinkError::Failed { .. } => Code::ProgramFailed,
+            LinkError::Start { .. } | LinkError::Failed { .. } | LinkError::FailedWithBundle { .. } => {
+                Code::ProgramFailed
+            }
         }
     }
 }

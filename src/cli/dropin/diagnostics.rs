@@ -36,6 +36,11 @@ impl Diagnostics<'_> {
         self.print("warning: ", 35, message);
     }
 
+    /// Prints a note.
+    pub fn note(self, message: &str) {
+        self.print("note: ", 36, message);
+    }
+
     fn print(self, severity: &str, color: u8, message: &str) {
         let program =
             self.program.map(|program| format!("{}: ", escape(&program.to_string_lossy()))).unwrap_or_default();

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::Screen;
 use super::json::to_pretty_json;
 use super::text::{Column, columns, counted, printable};
-use crate::link::{LinkReport, LinkedTarget, MissingKernel, UnusedArchive};
+use crate::link::{AccountedInput, LinkReport, LinkedTarget, MissingKernel, UnusedArchive};
 use crate::target::OffloadKind;
 
 /// Name and number of the schema.
@@ -19,6 +19,14 @@ struct Document<'a> {
     targets: Vec<JsonTarget<'a>>,
     unused_archives: Vec<JsonArchive<'a>>,
     missing_kernels: Vec<JsonKernel<'a>>,
+    inputs: Vec<JsonInput<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonInput<'a> {
+    path: &'a str,
+    state: &'static str,
+    targets: Vec<JsonName<'a>>,
 }
 
 #[derive(Serialize)]
@@ -59,6 +67,7 @@ pub fn link_json(report: &LinkReport) -> String {
         targets: report.targets.iter().map(JsonTarget::new).collect(),
         unused_archives: report.unused_archives.iter().map(JsonArchive::new).collect(),
         missing_kernels: report.missing_kernels.iter().map(JsonKernel::new).collect(),
+        inputs: report.inputs.iter().map(JsonInput::new).collect(),
     })
 }
 
@@ -82,6 +91,13 @@ impl<'a> JsonArchive<'a> {
     }
 }
 
+impl<'a> JsonInput<'a> {
+    fn new(input: &'a AccountedInput) -> Self {
+        let targets = input.targets.iter().map(|(triple, arch)| JsonName { triple, arch }).collect();
+        JsonInput { path: &input.path, state: input.state.name(), targets }
+    }
+}
+
 impl<'a> JsonKernel<'a> {
     fn new(kernel: &'a MissingKernel) -> Self {
         JsonKernel { path: &kernel.path, kind: kernel.kind.name(), name: &kernel.name }
@@ -96,7 +112,7 @@ fn programs(target: &LinkedTarget) -> Vec<String> {
     target.programs.iter().map(|program| program.to_string_lossy().into_owned()).collect()
 }
 
-/// Returns a line for the output, a row for each target, and a line for each archive without use.
+/// Returns a line for the output, a row for each target, and a line for each input and archive without use.
 pub fn link_text(report: &LinkReport, screen: &Screen) -> String {
     let images = counted(report.targets.len(), "device image");
     let mut text = format!("{}: {images}\n", printable(&report.output.to_string_lossy()));
@@ -104,6 +120,10 @@ pub fn link_text(report: &LinkReport, screen: &Screen) -> String {
     let headings = [kind, triple, arch, linker, Column::right("SIZE"), inputs];
     if !report.targets.is_empty() {
         text += &columns(&headings, report.targets.iter().map(|target| row(target, screen)), screen);
+    }
+    let archives: Vec<String> = report.unused_archives.iter().map(|archive| format!("{}!", archive.path)).collect();
+    for input in report.inputs.iter().filter(|input| !archives.iter().any(|archive| input.path.starts_with(archive))) {
+        text += &input.loss().map_or(String::new(), |loss| format!("  {}\n", printable(&loss)));
     }
     for archive in &report.unused_archives {
         text += &format!("  {}\n", printable(&unused(archive)));

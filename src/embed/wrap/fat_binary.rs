@@ -6,9 +6,11 @@
 //! `clang/lib/CodeGen/CGCUDANV.cpp`.
 
 use super::{Request, entries, registration};
+use crate::base::content::Content;
 use crate::embed::llvm::wrapper_abi::{FlagRules, Unregister, WrapperAbi};
 use crate::format::bundle;
 use crate::format::fat_binary_wrapper::{self, FatBinaryWrapper};
+use crate::host::Scope;
 use crate::host::{
     Call, Comparison, Data, Definition, Field, Local, ObjectFormat, ObjectPlan, Part, PlanSection, SectionKind, Step,
     SymbolId, Value,
@@ -71,15 +73,14 @@ impl Names {
 pub fn add<'data>(plan: &mut ObjectPlan<'data>, mut request: Request<'data>, priority: u16) {
     let names = if request.kind == OffloadKind::Cuda { &CUDA } else { &HIP };
     let abi = request.abi;
-    let bounds = entries::section(plan, &request);
     let (container_section, wrapper_section) = names.sections(request.format);
-
     let content = request.images.pop().map(|image| image.content).unwrap_or_default();
-    let section = plan.next_section();
-    let definition = Definition::Data { section, offset: 0, size: content.size() };
-    let fat_binary = plan.symbol(".fatbin_image", definition);
-    let section = PlanSection::new(container_section, SectionKind::ReadOnly, names.alignment, Data::Bytes(content));
-    plan.section(PlanSection { large: request.large, ..section });
+    if request.fat_binary_symbols.is_alone {
+        container(plan, names, container_section, content, &request);
+        return;
+    }
+    let bounds = entries::section(plan, &request);
+    let fat_binary = container(plan, names, container_section, content, &request);
 
     let mut keep = super::weak_references(plan, &request.keep);
     keep.extend(bounds.keep);
@@ -121,6 +122,43 @@ pub fn add<'data>(plan: &mut ObjectPlan<'data>, mut request: Request<'data>, pri
     let functions = (functions.0.as_str(), functions.1.as_str());
     registration::functions(plan, functions, priority, Unregister::AtExit, register, unregister);
 }
+
+/// Adds the section of the fat binary, and returns its symbol.
+fn container<'data>(
+    plan: &mut ObjectPlan<'data>,
+    names: &Names,
+    name: String,
+    content: Content<'data>,
+    request: &Request<'data>,
+) -> SymbolId {
+    let section = plan.next_section();
+    let definition = Definition::Data { section, offset: 0, size: content.size() };
+    let fat_binary = plan.symbol(".fatbin_image", definition);
+    for name in &request.fat_binary_symbols.fat_binaries {
+        plan.scoped_symbol(name, definition, Scope::Hidden);
+    }
+    let section = PlanSection::new(name, SectionKind::ReadOnly, names.alignment, Data::Bytes(content));
+    plan.section(PlanSection { large: request.large, ..section });
+    handles(plan, &request.fat_binary_symbols.handles);
+    fat_binary
+}
+
+/// Adds the handles of objects that register the fat binary by themselves.
+fn handles(plan: &mut ObjectPlan<'_>, names: &[String]) {
+    if names.is_empty() {
+        return;
+    }
+    let section = plan.next_section();
+    for (offset, name) in (0..).step_by(HANDLE_SIZE as usize).zip(names) {
+        plan.scoped_symbol(name, Definition::Data { section, offset, size: HANDLE_SIZE }, Scope::Hidden);
+    }
+    let size = HANDLE_SIZE * names.len() as u64;
+    plan.section(PlanSection::new(HANDLE_SECTION, SectionKind::Writable, HANDLE_SIZE, Data::Zero(size)));
+}
+
+/// Section of the handles, and the size of each.
+const HANDLE_SECTION: &str = ".hip_gpubin_handle";
+const HANDLE_SIZE: u64 = 8;
 
 /// Returns the steps for one entry: nothing for an entry of another kind, else the registration of a kernel or, depending on
 /// its flags, of a variable.

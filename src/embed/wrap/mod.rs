@@ -49,6 +49,19 @@ struct Request<'data> {
     large: bool,
     /// True if the images are in a section from which a later link does not take them.
     relocatable: bool,
+    /// Symbols of HIP's fat binary for objects that register it by themselves.
+    fat_binary_symbols: FatBinarySymbols,
+}
+
+/// Symbols of HIP's fat binary in objects of clang's old offload driver, which register it by themselves.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FatBinarySymbols {
+    /// Names of the fat binary.
+    pub fat_binaries: Vec<String>,
+    /// Names of handles, each for the registration by one object.
+    pub handles: Vec<String>,
+    /// True if the fat binary has no other registration.
+    pub is_alone: bool,
 }
 
 impl Request<'_> {

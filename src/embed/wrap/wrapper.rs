@@ -100,6 +100,8 @@ pub struct WrapperBuilder<'data> {
     fat_binary: Option<Content<'data>>,
     /// True if the object will be part of another, whose device code must not be linked again.
     relocatable: bool,
+    /// Symbols of HIP's fat binary for objects that register it by themselves.
+    fat_binary_symbols: super::FatBinarySymbols,
 }
 
 impl<'data> WrapperBuilder<'data> {
@@ -120,6 +122,7 @@ impl<'data> WrapperBuilder<'data> {
             keep_entries: false,
             fat_binary: None,
             relocatable: false,
+            fat_binary_symbols: super::FatBinarySymbols::default(),
         })
     }
 
@@ -136,6 +139,11 @@ impl<'data> WrapperBuilder<'data> {
     /// Registers a fat binary of CUDA or HIP in place of images.
     pub(crate) fn with_fat_binary(self, content: Content<'data>) -> Self {
         WrapperBuilder { fat_binary: Some(content), ..self }
+    }
+
+    /// Defines the symbols by which objects register HIP's fat binary themselves.
+    pub(crate) fn with_fat_binary_symbols(self, fat_binary_symbols: super::FatBinarySymbols) -> Self {
+        WrapperBuilder { fat_binary_symbols, ..self }
     }
 
     /// Writes an object for a link whose output is an object.
@@ -235,6 +243,7 @@ impl<'data> WrapperBuilder<'data> {
             keep_entries: self.keep_entries,
             large,
             relocatable: self.relocatable,
+            fat_binary_symbols: self.fat_binary_symbols.clone(),
         })
     }
 

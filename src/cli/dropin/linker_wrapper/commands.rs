@@ -29,8 +29,13 @@ impl<'a> Commands<'a> {
     /// Returns the lines for a step; none for one that the tool does not have.
     pub fn lines(&self, step: &LinkEvent<'_>) -> String {
         match step {
-            LinkEvent::Printed(text) | LinkEvent::Ir(text) => (*text).to_owned(),
-            LinkEvent::UnusedArchive(_) | LinkEvent::MissingKernel(_) => String::new(),
+            LinkEvent::Printed(text) | LinkEvent::HostPrinted(text) | LinkEvent::Ir(text) => (*text).to_owned(),
+            LinkEvent::UnusedArchive(_)
+            | LinkEvent::MissingKernel(_)
+            | LinkEvent::Refused(_)
+            | LinkEvent::Lost(_)
+            | LinkEvent::Found(_)
+            | LinkEvent::Account(_) => String::new(),
             LinkEvent::Extract(_) | LinkEvent::Wrapper { .. } if !self.release.linker.prints_all_steps => String::new(),
             LinkEvent::Extract(images) => extraction(images),
             LinkEvent::Wrapper { kind, images, path } => self.wrapper(*kind, images, path),

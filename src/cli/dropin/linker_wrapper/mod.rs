@@ -13,6 +13,8 @@
 //! | `--override-image` reads the processor of a cubin as CUDA 13 writes it | the tool takes `sm_90` for `sm_90a` |
 //! | images of several triples are ordered by triple, then by processor | the tool's comparison is not an order |
 //! | device links run at the same time | the result is the same |
+//! | an archive that is named twice is linked once | host linkers take a member once; the tool defines its symbols twice |
+//! | a note for device code that is lost | the tool is silent, and the program fails at the first launch |
 //! | temporary files are in a directory of their own, with names that do not depend on chance | builds are reproducible |
 
 mod commands;
@@ -35,8 +37,8 @@ use crate::embed::llvm::linker::DeviceWords;
 use crate::embed::llvm::linker::LinkerRules;
 use crate::host::{Host, ObjectFormat};
 use crate::link::{
-    DeviceArguments, EntryCheck, HostLine, LinkError, LinkEvent, LinkOptions, Product, ProgramPaths, Spelling,
-    TargetArgument, joined, link,
+    DeviceArguments, EntryCheck, HostLine, LinkError, LinkEvent, LinkOptions, MissingKernel, Product, ProgramPaths,
+    Spelling, TargetArgument, joined, link,
 };
 use crate::target::triple::NVPTX64;
 use crate::target::{IdStyle, OffloadKind};
@@ -75,12 +77,19 @@ fn run_words(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> Resu
     }
     let line = HostLine::parse(words).map_err(|missing| format!("{}: missing argument", missing.option.display()))?;
     let link_options = link_options(program, stand_in, &options, line)?;
+    let diagnostics = Diagnostics { program: Some(program), color: None };
     let commands = Commands::new(&options, stand_in.release, link_options.line.is_relocatable());
     let is_verbose = options.verbose || options.dry_run;
     let mut report = |step: &LinkEvent<'_>| match step {
         LinkEvent::Printed(text) => write_messages(text),
         // Lines of IR are as long as the images.
         LinkEvent::Ir(text) => write_stderr(text),
+        LinkEvent::MissingKernel(kernel) => diagnostics.note(&missing_kernel(kernel)),
+        LinkEvent::Found(paths) => paths.iter().for_each(|path| {
+            diagnostics
+                .note(&format!("{}: its device code is not linked; name the file on the command line", path.display()));
+        }),
+        LinkEvent::Lost(input) => input.loss().iter().for_each(|loss| diagnostics.note(loss)),
         step if is_verbose => write_messages(&commands.lines(step)),
         _ => {}
     };
@@ -124,8 +133,8 @@ fn link_options(program: &OsStr, stand_in: StandIn, options: &Options, line: Hos
             version: stand_in.release.number,
         },
         override_image: options.override_image.as_deref().map(override_image).transpose()?,
-        // The tool does not search for kernels.
-        entry_check: EntryCheck::Off,
+        // The tool does not search for kernels: its status stays, with a note.
+        entry_check: if options.dry_run { EntryCheck::Off } else { EntryCheck::Warn },
         // The tool calls clang-offload-bundler.
         rejects_conflicts: stand_in.release.bundler.rejects_conflicts && !options.dry_run,
         requires_images: false,
@@ -158,6 +167,11 @@ fn device_arguments(rules: LinkerRules, options: &Options) -> DeviceArguments {
         llvm: options.llvm.clone(),
         emits_bitcode: options.embed_bitcode,
     }
+}
+
+/// Returns the note on a kernel that no image has.
+fn missing_kernel(MissingKernel { path, kind, name }: &MissingKernel) -> String {
+    format!("{path}: no {} image has kernel {name}; its launch fails", kind.name())
 }
 
 /// Returns the number of device linkers at the same time: every processor, unless the caller limits them.

@@ -1,0 +1,147 @@
+//! Device code of the old offload driver: the default of HIP's relocatable device code up to clang 22, of OpenMP up to clang 14, and of
+//! DPC++.
+//!
+//! A host object has a section for each bundle entry. Bitcode is a bundle file with the host's module as one of the entries, which a
+//! linker cannot read. Source: objects and files of clang 15 to 22.
+
+use object::elf;
+use object::read::{File, FileKind, Object, ObjectSection, ObjectSymbol};
+use object::{ObjectKind, SectionFlags};
+
+use crate::base::bytes::{ObjectBytes, View};
+use crate::base::error::{Cause, Malformed};
+use crate::format::bundle::{self, Bundle};
+use crate::format::ccob::Ccob;
+use crate::format::offload_binary::OffloadBinaryEntry;
+use crate::format::{bitcode, bundle_section};
+use crate::target::{BundleEntryId, OffloadKind};
+
+/// Device code of the old driver in a host file.
+#[derive(Debug, Default)]
+pub struct Bundled<'data> {
+    /// Images, with their targets.
+    pub entries: Vec<OffloadBinaryEntry<'data>>,
+    /// Target of images that only DPC++ links.
+    pub sycl: Option<&'data str>,
+    /// The host's part of a bundle file.
+    pub host: Option<View<'data>>,
+}
+
+/// Names of the symbols by which the objects of the old driver refer to their fat binary: defined by a device link.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct HipSymbols {
+    /// Start of the fat binary.
+    pub fat_binaries: Vec<String>,
+    /// Handles of the registered fat binary, 8 bytes each.
+    pub handles: Vec<String>,
+}
+
+/// First parts of the names. clang 18 and earlier have no hash behind that of the fat binary, and define the handle in the object.
+const FAT_BINARY: &str = "__hip_fatbin";
+const HANDLE: &str = "__hip_gpubin_handle";
+
+/// Structure whose name begins like the symbol of the fat binary, and which each object defines.
+const WRAPPER: &str = "__hip_fatbin_wrapper";
+
+/// Returns the decompressed bundle in a file that is a compressed one.
+pub fn decompressed(view: View<'_>) -> Result<Option<Vec<u8>>, Malformed> {
+    if !view.starts_with(&crate::format::ccob::MAGIC) {
+        return Ok(None);
+    }
+    Ccob::read(view)?.decompress().map(Some)
+}
+
+/// Reads the device code of the old driver in an object or a bundle file; nothing from any other file.
+pub fn read(view: View<'_>) -> Result<Bundled<'_>, Malformed> {
+    if view.starts_with(bundle::MAGIC) {
+        let mut bundled = Bundled::default();
+        for entry in Bundle::read(view)?.entries {
+            bundled.add(entry.id, entry.code_object);
+        }
+        return Ok(bundled);
+    }
+    match FileKind::parse(view.data()) {
+        Ok(FileKind::Elf32 | FileKind::Elf64 | FileKind::Coff | FileKind::CoffBig) => read_sections(view),
+        _ => Ok(Bundled::default()),
+    }
+}
+
+fn read_sections(view: View<'_>) -> Result<Bundled<'_>, Malformed> {
+    let invalid = |error: object::Error| view.malformed("object file", 0, Cause::ObjectFile(error));
+    let file = File::parse(ObjectBytes(view)).map_err(invalid)?;
+    let mut bundled = Bundled::default();
+    if file.kind() != ObjectKind::Relocatable {
+        return Ok(bundled);
+    }
+    for section in file.sections() {
+        let Some(id) = section.name().ok().and_then(|name| name.strip_prefix(bundle_section::NAME)) else { continue };
+        // A section that is loaded is part of an object that registers its images.
+        let is_loaded =
+            matches!(section.flags(), SectionFlags::Elf { sh_flags, .. } if sh_flags.0 & elf::SHF_ALLOC.0 != 0);
+        let Some((offset, size)) = section.file_range() else { continue };
+        if is_loaded {
+            continue;
+        }
+        let bytes = view.part("section", 0, offset, size)?;
+        let id = BundleEntryId::parse(id)
+            .ok_or_else(|| bytes.malformed("section name", 0, Cause::BundleEntryId { id: id.to_owned() }))?;
+        if id.kind != OffloadKind::Host {
+            bundled.add(id, bytes);
+        }
+    }
+    Ok(bundled)
+}
+
+impl<'data> Bundled<'data> {
+    fn add(&mut self, id: BundleEntryId<'data>, image: View<'data>) {
+        match id.kind {
+            _ if image.size() == 0 => {}
+            OffloadKind::Host => self.host = Some(image),
+            OffloadKind::Sycl => self.sycl = Some(id.triple),
+            OffloadKind::OpenMp | OffloadKind::Cuda | OffloadKind::Hip => self.entries.push(OffloadBinaryEntry {
+                image_kind: 0,
+                offload_kind: id.kind.bit(),
+                flags: 0,
+                strings: vec![("triple", id.triple), ("arch", id.target_id.unwrap_or_default())],
+                image,
+            }),
+        }
+    }
+}
+
+/// Symbols of an object that refer to its fat binary, or define those of others.
+#[derive(Debug, Default)]
+pub struct FatBinarySymbols {
+    /// Symbols that another object must define.
+    pub undefined: HipSymbols,
+    /// Names of fat binaries that the object defines: it is a result of a device link.
+    pub defined: Vec<String>,
+}
+
+impl FatBinarySymbols {
+    fn add(&mut self, name: String, is_undefined: bool) {
+        let is_fat_binary = name.starts_with(FAT_BINARY) && name != WRAPPER;
+        match is_undefined {
+            true if is_fat_binary => self.undefined.fat_binaries.push(name),
+            true if name.starts_with(HANDLE) => self.undefined.handles.push(name),
+            false if is_fat_binary => self.defined.push(name),
+            _ => {}
+        }
+    }
+}
+
+/// Reads the symbols of an object, or of a host's module, that concern the fat binary of the old driver.
+pub fn symbols(view: View<'_>) -> FatBinarySymbols {
+    let mut symbols = FatBinarySymbols::default();
+    if bitcode::is_bitcode(view) {
+        for symbol in bitcode::symbols::symbols(view).unwrap_or_default() {
+            symbols.add(symbol.name, symbol.is_undefined);
+        }
+    } else if let Ok(file) = File::parse(ObjectBytes(view)) {
+        for symbol in file.symbols().filter(ObjectSymbol::is_global) {
+            let name = String::from_utf8_lossy(symbol.name_bytes().unwrap_or_default()).into_owned();
+            symbols.add(name, symbol.is_undefined());
+        }
+    }
+    symbols
+}

@@ -1,0 +1,38 @@
+//! Device code that cannot be linked, and why.
+
+use std::fmt;
+
+/// An input whose device code cannot be linked here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedInput {
+    /// Path, or `ARCHIVE!MEMBER`.
+    pub path: String,
+    /// The reason.
+    pub reason: Refusal,
+}
+
+/// Reason why device code cannot be linked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// Only the compiler of DPC++ links these images.
+    Sycl {
+        /// Triple of the images.
+        triple: String,
+    },
+    /// A member of an archive is a bundle with a module of the host, which no host linker reads.
+    BundleInArchive,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Sycl { triple } => write!(
+                formatter,
+                "SYCL device code for {triple} is linked by DPC++ only; link with its compiler (clang++ -fsycl or icpx -fsycl)"
+            ),
+            Refusal::BundleInArchive => formatter.write_str(
+                "this bundle contains host code, which linkers do not read; unbundle it, and archive the host code and the device code",
+            ),
+        }
+    }
+}

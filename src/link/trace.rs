@@ -1,0 +1,253 @@
+//! The files that a host linker reads, as the linker itself lists them.
+//!
+//! | linker | option | where |
+//! |---|---|---|
+//! | GNU ld, gold, lld, mold; Apple's | `--trace`; `-t` | standard output: `FILE`, `ARCHIVE` or `ARCHIVE(MEMBER)` |
+//! | lld-link | `/lldmap:FILE` | map: `FILE:(SECTION)` or `ARCHIVE(MEMBER):(SECTION)` |
+//!
+//! Other linkers are not asked: a line counts as it is read. Sources: binutils 2.40, lld 22, mold 1.10.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::error::Result;
+use super::host_line::{HostLine, Meaning};
+use super::programs;
+use super::words::joined;
+use crate::base::io::{Access, Input};
+
+/// Way to get the list of a linker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trace {
+    /// Lines of the standard output.
+    Output(OsString),
+    /// A file that the linker writes.
+    Map(PathBuf),
+}
+
+/// Files that a linker has read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TracedFiles {
+    /// Files and archives.
+    pub paths: BTreeSet<PathBuf>,
+    /// Members of archives that are linked, if the linker lists them: path of the archive and name.
+    pub members: BTreeSet<(PathBuf, String)>,
+    /// Other lines of the standard output.
+    pub others: String,
+}
+
+/// Compilers that pass an option on to one of the linkers. The names of programs for one target end in them.
+const COMPILERS: [&str; 17] = [
+    "cc", "c++", "gcc", "g++", "gfortran", "clang", "clang++", "flang", "icx", "icpx", "ifx", "mpicc", "mpicxx",
+    "mpic++", "mpifort", "c99", "c17",
+];
+
+const MAP_OPTION: &str = "/lldmap:";
+
+/// Returns the way to get the list of the files that the linker of a line reads; `None` if it is not known. `map` is the path for a map.
+pub fn of_line(program: &Path, line: &HostLine, host: &str, map: impl FnOnce() -> PathBuf) -> Option<Trace> {
+    let name = programs::name(program);
+    let has =
+        |start: &str| line.words.iter().any(|word| word.text().to_ascii_lowercase().starts_with(start.as_bytes()));
+    if name == "lld-link" {
+        return (!has(MAP_OPTION) && !has("-lldmap:")).then(|| Trace::Map(map()));
+    }
+    let selects = |linker: &str| has(&format!("-fuse-ld={linker}")) || has(&format!("--ld-path={linker}"));
+    let is_other = has("--ld-path=") || selects("wild") || host.ends_with("msvc");
+    let is_apple = name == "ld64.lld" || ["apple", "darwin", "macos"].iter().any(|system| host.contains(system));
+    if COMPILERS.contains(&&*name) {
+        let word = if is_apple { "-Wl,-t" } else { "-Wl,--trace" };
+        return (!is_other).then(|| Trace::Output(word.into()));
+    }
+    let is_linker = matches!(&*name, "ld" | "ld.bfd" | "ld.gold" | "ld.lld" | "ld.mold" | "ld64.lld" | "gold" | "mold");
+    is_linker.then(|| Trace::Output(if is_apple { "-t" } else { "--trace" }.into()))
+}
+
+impl Trace {
+    /// Returns the word that asks the linker.
+    pub fn word(&self) -> OsString {
+        match self {
+            Trace::Output(word) => word.clone(),
+            Trace::Map(path) => joined(MAP_OPTION, path.as_os_str()),
+        }
+    }
+
+    /// Reads the list.
+    pub fn read(&self, output: &str) -> TracedFiles {
+        match self {
+            Trace::Output(_) => of_output(output),
+            Trace::Map(path) => {
+                let map = std::fs::read(path).unwrap_or_default();
+                let mut files = of_map(&String::from_utf8_lossy(&map));
+                output.clone_into(&mut files.others);
+                files
+            }
+        }
+    }
+}
+
+impl TracedFiles {
+    /// Adds the file of a line, and returns whether it is one.
+    fn add(&mut self, text: &str) -> bool {
+        let (archive, member) = match text.strip_suffix(')').and_then(|text| text.rsplit_once('(')) {
+            // binutils before 2.35.
+            Some(_) if text.starts_with('(') => return false,
+            Some((archive, member)) if Path::new(archive).is_file() => (archive, Some(member)),
+            _ => match text.strip_prefix('(').and_then(|text| text.split_once(')')) {
+                Some((archive, member)) if Path::new(archive).is_file() => (archive, Some(member)),
+                _ => (text, None),
+            },
+        };
+        if !Path::new(archive).is_file() {
+            return false;
+        }
+        self.paths.insert(archive.into());
+        if let Some(member) = member {
+            // lld adds the offset of a member in its archive to the name.
+            let member = member.split_once(" at ").map_or(member, |(name, _)| name);
+            self.members.insert((archive.into(), member.to_owned()));
+        }
+        true
+    }
+}
+
+/// Returns the files that linker scripts on a line name (`INPUT`, `GROUP`), for a linker that is not asked.
+pub fn of_scripts(line: &HostLine, access: Access) -> Result<TracedFiles> {
+    let mut files = TracedFiles::default();
+    for word in &line.words {
+        let Meaning::Input(path) = &word.meaning else { continue };
+        let path = Path::new(path);
+        if !path.is_file() {
+            continue;
+        }
+        let input = Input::open_file(path.to_owned(), access)?;
+        let bytes = input.view().data();
+        if input.size() < LONGEST_SCRIPT && !bytes.contains(&0) {
+            let directory = path.parent().unwrap_or(Path::new(""));
+            let names = script_inputs(&String::from_utf8_lossy(bytes));
+            let places = names.into_iter().map(|name| [PathBuf::from(&name), directory.join(&name)]);
+            files.paths.extend(places.filter_map(|places| places.into_iter().find(|path| path.is_file())));
+        }
+    }
+    Ok(files)
+}
+
+/// Size of a linker script from which a file is not read as one, in bytes.
+const LONGEST_SCRIPT: u64 = 1 << 20;
+
+/// Returns the names of files in the lists of a linker script, without libraries.
+fn script_inputs(text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for list in ["INPUT", "GROUP"].iter().flat_map(|list| text.split(list).skip(1)) {
+        let Some(list) = list.trim_start().strip_prefix('(') else { continue };
+        let mut depth = 1_usize;
+        let is_inside = |c: char| {
+            depth = if c == '(' { depth + 1 } else { depth - usize::from(c == ')') };
+            depth > 0
+        };
+        let inside: String = list.chars().take_while(|&c| matches!(c, '\n' | '\r') || !c.is_control()).collect();
+        let end = inside.char_indices().scan(is_inside, |is_inside, (at, c)| is_inside(c).then_some(at + c.len_utf8()));
+        let inside = &inside[..end.last().unwrap_or_default()];
+        let words = inside.split(|c: char| c.is_whitespace() || "(),\"".contains(c));
+        names.extend(
+            words.filter(|word| !word.is_empty() && *word != "AS_NEEDED" && !word.starts_with('-')).map(str::to_owned),
+        );
+    }
+    names
+}
+
+fn of_output(output: &str) -> TracedFiles {
+    let mut files = TracedFiles::default();
+    for line in output.lines() {
+        let text = line.strip_prefix("trace: ").unwrap_or(line);
+        // The first line of binutils before 2.35.
+        if !files.add(text) && !line.contains(": mode ") && !is_removed_object(text) {
+            files.others += line;
+            files.others.push('\n');
+        }
+    }
+    files
+}
+
+/// Returns whether a line names a temporary object of a compiler, which has removed it since.
+fn is_removed_object(text: &str) -> bool {
+    let path = Path::new(text);
+    let is_object =
+        path.extension().is_some_and(|extension| ["o", "obj", "bc"].iter().any(|known| extension == *known));
+    is_object && path.is_absolute() && path.parent().is_some_and(Path::is_dir)
+}
+
+fn of_map(map: &str) -> TracedFiles {
+    let mut files = TracedFiles::default();
+    for line in map.lines() {
+        // Address, size, alignment, and the section of a file.
+        let text = line.trim_start().splitn(4, char::is_whitespace).nth(3).unwrap_or_default();
+        if let Some((file, _)) = text.trim_start().rsplit_once(":(") {
+            files.add(file);
+        }
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(words: &[&str]) -> HostLine {
+        HostLine::parse(words.iter().map(OsString::from)).unwrap()
+    }
+
+    #[test]
+    fn known_linkers_are_asked() {
+        let trace = |program: &str, words: &[&str]| {
+            let trace = of_line(Path::new(program), &line(words), "x86_64-unknown-linux-gnu", || "map".into());
+            trace.map(|trace| trace.word().into_string().unwrap())
+        };
+        for program in ["/usr/bin/x86_64-linux-gnu-gcc-12", "clang++-22", "cc", "mpicxx"] {
+            assert_eq!(trace(program, &["a.o"]).as_deref(), Some("-Wl,--trace"), "{program}");
+        }
+        for program in ["ld", "ld.lld-22", "x86_64-linux-gnu-ld.bfd", "mold"] {
+            assert_eq!(trace(program, &["a.o"]).as_deref(), Some("--trace"), "{program}");
+        }
+        assert_eq!(trace("ld64.lld-22", &["a.o"]).as_deref(), Some("-t"));
+        assert_eq!(trace("lld-link-22", &["a.obj"]).as_deref(), Some("/lldmap:map"));
+        let others = [
+            ("lld-link", "/lldmap:own"),
+            ("cc", "-fuse-ld=wild"),
+            ("cc", "--ld-path=/x/wild"),
+            ("wild", ""),
+            ("./host", ""),
+        ];
+        for (program, word) in others {
+            assert_eq!(trace(program, &[word]), None, "{program} {word}");
+        }
+    }
+
+    #[test]
+    fn scripts_name_files_in_their_lists() {
+        let text = "/* GNU ld script */\nOUTPUT_FORMAT(elf64-x86-64)\nGROUP ( /lib/a.so.6 b.a AS_NEEDED ( \"c d.so\" -lx ) )\nINPUT(k.o, e.o)";
+        assert_eq!(script_inputs(text), ["k.o", "e.o", "/lib/a.so.6", "b.a", "c", "d.so"]);
+        assert!(script_inputs("INPUT").is_empty() && script_inputs("no list").is_empty());
+    }
+
+    #[test]
+    fn lines_that_name_files_are_the_list() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        for name in ["a.o", "k.a", "k (1).a"] {
+            std::fs::write(path(name), "").unwrap();
+        }
+        let (a, k, spaced) = (path("a.o"), path("k.a"), path("k (1).a"));
+        let removed = path("removed.o").display().to_string();
+        let (a_text, k_text, spaced_text) = (a.display(), k.display(), spaced.display());
+        let output = format!(
+            "ld: mode elf_x86_64\n{removed}\n{a_text}\ntrace: {k_text}(m.o)\n({k_text})old.o\n{spaced_text}(x.o)\na warning\nnone.o\n"
+        );
+        let files = of_output(&output);
+        assert_eq!(files.paths, BTreeSet::from([a, k.clone(), spaced.clone()]));
+        let members = [(k.clone(), "m.o"), (k, "old.o"), (spaced, "x.o")];
+        assert_eq!(files.members, members.map(|(path, name)| (path, name.to_owned())).into());
+        assert_eq!(files.others, "a warning\nnone.o\n");
+    }
+}

@@ -1,7 +1,6 @@
 //! Response files: their words beside those that linkers read, and one that `fatbin link` writes.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
@@ -49,7 +48,7 @@ pub fn quotes(directory: &Path) -> Result<()> {
 fn words(directory: &Path, linker: &Path) -> Result<Vec<String>> {
     let done = fatbin(directory).args(["link", "--dry-run", "--"]).arg(linker).arg("@words").run()?;
     let line = done.report.lines().find_map(|line| line.strip_prefix("fatbin: link: ")).context("a command")?;
-    let mut shell = Command::new("sh");
+    let mut shell = command("sh");
     let output = shell.arg("-c").arg(format!("printf '%s\\n' {line}")).output()?;
     Ok(String::from_utf8_lossy(&output.stdout).lines().skip(1).map(str::to_owned).collect())
 }

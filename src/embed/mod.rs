@@ -17,7 +17,7 @@ pub(crate) mod wrap;
 pub use build::{BuildError, EmbeddedFiles, RegisteredImages};
 #[cfg(feature = "files")]
 pub use bundle::{BundleError, BundleInput, BundleOptions, BundleSummary, UnbundleOptions, bundle, unbundle};
-pub use llvm::Release;
+pub use llvm::{NEWEST, Release};
 #[cfg(feature = "files")]
 pub use pack::{PackInput, PackOptions, pack};
 #[cfg(feature = "files")]

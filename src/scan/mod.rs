@@ -45,18 +45,18 @@ pub use images::{ImageBytes, ImageReader, ImageRef, Scan};
 #[cfg(feature = "files")]
 pub use inputs::paths::{InputPath, Outcome, Scanner};
 #[cfg(feature = "files")]
-pub use inputs::{Archives, InputSlice, ScannedFile};
+pub use inputs::{Archives, InputSlice, OpenOptions, ScannedFile, each_input};
 #[cfg(feature = "full")]
-pub use inspect::inspect_image;
+pub use inspect::{image_error, inspect_image};
 pub use inventory::{
-    Address, Container, DiskLocation, File, FileFormat, Image, NestedImage, NotOpened, Registration, Section,
+    Address, Container, DiskLocation, File, FileFormat, Image, NestedImage, Node, NotOpened, Registration, Section,
     SectionRef,
 };
 pub use source::Source;
 
 #[cfg(feature = "files")]
 pub(crate) use inputs::{
-    OpenOptions, appended::has_archive as has_appended_archive, expand_input,
+    appended::has_archive as has_appended_archive, expand_input,
     host_bitcode::has_images as is_host_bitcode_with_images, kpack::KpackSearch, paths::expand_paths,
     unpacked::unpacked,
 };

@@ -3,8 +3,8 @@
 use std::ffi::{CString, c_char};
 use std::mem::MaybeUninit;
 
+use fatbin_rs::check::check_paths;
 use fatbin_rs::check::{self, Policy};
-use fatbin_rs::ops::check_paths;
 use fatbin_rs::scan::Options;
 
 use crate::error::{Failure, Status, free, guard};

@@ -6,8 +6,8 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-use fatbin_rs::error::{Cause, Malformed};
-use fatbin_rs::wrap::{ImageError, WrapError};
+use fatbin_rs::embed::{ImageError, WrapError};
+use fatbin_rs::{Cause, Malformed};
 
 use crate::FATBIN_NONE;
 use crate::strings::c_string;

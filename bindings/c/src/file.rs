@@ -5,11 +5,11 @@ use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 use std::ptr;
 
-use fatbin_rs::bytes::Limits;
-use fatbin_rs::io::{FileSet, Output, OutputKind};
-use fatbin_rs::ops::image_error;
+use fatbin_rs::Limits;
+use fatbin_rs::scan::image_error;
 use fatbin_rs::scan::{Archives, OpenOptions, Options, Source, each_input};
 use fatbin_rs::{Access, Input, View};
+use fatbin_rs::{FileSet, Output, OutputKind};
 
 use crate::error::{Failure, Result, free, guard};
 use crate::open_scan::OpenScan;

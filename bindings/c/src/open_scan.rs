@@ -3,8 +3,8 @@
 use std::fmt;
 use std::ptr::NonNull;
 
-use fatbin_rs::inventory::{File, NestedImage};
 use fatbin_rs::scan::{CacheBudget, ImageBytes, ImageReader, Options, Scan, Source};
+use fatbin_rs::scan::{File, NestedImage};
 use fatbin_rs::{Malformed, Result};
 
 /// A scanned source, with its images by index. All references in it are to the two allocations that it owns, and none leaves it

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::c_char;
 use std::ptr;
 
-use fatbin_rs::inventory::{self, NestedImage, Node};
+use fatbin_rs::scan::{self as inventory, NestedImage, Node};
 use fatbin_rs::{Codec, OffloadKind};
 
 use crate::strings::Strings;

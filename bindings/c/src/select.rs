@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
-use fatbin_rs::select::{AnsweredFile, AnsweredSet, CandidateVerdict, DeviceAnswer};
+use fatbin_rs::analyze::{AnsweredFile, AnsweredSet, CandidateVerdict, DeviceAnswer};
 use fatbin_rs::target::Device;
 
 use crate::FATBIN_NO_INDEX;

@@ -5,10 +5,10 @@ use std::io::{BufWriter, Write};
 use std::mem::MaybeUninit;
 use std::path::PathBuf;
 
-use fatbin_rs::io::{FileSet, Output, OutputKind};
-use fatbin_rs::llvm::{NEWEST, Release};
-use fatbin_rs::wrap::{OffloadEntry, SourceImage, TargetOverride, WrapError, WrapperFormat};
+use fatbin_rs::embed::{NEWEST, Release};
+use fatbin_rs::embed::{OffloadEntry, SourceImage, TargetOverride, WrapError, WrapperFormat};
 use fatbin_rs::{Access, Error, Host, Input, OffloadKind, View, WrapperBuilder};
+use fatbin_rs::{FileSet, Output, OutputKind};
 
 use crate::error::{Failure, Result, free, guard};
 use crate::pointers::{self, handle, lend};

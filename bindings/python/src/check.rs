@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fatbin::check::{self as library, Outcome};
 use fatbin::check::check_paths;
+use fatbin::check::{self as library, Outcome};
 use fatbin::scan::Options;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -40,7 +40,7 @@ pub struct Finding {
 impl Policy {
     fn of(path: &str, text: &str) -> PyResult<Self> {
         let policy = library::Policy::parse(path, text);
-        let policy = policy.map_err(|it| error(it.to_string(), Some(path.as_ref()), None, it.cause.to_string()))?;
+        let policy = policy.map_err(|it| error(it.to_string(), Some(path.as_ref()), None, it.message()))?;
         Ok(Policy(Arc::new(policy)))
     }
 }

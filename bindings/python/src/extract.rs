@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use fatbin::FileSet;
+use fatbin::OffloadKind;
+use fatbin::scan::Options;
+use fatbin::scan::extract as run;
 use fatbin::scan::{Destination, ExtractError, ExtractObserver, ExtractOptions, ExtractedFile, NameTemplate};
 use fatbin::scan::{ImageFilter, KernelPattern, Predicate};
-use fatbin::scan::extract as run;
-use fatbin::scan::Options;
-use fatbin::OffloadKind;
 use pyo3::prelude::*;
 
 use crate::error::{from_error, from_message, invalid};

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use fatbin::Codec;
 use fatbin::Malformed;
+use fatbin::OffloadKind;
 use fatbin::scan as inventory;
 use fatbin::scan::{FileFormat, NotOpened};
-use fatbin::OffloadKind;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMemoryView, PyTuple};
 use sha2::{Digest, Sha256};

@@ -1,7 +1,7 @@
 //! The images that runtimes select.
 
-use fatbin::scan::File;
 use fatbin::analyze::{CandidateVerdict, candidate_sets};
+use fatbin::scan::File;
 use fatbin::target::Device;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;

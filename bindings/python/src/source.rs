@@ -4,10 +4,10 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use fatbin::{Budget, Limits, View};
 use fatbin::scan as inventory;
 use fatbin::scan::{ImageRef, Options, Outcome, ScannedFile, Scanner, Source as ScanSource};
 use fatbin::{Access, Error, Malformed, Result, Scan};
+use fatbin::{Budget, Limits, View};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;

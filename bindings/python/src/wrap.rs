@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use fatbin::View;
-use fatbin::{FileSet, Output, OutputKind};
-use fatbin::internals::llvm::Release;
-use fatbin::embed::{EmbeddedForm, ImageError, OffloadEntry, SourceImage, TargetOverride, WrapError, WrapperBuilder, WrapperFormat};
+use fatbin::embed::Release;
+use fatbin::embed::{
+    EmbeddedForm, ImageError, OffloadEntry, SourceImage, TargetOverride, WrapError, WrapperBuilder, WrapperFormat,
+};
 use fatbin::{Access, Error, Host, Input};
+use fatbin::{FileSet, Output, OutputKind};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

@@ -104,6 +104,11 @@ pub enum PolicyCause {
 }
 
 impl PolicyError {
+    /// Returns the message without the place.
+    pub fn message(&self) -> String {
+        self.cause.to_string()
+    }
+
     /// Creates an error for a span of bytes in the text.
     pub fn new(path: &str, text: &str, span: Range<usize>, cause: PolicyCause) -> Self {
         let (line, column) = line_and_column(text, span.start);

@@ -1,0 +1,197 @@
+//! Expansion of a path to its inputs: the file, or the members of an archive.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::InputSlice;
+use super::appended::{self, Appended};
+use super::unopened;
+use super::unpacked::unpacked;
+use crate::base::archive;
+use crate::base::archive::{MemberContent, Members};
+use crate::base::bytes::{Limits, MAX_NESTING, Resource, View, size_of_range};
+use crate::base::error::{Error, Malformed, Result};
+use crate::base::io::{Access, FileUri, Input, SharedSpool};
+use crate::scan::inventory::NotOpened;
+use crate::scan::source::Source;
+
+/// Kinds of archives that are opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Archives {
+    /// Static libraries, as linkers open them.
+    Libraries,
+    /// Static libraries and the archives of packages: wheels and other zip files, tar files, compressed files.
+    All,
+}
+
+/// Options for opening files.
+#[derive(Debug, Clone, Copy)]
+pub struct OpenOptions {
+    /// The archives whose members are inputs.
+    pub archives: Archives,
+    /// Limits on the resources for each file, with all of its members.
+    pub limits: Limits,
+    /// Access to files.
+    pub access: Access,
+}
+
+/// Calls `take` with each input of `path`: the file, or the members of an archive. `path` may be a `file://` address of a range
+/// of a file. A member that cannot be opened is an error among the inputs. Compressed members are decompressed to a temporary
+/// file, where they stay as long as their slices.
+pub fn each_input(path: &Path, options: OpenOptions, take: &mut dyn FnMut(Result<InputSlice>)) -> Result<()> {
+    let Some(uri) = FileUri::parse(path).transpose()? else {
+        expand_input(Input::open(path, options.access)?.with_limits(options.limits), path, options, take);
+        return Ok(());
+    };
+    let name = path.to_string_lossy().into_owned();
+    let whole = InputSlice::whole(
+        name.clone(),
+        Input::open_file(uri.path.clone(), options.access)?.with_limits(options.limits),
+    );
+    let slice = match uri.range {
+        Some((offset, size)) => whole.at_address(name, offset, size)?,
+        None => whole,
+    };
+    Expansion { options, take, is_exhausted: false }.expand(slice, &uri.path, 0);
+    Ok(())
+}
+
+/// Like [`each_input`], for a file that is open. Members of a thin archive are looked up relative to `path`.
+pub fn expand_input(input: Input, path: &Path, options: OpenOptions, take: &mut dyn FnMut(Result<InputSlice>)) {
+    let slice = InputSlice::whole(input.path().to_string_lossy().into_owned(), input);
+    Expansion { options, take, is_exhausted: false }.expand(slice, path, 0);
+}
+
+/// The opening of archives in archives.
+struct Expansion<'a> {
+    options: OpenOptions,
+    take: &'a mut dyn FnMut(Result<InputSlice>),
+    /// The budget of the file does not allow to open more members.
+    is_exhausted: bool,
+}
+
+impl Expansion<'_> {
+    fn expand(&mut self, slice: InputSlice, path: &Path, depth: usize) {
+        let opens_all = self.options.archives == Archives::All;
+        let format = archive::ArchiveFormat::of(slice.view()).filter(|format| opens_all || format.is_library());
+        let not_opened = match format {
+            Some(format) if depth < MAX_NESTING => return self.members(&slice, format, path, depth),
+            Some(_) => Some(NotOpened::NestedTooDeep),
+            None if opens_all => match unopened::format(slice.view()) {
+                None => return self.with_appended(slice, path, depth),
+                not_opened => not_opened,
+            },
+            None => None,
+        };
+        (self.take)(Ok(InputSlice { not_opened, ..slice }));
+    }
+
+    /// Takes a file that is no archive, or its first part and the members of the archive behind it.
+    fn with_appended(&mut self, slice: InputSlice, path: &Path, depth: usize) {
+        let nested = if depth < MAX_NESTING { None } else { Some(NotOpened::NestedTooDeep) };
+        let (start, zip) = match (appended::find(slice.view()), nested) {
+            (None, _) => return (self.take)(slice.decode_bitcode()),
+            (Some(Appended::NotOpened(reason)), _) | (Some(_), Some(reason)) => {
+                return (self.take)(Ok(InputSlice { not_opened: Some(reason), ..slice }));
+            }
+            (Some(Appended::Zip { format, start }), None) => (start, Some(format)),
+            (Some(Appended::File { start }), None) => (start, None),
+        };
+        let size = size_of_range(&slice.range).saturating_sub(start);
+        let name = slice.path.clone();
+        let (first, rest) = (slice.clone().cut(name.clone(), 0, start), slice.clone().cut(name, start, size));
+        (self.take)(first.and_then(InputSlice::decode_bitcode));
+        match (zip, rest) {
+            // It may state offsets from the start of the whole file.
+            (Some(format), _) => self.members(&slice, format, path, depth),
+            (None, Ok(rest)) => self.expand(rest, path, depth.saturating_add(1)),
+            (None, Err(error)) => (self.take)(Err(error)),
+        }
+    }
+
+    /// Opens the members of an archive. Those before a defect are inputs like those of an intact archive.
+    fn members(&mut self, archive: &InputSlice, format: &archive::ArchiveFormat, path: &Path, depth: usize) {
+        let Members { members, defect } = format.members(archive.view());
+        let mut spool = SharedSpool::new();
+        for member in members {
+            if self.is_exhausted {
+                return;
+            }
+            if let Err(exhausted) = charge(archive.view(), &member) {
+                self.is_exhausted = true;
+                return (self.take)(Err(exhausted.in_file(Path::new(&archive.path))));
+            }
+            self.member(archive, member, path, depth, &mut spool);
+        }
+        let is_strict = self.options.archives == Archives::All;
+        let missing = || format.check_end(archive.view()).err().filter(|_| is_strict);
+        if let Some(malformed) = defect.or_else(missing) {
+            (self.take)(Err(malformed.in_file(Path::new(&archive.path))));
+        }
+    }
+
+    fn member(
+        &mut self,
+        archive: &InputSlice,
+        member: archive::Member<'_>,
+        path: &Path,
+        depth: usize,
+        spool: &mut SharedSpool,
+    ) {
+        // A file that is compressed as a whole keeps its name.
+        let name = member.name.as_ref().map_or(archive.path.clone(), |name| format!("{}!{name}", archive.path));
+        let own_name = member.name.or(archive.member.clone());
+        let packed_size = member.packed_size;
+        let opened = match member.content {
+            MemberContent::Here(view) => {
+                let (input, range) = (Arc::clone(&archive.input), archive.range_in_input(view.range()));
+                let outermost = archive.outermost.clone();
+                let (not_opened, decoded) = (None, None);
+                let slice = InputSlice {
+                    path: name,
+                    member: own_name,
+                    not_opened,
+                    outermost,
+                    packed_size,
+                    decoded,
+                    input,
+                    range,
+                };
+                Ok((slice, path.to_owned()))
+            }
+            MemberContent::Elsewhere(_) if !archive.is_own_file() => {
+                Err(Error::UnreadableMember { path: name.into(), why: archive::NESTED_THIN_MEMBER.to_owned() })
+            }
+            MemberContent::Elsewhere(relative) => {
+                let path = path.parent().unwrap_or(Path::new("")).join(relative);
+                let input = Input::open_file(path.clone(), self.options.access);
+                let budget = archive.input.budget().clone();
+                input
+                    .map(|input| input.with_budget(budget))
+                    .map(|input| (InputSlice { member: own_name, ..InputSlice::whole(name, input) }, path))
+            }
+            MemberContent::Packed(unpack) => {
+                let input = unpacked(&name, unpack, &archive.input, spool);
+                let whole = input.map(|input| InputSlice::whole(name, input));
+                let outermost = archive.outermost.clone();
+                whole.map(|slice| (InputSlice { member: own_name, outermost, packed_size, ..slice }, path.to_owned()))
+            }
+            MemberContent::Unreadable(why) => Err(Error::UnreadableMember { path: name.into(), why }),
+        };
+        match opened {
+            Ok((slice, path)) => self.expand(slice, &path, depth.saturating_add(1)),
+            Err(error) => (self.take)(Err(error)),
+        }
+    }
+}
+
+/// Charges a member of an archive. Several members may have the same bytes.
+fn charge(archive: View<'_>, member: &archive::Member<'_>) -> Result<(), Malformed> {
+    archive.charge("archive member", Resource::Members, 1)?;
+    // What does not state its size is charged as it is unpacked. After that was too much, nothing else is unpacked.
+    let is_packed = matches!(member.content, MemberContent::Packed(_));
+    match archive.budget().filter(|budget| is_packed && budget.is_exhausted(Resource::Decompressed)) {
+        Some(budget) => Err(archive.malformed("archive member", 0, budget.over_limit(Resource::Decompressed))),
+        None => Ok(()),
+    }
+}

@@ -45,7 +45,7 @@ impl<'data> Content<'data> {
         Content { runs: self.runs().map(Cow::Borrowed).collect(), size: self.size }
     }
 
-    /// Returns the total size in bytes.
+    /// Total size in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
@@ -83,7 +83,7 @@ impl<'data> Content<'data> {
         Content { runs, size: self.size }
     }
 
-    /// Returns all bytes joined, for tests and for small content.
+    /// All bytes joined, for tests and for small content.
     pub fn to_vec(&self) -> Vec<u8> {
         self.runs().collect::<Vec<_>>().concat()
     }

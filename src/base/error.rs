@@ -106,7 +106,7 @@ pub enum Cause {
         /// The limit in bytes.
         limit: u64,
     },
-    /// Contents that take more of a resource than is allowed for the size of the input.
+    /// Contents that take more of a resource than the size of the input allows.
     #[error("exceeds the limit of {limit} {unit} for this file; use {option} to raise it")]
     OverBudget {
         /// The limit.
@@ -133,7 +133,7 @@ pub enum Cause {
         /// The stated size in bytes.
         expected: u64,
     },
-    /// A hash that differs from the one of the decompressed bytes.
+    /// A hash that differs from the hash of the decompressed bytes.
     #[error("hash mismatch: stored {stored:#018x}, computed {found:#018x}")]
     HashMismatch {
         /// The hash in the file.
@@ -150,7 +150,7 @@ pub enum Cause {
     /// A compressed container directly in a compressed container. No tool writes that.
     #[error("decompressed to another compressed container")]
     CompressedTwice,
-    /// A container inside of as many containers as are opened.
+    /// A container that is nested too deeply to be opened.
     #[error("not opened: inside of {limit} containers")]
     NestedTooDeep {
         /// Maximum number of containers around it.
@@ -252,7 +252,7 @@ pub enum Error {
         /// The reason.
         why: String,
     },
-    /// A file in which others are packed, of a format that is not opened.
+    /// A file that contains other files, in a format that is not opened.
     #[error("{}: not opened: {reason}; unpack it and specify the files in it", path.display())]
     NotOpened {
         /// The file.
@@ -260,7 +260,7 @@ pub enum Error {
         /// Format of the file, or another reason.
         reason: String,
     },
-    /// LLVM bitcode of a host, in which images are not changed.
+    /// LLVM bitcode of a host. Images in it are not changed.
     #[error("{}: images in LLVM bitcode are not changed; compile it to an object first (clang -c, llc)", path.display())]
     Bitcode {
         /// The file.

@@ -1,7 +1,8 @@
 //! Escaping of text from files, so that it cannot act as anything but text.
 //!
-//! A terminal obeys control characters. Characters that change the direction of writing, or that have no width, display a
-//! text as a different one. Every text that leaves the program passes one of these functions where it is written.
+//! A terminal obeys control characters. Characters that change the direction of writing or have no width make a text
+//! look like a different one. Every text that leaves the program passes through one of these functions where it is
+//! written.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -9,8 +10,8 @@ use std::fmt::Write;
 /// Maximum length of a line that reports an error, in characters.
 pub const MAX_LINE: usize = 1000;
 
-/// Returns whether a character is escaped: control characters, separators of lines and paragraphs, characters of the
-/// Unicode Bidirectional Algorithm (UAX #9), and all others that have no glyph of their own.
+/// Returns whether a character is escaped: control characters, line and paragraph separators, characters of the Unicode
+/// Bidirectional Algorithm (UAX #9), and all others without a glyph.
 pub fn is_escaped(c: char) -> bool {
     match c {
         ' '..='~' => false,
@@ -41,12 +42,12 @@ const INVISIBLE: [std::ops::RangeInclusive<char>; 18] = [
     '\u{e0000}'..='\u{e0fff}',
 ];
 
-/// Escapes text within a line, as in strings of Rust: `\n`, `\u{1b}`.
+/// Escapes text within a line, as in Rust strings: `\n`, `\u{1b}`.
 pub fn escape(text: &str) -> Cow<'_, str> {
     replace(text, is_escaped, |output, c| output.extend(c.escape_default()))
 }
 
-/// Escapes the text of several lines, whose line feeds and tabs are kept.
+/// Escapes text of several lines. Line feeds and tabs are kept.
 pub fn escape_lines(text: &str) -> Cow<'_, str> {
     let is_layout = |c: char| matches!(c, '\n' | '\t');
     replace(text, |c| is_escaped(c) && !is_layout(c), |output, c| output.extend(c.escape_default()))
@@ -78,14 +79,14 @@ pub fn shorten(text: &str, limit: usize) -> Cow<'_, str> {
     Cow::Owned(start + &note(count - front - back) + &end)
 }
 
-/// Returns whether a text has only displayed characters of ASCII and line feeds. Blocks are compared as a whole: a loop that ends
-/// at the first other character takes ten times as long.
+/// True if a text has only displayed characters of ASCII and line feeds. Blocks are compared as a whole: a loop that
+/// ends at the first other character takes ten times as long.
 fn is_plain(text: &str) -> bool {
     let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n');
     text.as_bytes().chunks(256).all(|block| block.iter().fold(true, |all, byte| all & is_plain(byte)))
 }
 
-/// Replaces some characters of a text, most of which have none of them.
+/// Replaces some characters of a text. Most texts have none of them.
 fn replace(text: &str, is_replaced: impl Fn(char) -> bool, push: impl Fn(&mut String, char)) -> Cow<'_, str> {
     if is_plain(text) && !is_replaced('\n') || !text.chars().any(&is_replaced) {
         return Cow::Borrowed(text);

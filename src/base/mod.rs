@@ -1,4 +1,5 @@
-//! What would be the same in a program about something else: errors, views of untrusted bytes, files, codecs, archives, threads.
+//! Code that does not depend on what the program is about: errors, views of untrusted bytes, files, codecs, archives,
+//! threads.
 
 #[cfg(feature = "files")]
 pub mod archive;

@@ -3,8 +3,8 @@
 //! Both are matched in time that is linear in the text. A few characters can expand to any number of states, so the compiled
 //! size is limited.
 //!
-//! They match bytes: `\w`, `\d` and `(?i)` know ASCII, which names of kernels consist of. The tables of Unicode were 70 KB of pointers,
-//! a quarter of those that the program relocates whenever it starts.
+//! They match bytes: `\w`, `\d` and `(?i)` cover ASCII, and names of kernels are ASCII. The tables of Unicode were 70
+//! KB of pointers, a quarter of the pointers that the program relocates whenever it starts.
 
 use regex::bytes::{Regex, RegexBuilder};
 
@@ -17,7 +17,7 @@ const MAX_COMPILED: usize = 1 << 20;
 /// Maximum size of all compiled patterns of a policy, in bytes.
 const MAX_TOTAL: usize = 64 << 20;
 
-/// Size that the compilation is tried with first, in bytes; the library does not return the size of a compiled pattern.
+/// Limit on the compiled size to try first, in bytes; the library does not return the size of a compiled pattern.
 const MIN_COMPILED: usize = 4 << 10;
 
 /// Reason why a pattern is not accepted.
@@ -94,7 +94,7 @@ impl PatternBudget {
         self.compile(|limit| glob_within(text, limit))
     }
 
-    /// Compiles a pattern with growing limits, and charges the one that it fits into.
+    /// Compiles a pattern with growing limits, and charges the first limit that suffices.
     fn compile<T>(&mut self, compile: impl Fn(usize) -> Result<T, PatternError>) -> Result<T, PatternError> {
         let mut limit = MIN_COMPILED;
         loop {
@@ -130,7 +130,7 @@ fn convert(error: &regex::Error, limit: usize) -> PatternError {
 mod tests {
     use super::*;
 
-    /// Compiles a text as both kinds of pattern, which must not panic.
+    /// Compiles a text as both kinds of pattern. Neither may panic.
     fn compile(text: &str) -> [Result<(), PatternError>; 2] {
         let budget = &mut PatternBudget::default();
         [budget.regex(text).map(drop), budget.glob(text).map(drop)]

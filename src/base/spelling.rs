@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-/// Returns the number of insertions, deletions, substitutions and swaps of neighbors by which two texts differ; `None` if it
+/// Returns the number of insertions, deletions, substitutions and swaps of neighbors between two texts; `None` if it
 /// exceeds `limit`. The time is linear in the texts, and exponential in the limit.
 pub fn edit_distance(one: &str, other: &str, limit: usize) -> Option<usize> {
     let [one, other] = [one, other].map(|text| text.chars().collect::<Vec<char>>());
     (0..=limit).find(|&edits| differ_by(&one, &other, edits))
 }
 
-/// Returns whether at most `edits` edits turn one text into the other. Equal characters at the start are not edited in any
-/// shortest list of edits.
+/// True if at most `edits` edits turn one text into the other. A shortest list of edits leaves equal characters at the
+/// start unchanged.
 fn differ_by(one: &[char], other: &[char], edits: usize) -> bool {
     let equal = one.iter().zip(other).take_while(|(a, b)| a == b).count();
     match (&one[equal..], &other[equal..]) {
@@ -31,7 +31,8 @@ fn differ_by(one: &[char], other: &[char], edits: usize) -> bool {
     }
 }
 
-/// Existing names that differ from an unknown one by one or two characters. Prints as a question, or nothing.
+/// Existing names that differ from an unknown one by one or two characters. Formatted as a question; empty without
+/// names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Suggestions(pub Vec<String>);
 
@@ -42,8 +43,8 @@ impl fmt::Display for Suggestions {
 }
 
 impl Suggestions {
-    /// Returns up to three names at the least edit distance: one, or two for names of more than five characters. Names that
-    /// differ only in case are nearest.
+    /// Returns up to three names at the least edit distance: at most one edit, or two for names of more than five
+    /// characters. Names that differ only in case are nearest.
     pub fn new(written: &str, names: impl IntoIterator<Item = impl Into<String>>) -> Suggestions {
         let distance =
             |name: &str| if name.eq_ignore_ascii_case(written) { Some(0) } else { edit_distance(name, written, 2) };
@@ -77,7 +78,7 @@ mod tests {
             ("gfx906", "gxf90", Some(2)),
             ("ab", "", Some(2)),
             ("键核", "核键", Some(1)),
-            // A swapped pair is not edited again: not two, but three edits.
+            // A swapped pair is not edited again: this takes three edits, not two.
             ("ca", "abc", None),
             ("gfx906", "sm_90", None),
             ("", "abc", None),

@@ -35,8 +35,8 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
     Ok(())
 }
 
-/// Checks that the symbol table and the table of long names refer to no member beyond the end. An archive cut between two
-/// members is complete otherwise. Linkers' tools do not check that.
+/// Checks that the symbol table and the table of long names refer to no member beyond the end. An archive cut between
+/// two members is otherwise complete, and linkers' tools do not check for that.
 pub fn tables_have_members(view: View<'_>) -> Result<(), Malformed> {
     let Ok(archive) = ArchiveFile::parse(view.data()) else { return Ok(()) };
     symbols_have_members(view, &archive)?;
@@ -49,7 +49,7 @@ fn symbols_have_members(view: View<'_>, archive: &ArchiveFile<'_>) -> Result<(),
     last.map_or(Ok(()), |offset| view.part("archive symbol table", MAGIC_SIZE, offset, HEADER).map(|_| ()))
 }
 
-/// Checks that a member has the last of the long names. Archivers write one name per member, in the order of the members.
+/// Checks that a member uses the last long name. Archivers write one name per member, in the order of the members.
 fn long_names_have_members(view: View<'_>, archive: &ArchiveFile<'_>) -> Result<(), Malformed> {
     let tables = tables(view)?;
     let Some((_, names)) = tables.iter().find(|(name, _)| *name == LONG_NAMES) else { return Ok(()) };
@@ -66,8 +66,8 @@ fn long_names_have_members(view: View<'_>, archive: &ArchiveFile<'_>) -> Result<
     view.part("archive long name", stated_at, view.size(), HEADER).map(|_| ())
 }
 
-/// Returns the offset in the table of long names that a member has instead of a name, as in `/12` and, in thin archives in thin
-/// archives, `/12:345`.
+/// Returns the offset into the table of long names that a member has instead of a name: `/12`, or `/12:345` if thin
+/// archives are nested.
 fn long_name(name: &[u8]) -> Option<usize> {
     let digits = name.strip_prefix(b"/")?.split(|byte| !byte.is_ascii_digit()).next()?;
     str::from_utf8(digits).ok()?.parse().ok()
@@ -85,8 +85,8 @@ const HEADER: u64 = 60;
 const NAME: Range<usize> = 0..16;
 const SIZE: Range<usize> = 48..58;
 
-/// Returns the tables by their names. They must be complete: a thin archive truncated within its tables would seem to have no
-/// members, because the library assumes that bytes which it skips exist.
+/// Returns the tables by their names. They must be complete: the library assumes that bytes which it skips exist, so a
+/// thin archive truncated within its tables would seem to have no members.
 fn tables<'data>(view: View<'data>) -> Result<Vec<(&'data [u8], View<'data>)>, Malformed> {
     let mut tables = Vec::new();
     let mut at = MAGIC_SIZE;

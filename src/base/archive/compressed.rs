@@ -1,4 +1,4 @@
-//! Files that are compressed as a whole: archives with one member that has no name of its own.
+//! Files that are compressed as a whole, read as archives with one unnamed member.
 
 use std::io::{self, Read, Write};
 
@@ -14,8 +14,8 @@ pub fn gzip<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Resul
     Ok(())
 }
 
-/// Reads Zstandard frames (RFC 8878). A decoder allocates the window that a frame states, so one that is larger than everything
-/// that the file may decompress to is an error.
+/// Reads Zstandard frames (RFC 8878). A decoder allocates the window that a frame states, so a window larger than
+/// everything that the file may decompress to is an error.
 pub fn zstd<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Result<(), Malformed> {
     let data = view.data();
     let most = view.budget().map_or(u64::MAX, |budget| budget.limit(Resource::Decompressed));
@@ -34,10 +34,11 @@ pub fn zlib<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Resul
     Ok(())
 }
 
-/// Number of bytes that are decompressed to recognize a zlib stream.
+/// Number of bytes to decompress to recognize a zlib stream.
 const ZLIB_PROBE: u64 = 4 << 10;
 
-/// Returns whether a file is a zlib stream: others begin with its two bytes of header, and not with such blocks.
+/// Returns whether a file is a zlib stream. Other files begin with the same two bytes of header, but not with valid
+/// blocks.
 pub fn is_zlib(view: View<'_>) -> bool {
     if check_start(Codec::Zlib, view).is_err() {
         return false;

@@ -1,4 +1,4 @@
-//! Archives: files that contain files, whatever those are.
+//! Archive members, as views of the archive.
 //!
 //! Static libraries are `ar` archives, wheels are zip files, and downloads are often compressed tar files. All of them
 //! are read by maintained libraries. Members that are stored uncompressed are returned as views, so that reading a
@@ -40,8 +40,8 @@ pub struct Member<'data> {
 pub enum MemberContent<'data> {
     /// In the archive, uncompressed.
     Here(View<'data>),
-    /// In a file of its own; the path is relative to the directory of the archive. It is read only if the archive is a file
-    /// on disk too: an archive from another machine must not choose files of this one.
+    /// In a separate file; the path is relative to the directory of the archive. It is read only if the archive is a
+    /// file on disk too: an archive from another machine must not choose files of this one.
     Elsewhere(PathBuf),
     /// In the archive, compressed.
     Packed(Unpack<'data>),
@@ -65,7 +65,7 @@ fn charge_name(archive: View<'_>, name: &[u8]) -> Result<(), Malformed> {
     archive.charge("archive member name", Resource::Memory, record_memory(size_of::<Member<'_>>(), [name.len()]))
 }
 
-/// Reason for not reading [`MemberContent::Elsewhere`] of an archive that is not a file of its own.
+/// Reason for not reading [`MemberContent::Elsewhere`] of a nested archive.
 pub const NESTED_THIN_MEMBER: &str = "member of a thin archive inside another archive is not read";
 
 /// Function that writes the bytes of a member.
@@ -76,7 +76,7 @@ pub type Unpack<'data> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'dat
 pub struct Members<'data> {
     /// The members that can be located, in the order of the archive.
     pub members: Vec<Member<'data>>,
-    /// Reason why others cannot.
+    /// Reason why the remaining members cannot be located.
     pub defect: Option<Malformed>,
 }
 
@@ -88,10 +88,10 @@ type ReadMembers = for<'data> fn(View<'data>, &mut Vec<Member<'data>>) -> Result
 pub struct ArchiveFormat {
     magic: &'static [u8],
     offset: u64,
-    /// Returns whether a file with this magic is such an archive, where other files share the magic.
+    /// Returns whether a file with this magic has the format, for a magic that other files share.
     has_format: fn(View<'_>) -> bool,
     read: ReadMembers,
-    /// Checks that no members are missing at the end, as far as the format shows it.
+    /// Checks that no members are missing at the end, if the format can show it.
     check_end: fn(View<'_>) -> Result<(), Malformed>,
 }
 
@@ -118,7 +118,7 @@ const FORMATS: &[ArchiveFormat] = &[
     format(b"ustar", 257, tar::members),
     format(b"\x1f\x8b\x08", 0, compressed::gzip),
     format(&codec::ZSTD_MAGIC, 0, compressed::zstd),
-    // A skippable frame, with which parallel compressors begin.
+    // A skippable frame. Parallel compressors begin with one.
     format(b"\x50\x2a\x4d\x18", 0, compressed::zstd),
     // Method 8 with the largest window, as zlib writes it. Other files begin with an x.
     ArchiveFormat { has_format: compressed::is_zlib, ..format(b"\x78", 0, compressed::zlib) },
@@ -127,7 +127,7 @@ const FORMATS: &[ArchiveFormat] = &[
 ];
 
 impl ArchiveFormat {
-    /// Returns the format with which the view begins.
+    /// Returns the format that the view begins with.
     pub fn of(view: View) -> Option<&'static ArchiveFormat> {
         FORMATS.iter().find(|format| view.from(format.offset).starts_with(format.magic) && (format.has_format)(view))
     }
@@ -144,8 +144,9 @@ impl ArchiveFormat {
         (self.check_end)(view)
     }
 
-    /// Returns the format of a zip file at the end of a view that begins with something else, and the offset of its first member. A
-    /// comment may end it if the view begins with one of `programs`: searching the end of every file would take too long.
+    /// Returns the format of a zip file at the end of a view that begins with something else, and the offset of its
+    /// first member. A comment may end it only if the view begins with one of `programs`: searching the end of every
+    /// file would take too long.
     pub fn of_appended_zip(view: View<'_>, programs: [&[u8]; 3]) -> Option<(&'static ArchiveFormat, u64)> {
         let may_have_comment = programs.iter().any(|magic| view.starts_with(magic));
         let start = zip::appended_start(view, may_have_comment)?;

@@ -11,7 +11,8 @@ use crate::base::error::{Cause, Malformed};
 /// Size of a block: headers and contents are padded to it.
 const BLOCK: u64 = 512;
 
-/// Offset of the byte in a block of the map that is 1 if another follows (GNU tar, Basic Tar Format, `struct sparse_header`).
+/// Offset in a block of the map of the byte that is 1 if another block follows (GNU tar, Basic Tar Format, `struct
+/// sparse_header`).
 const HAS_MORE: usize = 504;
 
 /// Prefix of the keys of a sparse file in the PAX format, whose contents begin with a map of the file.
@@ -25,7 +26,7 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
     for entry in archive.entries_with_seek().map_err(|error| malformed(view, end, &error))? {
         let mut entry = entry.map_err(|error| malformed(view, end, &error))?;
         let kind = entry.header().entry_type();
-        // The size of a sparse entry is that of the file, and not that of what is stored of it.
+        // The size of a sparse entry is the full size of the file, not the size of its stored contents.
         let stored = if kind.is_gnu_sparse() { entry.header().entry_size() } else { Ok(entry.size()) };
         let size = stored.map_err(|error| malformed(view, end, &error))?;
         let start = contents_offset(view, entry.raw_file_position(), entry.header());
@@ -57,8 +58,8 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
     }
 }
 
-/// Returns the offset of the contents of a file whose header ends at `at`. Blocks that continue the map of a sparse file
-/// precede them.
+/// Returns the offset of the contents of a file whose header ends at `at`. The blocks that continue the map of a sparse
+/// file precede the contents.
 fn contents_offset(view: View<'_>, mut at: u64, header: &Header) -> u64 {
     let mut has_more = header.entry_type().is_gnu_sparse() && header.as_gnu().is_some_and(GnuHeader::is_extended);
     while has_more {

@@ -31,7 +31,7 @@ pub fn holds_archives(view: View<'_>) -> bool {
 }
 
 /// Reads the slices in the order of the file, each with the name of its machine. Slices must not overlap: only a
-/// hostile file has such slices, and it would cause the same bytes to be searched once per slice.
+/// hostile file has overlapping slices, and the same bytes would be searched once per slice.
 pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Result<(), Malformed> {
     let mut places = places(view);
     places.sort_by_key(|place| place.offset);

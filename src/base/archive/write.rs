@@ -6,11 +6,11 @@ use std::ops::Range;
 use ar_archive_writer::{ArchiveKind, DEFAULT_OBJECT_READER, NewArchiveMember, ObjectReader, write_archive_to_stream};
 use object::{File, Object, ObjectSymbol, SymbolKind};
 
-/// The library's object reader, except that the library panics on unreadable symbol names, and these files are
-/// untrusted.
+/// The library's object reader, except for its function for symbols: that one panics on unreadable symbol names, and
+/// these files are untrusted.
 static OBJECT_READER: ObjectReader = ObjectReader { get_symbols, ..DEFAULT_OBJECT_READER };
 
-/// Format of a static library, which is that of its symbol table and of long names.
+/// Format of a static library. It determines the symbol table and the long names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LibraryFormat {
     /// GNU's.
@@ -36,7 +36,7 @@ pub fn write<'a>(members: impl Iterator<Item = (String, &'a [u8])>, to: &mut (im
     write_as(LibraryFormat::Gnu, members, to)
 }
 
-/// Writes an archive of members, each a name and its bytes, to `to`. The output is that of llvm-ar with one exception:
+/// Writes an archive of members, each a name and its bytes, to `to`. The output equals llvm-ar's, with one exception:
 /// symbols of LLVM bitcode are not in the symbol table, because bitcode is not parsed here.
 pub fn write_as<'a>(
     format: LibraryFormat,

@@ -15,24 +15,25 @@ use crate::base::error::{Cause, Malformed};
 /// First bytes of a zip file, the header of its first member.
 pub const MAGIC: &[u8] = b"PK\x03\x04";
 
-/// First bytes of an entry of the directory, of the record at the end, and of the record before it in large files
-/// (APPNOTE.TXT 6.3.10, 4.3.12, 4.3.16, 4.3.15).
+/// First bytes of an entry of the directory, of the end record, and of the record before it in large files (APPNOTE.TXT
+/// 6.3.10, 4.3.12, 4.3.16, 4.3.15).
 const ENTRY: &[u8] = b"PK\x01\x02";
 const END: &[u8] = b"PK\x05\x06";
 const END_64_LOCATOR: &[u8] = b"PK\x06\x07";
 
-/// Size of the record at the end and of the one before it, the offsets of the directory's size and the comment's size in it, and the
-/// largest size of a comment.
+/// Sizes of the end record and of the record before it, the offsets in the end record of the directory's size and of
+/// the comment's size, and the largest size of a comment.
 const END_SIZE: u64 = 22;
 const END_64_LOCATOR_SIZE: u64 = 20;
 const DIRECTORY_SIZE: u64 = 12;
 const COMMENT_SIZE: u64 = 20;
 const MAX_COMMENT: u64 = u16::MAX as u64;
 
-/// Number of bytes that are searched in a step of work.
+/// Number of bytes searched in one step of work.
 const BYTES_PER_STEP: u64 = 64;
 
-/// Returns the offset of the first member of a zip file at the end of a view, behind other bytes: a script, a program.
+/// Returns the offset of the first member of a zip file that ends a view and follows other bytes, such as a script or a
+/// program.
 pub fn appended_start(view: View<'_>, may_have_comment: bool) -> Option<u64> {
     let end = end_record(view, may_have_comment)?;
     let record = view.from(end);
@@ -53,7 +54,7 @@ pub fn appended_start(view: View<'_>, may_have_comment: bool) -> Option<u64> {
     start.filter(|&start| start > 0)
 }
 
-/// Returns the offset of the record at the end; the comment in it reaches up to the end of the view.
+/// Returns the offset of the end record. Its comment extends to the end of the view.
 fn end_record(view: View<'_>, may_have_comment: bool) -> Option<u64> {
     let last = view.size().checked_sub(END_SIZE)?;
     let first = if may_have_comment { last.saturating_sub(MAX_COMMENT) } else { last };
@@ -66,7 +67,7 @@ fn end_record(view: View<'_>, may_have_comment: bool) -> Option<u64> {
     })
 }
 
-/// Returns the offsets of the magic of the record at the end.
+/// Offsets of the magic of the end record.
 fn ends(bytes: &[u8]) -> Vec<usize> {
     static SEARCHER: LazyLock<Option<Searcher>> = LazyLock::new(|| Searcher::new([END]));
     match &*SEARCHER {
@@ -118,17 +119,18 @@ pub fn directory_offsets(view: View<'_>) -> Result<Vec<u64>, Malformed> {
     Ok(offsets)
 }
 
-/// Decompressed bytes that are written at a time.
+/// Number of decompressed bytes written at a time.
 const BLOCK: usize = 32 << 10;
 
-/// State of the decoder, and a buffer for what comes out.
+/// State of the decoder, and a buffer for its output.
 struct Inflater {
     decoder: Decompress,
     buffer: Vec<u8>,
 }
 
 thread_local! {
-    /// Used for one member after another: between what is kept of thousands of members, memory that is freed cannot be used again.
+    /// Shared by all members: memory freed between the retained results of thousands of members could not be used
+    /// again.
     static INFLATER: RefCell<Inflater> =
         RefCell::new(Inflater { decoder: Decompress::new(false), buffer: vec![0; BLOCK] });
 }

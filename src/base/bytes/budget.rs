@@ -1,8 +1,8 @@
 //! Budget: the resources that reading one input file may take.
 //!
-//! A file of a few bytes can state gigabytes, contain itself, or refer to one table a million times. Every view of an input
-//! therefore has a budget, in proportion to the size of the input, and readers, decompressors and archives charge it. A
-//! reader has no limit of its own. SECURITY.md lists the limits; a test compares the list with [`Resource::ALL`].
+//! A file of a few bytes can state gigabytes, contain itself, or refer to one table a million times. Every view of an
+//! input therefore has a budget, in proportion to the size of the input, and readers, decompressors and archives charge
+//! it. Readers have no separate limits. SECURITY.md lists the limits; a test compares the list with [`Resource::ALL`].
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::base::error::Cause;
 pub struct Limits {
     /// Limit on the decompressed bytes of one input file in total; `None` for the default.
     pub decompressed: Option<u64>,
-    /// Factor by which the limits on all resources are raised.
+    /// Factor that raises the limits on all resources.
     pub factor: u32,
 }
 
@@ -28,7 +28,7 @@ impl Default for Limits {
 /// A resource with a limit for each input file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resource {
-    /// Steps of reading: a field, a table entry, eight bytes of text, or 64 bytes that are searched.
+    /// Steps of reading: a field, a table entry, eight bytes of text, or 64 searched bytes.
     Work,
     /// Bytes of results that are kept: inventories, kernels, names and paths.
     Memory,
@@ -56,7 +56,6 @@ struct Ratio {
 }
 
 impl Ratio {
-    /// Returns the amount for a number of bytes.
     fn of(self, bytes: u64) -> u64 {
         (bytes / self.bytes).saturating_mul(self.amount)
     }
@@ -74,7 +73,6 @@ impl Resource {
     /// Every resource.
     pub const ALL: [Resource; 4] = [Resource::Work, Resource::Memory, Resource::Decompressed, Resource::Members];
 
-    /// Returns the limits.
     const fn rate(self) -> Rate {
         match self {
             Resource::Work => Rate { minimum: 8 << 20, input: per(4, 1), decompressed: per(2, 1) },
@@ -111,7 +109,7 @@ impl Resource {
     }
 }
 
-/// Resources that are left for reading one input file, and everything in it. Clones share them.
+/// Resources left for reading one input file and everything in it. Clones share them.
 #[derive(Debug, Clone)]
 pub struct Budget(Arc<State>);
 
@@ -173,14 +171,15 @@ impl Budget {
         self.0.limits
     }
 
-    /// Creates a budget with the same limits for a thread. The caller charges what was used of it with
-    /// `charge_part`, in another order: charging one budget from several threads would make the result depend
-    /// on their timing.
+    /// Creates a budget with the same limits for a thread. The caller charges its usage with `charge_part`, in an order
+    /// that does not depend on the threads: if several threads charged one budget, the result would depend on their
+    /// timing.
     pub fn part(&self) -> Self {
         Budget::new(self.0.limits, self.0.size)
     }
 
-    /// Charges what was used of a budget that [`Self::part`] has created. What is exhausted in the part is exhausted here.
+    /// Charges the usage of a budget that [`Self::part`] has created. What is exhausted in the part is exhausted here,
+    /// too.
     pub(crate) fn charge_part(&self, part: &Budget) -> Result<(), Cause> {
         self.0.exhausted.fetch_or(part.0.exhausted.load(Ordering::Relaxed), Ordering::Relaxed);
         for resource in Resource::ALL {
@@ -190,8 +189,8 @@ impl Budget {
         Ok(())
     }
 
-    /// Charges what was used of a budget that [`Self::part`] has created, if this budget has as much left and the part did
-    /// not exhaust its own. Otherwise nothing is charged, and the caller reads with this budget itself.
+    /// Charges the usage of a budget that [`Self::part`] has created, if this budget has that much left and the part is
+    /// not exhausted. Otherwise nothing is charged, and the caller reads with this budget directly.
     pub(crate) fn charge_fitting_part(&self, part: &Budget) -> bool {
         let used = |resource| part.limit(resource).saturating_sub(part.left(resource));
         let decompressed = used(Resource::Decompressed);
@@ -202,8 +201,8 @@ impl Budget {
         fits && order.into_iter().all(|resource| self.charge(resource, used(resource)).is_ok())
     }
 
-    /// Charges an amount of a resource. An amount that exceeds the rest is an error, and so is every later charge of the
-    /// resource; only of decompressed bytes, the rest is left for smaller streams.
+    /// Charges an amount of a resource. An amount that exceeds the rest is an error, and so is every later charge of
+    /// the resource. Decompressed bytes are the exception: their rest is left for smaller streams.
     pub(crate) fn charge(&self, resource: Resource, amount: u64) -> Result<(), Cause> {
         let left = self.0.left.of(resource);
         let amount = amount.min(MAX_LIMIT) as i64;
@@ -218,7 +217,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Gives back an amount that was charged for memory that is free again.
+    /// Gives back an amount that was charged for memory that has been freed.
     pub fn release(&self, resource: Resource, amount: u64) {
         if !self.is_exhausted(resource) {
             self.0.left.of(resource).fetch_add(amount.min(MAX_LIMIT) as i64, Ordering::Relaxed);
@@ -230,7 +229,7 @@ impl Budget {
         self.0.exhausted.load(Ordering::Relaxed) & 1 << resource as u8 != 0
     }
 
-    /// Returns the error of the first resource of which a charge has failed.
+    /// Returns the error of the first resource with a failed charge.
     pub fn exhaustion(&self) -> Option<Cause> {
         let exhausted = Resource::ALL.into_iter().find(|&resource| self.is_exhausted(resource))?;
         Some(self.over_limit(exhausted))
@@ -241,7 +240,7 @@ impl Budget {
         Cause::OverBudget { limit: self.limit(resource), unit: resource.unit(), option: resource.option() }
     }
 
-    /// Allows the amounts for decompressed bytes.
+    /// Raises the limits by the amounts for these decompressed bytes.
     fn grant(&self, decompressed: u64) {
         for resource in Resource::ALL {
             let amount = self.for_decompressed(resource, decompressed);

@@ -104,27 +104,27 @@ impl<'data> View<'data> {
         }
     }
 
-    /// Returns the bytes, borrowed for as long as the file is.
+    /// Bytes, with the lifetime of the file.
     pub fn data(&self) -> &'data [u8] {
         self.data
     }
 
-    /// Returns the distance of the first byte from the start of the file, in bytes.
+    /// Offset of the first byte from the start of the file, in bytes.
     pub fn start(&self) -> u64 {
         self.start
     }
 
-    /// Returns the size in bytes.
+    /// Size in bytes.
     pub fn size(&self) -> u64 {
         self.data.len() as u64
     }
 
-    /// Returns the range of the view in the file.
+    /// Range of the view in the file.
     pub fn range(&self) -> Range<u64> {
         self.start..self.start.saturating_add(self.size())
     }
 
-    /// Returns the range of the view in a view around it.
+    /// Range of the view in a view around it.
     pub fn range_in(&self, outer: View<'_>) -> Range<u64> {
         let start = self.start.saturating_sub(outer.start);
         start..start.saturating_add(self.size())
@@ -135,7 +135,7 @@ impl<'data> View<'data> {
         Malformed { field, offset: self.start.saturating_add(offset), cause }
     }
 
-    /// Returns the `size` bytes from `offset` on, which the field `field` at `stated_at` states.
+    /// Returns the `size` bytes from `offset` on. The field `field` at `stated_at` states this range.
     pub fn part(&self, field: &'static str, stated_at: u64, offset: u64, size: u64) -> Result<View<'data>, Malformed> {
         self.get(offset, size)
             .ok_or_else(|| self.malformed(field, stated_at, Cause::OutOfBounds { offset, size, limit: self.size() }))
@@ -173,7 +173,7 @@ impl<'data> View<'data> {
         self.array(field, offset).map(u64::from_le_bytes)
     }
 
-    /// Reads the NUL-terminated UTF-8 string at `offset`, to which the field `field` at `stated_at` points.
+    /// Reads the NUL-terminated UTF-8 string at `offset`. The field `field` at `stated_at` points to it.
     pub fn c_string(&self, field: &'static str, stated_at: u64, offset: u64) -> Result<&'data str, Malformed> {
         let tail = self.part(field, stated_at, offset, 0).map(|_| self.from(offset).data)?;
         let end = CStr::from_bytes_until_nul(tail).ok().map(CStr::count_bytes);
@@ -183,7 +183,7 @@ impl<'data> View<'data> {
         std::str::from_utf8(text).map_err(|_| self.malformed(field, stated_at, Cause::Unreadable))
     }
 
-    /// Reads the `size` bytes of UTF-8 text at `offset`, to which the field `field` at `stated_at` points.
+    /// Reads the `size` bytes of UTF-8 text at `offset`. The field `field` at `stated_at` points to them.
     pub fn string(&self, field: &'static str, stated_at: u64, offset: u64, size: u64) -> Result<&'data str, Malformed> {
         let bytes = self.part(field, stated_at, offset, size)?.data;
         self.charge_at(field, stated_at, Resource::Work, text_work(bytes.len()))?;
@@ -211,23 +211,23 @@ pub fn size_of_range(range: &Range<u64>) -> u64 {
     range.end.saturating_sub(range.start)
 }
 
-/// Returns the bytes of memory for keeping a record of this size with texts of these lengths.
+/// Bytes of memory for keeping a record of this size with texts of these lengths.
 pub fn record_memory(size: usize, texts: impl IntoIterator<Item = usize>) -> u64 {
     texts.into_iter().map(text_memory).fold(size as u64, u64::saturating_add)
 }
 
-/// Returns the offsets of the `count` entries of a table at `table`, of `size` bytes each. Readers check them against a view.
+/// Returns the offsets of the `count` entries of `size` bytes in a table at `table`. Readers check them against a view.
 pub(crate) fn entry_offsets(table: u64, count: u64, size: u64) -> impl Iterator<Item = u64> {
     (0..count).map(move |index| table.saturating_add(index.saturating_mul(size)))
 }
 
-/// Returns the bytes of memory for keeping a text of this length: the text itself, and its copies in a report, escaped and
-/// laid out.
+/// Bytes of memory for keeping a text of this length: the text itself, and its copies in a report, escaped and laid
+/// out.
 pub fn text_memory(length: usize) -> u64 {
     (length as u64).saturating_mul(4)
 }
 
-/// Returns the steps of work for reading a text of this length.
+/// Steps of work for reading a text of this length.
 pub fn text_work(length: usize) -> u64 {
     (length as u64 / 8).saturating_add(1)
 }

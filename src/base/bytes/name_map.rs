@@ -1,14 +1,14 @@
-//! Maps by names from files.
+//! Maps keyed by names from files.
 //!
-//! Cubins have five sections for each kernel, each with the name of the kernel in its own, and names of templates have
-//! thousands of characters: the hasher of the standard library takes a fifth of the time of their inspection. Like that one,
-//! this one has keys that are random for each process, so that no file can make names collide.
+//! Cubins have five sections for each kernel, each with the kernel's name as a part of its name, and names of templates
+//! have thousands of characters. The hasher of the standard library takes a fifth of the time of their inspection. Like
+//! that hasher, this one has keys that are random for each process, so that no file can make names collide.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::OnceLock;
 
-/// A map by names.
+/// A map keyed by names.
 pub type NameMap<K, V> = HashMap<K, V, NameState>;
 
 /// Keys of the hash.
@@ -33,8 +33,8 @@ impl BuildHasher for NameState {
     }
 }
 
-/// Hasher of 16 bytes at a time: the halves of the product of two words, each combined with a part of the state that is not
-/// known outside of the process.
+/// Hasher of 16 bytes at a time. It combines two words with parts of the state, which are not known outside of the
+/// process, multiplies them, and combines the halves of the product.
 #[derive(Debug)]
 pub struct NameHasher {
     state: u64,

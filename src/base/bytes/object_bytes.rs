@@ -6,9 +6,9 @@ use object::ReadRef;
 
 use super::{Resource, View, size_of_range, text_work};
 
-/// Bytes of an object file, which charge the budget for every name that is searched for its end.
+/// Bytes of an object file. They charge the budget for every name whose end is searched.
 ///
-/// Any number of sections and symbols may share one name of any length, or one that has no end.
+/// Any number of sections and symbols may share one name, which may have any length or no end.
 #[derive(Debug, Clone, Copy)]
 pub struct ObjectBytes<'data>(pub View<'data>);
 
@@ -22,7 +22,7 @@ impl<'data> ReadRef<'data> for ObjectBytes<'data> {
     }
 
     fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'data [u8], ()> {
-        // A search is charged after it, when its length is known, so none may begin once the budget is exhausted.
+        // A search is charged afterwards, when its length is known, so none may begin once the budget is exhausted.
         if self.0.budget().is_some_and(|budget| budget.is_exhausted(Resource::Work)) {
             return Err(());
         }

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::size_of_range;
 
-/// Returns the number of bytes of `within` that belong to each range. A byte in several ranges belongs to the one that begins
-/// first, and of those that begin together to the first in the list.
+/// Returns the number of bytes of `within` that belong to each range. A byte in several ranges belongs to the range
+/// that begins first. If several begin together, it belongs to the first of them in the list.
 pub fn claim(ranges: &[Range<u64>], within: &Range<u64>) -> Vec<u64> {
     let mut order: Vec<usize> = (0..ranges.len()).collect();
     order.sort_by_key(|&index| ranges.get(index).map(|range| range.start));
@@ -21,8 +21,9 @@ pub fn claim(ranges: &[Range<u64>], within: &Range<u64>) -> Vec<u64> {
     shares
 }
 
-/// Divides `total` in proportion to weights. The shares are rounded down, and each byte that is left goes to the share with the
-/// largest remainder, of equal ones to the first (the method of Hamilton). Without any weight the first share is all of it.
+/// Divides `total` in proportion to weights. The shares are rounded down, and each remaining byte goes to the share
+/// with the largest remainder, or to the first of several equal ones (Hamilton's method). Without any weight, the first
+/// share gets everything.
 pub fn apportion(total: u64, weights: &[u64]) -> Vec<u64> {
     let sum: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
     if sum == 0 {

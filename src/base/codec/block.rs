@@ -1,5 +1,5 @@
-//! Compression of a buffer by one call of the codec's library, for formats whose bytes are compared with those of the tools
-//! that define them.
+//! Compression of a buffer by one call of the codec's library, for formats whose bytes are compared with the output of
+//! the tools that define them.
 
 use std::io;
 
@@ -7,8 +7,8 @@ use lz4::block::CompressionMode;
 
 use super::{Codec, Compression};
 
-/// Compresses a buffer: to one zstd frame that states its size (`ZSTD_compress`), or to an LZ4 block (`LZ4_compress_HC`).
-/// `compress` makes smaller frames of large inputs, with threads, and other bytes.
+/// Compresses a buffer to one zstd frame that states its size (`ZSTD_compress`), or to an LZ4 block
+/// (`LZ4_compress_HC`). `compress` uses threads and makes smaller frames of large inputs, but its bytes differ.
 pub fn compress_block(bytes: &[u8], how: Compression) -> io::Result<Vec<u8>> {
     match how.codec {
         Codec::Zstd => zstd::bulk::compress(bytes, how.level),
@@ -27,8 +27,8 @@ mod tests {
     use crate::base::codec::md5::Md5;
     use crate::base::codec::{decompress, frame_content_size};
 
-    /// Returns PTX that repeats with variations, long enough that every level finds other matches, and the NUL that follows a
-    /// text in a fat binary.
+    /// Returns PTX that repeats with variations, and the NUL that follows a text in a fat binary. It is long enough for
+    /// every level to find different matches.
     fn sample() -> Vec<u8> {
         let mut state = 1_u32;
         let mut text = b".version 8.8\n".to_vec();
@@ -56,8 +56,8 @@ mod tests {
         assert_eq!(error, "compression of blocks with zlib is not supported");
     }
 
-    /// Sizes and hashes of the payloads that fatbinary 13.5 writes for the sample with `--compress-mode=default`, `size` and
-    /// `speed`. It contains libzstd 1.5.7; a library that finds other matches makes other bytes.
+    /// Sizes and hashes of the payloads that fatbinary 13.5 writes for the sample with `--compress-mode=default`,
+    /// `size` and `speed`. It contains libzstd 1.5.7; a library that finds different matches makes different bytes.
     #[test]
     fn the_libraries_make_the_bytes_of_fatbinary_13_5() {
         let text = sample();

@@ -41,7 +41,7 @@ impl Compression {
 const PARTS: u64 = 16;
 const PART_SIZES: std::ops::RangeInclusive<u64> = 16 << 20..=64 << 20;
 
-/// Level from which on speed matters.
+/// Size of the input from which speed matters, in bytes.
 const LARGE: u64 = 64 << 20;
 
 /// Parameters of long-distance matching. zstd's defaults sample twice as often and search twice as many places for each
@@ -53,9 +53,9 @@ const FASTER_MATCHING: [CParameter; 3] =
 
 /// Compresses runs of `size` bytes in total into `to`.
 ///
-/// The zstd window is as large as the input (up to 2 GiB, on a 32-bit host 1 GiB), with long-distance matching, so that the images of one
-/// program compress against each other however far apart they are. One thread per processor is used; the result does
-/// not depend on their number.
+/// The zstd window is as large as the input (at most 2 GiB, or 1 GiB on a 32-bit host), with long-distance matching, so
+/// that the images of one program compress against each other at any distance. One thread per processor is used; the
+/// result does not depend on the number of threads.
 pub fn compress<'a, W: Write>(
     runs: impl Iterator<Item = &'a [u8]>,
     size: u64,

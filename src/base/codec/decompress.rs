@@ -10,14 +10,14 @@ use super::{Codec, lz4_start};
 use crate::base::bytes::{Resource, View};
 use crate::base::error::{Cause, Malformed};
 
-/// `--long=27`, the largest window that a frame of any size may request: that of zstd's own program.
+/// `--long=27`, the largest window that a frame of any size may request. zstd's own program has the same limit.
 const WINDOW_LOG: u32 = 27;
 
 /// `--long=31`, the largest window that zstd supports; on a 32-bit host, `--long=30` (`ZSTD_WINDOWLOG_MAX` of zstd.h).
 pub(super) const LARGEST_WINDOW_LOG: u32 = if usize::BITS < 64 { 30 } else { 31 };
 
-/// Returns the largest window that a frame may request that decompresses to at most this size, as a power of two: a decoder
-/// allocates it. Decompressing everything in one call needs no window of its own; reading a stream in pieces does.
+/// Returns the largest window, as a power of two, that a frame may request if it decompresses to at most this size. A
+/// decoder that reads a stream in pieces allocates the window. Decompressing everything in one call needs none.
 pub fn largest_window_log(full_size: u64) -> u32 {
     u64::BITS.saturating_sub(full_size.leading_zeros()).clamp(WINDOW_LOG, LARGEST_WINDOW_LOG)
 }
@@ -37,7 +37,7 @@ pub fn decompress_into(full: &mut Vec<u8>, codec: Codec, stored: View<'_>, full_
     decompress_charged(full, codec, stored, full_size)
 }
 
-/// Charges the bytes to which `stored` decompresses, unless no stream of its length can reach this size.
+/// Charges `full_size` bytes, unless no stream of the length of `stored` can decompress to that many.
 pub fn charge(codec: Codec, stored: View<'_>, full_size: u64) -> Result<(), Malformed> {
     check_ratio(codec, stored, full_size)?;
     let decompressed = if codec == Codec::None { 0 } else { full_size };
@@ -72,8 +72,9 @@ pub fn decompress_charged(full: &mut Vec<u8>, codec: Codec, stored: View<'_>, fu
     }
 }
 
-/// Decompresses the first bytes of `stored`, at most `size` of `full_size`; fewer where the stream ends or is malformed before
-/// that. The index of a bundle is at its start, so this lists a bundle without decompressing all of it.
+/// Decompresses the first bytes of `stored`, at most `size` of `full_size`. The result is shorter if the stream ends or
+/// is malformed before that. The index of a bundle is at its start, so this lists a bundle without decompressing all of
+/// it.
 pub fn decompress_start(codec: Codec, stored: View<'_>, full_size: u64, size: usize) -> Result<Vec<u8>, Malformed> {
     let malformed = |cause| stored.malformed(field(codec), 0, cause);
     if codec == Codec::Lz4 {
@@ -100,9 +101,9 @@ pub fn decompress_start(codec: Codec, stored: View<'_>, full_size: u64, size: us
     }
 }
 
-/// Returns the largest number of bytes to which one byte of a stream can decompress. A block of zstd has at least four
-/// bytes and decompresses to at most 128 KiB (RFC 8878); deflate repeats at most 258 bytes for each quarter of a byte
-/// (RFC 1951); a sequence of LZ4 adds at most 255 bytes for each byte of its length (LZ4 Block Format Description).
+/// Largest number of decompressed bytes for one byte of a stream. A block of zstd has at least four bytes and
+/// decompresses to at most 128 KiB (RFC 8878); deflate repeats at most 258 bytes for each quarter of a byte (RFC 1951);
+/// a sequence of LZ4 adds at most 255 bytes for each byte of its length (LZ4 Block Format Description).
 fn most_per_byte(codec: Codec) -> u64 {
     match codec {
         Codec::Zstd => (128 << 10) / 4,
@@ -123,12 +124,12 @@ pub(super) fn check_ratio(codec: Codec, stored: View<'_>, full_size: u64) -> Res
 }
 
 thread_local! {
-    /// Has 150 KB, allocated once for all images.
+    /// Takes 150 KB, so it is allocated once for all images.
     static ZSTD: RefCell<zstd_safe::DCtx<'static>> = RefCell::new(zstd_safe::DCtx::create());
 }
 
-/// Decompresses all frames in one call. It writes no further than `size`: that is the capacity of a new vector, and a
-/// used one is passed as a slice of that length.
+/// Decompresses all frames in one call. It writes no further than `size`: a new vector has that capacity, and a used
+/// one is passed as a slice of that length.
 fn zstd_into(full: &mut Vec<u8>, size: usize, stored: View<'_>) -> Result<(), Cause> {
     let broken = |code| Cause::Compressed(zstd_safe::get_error_name(code).to_owned());
     ZSTD.with_borrow_mut(|context| {

@@ -1,5 +1,5 @@
-//! The first bytes of an LZ4 block. liblz4's own function for this is not part of the bindings, and decompressing all of a block
-//! for the 64 bytes of an ELF header takes 100 times as long.
+//! The first bytes of an LZ4 block. liblz4's function for this is not part of the bindings, and decompressing a whole
+//! block for the 64 bytes of an ELF header takes 100 times as long.
 //!
 //! Source: LZ4 Block Format Description (lz4 1.10, doc/lz4_Block_format.md): a sequence is a token, further bytes of the
 //! number of literals, the literals, the offset of a match in two bytes, and further bytes of the length of the match.
@@ -10,7 +10,8 @@ const SHORTEST_MATCH: usize = 4;
 /// Largest length in half of a token: more bytes of the length follow.
 const LONG: usize = 15;
 
-/// Returns the first `size` bytes of a block; fewer if the block ends before, and none if it is malformed before.
+/// Returns the first `size` bytes of a block, or fewer if the block ends earlier; `None` if it is malformed before
+/// that.
 pub fn start(stored: &[u8], size: usize) -> Option<Vec<u8>> {
     let mut block = Block { stored: stored.iter(), start: Vec::new(), size };
     while block.start.len() < size && !block.stored.as_slice().is_empty() {
@@ -20,7 +21,7 @@ pub fn start(stored: &[u8], size: usize) -> Option<Vec<u8>> {
 }
 
 struct Block<'data> {
-    /// Bytes that were not read yet.
+    /// Bytes that have not been read yet.
     stored: std::slice::Iter<'data, u8>,
     /// Decompressed bytes.
     start: Vec<u8>,
@@ -29,7 +30,7 @@ struct Block<'data> {
 }
 
 impl Block<'_> {
-    /// Decompresses a sequence. Its match is missing in the last one.
+    /// Decompresses a sequence. The last sequence has no match.
     fn sequence(&mut self) -> Option<()> {
         let token = usize::from(*self.stored.next()?);
         let literals = self.length(token >> 4)?;
@@ -49,7 +50,7 @@ impl Block<'_> {
         Some(())
     }
 
-    /// Returns a length whose first part is half of a token.
+    /// Reads the rest of a length whose first part is half of a token.
     fn length(&mut self, first: usize) -> Option<usize> {
         let mut length = first;
         let mut is_long = first == LONG;

@@ -1,8 +1,8 @@
 //! Storage of bytes in containers: uncompressed, or compressed by one of the codecs that offload tools use.
 //!
 //! Compressed bytes come from untrusted files. Callers therefore pass the decompressed size that the container states,
-//! and no more than that is produced: a stream that yields more is an error, and so is one that yields less. The stated
-//! size is charged to the budget of the input before anything is decompressed.
+//! and no more than that is produced. A stream that yields more or less is an error. The stated size is charged to the
+//! budget of the input before anything is decompressed.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
@@ -20,7 +20,7 @@ pub use decompress::{charge, decompress, decompress_charged, decompress_into, de
 pub use stream::pad_with_skippable_frame;
 pub use stream::{Stream, ZSTD_MAGIC, check_start, frame_content_size, skippable_frame_size, stream_size};
 
-/// Codec of stored bytes; the names are those of `fatbin scan --json`.
+/// Codec of stored bytes, named as in `fatbin scan --json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
     /// Uncompressed.

@@ -11,8 +11,8 @@ use super::decompress::{charge, field, largest_window_log};
 use crate::base::bytes::{Resource, View};
 use crate::base::error::{Cause, Malformed};
 
-/// A stream that is decompressed as it is read. It needs as much memory as the codec's window, however large the output
-/// is; the output has exactly the stated size, or reading it is an error.
+/// A stream that is decompressed as it is read. It needs as much memory as the codec's window, regardless of the size
+/// of the output. The output has exactly the stated size, or reading it is an error.
 pub struct Stream<'data> {
     decoder: Decoder<'data>,
     codec: Codec,
@@ -68,7 +68,8 @@ impl<'data> Stream<'data> {
         Ok(Stream { decoder, codec, stored, full_size, size: 0 })
     }
 
-    /// Fills `buffer` as far as the stream goes and returns the number of bytes; 0 at the end.
+    /// Fills `buffer`, or reads to the end of the stream if that comes first. Returns the number of bytes; 0 at the
+    /// end.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Malformed> {
         let left = usize::try_from(self.full_size.saturating_sub(self.size)).unwrap_or(usize::MAX);
         let filled = left.min(buffer.len());
@@ -112,13 +113,13 @@ impl<'data> Stream<'data> {
 
 /// First bytes of a zstd frame (RFC 8878).
 pub const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// Magic numbers of zstd frames that decoders skip (RFC 8878).
+/// Magic numbers of skippable zstd frames (RFC 8878).
 const ZSTD_SKIPPABLE: std::ops::RangeInclusive<u32> = 0x184d_2a50..=0x184d_2a5f;
 
-/// Size of the header of a frame that decoders skip: its magic number and its size (RFC 8878).
+/// Size of the header of a skippable frame: its magic number and its size (RFC 8878).
 const SKIPPABLE_HEADER: u64 = 8;
 
-/// Returns the size of the frame at the start of a view, if decoders skip it.
+/// Returns the size of the frame at the start of a view if it is skippable.
 pub fn skippable_frame_size(view: View<'_>) -> Option<u64> {
     let magic = view.u32("zstd magic number", 0).ok()?;
     let content = view.u32("zstd frame size", 4).ok()?;
@@ -126,7 +127,7 @@ pub fn skippable_frame_size(view: View<'_>) -> Option<u64> {
     (ZSTD_SKIPPABLE.contains(&magic) && size <= view.size()).then_some(size)
 }
 
-/// Adds a frame that decoders skip to a stream, so that it has this size; nothing where it does not fit.
+/// Pads a stream to this size with a skippable frame; does nothing if no frame fits.
 pub fn pad_with_skippable_frame(stream: &mut Vec<u8>, size: u64) {
     let left = size.checked_sub(stream.len() as u64).and_then(|left| left.checked_sub(SKIPPABLE_HEADER));
     if let Some(content) = left.and_then(|left| u32::try_from(left).ok()) {
@@ -139,8 +140,8 @@ pub fn pad_with_skippable_frame(stream: &mut Vec<u8>, size: u64) {
 /// Size of the header of a block, in bytes (RFC 8878).
 const ZSTD_BLOCK_HEADER: u64 = 3;
 
-/// Returns an error unless the bytes begin like a stream of this codec. The check covers a few bits, to reject
-/// coincidences without reading on.
+/// Returns an error unless the bytes begin like a stream of this codec. The check covers only a few bits, to reject
+/// coincidences early.
 pub fn check_start(codec: Codec, stored: View<'_>) -> Result<(), Malformed> {
     let begins = match codec {
         Codec::Zstd => {
@@ -161,8 +162,8 @@ pub fn check_start(codec: Codec, stored: View<'_>) -> Result<(), Malformed> {
 }
 
 /// Returns the size of the first stream in `stored`, in bytes; it decompresses to `full_size` bytes, and more may
-/// follow it. A frame of zstd is walked from block to block; a zlib stream must be decompressed, because only that
-/// shows its end.
+/// follow it. A zstd frame is walked from block to block. A zlib stream must be decompressed, because only that shows
+/// its end.
 pub fn stream_size(codec: Codec, stored: View<'_>, full_size: u64) -> Result<u64, Malformed> {
     let malformed = |cause| stored.malformed(field(codec), 0, cause);
     match codec {

@@ -6,7 +6,7 @@ use crate::base::error::{Cause, Malformed};
 
 const CODECS: [Codec; 2] = [Codec::Zstd, Codec::Zlib];
 
-/// Returns bytes that neither repeat at once nor are noise.
+/// Returns bytes that are neither immediate repetitions nor noise.
 fn sample(size: usize) -> Vec<u8> {
     (0..size as u64).map(|i| (i * i / 7 + i / 1000) as u8).collect()
 }
@@ -90,7 +90,7 @@ fn hostile_lz4_blocks_are_errors_and_write_no_further_than_the_stated_size() {
     }
 }
 
-/// A host of 32 bits cannot allocate as much, and so the block is not read there.
+/// A 32-bit host cannot allocate as much, so the block is not read there.
 #[test]
 fn an_lz4_block_of_more_than_2_gib_is_an_error() {
     let stored = vec![0; 9 << 20];
@@ -99,7 +99,7 @@ fn an_lz4_block_of_more_than_2_gib_is_an_error() {
     assert!(error.contains(cause), "{error}");
 }
 
-/// A stated size above 2 GiB asks for the largest window, which is smaller on a host of 32 bits.
+/// A stated size above 2 GiB asks for the largest window, which is smaller on a 32-bit host.
 #[test]
 fn a_stream_of_any_stated_size_is_opened() {
     let stored = compressed(&sample(300_000), Codec::Zstd);

@@ -1,4 +1,5 @@
-//! Addresses of the form `file://PATH#offset=N&size=M`, by which ROCm's runtime, debugger and profilers name code objects.
+//! Addresses of the form `file://PATH#offset=N&size=M`. ROCm's runtime, debugger and profilers name code objects with
+//! them.
 //!
 //! Source: AMDGPU usage document of LLVM, section Loaded Code Object Path Uniform Resource Identifier. `file://` is followed
 //! by the path, percent-encoded (RFC 3986); it may be relative, because the tools write relative paths, too. `localhost`
@@ -81,7 +82,7 @@ fn decode_path(path: &str) -> Option<PathBuf> {
     (!path.as_os_str().is_empty()).then_some(path)
 }
 
-/// Replaces each `%` and the two digits after it by a byte. A `%` without digits remains.
+/// Replaces each `%` and the two digits after it with a byte. A `%` without digits remains.
 fn decode(text: &str) -> Vec<u8> {
     let mut parts = text.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();

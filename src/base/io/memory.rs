@@ -57,7 +57,7 @@ impl Input {
         &self.path
     }
 
-    /// Method by which the input is accessed.
+    /// Method of access to the input.
     pub fn access(&self) -> Access {
         Access::read()
     }

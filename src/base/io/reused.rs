@@ -1,7 +1,7 @@
 //! Memory of buffers that are used again.
 
-/// Returns the memory of a buffer beyond its first `kept` bytes to the system. The capacity stays, and the bytes there are lost.
-/// An allocator would keep the memory of a buffer that is dropped, or use a part of it.
+/// Returns the memory of a buffer beyond its first `kept` bytes to the system. The capacity stays, but the bytes there
+/// are lost. An allocator would keep the memory of a dropped buffer, or use a part of it.
 #[cfg(all(target_os = "linux", feature = "files"))]
 pub fn release_beyond(buffer: &mut Vec<u8>, kept: usize) {
     use rustix::mm::{Advice, madvise};
@@ -13,8 +13,8 @@ pub fn release_beyond(buffer: &mut Vec<u8>, kept: usize) {
     let end = address.saturating_add(buffer.capacity()) / PAGES * PAGES;
     let Some(offset) = start.filter(|&start| start < end).map(|start| start - address) else { return };
     let size = end - address - offset;
-    // SAFETY: the pages are inside of the allocation, to which there is no other reference. They read as zeros afterwards,
-    // which are valid bytes.
+    // SAFETY: the pages are inside the allocation, and nothing else refers to it. They read as zeros afterwards, which
+    // are valid bytes.
     let released = unsafe { madvise(buffer.as_mut_ptr().add(offset).cast(), size, Advice::LinuxDontNeed) };
     if released.is_err() {
         *buffer = Vec::new();

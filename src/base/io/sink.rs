@@ -1,10 +1,10 @@
 //! The sink between a writer of bytes and a file, which records the origin of large slices instead of copying them.
 //!
-//! `object` writes an ELF file by appending slices to a buffer. Most of the slices are headers and tables of a few bytes; one
-//! is the device image, a slice of a mapped input that may be gigabytes long. The sink distinguishes them by address: of a
-//! slice inside the mapping of a known input, it records the input and the offset; all others are copied to a buffer. The
-//! payload is not read until [`Sink::write_to`] lets the kernel copy it. The alternative, a placeholder that is filled in
-//! afterwards, requires support in the writer and a second pass over its offsets.
+//! `object` writes an ELF file by appending slices to a buffer. Most slices are headers and tables of a few bytes; one
+//! is the device image, a slice of a mapped input that may be gigabytes long. The sink distinguishes them by address.
+//! For a slice inside the mapping of a known input, it records the input and the offset; all others are copied to a
+//! buffer. The payload is not read until [`Sink::write_to`] lets the kernel copy it. The alternative, a placeholder
+//! that is filled in afterwards, requires support in the writer and a second pass over its offsets.
 
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -28,11 +28,11 @@ pub struct Sink<'data> {
     has_holes: bool,
 }
 
-/// Number of bytes that are copied between two reports of progress: enough that the system calls cost nothing.
+/// Number of bytes copied between two reports of progress: large enough that the system calls cost nothing.
 #[cfg(feature = "files")]
 const PROGRESS_STEP: u64 = 64 << 20;
 
-/// Size from which a part of a known slice is referred to, in bytes. Copying less costs no more than another extent.
+/// Minimum size of a slice that is referred to, in bytes. Copying less costs no more than another extent.
 const MIN_SLICE: usize = 4 << 10;
 
 /// A part of the contents of a sink.
@@ -43,7 +43,7 @@ enum SinkExtent<'data> {
     Slice(&'data [u8]),
     /// Bytes of an input file.
     InputRange { input: &'data Input, offset: u64, size: u64 },
-    /// This many zeros, which take no room on disk where the file system has holes.
+    /// This many zeros. They take no space on disk if the file system has holes.
     Zeros(u64),
 }
 
@@ -81,7 +81,7 @@ impl<'data> Sink<'data> {
         self.extents.push(SinkExtent::Zeros(size));
     }
 
-    /// Returns the extent of bytes that are a part of a known input or slice.
+    /// Extent for bytes that are a part of a known input or slice.
     fn known_extent(&self, bytes: &[u8]) -> Option<SinkExtent<'data>> {
         let range =
             |&input| Some(SinkExtent::InputRange { input, offset: input.offset_of(bytes)?, size: bytes.len() as u64 });
@@ -141,7 +141,7 @@ impl<'data> Sink<'data> {
     /// Writes everything to `output`, and calls `moved` with the number of bytes after each part.
     #[cfg(feature = "files")]
     pub fn write_with_progress(&self, output: &mut Output, moved: &mut dyn FnMut(u64)) -> Result<()> {
-        // Space that is reserved is not a hole.
+        // Reserved space is not a hole.
         if !(self.has_holes && self.extents.iter().any(|extent| matches!(extent, SinkExtent::Zeros(_)))) {
             output.reserve(self.size())?;
         }

@@ -1,12 +1,12 @@
 //! Work on several items in parallel, with results in the order of the items.
 //!
-//! The process has one number of threads, whatever is done in parallel: files, the images of a file, the containers of an
-//! edit. A call of [`map_parallel`] works in its own thread, and starts others while the process has fewer than that. So a
-//! call inside the work of another finds none at first, and starts one as soon as a thread of the outer call is done: the
-//! images of the last large file get all threads. With a single thread, none is ever started.
+//! The process has one limit on threads for all parallel work: files, the images of a file, the containers of an edit.
+//! A call of [`map_parallel`] works in its own thread, and starts others while the process is below the limit. A nested
+//! call finds none free at first, and starts one as soon as a thread of the outer call is done: the images of the last
+//! large file get all threads. With a limit of one, no thread is ever started.
 //!
-//! Results wait for their turn within a window. Threads do not work further ahead than that, so the results in memory are
-//! a few per thread however long the first one takes.
+//! Results wait for their turn within a window. Threads do not work ahead of the window, so only a few results per
+//! thread are in memory, however long the first one takes.
 
 mod stream;
 #[cfg(test)]
@@ -21,7 +21,7 @@ use std::thread::{self, Scope};
 
 pub use stream::map_stream;
 
-/// Items per thread that are worked on before the result of the first of them is visited.
+/// Number of items per thread that may be worked on before the result of the first of them is visited.
 const WINDOW_PER_THREAD: usize = 4;
 
 /// The threads of the process.
@@ -52,7 +52,7 @@ pub fn map_parallel<T: Sync, R: Send>(
     all_threads().map(items, workers, &work, visit);
 }
 
-/// Returns a permit to run a thread beside the calling one, if the process has fewer than it may have.
+/// Returns a permit to run another thread in addition to the calling one, if the process is below its limit.
 pub fn spare_thread() -> Option<Permit<'static>> {
     all_threads().permit()
 }
@@ -70,7 +70,7 @@ struct Threads {
 pub struct Permit<'threads>(&'threads Threads);
 
 impl Permit<'_> {
-    /// Returns a permit even if the process has as many threads as it may have: other work finds none until one ends.
+    /// Returns a permit even at the limit of the process. Other work then gets none until a thread ends.
     fn unconditional(threads: &Threads) -> Permit<'_> {
         threads.started.fetch_add(1, Ordering::Relaxed);
         Permit(threads)
@@ -83,7 +83,7 @@ impl Drop for Permit<'_> {
     }
 }
 
-/// A wait of a running thread, in place of which another may run.
+/// A wait of a running thread. Another thread may run in its place.
 struct Wait<'threads>(&'threads Threads);
 
 impl<'threads> Wait<'threads> {
@@ -155,7 +155,7 @@ struct Job<'a, T, R, W> {
     threads: &'a Threads,
     items: &'a [T],
     work: &'a W,
-    /// Maximum number of threads, with the calling one.
+    /// Maximum number of threads, including the calling one.
     workers: usize,
     queue: Mutex<Queue<R>>,
     /// The next result to visit is complete.
@@ -179,12 +179,12 @@ struct Queue<R> {
 }
 
 impl<R> Queue<R> {
-    /// Returns whether items are left and the window does not contain them.
+    /// True if items are left but are outside the window.
     fn is_full(&self, window: usize) -> bool {
         self.next < self.end && self.next - self.visited >= window
     }
 
-    /// Returns the index of an item to work on.
+    /// Takes the index of the next item, if it is inside the window.
     fn start(&mut self, window: usize) -> Option<usize> {
         if self.next == self.end || self.is_full(window) {
             return None;
@@ -194,7 +194,7 @@ impl<R> Queue<R> {
     }
 }
 
-/// The next thing that the calling thread does.
+/// What the calling thread does next.
 enum Step<R> {
     Visit(thread::Result<R>),
     Work(usize),
@@ -232,7 +232,7 @@ impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Job<'_, T, R, W> {
         }
     }
 
-    /// Works on an item. A panic is its result.
+    /// Works on an item. A panic becomes its result.
     fn run(&self, index: usize) {
         let result = panic::catch_unwind(AssertUnwindSafe(|| (self.work)(&self.items[index])));
         let mut queue = self.lock();
@@ -242,7 +242,7 @@ impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Job<'_, T, R, W> {
         }
     }
 
-    /// Starts threads for the items that are left, as far as the process may have more.
+    /// Starts threads for the remaining items, up to the limit of the process.
     fn start_helpers<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         loop {
             let mut queue = self.lock();
@@ -253,14 +253,14 @@ impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Job<'_, T, R, W> {
             queue.helpers += 1;
             drop(queue);
             if thread::Builder::new().spawn_scoped(scope, move || self.help(scope, permit)).is_err() {
-                // The system has no more threads. Those that run do the work.
+                // The system has no more threads. The running ones do the work.
                 self.lock().helpers -= 1;
                 return;
             }
         }
     }
 
-    /// Works on items until none is left, or until other work has taken the place of this thread.
+    /// Works on items until none is left, or until other work takes the place of this thread.
     fn help<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, permit: Permit<'scope>) {
         let mut permit = Some(permit);
         while let Some(index) = self.next_of_helper(&mut permit) {

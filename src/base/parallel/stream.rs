@@ -11,9 +11,10 @@ use super::{Permit, Wait, all_threads};
 /// Calls `work` with each item in up to `workers` threads, and `visit` with the results in the order of the items, each as
 /// soon as those before it are complete.
 ///
-/// An item is requested when a thread is free, so an iterator may wait for its next item. At most `window` items are in work
-/// or wait for `visit`. When `visit` returns [`ControlFlow::Break`], no further item is started. With one worker or one item,
-/// no thread is started. A thread that waits, for an item or for results, leaves its place to the work inside of `work`.
+/// An item is requested when a thread is free, so an iterator may wait for its next item. At most `window` items are in
+/// progress or wait for `visit`. When `visit` returns [`ControlFlow::Break`], no further item is started. With one
+/// worker or one item, no thread is started. A thread that waits for an item or for results frees its place for
+/// parallel work inside `work`.
 pub fn map_stream<T, R: Send>(
     items: impl Iterator<Item = T> + Send,
     workers: usize,
@@ -78,7 +79,7 @@ fn visit_in_order<R>(
     ControlFlow::Continue(())
 }
 
-/// Returns the next item and its index. Other threads wait meanwhile: they need an item, too.
+/// Takes the next item and its index. Other threads wait meanwhile, because they need an item, too.
 fn next_item<T>(source: &Mutex<(Fuse<impl Iterator<Item = T>>, usize)>, gate: &Gate) -> Option<(usize, T)> {
     let mut source = lock(source);
     let (items, index) = &mut *source;
@@ -107,7 +108,7 @@ struct GateState {
 }
 
 impl Gate {
-    /// Waits until an item may start, and returns whether it may start at all.
+    /// Waits until an item may start. False if no further item may start.
     fn admits(&self, index: usize) -> bool {
         let waits = |state: &mut GateState| !state.is_closed && index - state.visited >= self.window;
         let state = self.changed.wait_while(lock(&self.state), waits).unwrap_or_else(PoisonError::into_inner);

@@ -6,7 +6,7 @@ use std::thread::ThreadId;
 
 use super::*;
 
-/// Returns the results of work on items by `count` threads, in the order in which they are visited.
+/// Works on items with `count` threads, and returns the results in the order of the visits.
 fn map<T: Sync, R: Send>(count: usize, items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let mut results = Vec::new();
     Threads::new(count).map(items, usize::MAX, &work, &mut |result| results.push(result));
@@ -95,7 +95,7 @@ fn nested_calls_share_the_threads() {
     };
     threads.map(&outer, usize::MAX, &work, &mut |sum| sums.push(sum));
     assert_eq!(sums, outer.iter().map(|item| 190 * item).collect::<Vec<_>>());
-    // A thread whose wait has ended runs beside the one that took its place until that is done with its item.
+    // A thread whose wait has ended runs in parallel with its replacement until the replacement is done with its item.
     assert!(most.into_inner() <= 2 * 3);
     assert_eq!(threads.started.into_inner(), 0);
 }

@@ -1,4 +1,4 @@
-//! Attributes of a file that the file which replaces it gets, as with `cp --preserve`.
+//! Attributes that a file passes on to its replacement, as with `cp --preserve`.
 
 use std::fs::{File, FileTimes, Metadata};
 use std::io;
@@ -8,7 +8,7 @@ use super::extended_attributes::{ExtendedAttributes, LostAttribute};
 use super::temporary::access_bits;
 use crate::base::error::{Error, Result};
 
-/// An attribute of a file besides its mode.
+/// An attribute of a file other than its mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attribute {
     /// The owner and the group.
@@ -33,8 +33,8 @@ impl Attributes {
         Ok(Attributes { metadata, extended: ExtendedAttributes::of(path) })
     }
 
-    /// Gives a file the mode, without the bits that give a program the rights of its owner, and these attributes. Returns those
-    /// that it could not get.
+    /// Gives a file the mode, without the set-ID and sticky bits, and these attributes. Returns the attributes that it
+    /// could not get.
     pub fn copy_to(&self, file: &File, attributes: &[Attribute]) -> io::Result<Vec<LostAttribute>> {
         let mut lost = Vec::new();
         let has_rights = attributes.contains(&Attribute::Rights);
@@ -65,12 +65,12 @@ impl Attributes {
         Ok(lost)
     }
 
-    /// Returns the set-ID bits that a file does not have: they belong to another owner, or the system has cleared them.
+    /// Returns the set-ID bits that a file lacks: they belong to another owner, or the system has cleared them.
     #[cfg(unix)]
     fn lost_mode(&self, file: &File) -> io::Result<Option<LostAttribute>> {
         use std::os::unix::fs::MetadataExt;
 
-        /// All bits of a mode but the type.
+        /// All bits of a mode except the type.
         const BITS: u32 = 0o7777;
         let (old, new) = (self.metadata.mode() & BITS, file.metadata()?.mode() & BITS);
         let cause = io::Error::from(io::ErrorKind::PermissionDenied);
@@ -105,12 +105,12 @@ impl Attributes {
     }
 }
 
-/// Returns the bytes that a file takes on disk; `None` if that is not known.
+/// Returns the number of bytes that a file takes on disk; `None` if it is unknown.
 #[cfg(unix)]
 pub fn disk_size(path: &Path) -> Option<u64> {
     use std::os::unix::fs::MetadataExt;
 
-    /// Size of a block, whatever the file system's own is (stat(2)).
+    /// Unit of `st_blocks`, regardless of the block size of the file system (stat(2)).
     const BLOCK: u64 = 512;
     path.metadata().ok().filter(Metadata::is_file).map(|metadata| metadata.blocks() * BLOCK)
 }

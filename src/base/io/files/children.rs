@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-/// Makes the process of a command end when the thread ends that starts it, also if SIGKILL ends this process: a linker must not go
-/// on writing an output that nobody waits for. Systems other than Linux have no such request; there, a process goes on.
+/// Ends the process of a command when the thread that starts it ends, even if SIGKILL ends this process: a linker must
+/// not go on writing an output that nobody waits for. Only Linux supports this; on other systems, the process goes on.
 #[cfg_attr(not(target_os = "linux"), expect(unused_variables))]
 pub fn ends_with_parent(command: &mut Command) {
     #[cfg(target_os = "linux")]
@@ -11,8 +11,8 @@ pub fn ends_with_parent(command: &mut Command) {
         use std::os::unix::process::CommandExt;
 
         let parent = std::process::id();
-        // SAFETY: between fork and exec, the closure makes two system calls that are safe in a handler of signals, and allocates
-        // nothing: an error from a kind owns no memory.
+        // SAFETY: between fork and exec, the closure makes two system calls that are safe in a signal handler. It
+        // allocates nothing: an error from a kind owns no memory.
         unsafe {
             command.pre_exec(move || {
                 let requested = libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) == 0;

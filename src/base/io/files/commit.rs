@@ -1,4 +1,4 @@
-//! Outputs get their names: one, or several together.
+//! Giving outputs their names: one, or several together.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -13,7 +13,7 @@ use super::undo::Undo;
 use crate::base::error::{Error, Result};
 use crate::base::io::Input;
 
-/// Number of bytes by which reports are compared.
+/// Number of leading bytes to compare when a report would replace another.
 const START: u64 = 16;
 
 /// Number of bytes that are written to a stream at a time.
@@ -44,7 +44,7 @@ impl Output {
         matches!(self.target, OutputTarget::File(..))
     }
 
-    /// Writes the bytes to the disk if they take the place of the input.
+    /// Writes the bytes to the disk if they replace the input.
     fn sync_replacement(&self) -> Result<()> {
         match (&self.target, &self.place.replaced) {
             (OutputTarget::File(file, _), Replaced::Input(_)) => {
@@ -54,7 +54,7 @@ impl Output {
         }
     }
 
-    /// Returns whether an existing file gets the bytes.
+    /// True if an existing file gets the bytes.
     fn is_in_place(&self) -> io::Result<bool> {
         match &self.target {
             OutputTarget::File(file, Some(existing)) => existing.is_written_in_place(file, &self.place.path),
@@ -85,7 +85,7 @@ impl OutputPlace {
         let written = file.file().try_clone().map_err(error())?;
         match &replaced {
             Replaced::Any => {
-                // In a directory that is searched, a report replaces an earlier one of its kind.
+                // In a searched directory, a report replaces only an earlier one of its kind.
                 if files.check_again(&path, kind)? {
                     let is_similar = File::open(&path).and_then(|old| Ok(start(old)? == start(written.try_clone()?)?));
                     if !is_similar.map_err(error())? {
@@ -106,8 +106,8 @@ impl OutputPlace {
     }
 }
 
-/// Completes several outputs: all of them, or none. Files that were replaced are restored if a later output fails; pipes
-/// come last, because what is written to them cannot be taken back. Signals that end the program wait.
+/// Completes several outputs: all of them, or none. If an output fails, files that were replaced before it are
+/// restored. Pipes come last, because bytes written to them cannot be taken back. Signals that end the program wait.
 pub fn commit_all<'a>(outputs: Vec<Output>, inputs: impl IntoIterator<Item = &'a Input>) -> Result<()> {
     inputs.into_iter().try_for_each(Input::check_unchanged)?;
     let _hold = Hold::begin();
@@ -117,7 +117,7 @@ pub fn commit_all<'a>(outputs: Vec<Output>, inputs: impl IntoIterator<Item = &'a
     for output in files.iter().filter(|_| has_undo) {
         undos.push(output.undo()?);
     }
-    // Takes milliseconds, in which none of the files has its name.
+    // Takes milliseconds. During that time, none of the files has its name.
     for output in &files {
         output.sync_replacement()?;
     }
@@ -128,20 +128,20 @@ pub fn commit_all<'a>(outputs: Vec<Output>, inputs: impl IntoIterator<Item = &'a
     for output in files.into_iter().chain(streams) {
         let undo = if output.is_file() { remaining.next() } else { None };
         if let Err(error) = output.finish() {
-            // Each file is restored, whether or not another can be.
+            // Each file is restored, even if another cannot be.
             let restored: Vec<Result<()>> = committed.into_iter().rev().map(Undo::restore).collect();
             drop(journal);
             return restored.into_iter().find(Result::is_err).unwrap_or(Err(error));
         }
         committed.extend(undo);
     }
-    // While a record has a file that it names, the commit may be undone.
+    // While a file named in a record exists, the commit may be undone.
     drop(committed);
     drop(journal);
     Ok(())
 }
 
-/// Returns the first bytes of a file.
+/// Reads the first bytes of a file.
 fn start(mut file: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.rewind()?;

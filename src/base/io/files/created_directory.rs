@@ -7,7 +7,7 @@ use super::scratch::SCRATCH_DIRECTORIES;
 use super::temporary::register_in;
 use crate::base::error::{Error, Result};
 
-/// Directories that did not exist. Dropping them removes those that are empty; so does a signal that ends the program.
+/// Directories that did not exist. Dropping them removes the empty ones; so does a signal that ends the program.
 #[derive(Debug)]
 pub struct CreatedDirectories {
     /// From the outermost to the innermost.
@@ -16,7 +16,7 @@ pub struct CreatedDirectories {
 }
 
 impl CreatedDirectories {
-    /// Creates a directory and those around it, unless they exist.
+    /// Creates a directory and its parents, unless they exist.
     pub fn create(directory: &Path) -> Result<Self> {
         let missing = directory.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
         let mut paths: Vec<PathBuf> = missing.map(Path::to_owned).collect();

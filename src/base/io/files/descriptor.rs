@@ -1,16 +1,17 @@
-//! Descriptors of inputs. A link or a bundle has thousands of inputs, and systems limit a process to 1024 open files, some to 256.
+//! Descriptors of inputs. A link or a bundle has thousands of inputs, and systems limit a process to 1024 open files,
+//! some to 256.
 //!
-//! The first inputs keep their descriptors, so that the kernel copies their bytes. The bytes of the others are copied from memory, and a
-//! change of their files is noticed by the path.
+//! The first inputs keep their descriptors, so that the kernel copies their bytes. The bytes of the others are copied
+//! from memory, and changes of their files are noticed by their paths.
 
 use std::fs::File;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Number of open inputs up to which a small one keeps its descriptor.
+/// Number of open inputs below which a small one keeps its descriptor.
 const MAX_SMALL: usize = 16;
 
-/// Number of open inputs up to which a large one keeps its descriptor.
+/// Number of open inputs below which a large one keeps its descriptor.
 const MAX_LARGE: usize = 128;
 
 /// Size of large inputs, in bytes: copying them takes longer than opening them.
@@ -19,7 +20,7 @@ const LARGE: u64 = 1 << 20;
 /// Number of descriptors of inputs in the process.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
-/// An open input file, which is counted.
+/// An open input file that counts towards the limits.
 #[derive(Debug)]
 pub(super) struct Descriptor(File);
 

@@ -1,4 +1,4 @@
-//! Places that the path of an output can lead to.
+//! Destinations of the path of an output.
 
 use std::fs::File;
 use std::io;
@@ -10,12 +10,12 @@ const MAX_LINKS: usize = 40;
 /// Name of standard output in messages.
 pub const STANDARD_OUTPUT: &str = "standard output";
 
-/// Place that a path leads to.
+/// Destination of a path.
 #[derive(Debug)]
 pub enum Destination {
-    /// A file, or the place of a new one; not a symbolic link.
+    /// A file, which may not exist yet; never a symbolic link.
     File(PathBuf),
-    /// A device, a pipe or an open file, which is open for writing, and its name in messages.
+    /// A device, a pipe or an open file: its name in messages, and the file, open for writing.
     Special(PathBuf, File),
     /// A directory.
     Directory,
@@ -81,8 +81,8 @@ fn standard_output() -> io::Result<File> {
     file.map(File::from)
 }
 
-/// Returns the number of the open file of this process that a path such as `/dev/stdout` or `/dev/fd/3` refers to. A regular
-/// file that is open must be written through its descriptor: whoever opened it expects the bytes there.
+/// Returns the descriptor number that a path such as `/dev/stdout` or `/dev/fd/3` refers to. A regular file that is
+/// open must be written through its descriptor, because the process that opened it expects the bytes there.
 #[cfg(unix)]
 fn open_file(path: &Path) -> Option<i32> {
     let own = [format!("/proc/{}/fd", std::process::id()), "/dev/fd".to_owned()];
@@ -111,8 +111,8 @@ fn duplicate(number: i32) -> io::Result<File> {
     if number < 0 {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    // SAFETY: the number is not negative. A descriptor that is not open is an error of the duplication, and the files that
-    // this process itself opens are not closed while its arguments are parsed.
+    // SAFETY: the number is not negative. Duplicating a descriptor that is not open is an error, and files that this
+    // process itself opens are not closed while its arguments are parsed.
     let descriptor = unsafe { std::os::fd::BorrowedFd::borrow_raw(number) };
     descriptor.try_clone_to_owned().map(File::from)
 }

@@ -10,8 +10,8 @@ enum Pending {
     File(PathBuf),
 }
 
-/// Returns the files in a directory and in those below it, each directory in the order of its names. Links are not followed.
-/// Calls `fail` for each path that cannot be read.
+/// Returns the files in a directory and below it, each directory sorted by name. Links are not followed. Calls `fail`
+/// for each path that cannot be read.
 pub fn files_below(directory: &Path, fail: &mut dyn FnMut(&Path, io::Error)) -> Vec<PathBuf> {
     let mut files = Vec::new();
     // Not a recursion: directories can be nested deeper than the stack allows.
@@ -25,7 +25,7 @@ pub fn files_below(directory: &Path, fail: &mut dyn FnMut(&Path, io::Error)) -> 
     files
 }
 
-/// Returns the files and directories in a directory, sorted by name.
+/// Lists the files and directories in a directory, sorted by name.
 fn entries(directory: &Path, fail: &mut dyn FnMut(&Path, io::Error)) -> Vec<Pending> {
     let listing = read_dir(directory).map_err(|error| fail(directory, error));
     let readable = |entry: io::Result<DirEntry>| entry.map_err(|error| fail(directory, error)).ok();

@@ -1,4 +1,4 @@
-//! An existing file that gets the bytes of a complete output and keeps its mode, owner and hard links.
+//! An existing file that gets the bytes of a complete output, but keeps its mode, owner and hard links.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -14,25 +14,25 @@ pub struct Existing {
 }
 
 impl Existing {
-    /// Opens a file, which fails where the user may not write to it.
+    /// Opens a file. Fails if the user may not write to it.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::options().write(true).open(path)?;
         let metadata = file.metadata()?;
         Ok(Existing { file, metadata })
     }
 
-    /// Returns whether the bytes of a temporary file must be copied to this file: a new file would lose hard links or the
-    /// owner, or is in another directory.
+    /// Returns whether the bytes of a temporary file must be copied to this file, because a new file would lose hard
+    /// links or the owner, or is in another directory.
     pub fn is_written_in_place(&self, temporary: &Temporary, path: &Path) -> io::Result<bool> {
         let new = temporary.file().metadata()?;
         Ok(path.parent() != Some(temporary.directory()) || !may_be_renamed(&self.metadata, &new))
     }
 
-    /// Replaces the bytes by those of a temporary file. That file gets the mode and the name, which is atomic, unless this
-    /// file must be written in place, after space is reserved.
+    /// Replaces the contents with a temporary file. That file gets the mode and the name, which is atomic. If this file
+    /// must be written in place instead, space is reserved first.
     pub fn replace(mut self, mut temporary: Temporary, path: &Path) -> io::Result<()> {
         if !self.is_written_in_place(&temporary, path)? {
-            // Windows replaces no file that is open.
+            // Windows cannot replace an open file.
             drop(self);
             return temporary.persist(path);
         }

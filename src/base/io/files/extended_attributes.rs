@@ -1,4 +1,5 @@
-//! Extended attributes of a file: capabilities, access control lists, labels, and those of users. Only Linux's are copied.
+//! Extended attributes of a file: capabilities, access control lists, labels, and user attributes. Only Linux's are
+//! copied.
 
 use std::fs::File;
 use std::io;
@@ -19,7 +20,7 @@ pub struct ExtendedAttributes(
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "none are read"))] Vec<(Vec<u8>, Vec<u8>)>,
 );
 
-/// Attributes that vouch for the bytes of a file. On other bytes, they keep the system from opening it.
+/// Attributes that vouch for the bytes of a file. With other bytes, they keep the system from opening it.
 #[cfg(target_os = "linux")]
 const SIGNATURES: [&[u8]; 2] = [b"security.ima", b"security.evm"];
 
@@ -61,7 +62,8 @@ impl ExtendedAttributes {
     }
 }
 
-/// Sets an attribute, unless the file has it: a label may belong to every file of a directory, and may not be set.
+/// Sets an attribute, unless the file has it: every file of a directory may have the same label, and setting it may
+/// be forbidden.
 #[cfg(target_os = "linux")]
 fn set(file: &File, name: &[u8], value: &[u8]) -> io::Result<()> {
     let mut present = vec![0; MAX_SIZE];

@@ -1,7 +1,6 @@
 //! The files that a run reads and writes. No output is an input or another output, and a text does not replace a binary file.
 //!
-//! `Output` takes its path from a [`FileSet`] and from nowhere else, so an output that is not compared with the inputs does not
-//! compile.
+//! `Output` takes its path only from a [`FileSet`], so an output that is not compared with the inputs does not compile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -16,7 +15,7 @@ use super::{Input, STANDARD_INPUT, journal};
 use crate::base::error::{Error, Result};
 use crate::base::io::FileUri;
 
-/// Number of bytes by which a text is distinguished from a binary file.
+/// Number of leading bytes that distinguish a text from a binary file.
 const SAMPLE: u64 = 64 << 10;
 
 /// Contents of an output.
@@ -36,7 +35,7 @@ pub struct FileSet {
     known: Arc<Mutex<KnownFiles>>,
 }
 
-/// Path of an output that is no other file of the run.
+/// Path of an output that differs from all other files of the run.
 #[derive(Debug)]
 pub struct OutputPath {
     /// The path as it was specified.
@@ -95,7 +94,7 @@ impl FileSet {
         files
     }
 
-    /// Accepts inputs as outputs if `accepts` is set, for tools that are known for that.
+    /// Accepts inputs as outputs if `accepts` is set, for tools that do so too.
     pub(crate) fn accepting_inputs(self, accepts: bool) -> Self {
         FileSet { accepts_inputs: accepts, ..self }
     }
@@ -142,7 +141,7 @@ impl FileSet {
         Ok(OutputPath { path, destination, kind, replaced, files: self.clone() })
     }
 
-    /// Adds an input that is replaced by what is made from it, if it is the same file at the end.
+    /// Adds an input that is replaced by an output made from it, if it is still the same file at the end.
     pub fn replacement(&self, path: &Path) -> Result<OutputPath> {
         let metadata = std::fs::metadata(path).map_err(Error::io(path, "open"))?;
         if !metadata.is_file() {
@@ -153,9 +152,9 @@ impl FileSet {
         Ok(OutputPath { replaced: Replaced::Input(FileState::of_metadata(&metadata)), ..output })
     }
 
-    /// Returns an error if the output `path` leads to an input that was added since, or to another output that has its name
-    /// already: names that differ only in their case are one on some file systems. Otherwise returns whether it replaces a file of
-    /// a directory that is searched.
+    /// Returns an error if the output `path` leads to an input that was added since, or to another output that already
+    /// has its name: names that differ only in their case are one on some file systems. Otherwise returns whether it
+    /// replaces a file of a searched directory.
     pub(super) fn check_again(&self, path: &Path, kind: OutputKind) -> Result<bool> {
         let Some(key) = FileKey::of_path(path) else { return Ok(false) };
         let mut known = lock(&self.known);
@@ -204,7 +203,7 @@ impl FileSet {
 }
 
 impl KnownFiles {
-    /// Returns the canonical path of an output, which may not exist.
+    /// Returns the canonical path of an output. The file need not exist.
     fn place(&mut self, file: &Path) -> PathBuf {
         let directory = destination::directory(file);
         let canonical = self.directories.entry(directory.to_owned());
@@ -224,7 +223,7 @@ fn lock(known: &Mutex<KnownFiles>) -> MutexGuard<'_, KnownFiles> {
     known.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the identity of the file that standard input reads, if it is a regular file.
+/// Identity of the regular file that standard input reads; `None` if it reads something else.
 fn standard_input() -> Option<FileKey> {
     #[cfg(unix)]
     {
@@ -241,13 +240,13 @@ const TEXT_CONTAINERS: [&[u8]; 2] = [b"!<arch>\n", b"!<thin>\n"];
 /// Marker of bundles of texts, in a comment of their language.
 const TEXT_BUNDLE: &str = "__CLANG_OFFLOAD_BUNDLE__";
 
-/// Returns whether a file is text and no container, by its first bytes. A file that cannot be read is not.
+/// True if the first bytes of a file are text and not a container. False for a file that cannot be read.
 fn is_text(path: &Path) -> bool {
     let mut sample = Vec::new();
     let read = File::open(path).and_then(|file| file.take(SAMPLE).read_to_end(&mut sample));
     let text = match std::str::from_utf8(&sample) {
         Ok(text) => text,
-        // The sample ends inside of a character.
+        // The sample ends inside a character.
         Err(error) if error.error_len().is_none() => "",
         Err(_) => return false,
     };

@@ -1,4 +1,4 @@
-//! State of an open file, by which a change of its contents is noticed.
+//! State of an open file, to detect changes of its contents.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -7,8 +7,8 @@ use std::time::SystemTime;
 
 /// Identity, size and times of a file.
 ///
-/// A change within one tick of the clock of the file system (1 to 10 ms) after another change leaves the times as they are;
-/// so do writes through a shared mapping until the system writes the pages back.
+/// Two changes within one tick of the file system's clock (1 to 10 ms) leave the same times. Writes through a shared
+/// mapping leave the times unchanged until the system writes the pages back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileState {
     size: u64,
@@ -25,7 +25,7 @@ struct Inode {
     id: (u64, u64),
     /// Time of the last change of contents or properties, in seconds and nanoseconds.
     changed: (i64, i64),
-    /// Number of links, mode and owner, whose changes set that time, too.
+    /// Number of links, mode and owner. Changing them also sets that time.
     properties: (u64, u32, u32, u32),
 }
 
@@ -40,8 +40,8 @@ impl Inode {
         }
     }
 
-    /// Returns whether this is the file of `before`, and its contents are not known to have changed. A build may link an
-    /// input elsewhere, or replace its name, while it is read.
+    /// Returns whether this is the file of `before`, and its contents are not known to have changed. While an input is
+    /// read, a build may link it elsewhere or replace its name.
     fn has_contents_of(&self, before: &Inode) -> bool {
         self.id == before.id && (self.changed == before.changed || self.properties != before.properties)
     }
@@ -108,7 +108,8 @@ impl FileKey {
         return if metadata.is_file() { path.canonicalize().ok().map(FileKey) } else { None };
     }
 
-    /// Returns the identity of an open file, which may be a pipe. Other systems do not return it in stable Rust.
+    /// Returns the identity of an open file, which may be a pipe. On systems other than Unix, stable Rust does not
+    /// provide it.
     pub fn of_file(file: &File) -> Option<FileKey> {
         #[cfg(unix)]
         return file.metadata().ok().map(|metadata| FileKey(Inode::of(&metadata).id));
@@ -119,7 +120,7 @@ impl FileKey {
         }
     }
 
-    /// The identity as text, to be compared.
+    /// The identity as text, for comparison.
     pub fn to_text(&self) -> String {
         format!("{:?}", self.0)
     }
@@ -132,14 +133,16 @@ pub fn is_same_file(one: &Path, other: &Path) -> bool {
     id(one).is_ok_and(|one| id(other).is_ok_and(|other| one == other))
 }
 
-/// Returns whether two paths lead to one file. Other systems do not return the identity of a file to programs in stable Rust:
-/// a second link to it is a file of its own. Outputs replace links, so they do not change the file behind the other one.
+/// Returns whether two paths lead to one file. On systems other than Unix, stable Rust does not provide the identity of
+/// a file, so a second link to it counts as a separate file. Outputs replace links, so they do not change the file
+/// behind the other one.
 #[cfg(not(unix))]
 pub fn is_same_file(one: &Path, other: &Path) -> bool {
     one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
-/// Identity of a file; two paths with one lead to the same file. On systems that do not return it, it is the canonical path.
+/// Identity of a file. Two paths with the same identity lead to the same file. On systems that do not provide one, it
+/// is the canonical path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FileIdentity(#[cfg(unix)] (u64, u64), #[cfg(not(unix))] std::path::PathBuf);
 

@@ -1,4 +1,4 @@
-//! Signals that end the program wait while outputs get their names.
+//! Delay of signals that end the program while outputs get their names.
 
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -12,7 +12,7 @@ const ENDING: usize = usize::MAX;
 /// Signal that waits for the end of the commits; 0 if there is none.
 static WAITING: AtomicI32 = AtomicI32::new(0);
 
-/// Time between two looks at the state.
+/// Time between two checks of the state.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// A commit. Signals that end the program wait until it is dropped.

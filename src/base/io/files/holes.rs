@@ -1,4 +1,4 @@
-//! Holes of sparse files, whose bytes are zeros that no disk stores.
+//! Holes of sparse files. Their bytes are zeros that no disk stores.
 
 use std::fs::File;
 use std::ops::Range;
@@ -7,10 +7,11 @@ use std::sync::{Mutex, PoisonError};
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::{Errno, Result};
 
-/// The holes of a file, as its file system states them.
+/// The holes of a file, as its file system reports them.
 ///
-/// The answer for a place serves the places after it up to the next hole. To find one, the system visits all extents up to it: asked
-/// for each member of an archive, it took eight times as long for 40,000 members as for 10,000 (ext4, Linux 6.18).
+/// The answer for an offset also serves the offsets after it, up to the next hole. To find a hole, the system visits
+/// all extents up to it: asking for each member of an archive took eight times as long for 40,000 members as for 10,000
+/// (ext4, Linux 6.18).
 #[derive(Debug, Default)]
 pub struct Holes {
     /// A range without a hole.
@@ -47,7 +48,7 @@ impl Holes {
     }
 }
 
-/// Moves the position of the file, which nothing depends on, and returns it.
+/// Moves the position of the file and returns it. Nothing depends on the position.
 fn ask(file: &File, to: SeekFrom) -> Result<u64> {
     seek(file, to)
 }
@@ -58,7 +59,7 @@ mod tests {
 
     use super::*;
 
-    /// The file system is the oracle: it may store holes, or store them in larger blocks.
+    /// The expected answers come from the file system: it may store holes, or store them in larger blocks.
     #[test]
     fn answers_are_those_of_the_system_in_any_order() {
         let file = tempfile::tempfile().unwrap();

@@ -17,15 +17,15 @@ use super::standard_input::{self, STANDARD_INPUT};
 use crate::base::bytes::{Budget, Limits, View};
 use crate::base::error::{Error, Result};
 
-/// Number of bytes that [`Input::blocks`] holds in memory. Reading a file through one buffer of this size that stays in
-/// the cache was faster than searching the mapping (8.5 against 6.8 GB/s, two cores, page cache warm), and unlike the
-/// mapping it does not make the memory of the process grow with the file.
+/// Number of bytes that [`Input::blocks`] holds in memory. Reading a file through one buffer of this size, which stays
+/// in the cache, was faster than searching the mapping (8.5 against 6.8 GB/s, two cores, page cache warm). Unlike the
+/// mapping, it does not make the memory of the process grow with the file.
 const BLOCK: usize = 256 << 10;
 
 /// Number of bytes in memory that [`Input::blocks`] visits at a time. Pages of a mapping are released in between.
 const STEP: usize = 16 << 20;
 
-/// Method of access to the bytes of input files. The program decides: only it knows who else writes its inputs.
+/// Method of access to the bytes of input files. The program decides, because only it knows who else writes its inputs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Access(AccessKind);
 
@@ -73,14 +73,14 @@ pub(crate) const MAPPED: Access = unsafe { Access::map() };
 #[derive(Debug)]
 pub struct Input {
     path: PathBuf,
-    /// Absent where the bytes are read from memory alone.
+    /// Absent if all bytes are in memory.
     file: Option<Descriptor>,
     bytes: Bytes,
     /// State of the file when it was opened; absent for temporary files, which nothing else writes.
     state: Option<FileState>,
     access: Access,
     budget: Budget,
-    /// Place of the bytes in a spool, which stays as it is as long as this exists.
+    /// Place of the bytes in a spool, which does not change while this exists.
     spooled: Option<Spooled>,
     #[cfg(target_os = "linux")]
     holes: Holes,
@@ -104,8 +104,8 @@ impl Deref for Bytes {
 }
 
 impl Input {
-    /// Opens `path`, which must be a regular file; `-` is standard input, which may be anything, and
-    /// has the same bytes each time.
+    /// Opens `path`, which must be a regular file. `-` is standard input, which may be anything, and has the same bytes
+    /// each time.
     pub fn open(path: impl Into<PathBuf>, access: Access) -> Result<Input> {
         let path = path.into();
         if path == Path::new("-") {
@@ -114,7 +114,7 @@ impl Input {
         Input::open_file(path, access)
     }
 
-    /// Opens `path`, which must be a regular file whatever its name is: for names that are stored in files.
+    /// Opens `path`, which must be a regular file; `-` has no special meaning. For names that are stored in files.
     pub(crate) fn open_file(path: PathBuf, access: Access) -> Result<Input> {
         let metadata = std::fs::metadata(&path).map_err(Error::io(&path, "open"))?;
         if !metadata.is_file() {
@@ -129,7 +129,7 @@ impl Input {
         };
         let has_all = bytes.len() as u64 == state.size();
         let input = Input::new(path, file, bytes, Some(state), access);
-        // What was read does not change any more; what was mapped is checked when it has been used.
+        // Bytes that were read do not change any more; mapped bytes are checked when they have been used.
         if !has_all || matches!(input.bytes, Bytes::Read(_)) && !input.has_state()? {
             return Err(Error::Changed { path: input.path });
         }
@@ -157,8 +157,8 @@ impl Input {
 
     /// Creates an input from bytes that `write` writes to a temporary file in `directory`; `path` is its name in errors.
     ///
-    /// The file has no name, so no other process writes it, and it is mapped whatever `access` is. Inputs that are opened on
-    /// account of this one, such as the members of a thin archive, use `access`.
+    /// The file has no name, so no other process writes it, and it is always mapped. Inputs that are opened because of
+    /// this one, such as the members of a thin archive, use `access`.
     pub(crate) fn from_temp_file(
         path: &Path,
         directory: &Path,
@@ -212,7 +212,7 @@ impl Input {
         &self.budget
     }
 
-    /// Closes the descriptor of a temporary file, whose bytes remain in the mapping: thousands of them can be kept.
+    /// Closes the descriptor of a temporary file. The bytes remain in the mapping, so thousands of them can be kept.
     pub(crate) fn without_descriptor(self) -> Self {
         let file = self.file.filter(|_| self.state.is_some());
         Input { file, ..self }
@@ -234,12 +234,12 @@ impl Input {
         &self.path
     }
 
-    /// Method by which the input is accessed.
+    /// Method of access to the input.
     pub fn access(&self) -> Access {
         self.access
     }
 
-    /// Returns whether the path leads to these bytes; they are not in a temporary file.
+    /// Returns whether the bytes are at the path, and not in a temporary file.
     pub(crate) fn is_on_disk(&self) -> bool {
         self.state.is_some()
     }
@@ -249,8 +249,8 @@ impl Input {
         self.state.as_ref()
     }
 
-    /// Checks that the mapped file is as it was when it was opened. Callers do so when they have used its bytes, and before
-    /// an output that depends on them gets its name. See [`Access::map`] for what is not noticed.
+    /// Checks that the mapped file has not changed since it was opened. Callers do so after using its bytes, and before
+    /// an output that depends on them gets its name. See [`Access::map`] for changes that are not noticed.
     pub fn check_unchanged(&self) -> Result<()> {
         if matches!(self.bytes, Bytes::Read(_)) || self.has_state()? {
             Ok(())
@@ -268,7 +268,7 @@ impl Input {
         Ok(FileState::of_metadata(&metadata.map_err(Error::io(&self.path, "read"))?).has_contents_of(before))
     }
 
-    /// The open file, if its bytes can be copied by the kernel. Its position is not used, and may be anything.
+    /// The open file, if the kernel can copy its bytes. Its position is arbitrary and is not used.
     #[cfg(target_os = "linux")]
     pub(in crate::base::io) fn file(&self) -> Option<&File> {
         self.file.as_deref()
@@ -301,14 +301,14 @@ impl Input {
         }
         let mut options = MmapOptions::new();
         options.offset(offset).len(size as usize).populate();
-        // SAFETY: the contract of `Access::map`. If the file is truncated before these bytes are written, the kernel meets
-        // the missing pages and not this program, and the write fails.
+        // SAFETY: the contract of `Access::map`. If the file is truncated before these bytes are written, the kernel
+        // accesses the missing pages, not this program, and the write fails.
         unsafe { options.map(file) }.map_err(Error::io(&self.path, "map"))
     }
 
-    /// Releases the pages that were read through the mapping; they are mapped again when they are used. They stay in the
-    /// system's cache, but as long as they are mapped they count as memory of this process, and the kernel maps sixteen for
-    /// each that is read.
+    /// Releases the pages that were read through the mapping; they are mapped again when they are used. They stay in
+    /// the system's cache. While they are mapped, they count as memory of this process, and the kernel maps sixteen
+    /// pages for each that is read.
     pub fn release(&self) {
         self.release_part(0..self.size());
     }
@@ -328,8 +328,9 @@ impl Input {
         inside.then(|| part.start as u64 - file.start as u64)
     }
 
-    /// Returns the offset of the next byte that is stored, at or after `offset`: the end of a hole, whose bytes are zeros. Reading a
-    /// hole through a mapping takes a page of memory for each page of it. Systems other than Linux have no such call.
+    /// Returns the offset of the next stored byte at or after `offset`: the end of a hole, whose bytes are zeros.
+    /// Reading a hole through a mapping takes a page of memory for each page of the hole. Systems other than Linux have
+    /// no such call.
     pub(crate) fn next_data(&self, offset: u64) -> u64 {
         #[cfg(target_os = "linux")]
         if let (Some(file), Bytes::Mapped(_)) = (&self.file, &self.bytes) {

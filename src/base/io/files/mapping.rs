@@ -22,7 +22,7 @@ pub struct MappedFile {
     pub message: String,
 }
 
-/// Bytes that Linux maps at most when one of them is read: a folio of its page cache.
+/// Maximum number of bytes that Linux maps when one of them is read: a folio of its page cache.
 const MAPPED_AROUND: usize = 2 << 20;
 
 /// A file, or a range of a spool, mapped into memory.
@@ -46,14 +46,14 @@ impl Mapping {
     pub fn of_range(file: &File, range: Range<u64>) -> io::Result<Self> {
         let mut options = memmap2::MmapOptions::new();
         options.offset(range.start).len((range.end - range.start) as usize);
-        // SAFETY: the file has no name, so that only this process writes it. It appends to the file behind all ranges that were
-        // written, and writes to them again only after everything that refers to one is gone.
+        // SAFETY: the file has no name, so only this process writes it. It appends to the file after all ranges that
+        // were written, and writes to them again only after everything that refers to one is gone.
         let map = unsafe { options.map(file) }?;
         Ok(Mapping::new(map, None))
     }
 
     fn new(map: Mmap, path: Option<&Path>) -> Self {
-        // Headers are read in many places, each of which would map two megabytes. A kernel without huge pages refuses.
+        // Headers are read in many places, and each would map two megabytes. A kernel without huge pages refuses.
         #[cfg(target_os = "linux")]
         let _ = map.advise(memmap2::Advice::NoHugePage);
         let _registration = path.map(|path| {
@@ -63,7 +63,7 @@ impl Mapping {
         Mapping { map, _registration }
     }
 
-    /// Releases pages of a range that were read, and those around it that the kernel has mapped with them.
+    /// Releases the pages of a range that were read, and the pages around them that the kernel has mapped with them.
     pub fn release(&self, range: Range<usize>) {
         let start = range.start / MAPPED_AROUND * MAPPED_AROUND;
         let size = range.end.next_multiple_of(MAPPED_AROUND).min(self.map.len()).saturating_sub(start);

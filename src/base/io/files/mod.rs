@@ -50,8 +50,9 @@ pub(crate) use scratch::ScratchDirectory;
 pub(crate) use spool::{SharedSpool, Spool, Spooled};
 pub use standard_input::STANDARD_INPUT;
 
-/// Returns the argument or path with these bytes, a part of another one that begins and ends beside an ASCII character. Invalid
-/// UTF-8 is replaced on systems whose strings are not bytes, where it cannot have come from an argument.
+/// Converts bytes to an argument or path. The bytes are a part of another one, which begins and ends next to an ASCII
+/// character. Invalid UTF-8 is replaced on systems whose strings are not bytes; it cannot have come from an argument
+/// there.
 pub(crate) fn os_string(bytes: &[u8]) -> std::ffi::OsString {
     #[cfg(unix)]
     return std::os::unix::ffi::OsStringExt::from_vec(bytes.to_owned());

@@ -1,8 +1,8 @@
 //! Outputs that appear only when they are complete.
 //!
-//! An output is written to a temporary file in the same directory, which gets its final name when it is complete. A failure,
-//! a full disk or a signal leaves an existing file as it was, and never a half-written one in its place. Pipes and open files
-//! get the bytes when all of them are known, too.
+//! An output is written to a temporary file in the same directory, which gets its final name when it is complete. After
+//! a failure, a full disk or a signal, an existing file is as it was, and never half-written. Pipes and open files also
+//! get the bytes only when all of them are known.
 //!
 //! [`Output::update`] is for outputs that other programs truncate and write in place.
 
@@ -36,10 +36,10 @@ const BLOCK: u64 = 4096;
 /// Number of bytes that are mapped at a time. Half and four times this size are not faster.
 const WINDOW: u64 = 1 << 20;
 
-/// Place that an output gets.
+/// Destination of an output.
 #[derive(Debug)]
 pub struct OutputPlace {
-    /// The place itself: a file that is no symbolic link, or the name of an open file.
+    /// The destination itself: a file that is not a symbolic link, or the name of an open file.
     pub path: PathBuf,
     /// The path that was specified for it.
     pub specified: PathBuf,
@@ -50,8 +50,8 @@ pub struct OutputPlace {
 
 #[derive(Debug)]
 pub enum OutputTarget {
-    /// A temporary file that gets the final path, or whose bytes an existing file gets that keeps its mode, owner and hard
-    /// links.
+    /// A temporary file that gets the final path, or whose bytes an existing file gets. The existing file keeps its
+    /// mode, owner and hard links.
     File(Temporary, Option<Box<Existing>>),
     /// A temporary file whose bytes are copied to a pipe, a socket or an open file.
     Stream { bytes: File, to: File },
@@ -81,9 +81,9 @@ impl Output {
         }
     }
 
-    /// Creates an output like [`Self::create`]. An existing file keeps its owner and hard links, too, and must be writable;
-    /// its directory need not be. Only a file with several hard links, or of another owner, is written in place, when the
-    /// output is complete.
+    /// Creates an output like [`Self::create`], but an existing file also keeps its owner and hard links. It must be
+    /// writable; its directory need not be. Only a file with several hard links, or of another owner, is written in
+    /// place, when the output is complete.
     pub fn update(path: OutputPath) -> Result<Output> {
         let Destination::File(file) = &path.destination else { return Self::create(path) };
         if !file.is_file() {
@@ -97,7 +97,7 @@ impl Output {
         Ok(Output { place, target: OutputTarget::File(temporary, Some(Box::new(existing))), size: 0 })
     }
 
-    /// Gives the output the mode of a new file, even if it replaces another: for tools that are known for that.
+    /// Gives the output the mode of a new file, even if it replaces another: for tools that do so too.
     pub(crate) fn with_new_mode(mut self) -> Output {
         if let OutputTarget::File(file, _) = &mut self.target {
             file.keep_mode();
@@ -138,7 +138,8 @@ impl Output {
         }
     }
 
-    /// Makes the first bytes replaceable until the output is complete: what a device gets is kept in a temporary file until then.
+    /// Makes the first bytes replaceable until the output is complete. The bytes for a device are kept in a temporary
+    /// file until then.
     pub(crate) fn rewritable(mut self) -> Result<Output> {
         if let OutputTarget::Device(to) = self.target {
             self.target = Self::stream(&self.place.path, to)?;
@@ -227,7 +228,7 @@ impl Output {
             let window = WINDOW.min(rest.end - rest.start);
             let written = self.write(&input.window(rest.start, window)?);
             if written.is_err() {
-                // The system reports bytes that are gone as an invalid address.
+                // The system reports missing bytes as an invalid address.
                 input.check_unchanged()?;
             }
             written?;
@@ -236,7 +237,7 @@ impl Output {
         Ok(())
     }
 
-    /// Returns what was written so far as an input, which is to be verified before [`Self::commit`].
+    /// Returns the bytes written so far as an input, for verification before [`Self::commit`].
     pub fn written(&mut self, access: Access) -> Result<Input> {
         if let OutputTarget::Device(_) = self.target {
             return Err(Error::NotAFile {
@@ -249,15 +250,15 @@ impl Output {
         Input::of_temp_file(&path, file, access)
     }
 
-    /// Gives the output a mode without the bits of the umask, even if it replaces another file. The bits that give a program the
-    /// rights of its owner are left out.
+    /// Gives the output a mode without the bits of the umask, even if it replaces another file. The set-ID and sticky
+    /// bits are left out.
     pub(crate) fn set_new_mode(&mut self, mode: u32) -> Result<()> {
         let OutputTarget::File(file, _) = &mut self.target else { return Ok(()) };
         file.set_new_mode(mode).map_err(Error::io(&self.place.path, "set the mode of"))
     }
 
-    /// Gives the output the mode of a file and these attributes, if it is a file; returns those that it could not get. Everything
-    /// must be written before.
+    /// Gives the output the mode of a file and these attributes, if the output is a file. Returns the attributes that
+    /// it could not get. Everything must be written before.
     pub(crate) fn set_attributes(&mut self, from: &Attributes, which: &[Attribute]) -> Result<Vec<LostAttribute>> {
         let OutputTarget::File(file, _) = &mut self.target else { return Ok(Vec::new()) };
         file.keep_mode();

@@ -6,12 +6,12 @@
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-/// A list of items, which only grows; places of removed items are used again.
+/// A list of items that only grows; places of removed items are used again.
 #[derive(Debug)]
 pub struct Registry<T: 'static> {
     first: AtomicPtr<Node<T>>,
-    /// Number of items that were removed and whose places may be free: without any, thousands of items are added in constant time
-    /// each.
+    /// Number of removed items whose places may be free. While it is 0, adding an item takes constant time, even after
+    /// thousands.
     removed: AtomicUsize,
 }
 
@@ -64,8 +64,8 @@ impl<T> Registry<T> {
     pub fn take(&self, mut visit: impl FnMut(&'static T) -> bool) -> bool {
         self.nodes().any(|node| {
             let item = node.item.swap(ptr::null_mut(), Ordering::AcqRel);
-            // SAFETY: a pointer in a node is of a box that was turned into it, and whoever swaps it out owns it. Nothing
-            // frees this one.
+            // SAFETY: a pointer in a node comes from a box, and the caller that swaps it out owns it. Nothing frees
+            // this one.
             unsafe { item.as_ref() }.is_some_and(&mut visit)
         })
     }
@@ -81,7 +81,7 @@ impl<T> Drop for Registration<T> {
     fn drop(&mut self) {
         let item = self.node.item.swap(ptr::null_mut(), Ordering::AcqRel);
         if !item.is_null() {
-            // SAFETY: the pointer is of a box, and swapping it out made this its only owner.
+            // SAFETY: the pointer comes from a box, and swapping it out made this its only owner.
             drop(unsafe { Box::from_raw(item) });
             self.registry.removed.fetch_add(1, Ordering::AcqRel);
         }

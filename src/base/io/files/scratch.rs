@@ -18,11 +18,11 @@ pub static SCRATCH_DIRECTORIES: Registry<CString> = Registry::new();
 #[derive(Debug)]
 pub struct ScratchDirectory {
     directory: TempDir,
-    /// Of the files, then of the directory.
+    /// Registrations of the files, then of the directory.
     registrations: Mutex<Vec<Registration<CString>>>,
 }
 
-/// Removes the access of other users to a directory, which is empty.
+/// Removes other users' access to a directory, which is empty.
 fn restrict(directory: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::fs::set_permissions(directory, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;

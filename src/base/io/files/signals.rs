@@ -4,8 +4,8 @@
 //! another process truncates raises SIGBUS on the next access; that is an error like any other, with a line and exit
 //! status 2. The handlers use only calls that are safe in a handler (`man 7 signal-safety`).
 
-/// Installs the handlers, for the program: a library must not. A signal that the parent process has set to be ignored, as
-/// `nohup` does, stays ignored.
+/// Installs the handlers, for the program: a library must not. If the parent process has a signal ignored, as `nohup`
+/// does, it stays ignored.
 pub fn install() {
     #[cfg(unix)]
     unix::install();
@@ -33,7 +33,7 @@ mod unix {
     /// Handler of SIGBUS that the Rust runtime has installed, or the system's.
     static PREVIOUS: OnceLock<sigaction> = OnceLock::new();
 
-    /// Number of milliseconds that a truncated input waits for the outputs of other threads.
+    /// Number of milliseconds that a thread with a truncated input waits for the outputs of other threads.
     const PATIENCE: u32 = 5000;
 
     pub fn install() {
@@ -48,9 +48,9 @@ mod unix {
         }
     }
 
-    /// Returns an action that blocks the other signals while the handler runs.
+    /// An action that blocks the other signals while the handler runs.
     fn action(handler: usize, flags: c_int) -> sigaction {
-        // SAFETY: all fields are integers, sets of bits or optional pointers, for which zero is valid.
+        // SAFETY: all fields are integers, sets of bits or optional pointers, and zero is valid for each.
         let mut action: sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
         action.sa_sigaction = handler;
         action.sa_flags = flags | libc::SA_ONSTACK;
@@ -63,7 +63,7 @@ mod unix {
 
     fn current(signal: c_int) -> Option<sigaction> {
         let mut action = MaybeUninit::zeroed();
-        // SAFETY: the call only writes to a local variable, and has done so if it succeeds.
+        // SAFETY: the call only writes to a local variable, and has initialized it if it succeeds.
         unsafe { (libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) == 0).then(|| action.assume_init()) }
     }
 
@@ -72,7 +72,7 @@ mod unix {
         unsafe { libc::sigaction(signal, action, ptr::null_mut()) };
     }
 
-    /// Ends the process by the signal, at once or when the outputs that are getting their names have them.
+    /// Ends the process by the signal: at once, or when the outputs in a commit have their names.
     extern "C" fn end(signal: c_int) {
         match hold::announce(signal) {
             Arrival::Ends => {}
@@ -119,7 +119,7 @@ mod unix {
         }
     }
 
-    /// Waits until no output is getting its name, but not forever: it may be this thread that names one.
+    /// Waits until no output is getting its name, but not forever: this thread may be the one that names it.
     fn wait_for_commits() {
         for _ in 0..PATIENCE {
             match hold::try_end() {
@@ -167,7 +167,7 @@ mod tests {
 
     const DIRECTORY: &str = "FATBIN_TEST_SIGNALS_DIRECTORY";
 
-    /// Runs a test of this module again in a process of its own, with a directory.
+    /// Runs a test of this module again in a separate process, with a directory.
     fn child(test: &str, directory: &Path) -> Output {
         let name = format!("{}::{test}", module_path!().split_once("::").unwrap().1);
         let mut child = Command::new(std::env::current_exe().unwrap());

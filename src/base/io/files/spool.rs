@@ -1,5 +1,5 @@
-//! A temporary file of many files, one after another: unpacked members of archives. None of them has a descriptor or a lasting mapping,
-//! so that tens of thousands can be kept.
+//! A temporary file that holds many files, one after another: unpacked members of archives. None of them has a
+//! descriptor or a lasting mapping, so that tens of thousands can be kept.
 
 use std::env::temp_dir;
 use std::fs::File;
@@ -10,10 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::base::error::{Error, Result};
 
-/// Bytes that stay on disk when the space of dropped files is used again.
+/// Number of bytes that stay on disk when the space of dropped files is used again.
 const KEPT: u64 = 64 << 20;
 
-/// A temporary file without a name, to which files are appended. Once all of them are dropped, the next one takes their space.
+/// A temporary file without a name that other files are appended to. Once all of them are dropped, the next one takes
+/// their space.
 #[derive(Debug)]
 pub struct Spool {
     directory: PathBuf,
@@ -48,13 +49,13 @@ impl Spool {
         Ok(Spooled { file, range: start..self.end })
     }
 
-    /// Returns the file to append to.
+    /// The file to append to.
     fn file(&mut self) -> io::Result<Arc<File>> {
         let file = match &mut self.file {
             Some(file) => file,
             None => self.file.insert(Arc::new(tempfile::tempfile_in(&self.directory)?)),
         };
-        // Nothing else has the file, so no mapping of it is left.
+        // Nothing else refers to the file, so no mapping of it is left.
         if let Some(unused) = Arc::get_mut(file) {
             if self.end > KEPT {
                 unused.set_len(0)?;
@@ -101,8 +102,8 @@ impl Spooled {
     }
 }
 
-/// Spools with files that are still used. The next archive continues one of them, so that no more are open than are written at the
-/// same time.
+/// Spools with files that are still used. The next archive continues one of them, so the number of open spools is at
+/// most the number that are written at the same time.
 static IDLE: Mutex<Vec<Spool>> = Mutex::new(Vec::new());
 
 /// A spool in the system's directory for temporary files, which later archives continue.

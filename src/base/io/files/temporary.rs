@@ -4,8 +4,8 @@
 //! Elsewhere, and on file systems that do not support this, it has a hidden name next to the output, which is removed when
 //! the file is dropped, and by the signal handlers of the program.
 //!
-//! A link cannot replace a file. To replace one, an unnamed file is linked to a hidden name, which is renamed at once:
-//! only a process that is killed between the two calls leaves it.
+//! A link cannot replace a file. To replace one, an unnamed file is linked to a hidden name, which is renamed at once.
+//! Only a process that is killed between the two calls leaves it.
 
 use std::ffi::CString;
 use std::fs::{File, Permissions};
@@ -29,7 +29,7 @@ pub struct Temporary {
     directory: PathBuf,
     /// Name of the file, if it has one.
     name: Option<HiddenName>,
-    /// True if the mode of a replaced file is not taken over.
+    /// True if the file keeps its mode, instead of taking the mode of the file that it replaces.
     has_own_mode: bool,
 }
 
@@ -71,7 +71,7 @@ impl Temporary {
         &self.directory
     }
 
-    /// Keeps the mode of a new file, instead of taking that of the file that it replaces.
+    /// Keeps the mode of a new file, instead of taking the mode of the file that it replaces.
     pub fn keep_mode(&mut self) {
         self.has_own_mode = true;
     }
@@ -90,7 +90,7 @@ impl Temporary {
         Ok(())
     }
 
-    /// Gives the file its final name. A file of that name is replaced, atomically, and hands on its mode.
+    /// Gives the file its final name. An existing file of that name is replaced atomically, and passes on its mode.
     pub fn persist(self, path: &Path) -> io::Result<()> {
         self.take_mode(path)?;
         if self.name.is_none() {
@@ -102,8 +102,8 @@ impl Temporary {
         self.into_hidden()?.rename(path)
     }
 
-    /// Gives the file its final name, in place of a file that `is_expected` accepts. Returns false, and leaves that file, if
-    /// it does not.
+    /// Gives the file its final name, in place of a file that `is_expected` accepts. If it does not accept the file,
+    /// leaves it and returns false.
     pub fn swap(self, path: &Path, is_expected: impl Fn(&Path) -> bool) -> io::Result<bool> {
         self.take_mode(path)?;
         let is_swapped = self.into_hidden()?.swap(path, is_expected)?;
@@ -151,7 +151,7 @@ impl Temporary {
 }
 
 impl HiddenName {
-    /// Calls `make` with an unused hidden path in a directory, at which it creates a file.
+    /// Calls `make` with an unused hidden path in a directory, to create a file there.
     pub fn make<T>(directory: &Path, mut make: impl FnMut(&Path) -> io::Result<T>) -> io::Result<(T, HiddenName)> {
         let made = Builder::new().prefix(PREFIX).make_in(directory, |path| {
             let registration = register_in(&HIDDEN_FILES, path);
@@ -178,8 +178,8 @@ impl HiddenName {
         self.path.persist(path).map_err(|error| error.error)
     }
 
-    /// Exchanges the file with the one at a path, and removes that one if `is_expected` accepts it. Otherwise the two are exchanged
-    /// again, and the result is false. File systems that do not exchange files rename this one.
+    /// Exchanges the file with the one at a path, and removes the latter if `is_expected` accepts it. Otherwise the two
+    /// are exchanged again, and the result is false. On file systems that do not exchange files, this one is renamed.
     #[cfg(target_os = "linux")]
     fn swap(self, path: &Path, is_expected: impl Fn(&Path) -> bool) -> io::Result<bool> {
         use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -204,7 +204,7 @@ fn sync_directory(directory: &Path) {
     let _ = File::open(directory).and_then(|directory| directory.sync_all());
 }
 
-/// Returns the umask. It can only be read by setting it, and for a moment other threads create files for their owner only.
+/// Reads the umask. Reading requires setting it: for a moment, other threads create files for their owner only.
 #[cfg(unix)]
 fn umask() -> u32 {
     // SAFETY: the calls have no requirements.
@@ -229,8 +229,7 @@ pub fn register_in(_registry: &'static Registry<CString>, _path: &Path) -> Optio
     None
 }
 
-/// Returns permissions without the bits that give a program the rights of its owner: its new bytes are not those that got
-/// them.
+/// Returns permissions without the set-ID and sticky bits: they were granted to other bytes.
 #[cfg(unix)]
 pub fn access_bits(old: Permissions) -> Permissions {
     use std::os::unix::fs::PermissionsExt;
@@ -242,7 +241,7 @@ pub fn access_bits(old: Permissions) -> Permissions {
     old
 }
 
-/// Creates a file without a name, unless the file system does not support it or `link` could not name it later.
+/// Creates a file without a name; `None` if the file system does not support it or `link` could not name it later.
 #[cfg(target_os = "linux")]
 fn unnamed(directory: &Path) -> Option<File> {
     use rustix::fs::{Mode, OFlags, open};

@@ -1,6 +1,6 @@
-//! The way back from an output that has replaced a file, until other outputs have replaced theirs.
+//! Restoration of a file that an output has replaced, until other outputs have replaced theirs.
 //!
-//! The file before is kept under a hidden name. Signal handlers do not remove it: it may be the only one.
+//! The previous file is kept under a hidden name. Signal handlers do not remove it: it may be the only one.
 
 use std::fs::File;
 use std::io::{self, Seek};
@@ -45,7 +45,7 @@ impl Undo {
         Ok(Undo { path: path.to_owned(), before })
     }
 
-    /// Path of the file before, if it has one.
+    /// Path of the previous file, if it has one.
     pub fn backup(&self) -> Option<&Path> {
         match &self.before {
             Before::Linked(name) | Before::Copied(name) => Some(name.path()),

@@ -1,4 +1,4 @@
-//! Tests of outputs that get their names, and of the other files of their run.
+//! Tests of commits, and of the other files of their run.
 
 use super::*;
 use crate::base::io::{FileSet, OutputKind, OutputPath};
@@ -77,7 +77,8 @@ fn outputs_differ_from_one_another_also_if_they_do_not_exist() {
     }
 }
 
-/// On a file system without case, two names lead to one file as soon as it exists. A directory that becomes a link does the same.
+/// On a file system that ignores case, two names lead to one file as soon as it exists. A directory that becomes a link
+/// has the same effect.
 #[cfg(unix)]
 #[test]
 fn an_output_that_has_become_another_is_not_replaced() {

@@ -8,7 +8,7 @@ use crate::base::io::files::descriptor::Descriptor;
 use crate::base::io::files::mapping::Mapping;
 use crate::base::io::files::spool::Spooled;
 
-/// Largest file of a spool that is read into memory, in bytes: mapping it takes longer.
+/// Maximum size of a spooled file that is read into memory, in bytes: mapping it takes longer.
 const SMALL: u64 = 64 << 10;
 
 impl Input {

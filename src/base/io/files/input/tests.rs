@@ -65,7 +65,7 @@ fn an_input_that_was_read_does_not_change_with_its_file() {
     assert_eq!(seen, [(1, b"efore".to_vec())]);
 }
 
-/// The statement of the contract of [`Access::map`] about writing.
+/// What the contract of [`Access::map`] states about writing.
 #[cfg(target_os = "linux")]
 #[test]
 fn writing_to_a_mapped_file_changes_the_view() {
@@ -75,7 +75,7 @@ fn writing_to_a_mapped_file_changes_the_view() {
     assert_eq!(input.view().data().to_vec(), b"AFfore");
 }
 
-/// The statement of the contract of [`Access::map`] about truncation, in a process of its own.
+/// What the contract of [`Access::map`] states about truncation, in a separate process.
 #[cfg(target_os = "linux")]
 #[test]
 fn truncating_a_mapped_file_raises_sigbus() {

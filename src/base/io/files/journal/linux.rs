@@ -1,6 +1,6 @@
 //! Records as files that their process has locked.
 //!
-//! A record names files of its own directory and no others, because anybody may have put it there.
+//! A record names only files of its directory, because anybody may have put it there.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -15,7 +15,7 @@ use super::JournalEntry;
 use crate::base::io::files::destination::directory;
 use crate::base::io::files::temporary::Temporary;
 
-/// Names of records. A directory has one for each process that is in a commit, and those that were left.
+/// Names of records. A directory has one for each process that is in a commit, and any that were left.
 const NAMES: [&str; 4] = [".fatbin-undo", ".fatbin-undo-2", ".fatbin-undo-3", ".fatbin-undo-4"];
 
 /// First bytes of a record.
@@ -26,8 +26,8 @@ const MAGIC: &[u8] = b"fatbin.undo/1\n";
 pub struct Journal(Vec<(File, PathBuf)>);
 
 impl Journal {
-    /// Writes a record in each directory. A directory in which none can be written has none. Paths may spell one directory in several
-    /// ways: two records of it would be recovered one by one, and only one of them knows that the outputs are complete.
+    /// Writes a record in each directory where one can be written. Paths may spell one directory in several ways. Two
+    /// records of it would be recovered one by one, and only one of them knows that the outputs are complete.
     pub fn write(entries: &[JournalEntry]) -> Journal {
         let mut directories: BTreeMap<PathBuf, Vec<&JournalEntry>> = BTreeMap::new();
         for entry in entries {
@@ -74,7 +74,7 @@ pub fn has_unfinished(directory: &Path) -> bool {
     NAMES.iter().any(|name| open(&directory.join(name)).is_ok_and(|file| lock(&file).is_ok()))
 }
 
-/// Opens a record. Opening anything but a file could wait for another process.
+/// Opens a record. Only a regular file is opened: opening anything else could wait for another process.
 fn open(path: &Path) -> io::Result<File> {
     if std::fs::symlink_metadata(path)?.is_file() { File::open(path) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
@@ -107,7 +107,7 @@ mod recovery {
         new: String,
     }
 
-    /// Restores the files of all records in a directory that no process has locked.
+    /// Restores the files of all unlocked records in a directory.
     pub fn recover(directory: &Path) -> Result<Vec<Recovered>> {
         let mut recovered = Vec::new();
         for path in NAMES.map(|name| directory.join(name)) {

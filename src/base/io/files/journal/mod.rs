@@ -1,8 +1,8 @@
-//! Records of outputs that get their names together, for a run that SIGKILL ends in between.
+//! Records of outputs that get their names together, in case SIGKILL ends the run in between.
 //!
-//! A record is in each directory with such outputs, from before the first output has its name until after the last. It is locked
-//! by its process, so a record without a lock is of a run that did not end by itself. Only Linux has records: they need files that
-//! are locked before they have a name.
+//! Each directory with such outputs has a record, from before the first output gets its name until after the last one
+//! has it. The process locks its records, so a record without a lock is from a run that was killed. Only Linux has
+//! records: they need files that are locked before they have a name.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -19,7 +19,7 @@ pub use linux::recover;
 /// Directories whose records were found, each once.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Returns the directories in which a run has left a record, and forgets them.
+/// Returns the directories where a run has left a record, and forgets them.
 pub fn take_unfinished() -> Vec<PathBuf> {
     std::mem::take(&mut *UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner))
 }
@@ -52,7 +52,7 @@ pub enum Recovered {
     Restored(PathBuf),
     /// The file did not exist before the run, and is removed.
     Removed(PathBuf),
-    /// The file was written again since.
+    /// The file has been written again since.
     Newer(PathBuf),
 }
 

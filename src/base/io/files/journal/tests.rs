@@ -6,7 +6,7 @@ use std::fs::File;
 use super::*;
 use crate::base::io::files::file_state::FileKey;
 
-/// A step of a commit of two outputs, `a` and `b`, of which `a` existed.
+/// A step of a commit of two outputs, `a` and `b`. Only `a` existed before.
 const STEPS: [&str; 5] = ["backup", "record", "first name", "second name", "backup removed"];
 
 fn contents(directory: &Path) -> BTreeMap<String, String> {
@@ -22,7 +22,7 @@ fn identity(path: &Path) -> String {
     FileKey::of_path(path).unwrap().to_text()
 }
 
-/// Leaves a directory as a process does that is killed after some of the steps.
+/// Leaves a directory as if the process was killed after some of the steps.
 fn cut_short(directory: &Path, steps: usize) {
     let path = |name: &str| directory.join(name);
     std::fs::write(path("a"), "old").unwrap();
@@ -46,7 +46,7 @@ fn cut_short(directory: &Path, steps: usize) {
     }
     if let Some(journal) = journal {
         assert!(!linux::has_unfinished(directory), "a live process has locked its record");
-        // A copy is of the same contents, and not locked.
+        // A copy has the same contents, and is not locked.
         let record = std::fs::read(path(".fatbin-undo")).unwrap();
         drop(journal);
         std::fs::write(path(".fatbin-undo"), record).unwrap();
@@ -117,7 +117,8 @@ fn a_record_is_a_file() {
     assert!(recover(directory.path()).is_err());
 }
 
-/// The path of an input that is changed in place is canonical, and that of the proof next to it as the user wrote it.
+/// The path of an input that is changed in place is canonical. The path of the proof next to it is as the user wrote
+/// it.
 #[cfg(unix)]
 #[test]
 fn a_directory_with_two_names_has_one_record() {

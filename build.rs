@@ -1,4 +1,5 @@
-//! Compresses the pages that `fatbin help` prints. Their text is 1.5 % of the program, and compressed a third of that.
+//! Compresses the pages that `fatbin help` prints. Their text is 1.5 % of the program; compressed, it takes a third of
+//! that.
 
 use std::env::var_os;
 use std::fs;
@@ -8,7 +9,8 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
-/// Directories below `docs` with pages for users, and one more page. `fatbin help COMMAND` needs none: it prints the options.
+/// Directories below `docs` with pages for users, and one more page. `fatbin help COMMAND` needs none, because it
+/// prints the options.
 const CHAPTERS: [&str; 3] = ["tasks", "guide", "formats"];
 const FEATURES: &str = "features";
 
@@ -36,7 +38,7 @@ fn main() -> io::Result<()> {
     encoder.finish()?.sync_all()
 }
 
-/// Returns the pages of a directory, sorted: the program must not depend on the order of a directory's entries.
+/// Returns the pages of a directory, sorted: the program must not depend on the order of directory entries.
 fn pages(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut pages = Vec::new();
     for entry in fs::read_dir(directory)? {

@@ -1,8 +1,8 @@
 //! Embeds GPU device images in host files, finds them in finished programs and extracts them, without LLVM.
 //!
-//! Programs that use GPUs carry *device images* inside *host files*. This crate writes the host objects that register them
-//! with a runtime ([`embed`]), finds them in finished files ([`scan`]), and checks what is shipped ([`check`]). The program
-//! `fatbin` is a command line around it.
+//! Programs that use GPUs carry *device images* inside *host files*. This crate writes the host objects that register
+//! them with a runtime ([`embed`]), finds them in finished files ([`scan`]), and checks what is shipped ([`check`]).
+//! The program `fatbin` is a command line around it.
 //!
 //! ```
 //! use fatbin::{Access, Input, Scan};
@@ -18,8 +18,8 @@
 //! # }
 //! ```
 //!
-//! `examples/` has six programs of this size. Scanning, reading, wrapping and packing work on bytes in memory; only functions
-//! that take paths access files.
+//! `examples/` has six programs of this size. Scanning, reading, wrapping and packing work on bytes in memory; only
+//! functions that take paths access files.
 //!
 //! # Features
 //!

@@ -3,7 +3,7 @@
 use fatbin::Access;
 
 fn main() -> std::process::ExitCode {
-    // SAFETY: the inputs are files that a build has finished, as those of a linker are. Documents of the program state what
-    // happens when one is changed while it is read.
+    // SAFETY: the inputs are outputs of a finished build, like the inputs of a linker. The program's documents state
+    // what happens when one is changed while it is read.
     fatbin::cli::run(unsafe { Access::map() })
 }

@@ -19,8 +19,8 @@ pub fn is_escaped(c: char) -> bool {
     }
 }
 
-/// Characters without a glyph. Source: `Default_Ignorable_Code_Point` in DerivedCoreProperties.txt of Unicode 16, and the
-/// separators and annotations of the general categories Zl, Zp and Cf that it does not include.
+/// Characters without a glyph. Source: `Default_Ignorable_Code_Point` in DerivedCoreProperties.txt of Unicode 16, and
+/// the separators and annotations of the general categories Zl, Zp and Cf that it does not include.
 const INVISIBLE: [std::ops::RangeInclusive<char>; 18] = [
     '\u{ad}'..='\u{ad}',
     '\u{34f}'..='\u{34f}',
@@ -53,8 +53,8 @@ pub fn escape_lines(text: &str) -> Cow<'_, str> {
     replace(text, |c| is_escaped(c) && !is_layout(c), |output, c| output.extend(c.escape_default()))
 }
 
-/// Escapes a document of JSON in its own syntax, so that parsers read the exact text. Line feeds between values are kept;
-/// all other characters that are escaped occur only inside strings.
+/// Escapes a document of JSON in its own syntax, so that parsers read the exact text. Line feeds between values are
+/// kept; all other characters that are escaped occur only inside strings.
 pub fn escape_json(document: &str) -> Cow<'_, str> {
     let push = |output: &mut String, c: char| {
         for unit in c.encode_utf16(&mut [0; 2]) {

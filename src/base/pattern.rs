@@ -1,7 +1,7 @@
 //! Regular expressions and globs from command lines and policies, compiled within limits of size and memory.
 //!
-//! Both are matched in time that is linear in the text. A few characters can expand to any number of states, so the compiled
-//! size is limited.
+//! Both are matched in time that is linear in the text. A few characters can expand to any number of states, so the
+//! compiled size is limited.
 //!
 //! They match bytes: `\w`, `\d` and `(?i)` cover ASCII, and names of kernels are ASCII. The tables of Unicode were 70
 //! KB of pointers, a quarter of the pointers that the program relocates whenever it starts.
@@ -115,7 +115,8 @@ fn check_length(text: &str) -> Result<(), PatternError> {
     if text.len() > MAX_LENGTH { Err(PatternError::TooLong { length: text.len() }) } else { Ok(()) }
 }
 
-/// Converts an error of the library. The last line of its message states the cause; the lines before it draw the expression.
+/// Converts an error of the library. The last line of its message states the cause; the lines before it draw the
+/// expression.
 fn convert(error: &regex::Error, limit: usize) -> PatternError {
     match error {
         regex::Error::CompiledTooBig(_) => PatternError::TooLarge { limit },

@@ -90,8 +90,8 @@ pub enum InvalidBundleEntryId {
 }
 
 impl<'data> BundleEntryId<'data> {
-    /// Splits an ID. Returns `None` where the offload kind is unknown or the triple has fewer than two parts, and for
-    /// an ID that could not be part of a file name, as the names of archive members derived from it are.
+    /// Splits an ID. Returns `None` if the offload kind is unknown or the triple has fewer than two parts, and for an
+    /// ID that could not be part of a file name, because names of archive members are derived from IDs.
     pub fn parse(id: &'data str) -> Option<Self> {
         if !id.bytes().all(|byte| byte.is_ascii_graphic() && !b"/\\".contains(&byte)) {
             return None;
@@ -168,14 +168,14 @@ impl<'data> BundleEntryId<'data> {
         }
     }
 
-    /// Returns the target ID, or the processor that the triple states in its place.
+    /// Returns the target ID, or the processor that the triple states instead.
     pub fn stated_target_id(&self) -> Option<&'data str> {
         subarch::stated_arch(self.triple, self.target_id)
     }
 
-    /// Returns whether HIP's runtime finds the entry if it is for AMD's GPUs. The runtime compares the triple as text, and looks up
-    /// SPIR-V by one ID alone. Source: ROCm/clr, hipamd/src/hip_fatbin.cpp; llvm-project pull requests 139112, 168521, 214841 and
-    /// 217640.
+    /// Returns whether HIP's runtime finds the entry if it is for AMD's GPUs. The runtime compares the triple as text,
+    /// and looks up SPIR-V by one ID alone. Source: ROCm/clr, hipamd/src/hip_fatbin.cpp; llvm-project pull requests
+    /// 139112, 168521, 214841 and 217640.
     pub(crate) fn is_found_by_hip(&self) -> bool {
         if self.is_amd_spirv() {
             self.triple == AMD_SPIRV && self.target_id == Some(AMDGCN_SPIRV)

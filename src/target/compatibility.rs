@@ -1,5 +1,5 @@
-//! Rules for which code serves which target, and for target IDs that exclude each other in a bundle: documented rules
-//! as pure functions.
+//! Documented rules as pure functions: which code serves which target, and which target IDs exclude each other in a
+//! bundle.
 //!
 //! Source: Clang Offload Bundler document, Compatibility Rules for Bundle Entry ID and for Target ID, and Bundled Code
 //! Object Composition; AMDGPU usage guide, Generic Processor ABI. Every answer includes its reason, so that choices can
@@ -13,14 +13,14 @@ use super::target_id::{Feature, InvalidTargetId, TargetId, cut};
 use super::triple::Triple;
 use super::{BundleEntryId, OffloadKind};
 
-/// Degree to which code serves a target; smaller is better.
+/// How well code serves a target; smaller is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
     /// Built for exactly this target.
     Exact,
     /// Leaves open what the target sets, or has another name of the same kind.
     Compatible,
-    /// Built for a generic processor that includes the target's.
+    /// Built for a generic processor that includes the target's processor.
     Generic,
 }
 
@@ -82,9 +82,9 @@ fn or_any(processor: &str) -> &str {
     if processor.is_empty() { "any processor" } else { processor }
 }
 
-/// Returns whether code for one target ID serves another, that of a device or one that was requested. Code for a
-/// generic processor serves its members. Features that the code sets must match; features that it leaves open may have
-/// any setting.
+/// Returns whether code for one target ID serves another, which may be the target ID of a device or a requested one.
+/// Code for a generic processor serves its members. Features that the code sets must match; features that it leaves
+/// open may have any setting.
 pub fn serves(image_target_id: &str, requested: &str) -> Result<Fit, TargetMismatch> {
     if image_target_id == requested {
         return Ok(Fit::Exact);
@@ -158,7 +158,7 @@ impl BundleEntryId<'_> {
     }
 }
 
-/// Returns the first two target IDs of one processor that exclude each other in a bundle: a feature must be set by all
+/// Returns the first two target IDs of one processor that exclude each other in a bundle. A feature must be set by all
 /// IDs of a processor or by none, otherwise two of them would serve the same device. Texts that are not target IDs are
 /// split without being checked.
 pub fn conflict<'text>(target_ids: impl IntoIterator<Item = &'text str>) -> Option<(&'text str, &'text str)> {
@@ -182,7 +182,7 @@ pub fn conflict<'text>(target_ids: impl IntoIterator<Item = &'text str>) -> Opti
 pub const FEATURE_RULE: &str = "all entries for a processor must set the same features";
 
 /// Returns the first two IDs that exclude each other in a bundle, because one sets a feature that the other leaves
-/// open. Everything that writes bundles asks this.
+/// open. Everything that writes bundles calls this.
 pub fn conflicting_entries(ids: &[&str]) -> Option<(String, String)> {
     let mut by_kind_and_triple: BTreeMap<(&str, Cow<'_, str>), Vec<BundleEntryId>> = BTreeMap::new();
     for id in ids.iter().filter_map(|id| BundleEntryId::parse(id)) {

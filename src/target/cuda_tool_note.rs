@@ -1,10 +1,10 @@
-//! The note by which NVIDIA's tools name themselves in a cubin.
+//! The note that NVIDIA's tools leave in a cubin, with their name.
 //!
 //! ptxas and nvlink of CUDA 12.8 and later write a note of type 2000 in the section `.note.nv.tkinfo`: six words, then
-//! strings. Words 2 to 5 are offsets into the strings, of the name, version, build and command line of the tool. The command
-//! line is normalized: it has `-arch ` and the architecture with its suffix in all spellings of the option. A file that
-//! nvlink has linked has its note before those of its inputs. Source: derived from the output of ptxas 12.8 and 13.5 and of
-//! nvlink 13.5; ptxas 12.8 writes the note for `sm_100` and later only.
+//! strings. Words 2 to 5 are offsets into the strings: the name, version, build and command line of the tool. The
+//! command line is normalized: it has `-arch ` and the architecture with its suffix for every spelling of the option. A
+//! file linked by nvlink has nvlink's note before the notes of its inputs. Source: derived from the output of ptxas
+//! 12.8 and 13.5 and of nvlink 13.5; ptxas 12.8 writes the note for `sm_100` and later only.
 
 use super::nvptx::Arch;
 use crate::base::bytes::View;

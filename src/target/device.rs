@@ -15,7 +15,7 @@ use super::target_id::{InvalidTargetId, TargetId};
 use super::triple;
 use crate::base::spelling::Suggestions;
 
-/// Platform: the driver that loads images, whichever runtime is above it.
+/// Platform: the driver that loads images, regardless of the runtime above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Platform {
     /// AMD's drivers.
@@ -39,8 +39,8 @@ impl Platform {
         }
     }
 
-    /// Returns the platform of code with this triple or, where the triple does not determine it, this arch; `None`
-    /// where neither does.
+    /// Returns the platform of code with this triple, or with this arch if the triple does not determine it; `None` if
+    /// neither does.
     pub fn of(triple: Option<&str>, arch: Option<&str>) -> Option<Platform> {
         let stated = triple.and_then(|triple| {
             let mut parts = triple.split('-');
@@ -92,7 +92,7 @@ pub enum InvalidDevice {
         /// Processors that it includes.
         members: Vec<&'static str>,
     },
-    /// The name is of an image format.
+    /// The name is an image format.
     #[error("{name} is an image format, not a device; specify the device, such as gfx942:sramecc+:xnack-")]
     Form {
         /// The name.
@@ -136,7 +136,8 @@ pub fn processor_names() -> impl Iterator<Item = String> {
     nvidia.chain(PROCESSORS.iter().map(|processor| processor.name.to_owned()))
 }
 
-/// Returns whether a name is that of a processor of AMD, NVIDIA or Intel, which may have features or a suffix, or of code for it.
+/// Returns whether a name denotes a processor of AMD, NVIDIA or Intel, or code for one. It may have features or a
+/// suffix.
 pub fn names_processor(name: &str) -> bool {
     if intel::is_name(name) {
         return true;
@@ -194,7 +195,7 @@ impl Device {
     }
 }
 
-/// Returns the device of this name without its prefix, or a device for each model of a product family; `None` for an unknown name.
+/// Parses a name without its prefix: one device, or one for each model of a product family. `None` for an unknown name.
 fn intel_devices(name: &str) -> Option<Vec<Device>> {
     match Model::all_named(name).as_slice() {
         [] => None,

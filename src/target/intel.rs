@@ -11,8 +11,8 @@ use object::elf;
 /// ELF machine of Intel's graphics processors (registry of ELF machines).
 pub const EM_INTELGT: elf::Machine = elf::Machine(205);
 
-/// Owner of the notes about the target, and their types: number of the product family, and version of its architecture (Intel,
-/// compute-runtime, `zebin_elf.h`).
+/// Owner of the notes about the target, and their types: number of the product family, and version of its architecture
+/// (Intel, compute-runtime, `zebin_elf.h`).
 pub const NOTE_OWNER: &[u8] = b"IntelGT";
 pub const NOTE_PRODUCT_FAMILY: u32 = 1;
 pub const NOTE_PRODUCT_CONFIG: u32 = 6;
@@ -20,8 +20,8 @@ pub const NOTE_PRODUCT_CONFIG: u32 = 6;
 /// Prefix of the names in options and in device images (DPC++, `-fsycl-targets`).
 pub const PREFIX: &str = "intel_gpu_";
 
-/// Names of the product families, as ocloc has them, by their numbers. Source: the output of ocloc 22.43 for each name; from 1272
-/// on intel-graphics-compiler, `igfxfmid.h`; 1380 in the files of vllm-xpu-kernels 0.1.16.2.
+/// Names of the product families, as ocloc has them, by their numbers. Source: the output of ocloc 22.43 for each name;
+/// from 1272 on intel-graphics-compiler, `igfxfmid.h`; 1380 in the files of vllm-xpu-kernels 0.1.16.2.
 const PRODUCTS: [(u32, &str); 24] = [
     (16, "bdw"),
     (18, "skl"),
@@ -49,7 +49,7 @@ const PRODUCTS: [(u32, &str); 24] = [
     (1380, "cri"),
 ];
 
-/// Degree to which code is for a model.
+/// How well code fits a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelFit {
     /// Built for the model or its family.
@@ -58,14 +58,14 @@ pub enum ModelFit {
     Compatible,
 }
 
-/// A model, for which compilers write code.
+/// A model that compilers write code for.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Model {
     /// Name in DPC++'s runtime, without the prefix.
     pub name: &'static str,
     /// Other names that DPC++ accepts.
     pub aliases: &'static [&'static str],
-    /// Versions of its architecture, of which DPC++ accepts the first. The others are steppings that the driver treats alike.
+    /// Versions of its architecture. DPC++ accepts the first. The others are steppings that the driver treats alike.
     versions: &'static [&'static str],
     /// Product family.
     product: &'static str,
@@ -80,9 +80,9 @@ const fn model(
     Model { name, aliases, versions, product }
 }
 
-/// Every model, in the order of the versions. The first of a product family is the one that ocloc compiles for by the name of the
-/// family. Source: DPC++ (intel/llvm, November 2026), `resolveGenDevice`, the names in libsycl 9, and ocloc 22.43, `ids`; further
-/// versions and families of models since MTL: compute-runtime, `platforms.h` of 2025.
+/// Every model, in the order of the versions. For the name of a product family, ocloc compiles for its first model.
+/// Source: DPC++ (intel/llvm, November 2026), `resolveGenDevice`, the names in libsycl 9, and ocloc 22.43, `ids`;
+/// further versions and families of models since MTL: compute-runtime, `platforms.h` of 2025.
 const MODELS: [Model; 35] = [
     model("bdw", &[], &["8.0.0"], "bdw"),
     model("skl", &[], &["9.0.9"], "skl"),
@@ -121,8 +121,9 @@ const MODELS: [Model; 35] = [
     model("cri", &[], &["35.11.0"], "cri"),
 ];
 
-/// Models of another product family for which the driver takes code for a family. Source: compute-runtime, `platforms.h` of 2025,
-/// `compatibilityMapping`. (The driver does not take code that states the version of PVC for PVC-VG, so that is a family here.)
+/// A product family, and a model of another family that the driver also accepts its code for. Source: compute-runtime,
+/// `platforms.h` of 2025, `compatibilityMapping`. (The driver does not take code that states the version of PVC for
+/// PVC-VG, so PVC-VG is a family here.)
 const COMPATIBLE: [(&str, &str); 1] = [("bmg", "lnl_m")];
 
 /// Target of code, by its name.
@@ -140,7 +141,7 @@ impl Target {
 }
 
 impl Model {
-    /// Returns the model that DPC++ compiles for by a name without the prefix, or the model with a version.
+    /// Returns the model that DPC++ compiles for, by its name without the prefix or by a version.
     pub fn named(name: &str) -> Option<&'static Model> {
         let is_name = |model: &&Model| model.name == name || model.aliases.contains(&name);
         let is_version = |version: &&str| *version == name || version.replace('.', "_") == name;
@@ -156,7 +157,7 @@ impl Model {
         }
     }
 
-    /// Returns the degree to which machine code for an arch is for the model; `None` if it does not run.
+    /// Returns how well machine code for an arch fits the model; `None` if it does not run.
     pub fn fit(&self, arch: &str) -> Option<ModelFit> {
         match Target::named(arch)? {
             Target::Model(model) if model == self => Some(ModelFit::Exact),
@@ -178,14 +179,14 @@ pub fn product_name(number: u32) -> Option<&'static str> {
     PRODUCTS.iter().find(|(known, _)| *known == number).map(|(_, name)| *name)
 }
 
-/// Returns the version of an architecture in the form of ocloc, such as `12.55.8`: 10 bits, 8 bits and, after 8 bits that are
-/// reserved, 6 bits (Intel, compute-runtime, `hw_ip_version`).
+/// Returns the version of an architecture in the form of ocloc, such as `12.55.8`: 10 bits, 8 bits and, after 8 bits
+/// that are reserved, 6 bits (Intel, compute-runtime, `hw_ip_version`).
 pub fn ip_version(config: u32) -> String {
     format!("{}.{}.{}", config >> 22, config >> 14 & 0xff, config & 0x3f)
 }
 
-/// Returns the arch of code by its notes, the name of its product family and the version of its architecture. It is the name of the
-/// family, unless the version is of another model than the one that the family's name stands for.
+/// Returns the arch of code from its notes: the name of its product family and the version of its architecture. The
+/// arch is the name of the family, unless the version belongs to another model than the one that this name stands for.
 pub fn arch_of_notes(product: Option<&'static str>, version: Option<&str>) -> Option<String> {
     let Some(version) = version else { return product.map(str::to_owned) };
     let model = Model::named(version);
@@ -197,8 +198,8 @@ pub fn arch_of_notes(product: Option<&'static str>, version: Option<&str>) -> Op
     }
 }
 
-/// Returns the arch that a member of ocloc's archives is for, by its name without the size of pointers: the name of the model for a
-/// version, else the same name.
+/// Returns the arch of a member of ocloc's archives, from its name without the size of pointers. For a version, it is
+/// the name of the model, otherwise the same name.
 pub fn arch_of_member(name: &str) -> &str {
     match Target::named(name) {
         Some(Target::Model(model)) => model.name,
@@ -218,13 +219,13 @@ pub fn serves(arch: &str, requested: &str) -> bool {
     !models.is_empty() && models.into_iter().all(|model| model.fit(arch).is_some())
 }
 
-/// Returns whether code for the archs runs on all models that a name denotes, each by code for one of the archs.
+/// Returns whether the archs together serve all models that a name denotes: each model runs code for one of them.
 pub fn are_served(archs: &[&str], requested: &str) -> bool {
     let models = models(requested);
     !models.is_empty() && models.into_iter().all(|model| archs.iter().any(|arch| model.fit(arch).is_some()))
 }
 
-/// Returns whether an arch is that of all models that a name denotes, or of their family.
+/// Returns whether an arch denotes all models of a name, or their family.
 pub fn is_for(arch: &str, requested: &str) -> bool {
     let models = models(requested);
     !models.is_empty() && models.into_iter().all(|model| model.fit(arch) == Some(ModelFit::Exact))
@@ -234,12 +235,12 @@ fn models(name: &str) -> Vec<&'static Model> {
     Model::all_named(name.strip_prefix(PREFIX).unwrap_or(name))
 }
 
-/// Returns whether an arch is a whole product family, in which the driver prefers code for single models.
+/// Returns whether an arch is a whole product family. The driver prefers code for single models.
 pub fn is_product(arch: &str) -> bool {
     matches!(Target::named(arch), Some(Target::Product(_)))
 }
 
-/// Returns whether code whose own notes state one arch can be code for another, which its container states.
+/// Returns whether code whose notes state the arch `own` can be the code for `stated`, the arch in its container.
 pub fn can_be(own: &str, stated: &str) -> bool {
     match (Target::named(own), Target::named(stated)) {
         (Some(Target::Product(product)), Some(Target::Model(model))) => model.product == product,
@@ -253,7 +254,7 @@ pub fn is_name(name: &str) -> bool {
     Target::named(name).is_some()
 }
 
-/// Returns the name of the device or the family of devices for which code of an arch is.
+/// Returns the name of the device or device family that code for an arch runs on.
 pub fn device_name(arch: &str) -> String {
     format!("{PREFIX}{}", arch.strip_prefix(PREFIX).unwrap_or(arch))
 }

@@ -11,12 +11,12 @@ pub enum OffloadKind {
     Hip,
     /// SYCL.
     Sycl,
-    /// Host code, which bundles store in an entry of its own.
+    /// Host code, which bundles store in a separate entry.
     Host,
 }
 
-/// Name and value of each kind. The names are those of the command line and of bundle entry IDs; the values are the
-/// bits of the offload binary's `offload kind` field (`llvm/Object/OffloadBinary.h` since LLVM 21). Host code has no bit.
+/// Name and value of each kind. The command line and bundle entry IDs use the names; the values are the bits of the
+/// offload binary's `offload kind` field (`llvm/Object/OffloadBinary.h` since LLVM 21). Host code has no bit.
 const KINDS: [(OffloadKind, &str, u16); 5] = [
     (OffloadKind::OpenMp, "openmp", 1),
     (OffloadKind::Cuda, "cuda", 2),
@@ -29,8 +29,8 @@ const KINDS: [(OffloadKind, &str, u16); 5] = [
 const HIP_V4: &str = "hipv4";
 
 impl OffloadKind {
-    /// Value of HIP before LLVM 21, when the kinds were counted instead of being bits (llvm-project pull request 135809). A
-    /// container for both OpenMP and CUDA would have the same value now, but every image has a single kind.
+    /// Value of HIP before LLVM 21, when the kinds were counted instead of being bits (llvm-project pull request
+    /// 135809). A container for both OpenMP and CUDA would have the same value now, but every image has a single kind.
     pub const HIP_BEFORE_LLVM_21: u16 = 3;
 
     /// Returns the name that users write.
@@ -43,8 +43,8 @@ impl OffloadKind {
         self.row().2
     }
 
-    /// Returns the kind for the value of an offload binary's field, as any release of LLVM writes it. `None` for 0 and for
-    /// values that combine bits or are unknown: guessing one of several would hide the others.
+    /// Returns the kind for the value of an offload binary's field, as any release of LLVM writes it. `None` for 0 and
+    /// for values that combine bits or are unknown: guessing one of several would hide the others.
     pub(crate) fn from_bit(bit: u16) -> Option<Self> {
         if bit == Self::HIP_BEFORE_LLVM_21 {
             return Some(OffloadKind::Hip);

@@ -1,8 +1,8 @@
 //! Rules of LLVM 24 for device code of AMD's GPUs that is linked together.
 //!
-//! Objects are linked together if they are for one target: the same processor, and the same setting of each feature. A member of an
-//! archive provides code for a target if it leaves open what the target sets. Source: LLVM's main branch in autumn 2026,
-//! `AMDGPUTargetParser.cpp` and the tests of clang-linker-wrapper.
+//! Objects are linked together if they are for one target: the same processor, and the same setting of each feature. A
+//! member of an archive provides code for a target if it leaves open what the target sets. Source: LLVM's main branch
+//! in autumn 2026, `AMDGPUTargetParser.cpp` and the tests of clang-linker-wrapper.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,8 @@ pub struct CodeTarget<'a> {
 }
 
 impl<'a> CodeTarget<'a> {
-    /// Returns the processor, or the number in the triple of a family that has none, and the features.
+    /// Returns the processor and the features. For a family without a generic processor, the number in the triple
+    /// replaces the processor.
     fn identity(&self) -> (&'a str, BTreeSet<&'a str>) {
         let stated = stated_arch(self.triple, Some(self.arch)).unwrap_or_default();
         let (processor, features) = target_id::cut(stated);
@@ -36,8 +37,8 @@ impl<'a> CodeTarget<'a> {
         triple::are_compatible(self.triple, other.triple) && self.identity() == other.identity()
     }
 
-    /// Returns whether a member of an archive with this target provides code for another target: for the same processor or its
-    /// family, with features that are unset or equal.
+    /// Returns whether a member of an archive with this target provides code for another target: for the same processor
+    /// or its family, with features that are unset or equal.
     pub fn provides_for(&self, other: CodeTarget<'_>) -> bool {
         let ((own, own_features), (processor, features)) = (self.identity(), other.identity());
         let generic = || Processor::named(processor)?.family?.generic;

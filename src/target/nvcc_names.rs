@@ -1,4 +1,5 @@
-//! Names of NVIDIA's code by its form, as in nvcc's option `-code`: `sm_90a` is machine code, `compute_90a` PTX and `lto_90a` LTO-IR.
+//! Names of NVIDIA's code by its form, as in nvcc's option `-code`: `sm_90a` is machine code, `compute_90a` PTX and
+//! `lto_90a` LTO-IR.
 
 use super::nvptx::Arch;
 

@@ -1,6 +1,6 @@
 //! NVIDIA architectures, and their encoding in a cubin's ELF header and in PTX.
 //!
-//! The directives are those of NVIDIA's PTX ISA document. The contents of cubins are not documented; the rules were
+//! NVIDIA's PTX ISA document describes the directives. The contents of cubins are not documented; the rules were
 //! derived from more than ten thousand real cubins and from the output of ptxas 13.5 for every architecture that it
 //! supports.
 
@@ -20,8 +20,8 @@ pub struct Arch {
     pub suffix: Option<Suffix>,
 }
 
-/// Suffix of an architecture: features that its code may use beyond those of the number, at the cost of the devices
-/// that can run it.
+/// Suffix of an architecture. It lets code use more features than the number alone does, but fewer devices can run the
+/// code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Suffix {
     /// `a`, architecture-specific: runs on exactly this architecture.
@@ -64,7 +64,7 @@ impl fmt::Display for Arch {
 /// Fields of a cubin's ELF header and sections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cubin<'data> {
-    /// `EI_ABIVERSION`: 7 up to CUDA 12, for `sm_100` and later and in CUDA 13 for all 8.
+    /// `EI_ABIVERSION`: up to CUDA 12, 7 for most and 8 for `sm_100` and later; in CUDA 13, 8 for all.
     pub abi_version: u8,
     /// Field `e_flags` of the header.
     pub e_flags: u32,
@@ -74,15 +74,15 @@ pub struct Cubin<'data> {
     pub command_arch: Option<Arch>,
 }
 
-/// First architecture with a suffix. In `e_flags`, 0x800 stands for `a` from there on; ptxas of CUDA 8 and 9 sets the same
-/// bit in cubins for sm_60 and sm_61, which have no suffix.
+/// First architecture with a suffix. In `e_flags`, 0x800 stands for `a` from there on; ptxas of CUDA 8 and 9 sets the
+/// same bit in cubins for sm_60 and sm_61, which have no suffix.
 const FIRST_SPECIFIC: u32 = 90;
 
 impl<'data> Cubin<'data> {
     /// Returns the architecture; `None` for an unknown ABI version.
     ///
-    /// Only the command line records the suffix `f`: cubins for `sm_100` and for `sm_100f` are equal otherwise. In cubins of
-    /// ABI version 8 from CUDA 12 the same holds for `a`.
+    /// Only the command line records the suffix `f`: cubins for `sm_100` and for `sm_100f` are equal otherwise. In
+    /// cubins of ABI version 8 from CUDA 12, the same holds for `a`.
     pub fn arch(&self) -> Option<Arch> {
         let (number, specific) = match self.abi_version {
             ..=7 => {
@@ -136,8 +136,8 @@ pub struct Ptx<'text> {
 }
 
 impl<'text> Ptx<'text> {
-    /// Reads the directives, with which a text begins in this order (PTX ISA, PTX Module Directives), with only
-    /// comments around them. `None` where `text` is not PTX: many files contain lines of PTX somewhere.
+    /// Reads the directives. A text begins with them in this order (PTX ISA, PTX Module Directives), with only comments
+    /// around them. `None` if `text` is not PTX: many files contain lines of PTX somewhere.
     pub fn read(text: &'text [u8]) -> Option<Self> {
         // Enough for a generated header preceded by a licence, and little enough to inspect in any file.
         let text = &text[..text.len().min(16 << 10)];
@@ -154,7 +154,7 @@ impl<'text> Ptx<'text> {
     }
 }
 
-/// Returns the first operand of a directive at the start of the text, and the text that follows it.
+/// Splits off a directive at the start of the text: its first operand, and the text that follows it.
 fn directive<'text>(text: &'text [u8], name: &str) -> Option<(&'text str, &'text [u8])> {
     let operands = without_comments(text).strip_prefix(name.as_bytes())?;
     let (first, rest) = word(without_comments(operands));
@@ -167,7 +167,7 @@ fn word(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(text.iter().position(ends).unwrap_or(text.len()))
 }
 
-/// Returns the text without leading spaces and comments.
+/// Skips leading spaces and comments.
 fn without_comments(mut text: &[u8]) -> &[u8] {
     loop {
         text = text.trim_ascii_start();

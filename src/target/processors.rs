@@ -2,8 +2,8 @@
 //!
 //! Sources: AMDGPU usage guide, sections Processors, Target IDs and Generic Processor ABI; machine numbers and features
 //! measured with clang 22.1.8, one kernel compiled for each processor and each `processor:feature+`. Families, and the
-//! processors that LLVM 22 does not know: LLVM 23, `llvm/TargetParser/Triple.h` and `AMDGPUTargetParser.def`. The trials
-//! `compatibility/offload-arch`, `lld`, `inliner` and `bundler` compare the table with LLVM's tools.
+//! processors that LLVM 22 does not know: LLVM 23, `llvm/TargetParser/Triple.h` and `AMDGPUTargetParser.def`. The
+//! trials `compatibility/offload-arch`, `lld`, `inliner` and `bundler` compare the table with LLVM's tools.
 
 /// A row of the table.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ const NONE: &[&str] = &[];
 const XNACK: &[&str] = &["xnack"];
 const BOTH: &[&str] = &["sramecc", "xnack"];
 
-/// Every family. Of the members of the first three, no code runs on all.
+/// Every family. The first three have no code that runs on all members.
 pub const FAMILIES: [Family; 12] = [
     Family { number: "6", generic: None },
     Family { number: "7", generic: None },
@@ -147,7 +147,7 @@ pub const PROCESSORS: [Processor; 63] = [
     recent("gfx13-generic", 0x63, None),
 ];
 
-/// Names at the place of a processor that are neither in AMD's table nor follow NVIDIA's numbering: the pseudo
+/// Names used in place of a processor that are neither in AMD's table nor follow NVIDIA's numbering: the pseudo
 /// processor of SPIR-V for AMD, code for any processor, and the two Intel processors that clang 22 accepts.
 pub const OTHERS: [&str; 4] = ["amdgcnspirv", "generic", "graniterapids", "bmg_g21"];
 
@@ -207,8 +207,8 @@ mod tests {
         }
     }
 
-    /// Families of LLVM 23: number, generic processor with its machine number, members with the last two digits of their
-    /// numbers. The machine numbers of the members are those that LLVM 22 does not know.
+    /// Families of LLVM 23: number, generic processor with its machine number, members with the last two digits of
+    /// their numbers. Only members that LLVM 22 does not know have a machine number here.
     const LLVM_23: [(&str, &str, &str); 15] = [
         ("6", "", "600 601 602"),
         ("7", "", "700 701 702 703 704 705"),

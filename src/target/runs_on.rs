@@ -1,6 +1,6 @@
-//! Compatibility of an image's code with a device: the load method, or the reason why it does not run. Commands
-//! decide by [`Code::runs_on`], or by the rule of one vendor that it uses. The tables of the sources are the tests in
-//! `runs_on_tests.rs`, row by row, and the trials `compatibility/*` ask the vendors' tools about every pair.
+//! Compatibility of an image's code with a device: the load method, or the reason why the code does not run. Commands
+//! use [`Code::runs_on`], or the rule of one vendor behind it. The tables of the sources are the tests in
+//! `runs_on_tests.rs`, row by row, and the trials `compatibility/*` test every pair with the vendors' tools.
 //!
 //! NVIDIA: CUDA programming guide, Binary Compatibility and PTX Compatibility with the family- and
 //! architecture-specific targets; compatibility guides for Ampere, Ada, Hopper and Blackwell. AMD: AMDGPU usage guide,
@@ -14,7 +14,7 @@ use super::intel::{Model, ModelFit};
 use super::nvptx::{self, CapabilityMismatch};
 use super::{subarch, triple};
 
-/// Form of code, as far as drivers distinguish it.
+/// Form of code, for the differences that matter to drivers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodeForm {
     /// Machine code.
@@ -51,7 +51,7 @@ impl CodeForm {
     }
 }
 
-/// Method by which a device runs code; smaller is better.
+/// How a device runs code; smaller is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LoadMethod {
     /// Built for this processor.
@@ -144,7 +144,7 @@ pub enum Incompatibility {
     /// It is input for a device linker.
     #[error("it is input for a device linker, not machine code")]
     LinkTime,
-    /// It is Tile IR, for which no document states the devices and the preference among other code.
+    /// It is Tile IR. No document states the devices, and the preference among other code.
     #[error("it is Tile IR, which the driver may compile: NVIDIA does not document when it does")]
     TileIr,
     /// Its kind is newer than this program.
@@ -156,7 +156,7 @@ pub enum Incompatibility {
 }
 
 impl Incompatibility {
-    /// Returns whether the code may run nevertheless: it is not known.
+    /// Returns whether the code may run nevertheless, because the answer is unknown.
     pub fn is_undecided(&self) -> bool {
         matches!(self, Incompatibility::TileIr | Incompatibility::UnknownKind(_))
     }
@@ -174,7 +174,7 @@ pub struct Code<'a> {
 }
 
 impl Code<'_> {
-    /// Returns the method by which a device runs the code, or the reason why it does not.
+    /// Returns how a device runs the code, or the reason why it does not.
     pub fn runs_on(&self, device: &Device) -> Result<LoadMethod, Incompatibility> {
         match (Platform::of(self.triple, self.arch), self.form) {
             (_, CodeForm::LinkTime) => return Err(Incompatibility::LinkTime),
@@ -199,7 +199,7 @@ impl Code<'_> {
         }
     }
 
-    /// Returns the method for this form of code: anything but machine code is compiled first.
+    /// Returns the method for this form of code. Anything but machine code is compiled first.
     fn loaded(&self, way: LoadMethod) -> LoadMethod {
         match self.form {
             CodeForm::Ptx => LoadMethod::FromPtx,

@@ -1,11 +1,11 @@
 //! Subarchitectures: the processor or the family of processors in the triples of AMD's GPUs since LLVM 23.
 //!
-//! `amdgpu9.0a-amd-amdhsa` is code for gfx90a, and `amdgpu9.4-amd-amdhsa` code for the family of gfx942 and gfx950. LLVM up
-//! to 22 writes `amdgcn-amd-amdhsa` for both, and the processor next to it. The two spellings are one target.
+//! `amdgpu9.0a-amd-amdhsa` is code for gfx90a, and `amdgpu9.4-amd-amdhsa` code for the family of gfx942 and gfx950.
+//! LLVM up to 22 writes `amdgcn-amd-amdhsa` for both, and the processor next to it. The two spellings are one target.
 //!
-//! A number is the major version, a dot, and the minor version and stepping as one digit each; that of a family is shorter.
-//! A bare `amdgpu` and an unknown number mean any processor, like `amdgcn`. Source: LLVM 23, `llvm/TargetParser/Triple.h`
-//! and `AMDGPUTargetParser.cpp` (llvm-project pull request 206480).
+//! A number is the major version, a dot, and the minor version and stepping as one digit each. The number of a family
+//! is shorter. A bare `amdgpu` and an unknown number mean any processor, like `amdgcn`. Source: LLVM 23,
+//! `llvm/TargetParser/Triple.h` and `AMDGPUTargetParser.cpp` (llvm-project pull request 206480).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,7 +13,7 @@ use std::fmt;
 use super::amdgpu;
 use super::processors::{FAMILIES, FORMER, Family, Processor};
 
-/// Architecture of AMD's GPUs in triples since LLVM 23, which a number may follow.
+/// Architecture of AMD's GPUs in triples since LLVM 23. A number may follow.
 pub const AMDGPU: &str = "amdgpu";
 
 /// Architecture of AMD's GPUs in triples, without a number.
@@ -60,8 +60,8 @@ pub fn triple_of_processor(triple: &str, arch: &str) -> Option<String> {
     Some(format!("{AMDGPU}{subarch}{}", &triple[architecture(triple).len()..]))
 }
 
-/// Returns the processor with features that code with this triple and arch is for. An absent or generic arch of a triple with
-/// a subarchitecture is the processor of that.
+/// Returns the processor with features that code with this triple and arch is for. If the arch is absent or generic,
+/// the subarchitecture in the triple states the processor.
 pub fn stated_arch<'a>(triple: &str, arch: Option<&'a str>) -> Option<&'a str> {
     let stated = arch.filter(|arch| !arch.is_empty());
     match Subarch::of(triple).and_then(Subarch::processor) {
@@ -70,8 +70,8 @@ pub fn stated_arch<'a>(triple: &str, arch: Option<&'a str>) -> Option<&'a str> {
     }
 }
 
-/// Returns the arch of an image: what its container states, else what its own header states, which also has the features,
-/// else the processor in its triple.
+/// Returns the arch of an image: the arch that its container states, else the arch in its own header, which also has
+/// the features, else the processor in its triple.
 pub fn image_arch<'a>(triple: &str, stated: Option<&'a str>, own: Option<&'a str>) -> Option<&'a str> {
     let subarch = Subarch::of(triple);
     let is_stated = |arch: &&str| !arch.is_empty() && (subarch.is_none() || *arch != GENERIC);
@@ -107,7 +107,7 @@ impl Subarch {
         (Self::of_processor(processor)?.to_string() == number).then_some(Subarch::Processor(processor))
     }
 
-    /// Returns the subarchitecture of a processor; that of a generic one is its family.
+    /// Returns the subarchitecture of a processor. For a generic processor, it is the family.
     pub fn of_processor(processor: &'static Processor) -> Option<Subarch> {
         let own = FAMILIES.iter().find(|family| family.generic == Some(processor.name)).map(Subarch::Family);
         own.or((!FORMER.contains(&processor.name)).then_some(Subarch::Processor(processor)))
@@ -121,8 +121,8 @@ impl Subarch {
         }
     }
 
-    /// Returns whether code for one subarchitecture may be code for the other: they are equal, or one is the family of the
-    /// other.
+    /// Returns whether code for one subarchitecture may be code for the other: they are equal, or one is the family of
+    /// the other.
     pub fn is_compatible_with(self, other: Subarch) -> bool {
         match (self, other) {
             (Subarch::Processor(processor), Subarch::Family(family))

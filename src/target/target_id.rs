@@ -140,7 +140,7 @@ pub fn cut(text: &str) -> (&str, impl Iterator<Item = &str>) {
     (parts.next().unwrap_or_default(), parts)
 }
 
-/// Returns the processor whose name is one typing error away; `None` where there is none or several.
+/// Returns the processor whose name is one typing error away; `None` if there are none or several.
 fn closest(written: &str) -> Option<&'static str> {
     let names = PROCESSORS
         .iter()

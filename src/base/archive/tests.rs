@@ -94,7 +94,8 @@ fn members_before_a_cut_are_read_and_every_cut_is_a_defect() {
         let Members { members, defect } = format.members(View::new(bytes));
         (members.len(), defect.or(format.check_end(View::new(bytes)).err()))
     };
-    // The magic alone is an archive without members. Nothing refers to the second block of zeros at the end of a tar file.
+    // The magic alone is an archive without members. Nothing refers to the second block of zeros at the end of a tar
+    // file.
     for (archive, magic, second, end) in [(&ar, 9, 88 + 64, ar.len()), (&tar, 512, 519, tar.len() - 512)] {
         assert_eq!(read(archive), (2, None));
         for cut in magic..end {

@@ -266,7 +266,8 @@ impl Budget {
     #[cold]
     fn exhaust(&self, resource: Resource, amount: u64, left: u64) -> Cause {
         self.0.exhausted.fetch_or(1 << resource as u8, Ordering::Relaxed);
-        // Readers go on for as long as charges succeed. A container that is too large leaves decompression to smaller ones.
+        // Readers go on for as long as charges succeed. A container that is too large leaves decompression to smaller
+        // ones.
         if resource != Resource::Decompressed {
             self.0.left.of(resource).store(0, Ordering::Relaxed);
         }

@@ -41,7 +41,7 @@ impl Compression {
 const PARTS: u64 = 16;
 const PART_SIZES: std::ops::RangeInclusive<u64> = 16 << 20..=64 << 20;
 
-/// Size of the input from which speed matters, in bytes.
+/// Minimum size of an input that is compressed for speed, in bytes.
 const LARGE: u64 = 64 << 20;
 
 /// Parameters of long-distance matching. zstd's defaults sample twice as often and search twice as many places for each

@@ -22,7 +22,8 @@ pub fn largest_window_log(full_size: u64) -> u32 {
     u64::BITS.saturating_sub(full_size.leading_zeros()).clamp(WINDOW_LOG, LARGEST_WINDOW_LOG)
 }
 
-/// Decompresses `stored` to the `full_size` bytes that its container states, and charges them to the budget of the view.
+/// Decompresses `stored` to the `full_size` bytes that its container states, and charges them to the budget of the
+/// view.
 pub fn decompress(codec: Codec, stored: View<'_>, full_size: u64) -> Result<Vec<u8>, Malformed> {
     let mut full = Vec::new();
     decompress_into(&mut full, codec, stored, full_size)?;

@@ -1,8 +1,9 @@
 //! The first bytes of an LZ4 block. liblz4's function for this is not part of the bindings, and decompressing a whole
 //! block for the 64 bytes of an ELF header takes 100 times as long.
 //!
-//! Source: LZ4 Block Format Description (lz4 1.10, doc/lz4_Block_format.md): a sequence is a token, further bytes of the
-//! number of literals, the literals, the offset of a match in two bytes, and further bytes of the length of the match.
+//! Source: LZ4 Block Format Description (lz4 1.10, doc/lz4_Block_format.md): a sequence is a token, further bytes of
+//! the number of literals, the literals, the offset of a match in two bytes, and further bytes of the length of the
+//! match.
 
 /// Smallest length of a match; a token states the rest.
 const SHORTEST_MATCH: usize = 4;

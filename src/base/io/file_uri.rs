@@ -1,9 +1,9 @@
 //! Addresses of the form `file://PATH#offset=N&size=M`. ROCm's runtime, debugger and profilers name code objects with
 //! them.
 //!
-//! Source: AMDGPU usage document of LLVM, section Loaded Code Object Path Uniform Resource Identifier. `file://` is followed
-//! by the path, percent-encoded (RFC 3986); it may be relative, because the tools write relative paths, too. `localhost`
-//! may precede it (RFC 8089). Numbers are decimal, hexadecimal or octal as in C.
+//! Source: AMDGPU usage document of LLVM, section Loaded Code Object Path Uniform Resource Identifier. `file://` is
+//! followed by the path, percent-encoded (RFC 3986); it may be relative, because the tools write relative paths, too.
+//! `localhost` may precede it (RFC 8089). Numbers are decimal, hexadecimal or octal as in C.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,8 @@ impl FileUri {
 }
 
 impl fmt::Display for FileUri {
-    /// Writes the address as ROCm's tools do: all bytes of the path but `a-zA-Z0-9/_.~-` as `%` and two upper-case digits.
+    /// Writes the address as ROCm's tools do: all bytes of the path but `a-zA-Z0-9/_.~-` as `%` and two upper-case
+    /// digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("file://")?;
         let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/_.~-".contains(byte);

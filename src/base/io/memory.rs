@@ -111,8 +111,8 @@ impl Input {
         self.size()
     }
 
-    /// Calls `visit(offset, bytes)` for each block of `range` in order. Each block begins with the last `overlap` bytes of the
-    /// block before, so that nothing shorter than that is cut in two.
+    /// Calls `visit(offset, bytes)` for each block of `range` in order. Each block begins with the last `overlap` bytes
+    /// of the block before, so that nothing shorter than that is cut in two.
     pub fn blocks(&self, range: Range<u64>, overlap: usize, mut visit: impl FnMut(u64, &[u8])) -> Result<()> {
         let Some(bytes) = self.in_memory(range.start, range.end - range.start) else {
             return Err(Error::Shrunk { path: self.path.clone(), missing: range.end - self.size() });

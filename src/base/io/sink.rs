@@ -116,7 +116,8 @@ impl<'data> Sink<'data> {
         self.write_with_progress(output, &mut |_| ())
     }
 
-    /// Writes everything to `output`, whose space is not reserved first: reserving costs more than writing a small file.
+    /// Writes everything to `output`, whose space is not reserved first: reserving costs more than writing a small
+    /// file.
     pub fn write_without_reservation(&self, output: &mut Output) -> Result<()> {
         self.write_extents(output, &mut |_| ())
     }

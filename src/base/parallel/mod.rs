@@ -41,8 +41,8 @@ fn all_threads() -> &'static Threads {
     THREADS.get_or_init(|| Threads::new(thread::available_parallelism().map_or(1, NonZero::get)))
 }
 
-/// Calls `work` with each item in up to `workers` threads, and `visit` with the results in the order of the items, in the
-/// calling thread. A panic in `work` continues in the calling thread when its result would be visited.
+/// Calls `work` with each item in up to `workers` threads, and `visit` with the results in the order of the items, in
+/// the calling thread. A panic in `work` continues in the calling thread when its result would be visited.
 pub fn map_parallel<T: Sync, R: Send>(
     items: &[T],
     workers: usize,

@@ -8,8 +8,8 @@ use std::thread;
 
 use super::{Permit, Wait, all_threads};
 
-/// Calls `work` with each item in up to `workers` threads, and `visit` with the results in the order of the items, each as
-/// soon as those before it are complete.
+/// Calls `work` with each item in up to `workers` threads, and `visit` with the results in the order of the items, each
+/// as soon as those before it are complete.
 ///
 /// An item is requested when a thread is free, so an iterator may wait for its next item. At most `window` items are in
 /// progress or wait for `visit`. When `visit` returns [`ControlFlow::Break`], no further item is started. With one

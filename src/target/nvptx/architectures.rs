@@ -1,7 +1,7 @@
-//! NVIDIA's architectures as a table, and the rule that decides which code runs on which device.
+//! NVIDIA's architectures as a table, and the rule that decides whether code runs on a device.
 //!
-//! Every command asks [`Arch::check`]. The trials `compatibility/ptxas` and `compatibility/nvlink` ask NVIDIA's newest tools
-//! about every pair of code and device, and fail for a pair about which the tools disagree with this table.
+//! Every command calls [`Arch::check`]. The trials `compatibility/ptxas` and `compatibility/nvlink` test every pair of
+//! code and device with NVIDIA's newest tools, and fail if the tools disagree with this table.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use super::{Arch, Suffix};
 pub struct Architecture {
     /// Compute capability times ten.
     pub number: u32,
-    /// True for embedded parts. Their machine code and that of desktop parts are not compatible.
+    /// True for embedded parts. Their machine code is not compatible with desktop parts, nor vice versa.
     pub is_embedded: bool,
     /// Suffixes that its code may have.
     pub suffixes: &'static [Suffix],
@@ -38,11 +38,11 @@ const fn embedded(architecture: Architecture) -> Architecture {
     Architecture { is_embedded: true, ..architecture }
 }
 
-/// The architectures, up to CUDA 13.5: those that NVIDIA's compilers accept or used to accept. CUDA 13 renamed `sm_101` to
-/// `sm_110`.
+/// The architectures, up to CUDA 13.5: those that NVIDIA's compilers accept or used to accept. CUDA 13 renamed `sm_101`
+/// to `sm_110`.
 ///
-/// Sources: ptxas and nvlink 13.5 for suffixes, families and the former name; CUDA programming guide, Binary Compatibility, for
-/// embedded parts.
+/// Sources: ptxas and nvlink 13.5 for suffixes, families and the former name; CUDA programming guide, Binary
+/// Compatibility, for embedded parts.
 pub const ARCHITECTURES: [Architecture; 28] = [
     row(20, NO_SUFFIX),
     row(21, NO_SUFFIX),
@@ -105,7 +105,7 @@ impl Capability {
         Architecture::of(self.0).is_some_and(|it| it.is_embedded)
     }
 
-    /// Returns whether it is the former number of another.
+    /// True if the architecture `other` had this number in earlier releases of CUDA.
     fn is_former(self, other: Capability) -> bool {
         Architecture::of(other.0).is_some_and(|it| it.former == Some(self.0))
     }
@@ -181,9 +181,9 @@ impl Arch {
 
     /// Like [`Self::runs_on`], with the reason.
     ///
-    /// Machine code runs on later minor versions of its own major version, and never on embedded parts if it is for
-    /// desktop parts or vice versa. PTX is compiled when it is loaded, for anything later. The suffixes restrict that.
-    /// Sources: CUDA C programming guide (application compatibility), Blackwell compatibility guide.
+    /// Machine code runs on later minor versions of the same major version. Code for desktop parts never runs on
+    /// embedded parts, nor vice versa. PTX is compiled when it is loaded, for anything later. The suffixes restrict
+    /// that. Sources: CUDA C programming guide (application compatibility), Blackwell compatibility guide.
     pub fn check(self, device: Arch, is_ptx: bool) -> Result<(), CapabilityMismatch> {
         let own = Capability(self.number);
         let device = Capability(device.number);

@@ -1,7 +1,7 @@
 //! Target triples: triples derived from an image's ELF header, and comparison of triples that users write.
 //!
-//! An ELF header states a machine and not a triple. For device machines there is only one triple in use; for host
-//! machines, whose images OpenMP's host plugins run, it is the triple to which LLVM normalizes on Linux.
+//! An ELF header states a machine and not a triple. For device machines there is only one triple in use. For host
+//! machines, whose images OpenMP's host plugins run, it is LLVM's normalized triple for Linux.
 
 mod names;
 mod normalize;
@@ -33,14 +33,14 @@ const TRIPLES: [(elf::Machine, bool, &str); 10] = [
     (elf::EM_LOONGARCH, true, "loongarch64-unknown-linux-gnu"),
 ];
 
-/// Returns the architecture at the start of a triple, by the first of its names; `None` for an unknown one. That of AMD's
-/// GPUs is `amdgcn`, with or without a subarchitecture.
+/// Returns the canonical name of the architecture at the start of a triple; `None` for an unknown one. For AMD's GPUs,
+/// it is `amdgcn`, with or without a subarchitecture.
 pub fn architecture(triple: &str) -> Option<&str> {
     names::architecture(triple.split('-').next()?)
 }
 
-/// Returns whether two triples are equal, or are compatible triples of AMD's GPUs: those of one target in two spellings, or
-/// one without a subarchitecture or for a family.
+/// Returns whether two triples are equal, or are compatible triples of AMD's GPUs: two spellings of one target, or a
+/// triple without a subarchitecture or for a family.
 pub fn are_compatible(one: &str, other: &str) -> bool {
     let are_amdgpu = || subarch::is_amdgpu(one) && subarch::is_amdgpu(other);
     one == other || are_amdgpu() && Triple::normalize(one).is_compatible_with(&Triple::normalize(other))

@@ -6,7 +6,7 @@
 use crate::target::subarch::{self, AMDGCN};
 
 /// Architectures with several names; the first is the canonical one. Triples match only if their architectures are the
-/// same, by whatever name.
+/// same under any of these names.
 const SYNONYMS: [&[&str]; 18] = [
     &["i386", "i486", "i586", "i686", "i786", "i886", "i986"],
     &["x86_64", "amd64", "x86_64h"],
@@ -89,17 +89,17 @@ pub fn vendor(word: &str) -> Option<&'static str> {
     VENDORS.into_iter().find(|&name| name == word)
 }
 
-/// Returns the operating system with which a word begins.
+/// Returns the operating system that a word begins with.
 pub fn system(word: &str) -> Option<&'static str> {
     SYSTEMS.into_iter().find(|name| word.starts_with(name)).map(|name| if name == "win32" { "windows" } else { name })
 }
 
-/// Returns the environment with which a word begins.
+/// Returns the environment that a word begins with.
 pub fn environment(word: &str) -> Option<&'static str> {
     ENVIRONMENTS.into_iter().find(|name| word.starts_with(name))
 }
 
-/// Returns the object file format with which a word ends.
+/// Returns the object file format that a word ends with.
 pub fn format(word: &str) -> Option<&'static str> {
     FORMATS.into_iter().find(|name| word.ends_with(name))
 }

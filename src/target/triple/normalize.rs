@@ -21,7 +21,7 @@ pub struct Triple {
     parts: [String; PARTS],
 }
 
-/// Parts that must be equal for code of one triple to be code for another: the names without versions; `None` for an
+/// Parts that must be equal for code of one triple to be code for another: the names without versions. `None` for an
 /// unknown word.
 type Meaning<'a> = (Option<&'a str>, Option<&'a str>, Option<&'a str>, Option<&'a str>);
 
@@ -64,7 +64,7 @@ impl Triple {
     }
 
     /// Returns whether code for one triple is code for the other: both have the same architecture, vendor, system and
-    /// environment, by whatever name and of whatever version. Subarchitectures of AMD's GPUs must be compatible.
+    /// environment. Alternative names and versions are ignored. Subarchitectures of AMD's GPUs must be compatible.
     pub fn is_compatible_with(&self, other: &Triple) -> bool {
         let [own, others] = [self, other].map(|triple| Subarch::of(&triple.parts[0]));
         let subarchs_fit = own.zip(others).is_none_or(|(own, other)| own.is_compatible_with(other));
@@ -95,7 +95,6 @@ fn is_cygwin(word: &str) -> bool {
     word.starts_with("cygwin") || word.starts_with("msys")
 }
 
-/// Returns whether a word is known as this part.
 fn belongs(word: &str, part: usize) -> bool {
     match part {
         0 => names::architecture(word).is_some(),
@@ -140,7 +139,7 @@ fn sort(words: &mut Vec<&str>) {
     }
 }
 
-/// Inserts a word at an index that may be occupied; words that are displaced move to the next free places.
+/// Inserts a word at an index that may be occupied. Displaced words move to the next free places.
 fn insert_at<'text>(words: &mut Vec<&'text str>, settled: &[bool; PARTS], mut at: usize, mut word: &'text str) {
     loop {
         while at < PARTS && settled[at] {

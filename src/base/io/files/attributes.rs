@@ -15,7 +15,8 @@ pub enum Attribute {
     Ownership,
     /// The times of the last access and of the last change.
     Timestamps,
-    /// The set-user-ID, set-group-ID and sticky bits, and extended attributes: capabilities, access control lists and others.
+    /// The set-user-ID, set-group-ID and sticky bits, and extended attributes: capabilities, access control lists and
+    /// others.
     Rights,
 }
 

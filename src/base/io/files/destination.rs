@@ -51,7 +51,8 @@ pub fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Returns the path of the file that creating `path` would create: symbolic links to files that do not exist are followed.
+/// Returns the path of the file that creating `path` would create: symbolic links to files that do not exist are
+/// followed.
 fn follow_dangling(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {

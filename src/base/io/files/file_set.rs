@@ -1,4 +1,5 @@
-//! The files that a run reads and writes. No output is an input or another output, and a text does not replace a binary file.
+//! The files that a run reads and writes. No output is an input or another output, and a text does not replace a binary
+//! file.
 //!
 //! `Output` takes its path only from a [`FileSet`], so an output that is not compared with the inputs does not compile.
 
@@ -130,7 +131,8 @@ impl FileSet {
         Ok(OutputPath { path: path.to_owned(), destination, kind, replaced, files: self.clone() })
     }
 
-    /// Adds an output with the file name `name` in `directory`, and never elsewhere: a symbolic link of that name is replaced.
+    /// Adds an output with the file name `name` in `directory`, and never elsewhere: a symbolic link of that name is
+    /// replaced.
     pub(crate) fn output_in(&self, directory: &Path, name: impl AsRef<OsStr>, kind: OutputKind) -> Result<OutputPath> {
         let name = name.as_ref();
         debug_assert!(Path::new(name).file_name().is_some_and(|file| file == name), "{name:?} is not a bare name");

@@ -46,17 +46,17 @@ impl Access {
     ///
     /// # Safety
     ///
-    /// No input may be truncated or written while it is open, by any process. Rust requires that the bytes behind a `&[u8]`
-    /// do not change, and nothing can keep another process from changing a mapped file. In practice, measured on Linux by
-    /// the tests of this module:
+    /// No input may be truncated or written while it is open, by any process. Rust requires that the bytes behind a
+    /// `&[u8]` do not change, and nothing can keep another process from changing a mapped file. In practice, measured
+    /// on Linux by the tests of this module:
     ///
     /// - Writing to the file changes the bytes that a [`View`] shows. A reader checks a value and uses the checked copy, but
     ///   a string that has been checked for UTF-8 is a reference to the mapping.
     /// - Truncating the file makes the next access beyond its end raise SIGBUS, which ends the process; the program installs
     ///   a handler that prints the path.
     ///
-    /// A program that reads the outputs of a finished build, as the command line does, takes that risk, like linkers do. A
-    /// service that is handed files by others should use [`Access::read`].
+    /// A program that reads the outputs of a finished build, as the command line does, takes that risk, like linkers
+    /// do. A service that is handed files by others should use [`Access::read`].
     pub const unsafe fn map() -> Self {
         Access(AccessKind::Map)
     }
@@ -136,7 +136,8 @@ impl Input {
         Ok(input)
     }
 
-    /// Opens `path`, which may be anything but a directory: the contents of devices and pipes go through a temporary file.
+    /// Opens `path`, which may be anything but a directory: the contents of devices and pipes go through a temporary
+    /// file.
     pub(crate) fn open_any(path: impl Into<PathBuf>, access: Access) -> Result<Input> {
         let path = path.into();
         match std::fs::metadata(&path) {
@@ -155,7 +156,8 @@ impl Input {
         Input::of_temp_file(path, copy, access)
     }
 
-    /// Creates an input from bytes that `write` writes to a temporary file in `directory`; `path` is its name in errors.
+    /// Creates an input from bytes that `write` writes to a temporary file in `directory`; `path` is its name in
+    /// errors.
     ///
     /// The file has no name, so no other process writes it, and it is always mapped. Inputs that are opened because of
     /// this one, such as the members of a thin archive, use `access`.
@@ -348,8 +350,8 @@ impl Input {
         self.size()
     }
 
-    /// Calls `visit(offset, bytes)` for each block of `range` in order. Each block begins with the last `overlap` bytes of the
-    /// block before, so that nothing shorter than that is cut in two.
+    /// Calls `visit(offset, bytes)` for each block of `range` in order. Each block begins with the last `overlap` bytes
+    /// of the block before, so that nothing shorter than that is cut in two.
     pub fn blocks(&self, range: Range<u64>, overlap: usize, mut visit: impl FnMut(u64, &[u8])) -> Result<()> {
         if let Some(bytes) = self.in_memory(range.start, range.end - range.start) {
             for start in (0..bytes.len()).step_by(STEP) {

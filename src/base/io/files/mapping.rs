@@ -35,9 +35,10 @@ pub struct Mapping {
 impl Mapping {
     /// Maps a file. `path` is known for files that other processes may truncate.
     pub fn of(file: &File, path: Option<&Path>) -> io::Result<Self> {
-        // SAFETY: for a file that others can write, the contract of `Access::map`; a temporary file without a name is written
-        // by this process only, and not after it is mapped. Beyond the contract, readers check each value once and use the
-        // checked copy, payloads are copied through the file, and a change is an error when the file has been read.
+        // SAFETY: for a file that others can write, the contract of `Access::map`; a temporary file without a name is
+        // written by this process only, and not after it is mapped. Beyond the contract, readers check each value once
+        // and use the checked copy, payloads are copied through the file, and a change is an error when the file has
+        // been read.
         let map = unsafe { Mmap::map(file) }?;
         Ok(Mapping::new(map, path))
     }

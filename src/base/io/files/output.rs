@@ -129,8 +129,8 @@ impl Output {
         }
     }
 
-    /// Reserves disk space for an output of `size` bytes. A full file system is then reported before minutes of copying,
-    /// and blocks are allocated only once: replacing a 300 MB file on ext4 took half as long.
+    /// Reserves disk space for an output of `size` bytes. A full file system is then reported before minutes of
+    /// copying, and blocks are allocated only once: replacing a 300 MB file on ext4 took half as long.
     pub(crate) fn reserve(&mut self, size: u64) -> Result<()> {
         match &self.target {
             OutputTarget::File(file, _) => reserve(file.file(), size).map_err(Error::io(&self.place.path, "write")),
@@ -185,8 +185,8 @@ impl Output {
     /// If the bytes have the same offset in their block in both files, the kernel copies them on Linux
     /// (`copy_file_range`): some file systems then share the blocks between the files, others copy the bytes once.
     /// Otherwise nothing can be shared and each page overlaps two; writing from a mapping, a window at a time, is then
-    /// faster (ext4, 100 MB: 0.93 of the time of `cp`; `copy_file_range` takes 1.17, reading into a buffer 1.06 to 1.19).
-    /// The position of the input file is not used, so several outputs may copy from one input at the same time.
+    /// faster (ext4, 100 MB: 0.93 of the time of `cp`; `copy_file_range` takes 1.17, reading into a buffer 1.06 to
+    /// 1.19). The position of the input file is not used, so several outputs may copy from one input at the same time.
     pub fn copy(&mut self, input: &Input, offset: u64, size: u64) -> Result<()> {
         if let Some(bytes) = input.in_memory(offset, size) {
             return self.write(bytes);

@@ -1,7 +1,7 @@
 //! Lists that signal handlers read: hidden files to remove, and mappings of inputs.
 //!
-//! A handler may interrupt any instruction, so it must not lock, allocate or free. Adding an item stores one pointer; taking
-//! it, by its owner or by a handler, swaps the pointer out, so that each item is taken once.
+//! A handler may interrupt any instruction, so it must not lock, allocate or free. Adding an item stores one pointer;
+//! taking it, by its owner or by a handler, swaps the pointer out, so that each item is taken once.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};

@@ -31,8 +31,8 @@ fn restrict(directory: &Path) -> io::Result<()> {
 }
 
 impl ScratchDirectory {
-    /// Creates a directory among the system's temporary files. Only this user has access, regardless of the umask: other
-    /// programs create files in it that a linker reads.
+    /// Creates a directory among the system's temporary files. Only this user has access, regardless of the umask:
+    /// other programs create files in it that a linker reads.
     pub fn create() -> Result<Self> {
         let parent = std::env::temp_dir();
         let created = tempfile::Builder::new().prefix("fatbin-").tempdir_in(&parent);

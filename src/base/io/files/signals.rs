@@ -1,8 +1,8 @@
 //! Signals that end the program: hidden files are removed first.
 //!
-//! A signal of the user or of the system ends the process by the same signal, as its parent expects. A mapped input that
-//! another process truncates raises SIGBUS on the next access; that is an error like any other, with a line and exit
-//! status 2. The handlers use only calls that are safe in a handler (`man 7 signal-safety`).
+//! A signal of the user or of the system ends the process by the same signal, as its parent expects. A mapped input
+//! that another process truncates raises SIGBUS on the next access; that is an error like any other, with a line and
+//! exit status 2. The handlers use only calls that are safe in a handler (`man 7 signal-safety`).
 
 /// Installs the handlers, for the program: a library must not. If the parent process has a signal ignored, as `nohup`
 /// does, it stays ignored.
@@ -80,14 +80,16 @@ mod unix {
             Arrival::Waits => return,
         }
         remove_hidden_files();
-        // SAFETY: both calls are safe in a handler. The signal is blocked until the handler returns, and then ends the process.
+        // SAFETY: both calls are safe in a handler. The signal is blocked until the handler returns, and then ends the
+        // process.
         unsafe {
             libc::signal(signal, libc::SIG_DFL);
             libc::raise(signal);
         }
     }
 
-    /// Ends the process with a message if the signal is about a mapped file, and restores the previous handler otherwise.
+    /// Ends the process with a message if the signal is about a mapped file, and restores the previous handler
+    /// otherwise.
     extern "C" fn truncated(signal: c_int, info: *mut siginfo_t, _context: *mut c_void) {
         // Two threads may read the same file.
         wait_for_commits();
@@ -112,7 +114,8 @@ mod unix {
     /// Ends the process as an error does.
     fn end_with(message: &str) {
         remove_hidden_files();
-        // SAFETY: the bytes are valid for their length, and both calls are safe in a handler. The second does not return.
+        // SAFETY: the bytes are valid for their length, and both calls are safe in a handler. The second does not
+        // return.
         unsafe {
             libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), message.len());
             libc::_exit(TROUBLE);

@@ -1,7 +1,7 @@
 //! Detection of a closed standard output.
 //!
-//! The Rust runtime replaces closed standard streams by `/dev/null` before `main`, and then ignores errors of closed ones.
-//! The check must therefore run before the runtime starts.
+//! The Rust runtime replaces closed standard streams by `/dev/null` before `main`, and then ignores errors of closed
+//! ones. The check must therefore run before the runtime starts.
 
 use std::io;
 #[cfg(unix)]

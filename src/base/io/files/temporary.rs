@@ -1,8 +1,8 @@
 //! Temporary files that become outputs.
 //!
-//! On Linux such a file has no name until it is complete (`O_TMPFILE`), so nothing is left even if the process is killed.
-//! Elsewhere, and on file systems that do not support this, it has a hidden name next to the output, which is removed when
-//! the file is dropped, and by the signal handlers of the program.
+//! On Linux such a file has no name until it is complete (`O_TMPFILE`), so nothing is left even if the process is
+//! killed. Elsewhere, and on file systems that do not support this, it has a hidden name next to the output, which is
+//! removed when the file is dropped, and by the signal handlers of the program.
 //!
 //! A link cannot replace a file. To replace one, an unnamed file is linked to a hidden name, which is renamed at once.
 //! Only a process that is killed between the two calls leaves it.

@@ -26,7 +26,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | none | scanning, reading images, wrapping, packing, bundling, in memory |
-//! | `files` | mapped inputs, outputs that appear whole, directories, static libraries, packages, the helper for build scripts |
+//! | `files` | mapped inputs, outputs that appear whole, directories, static libraries, packages, build script helper |
 //! | `full` | the inside of images, extraction to files, selection by contents, policies, locks; includes `files` |
 //! | `cli` | the program; the default, includes `full` |
 //!

@@ -50,7 +50,7 @@ impl<'data> Content<'data> {
         self.size
     }
 
-    /// Returns the runs in order.
+    /// Runs, in order.
     pub fn runs(&self) -> impl Iterator<Item = &[u8]> {
         self.runs.iter().map(AsRef::as_ref)
     }

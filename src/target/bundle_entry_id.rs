@@ -168,7 +168,7 @@ impl<'data> BundleEntryId<'data> {
         }
     }
 
-    /// Returns the target ID, or the processor that the triple states instead.
+    /// Target ID, or the processor that the triple states instead.
     pub fn stated_target_id(&self) -> Option<&'data str> {
         subarch::stated_arch(self.triple, self.target_id)
     }
@@ -184,7 +184,7 @@ impl<'data> BundleEntryId<'data> {
         }
     }
 
-    /// Returns the remedy for an entry that HIP's runtime does not find.
+    /// Remedy for an entry that HIP's runtime does not find.
     pub(crate) fn remedy_for_hip(&self) -> &'static str {
         if self.is_amd_spirv() {
             "bundle it again as hip-spirv64-amd-amdhsa--amdgcnspirv"

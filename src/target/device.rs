@@ -29,7 +29,7 @@ pub enum Platform {
 }
 
 impl Platform {
-    /// Returns the name, as in "code for AMD devices".
+    /// Name, as in "code for AMD devices".
     pub fn name(self) -> &'static str {
         match self {
             Platform::Amd => "AMD",
@@ -184,7 +184,7 @@ impl Device {
         }
     }
 
-    /// Returns the platform of the device.
+    /// Platform of the device.
     pub fn platform(&self) -> Platform {
         match self {
             Device::Amd(_) => Platform::Amd,

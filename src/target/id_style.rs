@@ -28,7 +28,7 @@ impl IdStyle {
     /// All styles, in the order of the help.
     pub const ALL: [IdStyle; 3] = [IdStyle::Legacy, IdStyle::Subarch, IdStyle::AsGiven];
 
-    /// Returns the name on the command line.
+    /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             IdStyle::Legacy => "legacy",

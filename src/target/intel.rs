@@ -3,8 +3,8 @@
 //! | name | example | place |
 //! |---|---|---|
 //! | of a model | `acm_g10`, `dg2_g10` | DPC++, as `intel_gpu_acm_g10` |
-//! | version of its architecture | `12.55.8` | members of ocloc's archives, a note in zebin files; DPC++, as `intel_gpu_12_55_8` |
-//! | of a product family | `dg2` | members of ocloc's archives; a number in zebin files |
+//! | version of its architecture | `12.55.8` | members of ocloc's archives, a note in zebin; DPC++, as `intel_gpu_12_55_8` |
+//! | of a product family | `dg2` | members of ocloc's archives; a number in zebin |
 
 use object::elf;
 
@@ -21,7 +21,7 @@ pub const NOTE_PRODUCT_CONFIG: u32 = 6;
 pub const PREFIX: &str = "intel_gpu_";
 
 /// Names of the product families, as ocloc has them, by their numbers. Source: the output of ocloc 22.43 for each name;
-/// from 1272 on intel-graphics-compiler, `igfxfmid.h`; 1380 in the files of vllm-xpu-kernels 0.1.16.2.
+/// from 1272 on, intel-graphics-compiler, `igfxfmid.h`; for 1380, the files of vllm-xpu-kernels 0.1.16.2.
 const PRODUCTS: [(u32, &str); 24] = [
     (16, "bdw"),
     (18, "skl"),

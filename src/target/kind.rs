@@ -33,12 +33,12 @@ impl OffloadKind {
     /// 135809). A container for both OpenMP and CUDA would have the same value now, but every image has a single kind.
     pub const HIP_BEFORE_LLVM_21: u16 = 3;
 
-    /// Returns the name that users write.
+    /// Name that users write.
     pub fn name(self) -> &'static str {
         self.row().1
     }
 
-    /// Returns the value in an offload binary; 0 for host code.
+    /// Value in an offload binary; 0 for host code.
     pub fn bit(self) -> u16 {
         self.row().2
     }

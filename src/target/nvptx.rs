@@ -74,8 +74,8 @@ pub struct Cubin<'data> {
     pub command_arch: Option<Arch>,
 }
 
-/// First architecture with a suffix. In `e_flags`, 0x800 stands for `a` from there on; ptxas of CUDA 8 and 9 sets the
-/// same bit in cubins for sm_60 and sm_61, which have no suffix.
+/// First architecture with a suffix. From this number on, 0x800 in `e_flags` stands for `a`. ptxas of CUDA 8 and 9 sets
+/// the same bit in cubins for sm_60 and sm_61, which have no suffix.
 const FIRST_SPECIFIC: u32 = 90;
 
 impl<'data> Cubin<'data> {

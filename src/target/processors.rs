@@ -171,7 +171,7 @@ impl Processor {
         PROCESSORS.iter().find(|processor| processor.machine == machine)
     }
 
-    /// Returns the generic processor whose code also runs on this one.
+    /// Generic processor whose code also runs on this one.
     pub fn generic(&self) -> Option<&'static str> {
         self.family?.generic
     }

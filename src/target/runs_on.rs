@@ -4,9 +4,9 @@
 //!
 //! NVIDIA: CUDA programming guide, Binary Compatibility and PTX Compatibility with the family- and
 //! architecture-specific targets; compatibility guides for Ampere, Ada, Hopper and Blackwell. AMD: AMDGPU usage guide,
-//! Target IDs and Generic Processor ABI. (A generic code object also has a version, which must be at least the one that
-//! the processor's entry requires. Every entry requires 1 so far, the lowest version.) SPIR-V: drivers compile it when
-//! they load it; AOT-compiled code for one of Intel's GPUs runs on that GPU only.
+//! Target IDs and Generic Processor ABI. (A generic code object also has a version, and the entry of each processor
+//! requires a minimum. So far every entry requires 1, the lowest version.) SPIR-V: drivers compile it when they load
+//! it; AOT-compiled code for one of Intel's GPUs runs on that GPU only.
 
 use super::compatibility::{self, Fit};
 use super::device::{Device, Platform};
@@ -36,7 +36,7 @@ pub enum CodeForm {
 }
 
 impl CodeForm {
-    /// Returns the name, as in "does not accept PTX".
+    /// Name, as in "does not accept PTX".
     pub fn name(self) -> &'static str {
         match self {
             CodeForm::Machine => "machine code",
@@ -71,7 +71,7 @@ pub enum LoadMethod {
 }
 
 impl LoadMethod {
-    /// Returns the name in JSON.
+    /// Name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             LoadMethod::Exact => "native",
@@ -89,7 +89,7 @@ impl LoadMethod {
         self >= LoadMethod::Linked
     }
 
-    /// Returns the language that is compiled when the code is loaded; `None` for machine code.
+    /// Language that is compiled when the code is loaded; `None` for machine code.
     pub fn compiled_from(self) -> Option<&'static str> {
         match self {
             LoadMethod::FromPtx => Some("PTX"),

@@ -113,7 +113,8 @@ impl Subarch {
         own.or((!FORMER.contains(&processor.name)).then_some(Subarch::Processor(processor)))
     }
 
-    /// Returns the processor of code that states no other; `None` for a family without a generic processor.
+    /// Processor of code with this subarchitecture that states no other; `None` for a family without a generic
+    /// processor.
     pub fn processor(self) -> Option<&'static Processor> {
         match self {
             Subarch::Processor(processor) => Some(processor),

@@ -104,12 +104,12 @@ impl<'text> TargetId<'text> {
         Ok(id)
     }
 
-    /// Returns the processor's primary name.
+    /// Primary name of the processor.
     pub fn processor(&self) -> &'text str {
         self.processor
     }
 
-    /// Returns the features that are set, in alphabetical order.
+    /// Features that are set, in alphabetical order.
     pub fn features(&self) -> &[Feature<'text>] {
         &self.features
     }

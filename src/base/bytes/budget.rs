@@ -82,7 +82,7 @@ impl Resource {
         }
     }
 
-    /// Returns the unit in messages.
+    /// Unit in messages.
     pub fn unit(self) -> &'static str {
         match self {
             Resource::Work => "steps of work",
@@ -229,7 +229,7 @@ impl Budget {
         self.0.exhausted.load(Ordering::Relaxed) & 1 << resource as u8 != 0
     }
 
-    /// Returns the error of the first resource with a failed charge.
+    /// Error of the first resource with a failed charge.
     pub fn exhaustion(&self) -> Option<Cause> {
         let exhausted = Resource::ALL.into_iter().find(|&resource| self.is_exhausted(resource))?;
         Some(self.over_limit(exhausted))

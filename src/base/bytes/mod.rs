@@ -87,7 +87,7 @@ impl<'data> View<'data> {
         View { budget: Some(budget), ..self }
     }
 
-    /// Returns the budget for reading the file.
+    /// Budget for reading the file.
     pub fn budget(&self) -> Option<&'data Budget> {
         self.budget
     }

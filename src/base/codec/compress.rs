@@ -126,7 +126,7 @@ impl<W> Counted<W> {
         Counted { to, size: 0 }
     }
 
-    /// Returns the number of bytes written so far.
+    /// Number of bytes written so far.
     pub fn size(&self) -> u64 {
         self.size
     }

@@ -36,7 +36,7 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// Returns the name in reports.
+    /// Name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Codec::None => "none",

@@ -18,7 +18,7 @@ pub struct Architecture {
     pub suffixes: &'static [Suffix],
     /// Number of the first member of its family. Code with the suffix `f` runs on later members.
     pub family: Option<u32>,
-    /// Number that it had in earlier releases of CUDA. Code for that runs on it.
+    /// Its number in earlier releases of CUDA. Code for that number runs on it.
     pub former: Option<u32>,
 }
 
@@ -141,7 +141,7 @@ pub enum CapabilityMismatch {
         /// Architecture of the device.
         device: Capability,
     },
-    /// Machine code for the other one of desktop and embedded parts.
+    /// Machine code for desktop parts on an embedded part, or vice versa.
     #[error("it is for {own}, the device is {device}: desktop and embedded parts are not binary compatible")]
     Embedded {
         /// Architecture of the code.

@@ -109,7 +109,7 @@ pub fn names_architecture(text: &str) -> bool {
     text.split('-').next().is_some_and(|word| names::architecture(word).is_some())
 }
 
-/// Moves every word that is known as some part to that part's place; the others shift and keep their order.
+/// Moves every known word to the place of its part. The other words shift and keep their order.
 fn sort(words: &mut Vec<&str>) {
     let mut settled = [0, 1, 2, 3].map(|part| belongs(words[part], part));
     // An environment replaces a file format in the last place.

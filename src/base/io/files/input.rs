@@ -50,10 +50,10 @@ impl Access {
     /// `&[u8]` do not change, and nothing can keep another process from changing a mapped file. In practice, measured
     /// on Linux by the tests of this module:
     ///
-    /// - Writing to the file changes the bytes that a [`View`] shows. A reader checks a value and uses the checked copy, but
-    ///   a string that has been checked for UTF-8 is a reference to the mapping.
-    /// - Truncating the file makes the next access beyond its end raise SIGBUS, which ends the process; the program installs
-    ///   a handler that prints the path.
+    /// - Writing to the file changes the bytes that a [`View`] shows. A reader checks a value and uses the checked copy,
+    ///   but a string that has been checked for UTF-8 is a reference to the mapping.
+    /// - Truncating the file makes the next access beyond its end raise SIGBUS, which ends the process; the program
+    ///   installs a handler that prints the path.
     ///
     /// A program that reads the outputs of a finished build, as the command line does, takes that risk, like linkers
     /// do. A service that is handed files by others should use [`Access::read`].

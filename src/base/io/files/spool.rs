@@ -72,7 +72,7 @@ impl Spool {
 }
 
 impl Spooled {
-    /// Returns the bytes.
+    /// Reads the bytes.
     pub(super) fn read(&self) -> io::Result<Vec<u8>> {
         let Range { start, end } = self.range;
         let mut bytes = vec![0; (end - start) as usize];

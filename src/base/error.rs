@@ -1,8 +1,8 @@
 //! Errors, with the values that they are about.
 //!
 //! There are two layers. A reader of a format knows bytes and offsets but no file, so it returns [`Malformed`]; the
-//! code that opened the file adds its path and returns an [`Error`]. Both print as one line, `PATH: FIELD at 0xOFFSET:
-//! CAUSE`; the command line puts the name of the program before it.
+//! code that opened the file adds its path and returns an [`Error`]. Both print as one line,
+//! `PATH: FIELD at 0xOFFSET: CAUSE`; the command line puts the name of the program before it.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -3,8 +3,8 @@
 //! | name | example | place |
 //! |---|---|---|
 //! | of a model | `acm_g10`, `dg2_g10` | DPC++, as `intel_gpu_acm_g10` |
-//! | version of its architecture | `12.55.8` | members of ocloc's archives, a note in zebin; DPC++, as `intel_gpu_12_55_8` |
-//! | of a product family | `dg2` | members of ocloc's archives; a number in zebin |
+//! | version of its architecture | `12.55.8` | members of ocloc's archives, zebin notes; DPC++, as `intel_gpu_12_55_8` |
+//! | of a product family | `dg2` | members of ocloc's archives; a number in zebin files |
 
 use object::elf;
 

@@ -11,8 +11,8 @@ use crate::base::error::{Cause, Malformed};
 /// Size of a block: headers and contents are padded to it.
 const BLOCK: u64 = 512;
 
-/// Offset in a block of the map of the byte that is 1 if another block follows (GNU tar, Basic Tar Format, `struct
-/// sparse_header`).
+/// Offset in a block of the map of the byte that is 1 if another block follows (GNU tar, Basic Tar Format,
+/// `struct sparse_header`).
 const HAS_MORE: usize = 504;
 
 /// Prefix of the keys of a sparse file in the PAX format, whose contents begin with a map of the file.

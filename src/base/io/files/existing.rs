@@ -28,8 +28,8 @@ impl Existing {
         Ok(path.parent() != Some(temporary.directory()) || !may_be_renamed(&self.metadata, &new))
     }
 
-    /// Replaces the contents with a temporary file. That file gets the mode and the name, which is atomic. If this file
-    /// must be written in place instead, space is reserved first.
+    /// Replaces the contents with the bytes of a temporary file. The temporary file gets the mode and the name, which
+    /// is atomic. If this file must be written in place instead, space is reserved first.
     pub fn replace(mut self, mut temporary: Temporary, path: &Path) -> io::Result<()> {
         if !self.is_written_in_place(&temporary, path)? {
             // Windows cannot replace an open file.

@@ -95,7 +95,7 @@ impl FileSet {
         files
     }
 
-    /// Accepts inputs as outputs if `accepts` is set, for tools that do so too.
+    /// Accepts inputs as outputs if `accepts` is set, to match tools that do so.
     pub(crate) fn accepting_inputs(self, accepts: bool) -> Self {
         FileSet { accepts_inputs: accepts, ..self }
     }

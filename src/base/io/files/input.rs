@@ -50,8 +50,8 @@ impl Access {
     /// `&[u8]` do not change, and nothing can keep another process from changing a mapped file. In practice, measured
     /// on Linux by the tests of this module:
     ///
-    /// - Writing to the file changes the bytes that a [`View`] shows. A reader checks a value and uses the checked copy,
-    ///   but a string that has been checked for UTF-8 is a reference to the mapping.
+    /// - Writing to the file changes the bytes that a [`View`] shows. A reader checks a value and uses the checked
+    ///   copy, but a string that has been checked for UTF-8 is a reference to the mapping.
     /// - Truncating the file makes the next access beyond its end raise SIGBUS, which ends the process; the program
     ///   installs a handler that prints the path.
     ///
@@ -73,7 +73,7 @@ pub(crate) const MAPPED: Access = unsafe { Access::map() };
 #[derive(Debug)]
 pub struct Input {
     path: PathBuf,
-    /// Absent if all bytes are in memory.
+    /// Absent if the bytes are read from memory only.
     file: Option<Descriptor>,
     bytes: Bytes,
     /// State of the file when it was opened; absent for temporary files, which nothing else writes.

@@ -50,9 +50,8 @@ pub(crate) use scratch::ScratchDirectory;
 pub(crate) use spool::{SharedSpool, Spool, Spooled};
 pub use standard_input::STANDARD_INPUT;
 
-/// Converts bytes to an argument or path. The bytes are a part of another one, which begins and ends next to an ASCII
-/// character. Invalid UTF-8 is replaced on systems whose strings are not bytes; it cannot have come from an argument
-/// there.
+/// Converts bytes to an argument or path. They must be cut from another argument or path, next to ASCII characters.
+/// Invalid UTF-8 is replaced on systems whose strings are not bytes; it cannot have come from an argument there.
 pub(crate) fn os_string(bytes: &[u8]) -> std::ffi::OsString {
     #[cfg(unix)]
     return std::os::unix::ffi::OsStringExt::from_vec(bytes.to_owned());

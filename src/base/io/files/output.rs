@@ -97,7 +97,7 @@ impl Output {
         Ok(Output { place, target: OutputTarget::File(temporary, Some(Box::new(existing))), size: 0 })
     }
 
-    /// Gives the output the mode of a new file, even if it replaces another: for tools that do so too.
+    /// Gives the output the mode of a new file, even if it replaces another, to match tools that do so.
     pub(crate) fn with_new_mode(mut self) -> Output {
         if let OutputTarget::File(file, _) = &mut self.target {
             file.keep_mode();

@@ -10,8 +10,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 #[derive(Debug)]
 pub struct Registry<T: 'static> {
     first: AtomicPtr<Node<T>>,
-    /// Number of removed items whose places may be free. While it is 0, adding an item takes constant time, even after
-    /// thousands.
+    /// Number of removed items whose places may be free. While it is 0, adding an item takes constant time.
     removed: AtomicUsize,
 }
 

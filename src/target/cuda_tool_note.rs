@@ -1,4 +1,4 @@
-//! The note that NVIDIA's tools leave in a cubin, with their name.
+//! The note in a cubin that names the NVIDIA tool that wrote it.
 //!
 //! ptxas and nvlink of CUDA 12.8 and later write a note of type 2000 in the section `.note.nv.tkinfo`: six words, then
 //! strings. Words 2 to 5 are offsets into the strings: the name, version, build and command line of the tool. The

@@ -144,7 +144,7 @@ pub enum Incompatibility {
     /// It is input for a device linker.
     #[error("it is input for a device linker, not machine code")]
     LinkTime,
-    /// It is Tile IR. No document states the devices, and the preference among other code.
+    /// It is Tile IR. No document states which devices run it, or how it ranks among other code.
     #[error("it is Tile IR, which the driver may compile: NVIDIA does not document when it does")]
     TileIr,
     /// Its kind is newer than this program.

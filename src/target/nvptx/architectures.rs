@@ -12,7 +12,7 @@ use super::{Arch, Suffix};
 pub struct Architecture {
     /// Compute capability times ten.
     pub number: u32,
-    /// True for embedded parts. Their machine code is not compatible with desktop parts, nor vice versa.
+    /// True for embedded parts. Embedded and desktop parts do not run each other's machine code.
     pub is_embedded: bool,
     /// Suffixes that its code may have.
     pub suffixes: &'static [Suffix],

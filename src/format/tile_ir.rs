@@ -1,4 +1,4 @@
-//! Tile IR bytecode, the portable form of CUDA Tile kernels, which the driver or tileiras compiles.
+//! Tile IR bytecode, the portable form of CUDA Tile kernels. The driver or tileiras compiles it.
 //!
 //! Layout: magic, version, sections, end marker. A section is its number, its size, its alignment if bit 7 of the number is set,
 //! padding to the alignment and its contents. Offsets count from the start of the file. Sizes, counts and indexes are variable-width
@@ -24,7 +24,7 @@ const HAS_ALIGNMENT: u8 = 0x80;
 pub mod section {
     /// End of the file, one byte.
     pub const END: u8 = 0;
-    /// Strings, to which all other sections refer by index.
+    /// Strings; all other sections refer to them by index.
     pub const STRINGS: u8 = 1;
     /// Functions and their code.
     pub const FUNCTIONS: u8 = 2;
@@ -35,7 +35,7 @@ pub mod section {
 pub struct TileIrVersion {
     pub major: u8,
     pub minor: u8,
-    /// Other than 0 for files with features of a preview.
+    /// Not 0 for files with features of a preview.
     pub tag: u16,
 }
 

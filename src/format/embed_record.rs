@@ -60,7 +60,8 @@ pub fn is_part_of(name: &str, section: &str) -> bool {
     name.strip_prefix(section).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Returns the record for `size` bytes that follow it at the next multiple of `alignment`, a power of two of at least 8.
+/// Returns the record for `size` bytes that follow it at the next multiple of `alignment`, a power of two of at least
+/// 8.
 pub fn record(name: &str, size: u64, alignment: u64) -> Vec<u8> {
     let distance = NAME_OFFSET.saturating_add(name.len() as u64).saturating_add(1).next_multiple_of(alignment);
     let mut record = MAGIC.to_vec();

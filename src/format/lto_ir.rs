@@ -1,4 +1,5 @@
-//! LTO-IR: NVIDIA's intermediate representation for link-time optimization, the output of `nvcc -dlto -ltoir` and of NVRTC.
+//! LTO-IR: NVIDIA's intermediate representation for link-time optimization, the output of `nvcc -dlto -ltoir` and of
+//! NVRTC.
 //!
 //! Layout: magic `ED 43 4E 7F`, versions, a list of properties, and a body that no public tool reads. All integers are
 //! little-endian. Source: NVIDIA publishes nothing. Derived from the output of nvcc 13.5 and of NVRTC 12.8 and 13.5 for

@@ -12,8 +12,8 @@
 //! CUDA fat binaries: drivers decompress zstd entries since CUDA 12.4 (manual of nvcc, `--compress-mode`; driver
 //! 550.54.14). All releases in use decompress LZ4. A release of CUDA is the version of the driver's interface.
 //!
-//! Bundle entry IDs: HIP's runtime and comgr of ROCm up to 7.2 find code for AMD's GPUs by the text `amdgcn-amd-amdhsa` only
-//! (llvm-project #214841, #217640).
+//! Bundle entry IDs: HIP's runtime and comgr of ROCm up to 7.2 find code for AMD's GPUs by the text `amdgcn-amd-amdhsa`
+//! only (llvm-project #214841, #217640).
 
 use std::fmt;
 
@@ -169,7 +169,8 @@ impl Reader {
         self.release
     }
 
-    /// Returns the products that handle a container, each with the first release that reads it; none if no release does.
+    /// Returns the products that handle a container, each with the first release that reads it; none if no release
+    /// does.
     pub fn products_of(container: ContainerType, version: Option<u32>) -> Vec<(Product, Option<Reader>)> {
         let rows = support_for(container);
         let products = Product::ALL.into_iter().filter(|&product| rows.iter().any(|row| row.product == product));
@@ -181,8 +182,8 @@ impl Reader {
         products.map(|product| (product, first(product))).collect()
     }
 
-    /// Returns the first release of CUDA whose driver decompresses entries of fat binaries with a codec; `None` if every release
-    /// in use does.
+    /// Returns the first release of CUDA whose driver decompresses entries of fat binaries with a codec; `None` if
+    /// every release in use does.
     pub fn first_cuda(codec: Codec) -> Option<Reader> {
         (codec == Codec::Zstd).then_some(Reader { product: Product::Cuda, release: CUDA_ZSTD })
     }

@@ -215,9 +215,9 @@ pub fn bare_image(view: View<'_>) -> Option<ContainerView<'_>> {
     Some(ContainerView { container_type, version: None, view, contents })
 }
 
-/// Reads a file that is a device image without a container. ELF files and bitcode for host machines are excluded. A device ELF
-/// file with malformed headers, such as a truncated download, is an error: inside a container the runtime would decide, but
-/// here nothing else would indicate device code.
+/// Reads a file that is a device image without a container. ELF files and bitcode for host machines are excluded. A
+/// device ELF file with malformed headers, such as a truncated download, is an error: inside a container the runtime
+/// would decide, but here nothing else would indicate device code.
 pub fn bare_device_file(view: View<'_>) -> Option<Result<ContainerView<'_>, Malformed>> {
     let Some(container) = bare_image(view) else { return super::device_elf::broken(view).map(Err) };
     let is_one = container.images().iter().any(|image| is_device_code(image.image_kind, image.triple.as_deref()));

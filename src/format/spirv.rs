@@ -110,9 +110,9 @@ pub fn triple(view: View<'_>) -> Option<&'static str> {
     None
 }
 
-/// Checks that a module is complete: its instructions, the memory model that every module has, the ends of functions, and
-/// the functions of entry points. A module without entry points that ends between two functions is complete: nothing in it
-/// states the number of functions.
+/// Checks that a module is complete: its instructions, the memory model that every module has, the ends of functions,
+/// and the functions of entry points. A module without entry points that ends between two functions is complete:
+/// nothing in it states the number of functions.
 pub fn check(view: View<'_>) -> Result<(), Malformed> {
     count_functions(view).map(|_| ())
 }

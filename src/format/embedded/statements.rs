@@ -1,4 +1,5 @@
-//! The statements of a PTX module, up to its end in other data. Source: NVIDIA, PTX ISA, sections Syntax and Directives.
+//! The statements of a PTX module, up to its end in other data. Source: NVIDIA, PTX ISA, sections Syntax and
+//! Directives.
 
 /// First words of statements that define or declare something.
 const DEFINITIONS: [&[u8]; 13] = [
@@ -17,7 +18,7 @@ const DEFINITIONS: [&[u8]; 13] = [
     b".attribute",
 ];
 
-/// First words of other statements: those with an end of their own, and those that end with their line.
+/// First words of other statements: those that end with a block or a semicolon, and those that end with their line.
 const OTHERS: [&[u8]; 2] = [b".section", PRAGMA];
 const LINES: [&[u8]; 3] = [b".file", b".loc", b"@@DWARF"];
 
@@ -33,7 +34,7 @@ const HEADER: [&[u8]; 2] = [b".target", b".address_size"];
 pub struct End {
     /// Size of the module in bytes.
     pub size: usize,
-    /// True where a NUL follows, or nothing.
+    /// True if a NUL follows, or nothing.
     pub is_stated: bool,
 }
 

@@ -150,7 +150,7 @@ fn read_strings<'data>(
     Ok(strings)
 }
 
-/// Returns the parts of a compressed binary: its header as it is without compression, and the stream.
+/// Splits a compressed binary into its header, as it is without compression, and the stream.
 fn compressed<'data>(view: View<'data>, header: &Header) -> Result<Compressed<'data>, Malformed> {
     let offset = header.entries_offset;
     if offset != header.version.header_size() {

@@ -83,7 +83,7 @@ pub(crate) struct Descriptor {
     pub name: &'static str,
     /// How a container of this type is recognized.
     pub recognition: Recognition,
-    /// Kind of an image whose bytes are a container of this type; `None` where an image cannot be one.
+    /// Kind of an image whose bytes are a container of this type; `None` if an image cannot be one.
     pub image_kind: Option<ImageKind>,
     /// Runtime that registers such containers through a wrapper structure in host code, if any.
     pub registered_with: Option<RegisteringRuntime>,
@@ -91,7 +91,7 @@ pub(crate) struct Descriptor {
     pub selection_scope: SelectionScope,
     /// Treatment of a file of this type by `fatbin wrap`.
     pub wrap_input: WrapInput,
-    /// `true` where the container states the target of its images; else only their own headers do.
+    /// `true` if the container states the target of its images; else only their own headers do.
     pub states_target: bool,
 }
 

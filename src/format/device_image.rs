@@ -32,11 +32,11 @@ const GENERIC: &str = "generic";
 pub struct DeviceImage {
     /// Kind of the image.
     pub image_kind: ImageKind,
-    /// Triple; `None` where the image does not state it.
+    /// Triple; `None` if the image does not state it.
     pub triple: Option<Cow<'static, str>>,
-    /// Processor with features or suffix; `None` where the image does not state it.
+    /// Processor with features or suffix; `None` if the image does not state it.
     pub arch: Option<String>,
-    /// Size according to its own headers, in bytes; `None` where they do not state it.
+    /// Size according to its own headers, in bytes; `None` if they do not state it.
     pub own_size: Option<u64>,
 }
 

@@ -14,7 +14,7 @@ use crate::target::{OffloadKind, subarch};
 /// container omits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageView<'data> {
-    /// Offload kind; absent where the container does not state it, or states an unknown one.
+    /// Offload kind; absent if the container does not state it, or states an unknown one.
     pub kind: Option<OffloadKind>,
     /// Kind of the image.
     pub image_kind: ImageKind,
@@ -30,9 +30,9 @@ pub struct ImageView<'data> {
     pub unknown: Vec<UnknownValue>,
     /// Stored bytes of the image.
     pub view: View<'data>,
-    /// Codec of the stored bytes; absent where the format has no compression of images.
+    /// Codec of the stored bytes; absent if the format has no compression of images.
     pub codec: Option<Codec>,
-    /// Decompressed size; absent where the image is not compressed.
+    /// Decompressed size; absent if the image is not compressed.
     pub full_size: Option<u64>,
     /// Version of the code that the container states, as major and minor number. For PTX it is the ISA, for a cubin 1
     /// and the ABI.

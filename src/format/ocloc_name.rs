@@ -1,4 +1,4 @@
-//! Names of the members of ocloc's archives, which distinguish them from static libraries.
+//! Member names of ocloc's archives. They distinguish the archives from static libraries.
 
 use std::ops::Range;
 

@@ -125,8 +125,7 @@ pub fn read_in_image<'data>(
     }
 }
 
-/// Reads the container at the view's first byte, which is compressed as a whole. The scan has found `container_type`
-/// there.
+/// Reads the container at the view's first byte. It is compressed as a whole, and the scan has found its type.
 pub fn compressed_container(container_type: ContainerType, view: View<'_>) -> Result<Compressed<'_>, Malformed> {
     let container = match container_type {
         ContainerType::SyclImage => Some(bundle_section::container(bundle_section::UNNAMED, view)),

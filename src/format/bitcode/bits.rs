@@ -26,7 +26,7 @@ pub struct Bits<'data> {
 }
 
 impl<'data> Bits<'data> {
-    /// Creates a reader of a stream; `None` where it does not begin with the magic.
+    /// Creates a reader of a stream; `None` if it does not begin with the magic.
     pub fn after_magic(data: &'data [u8], fields_left: u32) -> Option<Self> {
         data.starts_with(&MAGIC).then_some(Bits { data, at: MAGIC_BITS, fields_left })
     }

@@ -1,4 +1,4 @@
-//! Device images in the bitcode of a host, which compilers write with `-flto`.
+//! Device images in the bitcode that compilers write for a host with `-flto`.
 //!
 //! They are byte arrays, the initializers of variables in a section: offload binaries (`-fembed-offload-object`),
 //! bundles, fat binaries. An array begins at any bit and has 6, 7 or 8 bits per byte, so nothing in the file looks like

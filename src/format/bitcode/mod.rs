@@ -56,7 +56,7 @@ const MAX_TRIPLE_SIZE: u64 = 256;
 /// Maximum number of fields that are read. The triple is within the first hundred; a hostile file has no end.
 const MAX_FIELDS: u32 = 1 << 16;
 
-/// ID of the block of strings, which follows modules of version 2 and later, and code of the record with the version.
+/// ID of the block of strings after modules of version 2 and later, and code of the record with the version.
 const STRTAB_BLOCK: u64 = 23;
 const VERSION: u64 = 1;
 const STRTAB_VERSION: u64 = 2;
@@ -65,7 +65,7 @@ const STRTAB_VERSION: u64 = 2;
 const IDENTIFICATION_BLOCK: u64 = 13;
 const SYMTAB_BLOCK: u64 = 25;
 
-/// IDs of the blocks outside of others, and the widths of abbreviation IDs in them: LLVM writes 3 and 5.
+/// IDs of the outer blocks, and the widths of abbreviation IDs in them: LLVM writes 3 and 5.
 const OUTER_BLOCKS: [u64; 4] = [IDENTIFICATION_BLOCK, MODULE_BLOCK, STRTAB_BLOCK, SYMTAB_BLOCK];
 const OUTER_WIDTHS: RangeInclusive<u64> = 2..=7;
 

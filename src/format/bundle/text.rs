@@ -26,7 +26,7 @@ use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};
 use crate::target::BundleEntryId;
 
-/// Text in every line between files. These lines are found by it.
+/// Text in every line between files; the reader searches for it.
 pub const MARK: &[u8] = b"__CLANG_OFFLOAD_BUNDLE____";
 
 const START: &str = "__START__ ";
@@ -69,14 +69,14 @@ struct Marker<'data> {
     is_start: bool,
     id: &'data str,
     id_at: u64,
-    /// Range from the newline before it to after the one at its end.
+    /// Range from the newline before the line to after the newline at its end.
     start: u64,
     end: u64,
     /// Offset of the line itself.
     line: u64,
 }
 
-/// Reads a text bundle with marks at these offsets; `None` where none of them is in a line that separates files.
+/// Reads a text bundle with marks at these offsets; `None` if none of them is in a line that separates files.
 /// `comments` are the possible starts of such a line.
 pub fn read<'data>(
     view: View<'data>,
@@ -133,7 +133,7 @@ fn entry<'data>(
 }
 
 impl<'data> Marker<'data> {
-    /// Reads the line around a mark; `None` where it does not separate files.
+    /// Reads the line around a mark; `None` if it does not separate files.
     fn read(view: View<'data>, mark: u64, comments: &[&str]) -> Option<Self> {
         let data = view.data();
         let (before, marked) = data.split_at_checked(usize::try_from(mark).ok()?)?;

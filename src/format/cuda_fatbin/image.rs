@@ -25,7 +25,7 @@ pub(super) struct EncodedEntry<'data> {
     pub payload: Content<'data>,
 }
 
-/// Operating system of the host, which an entry states.
+/// Operating system of the host, as an entry states it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum HostSystem {
     /// Linux.

@@ -58,7 +58,7 @@ impl<'data> FatbinMember<'data> {
         }
     }
 
-    /// `None` for a group, and for an image of another kind, or with Mercury code where none is wanted, or the reverse.
+    /// The image of an ungrouped entry, if its kind and its Mercury code are the wanted ones.
     fn image_of(&self, (kind, has_mercury): (u16, bool)) -> Option<FatbinImage<'data>> {
         match self {
             FatbinMember::Image { image, .. } if image.kind() == kind && image.has_mercury() == has_mercury => {

@@ -120,8 +120,8 @@ impl<'data> StoredEntry<'data> {
         Ok(PlainEntry { header, strings: Cow::Borrowed(strings.data()), payload, rows: Vec::new() })
     }
 
-    /// The payload without its padding: an ELF file up to the end that its headers state, and a text with its NUL.
-    /// Bytes that are not padding stay.
+    /// An uncompressed payload without its padding: an ELF file up to the end that its headers state, and a text with
+    /// its NUL. Bytes that are not padding stay.
     fn exact_payload(&self) -> &'data [u8] {
         let padded = self.view.from(self.entry.header.header_size.into()).data();
         let nul = if kind::is_ptx(self.entry.header.kind) { 1 } else { 0 };

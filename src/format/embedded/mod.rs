@@ -96,7 +96,7 @@ impl<'data> EmbeddedImage<'data> {
     }
 }
 
-/// For a field with a value that device images do not have.
+/// Error for a field with a value that device images do not have.
 fn unexpected(view: View<'_>, field: &'static str, offset: u64, value: u64, expected: &'static str) -> Malformed {
     view.malformed(field, offset, Cause::Unexpected { value, expected })
 }

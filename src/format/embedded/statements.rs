@@ -25,7 +25,7 @@ const LINES: [&[u8]; 3] = [b".file", b".loc", b"@@DWARF"];
 /// Directive with a string, of a module or of a function.
 const PRAGMA: &[u8] = b".pragma";
 
-/// Directive that begins every module, and the others of its header.
+/// Directive that begins every module, and the other directives of its header.
 const VERSION: &[u8] = b".version";
 const HEADER: [&[u8]; 2] = [b".target", b".address_size"];
 
@@ -86,7 +86,7 @@ impl<'text> Statements<'text> {
         Some(End { size: end.saturating_add(blank), is_stated: false })
     }
 
-    /// Returns the text behind the comments and spaces at its start.
+    /// Returns the text after the comments and spaces at its start.
     pub fn after_comments(mut self) -> &'text [u8] {
         self.skip_comments();
         self.rest()

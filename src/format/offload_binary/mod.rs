@@ -55,7 +55,7 @@ pub fn image_kind_of(image: ImageKind) -> u16 {
     }
 }
 
-/// Returns the name of a value of the `image kind` field, which is the extension of such a file in LLVM's tools.
+/// Returns the name of an `image kind` value: the extension of such a file in LLVM's tools.
 pub fn image_kind_name(value: u16) -> &'static str {
     IMAGE_KINDS.iter().find(|(_, known)| *known == value).map_or("", |(name, _)| name)
 }

@@ -39,7 +39,7 @@ pub struct OffloadBinaryEntry<'data> {
     pub flags: u32,
     /// Keys and values in the order of the file.
     pub strings: Vec<(&'data str, &'data str)>,
-    /// The device image; empty where the flags state that there is none.
+    /// The device image; empty if the flags state that there is none.
     pub image: View<'data>,
 }
 

@@ -1,10 +1,10 @@
 //! Sections that are one bundle entry each: `__CLANG_OFFLOAD_BUNDLE__` followed by the bundle entry ID.
 //!
-//! clang-offload-bundler adds them to relocatable host objects (`-type=o`): each contains the code object as it is, or
+//! clang-offload-bundler adds them to relocatable host objects (`-type=o`). Each contains the code object as it is, or
 //! one zero byte for the host, whose object contains the sections. SYCL's compiler uses the same names in finished
-//! programs and libraries, where a section contains several device images back to back, usually one zstd frame each;
-//! the section `.tgtimg` lists them for the runtime. Source: Clang Offload Bundler document; files of oneAPI 2025 and
-//! 2026, whose frames match `.tgtimg` in number and size.
+//! programs and libraries. There, a section contains several device images back to back, usually one zstd frame each,
+//! and the section `.tgtimg` lists them for the runtime. Source: Clang Offload Bundler document; files of oneAPI 2025
+//! and 2026, whose frames match `.tgtimg` in number and size.
 
 use super::{
     Compressed, CompressedContents, ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView,
@@ -18,17 +18,18 @@ use crate::target::{BundleEntryId, OffloadKind};
 /// Prefix of the names of these sections.
 pub const NAME: &str = "__CLANG_OFFLOAD_BUNDLE__";
 
-/// Section of DPC++'s newer offload model (`--offload-new-driver`), whose images are those of SYCL and whose name states no triple.
+/// Section of DPC++'s newer offload model (`--offload-new-driver`). It holds SYCL images, and its name states no
+/// triple.
 const NEW_NAME: &str = "OFFLOAD_DEVICE_CODE";
 
-/// Both where names are truncated to eight bytes, as in PE files.
+/// Both names, truncated to eight bytes as in PE files.
 const CUT_NAMES: [&str; 2] = ["__CLANG_", "OFFLOAD_"];
 
-/// Entry IDs of sections whose name states no triple, and neither that nor the kind.
+/// Entry IDs of sections whose name states only the kind (`SYCL`) or nothing (`UNNAMED`).
 const SYCL: &str = "sycl-";
 pub const UNNAMED: &str = "";
 
-/// Returns the bundle entry ID in a section's name, empty where the name is truncated; `None` for other sections.
+/// Returns the bundle entry ID in a section's name: empty if the name is truncated, `None` for other sections.
 pub fn entry_id(name: &str) -> Option<&str> {
     match name {
         NEW_NAME => Some(SYCL),
@@ -37,7 +38,7 @@ pub fn entry_id(name: &str) -> Option<&str> {
     }
 }
 
-/// Returns whether the images of a section are SYCL's and its name states no triple for them.
+/// Returns whether a section holds SYCL images and its name states no triple.
 pub fn lacks_triple(name: &str) -> bool {
     entry_id(name).is_some_and(|id| id == SYCL || id == UNNAMED)
 }
@@ -48,8 +49,8 @@ const HOST: &[u8] = b"\0";
 /// Number of decompressed bytes that are inspected to identify an image.
 const START: usize = 64;
 
-/// Reads the container at the view's start, in the section with this ID in its name; the view extends to the end of the
-/// section. The ID is empty where the host file truncates names.
+/// Reads the container at the view's start. The view extends to the end of a section with this ID in its name. The ID
+/// is empty if the host file truncates names.
 pub fn container<'data>(id: &'data str, view: View<'data>) -> Result<ContainerView<'data>, Malformed> {
     let kind = id.split_once('-').and_then(|(kind, _)| OffloadKind::from_name(kind));
     if id.is_empty() || kind == Some(OffloadKind::Sycl) {
@@ -94,7 +95,7 @@ fn sycl<'data>(
     Ok(with_one_image(ContainerType::SyclImage, stored, image))
 }
 
-/// Returns a frame of this size together with a frame after it that decoders skip.
+/// Extends a frame of this size by the skippable frame that follows it, if any.
 fn with_padding(view: View<'_>, size: u64) -> Result<View<'_>, Malformed> {
     let padding = codec::skippable_frame_size(view.from(size)).unwrap_or(0);
     view.part("SYCL image", 0, 0, size.saturating_add(padding))

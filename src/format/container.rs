@@ -13,7 +13,7 @@ use crate::target::OffloadKind;
 pub struct ContainerView<'data> {
     /// Type of the container.
     pub container_type: ContainerType,
-    /// Version of the format, where it has one.
+    /// Version of the format, if it has one.
     pub version: Option<u32>,
     /// The bytes of the container, without anything that follows it.
     pub view: View<'data>,
@@ -31,7 +31,7 @@ pub enum Contents<'data> {
 }
 
 impl<'data> ContainerView<'data> {
-    /// Returns the images; empty where the container must be decompressed first.
+    /// Returns the images; empty if the container must be decompressed first.
     pub fn images(&self) -> &[ImageView<'data>] {
         match &self.contents {
             Contents::Images(images) => images,
@@ -51,7 +51,7 @@ pub struct Compressed<'data> {
     pub full_size: u64,
     /// Bytes that precede the decompressed stream in the decompressed container.
     pub prefix: Vec<u8>,
-    /// Hash of the decompressed bytes, where the container states one.
+    /// Hash of the decompressed bytes, if the container states one.
     pub hash: Option<StoredHash>,
     /// Contents of the decompressed bytes.
     pub contents: CompressedContents<'data>,

@@ -1,7 +1,7 @@
 //! The types of containers, with one descriptor each.
 //!
-//! Code that treats types of containers differently takes its answer from [`Descriptor`], so that a new type does not
-//! compile until each question about it is answered here.
+//! Code that depends on the container type reads [`Descriptor`]. A new type does not compile until its descriptor is
+//! complete.
 
 use super::ImageKind;
 use crate::base::bytes::View;
@@ -27,7 +27,7 @@ pub const OXART_MAGIC: [u8; 8] = *b"OXIDEART";
 /// Defines [`ContainerType`] and the list of its variants from one list.
 macro_rules! container_types {
     ($($(#[$documentation:meta])* $variant:ident,)*) => {
-        /// Type of a container; the names are those of `fatbin scan --json`.
+        /// Type of a container, named as in `fatbin scan --json`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum ContainerType {
@@ -81,21 +81,21 @@ container_types! {
 pub(crate) struct Descriptor {
     /// Name in reports and on the command line.
     pub name: &'static str,
-    /// Evidence by which a container of this type is recognized.
+    /// How a container of this type is recognized.
     pub recognition: Recognition,
-    /// Kind of an image whose bytes are a container of this type; `None` where an image cannot be one.
+    /// Kind of an image whose bytes are a container of this type; `None` if an image cannot be one.
     pub image_kind: Option<ImageKind>,
-    /// Runtime to which host code registers such containers by a wrapper structure; `None` where it does not.
+    /// Runtime that registers such containers through a wrapper structure in host code, if any.
     pub registered_with: Option<RegisteringRuntime>,
-    /// Set of images from which a runtime selects one.
+    /// Set of images; a runtime selects one of them.
     pub selection_scope: SelectionScope,
     /// Treatment of a file of this type by `fatbin wrap`.
     pub wrap_input: WrapInput,
-    /// `true` where the container states the target of its images; else only their own headers do.
+    /// `true` if the container states the target of its images; else only their own headers do.
     pub states_target: bool,
 }
 
-/// Evidence by which a container is recognized.
+/// How a container is recognized.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Recognition {
     /// Its first bytes, anywhere in a file.
@@ -108,7 +108,7 @@ pub(crate) enum Recognition {
     ImageHeader,
 }
 
-/// Runtimes with which host code registers containers by a wrapper structure.
+/// Runtimes that register containers through a wrapper structure in host code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RegisteringRuntime {
     /// NVIDIA's CUDA runtime.
@@ -117,17 +117,17 @@ pub(crate) enum RegisteringRuntime {
     Hip,
 }
 
-/// Set of images from which a runtime selects one.
+/// Set of images; a runtime selects one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SelectionScope {
     /// The images of one container.
     Container,
-    /// The images of all such containers in the file, which are registered together: each offload binary in a program
-    /// holds one image, and so do the sections of a bundled object and of SYCL's images.
+    /// The images of all such containers in the file, which are registered together. Each offload binary in a program
+    /// holds one image. So does each section of a bundled object or of SYCL images.
     File,
     /// The images of a container with the same ID: versions of one code object for several processors.
     Id,
-    /// None: the program passes one of its images to the driver, chosen by its own rules.
+    /// None: the program chooses an image by its own rules and passes it to the driver.
     Program,
 }
 
@@ -136,7 +136,7 @@ pub(crate) enum SelectionScope {
 pub(crate) enum WrapInput {
     /// Each image in it is embedded, with the properties that the container states.
     EmbedEntries,
-    /// Not accepted where single images are expected: it is a fat binary, whose images must be extracted first.
+    /// Rejected where single images are expected. It is a fat binary; its images must be extracted first.
     FatBinary,
     /// Embedded as one image.
     Image,
@@ -148,7 +148,7 @@ impl ContainerType {
         ContainerType::ALL.into_iter().find(|it| it.name() == name)
     }
 
-    /// Returns the type with whose magic the view begins.
+    /// Returns the type whose magic the view begins with.
     pub fn of_magic(view: View<'_>) -> Option<ContainerType> {
         ContainerType::ALL
             .into_iter()
@@ -247,7 +247,7 @@ impl ContainerType {
     }
 }
 
-/// Returns the descriptor of images that are recognized by the name of their section, which also states their target.
+/// Images recognized by the name of their section, which also states their target.
 const fn section(name: &'static str) -> Descriptor {
     Descriptor {
         name,
@@ -260,7 +260,6 @@ const fn section(name: &'static str) -> Descriptor {
     }
 }
 
-/// Returns the descriptor of images without a container.
 const fn bare_image(name: &'static str, image_kind: ImageKind) -> Descriptor {
     Descriptor {
         name,

@@ -1,7 +1,7 @@
 //! Device code as ELF: AMD code objects, NVIDIA cubins, Intel's zebin, shared objects for OpenMP's host plugins.
 //!
 //! They are ordinary ELF files with the architecture in `e_machine` and `e_flags` (see [`crate::target`]), so `object`
-//! parses them. Cubins store the toolkit's number in `e_version`, which a reader must not check.
+//! parses them. Cubins store the toolkit's number in `e_version`, so a reader must not check that field.
 
 use object::elf::{self, FileHeader64};
 use object::endian::{Endian, Endianness};
@@ -23,8 +23,8 @@ pub struct DeviceElf<'data> {
     pub size: u64,
 }
 
-/// Types of sections of cubins without bytes in the file, for which CUDA 13 uses SHT_NOBITS: `CUDA_GLOBAL`,
-/// `CUDA_LOCAL` and `CUDA_SHARED` in the output of cuobjdump. Relocatable cubins of CUDA 11.8 to 12.8 have them.
+/// Cubin section types without bytes in the file: `CUDA_GLOBAL`, `CUDA_LOCAL` and `CUDA_SHARED` in the output of
+/// cuobjdump. Relocatable cubins of CUDA 11.8 to 12.8 have them; CUDA 13 uses SHT_NOBITS.
 const SHT_CUDA_NOBITS: [elf::SectionType; 3] =
     [elf::SectionType(0x7000_0007), elf::SectionType(0x7000_0009), elf::SectionType(0x7000_000a)];
 
@@ -58,8 +58,8 @@ pub fn read(view: View<'_>) -> Result<DeviceElf<'_>, Malformed> {
     Ok(DeviceElf { triple: triple::of_machine(machine, endian.is_little_endian()), arch, cubin, size })
 }
 
-/// Returns the defect of an ELF file that is for a device according to the first fields of its header. `None` for an
-/// intact file and for any other bytes.
+/// Returns the defect of an ELF file whose first header fields state a device. `None` for an intact file and for any
+/// other bytes.
 pub fn broken(view: View<'_>) -> Option<Malformed> {
     let machine = view.u16("ELF machine", E_MACHINE).ok().map(elf::Machine)?;
     let is_for_a_device = is_device_machine(machine) && view.starts_with(LITTLE_ENDIAN_64);
@@ -71,7 +71,7 @@ pub fn is_device_machine(machine: elf::Machine) -> bool {
     [elf::EM_AMDGPU, elf::EM_CUDA, intel::EM_INTELGT].contains(&machine)
 }
 
-/// Returns the name of the processor that a zebin states in its notes, or the version of its architecture.
+/// Reads the processor's name from the notes of a zebin, or the version of its architecture.
 fn intel_arch(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) -> Option<String> {
     let sections = header.section_headers(endian, view.data()).unwrap_or_default();
     let mut product = None;
@@ -90,7 +90,7 @@ fn intel_arch(header: &FileHeader64<Endianness>, endian: Endianness, view: View<
     intel::arch_of_notes(product, version.as_deref())
 }
 
-/// Returns the properties of a cubin whose tables have been checked.
+/// The tables of the cubin must have been checked.
 fn cubin<'data>(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'data>) -> nvptx::Cubin<'data> {
     let sections = header.section_headers(endian, view.data()).unwrap_or_default();
     let compat = sections.iter().find(|section| section.sh_type(endian) == SHT_NV_COMPAT);
@@ -100,7 +100,7 @@ fn cubin<'data>(header: &FileHeader64<Endianness>, endian: Endianness, view: Vie
     nvptx::Cubin { abi_version: header.e_ident().abi_version, e_flags: header.e_flags(endian).0, compat, command_arch }
 }
 
-/// Returns the architecture in the command line of the tool that wrote a cubin last, whose note is the first.
+/// Reads the architecture from the command line of the tool that wrote the cubin last. Its note is the first one.
 fn command_arch(
     view: View<'_>,
     mut notes: NoteIterator<'_, FileHeader64<Endianness>>,
@@ -118,8 +118,7 @@ fn command_arch(
 /// First bytes of ELF files for devices: magic, class and byte order (System V ABI, ELF identification).
 const LITTLE_ENDIAN_64: &[u8] = b"\x7fELF\x02\x01";
 
-/// Size of the header, and offsets of its fields that state the machine and point to the tables (System V ABI, ELF
-/// header).
+/// Size of the header, and offsets of its fields for the machine and the tables (System V ABI, ELF header).
 const HEADER_SIZE: u64 = 64;
 const E_MACHINE: u64 = 0x12;
 const E_PHOFF: u64 = 0x20;
@@ -133,7 +132,7 @@ const SECTION_HEADER_SIZE: u64 = 64;
 const P_OFFSET: u64 = 8;
 const SH_OFFSET: u64 = 24;
 
-/// Returns the end of an ELF file. The file does not state its size; it ends with the last structure that its headers
+/// Finds the end of an ELF file. The file does not state its size. It ends with the last structure that its headers
 /// point to, and all of these must be within the view.
 fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) -> Result<u64, Malformed> {
     let malformed = |field, at, error: object::Error| view.malformed(field, at, Cause::ObjectFile(error));
@@ -144,8 +143,8 @@ fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) ->
         |count: u64| part_end("ELF program header offset", E_PHOFF, phoff, count.saturating_mul(SEGMENT_HEADER_SIZE));
     let sections_end =
         |count: u64| part_end("ELF section header offset", E_SHOFF, shoff, count.saturating_mul(SECTION_HEADER_SIZE));
-    // A table at offset 0 does not exist. A count that is too large for the header is in section 0, which exists
-    // whatever the header states; the header's number is then the minimum.
+    // A table at offset 0 does not exist. A count that is too large for the header is in section 0. That section exists
+    // even if the header states none; the header's count is then the minimum.
     let least = |offset: u64, count: u16| if offset == 0 { 0 } else { u64::from(count) };
     let least_sections = least(shoff, header.e_shnum(endian).max(1));
     segments_end(least(phoff, header.e_phnum(endian)))?;

@@ -10,9 +10,9 @@ use crate::target::{Platform, nvptx, triple};
 /// First bytes of SYCLBIN of version 1, an image of an offload binary; see [`super::offload_binary`].
 const SYCLBIN_MAGIC: [u8; 4] = *b"IBYS";
 
-/// First bytes of the kinds that are not containers; those of containers are in [`ContainerType::descriptor`]. Bitcode has
-/// a second form with a wrapper header (LLVM, Bitcode file format); SPIR-V is a sequence of words in either byte order
-/// (SPIR-V specification, section Magic Number).
+/// First bytes of the kinds that are not containers; [`ContainerType::descriptor`] has the magics of containers.
+/// Bitcode has a second form with a wrapper header (LLVM, Bitcode file format). SPIR-V is a sequence of words in either
+/// byte order (SPIR-V specification, section Magic Number).
 const MAGICS: [(&[u8], ImageKind); 8] = [
     (b"\x7fELF", ImageKind::Elf),
     (&bitcode::MAGIC, ImageKind::Bitcode),
@@ -32,11 +32,11 @@ const GENERIC: &str = "generic";
 pub struct DeviceImage {
     /// Kind of the image.
     pub image_kind: ImageKind,
-    /// Triple; `None` where the image does not state it.
+    /// Triple; `None` if the image does not state it.
     pub triple: Option<Cow<'static, str>>,
-    /// Processor with features or suffix; `None` where the image does not state it.
+    /// Processor with features or suffix; `None` if the image does not state it.
     pub arch: Option<String>,
-    /// Size according to its own headers, in bytes; `None` where they do not state it.
+    /// Size according to its own headers, in bytes; `None` if they do not state it.
     pub own_size: Option<u64>,
 }
 
@@ -79,8 +79,9 @@ impl DeviceImage {
     }
 }
 
-/// Returns whether an image whose own bytes state this kind and triple is device code. ELF files and bitcode that do not state a
-/// device are those of hosts: programs, libraries, and the objects of compilers that optimize at link time.
+/// Returns whether an image is device code, by the kind and the triple that its own bytes state. ELF files and bitcode
+/// that do not state a device are for hosts: programs, libraries, and the objects of compilers that optimize at link
+/// time.
 pub fn is_device_code(image_kind: ImageKind, triple: Option<&str>) -> bool {
     match image_kind {
         ImageKind::Elf | ImageKind::Bitcode => {

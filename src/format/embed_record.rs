@@ -1,8 +1,9 @@
-//! The record before each file that `fatbin embed` puts into an object: it makes the file's bytes findable in a program that was
-//! linked and stripped, with the name that its symbol had.
+//! The record before each file that `fatbin embed` puts into an object. It makes the file's bytes and the name of its
+//! symbol findable in a program that was linked and stripped.
 //!
-//! The record and the bytes are in one section, so a linker keeps, drops and moves both together, and the distance between them
-//! needs no relocation. Numbers are little-endian on every host. The layout is fatbin's own; docs/guide/embed.md documents it.
+//! The record and the bytes are in one section, so a linker keeps, drops and moves both together. The distance between
+//! them needs no relocation. Numbers are little-endian on every host. The layout is specific to fatbin;
+//! docs/guide/embed.md documents it.
 //!
 //! | offset | size | field |
 //! |---|---|---|
@@ -16,8 +17,8 @@
 //!
 //! The bytes are followed by a NUL: runtimes read PTX up to one.
 //!
-//! An ELF object also has a note with the name of the section that its records are in. It refers to nothing, so it keeps no file
-//! in the program.
+//! An ELF object also has a note with the name of the section that holds its records. The note refers to nothing, so it
+//! keeps no file in the program.
 
 use crate::base::bytes::View;
 use crate::base::error::{Cause, Malformed};
@@ -31,7 +32,7 @@ pub const NOTE_SECTION: &str = ".note.fatbin.embed";
 /// Name in the note, with its NUL.
 pub const NOTE_NAME: &[u8] = b"fatbin\0";
 
-/// Type of the note, whose description is the name of a section. It is none of the gABI and of GNU.
+/// Type of the note; its description is the name of a section. Neither the gABI nor GNU uses this type.
 pub const NOTE_TYPE: u32 = 0x100;
 
 /// Version of the layout.
@@ -54,12 +55,13 @@ pub struct EmbeddedFile<'data> {
     pub view: View<'data>,
 }
 
-/// Returns whether a section becomes a part of `section` in a link: it has its name, or that and a suffix after a period.
+/// Returns whether a link merges a section into `section`: the name is the same, or has a suffix after a period.
 pub fn is_part_of(name: &str, section: &str) -> bool {
     name.strip_prefix(section).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Returns the record for `size` bytes that follow it at the next multiple of `alignment`, a power of two of at least 8.
+/// Returns the record for `size` bytes that follow it at the next multiple of `alignment`, a power of two of at least
+/// 8.
 pub fn record(name: &str, size: u64, alignment: u64) -> Vec<u8> {
     let distance = NAME_OFFSET.saturating_add(name.len() as u64).saturating_add(1).next_multiple_of(alignment);
     let mut record = MAGIC.to_vec();

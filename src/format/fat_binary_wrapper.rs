@@ -42,7 +42,7 @@ pub const MACH_O_MODULE_ID_SECTION: (&str, &str) = ("__NV_CUDA", MODULE_ID_SECTI
 /// Maximum length of a section's name in a PE file, in bytes (PE format, section headers).
 pub const PE_NAME_SIZE: usize = 8;
 
-/// Returns whether a section is for containers of relocatable CUDA code. Its name may be truncated as in PE files.
+/// Returns whether a section is for containers of relocatable CUDA code. Its name may be truncated, as in PE files.
 pub fn is_relocatable_section(name: &str) -> bool {
     name == CUDA_RELOCATABLE_SECTION || CUDA_RELOCATABLE_SECTION.get(..PE_NAME_SIZE) == Some(name)
 }
@@ -56,15 +56,15 @@ pub const HIP: FatBinaryWrapper = FatBinaryWrapper {
     mach_o_container_section: ("__HIP", "__hip_fatbin"),
 };
 
-/// Magic that rocm-kpack writes over HIP's when it moves the containers of a file into an archive of its own; the pointer
+/// rocm-kpack writes this magic over HIP's when it moves the containers of a file into a separate archive. The pointer
 /// then leads to the archive's name. Source: rocm-kpack, `kpack_transform.py`.
 pub const HIP_KPACK_MAGIC: u32 = 0x4b50_4948; // "HIPK"
 
 /// Version that compilers write.
 pub const VERSION: u32 = 1;
 
-/// Version of the wrapper that nvcc's device link adds. Its container has the linked code, and its last pointer leads to an array of
-/// the relocatable containers of the link, which the program fills when it starts (`crt/link.stub`).
+/// Version of the wrapper that nvcc's device link adds. Its container has the linked code. Its last pointer leads to an
+/// array of the link's relocatable containers, which the program fills when it starts (`crt/link.stub`).
 pub const LINK_VERSION: u32 = 2;
 
 /// Every version in use.
@@ -73,8 +73,8 @@ pub const VERSIONS: [u32; 2] = [VERSION, LINK_VERSION];
 /// Offset of the pointer to the container, in bytes.
 pub const CONTAINER_OFFSET: u64 = 8;
 
-/// Returns whether a section is for containers that wrappers register. Its name may be that of a Mach-O section, or truncated as in
-/// PE files.
+/// Returns whether a section is for containers that wrappers register. The name may be a Mach-O section's, or truncated
+/// as in PE files.
 pub fn is_container_section(name: &str) -> bool {
     let names = [CUDA.container_section, CUDA_RELOCATABLE_SECTION, HIP.container_section];
     let mach_o_names = [CUDA.mach_o_container_section.1, HIP.mach_o_container_section.1];

@@ -28,7 +28,8 @@ impl<'data> GroupCache<'data> {
         self.full
     }
 
-    /// Returns the bytes of an image, like [`ImageView::bytes`]. All images passed to one cache must be of one container.
+    /// Returns the bytes of an image, like [`ImageView::bytes`]. All images passed to one cache must be of one
+    /// container.
     pub fn bytes<'a>(&'a mut self, image: &ImageView<'data>) -> Result<Cow<'a, [u8]>, Malformed> {
         if !is_compressed(image.codec) {
             return image.bytes();

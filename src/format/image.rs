@@ -10,11 +10,11 @@ use crate::base::codec::Codec;
 use crate::base::error::Malformed;
 use crate::target::{OffloadKind, subarch};
 
-/// A device image with the properties that its container states. Properties that the container leaves open are taken
-/// from the image's own header.
+/// A device image with the properties that its container states. The image's own header supplies those that the
+/// container omits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageView<'data> {
-    /// Offload kind; absent where the container does not state it, or states an unknown one.
+    /// Offload kind; absent if the container does not state it, or states an unknown one.
     pub kind: Option<OffloadKind>,
     /// Kind of the image.
     pub image_kind: ImageKind,
@@ -30,17 +30,18 @@ pub struct ImageView<'data> {
     pub unknown: Vec<UnknownValue>,
     /// Stored bytes of the image.
     pub view: View<'data>,
-    /// Codec of the stored bytes; absent where the format has no compression of images.
+    /// Codec of the stored bytes; absent if the format has no compression of images.
     pub codec: Option<Codec>,
-    /// Decompressed size; absent where the image is not compressed.
+    /// Decompressed size; absent if the image is not compressed.
     pub full_size: Option<u64>,
-    /// Version of the code that the container states, as major and minor number: of PTX its ISA, of a cubin 1 and its ABI.
+    /// Version of the code that the container states, as major and minor number. For PTX it is the ISA, for a cubin 1
+    /// and the ABI.
     pub code_version: Option<(u16, u16)>,
     /// Position in the decompressed bytes, where several images are compressed as one.
     pub part: Option<GroupPart>,
-    /// False where nothing states the end of the image, which was derived from its contents.
+    /// False if nothing states the end of the image. It was then derived from the contents.
     pub has_stated_end: bool,
-    /// Name of the symbol of an image without a container, where the file has it beside the symbol table.
+    /// Name of the symbol of an image without a container, if the file states it outside the symbol table.
     pub symbol: Option<&'data str>,
 }
 
@@ -115,7 +116,7 @@ impl<'data> ImageView<'data> {
         codec::decompress_into(full, self.codec.unwrap_or(Codec::None), self.view, whole)
     }
 
-    /// Returns the bytes of the image in decompressed bytes.
+    /// Slices the image out of the decompressed bytes.
     pub(super) fn own_bytes<'a>(&self, full: &'a [u8]) -> Result<&'a [u8], Malformed> {
         self.own_range(full).map(|range| full.get(range).expect("a range of these bytes"))
     }
@@ -127,13 +128,13 @@ impl<'data> ImageView<'data> {
     }
 }
 
-/// Returns the range of an image in a decompressed stream, in which the container states `offset` and `size`. An ELF file
-/// ends where its headers state, and PTX before the NULs that end it in memory.
+/// Returns the range of an image in a decompressed stream. The container states `offset` and `size`. An ELF file ends
+/// where its headers state, and PTX before the NULs that end it in memory.
 pub fn image_range(kind: ImageKind, stream: View<'_>, offset: u64, size: u64) -> Result<Range<usize>, Malformed> {
     let own = stream.part("image in a group", 0, offset, size)?;
     let own_size = match kind {
         ImageKind::Ptx => without_nul(own.data()),
-        // The headers of a truncated file state more than there is.
+        // The headers of a truncated file state more bytes than it has.
         _ => DeviceImage::identify(own).own_size.unwrap_or(size).min(size),
     };
     Ok(offset as usize..offset.saturating_add(own_size) as usize)

@@ -3,7 +3,7 @@
 /// Declares [`ImageKind`] from one table, so that a kind without a name or an extension does not compile.
 macro_rules! image_kinds {
     ($($(#[$attribute:meta])+ $kind:ident => $name:literal, $extension:literal;)+) => {
-        /// Kind of an image's content; the names are those of `fatbin scan --json`.
+        /// Kind of an image's content, named as in `fatbin scan --json`.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
         pub enum ImageKind {
             $($(#[$attribute])+ $kind,)+
@@ -31,10 +31,10 @@ image_kinds! {
     Elf => "elf", "elf";
     /// PTX text.
     Ptx => "ptx", "ptx";
-    // The extension is that of nvcc for the output of --ltoir.
+    // nvcc uses this extension for the output of --ltoir.
     /// NVIDIA's intermediate representation for link-time optimisation.
     Nvvm => "nvvm", "ltoir";
-    // The extension is that of nvcc for the output of --tilebc.
+    // nvcc uses this extension for the output of --tilebc.
     /// Tile IR bytecode.
     TileIr => "tileir", "tilebc";
     /// LLVM bitcode.
@@ -43,7 +43,7 @@ image_kinds! {
     SpirV => "spirv", "spv";
     /// A CUDA fat binary.
     Fatbin => "fatbin", "fatbin";
-    // The extensions of offload binaries and bundles are those of clang's driver.
+    // clang's driver uses these extensions for offload binaries and bundles.
     /// An offload binary in another container.
     OffloadBinary => "offload-binary", "out";
     /// A bundle in another container.

@@ -1,4 +1,5 @@
-//! LTO-IR: NVIDIA's intermediate representation for link-time optimization, the output of `nvcc -dlto -ltoir` and of NVRTC.
+//! LTO-IR: NVIDIA's intermediate representation for link-time optimization, the output of `nvcc -dlto -ltoir` and of
+//! NVRTC.
 //!
 //! Layout: magic `ED 43 4E 7F`, versions, a list of properties, and a body that no public tool reads. All integers are
 //! little-endian. Source: NVIDIA publishes nothing. Derived from the output of nvcc 13.5 and of NVRTC 12.8 and 13.5 for
@@ -10,7 +11,7 @@ use crate::target::nvptx::{Arch, Suffix};
 /// First bytes of a file.
 pub const MAGIC: [u8; 4] = [0xed, 0x43, 0x4e, 0x7f];
 
-/// +4: major and minor version, one byte each, which a fat binary repeats.
+/// +4: major and minor version, one byte each. A fat binary repeats them.
 pub const VERSION_OFFSET: u64 = 4;
 
 /// +12: offset of the properties, pairs of a number and a value of 16 bits each.
@@ -19,14 +20,14 @@ const PROPERTIES_OFFSET: u64 = 12;
 /// Size of a property in bytes.
 const PROPERTY_SIZE: u64 = 4;
 
-/// +16: offset of a word that depends on the code alone, and that fatbinary copies into the entry of a scrambled file.
+/// +16: offset of a word that depends on the code alone. fatbinary copies the word into the entry of a scrambled file.
 const WORD_OFFSET: u64 = 16;
 
 /// Property: the number of the architecture times ten, 900 for `sm_90`.
 const ARCH: u16 = 1;
 
-/// Property: 1 for architecture-specific code, absent otherwise. None marks the suffix `f`: the files for `sm_100` and
-/// `sm_100f` are equal.
+/// Property: 1 for architecture-specific code, absent otherwise. No property marks the suffix `f`: the files for
+/// `sm_100` and `sm_100f` are equal.
 const SPECIFIC: u16 = 0x20;
 
 /// Property that ends the list.

@@ -1,8 +1,8 @@
 //! Containers of device images: each format reads a view and returns what it contains as views of the same bytes.
 //!
-//! A format knows neither paths nor host files: a bundle in a section of an archive member is only a slice of a slice,
-//! and each reader can be tested and fuzzed alone. Adding a format takes a directory of its own and a variant of
-//! [`ContainerType`], whose descriptor asks for everything else.
+//! A format knows neither paths nor host files: a bundle in a section of an archive member is only a slice of a slice.
+//! Each reader can be tested and fuzzed alone. A new format takes a separate directory and a variant of
+//! [`ContainerType`]; the type's descriptor asks for everything else.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 

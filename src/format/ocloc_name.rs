@@ -1,4 +1,4 @@
-//! Names of the members of ocloc's archives, which distinguish them from static libraries.
+//! Member names of ocloc's archives. They distinguish the archives from static libraries.
 
 use std::ops::Range;
 
@@ -10,12 +10,13 @@ pub const MAGIC: &[u8; 8] = b"!<arch>\n";
 /// Range of the name in the header of a member (ar).
 pub const NAME: Range<usize> = 0..16;
 
-/// Prefix of the names of padding, name of SPIR-V, and prefixes of code, which are the sizes of pointers in bits.
+/// Names of members: the prefix of padding, the name of SPIR-V, and the prefixes of code, which are pointer sizes in
+/// bits.
 pub const PADDING: &str = "pad_";
 pub const GENERIC: &str = "generic_ir";
 pub const POINTERS: [&str; 2] = ["64.", "32."];
 
-/// Returns whether an image is an archive of ocloc. Static libraries have the same magic and other names of members.
+/// Returns whether an image is an archive of ocloc. Static libraries have the same magic, but other names of members.
 pub fn is_archive(view: View<'_>) -> bool {
     if !view.starts_with(MAGIC) {
         return false;
@@ -26,7 +27,7 @@ pub fn is_archive(view: View<'_>) -> bool {
     })
 }
 
-/// Returns the name in a header, which a slash and spaces end.
+/// Returns the name in a header without the slash and the spaces at its end.
 pub fn name_of(field: &[u8]) -> Option<&str> {
     let name = str::from_utf8(field.trim_ascii_end()).ok()?;
     Some(name.strip_suffix('/').unwrap_or(name))

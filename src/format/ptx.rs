@@ -4,8 +4,8 @@
 use crate::base::bytes::View;
 use crate::base::error::{Cause, Malformed};
 
-/// Directives without a semicolon or a block: those of the module, and the table of source files, which compilers write at
-/// the end.
+/// Directives without a semicolon or a block: the module's directives, and the table of source files that compilers
+/// write at the end.
 const LINE_DIRECTIVES: [&[u8]; 4] = [b".version", b".target", b".address_size", FILE];
 const FILE: &[u8] = b".file";
 
@@ -15,8 +15,8 @@ pub fn check(view: View<'_>) -> Result<(), Malformed> {
     last_statement(view).map(|_| ())
 }
 
-/// Checks a text like [`check`], and that it has any statement, or ends as compilers end a module without device code: otherwise a
-/// file of its own is the remains of a module.
+/// Like [`check`], and checks that the text has a statement, or ends like the empty modules that compilers write. Any
+/// other file without statements is the remains of a module.
 pub fn check_file(view: View<'_>) -> Result<(), Malformed> {
     match last_statement(view)? {
         0 if !is_empty_module(view.data()) => {
@@ -26,14 +26,14 @@ pub fn check_file(view: View<'_>) -> Result<(), Malformed> {
     }
 }
 
-/// Returns whether a text without statements is all of a module. GCC writes a table of source files. nvcc (11.8 to 13.5) and clang
-/// (15 to 22) write two blank lines behind the header, where one precedes the first function of a module.
+/// Whether a text without statements is a whole module. GCC writes a table of source files. nvcc (11.8 to 13.5) and
+/// clang (15 to 22) write two blank lines after the header; before the first function of a module there is only one.
 fn is_empty_module(text: &[u8]) -> bool {
     let end = text.iter().rev().take_while(|&byte| byte.is_ascii_whitespace() || *byte == 0);
     end.filter(|&byte| *byte == b'\n').count() > 2 || text.windows(FILE.len()).any(|word| word == FILE)
 }
 
-/// Returns the end of the last statement, 0 where the text has none.
+/// The end is 0 if the text has no statement.
 fn last_statement(view: View<'_>) -> Result<usize, Malformed> {
     let text = view.data();
     let offset = |rest: &[u8]| text.len().saturating_sub(rest.len());
@@ -69,17 +69,15 @@ fn last_statement(view: View<'_>) -> Result<usize, Malformed> {
     }
 }
 
-/// Returns the rest of a text from the first byte of a kind on.
 fn from_first(text: &[u8], is_wanted: impl Fn(&u8) -> bool) -> Option<&[u8]> {
     text.get(text.iter().position(is_wanted)?..)
 }
 
-/// Returns the rest of a text after the first occurrence of `pattern`.
 fn after_first<'text>(text: &'text [u8], pattern: &[u8]) -> Option<&'text [u8]> {
     text.get(text.windows(pattern.len()).position(|part| part == pattern)?..)?.strip_prefix(pattern)
 }
 
-/// Returns the rest of a text from a statement without its end on. Line directives have no end.
+/// Finds a statement without an end; the result extends to the end of the text. Line directives have no end.
 fn unfinished_statement(mut rest: &[u8]) -> Option<&[u8]> {
     let mut is_in_directive = false;
     loop {

@@ -1,18 +1,19 @@
 //! Releases of runtimes and tools, and the container versions that they read.
 //!
-//! Compressed bundles in LLVM: version 1 since clang 18, version 2, which states its size, since 19 (llvm-project #88827),
-//! version 3 since 20 (release notes of clang 20). HIP's runtime reads none before ROCm 6.2 (nixpkgs #299589: crash with
-//! 6.0), version 2 since then, and never version 1, because it reads the size where version 1 has another field (ROCm/clr
-//! #99). Version 3 requires a comgr built from LLVM 20 or later, first contained in ROCm 7.0 (llvm-project #152600).
+//! Compressed bundles in LLVM: version 1 since clang 18, version 2 since 19 (llvm-project #88827), version 3 since 20
+//! (release notes of clang 20). Version 2 is the first that states its size. HIP's runtime reads none before ROCm 6.2
+//! (nixpkgs #299589: crash with 6.0), and version 2 since then. It never reads version 1, because it expects the size
+//! where version 1 has another field (ROCm/clr #99). Version 3 requires a comgr built from LLVM 20 or later; ROCm 7.0
+//! is the first release with one (llvm-project #152600).
 //!
-//! Offload binaries in LLVM: version 1 since LLVM 14, version 2 since 23 (#169425), version 3 since 24 (#222774), which is the
+//! Offload binaries in LLVM: version 1 since LLVM 14, version 2 since 23 (#169425), version 3 since 24 (#222774), the
 //! main branch of autumn 2026.
 //!
-//! CUDA fat binaries: drivers decompress entries with zstd since CUDA 12.4 (manual of nvcc, `--compress-mode`; driver 550.54.14),
-//! and entries with LZ4 since all releases that are in use. A release of CUDA is the version of the driver's interface.
+//! CUDA fat binaries: drivers decompress zstd entries since CUDA 12.4 (manual of nvcc, `--compress-mode`; driver
+//! 550.54.14). All releases in use decompress LZ4. A release of CUDA is the version of the driver's interface.
 //!
-//! Bundle entry IDs: HIP's runtime and comgr of ROCm up to 7.2 find code for AMD's GPUs by the text `amdgcn-amd-amdhsa` only
-//! (llvm-project #214841, #217640).
+//! Bundle entry IDs: HIP's runtime and comgr of ROCm up to 7.2 find code for AMD's GPUs by the text `amdgcn-amd-amdhsa`
+//! only (llvm-project #214841, #217640).
 
 use std::fmt;
 
@@ -72,7 +73,7 @@ const OFFLOAD_BINARY: [SupportRow; 3] = [
     support_row(Product::Llvm, 3, Some((24, 0))),
 ];
 
-/// Returns the products that handle containers of a type; none where every release reads them.
+/// The list is empty if every release reads the containers.
 const fn support_for(container: ContainerType) -> &'static [SupportRow] {
     match container {
         ContainerType::Ccob => &CCOB,
@@ -168,7 +169,8 @@ impl Reader {
         self.release
     }
 
-    /// Returns the products that handle a container, each with the first release that reads it; none if no release does.
+    /// Returns the products that handle a container, each with the first release that reads it; none if no release
+    /// does.
     pub fn products_of(container: ContainerType, version: Option<u32>) -> Vec<(Product, Option<Reader>)> {
         let rows = support_for(container);
         let products = Product::ALL.into_iter().filter(|&product| rows.iter().any(|row| row.product == product));
@@ -180,13 +182,14 @@ impl Reader {
         products.map(|product| (product, first(product))).collect()
     }
 
-    /// Returns the first release of CUDA whose driver decompresses entries of fat binaries with a codec; `None` if every release
-    /// in use does.
+    /// Returns the first release of CUDA whose driver decompresses entries of fat binaries with a codec; `None` if
+    /// every release in use does.
     pub fn first_cuda(codec: Codec) -> Option<Reader> {
         (codec == Codec::Zstd).then_some(Reader { product: Product::Cuda, release: CUDA_ZSTD })
     }
 
-    /// Returns the first release of each product that reads a container; none of a product if every release does, or none.
+    /// Returns the first release of each product that reads a container. A product is absent if all of its releases do,
+    /// or none.
     pub fn first_of(
         container: ContainerType,
         version: Option<u32>,

@@ -15,7 +15,7 @@ use crate::base::error::{Cause, Malformed};
 /// Reads the container that begins at the view's first byte.
 ///
 /// The view may extend beyond the container. Everything that the container states is checked before it is used, so
-/// that bytes which only resemble the magic are an error.
+/// bytes that only resemble the magic are an error.
 pub type ReadContainer = for<'data> fn(View<'data>) -> Result<ContainerView<'data>, Malformed>;
 
 /// A container format that is found by its magic.
@@ -32,7 +32,7 @@ pub struct Format {
 /// Every format that is found by its magic, in the order of [`ContainerType::ALL`].
 pub const FORMATS: [Format; format_count()] = formats();
 
-/// Returns the reader of containers with a magic; `None` for other types.
+/// `None` for types without a magic.
 const fn reader(container_type: ContainerType) -> Option<ReadContainer> {
     match container_type {
         ContainerType::OffloadBinary => Some(offload_binary::container),
@@ -73,7 +73,7 @@ const fn formats() -> [Format; format_count()] {
     let (mut count, mut index) = (0, 0);
     while index < ContainerType::ALL.len() {
         let container_type = ContainerType::ALL[index];
-        // A type with a magic and without a reader does not compile, and neither does the opposite.
+        // A type with a magic and no reader does not compile, nor does a type with a reader and no magic.
         match (container_type.descriptor().recognition, reader(container_type)) {
             (Recognition::Magic(magic), Some(read)) => {
                 formats[count] = Format { container_type, magic, read };
@@ -87,12 +87,12 @@ const fn formats() -> [Format; format_count()] {
     formats
 }
 
-/// Returns the format with whose magic the view begins.
+/// Returns the format whose magic the view begins with.
 pub fn of_magic(view: View) -> Option<&'static Format> {
     FORMATS.iter().find(|format| view.starts_with(format.magic))
 }
 
-/// Reads the container or the image without one at the view's first byte; `None` where there is neither.
+/// Reads the container at the view's first byte, or the image without a container; `None` if there is neither.
 pub fn read(view: View<'_>) -> Option<Result<ContainerView<'_>, Malformed>> {
     match of_magic(view) {
         Some(format) => Some((format.read)(view)),
@@ -125,8 +125,7 @@ pub fn read_in_image<'data>(
     }
 }
 
-/// Reads the container at the view's first byte, which is compressed as a whole. `container_type` is the type that the scan has
-/// found there.
+/// Reads the container at the view's first byte. It is compressed as a whole, and the scan has found its type.
 pub fn compressed_container(container_type: ContainerType, view: View<'_>) -> Result<Compressed<'_>, Malformed> {
     let container = match container_type {
         ContainerType::SyclImage => Some(bundle_section::container(bundle_section::UNNAMED, view)),
@@ -169,7 +168,7 @@ pub fn check_elf(view: View) -> Result<(), Malformed> {
     super::device_elf::read(view).map(|_| ())
 }
 
-/// Checks that an image of this kind, which is all of the view, is complete as far as its format allows it.
+/// Checks that an image of this kind is complete, if its format allows such a check. The view contains nothing else.
 pub fn check_image(image_kind: ImageKind, view: View<'_>) -> Result<(), Malformed> {
     match image_kind {
         ImageKind::Elf => check_elf(view),
@@ -215,9 +214,9 @@ pub fn bare_image(view: View<'_>) -> Option<ContainerView<'_>> {
     Some(ContainerView { container_type, version: None, view, contents })
 }
 
-/// Reads a file that is a device image without a container. ELF files and bitcode for host machines are excluded. A device ELF
-/// file with malformed headers, such as a truncated download, is an error: inside a container the runtime would decide, but
-/// here nothing else would indicate device code.
+/// Reads a file that is a device image without a container. ELF files and bitcode for host machines are excluded. A
+/// device ELF file with malformed headers, such as a truncated download, is an error: inside a container the runtime
+/// would decide, but here nothing else would indicate device code.
 pub fn bare_device_file(view: View<'_>) -> Option<Result<ContainerView<'_>, Malformed>> {
     let Some(container) = bare_image(view) else { return super::device_elf::broken(view).map(Err) };
     let is_one = container.images().iter().any(|image| is_device_code(image.image_kind, image.triple.as_deref()));

@@ -1,9 +1,10 @@
-//! The triple of SPIR-V, as far as a module states one.
+//! The triple of SPIR-V, if a module states one.
 //!
-//! A module is a sequence of words; the first instructions declare capabilities and the memory model. A module for compute
-//! with physical addresses of 64 bits is what LLVM compiles for `spirv64`, one with 32 bits for `spirv32`. Runtimes have names
-//! of their own for the same code (`spir64`, `spirv64-intel`, `spirv64-amd-amdhsa`), which the module does not state. Source:
-//! Khronos, SPIR-V Specification, Physical Layout of a SPIR-V Module, Logical Layout of a Module; output of clang 22.
+//! A module is a sequence of words; the first instructions declare capabilities and the memory model. LLVM compiles a
+//! compute module with physical addresses of 64 bits for `spirv64`, and one with 32 bits for `spirv32`. Runtimes use
+//! other names for the same code (`spir64`, `spirv64-intel`, `spirv64-amd-amdhsa`), and the module does not state them.
+//! Source: Khronos, SPIR-V Specification, Physical Layout of a SPIR-V Module, Logical Layout of a Module; output of
+//! clang 22.
 
 use std::collections::HashSet;
 
@@ -59,12 +60,12 @@ impl<'data> Instruction<'data> {
     }
 }
 
-/// Returns a word of a module in little-endian order, or of one in big-endian order, which is swapped.
+/// `is_swapped`: the module is big-endian.
 fn word(bytes: [u8; 4], is_swapped: bool) -> u32 {
     if is_swapped { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
 }
 
-/// Returns the instructions of a module. An incomplete one is an error and the last item.
+/// Iterates over the instructions of a module. An incomplete instruction is an error and the last item.
 pub fn instructions<'data>(view: View<'data>) -> impl Iterator<Item = Result<Instruction<'data>, Malformed>> {
     let is_swapped = view.u32("SPIR-V magic", 0).is_ok_and(|magic| magic != MAGIC);
     let (words, incomplete_word) = view.data().as_chunks::<4>();
@@ -109,14 +110,14 @@ pub fn triple(view: View<'_>) -> Option<&'static str> {
     None
 }
 
-/// Checks that a module is complete: its instructions, the memory model that every module has, the ends of functions, and
-/// the functions of entry points. A module without entry points that ends between two functions is complete: nothing in it
-/// states the number of functions.
+/// Checks that a module is complete: its instructions, the memory model that every module has, the ends of functions,
+/// and the functions of entry points. A module without entry points that ends between two functions is complete:
+/// nothing in it states the number of functions.
 pub fn check(view: View<'_>) -> Result<(), Malformed> {
     count_functions(view).map(|_| ())
 }
 
-/// Checks a file like [`check`], and that it has any function.
+/// Like [`check`], and checks that the file has a function.
 pub fn check_file(view: View<'_>) -> Result<(), Malformed> {
     match count_functions(view)? {
         0 => Err(view.malformed("SPIR-V module", 0, Cause::Described("no functions".to_owned()))),
@@ -124,7 +125,7 @@ pub fn check_file(view: View<'_>) -> Result<(), Malformed> {
     }
 }
 
-/// Returns the number of functions in a complete module.
+/// Fails if the module is incomplete.
 fn count_functions(view: View<'_>) -> Result<usize, Malformed> {
     let (mut has_model, mut open_function, mut entries, mut functions) = (false, None, Vec::new(), HashSet::new());
     for instruction in instructions(view) {
@@ -189,14 +190,14 @@ mod tests {
 
     #[test]
     fn every_cut_of_a_module_is_reported() {
-        // Two functions, the first of which is an entry point, in the form of clang 22.
+        // Two functions in the form of clang 22; the first is an entry point.
         let functions = [0x5_0036, 20, 7, 0, 21, 0x1_0038, 0x5_0036, 20, 8, 0, 21, 0x2_00f8, 9, 0x1_00fd, 0x1_0038];
         let entry = [0x5_000f, 6, 7, 0x6b, 7];
         let words = [&module(KERNEL, 2)[..], &entry, &functions].concat();
         for to_bytes in [u32::to_le_bytes, u32::to_be_bytes] {
             let bytes: Vec<u8> = words.iter().copied().flat_map(to_bytes).collect();
             assert_eq!(check_file(View::new(&bytes)), Ok(()));
-            // Between the functions, nothing is missing that the module refers to.
+            // A cut between the functions loses nothing that the module refers to.
             let between = bytes.len() - 9 * 4;
             for end in 4..bytes.len() {
                 assert_eq!(check_file(View::new(&bytes[..end])).is_ok(), end == between, "{end}");

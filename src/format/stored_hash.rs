@@ -1,4 +1,4 @@
-//! Hashes that containers state of their decompressed bytes.
+//! Hashes of decompressed bytes that containers state.
 
 use crate::base::codec::md5::Md5;
 use crate::base::error::{Cause, Malformed};

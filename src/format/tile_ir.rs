@@ -1,9 +1,10 @@
-//! Tile IR bytecode, the portable form of CUDA Tile kernels, which the driver or tileiras compiles.
+//! Tile IR bytecode, the portable form of CUDA Tile kernels. The driver or tileiras compiles it.
 //!
-//! Layout: magic, version, sections, end marker. A section is its number, its size, its alignment if bit 7 of the number is set,
-//! padding to the alignment and its contents. Offsets count from the start of the file. Sizes, counts and indexes are variable-width
-//! integers of seven bits per byte, the lowest first. Source: NVIDIA, Tile IR (CUDA 13.4), section Binary Format; NVIDIA/cuda-tile,
-//! lib/Bytecode; for the table of functions of version 13.5 the output of nvcc 13.5 and of cuda-tile 1.7.0.
+//! Layout: magic, version, sections, end marker. A section is its number, its size, its alignment if bit 7 of the
+//! number is set, padding to the alignment and its contents. Offsets count from the start of the file. Sizes, counts
+//! and indexes are variable-width integers of seven bits per byte, the lowest first. Source: NVIDIA, Tile IR (CUDA
+//! 13.4), section Binary Format; NVIDIA/cuda-tile, lib/Bytecode; for the table of functions of version 13.5 the output
+//! of nvcc 13.5 and of cuda-tile 1.7.0.
 
 use crate::base::bytes::{Resource, View};
 use crate::base::error::{Cause, Malformed};
@@ -24,7 +25,7 @@ const HAS_ALIGNMENT: u8 = 0x80;
 pub mod section {
     /// End of the file, one byte.
     pub const END: u8 = 0;
-    /// Strings, to which all other sections refer by index.
+    /// Strings; all other sections refer to them by index.
     pub const STRINGS: u8 = 1;
     /// Functions and their code.
     pub const FUNCTIONS: u8 = 2;
@@ -35,7 +36,7 @@ pub mod section {
 pub struct TileIrVersion {
     pub major: u8,
     pub minor: u8,
-    /// Other than 0 for files with features of a preview.
+    /// Not 0 for files with features of a preview.
     pub tag: u16,
 }
 
@@ -166,8 +167,8 @@ impl<'data> Cursor<'data> {
 pub mod tests {
     use super::*;
 
-    /// `nvcc -arch=sm_100 --enable-tile -tilebc` 13.5 for `__tile_global__ void tk(int *p) {}` and `tk2(float *p, int n) {}`, with
-    /// shorter debug information.
+    /// `nvcc -arch=sm_100 --enable-tile -tilebc` 13.5 for `__tile_global__ void tk(int *p) {}` and `tk2(float *p, int
+    /// n) {}`, with shorter debug information.
     pub const BYTES: &[u8] = b"\x7fTileIR\0\x0d\x05\0\0\
         \x82\x20\x08\xcb\x02\0\x03\x02\x01\x0b\0\x06\0\x03\x5c\0\0\x01\x08\x02\x02\x0b\0\x06\0\x03\x5c\0\0\
         \xcb\xcb\xcb\xcb\xcb\xcb\xcb\

@@ -5,7 +5,7 @@ use super::MAGIC;
 /// Size of the magic in bits.
 const MAGIC_BITS: u64 = MAGIC.len() as u64 * 8;
 
-/// A block, of which the header has been read.
+/// A block whose header has been read.
 #[derive(Debug, Clone, Copy)]
 pub struct Block {
     /// ID of the block.
@@ -26,7 +26,7 @@ pub struct Bits<'data> {
 }
 
 impl<'data> Bits<'data> {
-    /// Creates a reader of a stream; `None` where it does not begin with the magic.
+    /// Creates a reader of a stream; `None` if it does not begin with the magic.
     pub fn after_magic(data: &'data [u8], fields_left: u32) -> Option<Self> {
         data.starts_with(&MAGIC).then_some(Bits { data, at: MAGIC_BITS, fields_left })
     }
@@ -49,7 +49,7 @@ impl<'data> Bits<'data> {
         Some(())
     }
 
-    /// Reads an integer in groups of `width` bits, the highest of which states that another follows.
+    /// Reads an integer in groups of `width` bits. The highest bit of a group states that another group follows.
     pub fn variable(&mut self, width: u32) -> Option<u64> {
         let group_width = width.checked_sub(1)?;
         let more = 1_u64.checked_shl(group_width)?;

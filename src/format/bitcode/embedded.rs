@@ -1,8 +1,9 @@
-//! Device images in the bitcode of a host, which compilers write with `-flto`.
+//! Device images in the bitcode that compilers write for a host with `-flto`.
 //!
-//! They are byte arrays, the initializers of variables in a section: offload binaries (`-fembed-offload-object`), bundles, fat
-//! binaries. An array begins at any bit and has 6, 7 or 8 bits for a byte, so that nothing in the file looks like a container.
-//! Source: LLVM Bitcode File Format document, sections Module Block and Constants Block; output of clang 14 to 22.
+//! They are byte arrays, the initializers of variables in a section: offload binaries (`-fembed-offload-object`),
+//! bundles, fat binaries. An array begins at any bit and has 6, 7 or 8 bits per byte, so nothing in the file looks like
+//! a container. Source: LLVM Bitcode File Format document, sections Module Block and Constants Block; output of clang
+//! 14 to 22.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,28 +35,29 @@ const C_STRING: u64 = 9;
 const INITIALIZER: usize = 2;
 const SECTION_NUMBER: usize = 5;
 
-/// Version from which on the operands of a variable begin with the place of its name.
+/// First version where the operands of a variable begin with the place of its name.
 const WITH_NAMES: u64 = 2;
 
-/// Maximum number of values of a record in the module's block that are kept: more than of any that is read here.
+/// Maximum number of values that are kept of a record in the module's block. No record that is read here has more.
 const MAX_OPERANDS: usize = 256;
 
 /// A section of the object that a compiler makes of bitcode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbeddedSection {
-    /// Name; of Mach-O, segment and section with a comma between them.
+    /// Name. For Mach-O, segment and section separated by a comma.
     pub name: String,
     /// Initializers of its variables, back to back.
     pub contents: Vec<u8>,
 }
 
-/// Returns the offload binaries in bitcode, back to back; none for bitcode without any.
+/// Returns the offload binaries in bitcode, back to back; empty if there are none.
 pub fn offload_binaries(view: View<'_>) -> Result<Vec<u8>, Malformed> {
     let sections = sections(view, &|name| name == OFFLOADING)?;
     Ok(sections.into_iter().next().map(|section| section.contents).unwrap_or_default())
 }
 
-/// Returns the sections with a wanted name, in the order of their first variables. Variables without contents have none.
+/// Returns the sections with a wanted name, in the order of their first variables. Variables without contents are
+/// skipped.
 pub fn sections(view: View<'_>, is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<EmbeddedSection>, Malformed> {
     let stream = stream(view)?;
     let damaged = || stream.malformed("bitcode", 0, Cause::Described("invalid record".to_owned()));
@@ -150,7 +152,7 @@ impl Module {
         }
     }
 
-    /// Returns the variable of a record, if it has an initializer and a wanted section.
+    /// `None` if the variable has no initializer or no wanted section.
     fn variable(&self, operands: &[u64], is_wanted: &dyn Fn(&str) -> bool) -> Option<Variable> {
         let operand = |index| operands.get(self.name_operands.saturating_add(index)).copied();
         let section = usize::try_from(operand(SECTION_NUMBER)?.checked_sub(1)?).ok()?;
@@ -158,7 +160,7 @@ impl Module {
         is_wanted(self.sections.get(section)?).then_some(Variable { section, initializer })
     }
 
-    /// Reads the constants of the module, each of which has a number.
+    /// Reads the constants of the module. Each has a number.
     fn read_constants(&mut self, records: &mut Records<'_>, block: Block) -> Option<()> {
         let mut scope = records.enter(block);
         loop {

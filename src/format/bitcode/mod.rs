@@ -1,9 +1,9 @@
 //! LLVM bitcode: its triple and processor, and the device images that clang embeds in the bitcode of a host.
 //!
-//! Bitcode is a stream of bits, in a wrapper or not: blocks, which state their size, and in the module's block records, one of
-//! which is the triple. LLVM writes it before all others that depend on abbreviations (`ModuleBitcodeWriter`), so other blocks
-//! are skipped, and a stream with an abbreviation before the triple is read as one without it. Source: LLVM Bitcode File
-//! Format; output of clang 14 to 22.
+//! Bitcode is a stream of bits, with or without a wrapper. The stream consists of blocks, which state their size. The
+//! module's block has records, and one of them is the triple. LLVM writes the triple before all records that depend on
+//! abbreviations (`ModuleBitcodeWriter`), so other blocks are skipped. A stream with an abbreviation before the triple
+//! is read as one without a triple. Source: LLVM Bitcode File Format; output of clang 14 to 22.
 
 mod bits;
 pub(crate) mod embedded;
@@ -27,7 +27,7 @@ pub const MAGIC: [u8; 4] = *b"BC\xc0\xde";
 /// First bytes of a stream in a wrapper.
 pub const WRAPPER_MAGIC: [u8; 4] = [0xde, 0xc0, 0x17, 0x0b];
 
-/// Fields of the wrapper: offset and size of the stream, and the end of the latter.
+/// Fields of the wrapper: offset and size of the stream, and the end of these fields.
 const WRAPPER_OFFSET: u64 = 8;
 const WRAPPER_SIZE: u64 = 12;
 const WRAPPER_FIELDS_END: u64 = 16;
@@ -56,7 +56,7 @@ const MAX_TRIPLE_SIZE: u64 = 256;
 /// Maximum number of fields that are read. The triple is within the first hundred; a hostile file has no end.
 const MAX_FIELDS: u32 = 1 << 16;
 
-/// ID of the block of strings, which follows modules of version 2 and later, and code of the record with the version.
+/// ID of the block of strings after modules of version 2 and later, and code of the record with the version.
 const STRTAB_BLOCK: u64 = 23;
 const VERSION: u64 = 1;
 const STRTAB_VERSION: u64 = 2;
@@ -65,7 +65,7 @@ const STRTAB_VERSION: u64 = 2;
 const IDENTIFICATION_BLOCK: u64 = 13;
 const SYMTAB_BLOCK: u64 = 25;
 
-/// IDs of the blocks outside of others, and the widths of abbreviation IDs in them: LLVM writes 3 and 5.
+/// IDs of the outer blocks, and the widths of abbreviation IDs in them: LLVM writes 3 and 5.
 const OUTER_BLOCKS: [u64; 4] = [IDENTIFICATION_BLOCK, MODULE_BLOCK, STRTAB_BLOCK, SYMTAB_BLOCK];
 const OUTER_WIDTHS: RangeInclusive<u64> = 2..=7;
 
@@ -74,7 +74,7 @@ pub fn is_bitcode(view: View<'_>) -> bool {
     view.starts_with(&MAGIC) || view.starts_with(&WRAPPER_MAGIC)
 }
 
-/// Returns the stream, without its wrapper.
+/// Strips the wrapper, if there is one.
 fn stream(view: View<'_>) -> Result<View<'_>, Malformed> {
     if !view.starts_with(&WRAPPER_MAGIC) {
         return Ok(view);
@@ -87,8 +87,8 @@ fn stream(view: View<'_>) -> Result<View<'_>, Malformed> {
     view.part("bitcode wrapper", WRAPPER_OFFSET, offset?.into(), size?.into())
 }
 
-/// Checks that the outer blocks are complete, that one is a module, and that the names of its symbols follow it. Bytes that
-/// are not a block of a file end the stream.
+/// Checks that the outer blocks are complete, that one is a module, and that the names of its symbols follow it. Bytes
+/// that are not a block of a file end the stream.
 pub fn check(view: View<'_>) -> Result<(), Malformed> {
     let stream = stream(view)?;
     if Bits::after_magic(stream.data(), u32::MAX).is_none() {
@@ -100,7 +100,7 @@ pub fn check(view: View<'_>) -> Result<(), Malformed> {
     }
 }
 
-/// Returns the bitcode at the view's first byte, which any other bytes may follow. It must be complete.
+/// Returns the bitcode at the view's first byte. It must be complete; any other bytes may follow it.
 pub fn extent(view: View<'_>) -> Result<View<'_>, Malformed> {
     let stream = stream(view)?;
     let blocks = blocks(stream)?;
@@ -113,12 +113,13 @@ pub fn extent(view: View<'_>) -> Result<View<'_>, Malformed> {
 struct Blocks {
     /// End of the last module with its strings, in bytes.
     end: u64,
-    /// Defect of the first block behind it that is not complete. In a file, it is a defect of the file; other data may begin
-    /// with the same bytes.
+    /// Defect of the first incomplete block after it. In a file, it is a defect of the file. Elsewhere, other data may
+    /// begin with the same bytes.
     defect: Option<Malformed>,
 }
 
-/// Reads the outer blocks of a stream, up to the first bytes that are not one. A stream without a complete module is an error.
+/// Reads the outer blocks of a stream, up to the first bytes that are not a block. A stream without a complete module
+/// is an error.
 fn blocks(stream: View<'_>) -> Result<Blocks, Malformed> {
     let missing = |what: &str| stream.malformed("bitcode", 0, Cause::Described(what.to_owned()));
     let mut bits = Bits::after_magic(stream.data(), u32::MAX).ok_or_else(|| missing("no magic"))?;
@@ -134,7 +135,8 @@ fn blocks(stream: View<'_>) -> Result<Blocks, Malformed> {
                 break;
             }
         };
-        // Only a module follows an identification. Otherwise the stream is cut, and the size of its last block reaches into others.
+        // Only a module follows an identification. Otherwise the stream is cut, and its last block reaches into other
+        // data.
         if is_identified && block.id != MODULE_BLOCK {
             break;
         }
@@ -156,8 +158,8 @@ fn blocks(stream: View<'_>) -> Result<Blocks, Malformed> {
     }
 }
 
-/// Returns whether the bytes at an offset begin a block that files have outside of others, complete or not: an ID of one digit,
-/// a width of one digit, and zeros up to the size. Bytes behind a stream, for example another array in a program, rarely do.
+/// Whether the bytes at an offset begin an outer block, complete or not: an ID of one digit, a width of one digit, and
+/// zeros up to the size. Bytes after a stream, for example another array in a program, rarely do.
 fn is_outer_block(stream: View<'_>, at: u64) -> bool {
     let rest = stream.from(at).data();
     let header = rest.get(..4).unwrap_or(rest);
@@ -191,7 +193,7 @@ pub fn triple(view: View<'_>) -> Option<String> {
     module_triple(&mut bits, width)
 }
 
-/// Returns a reader of the first module's block, and the width of abbreviation IDs in it.
+/// The second value is the width of abbreviation IDs in the module's block.
 fn first_module(view: View<'_>, max_fields: u32) -> Option<(Bits<'_>, u32)> {
     let mut bits = Bits::after_magic(stream(view).ok()?.data(), max_fields)?;
     loop {
@@ -336,7 +338,7 @@ mod tests {
             let bytes = complete(version);
             assert_eq!(check(View::new(&bytes)), Ok(()));
             assert_eq!(check(View::new(&[&bytes[..], &[0; 5]].concat())), Ok(()), "padding");
-            // Old modules have their names in themselves, and nothing refers to what follows.
+            // Old modules contain their names. Nothing refers to the bytes after them.
             let strings_at = bytes.len() - 12;
             for end in 4..bytes.len() {
                 let is_complete = version == 1 && end == strings_at;

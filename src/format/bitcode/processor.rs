@@ -1,8 +1,8 @@
-//! The processor for which clang has compiled bitcode: the attribute `target-cpu` of its functions.
+//! The processor that clang compiled bitcode for: the attribute `target-cpu` of its functions.
 //!
-//! Groups of attributes are blocks of the module, which precede the triple. LLVM writes their records without abbreviations. A
-//! text is a code and its characters, each text with a NUL. Source: LLVM Bitcode File Format document, section
-//! PARAMATTR_GROUP_BLOCK; `ModuleBitcodeWriter`; output of clang 14 to 22.
+//! Groups of attributes are blocks of the module that precede the triple. LLVM writes their records without
+//! abbreviations. A text is a code and its characters, each text with a NUL. Source: LLVM Bitcode File Format document,
+//! section PARAMATTR_GROUP_BLOCK; `ModuleBitcodeWriter`; output of clang 14 to 22.
 
 use super::bits::{Bits, Block};
 use super::{END_BLOCK, ENTER_SUBBLOCK, UNABBREV_RECORD, VBR, first_module};
@@ -12,7 +12,7 @@ use crate::base::bytes::View;
 const ATTRIBUTE_GROUPS_BLOCK: u64 = 10;
 const GROUP: u64 = 3;
 
-/// Operands of a group before its attributes: its number, and the parameter that it is for; the latter of functions.
+/// Number of operands before a group's attributes (its number and its parameter), and the parameter of functions.
 const GROUP_HEADER: usize = 2;
 const FUNCTION: u64 = u32::MAX as u64;
 
@@ -27,8 +27,8 @@ const FEATURES: [&str; 2] = ["sramecc", "xnack"];
 /// Maximum number of fields that are read: several hundred groups. A hostile file has no end.
 const MAX_FIELDS: u32 = 1 << 20;
 
-/// Returns the processor of the functions, with the settings of its features that they depend on: `gfx90a:xnack+`, `sm_90a`.
-/// `None` if no function states one, or functions state several, and for a damaged stream.
+/// Returns the processor of the functions, with the feature settings that they depend on: `gfx90a:xnack+`, `sm_90a`.
+/// `None` if no function states a processor, if functions state several, and for a damaged stream.
 pub fn processor(view: View<'_>) -> Option<String> {
     let (mut bits, width) = first_module(view, MAX_FIELDS)?;
     let mut processors = Vec::new();
@@ -75,7 +75,6 @@ fn record(bits: &mut Bits<'_>) -> Option<Vec<u64>> {
     Some(values)
 }
 
-/// Returns the processor that a group states.
 fn processor_of(operands: &[u64]) -> Option<String> {
     if operands.get(GROUP_HEADER.checked_sub(1)?) != Some(&FUNCTION) {
         return None;
@@ -92,7 +91,7 @@ fn processor_of(operands: &[u64]) -> Option<String> {
     Some(processor)
 }
 
-/// Returns the value of an attribute of two texts.
+/// Finds the attribute of two texts with this name.
 fn value(operands: &[u64], name: &[u8]) -> Option<String> {
     let start: Vec<u64> = [TEXT_AND_VALUE].into_iter().chain(name.iter().map(|&byte| byte.into())).chain([0]).collect();
     let at = operands.windows(start.len()).position(|window| window == start)?;

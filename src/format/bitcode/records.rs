@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use super::bits::{Bits, Block};
 use super::{DEFINE_ABBREV, END_BLOCK, ENTER_SUBBLOCK, UNABBREV_RECORD, VBR};
 
-/// ID of the block with abbreviations for other blocks, and code of the record that names the block of those that follow.
+/// ID of the block with abbreviations for other blocks, and code of its record that names the block of the next
+/// definitions.
 const BLOCKINFO: u64 = 0;
 const SET_BLOCK: u64 = 1;
 
@@ -25,7 +26,7 @@ enum Form {
     Blob,
 }
 
-/// Forms of the operands of a record, the first of which is its code.
+/// Forms of the operands of a record. The first operand is its code.
 type Abbreviation = Vec<Form>;
 
 /// A reader of the blocks and records of a stream.
@@ -69,17 +70,17 @@ impl<'data> Records<'data> {
         self.bits.enter_block()
     }
 
-    /// Skips the contents of a block, of which the header has been read.
+    /// Skips the contents of a block whose header has been read.
     pub fn skip(&mut self, block: Block) -> Option<()> {
         self.bits.skip_words(block.words)
     }
 
-    /// Begins to read the contents of a block, of which the header has been read.
+    /// Begins to read the contents of a block whose header has been read.
     pub fn enter(&self, block: Block) -> Scope {
         Scope { width: block.width, abbreviations: self.of_blocks.get(&block.id).cloned().unwrap_or_default() }
     }
 
-    /// Reads the next part of a block. `take` gets the values of a record, the first of which is its code.
+    /// Reads the next part of a block. `take` gets the values of a record, its code first.
     pub fn next(&mut self, scope: &mut Scope, take: &mut dyn FnMut(u64)) -> Option<Item> {
         loop {
             match self.bits.fixed(scope.width)? {

@@ -42,7 +42,7 @@ impl BitWriter {
         self.fixed(ENTER_SUBBLOCK, width).variable(id, 8).variable(WIDTH.into(), 4).align().fixed(words, 32)
     }
 
-    /// Writes a block, whose header is at IDs of another width.
+    /// Writes a block. `width` is the width of the abbreviation IDs around it.
     pub fn block(&mut self, width: u32, id: u64, contents: impl FnOnce(&mut BitWriter)) -> &mut Self {
         let mut inner = BitWriter::default();
         contents(&mut inner);

@@ -5,8 +5,8 @@
 //!
 //! clang-offload-bundler writes the binary form for HIP (the section `.hip_fatbin` contains bundles back to back, each
 //! aligned to 4096 bytes) and for every input that is not an object file. It has no total size: it ends where its last
-//! code object does, and the reader of a section must determine what follows. All integers are little-endian; all offsets
-//! count from the magic.
+//! code object ends, and the reader of a section must determine what follows. All integers are little-endian; all
+//! offsets count from the magic.
 //!
 //! Layout: magic, u64 number of entries, entries (u64 offset, u64 size, u64 ID length, ID without NUL), code objects.
 //! Source: Clang Offload Bundler document; AMDGPU usage guide, Bundled Code Object Layout; LLVM 22.1.8.

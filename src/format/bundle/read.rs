@@ -1,4 +1,4 @@
-//! Reading: a bundle is accepted only if every entry has a valid ID and a code object of its own.
+//! Reading: a bundle is accepted only if every entry has a valid ID and a separate code object.
 //!
 //! The index at the start contains everything except the code objects' bytes, so it can be read before the rest of the
 //! bundle is available: a compressed bundle is listed from its first kilobytes.
@@ -66,7 +66,7 @@ impl<'data> Bundle<'data> {
 }
 
 impl<'data> BundleIndex<'data> {
-    /// Reads the index of a bundle of `limit` bytes, of which `start` is available.
+    /// Reads the index of a bundle of `limit` bytes. Only its first bytes, `start`, need to be available.
     pub fn read(start: View<'data>, limit: u64) -> Result<Self, Malformed> {
         if !start.starts_with(MAGIC) {
             let value = start.u64("bundle magic", 0)?;

@@ -8,12 +8,12 @@
 //! ```
 //!
 //! The newline before a marker belongs to the marker, so a file need not end in a newline. A file ends at the marker
-//! with its own ID, and may contain others: the reference ends it at the first one, of any ID, and writes beyond its
-//! memory where none is left. The original proposal of the format has only the second kind of line, after each file;
-//! such bundles are read as well, and so are files with Windows line endings.
+//! with the same ID, and may contain other markers. The reference ends it at the first marker, of any ID, and writes
+//! beyond its memory if none is left. The original proposal of the format has only the second kind of line, after each
+//! file. Such bundles are read as well, and so are files with Windows line endings.
 //!
-//! Texts may be large and should not be loaded as a whole, so the caller, which has the file, finds the [`MARK`]s in
-//! it, and only the bytes around them are inspected here.
+//! Texts may be large and should not be loaded as a whole. The caller, which has the file, finds the [`MARK`]s in it,
+//! and only the bytes around them are inspected here.
 //!
 //! Sources: Clang Offload Bundler document, Bundled Text File Layout; the proposal of 2016 (RFC); LLVM 22.1.8.
 
@@ -26,7 +26,7 @@ use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};
 use crate::target::BundleEntryId;
 
-/// Text in every line between files, by which these are found.
+/// Text in every line between files; the reader searches for it.
 pub const MARK: &[u8] = b"__CLANG_OFFLOAD_BUNDLE____";
 
 const START: &str = "__START__ ";
@@ -48,7 +48,7 @@ pub fn write<'data>(entries: &[(&str, &'data [u8])], comment: &str) -> Content<'
 
 /// Returns the start of a line that ends a file. A file that contains such a line, even as its first, is
 /// indistinguishable from one that ends there. The ID is not part of the marker, because the reference ends a file at
-/// the first one, of any ID.
+/// the first marker, of any ID.
 pub fn end_marker(comment: &str) -> Vec<u8> {
     [comment.as_bytes(), b" ", MAGIC, END.as_bytes()].concat()
 }
@@ -69,14 +69,14 @@ struct Marker<'data> {
     is_start: bool,
     id: &'data str,
     id_at: u64,
-    /// Range from the newline before it to after the one at its end.
+    /// Range from the newline before the line to after the newline at its end.
     start: u64,
     end: u64,
     /// Offset of the line itself.
     line: u64,
 }
 
-/// Reads a text bundle with marks at these offsets; `None` where none of them is in a line that separates files.
+/// Reads a text bundle with marks at these offsets; `None` if none of them is in a line that separates files.
 /// `comments` are the possible starts of such a line.
 pub fn read<'data>(
     view: View<'data>,
@@ -133,7 +133,7 @@ fn entry<'data>(
 }
 
 impl<'data> Marker<'data> {
-    /// Reads the line around a mark; `None` where it does not separate files.
+    /// Reads the line around a mark; `None` if it does not separate files.
     fn read(view: View<'data>, mark: u64, comments: &[&str]) -> Option<Self> {
         let data = view.data();
         let (before, marked) = data.split_at_checked(usize::try_from(mark).ok()?)?;

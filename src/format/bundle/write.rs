@@ -30,7 +30,7 @@ pub fn write<'data>(entries: &[(&str, &'data [u8])], alignment: u64) -> Option<C
     write_contents(entries.iter().map(|&(id, code_object)| (id, Content::from(code_object))).collect(), alignment)
 }
 
-/// Like [`write()`], with code objects of several runs.
+/// Like [`write()`], with code objects that may consist of several runs.
 pub fn write_contents<'data>(entries: Vec<(&str, Content<'data>)>, alignment: u64) -> Option<Content<'data>> {
     let entry_sizes = entries.iter().map(|(id, _)| EntryHeader::SIZE.saturating_add(id.len() as u64));
     let mut header = Vec::from(MAGIC);

@@ -124,7 +124,9 @@ impl Header {
 
     /// Returns the header's bytes.
     ///
-    /// # Panics Panics if a size does not fit into the version's fields, or if the codec has no number.
+    /// # Panics
+    ///
+    /// Panics if a size does not fit into the version's fields, or if the codec has no number.
     pub fn to_bytes(self) -> Vec<u8> {
         let (method, _) = METHODS.into_iter().find(|(_, codec)| *codec == self.codec).expect("zlib or zstd");
         let mut bytes = Vec::from(MAGIC);

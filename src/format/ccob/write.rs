@@ -43,9 +43,9 @@ pub enum CompressError {
     Io(#[from] io::Error),
 }
 
-/// Compresses a bundle; the stream is written to `to`. A second thread computes the hash. `progress` is called
-/// repeatedly with the number of bytes compressed since the last call. Version 1 does not state where a bundle ends and is
-/// only for readers of LLVM 18.
+/// Compresses a bundle and writes the stream to `to`. A second thread computes the hash. `progress` is called
+/// repeatedly with the number of bytes compressed since the last call. Version 1 does not state where a bundle ends and
+/// is only for readers of LLVM 18.
 pub fn compress(
     content: &Content,
     how: Compression,

@@ -6,7 +6,7 @@ use super::raw::codec_flag;
 use crate::base::codec::{Codec, Compression, compress_block};
 use crate::base::content::Content;
 
-/// Compression levels of fatbinary 13.5: the bytes of its output equal those of libzstd 1.5.7 and of LZ4 HC at these levels.
+/// Compression levels of fatbinary 13.5. At these levels, libzstd 1.5.7 and LZ4 HC produce the same bytes as fatbinary.
 pub mod level {
     /// zstd, in the default mode.
     pub const ZSTD: i32 = 5;
@@ -28,7 +28,8 @@ pub enum WriteError {
     /// LTO-IR that would be compressed.
     #[error("LTO-IR cannot be compressed: its compressed form is not known")]
     CompressedLtoIr,
-    /// An image of a group that would be an entry of its own, with padding that its reader takes for a part of it.
+    /// An image of a group that cannot become a separate entry, because its reader would take the padding for a part of
+    /// it.
     #[error("an image of {size} bytes does not state its end, and cannot be stored without compression")]
     Unaligned {
         /// Size of the image, not a multiple of 8.

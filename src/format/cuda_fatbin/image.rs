@@ -25,7 +25,7 @@ pub(super) struct EncodedEntry<'data> {
     pub payload: Content<'data>,
 }
 
-/// Operating system of the host, which an entry states.
+/// Operating system of the host, as an entry states it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum HostSystem {
     /// Linux.
@@ -37,7 +37,7 @@ pub enum HostSystem {
     Windows,
 }
 
-/// Language of the source, which entries stated before CUDA 13.
+/// Language of the source. Entries stated it before CUDA 13.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
     /// CUDA.
@@ -55,8 +55,8 @@ pub struct FatbinImage<'data> {
     flags: u64,
     host: HostSystem,
     identifier: &'data [u8],
-    /// Command line for ptxas (PTX) or the code generator (LTO-IR, Tile IR), whose entries always have one, and attributes of a
-    /// cubin.
+    /// Command line for ptxas (PTX) or the code generator (LTO-IR, Tile IR), whose entries always have one. For a
+    /// cubin, its attributes.
     options: Option<&'data [u8]>,
     image: &'data [u8],
 }
@@ -141,7 +141,7 @@ impl<'data> FatbinImage<'data> {
         FatbinImage { arch, ..self }
     }
 
-    /// Sets the kind of PTX to that of an object that was linked; of other images, nothing changes.
+    /// Changes the kind of PTX to PTX of a linked object. Other images do not change.
     pub(super) fn relocatable(self) -> Self {
         FatbinImage { kind: if self.kind == kind::PTX { kind::RELOCATABLE_PTX } else { self.kind }, ..self }
     }
@@ -151,7 +151,7 @@ impl<'data> FatbinImage<'data> {
         FatbinImage { identifier, ..self }
     }
 
-    /// Sets the command line with which the driver compiles anything but a cubin, which has none.
+    /// Sets the command line for the driver's compiler. A cubin has none.
     pub fn with_options(self, options: &'data [u8]) -> Self {
         let options = if self.kind == kind::ELF { self.options } else { Some(options) };
         FatbinImage { options, ..self }

@@ -28,7 +28,7 @@ pub enum FatbinMember<'data> {
         /// Codec and level.
         compression: Compression,
     },
-    /// PTX of an object, as it is stored there, which the driver links again.
+    /// PTX of an object, as it is stored there. The driver links it again.
     Relocatable {
         /// The entry of the object.
         entry: FatbinEntry<'data>,
@@ -58,7 +58,7 @@ impl<'data> FatbinMember<'data> {
         }
     }
 
-    /// Returns the image of an entry of its own, if it is of this kind, and with Mercury code or without.
+    /// The image of an ungrouped entry, if its kind and its Mercury code are the wanted ones.
     fn image_of(&self, (kind, has_mercury): (u16, bool)) -> Option<FatbinImage<'data>> {
         match self {
             FatbinMember::Image { image, .. } if image.kind() == kind && image.has_mercury() == has_mercury => {
@@ -72,7 +72,7 @@ impl<'data> FatbinMember<'data> {
 /// Groups of images, in the order of the container: their kind, and whether they are cubins with Mercury code.
 const GROUPS: [(u16, bool); 3] = [(kind::PTX, false), (kind::ELF, false), (kind::ELF, true)];
 
-/// Arranges members as `fatbinary --concat` does: two or more images of a sort form a group, and groups follow all other
+/// Arranges members like `fatbinary --concat`: two or more images of a sort form a group, and groups follow all other
 /// entries. The sorts are PTX, cubins, and cubins with Mercury code.
 pub fn concatenate(members: Vec<FatbinMember<'_>>, compression: Compression) -> Vec<FatbinMember<'_>> {
     let mut rest = members;

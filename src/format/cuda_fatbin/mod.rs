@@ -1,4 +1,4 @@
-//! The CUDA fat binary, magic `50 ED 55 BA`: cubins and PTX for several architectures, from which the driver chooses.
+//! The CUDA fat binary, magic `50 ED 55 BA`: cubins and PTX for several architectures. The driver chooses one of them.
 //!
 //! NVIDIA's fatbinary writes it. nvcc and clang store it in the section `.nv_fatbin` of host objects, and relocatable
 //! device code in `__nv_relfatbin`; in a finished program these sections contain containers back to back with padding
@@ -11,11 +11,11 @@
 //!
 //! # Differences from fatbinary
 //!
-//! For cubins the output equals that of fatbinary 13.5, and for PTX too unless it has comments or redundant blanks: fatbinary
-//! removes them, while every byte of an image is kept here. The drop-in `fatbinary` removes them before it calls the writer. The
-//! architecture, which fatbinary requires as an option, is read from the image, except for a suffix that the cubin does not
-//! state, see [`FatbinImage::new`]. fatbinary scrambles LTO-IR that it compresses; here it is stored uncompressed. The host is
-//! Linux.
+//! For cubins the output equals the output of fatbinary 13.5. For PTX it does too, unless the text has comments or
+//! redundant blanks: fatbinary removes them, while every byte of an image is kept here. The drop-in `fatbinary` removes
+//! them before it calls the writer. fatbinary requires the architecture as an option. Here it is read from the image,
+//! except for a suffix that the cubin does not state, see [`FatbinImage::new`]. fatbinary scrambles LTO-IR that it
+//! compresses; here it is stored uncompressed. The host is Linux.
 
 mod compress;
 mod image;
@@ -47,7 +47,7 @@ use crate::base::error::Malformed;
 use crate::target::nvptx::{self, Arch, Suffix};
 use crate::target::{OffloadKind, triple};
 
-/// Property of PTX of an object that was linked.
+/// Property of PTX from a linked object.
 const LINKAGE: (&str, &str) = ("linkage", "relocatable");
 
 /// Reads the container at the view's start.
@@ -61,8 +61,8 @@ pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
     })
 }
 
-/// Returns an image with the properties that the container states: the bytes of a compressed image state nothing, and
-/// those of others agree.
+/// Returns an image with the properties that the container states. The bytes of a compressed image state nothing, and
+/// uncompressed bytes agree with the container.
 pub(crate) fn image_of_entry<'data>(entry: &FatbinEntry<'data>) -> ImageView<'data> {
     let header = &entry.header;
     let codec = entry.codec;
@@ -86,8 +86,8 @@ pub(crate) fn image_of_entry<'data>(entry: &FatbinEntry<'data>) -> ImageView<'da
     }
 }
 
-/// Returns the architecture of an entry. nvcc 13.5 stores cubins of Tile IR, which are architecture-specific, as `sm_100`; only the
-/// attributes of the cubin, which the entry repeats, state that.
+/// nvcc 13.5 stores cubins of Tile IR as `sm_100`, although they are architecture-specific. Only the attributes of the
+/// cubin state that, and the entry repeats them.
 fn arch(entry: &FatbinEntry<'_>) -> Option<Arch> {
     let arch = entry.header.arch()?;
     let attributes = entry.options.filter(|_| entry.header.kind == kind::ELF);
@@ -95,7 +95,7 @@ fn arch(entry: &FatbinEntry<'_>) -> Option<Arch> {
     Some(Arch { suffix: arch.suffix.or(is_specific.then_some(Suffix::Specific)), ..arch })
 }
 
-/// Returns the kind of an entry that is newer than this program. A group whose table is invalid is not of an unknown kind.
+/// A kind is unknown if it is newer than this program. A group with an invalid table has a known kind.
 fn unknown_kind(kind: u16) -> Option<UnknownValue> {
     let known = [kind::PTX, kind::ELF, kind::NVVM, kind::RELOCATABLE_PTX, kind::TILE_IR, kind::GROUP];
     let is_known = known.contains(&kind);

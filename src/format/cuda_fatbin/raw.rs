@@ -26,7 +26,7 @@ pub mod kind {
     pub const NVVM: u16 = 8;
     /// Named `index` by cuobjdump 13.5, which does not list such entries.
     pub const INDEX: u16 = 0x20;
-    /// PTX of an object that was linked, which the driver links again (`nvcc --relocatable-ptx`).
+    /// PTX of a linked object. The driver links it again (`nvcc --relocatable-ptx`).
     pub const RELOCATABLE_PTX: u16 = 0x40;
     /// Tile IR bytecode.
     pub const TILE_IR: u16 = 0x80;
@@ -131,8 +131,8 @@ pub struct EntryHeader {
     pub name_size: u32,
     /// +40: see [`flag`].
     pub flags: u64,
-    /// +48: 0; for scrambled LTO-IR a word of the LTO-IR, from the offset that the LTO-IR states at +16: +40, or +44 for
-    /// architecture-specific code (fatbinary 13.5).
+    /// +48: 0, except for scrambled LTO-IR. There it is a word of the LTO-IR, from the offset that the LTO-IR states at
+    /// +16: +40, or +44 for architecture-specific code (fatbinary 13.5).
     pub reserved: u64,
     /// +56: decompressed size of a compressed payload, otherwise 0.
     pub full_size: u64,
@@ -210,8 +210,7 @@ impl EntryHeader {
         }
     }
 
-    /// Returns the architecture; `None` where there is none, as for a group, and where two suffixes contradict each
-    /// other.
+    /// Returns the architecture; `None` if there is none, as for a group, or if two suffixes contradict each other.
     pub fn arch(&self) -> Option<Arch> {
         let suffix = match self.flags & (flag::SPECIFIC | flag::FAMILY) {
             0 => None,
@@ -235,9 +234,9 @@ pub fn codec_flag(codec: Codec) -> u64 {
 /// Table of a group's images, which follows the group's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupTable {
-    /// +0: number of images. A row for each follows the table's own eight bytes: an entry's header, identifier and option
-    /// block, each padded to 8 bytes. The header size of a row is the offset of the image in the group's decompressed
-    /// payload, its payload size the size of the image there. A row does not state its own size.
+    /// +0: number of images. A row for each follows the table's own eight bytes: an entry's header, identifier and
+    /// option block, each padded to 8 bytes. The row's header size is the offset of the image in the group's
+    /// decompressed payload. Its payload size is the size of the image there. A row does not state its own size.
     pub count: u32,
     /// +4: size of the table in bytes, these eight and all rows included.
     pub size: u32,

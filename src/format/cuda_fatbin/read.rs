@@ -1,4 +1,4 @@
-//! Reading: the entries are walked by their sizes, each of which must fit into the size of the container.
+//! Reading: the entries are walked by their sizes. Each entry must fit into the size of the container.
 
 use super::raw::{ALIGNMENT, EntryHeader, GroupTable, Header, OptionBlock, kind};
 use crate::base::bytes::View;
@@ -53,14 +53,14 @@ impl<'data> CudaFatbin<'data> {
 /// An entry, with the images of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupedEntry<'data> {
-    /// The entry; of a group, that with all images.
+    /// The entry. For a group, the entry with all images.
     pub entry: FatbinEntry<'data>,
     /// Images of a group.
     pub rows: Option<Vec<FatbinEntry<'data>>>,
 }
 
-/// Reads the container at the start of a view, with groups as they are stored. A group with an invalid table is one image of
-/// unknown content.
+/// Reads the container at the start of a view, with groups as they are stored. A group with an invalid table is one
+/// image of unknown content.
 pub fn read_grouped(view: View<'_>) -> Result<(Header, Vec<GroupedEntry<'_>>), Malformed> {
     let header = Header::read(view)?;
     let mut rest = view.part("CUDA fatbin size", 8, Header::SIZE, header.size)?;
@@ -146,12 +146,12 @@ fn group_row<'data>(
     Ok((FatbinEntry { header, codec: group.codec, part, identifier, options, image }, row.from(row_size)))
 }
 
-/// Returns the end of the identifier and its padding; 0 if there is none.
+/// The end includes the padding; 0 if there is no identifier.
 fn identifier_end(header: &EntryHeader) -> u64 {
     if header.name_offset == 0 { 0 } else { padded_size(header.name_size).saturating_add(header.name_offset.into()) }
 }
 
-/// Returns the end of the option block and its padding; 0 if there is none.
+/// The end includes the padding; 0 if there is no option block.
 fn options_end(row: View<'_>, header: &EntryHeader) -> Result<u64, Malformed> {
     let at = u64::from(header.options_offset);
     if at == 0 {
@@ -161,7 +161,7 @@ fn options_end(row: View<'_>, header: &EntryHeader) -> Result<u64, Malformed> {
     Ok(at.saturating_add(OptionBlock::SIZE).saturating_add(padded_size(block.size)))
 }
 
-/// Returns the number of bytes that a string of this size takes with its NUL and padding.
+/// Size of a string with its NUL and padding.
 fn padded_size(size: u32) -> u64 {
     u64::from(size).saturating_add(1).next_multiple_of(ALIGNMENT)
 }
@@ -188,8 +188,8 @@ fn options<'data>(prefix: View<'data>, header: &EntryHeader) -> Result<Option<Vi
     prefix.part("CUDA fatbin option string offset", at, offset, size).map(Some)
 }
 
-/// Returns the stored image. Only compressed images state their exact size: an ELF file ends where its own headers end,
-/// a PTX text before the zeros that pad it.
+/// Only compressed images state their exact size. An ELF file ends where its own headers end, a PTX text before the
+/// zeros that pad it.
 fn image<'data>(entry: View<'data>, header: &EntryHeader) -> Result<View<'data>, Malformed> {
     let offset = u64::from(header.header_size);
     if header.compressed_size != 0 {

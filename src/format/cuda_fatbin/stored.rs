@@ -1,5 +1,5 @@
-//! Entries as they are stored, for containers that are written again: headers, identifiers, options and unknown fields stay
-//! as they are, and only sizes, codecs and dropped images change.
+//! Stored entries of containers that are written again. Headers, identifiers, options and unknown fields stay as they
+//! are; only sizes, codecs and dropped images change.
 
 use std::borrow::Cow;
 
@@ -76,8 +76,7 @@ impl<'data> StoredEntry<'data> {
         if self.entry.header.kind == kind::GROUP && self.rows.is_none() { Codec::Opaque } else { self.entry.codec }
     }
 
-    /// Returns whether the payload may be compressed: the compressed form of LTO-IR is not known, and that of unknown kinds is
-    /// neither.
+    /// Returns whether the payload may be compressed. The compressed form is unknown for LTO-IR and for unknown kinds.
     pub fn is_compressible(&self) -> bool {
         self.codec() != Codec::Opaque
             && [kind::PTX, kind::RELOCATABLE_PTX, kind::ELF, kind::TILE_IR, kind::GROUP]
@@ -89,7 +88,8 @@ impl<'data> StoredEntry<'data> {
         Content::from(self.view.data())
     }
 
-    /// Returns the entry without compression; `None` if none of its images is left. `images` has the fate of each image.
+    /// Returns the entry without compression; `None` if none of its images is left. `images` has the fate of each
+    /// image.
     pub fn plain(&self, images: &[StoredImage<'data>]) -> Result<Option<PlainEntry<'data>>, Malformed> {
         match (&self.rows, images) {
             (None, [StoredImage::Dropped]) => Ok(None),
@@ -120,7 +120,7 @@ impl<'data> StoredEntry<'data> {
         Ok(PlainEntry { header, strings: Cow::Borrowed(strings.data()), payload, rows: Vec::new() })
     }
 
-    /// Returns an uncompressed payload without its padding: an ELF file up to the end that its headers state, and a text with
+    /// An uncompressed payload without its padding: an ELF file up to the end that its headers state, and a text with
     /// its NUL. Bytes that are not padding stay.
     fn exact_payload(&self) -> &'data [u8] {
         let padded = self.view.from(self.entry.header.header_size.into()).data();
@@ -132,7 +132,7 @@ impl<'data> StoredEntry<'data> {
         }
     }
 
-    /// Returns the entry with another image. The properties that the image states are those of the new one.
+    /// Properties that the new image states replace the old ones.
     fn replaced(&self, image: Content<'data>) -> Result<PlainEntry<'data>, Malformed> {
         if self.codec() == Codec::Opaque {
             let cause = Cause::UnsupportedCodec { codec: Codec::Opaque.name() };
@@ -194,8 +194,7 @@ impl<'data> StoredEntry<'data> {
     }
 }
 
-/// Returns header and strings of an entry that describe another image; `None` if the image does not state what the header
-/// contains.
+/// `None` if the image does not state what the header contains.
 fn stated<'data>(entry: &FatbinEntry<'data>, image: &[u8]) -> Option<(EntryHeader, Cow<'data, [u8]>)> {
     let old = entry.header;
     let view = View::new(image);
@@ -222,8 +221,8 @@ fn stated<'data>(entry: &FatbinEntry<'data>, image: &[u8]) -> Option<(EntryHeade
 }
 
 impl<'data> PlainEntry<'data> {
-    /// Returns the entry as it is stored with a codec, or without one. The images of a group are entries of their own where
-    /// nothing is compressed, because fatbinary groups compressed images only.
+    /// Returns the stored entry, compressed if a codec is given. Without compression, the images of a group become
+    /// separate entries, because fatbinary groups compressed images only.
     pub fn stored(&self, compression: Option<Compression>) -> Result<Content<'data>, WriteError> {
         match (compression, self.rows.as_slice()) {
             (None, []) if !self.is_group() => Ok(self.uncompressed()),
@@ -249,7 +248,7 @@ impl<'data> PlainEntry<'data> {
         content
     }
 
-    /// Appends an image of a group as an entry of its own; `all` has the entries before it, and their size in the payload.
+    /// Appends an image of a group as a separate entry. `all` has the entries before it, and their size in the payload.
     fn ungrouped(
         &self,
         (mut all, start): (Content<'data>, u64),
@@ -316,7 +315,7 @@ impl<'data> PlainEntry<'data> {
     }
 }
 
-/// Returns whether an image of a group can be an entry of its own, which is padded: zeros must not become a part of it.
+/// A separate entry is padded. The zeros must not become a part of the image.
 fn can_be_padded(row: &EntryHeader, image: &[u8]) -> bool {
     let states_end = || DeviceImage::identify(View::new(image)).own_size.is_some();
     row.stored_size.is_multiple_of(ALIGNMENT) || kind::is_ptx(row.kind) || states_end()

@@ -135,7 +135,8 @@ fn output_equals_that_of_fatbinary_13_5() {
     assert_eq!(archs, ["sm_90", "sm_100f", "sm_100a", "sm_90a"]);
 }
 
-/// `fatbinary --compress-mode=speed --compress-all -ident=a.cu --cmdline=-O3 --create=out --image3=kind=ptx,sm=100f,…` 13.5.
+/// `fatbinary --compress-mode=speed --compress-all -ident=a.cu --cmdline=-O3 --create=out --image3=kind=ptx,sm=100f,…`
+/// 13.5.
 pub const SPEED: &[u8] = b"P\xedU\xba\x01\0\x10\0\x90\0\0\0\0\0\0\0\x01\0\x01\x01X\0\0\0\x38\0\0\0\0\0\0\0\
     1\0\0\0H\0\0\0\x08\0\x08\0d\0\0\0@\0\0\0\x04\0\0\0\x11\x20\x20\0\0\0\0\0\
     \0\0\0\0\0\0\0\0/\0\0\0\0\0\0\0a.cu\0\0\0\0P\0\0\0\x03\0\0\0\
@@ -236,7 +237,8 @@ impl GroupImage {
     }
 }
 
-/// Returns a container in the form of `fatbinary --concat --compress-all` 13.5: one stream, and a table of its contents.
+/// Returns a container in the form of `fatbinary --concat --compress-all` 13.5: one stream, and a table of its
+/// contents.
 fn group(images: &[GroupImage]) -> Vec<u8> {
     let whole: Vec<u8> = images.iter().flat_map(|image| image.image).copied().collect();
     let size = whole.len() as u64;

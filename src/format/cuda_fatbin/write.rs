@@ -6,8 +6,8 @@ use super::member::FatbinMember;
 use super::raw::{ALIGNMENT, Header, VERSION};
 use crate::base::content::Content;
 
-/// Writes a container of these images in this order, uncompressed; their bytes are borrowed. `None` where a size does not fit
-/// its field.
+/// Writes a container of these images in this order, uncompressed; their bytes are borrowed. `None` if a size does not
+/// fit its field.
 pub fn write<'data>(images: &[FatbinImage<'data>]) -> Option<Content<'data>> {
     let members: Vec<FatbinMember<'data>> = images.iter().map(|&image| image.into()).collect();
     write_members(&members).ok()
@@ -25,7 +25,7 @@ pub fn write_members<'data>(members: &[FatbinMember<'data>]) -> Result<Content<'
     Ok(write_entries(entries))
 }
 
-/// Writes a container of these entries, which are written already.
+/// Writes a container of these entries, which are already encoded.
 pub fn write_entries(entries: Content<'_>) -> Content<'_> {
     let mut header = Vec::new();
     Header { version: VERSION, size: entries.size() }.write(&mut header);

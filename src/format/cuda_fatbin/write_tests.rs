@@ -165,7 +165,7 @@ fn rejects_files_that_are_not_tile_ir_or_lto_ir() {
     }
 }
 
-/// Returns a container of a group of an image twice, compressed, and the same without compression, which no tool writes.
+/// Containers of a group with an image twice: compressed, and uncompressed. No tool writes the uncompressed form.
 fn groups(image: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let fatbin_image = FatbinImage::new(View::new(image), None).unwrap();
     let images = vec![fatbin_image, fatbin_image];

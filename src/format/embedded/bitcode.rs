@@ -1,5 +1,5 @@
-//! LLVM bitcode for devices between other data. Bitcode for hosts, which compilers embed for link-time optimization, is not
-//! device code.
+//! LLVM bitcode for devices between other data. Bitcode that compilers embed for link-time optimization of a host is
+//! not device code.
 
 use super::{EmbeddedImage, Region};
 use crate::base::error::{Cause, Malformed};

@@ -1,7 +1,7 @@
 //! ELF files for devices: NVIDIA's cubins, AMD's code objects and Intel's zebin.
 //!
-//! Sources of the values: cubins of ptxas 11.8 to 13.5; code objects of clang 14 to 22 and of HSA's own kernels; Intel's
-//! zebin documentation (compute-runtime) and the built-in kernels of its OpenCL driver 22.43.
+//! Sources of the values: cubins of ptxas 11.8 to 13.5; code objects of clang 14 to 22 and of HSA's own kernels;
+//! Intel's zebin documentation (compute-runtime) and the built-in kernels of its OpenCL driver 22.43.
 
 use object::LittleEndian as LE;
 use object::elf::{self, FileHeader64, SectionHeader64};
@@ -31,10 +31,10 @@ const E_SHSTRNDX: u64 = 62;
 const HEADER_SIZE: u16 = 64;
 const SEGMENT_HEADER_SIZE: u16 = 56;
 
-/// `e_type` of zebin: relocatable, executable and shared (compute-runtime, `zebin.md`), and that of ocloc's output.
+/// `e_type` of zebin: relocatable, executable and shared (compute-runtime, `zebin.md`), and the type that ocloc writes.
 const ZEBIN_TYPES: [u16; 4] = [0xff11, 0xff12, 0xff13, elf::ET_REL.0];
 
-/// `EI_OSABI` of cubins up to ABI 7, of those since, and of AMD's HSA (LLVM, AMDGPU usage).
+/// `EI_OSABI` of cubins up to ABI 7, of later cubins, and of AMD's HSA (LLVM, AMDGPU usage).
 const OSABI_CUDA: u8 = 0x33;
 const OSABI_CUDA_8: u8 = 0x41;
 const OSABI_AMDGPU_HSA: u8 = 64;
@@ -87,7 +87,7 @@ fn check_header(view: View<'_>, header: &FileHeader64<LE>) -> Result<(), Malform
         }
     }
     let shstrndx = header.e_shstrndx.get(LE).0;
-    // Without a table of sections nothing in the file could be recognized as device code.
+    // Without a section table, nothing in the file could be recognized as device code.
     if shstrndx >= shnum {
         return Err(unexpected(view, "ELF section of names", E_SHSTRNDX, shstrndx.into(), "a section"));
     }
@@ -145,7 +145,7 @@ fn check_type(view: View<'_>, header: &FileHeader64<LE>, known: &[u16]) -> Resul
     }
 }
 
-/// Returns the names of the sections. The first section is empty, and every name ends within the section of names.
+/// Reads the names of the sections. The first section is empty, and every name ends within the section of names.
 fn section_names<'data>(view: View<'data>, header: &FileHeader64<LE>) -> Result<Vec<&'data [u8]>, Malformed> {
     let invalid = |error: object::Error| view.malformed("ELF section names", E_SHSTRNDX, Cause::ObjectFile(error));
     let sections: &[SectionHeader64<LE>] = header.section_headers(LE, view.data()).map_err(invalid)?;

@@ -1,11 +1,12 @@
 //! Device images without a container: arrays in the data of a host file.
 //!
-//! Programs load such images with `cuModuleLoadData`, `hipModuleLoadData`, `clCreateProgramWithIL` and the like, which are passed
-//! a pointer and no size. So an image states its size itself, and nothing else in the file leads to it. A few bytes are only
-//! a hint; an image counts if its structure holds as a whole.
+//! Programs load such images with `cuModuleLoadData`, `hipModuleLoadData`, `clCreateProgramWithIL` and similar
+//! functions. They get a pointer and no size, so an image states its size itself, and nothing else in the file leads to
+//! it. A few bytes are only a hint; an image counts if its structure is valid as a whole.
 //!
-//! Sources: output of GNU ld and objcopy 2.40, ld.lld 22, gcc 12, clang 22, rustc and NVIDIA's bin2c 13.5; libhsa-runtime64 5.2.3,
-//! llama.cpp's libggml-vulkan.so, Intel's OpenCL driver 22.43. The rules had no false match in 114,044 files of a Debian system.
+//! Sources: output of GNU ld and objcopy 2.40, ld.lld 22, gcc 12, clang 22, rustc and NVIDIA's bin2c 13.5;
+//! libhsa-runtime64 5.2.3, llama.cpp's libggml-vulkan.so, Intel's OpenCL driver 22.43. The rules had no false match in
+//! 114,044 files of a Debian system.
 
 mod bitcode;
 mod elf;
@@ -24,13 +25,13 @@ use super::{ContainerView, Contents, ImageView};
 use crate::base::bytes::View;
 use crate::base::error::{Cause, Malformed};
 
-/// Bytes in which an image may be: a section, or a gap between containers.
+/// Bytes that may contain an image: a section, or a gap between containers.
 #[derive(Debug, Clone, Copy)]
 pub struct Region<'data> {
     /// The bytes.
     pub view: View<'data>,
-    /// True where text that is not device code may surround PTX: in host files. Other files are, for example, source code with
-    /// PTX in string literals.
+    /// True if text that is not device code may surround PTX, as in host files. Other files are, for example, source
+    /// code with PTX in string literals.
     pub may_hold_text: bool,
 }
 
@@ -39,13 +40,13 @@ pub struct Region<'data> {
 pub struct EmbeddedImage<'data> {
     /// Its bytes.
     pub view: View<'data>,
-    /// False where neither the image nor a terminator states its end.
+    /// False if neither the image nor a terminator states its end.
     pub has_stated_end: bool,
-    /// Name of its symbol, where the file has it beside the symbol table.
+    /// Name of its symbol, if the file states it outside the symbol table.
     pub symbol: Option<&'data str>,
 }
 
-/// Finds the image of which the first hint is at an offset of the region.
+/// Finds the image whose first hint is at an offset of the region.
 pub type FindImage = for<'data> fn(Region<'data>, u64) -> Result<EmbeddedImage<'data>, Malformed>;
 
 /// Bytes that every image of one kind contains.
@@ -95,7 +96,7 @@ impl<'data> EmbeddedImage<'data> {
     }
 }
 
-/// Returns the error for a field with a value that device images do not have.
+/// Error for a field with a value that device images do not have.
 fn unexpected(view: View<'_>, field: &'static str, offset: u64, value: u64, expected: &'static str) -> Malformed {
     view.malformed(field, offset, Cause::Unexpected { value, expected })
 }

@@ -1,8 +1,8 @@
 //! PTX text between other data.
 //!
-//! Host code passes it as a C string, so a NUL usually ends it. Rust's `include_str!` adds none, and the linker puts other texts
-//! right behind it; then it ends with the last statement of the module. Source: texts of nvcc 11.8 to 13.5, LLVM 14 to 22 and
-//! GCC 12; the grammar that ptxas 13.5 accepts.
+//! Host code passes PTX as a C string, so a NUL usually ends it. Rust's `include_str!` adds none, and the linker puts
+//! other texts right after it. PTX then ends with the last statement of the module. Source: texts of nvcc 11.8 to 13.5,
+//! LLVM 14 to 22 and GCC 12; the grammar that ptxas 13.5 accepts.
 
 use super::statements::Statements;
 use super::{EmbeddedImage, Region};
@@ -10,8 +10,8 @@ use crate::base::bytes::{Resource, text_work};
 use crate::base::error::{Cause, Malformed};
 use crate::target::nvptx::Ptx;
 
-/// Number of bytes before the directive `.version` that are searched for comments, and of those at the start of a region that
-/// are searched for the directive.
+/// Number of bytes before the directive `.version` that are searched for comments. At the start of a region, the same
+/// number of bytes is searched for the directive.
 const MAX_COMMENTS: usize = 16 << 10;
 
 /// Finds the module with the directive `.version` at an offset of the region.
@@ -26,7 +26,7 @@ pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed>
     let mut start = start(before).ok_or_else(|| error("inside a comment"))?;
     let comments = before.get(start.at..).unwrap_or_default();
     if !Statements::new(comments).after_comments().is_empty() {
-        // Read from their start, they are something else.
+        // Read from their start, the bytes are something else.
         start = Start { at: before.len(), is_delimited: false };
     }
     if !start.is_delimited && !region.may_hold_text {
@@ -54,11 +54,11 @@ pub fn at_start(region: Region<'_>) -> Option<EmbeddedImage<'_>> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Start {
     at: usize,
-    /// True where a NUL precedes it, or nothing.
+    /// True if a NUL precedes it, or nothing.
     is_delimited: bool,
 }
 
-/// Returns the start of the comments and spaces at the end of `before`; `None` where the end is inside a comment.
+/// Finds the start of the comments and spaces that end `before`; `None` if it ends inside a comment.
 fn start(before: &[u8]) -> Option<Start> {
     let limit = before.len().saturating_sub(MAX_COMMENTS);
     let mut at = before.len();
@@ -72,7 +72,7 @@ fn start(before: &[u8]) -> Option<Start> {
         at = match text {
             [] if limit == 0 => return Some(Start { at: end, is_delimited: true }),
             [.., 0] => return Some(Start { at: end, is_delimited: true }),
-            // In `/*/` the comment begins, and does not end.
+            // `/*/` begins a comment and does not end it.
             [inside @ .., b'*', b'/'] => {
                 let open = inside.windows(2).rposition(|pair| pair == b"/*")?;
                 if text.get(open..)?.iter().any(|&byte| is_foreign(byte)) {
@@ -82,7 +82,7 @@ fn start(before: &[u8]) -> Option<Start> {
             }
             _ if comment.starts_with(b"//") && has_line_break => end.saturating_sub(comment.len()),
             _ if comment.starts_with(b"//") => return None,
-            // The empty comment with which generated headers begin, right behind other text.
+            // The empty comment at the start of generated headers, right after other text.
             [.., b'/', b'/'] if has_line_break => {
                 return Some(Start { at: end.saturating_sub(2), is_delimited: false });
             }
@@ -91,7 +91,7 @@ fn start(before: &[u8]) -> Option<Start> {
     }
 }
 
-/// Returns whether a byte is a control character that no text has.
+/// Control characters do not occur in texts, except for whitespace.
 fn is_foreign(byte: u8) -> bool {
     byte.is_ascii_control() && !byte.is_ascii_whitespace()
 }

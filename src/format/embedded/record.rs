@@ -1,4 +1,5 @@
-//! Images that `fatbin embed` has put into an object: a record before the bytes has their number and the name of their symbol.
+//! Images that `fatbin embed` has put into an object. A record before the bytes has their number and the name of their
+//! symbol.
 
 use super::{EmbeddedImage, Region, at_start, unexpected};
 use crate::base::bytes::View;
@@ -6,11 +7,11 @@ use crate::base::error::Malformed;
 use crate::format::embed_record;
 use crate::format::{DeviceImage, ImageKind};
 
-/// Finds the image whose record is at an offset. A file of any other kind is an error; if it is a container, its own magic
-/// leads to it.
+/// Finds the image whose record is at an offset. A file of any other kind is an error; a container is found by its own
+/// magic.
 pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed> {
     let file = embed_record::read(region.view.from(at))?;
-    // Not another record: a chain of them would have no limit of depth.
+    // Not another record: a chain of records would have no depth limit.
     if file.view.starts_with(&embed_record::MAGIC) {
         return Err(unexpected(file.view, "embedded file", 0, 0, "a device image"));
     }
@@ -22,13 +23,13 @@ pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed>
     Ok(EmbeddedImage { symbol: Some(file.name), ..image })
 }
 
-/// Returns the bytes of a file and the NUL that follows them, which ends PTX.
+/// The NUL after the bytes of a file is included, because it ends PTX.
 fn terminated<'data>(file: embed_record::EmbeddedFile<'data>, region: View<'data>) -> View<'data> {
     let distance = file.view.start().saturating_sub(region.start());
     region.part("embedded file", 0, distance, file.view.size().saturating_add(1)).unwrap_or(file.view)
 }
 
-/// Returns whether a file is an image that the search does not recognize among any bytes.
+/// The search does not recognize these images among other bytes.
 fn has_magic_of_image(view: View<'_>) -> bool {
     matches!(DeviceImage::identify(view).image_kind, ImageKind::TileIr | ImageKind::Nvvm)
 }

@@ -1,7 +1,7 @@
 //! SPIR-V modules between other data. No field states the size of a module; it ends after its last function.
 //!
-//! Source: SPIR-V specification 1.6, sections Physical Layout of a SPIR-V Module and Logical Layout of a Module; the modules
-//! of libggml-vulkan.so, of which each ends where its symbol does.
+//! Source: SPIR-V specification 1.6, sections Physical Layout of a SPIR-V Module and Logical Layout of a Module; the
+//! modules of libggml-vulkan.so, which end where their symbols end.
 
 use super::{EmbeddedImage, Region, unexpected};
 use crate::base::bytes::Resource;
@@ -41,7 +41,7 @@ pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed>
     }
     let mut module = Module::default();
     for instruction in spirv::instructions(view) {
-        // Bytes behind the module are any bytes.
+        // Any bytes may follow the module.
         let Ok(instruction) = instruction else { break };
         view.charge("SPIR-V module", Resource::Work, 1)?;
         if !module.accepts(instruction) {
@@ -67,7 +67,7 @@ struct Module {
 }
 
 impl Module {
-    /// Adds an instruction; returns false where it is not part of the module.
+    /// Adds an instruction; returns false if it is not part of the module.
     fn accepts(&mut self, instruction: Instruction<'_>) -> bool {
         let count = instruction.operands().count();
         let is_first = !self.has_capability;
@@ -99,7 +99,7 @@ impl Module {
         is_valid
     }
 
-    /// Returns the end of the module; `None` if a part that every module has is missing.
+    /// `None` if a part that every module has is missing.
     fn end(&self) -> Option<u64> {
         self.functions_end.filter(|_| self.has_memory_model && (self.has_entry_point || self.has_linkage))
     }

@@ -1,4 +1,5 @@
-//! The statements of a PTX module, up to its end in other data. Source: NVIDIA, PTX ISA, sections Syntax and Directives.
+//! The statements of a PTX module, up to its end in other data. Source: NVIDIA, PTX ISA, sections Syntax and
+//! Directives.
 
 /// First words of statements that define or declare something.
 const DEFINITIONS: [&[u8]; 13] = [
@@ -17,14 +18,14 @@ const DEFINITIONS: [&[u8]; 13] = [
     b".attribute",
 ];
 
-/// First words of other statements: those with an end of their own, and those that end with their line.
+/// First words of other statements: those that end with a block or a semicolon, and those that end with their line.
 const OTHERS: [&[u8]; 2] = [b".section", PRAGMA];
 const LINES: [&[u8]; 3] = [b".file", b".loc", b"@@DWARF"];
 
 /// Directive with a string, of a module or of a function.
 const PRAGMA: &[u8] = b".pragma";
 
-/// Directive that begins every module, and the others of its header.
+/// Directive that begins every module, and the other directives of its header.
 const VERSION: &[u8] = b".version";
 const HEADER: [&[u8]; 2] = [b".target", b".address_size"];
 
@@ -33,7 +34,7 @@ const HEADER: [&[u8]; 2] = [b".target", b".address_size"];
 pub struct End {
     /// Size of the module in bytes.
     pub size: usize,
-    /// True where a NUL follows, or nothing.
+    /// True if a NUL follows, or nothing.
     pub is_stated: bool,
 }
 
@@ -85,7 +86,7 @@ impl<'text> Statements<'text> {
         Some(End { size: end.saturating_add(blank), is_stated: false })
     }
 
-    /// Returns the text behind the comments and spaces at its start.
+    /// Returns the text after the comments and spaces at its start.
     pub fn after_comments(mut self) -> &'text [u8] {
         self.skip_comments();
         self.rest()

@@ -22,8 +22,8 @@ impl Random {
         (0..size).map(|_| byte(self)).collect()
     }
 
-    /// Returns bytes that may be around an image: of no kind, text, zeros, words that begin like blocks, other images, whole
-    /// or cut. Text has no slash: behind `//` there is a comment.
+    /// Returns bytes that may be around an image: random bytes, text, zeros, words that begin like blocks, other
+    /// images, whole or cut. Text has no slash, because `//` begins a comment.
     fn surroundings(&mut self, others: &[Kind]) -> Vec<u8> {
         let size = self.below(200);
         match self.below(7) {
@@ -42,7 +42,7 @@ impl Random {
             }
             5 => {
                 let other = &others[self.below(others.len())];
-                // Of a longer part, the size that it states may reach into the image.
+                // The size that a longer part states may reach into the image.
                 let end = self.below(other.image.len() / 2);
                 [other.image[..end].to_vec(), vec![0]].concat()
             }
@@ -58,7 +58,7 @@ impl Random {
 struct Kind {
     name: &'static str,
     image: Vec<u8>,
-    /// Bytes behind the image in an array.
+    /// Bytes after the image in an array.
     terminator: &'static [u8],
 }
 

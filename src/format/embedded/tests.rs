@@ -101,7 +101,7 @@ fn spirv_without_functions_or_of_another_version_is_none() {
         assert_eq!(search(&damaged, true), None, "{word} {value:#x}");
     }
     assert_eq!(search(&good[..12 * 4], true), None);
-    // Of two modules back to back, the first ends where the second begins.
+    // The first of two modules back to back ends where the second begins.
     assert_eq!(search(&good.repeat(2), true), Some((0, good, true)));
 }
 
@@ -138,7 +138,7 @@ fn ptx_ends_at_a_nul_or_with_its_last_statement() {
     for tail in tails {
         let module = format!("{HEADER}{FUNCTION}{tail}");
         assert_eq!(ptx(&format!("\0{module}\0}} other"), true), Some((module.clone(), true)), "{tail}");
-        // As Rust stores texts, one behind the other.
+        // As Rust stores texts, back to back.
         for other in ["src/main.rs", "{}: {}\n", "} else {", "Some text; more", ".rs", ".entrypoint {}"] {
             let text = format!("a text{module}{other}\0");
             assert_eq!(ptx(&text, true), Some((module.clone(), false)), "{tail} {other}");

@@ -1,4 +1,4 @@
-//! Contradictions in an archive that is readable: what a loader meets only when it looks for certain code.
+//! Contradictions in a readable archive. A loader meets them only when it looks for certain code.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The marker in a host file whose device code is in archives: the bytes to which its wrappers point.
+//! The marker in a host file whose device code is in archives. The file's wrappers point to it.
 
 use super::layout::{INDEX_SEPARATOR, key};
 use super::message_pack::{MessagePackReader, MessagePackWriter};

@@ -1,8 +1,8 @@
 //! MessagePack: a reader of untrusted bytes, and a writer, for the few kinds of values in archives and markers.
 //!
-//! The reader works on a [`View`], so that every value is charged to the budget and errors state offsets in the file; text
-//! is borrowed, and no memory is allocated for stated lengths. It is available without features of the crate, unlike
-//! `rmp-serde`, with which the tests compare it. Source: MessagePack specification.
+//! The reader works on a [`View`], so every value is charged to the budget and errors state offsets in the file. Text
+//! is borrowed, and no memory is allocated for stated lengths. Unlike `rmp-serde`, it is available without features of
+//! the crate; the tests compare the two. Source: MessagePack specification.
 
 use crate::base::bytes::{Resource, View};
 use crate::base::error::{Cause, Malformed};
@@ -77,7 +77,8 @@ impl<'data> MessagePackReader<'data> {
         }
     }
 
-    /// Skips a value with everything in it. The number of values that are left replaces a stack, so no nesting is too deep.
+    /// Skips a value with everything in it. A count of the remaining values replaces a stack, so no nesting is too
+    /// deep.
     pub fn skip(&mut self, field: &'static str) -> Result<(), Malformed> {
         let mut left = 1_u64;
         while let Some(rest) = left.checked_sub(1) {
@@ -161,7 +162,7 @@ impl<'data> MessagePackReader<'data> {
     }
 }
 
-/// Returns the size of the form `first` in bytes: a power of two that doubles from form to form, starting with one byte.
+/// Size of the form `first` in bytes. It doubles from form to form, and is one byte for `start`.
 fn size_of_form(first: u64, start: u64) -> u64 {
     1_u64.wrapping_shl(first.saturating_sub(start) as u32)
 }

@@ -1,12 +1,12 @@
-//! The kpack archive, magic `KPAK`: code objects of ROCm's libraries in files of their own, one for each processor.
+//! The kpack archive, magic `KPAK`: code objects of ROCm's libraries, in a separate file for each processor.
 //!
-//! TheRock, AMD's build of ROCm, moves the bundles of its libraries into such archives, so that a package for one processor
-//! has code for that processor only. The host file keeps a [marker](KpackMarker) with the places of the archives, and the
+//! TheRock, AMD's build of ROCm, moves the bundles of its libraries into such archives, so a package for one processor
+//! has code for that processor only. The host file keeps a [marker](KpackMarker) with the places of the archives. The
 //! HIP runtime loads code objects by the name of the binary and an index.
 //!
-//! Layout of version 1: a header of 64 bytes, blobs, and a table of contents in MessagePack, which ends the file. Integers of
-//! the header are little-endian; offsets count from the first byte. Source: ROCm/rocm-kpack at e3483286 (February 2026):
-//! its documentation, writer and reader.
+//! Layout of version 1: a header of 64 bytes, blobs, and a table of contents in MessagePack at the end of the file.
+//! Integers of the header are little-endian; offsets count from the first byte. Source: ROCm/rocm-kpack at e3483286
+//! (February 2026): its documentation, writer and reader.
 
 mod defects;
 mod layout;
@@ -48,7 +48,7 @@ impl<'data> KpackArchive<'data> {
     }
 }
 
-/// Returns an image with the properties that the archive states: compressed bytes state nothing.
+/// The archive states the properties of the image; compressed bytes state nothing.
 fn image<'data>(scheme: Scheme, entry: &KpackEntry<'data>) -> ImageView<'data> {
     let codec = match scheme {
         Scheme::None => Codec::None,

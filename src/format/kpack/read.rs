@@ -1,4 +1,4 @@
-//! Reading: the table of contents is parsed as a whole, and every blob is checked to be between the header and the table.
+//! Reading: the table of contents is parsed as a whole. Every blob must be between the header and the table.
 
 use super::layout::{BLOBS_OFFSET, HSACO, Header, INDEX_SEPARATOR, Scheme, TOC_OFFSET, key};
 use super::message_pack::MessagePackReader;
@@ -18,7 +18,7 @@ pub struct KpackArchive<'data> {
     pub group_name: Option<&'data str>,
     /// Family of processors.
     pub family: Option<&'data str>,
-    /// Target IDs by which the loader finds the archive.
+    /// Target IDs; the loader finds the archive by them.
     pub arches: Vec<&'data str>,
     /// Treatment of the blobs.
     pub scheme: Scheme,
@@ -219,7 +219,7 @@ fn blobs(reader: &mut MessagePackReader<'_>) -> Result<Vec<(u64, u64, u64)>, Mal
     Ok(blobs)
 }
 
-/// Returns the bytes of uncompressed blobs, which must not overlap.
+/// The blobs must not overlap.
 fn plain_blobs<'data>(
     blob_area: View<'data>,
     toc: View<'data>,
@@ -246,7 +246,7 @@ fn plain_blobs<'data>(
     Ok(views)
 }
 
-/// Returns the bytes of the frames.
+/// Slices the bytes of all frames out of the archive.
 fn area<'data>(blob_area: View<'data>, toc: View<'data>, offset: u64, size: u64) -> Result<View<'data>, Malformed> {
     if offset < BLOBS_OFFSET {
         let cause = Cause::Unexpected { value: offset, expected: "at least 64, the size of the header" };
@@ -255,7 +255,7 @@ fn area<'data>(blob_area: View<'data>, toc: View<'data>, offset: u64, size: u64)
     blob_area.part(FRAMES, 0, offset, size).map_err(|error| toc.malformed(FRAMES, 0, error.cause))
 }
 
-/// Returns the zstd frame of each blob. The frames must fill the area.
+/// Finds the zstd frame of each blob. The frames must fill the area.
 fn frames(area: View<'_>) -> Result<Vec<View<'_>>, Malformed> {
     let count = area.u32(FRAMES, 0)?;
     let mut at = 4_u64;

@@ -1,5 +1,5 @@
-//! Writing, with the order of keys and the forms of integers of AMD's own writer (rocm-kpack, `python/rocm_kpack/kpack.py`,
-//! as described in its documentation).
+//! Writing. The order of keys and the forms of integers are the same as in AMD's own writer (rocm-kpack,
+//! `python/rocm_kpack/kpack.py`, as described in its documentation).
 
 use std::io;
 
@@ -16,7 +16,7 @@ pub struct KpackProperties<'a> {
     pub group_name: &'a str,
     /// Family of processors; AMD's splitter writes the target ID itself.
     pub family: &'a str,
-    /// Target IDs by which the loader finds the archive.
+    /// Target IDs; the loader finds the archive by them.
     pub arches: &'a [&'a str],
 }
 
@@ -49,8 +49,8 @@ pub struct StoredMember<'a, 'data> {
 /// An archive, or the error of the codec.
 pub type Written<'data> = io::Result<Content<'data>>;
 
-/// Writes an archive. The table of contents has the members in their order, those of one key together. Images are borrowed,
-/// unless they are compressed.
+/// Writes an archive. The table of contents has the members in their order, grouped by key. Images are borrowed, unless
+/// they are compressed.
 pub fn write<'data>(
     properties: &KpackProperties<'_>,
     members: &[KpackMember<'_, 'data>],

@@ -3,7 +3,7 @@
 //! | member | contents |
 //! |---|---|
 //! | `64.12.55.8`, `64.dg2` | code for 64-bit pointers and a version of the architecture or a product family |
-//! | `generic_ir` | SPIR-V, from which the driver compiles code for other devices |
+//! | `generic_ir` | SPIR-V; the driver compiles it for other devices |
 //! | `pad_0` | padding, so that the data of the next member is aligned to eight bytes |
 //!
 //! Code and SPIR-V may be in an ELF file of OpenCL, which has a section for each. Source: Intel, compute-runtime,
@@ -72,7 +72,7 @@ impl<'data> Member<'data> {
 
     fn image(&self, kind: Option<OffloadKind>, triple: Option<&str>) -> ImageView<'data> {
         let mut image = ImageView::new(self.payload(), kind, triple, self.arch());
-        // An archive in an archive is no image that drivers load.
+        // Drivers do not load an archive in an archive.
         if image.image_kind == ImageKind::OclocArchive {
             image.image_kind = ImageKind::Unknown;
         }
@@ -80,7 +80,7 @@ impl<'data> Member<'data> {
     }
 }
 
-/// Reads the archive at the view's start. The kind and the triple are those of the image that is the archive.
+/// Reads the archive at the view's start. The kind and the triple describe the image that is the archive.
 pub fn container<'data>(
     kind: Option<OffloadKind>,
     triple: Option<&str>,
@@ -132,7 +132,6 @@ fn member(view: View<'_>, at: u64) -> Result<Member<'_>, Malformed> {
     Ok(Member { name, whole: view.part("ocloc archive member", at, at, padded)?, data })
 }
 
-/// Returns the section of a type in an ELF file of OpenCL.
 fn opencl_section(view: View<'_>, section_type: u32) -> Option<View<'_>> {
     let header = FileHeader64::<Endianness>::parse(view.data()).ok()?;
     let endian = header.endian().ok()?;

@@ -4,7 +4,7 @@ use super::*;
 use crate::base::content::Content;
 use crate::format::ocloc_name::GENERIC;
 
-/// A zebin for DG2, for which ocloc states no version of the architecture.
+/// A zebin for DG2. ocloc states no version of this architecture.
 fn zebin() -> Vec<u8> {
     std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/answer-dg2.zebin")).unwrap()
 }

@@ -20,8 +20,9 @@ pub enum MemberFate<'data> {
     Replace(Content<'data>),
 }
 
-/// Writes an archive again. `fates` are those of the members that hold code, in their order. The archive keeps its size where it
-/// becomes smaller: programs state the size, and the driver accepts nothing but members up to it. So the rest is padding.
+/// Writes an archive again. `fates` has one fate for each member that holds code, in their order. An archive that
+/// becomes smaller keeps its size: programs state the size, and the driver accepts nothing but members up to it. The
+/// rest is padding.
 pub fn write<'data>(view: View<'data>, fates: Vec<MemberFate<'data>>) -> Result<Content<'data>, Malformed> {
     let (members, size) = members(view)?;
     let mut archive = Archive { content: Content::from(&MAGIC[..]), paddings: 0 };
@@ -41,7 +42,7 @@ pub fn write<'data>(view: View<'data>, fates: Vec<MemberFate<'data>>) -> Result<
     Ok(archive.content)
 }
 
-/// Returns the new data of a member. Images in ELF files of OpenCL are not replaced.
+/// Images in ELF files of OpenCL are not replaced.
 fn replaced<'data>(member: &Member<'_>, data: Content<'data>) -> Result<Content<'data>, Malformed> {
     if member.payload() == member.data {
         return Ok(data);

@@ -55,7 +55,7 @@ pub fn image_kind_of(image: ImageKind) -> u16 {
     }
 }
 
-/// Returns the name of a value of the `image kind` field, which is the extension of such a file in LLVM's tools.
+/// Returns the name of an `image kind` value: the extension of such a file in LLVM's tools.
 pub fn image_kind_name(value: u16) -> &'static str {
     IMAGE_KINDS.iter().find(|(_, known)| *known == value).map_or("", |(name, _)| name)
 }
@@ -111,8 +111,8 @@ fn image<'data>(version: Version, entry: &OffloadBinaryEntry<'data>) -> Result<I
     Ok(image)
 }
 
-/// Returns whether the value of the `image kind` field is one of the specification. Values that two tools use differently count as
-/// known if the contents agree with one of them.
+/// Returns whether the specification has this value of the `image kind` field. Values that two tools use differently
+/// count as known if the contents agree with one of them.
 fn is_known_kind(version: Version, entry: &OffloadBinaryEntry<'_>, contents: ImageKind) -> bool {
     let is_syclbin = contents == ImageKind::SyclBin || entry.is_syclbin();
     match entry.image_kind {

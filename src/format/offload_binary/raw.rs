@@ -7,7 +7,7 @@ use crate::base::error::{Cause, Malformed};
 
 pub use crate::format::container_type::OFFLOAD_BINARY_MAGIC as MAGIC;
 
-/// Section type of offload binaries, `SHT_LLVM_OFFLOADING` (`llvm/BinaryFormat/ELF.h`), whatever the section's name.
+/// Section type of offload binaries, `SHT_LLVM_OFFLOADING` (`llvm/BinaryFormat/ELF.h`). The section may have any name.
 pub const SECTION_TYPE: elf::SectionType = elf::SectionType(0x6fff_4c0b);
 
 /// Values of an entry's `image kind` (`llvm::object::ImageKind`).
@@ -24,8 +24,8 @@ pub mod image_kind {
     pub const FATBINARY: u16 = 4;
     /// PTX text.
     pub const PTX: u16 = 5;
-    /// SPIR-V, written by LLVM's main branch in versions 2 and 3. DPC++ writes it in version 1, too, and had this value for SYCLBIN
-    /// until 2025.
+    /// SPIR-V, written by LLVM's main branch in versions 2 and 3. DPC++ writes it in version 1, too. Until 2025, it
+    /// used this value for SYCLBIN.
     pub const SPIRV: u16 = 6;
     /// A SYCLBIN file, or an entry of one; DPC++ only.
     pub const SYCLBIN: u16 = 7;

@@ -39,7 +39,7 @@ pub struct OffloadBinaryEntry<'data> {
     pub flags: u32,
     /// Keys and values in the order of the file.
     pub strings: Vec<(&'data str, &'data str)>,
-    /// The device image; empty where the flags state that there is none.
+    /// The device image; empty if the flags state that there is none.
     pub image: View<'data>,
 }
 
@@ -150,7 +150,7 @@ fn read_strings<'data>(
     Ok(strings)
 }
 
-/// Returns the parts of a compressed binary: its header as it is without compression, and the stream.
+/// Splits a compressed binary into its header, as it is without compression, and the stream.
 fn compressed<'data>(view: View<'data>, header: &Header) -> Result<Compressed<'data>, Malformed> {
     let offset = header.entries_offset;
     if offset != header.version.header_size() {

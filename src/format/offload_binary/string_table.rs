@@ -41,7 +41,9 @@ impl<'text> StringTable<'text> {
 
     /// Returns the offset of one of the strings.
     ///
-    /// # Panics Panics if the table does not contain the string.
+    /// # Panics
+    ///
+    /// Panics if the table does not contain the string.
     pub fn offset(&self, text: &str) -> u64 {
         *self.offsets.get(text).expect("a string of the table")
     }

@@ -1,8 +1,9 @@
 //! SYCLBIN, DPC++'s files of SYCL images that programs load at run time.
 //!
-//! Version 1 is one image of an offload binary, with headers of a separate format. Version 2 is an offload binary: the string
-//! `role` states the purpose of each entry. `global_metadata` and `am_metadata` are property sets. `ir` and `native` are the size of a
-//! property set in eight bytes, the property set, and the device code. Source: intel/llvm, sycl/doc/design/SYCLBINDesign.md.
+//! Version 1 is one image of an offload binary, with headers of a separate format. Version 2 is an offload binary; the
+//! string `role` states the purpose of each entry. Entries with `global_metadata` and `am_metadata` are property sets.
+//! Entries with `ir` and `native` are the size of a property set in eight bytes, the property set, and the device code.
+//! Source: intel/llvm, sycl/doc/design/SYCLBINDesign.md.
 
 use super::OffloadBinaryEntry;
 use super::raw::image_kind;

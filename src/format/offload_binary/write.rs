@@ -40,13 +40,13 @@ pub struct OffloadBinaryOutput<'data> {
     pub images: Vec<Range<u64>>,
 }
 
-/// Writes the members as an offload binary; in version 1, which holds one image, as one binary per member, back to
-/// back. The images' bytes are borrowed. `None` where a size exceeds 64 bits.
+/// Writes the members as an offload binary. Version 1 holds one image, so there each member becomes one binary, back to
+/// back. The images' bytes are borrowed. `None` if a size exceeds 64 bits.
 pub fn write<'data>(version: Version, members: &[OffloadBinaryImage<'_, 'data>]) -> Option<OffloadBinaryOutput<'data>> {
     write_contents(version, members, members.iter().map(|member| Content::from(member.image)).collect())
 }
 
-/// Like [`write()`], with images of several runs in place of those of the members.
+/// Like [`write()`], with `images` in place of the members' images. An image may consist of several runs.
 pub fn write_contents<'data>(
     version: Version,
     members: &[OffloadBinaryImage<'_, '_>],
@@ -87,10 +87,12 @@ pub fn check(version: Version, members: &[OffloadBinaryImage<'_, '_>]) -> Result
     Ok(())
 }
 
-/// Compresses the output of [`write()`] for version 3. The stream is written to `to`; returns the header that precedes
-/// it, and the padding that follows it.
+/// Compresses the output of [`write()`] for version 3. The stream is written to `to`. Returns the header that precedes
+/// the stream, and the padding that follows it.
 ///
-/// # Panics Panics if the content is of another version.
+/// # Panics
+///
+/// Panics if the content is of another version.
 pub fn compress(content: &Content, how: Compression, to: impl Write) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let header_size = Version::Three.header_size();
     let mut to = Counted::new(to);
@@ -178,7 +180,7 @@ mod tests {
         result
     }
 
-    /// Keys and values of two parts, of which each is harmless or hostile.
+    /// Keys and values of two parts; each part is harmless or hostile.
     #[test]
     fn what_is_accepted_is_read_back_equal() {
         let parts = ["", "a", "\0", "\u{1b}[31m\n", "\u{202e}é", ",="];

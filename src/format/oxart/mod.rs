@@ -1,11 +1,11 @@
 //! The artifact bundle of cuda-oxide, magic `OXIDEART`: device code of a Rust crate as PTX, NVVM IR, LTO-IR or a cubin.
 //!
-//! cuda-oxide's backend of rustc stores bundles back to back in the section `.oxart` of host objects. The program walks the section
-//! by the total sizes of the bundles, and loads the code of each crate from the bundle with its name. All integers are
-//! little-endian; offsets count from the first byte of the bundle.
+//! cuda-oxide's backend of rustc stores bundles back to back in the section `.oxart` of host objects. The program walks
+//! the section by the total sizes of the bundles, and loads the code of each crate from the bundle with its name. All
+//! integers are little-endian; offsets count from the first byte of the bundle.
 //!
-//! Layout of versions 1 and 2: header, name, target, payload records, entry records, and then names, data and symbols, each padded to
-//! eight bytes. Source: crate oxide-artifacts 0.2.1, its documentation and its output.
+//! Layout of versions 1 and 2: header, name, target, payload records, entry records, and then names, data and symbols,
+//! each padded to eight bytes. Source: crate oxide-artifacts 0.2.1, its documentation and its output.
 
 mod raw;
 mod read;

@@ -58,8 +58,8 @@ pub struct Header {
     /// +20, +22: numbers of payloads and entries.
     pub payload_count: u16,
     pub entry_count: u16,
-    /// +24: compile options: 1 without contraction of multiplications and additions, 2 with line tables, 4 with full debug
-    /// information. Zero in version 1.
+    /// +24: compile options: 1 without contraction of multiplications and additions, 2 with line tables, 4 with full
+    /// debug information. Zero in version 1.
     pub options: u64,
 }
 

@@ -9,7 +9,7 @@ use crate::base::error::{Cause, Malformed};
 pub struct OxartBundle<'data> {
     /// Version of the format.
     pub version: u16,
-    /// Name, usually that of the crate.
+    /// Name, usually the name of the crate.
     pub name: &'data str,
     /// Target of all payloads, such as `sm_90`.
     pub target: &'data str,
@@ -28,7 +28,7 @@ pub struct OxartBundle<'data> {
 pub struct OxartPayload<'data> {
     /// Form of the code, see [`super::payload_kind`].
     pub kind: u16,
-    /// Name, usually that of a file.
+    /// Name, usually a file name.
     pub name: &'data str,
     /// The code.
     pub data: View<'data>,

@@ -9,11 +9,11 @@ use crate::base::error::Malformed;
 /// A bundle to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OxartSpec<'a, 'data> {
-    /// Name, usually that of the crate.
+    /// Name, usually the name of the crate.
     pub name: &'a str,
     /// Target of all payloads.
     pub target: &'a str,
-    /// Compile options; any make the bundle one of version 2.
+    /// Compile options. A bundle with any is of version 2.
     pub options: u64,
     /// Payloads in the order of their records.
     pub payloads: &'a [OxartPayloadSpec<'a, 'data>],
@@ -26,7 +26,7 @@ pub struct OxartSpec<'a, 'data> {
 pub struct OxartPayloadSpec<'a, 'data> {
     /// Form of the code, see [`super::payload_kind`].
     pub kind: u16,
-    /// Name, usually that of a file.
+    /// Name, usually a file name.
     pub name: &'a str,
     /// The code.
     pub data: &'data [u8],
@@ -107,9 +107,9 @@ pub(crate) enum OxartFate<'data> {
     Replace(Content<'data>),
 }
 
-/// Returns a bundle with other payloads. All else stays where it is, and so does the end of the bundle, because programs walk the
-/// section by the sizes of the bundles: free bytes are zeros. The bundle grows only by data that is larger than that which it
-/// replaces.
+/// Returns a bundle with other payloads. Everything else stays in place, and so does the end of the bundle, because
+/// programs walk the section by the sizes of the bundles. Free bytes are zeros. The bundle grows only if new data is
+/// larger than the data that it replaces.
 pub(crate) fn edited<'data>(
     bundle: &OxartBundle<'data>,
     fates: Vec<OxartFate<'data>>,
@@ -170,7 +170,7 @@ pub(crate) fn edited<'data>(
 }
 
 impl<'data> Body<'data> {
-    /// Appends what a bundle has up to an offset.
+    /// Appends the bytes of a bundle up to an offset.
     fn copy_to(&mut self, view: View<'data>, end: u64) -> Result<(), Malformed> {
         let start = self.start.saturating_add(self.content.size());
         self.content.push(view.part("oxart bundle", 0, start, end.saturating_sub(start))?.data());

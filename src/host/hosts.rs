@@ -177,7 +177,7 @@ impl Host {
         self == Host::S390x
     }
 
-    /// Returns whether C++ has the names of Microsoft's compiler, and not those of the Itanium ABI.
+    /// Returns whether C++ has the names of Microsoft's compiler instead of the Itanium ABI's.
     pub(crate) fn has_microsoft_names(self) -> bool {
         matches!(self.row().emitter, Emitter::Coff(_, WindowsRuntime::Msvc))
     }
@@ -187,7 +187,7 @@ impl Host {
         self.name() == other.name() && self.format() == other.format()
     }
 
-    /// Returns the name of the machine, with which triples begin.
+    /// Returns the name of the machine, the first part of its triples.
     pub fn name(self) -> &'static str {
         let triple = self.triple();
         triple::architecture(triple).unwrap_or(triple)
@@ -221,7 +221,6 @@ impl Host {
 }
 
 impl Emitter {
-    /// Returns the byte order of data.
     fn endianness(self) -> Endianness {
         match self {
             Emitter::Elf(architecture) => architecture.endianness,

@@ -11,7 +11,7 @@ use crate::embed::wrap::files::{ImageFile, WrapOptions, wrap};
 use crate::embed::wrap::{OffloadEntry, TargetOverride};
 use crate::target::OffloadKind;
 
-/// Linker modifier that keeps the constructor, to which nothing refers.
+/// Linker modifier that keeps the constructor, although nothing refers to it.
 const WHOLE_ARCHIVE: &str = ":+whole-archive";
 
 /// Device images that are registered with a runtime when the program or library that contains them is loaded.

@@ -25,7 +25,7 @@ pub fn microsoft(namespaces: &[String], name: &str, variable: VariableType) -> S
     let mut known = Vec::new();
     for part in std::iter::once(name).chain(namespaces.iter().rev().map(String::as_str)) {
         match known.iter().position(|known| *known == part) {
-            // A name that was there is referred to by its number, up to the tenth.
+            // A repeated name is encoded as its number, up to the tenth name.
             Some(number @ 0..10) => symbol.push_str(&number.to_string()),
             _ => {
                 symbol.push_str(part);

@@ -54,7 +54,7 @@ impl SymbolStyle {
 }
 
 impl Role {
-    /// Type of the variable that the symbol is of.
+    /// Type of the symbol's variable.
     fn variable_type(self) -> VariableType {
         match self {
             Role::Size => VariableType::Number,

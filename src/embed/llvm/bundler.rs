@@ -57,6 +57,6 @@ pub struct CompressionRules {
     pub has_levels: bool,
     /// True if the tool reads `COMPRESSED_BUNDLE_FORMAT_VERSION`, which may be 2 or 3.
     pub has_versions: bool,
-    /// Size of the smallest file about which `-verbose` prints anything, in bytes.
+    /// Size of the smallest file that `-verbose` reports on, in bytes.
     pub smallest_file: u64,
 }

@@ -64,7 +64,7 @@ pub struct EmbeddedImage<'data> {
     pub symbols: Vec<String>,
 }
 
-/// Form in which images are embedded.
+/// Form of the embedded images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmbeddedForm {
     /// Inside an offload binary.

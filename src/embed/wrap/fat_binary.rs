@@ -1,6 +1,6 @@
 //! The CUDA and HIP wrapper: one fat binary, registered by a constructor that then registers every kernel and variable.
 //!
-//! The two are the same but for names, a magic, and a call that only CUDA has. The wrapper structure is 24 bytes, see
+//! CUDA and HIP differ only in names, a magic, and a call that only CUDA has. The wrapper structure is 24 bytes, see
 //! [`fat_binary_wrapper`].
 //! Source: objects made by clang-linker-wrapper and llvm-offload-wrapper of LLVM 15 to 22; prototypes in
 //! `clang/lib/CodeGen/CGCUDANV.cpp`.

@@ -118,7 +118,8 @@ fn descriptor<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>) -> V
     Value::Address(structures(plan, layout, &entry_names, &images))
 }
 
-/// Adds one section for everything that contains addresses: entries, images, and the descriptor, whose address it returns.
+/// Adds one section for everything that contains addresses: entries, images, and the descriptor. Returns the
+/// descriptor's address.
 fn structures(
     plan: &mut ObjectPlan,
     layout: EntryLayout,

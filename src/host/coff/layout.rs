@@ -172,7 +172,6 @@ impl<'plan> CoffLayout<'plan> {
         [section(".xdata", information, vec![]), section(".pdata", table, relocations)]
     }
 
-    /// Returns the symbol of a function.
     fn symbol_of(&self, function: usize) -> SymbolId {
         let is_function = |definition: Definition| definition == Definition::Function(function);
         let position = self.plan.symbols.iter().position(|symbol| is_function(symbol.definition));

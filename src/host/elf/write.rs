@@ -145,8 +145,8 @@ fn section_indices(sections: &[ElfSection]) -> Vec<u32> {
     sections.iter().scan(FIRST_SECTION, next).collect()
 }
 
-/// Symbols in the order of the file: the source's name, sections, the object's local ones, then the global ones: those that the
-/// object defines, and those that it does not.
+/// Symbols in the order of the file: the source's name, sections, the object's local symbols, then the global symbols,
+/// defined ones before undefined ones.
 struct SymbolTable<'plan> {
     entries: Vec<SymbolEntry<'plan>>,
     index_of: HashMap<RelocationTarget, u32>,
@@ -204,7 +204,7 @@ impl<'plan> SymbolTable<'plan> {
         table
     }
 
-    /// Adds the absolute symbols, the undefined ones, and those that the ABI defines.
+    /// Adds the absolute symbols, the undefined ones, and the ones that the ABI defines.
     fn add_outside_of_sections(&mut self, plan: &'plan ObjectPlan, targets: impl Iterator<Item = RelocationTarget>) {
         for symbol in &plan.absolute_symbols {
             let (name, value) = (symbol.name.as_str().into(), symbol.value);
@@ -272,7 +272,7 @@ impl<'plan> SymbolEntry<'plan> {
         }
     }
 
-    /// Returns the symbol with the binding and visibility of a scope; a local one keeps those that it has.
+    /// Sets the binding and visibility of a scope. A local symbol keeps its own.
     fn with_scope(self, scope: Scope) -> Self {
         let other = match scope {
             Scope::Local => return self,

@@ -167,7 +167,7 @@ impl<'data> BitWriter<'data> {
         }
     }
 
-    /// Appends a number in chunks of `width` bits, the highest of which means that another chunk follows.
+    /// Appends a number in chunks of `width` bits. The highest bit of a chunk means that another one follows.
     fn variable(&mut self, mut value: u64, width: u32) {
         let more = 1 << (width - 1);
         while value >= more {

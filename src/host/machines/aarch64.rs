@@ -74,7 +74,7 @@ pub const AARCH64_COFF: CoffMachine = CoffMachine {
     compile: compile::<A64Assembler<Windows>>,
 };
 
-/// Objects for macOS. Relocations: Apple, `mach-o/arm64/reloc.h`; one of their own has the addend.
+/// Objects for macOS. Relocations: Apple, `mach-o/arm64/reloc.h`; a separate relocation has the addend.
 pub const AARCH64_MACHO: MachOMachine = MachOMachine {
     architecture: &AARCH64,
     cpu: (macho::CPU_TYPE_ARM64, macho::CPU_SUBTYPE_ARM64_ALL),
@@ -104,7 +104,7 @@ pub trait System: Default {
     const SIGNS: bool = false;
     /// Registers that functions save: the return address, the frame pointer where it is required, the locals.
     const SAVED: &'static [u8] = &[30, 19, 20];
-    /// Number of them that every function saves.
+    /// Number of registers that every function saves.
     const ALWAYS_SAVED: usize = 1;
 }
 
@@ -156,7 +156,7 @@ impl<S: System> A64Assembler<S> {
         }
     }
 
-    /// Returns the frame with both locals or none where unwind information describes them as a pair.
+    /// Uses both locals or none if unwind information describes them as a pair.
     fn whole(frame: Frame) -> Frame {
         let locals = if S::ALWAYS_SAVED == 2 && frame.locals > 0 { 2 } else { frame.locals };
         Frame { locals, ..frame }

@@ -52,7 +52,7 @@ const LOCALS: [u32; 2] = [31, 30];
 const HEADER_SIZE: usize = 32;
 const LINK_REGISTER_AT: i32 = 16;
 
-/// The major opcodes, and the minor ones of those that have them.
+/// The major opcodes, combined with minor opcodes where those exist.
 const CMPDI: u32 = 11 << 26 | 1 << 21;
 const ADDI: u32 = 14 << 26;
 const ADDIS: u32 = 15 << 26;
@@ -203,7 +203,7 @@ impl Assembler for PowerAssembler {
     }
 
     fn store_stack_argument(&mut self, index: usize, from: Register) {
-        // After the space for those in registers.
+        // After the space for the register arguments.
         let at = HEADER_SIZE + 8 * (Self::ARGUMENT_REGISTERS + index);
         self.doubleword(STD, Self::number(from), SP, at as i32);
     }

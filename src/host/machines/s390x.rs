@@ -9,8 +9,8 @@ use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
 use crate::host::symbol::{SymbolAddress, SymbolId};
 
-/// The machine: s390x ELF Application Binary Interface Supplement. Its instructions are those of z9 and later; Linux
-/// distributions require more.
+/// The machine: s390x ELF Application Binary Interface Supplement. Its instructions exist since z9; Linux distributions
+/// require newer machines.
 pub const S390X: Architecture = Architecture {
     endianness: Endianness::Big,
     function_alignment: 16,
@@ -39,7 +39,7 @@ pub const S390X: Architecture = Architecture {
 
 const SP: u8 = 15;
 
-/// Size of the area at the end of a caller's frame in which the callee saves registers; register n is saved at 8 * n. The
+/// Size of the area at the end of a caller's frame where the callee saves registers; register n is saved at 8 * n. The
 /// canonical frame address follows it.
 const SAVE_AREA: i32 = 160;
 
@@ -89,7 +89,8 @@ impl ZAssembler {
         self.immediate(operation, register, second, 0);
     }
 
-    /// Appends an instruction of the formats RXY and RSY: one register, or all from `register` to `last`, and memory at `base` + `offset`.
+    /// Appends an instruction of the formats RXY and RSY: one register, or all from `register` to `last`, and memory at
+    /// `base` + `offset`.
     fn memory(&mut self, operation: [u8; 2], register: u8, last: u8, base: u8, offset: i32) {
         assert!((0..1 << 19).contains(&offset), "{offset} does not fit into 20 bits with sign");
         let [first, second] = operation;

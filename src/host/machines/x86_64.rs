@@ -38,7 +38,7 @@ pub const X86_64: Architecture = Architecture {
             elf::GNU_PROPERTY_X86_FEATURE_1_AND,
             elf::GNU_PROPERTY_X86_FEATURE_1_IBT | elf::GNU_PROPERTY_X86_FEATURE_1_SHSTK,
         )),
-        // SHF_X86_64_LARGE (AMD64 supplement, table 4.1), for which `object` has no constant.
+        // SHF_X86_64_LARGE (AMD64 supplement, table 4.1). `object` has no constant for it.
         large_section: Some(elf::SectionFlags(0x1000_0000)),
         function_other: 0,
         code_symbol: None,
@@ -106,11 +106,11 @@ fn compact_unwind(function: &CompiledFunction) -> u32 {
     STACK_IMMEDIATE | (size as u32 / 8) << 16 | saved << 10 | permutation
 }
 
-/// A calling convention. The registers of locals are preserved, and the scratch register is not, in both.
+/// A calling convention. In both, the registers of locals are preserved and the scratch register is not.
 pub trait Convention: Default {
     /// Registers of arguments, in order.
     const ARGUMENTS: &'static [u8];
-    /// Size of the space below the stack arguments in which a callee may store register arguments, in bytes.
+    /// Size of the space below the stack arguments where a callee may store register arguments, in bytes.
     const HOME_SPACE: usize;
     /// True if functions begin with `endbr64`.
     const IS_TRACKED: bool;

@@ -196,7 +196,6 @@ impl<'plan> MachOLayout<'plan> {
         }
     }
 
-    /// Returns the symbol of a function.
     fn symbol_of(&self, function: usize) -> SymbolId {
         let mut symbols = self.plan.symbols.iter();
         let position = symbols.position(|symbol| symbol.definition == Definition::Function(function));

@@ -1,8 +1,8 @@
 //! COFF, with 16-bit and with 32-bit section numbers (`/bigobj`).
 //!
-//! The section table follows the file header, and everything else follows the section table, at offsets without required
-//! alignment. So adding sections moves everything after the table, and removing them cuts: the headers at the end of the
-//! section table, the sections' bytes wherever they are, and their names at the end of the string table.
+//! The section table follows the file header, and everything else follows the section table, at offsets without
+//! required alignment. So adding sections moves everything after the table. Removing sections cuts out the headers at
+//! the end of the section table, the sections' bytes, and their names at the end of the string table.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -183,7 +183,7 @@ impl<'data> Coff<'data> {
         if offset > u32::MAX.into() { Err(broken(self.file, "too large for a COFF file")) } else { Ok(offset) }
     }
 
-    /// Returns the size of the string table without those of these names that are at its end. Other names stay, because
+    /// Returns the size of the string table without these names, if they are at its end. Other names stay, because
     /// sections and symbols refer to strings after them.
     fn strings_size_without(&self, mut names: Vec<Range<u64>>) -> u64 {
         names.sort_by_key(|name| Reverse(name.start));
@@ -204,7 +204,6 @@ impl<'data> Coff<'data> {
     }
 }
 
-/// Returns the size of section headers.
 fn headers_size(count: u64) -> u64 {
     count.saturating_mul(SECTION_HEADER_SIZE)
 }

@@ -78,9 +78,9 @@ pub static ELF64: ElfLayout = ElfLayout {
     st_shndx: 6,
 };
 
-/// Number of sections from which it is stored in section 0 and not in the file header (`SHN_LORESERVE`).
+/// Smallest number of sections that is stored in section 0 and not in the file header (`SHN_LORESERVE`).
 const MOST_IN_HEADER: u64 = 0xff00;
-/// Index of the section with the names that means that section 0 holds the index (`SHN_XINDEX`).
+/// Value of the index of the section names that means that section 0 holds the index (`SHN_XINDEX`).
 const INDEX_ELSEWHERE: u64 = 0xffff;
 
 /// A file with valid tables.
@@ -171,7 +171,6 @@ impl<'data> Elf<'data> {
         self.section_field(section, self.layout.sh_link, 4)
     }
 
-    /// Returns the bytes of a section in the file.
     fn content(&self, section: u64) -> Result<View<'data>, Malformed> {
         let (offset, size) = (self.word(section, self.layout.sh_offset)?, self.word(section, self.layout.sh_size)?);
         if [elf::SHT_NOBITS, elf::SHT_NULL].contains(&self.section_type(section)?) {
@@ -207,7 +206,7 @@ impl<'data> Elf<'data> {
         Ok(content)
     }
 
-    /// Returns the end of `body` in a file in which it follows the file header.
+    /// Returns the end of `body` if it follows the file header.
     fn end_of_body(&self, body: &Content) -> u64 {
         self.layout.header_size.saturating_add(body.size())
     }
@@ -244,12 +243,10 @@ impl<'data> Elf<'data> {
         headers
     }
 
-    /// Returns the offset of the section table.
     fn table_offset(&self) -> u64 {
         self.table.range_in(self.file).start
     }
 
-    /// Returns the offset of the section names.
     fn names_offset(&self) -> u64 {
         self.names.range_in(self.file).start
     }

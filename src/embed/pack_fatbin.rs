@@ -28,11 +28,11 @@ pub struct FatbinOptions {
 pub struct FatbinInput {
     /// The image.
     pub input: Input,
-    /// Architecture that the user specifies. Its number must be the image's; another number is an error.
+    /// Architecture that the user specifies; an error if its number differs from the image's.
     pub arch: Option<String>,
     /// Identifier, usually the name of a source file; may be empty.
     pub identifier: String,
-    /// Options for the driver when it compiles PTX, LTO-IR or Tile IR; may be empty.
+    /// Command-line options for the driver's compilation of PTX, LTO-IR or Tile IR; may be empty.
     pub options: String,
     /// True for code with debug information.
     pub(crate) has_debug: bool,

@@ -34,8 +34,8 @@ pub struct ElfMachine {
     pub relative: elf::RelocationType,
     /// The section type of `.eh_frame`.
     pub eh_frame_type: elf::SectionType,
-    /// Hardening that the code supports: the type and bits of a property in `.note.gnu.property`. A linker keeps a property
-    /// for the program only if every object has it.
+    /// Hardening that the code supports: the type and bits of a property in `.note.gnu.property`. A linker keeps a
+    /// property for the program only if every object has it.
     pub hardening: Option<(elf::GnuPropertyType, u32)>,
     /// Flag of a section that is too large to be placed among the others, on machines that have such a flag.
     pub large_section: Option<elf::SectionFlags>,

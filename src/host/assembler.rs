@@ -75,8 +75,8 @@ pub trait Assembler {
     /// Jumps to `to` if `a`, an unsigned 64-bit number, is `b` or above.
     fn jump_if_not_below(&mut self, a: Register, b: Register, to: Label);
 
-    /// Fills in the distance of a jump: the instruction at `at`, whose label is at `target`, both relative to the start of
-    /// the function.
+    /// Fills in the distance of a jump: the instruction at `at`, whose label is at `target`, both relative to the start
+    /// of the function.
     fn fix_jump(code: &mut [u8], at: usize, target: usize);
 }
 

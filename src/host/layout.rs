@@ -127,8 +127,8 @@ impl<'plan> SectionContent<'plan> {
         }
     }
 
-    /// Returns the offset in a file that may begin at `end`: at the alignment or, for a large payload, so that the payload
-    /// is aligned. The gap is not part of any section and no linker copies it.
+    /// Returns the offset in a file that may begin at `end`: at the alignment or, for a large payload, so that the
+    /// payload is aligned. The gap is not part of any section and no linker copies it.
     pub fn file_offset(&self, end: u64, alignment: u64) -> u64 {
         let plain = end.next_multiple_of(alignment);
         let Some(before) = self.in_file().and_then(|content| content.first_run_of(LARGE_PAYLOAD)) else { return plain };

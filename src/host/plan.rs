@@ -126,7 +126,8 @@ impl<'data> ObjectPlan<'data> {
         id
     }
 
-    /// Returns the undefined symbol of a name, and adds it if it is missing. Of two definitions it has the stronger one.
+    /// Returns the undefined symbol of a name, and adds it if it is missing. Of two definitions it has the stronger
+    /// one.
     pub fn reference(&mut self, name: &str, definition: Definition) -> SymbolId {
         let Some(&id) = self.undefined.get(name) else { return self.symbol(name, definition) };
         let symbol = &mut self.symbols[id.0];

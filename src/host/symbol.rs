@@ -57,8 +57,8 @@ pub enum Definition {
     Undefined,
     /// Defined by another object or library, or undefined: then its address is 0.
     UndefinedWeak,
-    /// Defined by the linker or another object of the same program or library, never by another module: with default visibility
-    /// `__start_…` of one library would bind to the range of another.
+    /// Defined by the linker or another object of the same program or library, never by another module: with default
+    /// visibility `__start_…` of one library would bind to the range of another.
     UndefinedHidden,
     /// `size` bytes at `offset` of a section of this plan.
     Data {

@@ -13,8 +13,8 @@ pub(super) struct System {
     pub is_native: bool,
 }
 
-/// Linux. Other environments change the ABI (`gnux32`, `gnu_ilp32`, `gnusf`) or the C library so much (`android`) that nothing
-/// here was tried on them.
+/// Linux. Other environments change the ABI (`gnux32`, `gnu_ilp32`, `gnusf`) or the C library so much (`android`) that
+/// nothing here was tried on them.
 pub(super) const LINUX: System = System {
     spellings: &[&["linux"], &["linux", "gnu"], &["linux", "musl"]],
     is_native: cfg!(not(any(windows, target_os = "macos"))),
@@ -34,8 +34,8 @@ pub(super) const WINDOWS_GNU: System =
 pub(super) const MACOS: System =
     System { spellings: &[&["macosx"], &["macos"], &["darwin"]], is_native: cfg!(target_os = "macos") };
 
-/// Segment and section of macOS for a section that is named as in ELF; names of macOS stay. Source: tests of LLVM's main branch;
-/// clang for data. LLVM has no name for OpenMP's images; those are fatbin's.
+/// Segment and section of macOS for a section that is named as in ELF; names of macOS stay. Source: tests of LLVM's
+/// main branch; clang for data. LLVM has no name for OpenMP's images, so fatbin defines one.
 pub(super) fn mach_o_section(name: &str) -> &str {
     match name {
         ".text.startup" => "__TEXT,__StaticInit",
@@ -80,8 +80,8 @@ impl System {
 /// Priority of a constructor that does not specify one.
 const DEFAULT_PRIORITY: u16 = u16::MAX;
 
-/// Names of sections and flags. Source: objects of LLVM 22; its priorities 200 and 400 stand for the ones that Microsoft's compiler
-/// gives to `#pragma init_seg`.
+/// Names of sections and flags. Source: objects of LLVM 22; its priorities 200 and 400 stand for the ones that
+/// Microsoft's compiler gives to `#pragma init_seg`.
 impl WindowsRuntime {
     /// Returns the section of constructors with a priority. Microsoft's runtime runs them in the order of the names,
     /// and MinGW-w64's runs them in the reverse order.

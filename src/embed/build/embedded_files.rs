@@ -43,15 +43,16 @@ impl EmbeddedFiles {
         self
     }
 
-    /// Writes the library `name` and the module `name.rs`, and links the library. An error is printed as cargo displays it,
-    /// and ends the build script.
+    /// Writes the library `name` and the module `name.rs`, and links the library. An error is printed as cargo displays
+    /// it, and ends the build script.
     pub fn compile(&self, name: &str) {
         if let Err(error) = self.try_compile(name) {
             fail(&error);
         }
     }
 
-    /// Writes the library `name` and the module `name.rs`, and links the library. Returns the path of the module, or an error.
+    /// Writes the library `name` and the module `name.rs`, and links the library. Returns the path of the module, or an
+    /// error.
     pub fn try_compile(&self, name: &str) -> Result<PathBuf, BuildError> {
         let environment = Environment::read()?;
         self.compile_in(&environment, name)?.print();

@@ -36,8 +36,8 @@ impl Environment {
         })
     }
 
-    /// Returns the name of a library of the package, without prefix and extension: libraries of one program have different
-    /// names.
+    /// Returns the name of a library of the package, without prefix and extension: libraries of one program have
+    /// different names.
     pub fn library_name(&self, name: &str) -> Result<String, BuildError> {
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if name.is_empty() || !name.chars().all(is_part) {

@@ -41,8 +41,8 @@ impl RegisteredImages {
         RegisteredImages { kind, images: Vec::new(), entries: Vec::new(), release: None }
     }
 
-    /// Adds the image in a file. A relative path starts at the directory of the package. CUDA and HIP take one fat binary, or
-    /// images to build one from.
+    /// Adds the image in a file. A relative path starts at the directory of the package. CUDA and HIP take one fat
+    /// binary, or images to build one from.
     pub fn image(&mut self, path: impl Into<PathBuf>) -> &mut Self {
         self.image_for(path, TargetOverride::default())
     }

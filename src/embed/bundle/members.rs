@@ -1,8 +1,8 @@
 //! Archives of bundles: members one at a time, each with its bundles.
 //!
 //! A member may contain one bundle in any form, several of them back to back, or none. The members of a thin archive
-//! are separate files. Each is open only while it is read, because there may be more of them than a process may have
-//! open files.
+//! are separate files. Each is open only while it is read, because an archive may have more members than a process may
+//! have open files.
 
 use std::path::{Path, PathBuf};
 

@@ -263,7 +263,8 @@ impl<'data> PlanBuilder<'data, '_> {
             self.add_section(options.section.clone().unwrap_or_default(), content);
             return Ok(None);
         }
-        // A part of a Mach-O section begins at a symbol. A COMDAT section is dropped with its first symbol.
+        // A part of a Mach-O section begins at a symbol. A linker drops a COMDAT section together with its first
+        // symbol.
         let record = Definition::Data { section, offset: 0, size: start };
         let record = self.object.symbol(format!("{first}.record"), record);
         let name = options.section.clone().unwrap_or_else(|| format!("{SECTION}.{first}"));

@@ -93,7 +93,8 @@ impl Name {
         Ok(Name { text: text.to_owned(), parts })
     }
 
-    /// Returns the name that `ld -b binary` derives from a path: its bytes other than letters and digits are underscores.
+    /// Returns the name that `ld -b binary` derives from a path: its bytes other than letters and digits are
+    /// underscores.
     pub fn of_path(path: &str) -> Result<Name, EmbedError> {
         let byte = |byte: u8| if byte.is_ascii_alphanumeric() { char::from(byte) } else { '_' };
         Name::parse(&format!("_binary_{}", path.bytes().map(byte).collect::<String>()))
@@ -109,7 +110,8 @@ impl Name {
         self.parts.split_last().map_or(&[], |(_, namespaces)| namespaces)
     }
 
-    /// Returns the identifier in C and C++ of the variable with a suffix, without its namespaces; `None` if it is not one.
+    /// Returns the identifier in C and C++ of the variable with a suffix, without its namespaces; `None` if it is not
+    /// one.
     pub fn identifier(&self, suffix: &str) -> Option<String> {
         let last = self.parts.last().filter(|last| is_identifier(last))?;
         Some(format!("{last}{suffix}"))

@@ -7,7 +7,8 @@
 pub struct LinkerRules {
     /// True if fatbin replaces the tool of this release.
     pub is_replaced: bool,
-    /// True if the tool has options for its own link-time optimization, and the words of the host linker may follow `--`.
+    /// True if the tool has options for its own link-time optimization, and the words of the host linker may follow
+    /// `--`.
     pub has_own_lto: bool,
     /// Interpretation of the words of `--device-linker`.
     pub device_words: DeviceWords,
@@ -22,8 +23,7 @@ pub struct LinkerRules {
     pub prints_all_steps: bool,
     /// True if members of archives are linked only where their symbols are needed.
     pub resolves_symbols: bool,
-    /// True if code for one processor with different feature settings is linked separately. Code from archives never
-    /// is.
+    /// True if code for one processor with different feature settings is linked separately, except for archive members.
     pub separates_features: bool,
     /// Word for HIP in the IDs of a bundle.
     pub hip: &'static str,

@@ -14,8 +14,8 @@ pub struct PackagerRules {
     pub version: Version,
     /// Newest version of the binaries that the tool reads.
     pub reads: Version,
-    /// True if the tool extracts all images if none is requested, opens binaries in binaries, prints the names of files that
-    /// it generates, and ignores shared libraries.
+    /// True if the tool extracts all images if none is requested, opens binaries in binaries, prints the names of files
+    /// that it generates, and ignores shared libraries.
     pub extracts_all: bool,
     /// True if `member` selects a member of an archive.
     pub has_members: bool,

@@ -20,8 +20,8 @@ pub struct Release {
     pub number: Option<u32>,
     /// Numbers of the offload kinds.
     pub kinds: KindNumbers,
-    /// True if the tools read triples with a subarchitecture, `amdgpu9.0a-amd-amdhsa`. Source: llvm-project pull request
-    /// 206480.
+    /// True if the tools read triples with a subarchitecture, `amdgpu9.0a-amd-amdhsa`. Source: llvm-project pull
+    /// request 206480.
     pub(crate) reads_subarchs: bool,
     /// Wrapper objects.
     pub wrapper: WrapperAbi,
@@ -248,7 +248,7 @@ const LLVM_24: Release = Release {
     ..LLVM_23
 };
 
-/// Every row: the releases, oldest first, then those that are not releases.
+/// Every row: the releases, oldest first, then the rows that are not releases.
 pub const RELEASES: [Release; 17] = [
     Release {
         name: "llvm10",

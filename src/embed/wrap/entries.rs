@@ -1,8 +1,8 @@
 //! Offload entries: the table where a runtime finds kernels and variables by name.
 //!
-//! Clang writes an entry for each into a section of every host object; the linker concatenates them and defines the bounds.
-//! The wrapper adds an empty placeholder, so that the section exists, and the entries themselves for host programs that
-//! clang has not compiled.
+//! Clang writes the entries into a section of every host object; the linker concatenates the sections and defines the
+//! bounds. The wrapper adds an empty placeholder, so that the section exists, and the entries themselves for host
+//! programs that clang has not compiled.
 //!
 //! | old (32 bytes, LLVM 19 and before) | offset | new (56 bytes, LLVM 20 on) | offset |
 //! |---|---|---|---|
@@ -252,8 +252,8 @@ impl EntryLayout {
         field(self.pick(24, 12), Width::U32, part)
     }
 
-    /// Returns the alignment, or the type of a surface or texture, as an `int`. In the new layout it is the low half of 64
-    /// bits, which is not the first half on every machine.
+    /// Returns the alignment, or the type of a surface or texture, as an `int`. In the new layout it is the low half of
+    /// 64 bits, which is not the first half on every machine.
     pub fn data(self) -> Value {
         match self {
             EntryLayout::Old => field(28, Width::U32, Part::SignedLow32),

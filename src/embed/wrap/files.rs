@@ -38,7 +38,7 @@ pub struct WrapOptions {
     pub entries: Vec<OffloadEntry>,
     /// See [`WrapperBuilder::keep_entries`].
     pub keep_entries: bool,
-    /// True if the object will be part of another, whose device code must not be linked again.
+    /// True if the object becomes part of another object and its device code must not be linked again.
     pub relocatable: bool,
     /// File to write.
     pub output: PathBuf,

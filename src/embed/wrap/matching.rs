@@ -99,7 +99,8 @@ fn read_coff_entries<'data>(file: &object::File<'data, ObjectBytes<'data>>, kind
     Some(FoundEntries { section, size, symbol_prefix, symbols: Vec::new() })
 }
 
-/// Reads the entries of a Mach-O object. Only objects of LLVM's main branch have them, in entries of 56 bytes for every kind.
+/// Reads the entries of a Mach-O object. Only objects of LLVM's main branch have them, in entries of 56 bytes for every
+/// kind.
 fn read_mach_o_entries<'data>(file: &object::File<'data, ObjectBytes<'data>>) -> Option<FoundEntries> {
     let is_entries = |section: &object::Section<'data, '_, ObjectBytes<'data>>| {
         section.segment_name() == Ok(Some("__LLVM")) && section.name() == Ok("offload_entries")
@@ -131,9 +132,9 @@ fn read_entries<'data>(file: &object::File<'data, ObjectBytes<'data>>, kind: Off
     Some(entries)
 }
 
-/// Returns the newest release that writes such entries. `main` and `aomp` are not releases, and nothing in the object distinguishes
-/// them from one. The names of symbols count only for old entries, whose layout several releases share under different
-/// names.
+/// Returns the newest release that writes such entries. `main` and `aomp` are not releases, and nothing in the object
+/// distinguishes them from one. The names of symbols count only for old entries, whose layout several releases share
+/// under different names.
 fn newest_release(kind: OffloadKind, entries: &FoundEntries) -> Option<Release> {
     let is_match = |release: &&Release| {
         let abi = release.wrapper;

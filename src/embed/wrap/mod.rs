@@ -76,8 +76,8 @@ impl Request<'_> {
     }
 }
 
-/// Returns the plan of an object that registers everything in `request` when its program or library is loaded; `None` if the
-/// release does not support the kind.
+/// Returns the plan of an object that registers everything in `request` when its program or library is loaded; `None`
+/// if the release does not support the kind.
 fn plan(request: Request<'_>) -> Option<ObjectPlan<'_>> {
     let priority = request.abi.constructor_priority(request.kind)?;
     let mut plan = ObjectPlan { source_name: request.abi.source_name, ..Default::default() };

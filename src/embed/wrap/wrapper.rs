@@ -98,7 +98,7 @@ pub struct WrapperBuilder<'data> {
     pub keep_entries: bool,
     /// The fat binary of CUDA or HIP, where the caller has built it instead of passing images.
     fat_binary: Option<Content<'data>>,
-    /// True if the object will be part of another, whose device code must not be linked again.
+    /// True if the object becomes part of another object and its device code must not be linked again.
     relocatable: bool,
     /// Symbols of HIP's fat binary for objects that register it by themselves.
     fat_binary_symbols: super::FatBinarySymbols,
@@ -146,7 +146,7 @@ impl<'data> WrapperBuilder<'data> {
         WrapperBuilder { fat_binary_symbols, ..self }
     }
 
-    /// Writes an object for a link whose output is an object.
+    /// Writes an object for a relocatable link.
     pub(crate) fn for_relocatable_link(self) -> Self {
         WrapperBuilder { relocatable: true, ..self }
     }
@@ -158,7 +158,8 @@ impl<'data> WrapperBuilder<'data> {
         self
     }
 
-    /// Writes the output. Large images are written directly from the slices that were passed to [`WrapperBuilder::image`].
+    /// Writes the output. Large images are written directly from the slices that were passed to
+    /// [`WrapperBuilder::image`].
     pub fn write_to(&self, output: &mut impl Write) -> Result<(), WrapError> {
         if self.format == WrapperFormat::Text {
             let (plan, _) = self.plan()?;
@@ -169,8 +170,8 @@ impl<'data> WrapperBuilder<'data> {
         Ok(sink.copy_to(output)?)
     }
 
-    /// Emits the output into a sink, which refers to the images of its inputs instead of copying them, except in text. Returns
-    /// whether the images are among the large sections.
+    /// Emits the output into a sink, which refers to the images of its inputs instead of copying them, except in text.
+    /// Returns whether the images are among the large sections.
     pub(crate) fn emit(&self, sink: &mut Sink) -> Result<bool, WrapError> {
         let (plan, large) = self.plan()?;
         match self.format {
@@ -226,8 +227,8 @@ impl<'data> WrapperBuilder<'data> {
         }
         let keep = match format {
             ObjectFormat::Elf => self.keep.clone(),
-            // Linkers for Windows remove sections of unused functions and variables only if they are marked as such, and
-            // the entries are not.
+            // Linkers for Windows remove sections of unused functions and variables only if they are marked as such,
+            // and the entries are not.
             ObjectFormat::Coff => Vec::new(),
             // Clang marks the entries so that `-dead_strip` keeps them.
             ObjectFormat::MachO => Vec::new(),

@@ -52,8 +52,8 @@ fn prologue(function: &CompiledFunction, entry: i32) -> Vec<PrologueStep> {
     steps
 }
 
-/// `UNWIND_INFO`: version 1 without flags, size of the prologue, number of codes, no frame register; then the codes, the last
-/// instruction's first.
+/// `UNWIND_INFO`: version 1 without flags, size of the prologue, number of codes, no frame register; then the codes,
+/// the last instruction's first.
 fn x64(function: &CompiledFunction) -> Vec<u8> {
     const PUSH_NONVOLATILE: u8 = 0;
     const ALLOCATE_LARGE: u8 = 1;

@@ -196,8 +196,8 @@ fn write_symbols(
     }
 }
 
-/// Returns the storage class of a symbol that the object defines. Libraries export only the symbols that they list, so hidden
-/// ones are like the others.
+/// Returns the storage class of a symbol that the object defines. Libraries export only the symbols that they list, so
+/// hidden symbols are treated like global ones.
 fn storage_class(scope: Scope) -> pe::SymbolClass {
     match scope {
         Scope::Local => pe::IMAGE_SYM_CLASS_STATIC,

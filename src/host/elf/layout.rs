@@ -156,7 +156,8 @@ impl<'plan> ObjectLayout<'plan> {
     pub fn sections(&self) -> gimli::write::Result<Vec<ElfSection<'plan>>> {
         let mut sections = vec![self.text()];
         sections.extend(self.plan.sections.iter().map(|section| self.section(section)));
-        // This section declares that the code needs no executable stack; without it linkers make the program's executable.
+        // This section declares that the code needs no executable stack; without it linkers make the program's
+        // executable.
         let none = elf::SectionFlags(0);
         sections.push(ElfSection::new(
             ".note.GNU-stack",
@@ -173,8 +174,8 @@ impl<'plan> ObjectLayout<'plan> {
         Ok(sections)
     }
 
-    /// Returns `.note.gnu.property` with one property of 32 bits (Linux Extensions to gABI): note header, name, then type, size,
-    /// value and padding to 8.
+    /// Returns `.note.gnu.property` with one property of 32 bits (Linux Extensions to gABI): note header, name, then
+    /// type, size, value and padding to 8.
     fn property_note(&self, kind: elf::GnuPropertyType, bits: u32) -> ElfSection<'plan> {
         let name = match self.architecture.endianness {
             Endianness::Little => u32::from_le_bytes(*b"GNU\0"),

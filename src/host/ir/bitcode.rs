@@ -1,7 +1,7 @@
 //! A module as LLVM bitcode.
 //!
 //! Source: LLVM Bitcode File Format document; `llvm/include/llvm/Bitcode/LLVMBitCodes.h` of LLVM 14. Releases from 5 on
-//! read version 2 of the module, which stores the names in a separate string table.
+//! read version 2 of the module, which has a separate string table for names.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -193,8 +193,8 @@ impl<'plan> Bitcode<'plan> {
             self.stream.record(SETTYPE, [id(&constant.constant_type)]);
             if let ConstantForm::Bytes(bytes) = &constant.form {
                 let size = bytes.range.end - bytes.range.start;
-                // The type again, in an odd number of bits: the bytes begin at a byte after at most seven times, and can be
-                // copied from the input.
+                // The type again, in an odd number of bits: the bytes begin at a byte after at most seven times, and
+                // can be copied from the input.
                 while !self.stream.is_array_aligned(size) {
                     self.stream.record(SETTYPE, [id(&constant.constant_type)]);
                 }

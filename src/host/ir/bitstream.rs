@@ -119,8 +119,8 @@ impl<'data> BitWriter<'data> {
         (self.bit_count + self.width() + VBR * chunks).is_multiple_of(8)
     }
 
-    /// Writes a record of bytes, `size` in all, as [`BitWriter::define_bytes`] defined it. Borrowed runs that begin at a byte
-    /// are not copied.
+    /// Writes a record of bytes, `size` in all, as [`BitWriter::define_bytes`] defined it. Borrowed runs that begin at
+    /// a byte are not copied.
     pub fn bytes(&mut self, form: ByteForm, size: u64, runs: impl Iterator<Item = Cow<'data, [u8]>>) {
         self.fixed(BYTES_ABBREV, self.width());
         self.variable(size, VBR);

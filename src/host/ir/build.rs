@@ -111,8 +111,8 @@ impl ModuleBuilder<'_> {
         }
     }
 
-    /// Returns the fields of a symbol, `None` if its section has bytes. The last symbol of a section also refers to the symbols
-    /// that the section keeps.
+    /// Returns the fields of a symbol, `None` if its section has bytes. The last symbol of a section also refers to the
+    /// symbols that the section keeps.
     fn fields_of(&self, section: usize, offset: u64, size: u64) -> Option<Vec<Field>> {
         let section = &self.plan.sections[section];
         let Data::Fields(all) = &section.data else { return None };
@@ -150,8 +150,8 @@ impl ModuleBuilder<'_> {
         self.integer(field_size(field) as u32 * 8, value)
     }
 
-    /// Adds the arrays that LLVM reads: constructors, destructors, and variables without a reference to them, which must
-    /// remain.
+    /// Adds the arrays that LLVM reads: constructors, destructors, and variables without a reference to them, which
+    /// must remain.
     fn add_arrays(&mut self) {
         let (mut constructors, mut destructors) = (Vec::new(), Vec::new());
         for section in &self.plan.sections {
@@ -229,7 +229,8 @@ fn unique_names(symbols: &[Symbol]) -> Vec<String> {
             next += 1;
             name = format!("{}.{next}", symbol.name);
         }
-        // LLVM interprets names with its own prefix; a leading byte 1, which the object omits, marks a name as verbatim.
+        // LLVM interprets names with its own prefix; a leading byte 1, which the object omits, marks a name as
+        // verbatim.
         let is_verbatim = name.starts_with("llvm.") || name.starts_with('\x01');
         if is_verbatim { format!("\x01{name}") } else { name }
     });

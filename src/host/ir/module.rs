@@ -1,7 +1,7 @@
 //! A module of LLVM IR as data: as much of the language as a plan of a host object requires.
 //!
-//! Pointers have types, as before LLVM 17: every release since 10 reads such modules, while LLVM 14 rejects pointers without
-//! types. Structures are packed, because a plan contains its padding.
+//! Pointers have types, as before LLVM 17: every release since 10 reads such modules, while LLVM 14 rejects pointers
+//! without types. Structures are packed, because a plan contains its padding.
 //!
 //! Source: LLVM Language Reference.
 

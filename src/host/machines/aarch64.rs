@@ -15,8 +15,8 @@ use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
 use crate::host::symbol::{SymbolAddress, SymbolId};
 
-/// The machine. Register numbers: DWARF for the Arm 64-bit Architecture; relocations and the mapping symbol `$x`: ELF for
-/// the Arm 64-bit Architecture.
+/// The machine. Register numbers: DWARF for the Arm 64-bit Architecture; relocations and the mapping symbol `$x`: ELF
+/// for the Arm 64-bit Architecture.
 pub const AARCH64: Architecture = Architecture {
     endianness: Endianness::Little,
     function_alignment: 4,
@@ -47,8 +47,8 @@ pub const AARCH64: Architecture = Architecture {
     },
 };
 
-/// Objects for Windows. Relocations: PE Format, ARM64 processors; an addend is in the immediate of the instruction. Unwind
-/// information for signed return addresses exists only since Windows 11, so they are not signed.
+/// Objects for Windows. Relocations: PE Format, ARM64 processors; an addend is in the immediate of the instruction.
+/// Unwind information for signed return addresses exists only since Windows 11, so they are not signed.
 pub const AARCH64_COFF: CoffMachine = CoffMachine {
     architecture: &AARCH64,
     machine: pe::IMAGE_FILE_MACHINE_ARM64,
@@ -89,7 +89,8 @@ pub const AARCH64_MACHO: MachOMachine = MachOMachine {
     compile: compile::<A64Assembler<Apple>>,
 };
 
-/// Returns the compact unwind encoding of a function: a frame with a frame pointer, and whether x19 and x20 are saved below it.
+/// Returns the compact unwind encoding of a function: a frame with a frame pointer, and whether x19 and x20 are saved
+/// below it.
 /// Source: Apple, `mach-o/compact_unwind_encoding.h`.
 fn compact_unwind(function: &CompiledFunction) -> u32 {
     const FRAME: u32 = 0x0400_0000;
@@ -122,7 +123,8 @@ pub struct Windows;
 
 impl System for Windows {}
 
-/// Apple's systems, where the frame pointer always points to a frame record: itself and the return address of the caller.
+/// Apple's systems, where the frame pointer always points to a frame record: itself and the return address of the
+/// caller.
 #[derive(Default)]
 pub struct Apple;
 

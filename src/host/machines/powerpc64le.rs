@@ -30,7 +30,8 @@ pub const POWERPC64LE: Architecture = Architecture {
         relative: elf::R_PPC64_REL32,
         eh_frame_type: elf::SHT_PROGBITS,
         hardening: None,
-        // The local entry point, for callers that share the TOC, comes after the two instructions that load its address.
+        // The local entry point, for callers that share the TOC, comes after the two instructions that load its
+        // address.
         large_section: None,
         function_other: 3 << elf::STO_PPC64_LOCAL_BIT,
         code_symbol: None,
@@ -101,8 +102,8 @@ impl PowerAssembler {
         self.immediate(opcode, register, base, offset);
     }
 
-    /// Appends `addis` and `addi`: `to` = `base` + a distance that the linker fills in, the upper half and then the lower,
-    /// each with a relocation and its addend.
+    /// Appends `addis` and `addi`: `to` = `base` + a distance that the linker fills in, the upper half and then the
+    /// lower, each with a relocation and its addend.
     fn add_distance(&mut self, to: u32, base: u32, target: CodeTarget, halves: [(elf::RelocationType, i64); 2]) {
         for ((opcode, base), (kind, addend)) in [(ADDIS, base), (ADDI, to)].into_iter().zip(halves) {
             let position = self.buffer.position();

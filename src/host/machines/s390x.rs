@@ -43,8 +43,8 @@ const SP: u8 = 15;
 /// canonical frame address follows it.
 const SAVE_AREA: i32 = 160;
 
-/// First saved register, which is both an argument and the caller's; all above are saved too. This code changes only those
-/// listed.
+/// First saved register. It holds an argument, but callees preserve it. All higher registers are saved too, although
+/// this code changes only the ones in `CHANGED`.
 const FIRST_SAVED: u8 = 6;
 const CHANGED: [u8; 5] = [6, LOCALS[0], LOCALS[1], 14, SP];
 const LOCALS: [u8; 2] = [8, 9];
@@ -154,7 +154,8 @@ impl Assembler for ZAssembler {
     }
 
     fn address(&mut self, to: Register, address: SymbolAddress) {
-        // The distance counts halfwords. From an odd address ld.bfd and gold 2.40, lld 22 and mold 1.10 silently cut one off.
+        // The distance counts halfwords. From an odd address ld.bfd and gold 2.40, lld 22 and mold 1.10 silently cut
+        // one off.
         assert!(address.offset.is_multiple_of(2), "{} is odd", address.offset);
         self.relative(0xc0, Self::number(to), 0, elf::R_390_PC32DBL, address); // larl
     }

@@ -142,7 +142,6 @@ impl SymbolOrder {
         self.ids.len() as u32 + self.absolute_count
     }
 
-    /// Returns the ranges of local, global and undefined symbols.
     fn dysymtab(&self) -> DysymtabCommand {
         let iundefsym = self.defined_count + self.absolute_count;
         DysymtabCommand {
@@ -298,7 +297,6 @@ fn write_relocations(encoder: Encoder<Endianness>, section: &MachOSection, order
     }
 }
 
-/// Returns the flags of a symbol that the object defines.
 fn scope_flags(scope: Scope) -> macho::SymbolFlags {
     match scope {
         Scope::Local => macho::SymbolFlags(0),

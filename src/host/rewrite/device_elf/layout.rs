@@ -1,8 +1,8 @@
 //! New offsets for the parts of a file after the removal of sections.
 //!
-//! Parts that overlap, such as a segment and its sections, form a block, which moves as a whole. A block moves towards the start of
-//! the file by a multiple of its largest alignment. So the offsets of loaded bytes keep their remainders by the page size, which
-//! loaders require, and no block grows or is placed behind its old place.
+//! Parts that overlap, such as a segment and its sections, form a block, which moves as a whole. A block moves towards
+//! the start of the file by a multiple of its largest alignment. So the offsets of loaded bytes keep their remainders
+//! by the page size, which loaders require, and no block grows or is placed behind its old place.
 
 use std::ops::Range;
 

@@ -8,8 +8,8 @@ use super::DeviceElf;
 use crate::base::bytes::{Resource, text_work};
 use crate::base::error::{Cause, Malformed};
 
-/// Prefixes of the names of debug sections. In images for sm_100 and newer, most sections have a twin with the first prefix, for
-/// the finalizer of the driver.
+/// Prefixes of the names of debug sections. In images for sm_100 and newer, most sections have a twin with the first
+/// prefix, for the finalizer of the driver.
 const MERCURY: &[u8] = b".nv.merc";
 const RELOCATIONS: [&[u8]; 2] = [b".rela", b".rel"];
 const DEBUG: [&[u8]; 4] = [b".debug_", b".zdebug_", b".nv_debug_", b".gdb_index"];
@@ -21,7 +21,7 @@ pub enum Removal {
     Kept,
     /// It loses its bytes.
     Emptied,
-    /// Its header becomes inactive: others keep their indices.
+    /// Its header becomes inactive, so that other sections keep their indices.
     Inactive,
     /// It is not in the section table any more.
     Dropped,
@@ -140,8 +140,8 @@ impl Removed {
     }
 }
 
-/// Checks that the section with the section names has bytes, which stay and move with its header. llvm-strip 22 requires this
-/// type, too.
+/// Checks that the section with the section names has bytes, which stay and move with its header. llvm-strip 22
+/// requires this type, too.
 fn check_name_table(elf: &DeviceElf<'_>) -> Result<(), Malformed> {
     let index = name_table(elf)?;
     match elf.sections.get(index as usize).map(|section| section.sh_type(LE)) {

@@ -1,7 +1,7 @@
 //! ELF, in both widths and byte orders: offsets of fields, and the tables of a file.
 //!
-//! The layout is data, because the four kinds of files differ in nothing else, and because fields are written as well as
-//! read.
+//! The layout is data, because the four kinds of files differ in nothing else, and because fields are written as well
+//! as read.
 
 mod add;
 mod remove;
@@ -20,8 +20,8 @@ pub use add::with_sections;
 pub use remove::without_sections;
 pub use rename::{Rename, renamed};
 
-/// Offsets of fields in the file header and in a section header (System V ABI, figures 4-3 and 4-8), by the width of the
-/// fields for offsets and sizes.
+/// Offsets of fields in the file header and in a section header (System V ABI, figures 4-3 and 4-8), by the width of
+/// the fields for offsets and sizes.
 pub struct ElfLayout {
     word: u64,
     header_size: u64,
@@ -184,13 +184,12 @@ impl<'data> Elf<'data> {
         text("ELF section name", self.names.from(self.section_field(section, SH_NAME, 4)?))
     }
 
-    /// Returns a section header unchanged.
     fn header(&self, section: u64) -> &'data [u8] {
         self.headers(section..section.saturating_add(1))
     }
 
-    /// Returns the file with another section table: the file header, then `body`, then section 0 for `count` sections, then
-    /// the other section headers.
+    /// Returns the file with another section table: the file header, then `body`, then section 0 for `count` sections,
+    /// then the other section headers.
     fn assemble(&self, body: Content<'data>, count: u64, headers: Content<'data>) -> Result<Content<'data>, Malformed> {
         let layout = self.layout;
         let table_offset = self.end_of_body(&body).next_multiple_of(layout.word);
@@ -230,7 +229,6 @@ impl<'data> Elf<'data> {
         header
     }
 
-    /// Returns section headers unchanged.
     fn headers(&self, sections: Range<u64>) -> &'data [u8] {
         bytes_in(self.table, self.offset_in_table(sections.start, 0)..self.offset_in_table(sections.end, 0))
     }

@@ -76,8 +76,8 @@ impl<'data> Elf<'data> {
         self.assemble(body, added.count, self.headers_with_names(added.count, names)).map(Some)
     }
 
-    /// Returns possible offsets of an unused section table: some assemblers write it after the file header, and other unused
-    /// bytes follow the original sections.
+    /// Returns possible offsets of an unused section table: some assemblers write it after the file header, and other
+    /// unused bytes follow the original sections.
     fn old_table_offsets(&self, others_end: u64, added: &Added) -> Vec<u64> {
         // An entry that identifies the table. The entries of the names and of section 0 may have changed.
         let known = if self.names_index == 1 { 2 } else { 1 };
@@ -142,8 +142,8 @@ impl<'data> Elf<'data> {
             }))
     }
 
-    /// Returns an equivalent file without the unwanted sections. Those at the end of the table are removed; others become empty
-    /// sections without a name.
+    /// Returns an equivalent file without the unwanted sections. Sections at the end of the table are removed; others
+    /// become empty sections without a name.
     fn rebuilt(&self, unwanted: &[u64]) -> Result<Content<'data>, Malformed> {
         let layout = self.layout;
         let is_unwanted = |section: &u64| unwanted.binary_search(section).is_ok();
@@ -167,8 +167,8 @@ impl<'data> Elf<'data> {
         self.assemble(body, count, headers)
     }
 
-    /// Returns the bytes after the file header with only these sections, in their order in the file, and the offset of each. A
-    /// file with segments stays unchanged up to the end of the last section, because segments have offsets too.
+    /// Returns the bytes after the file header with only these sections, in their order in the file, and the offset of
+    /// each. A file with segments stays unchanged up to the end of the last section, because segments have offsets too.
     fn packed(&self, kept: Vec<u64>) -> Result<(Content<'data>, BTreeMap<u64, u64>), Malformed> {
         let layout = self.layout;
         let mut places = BTreeMap::new();

@@ -17,7 +17,7 @@ pub struct Architecture {
     pub fill: &'static [u8],
     /// Frame on entry to a function.
     pub call_frame: CallFrame,
-    /// Properties of its ELF objects, which every machine has.
+    /// Properties of its ELF objects. Every machine has them.
     pub elf: ElfMachine,
 }
 

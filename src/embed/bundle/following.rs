@@ -1,4 +1,4 @@
-//! Data that follows the first bundle of a file, which unbundling one file ignores.
+//! Data after the first bundle of a file, ignored when one file is unbundled.
 
 use crate::base::io::Input;
 use crate::embed::bundle::file::BundleReader;

@@ -225,7 +225,7 @@ impl<'data> PlanBuilder<'data, '_> {
         self.object.section(PlanSection { large: self.is_large, ..section });
     }
 
-    /// Adds a section with the number of bytes of a file in a section for containers, which tools read back to back.
+    /// Adds a section with the size of a file in a section for containers. Tools read such a section back to back.
     fn add_size_section(&mut self, size: u64) -> Option<SectionId> {
         if !self.options.is_for_containers() || !self.options.has_size() {
             return None;

@@ -147,7 +147,7 @@ impl SymbolNames {
         SymbolNames { host, defined: HashMap::new() }
     }
 
-    /// Returns the symbol of a role of an embedded file, which nothing else may define.
+    /// Returns an embedded file's symbol for a role. Nothing else may define it.
     pub fn of_file(&mut self, name: &Name, (role, suffix): (Role, &str)) -> Result<String, EmbedError> {
         let symbol = name.symbol(suffix, role, self.host);
         self.define(&symbol, format!("{} {}", role.description(), name.text()))?;

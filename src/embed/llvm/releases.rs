@@ -238,7 +238,7 @@ const LLVM_23: Release = Release {
     ..LLVM_22
 };
 
-/// LLVM 24, which is on the main branch in autumn 2026.
+/// LLVM 24, the main branch in autumn 2026.
 const LLVM_24: Release = Release {
     name: "llvm24",
     number: Some(24),

@@ -73,7 +73,7 @@ pub enum ImageSection {
     Offloading,
 }
 
-/// Time at which the images are unregistered.
+/// When the images are unregistered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unregister {
     /// By a destructor with this priority.
@@ -112,7 +112,7 @@ pub(super) enum PlaceholderName {
     Section,
 }
 
-/// Prefix of the symbol of an entry, which clang puts before the entry's name.
+/// Prefix that clang puts before an entry's name to make its symbol.
 const ENTRY_SYMBOL: &str = ".offloading.entry.";
 
 /// Prefix of the symbol of an entry in LLVM 17 and before.

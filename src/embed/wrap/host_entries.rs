@@ -1,7 +1,7 @@
 //! Offload entries of a host object: the kernels and variables that its code uses by name.
 //!
-//! The name is read from the entry's symbol, which clang calls after the kernel or variable, so that no relocation
-//! needs to be followed. Source: objects compiled by clang 14 to 22.
+//! The name is read from the entry's symbol, so that no relocation needs to be followed: clang calls the symbol after
+//! the kernel or variable. Source: objects compiled by clang 14 to 22.
 
 use std::path::Path;
 

@@ -88,8 +88,8 @@ fn image_section<'data>(
     bounds
 }
 
-/// Adds the image array, then the descriptor, which is the runtime's argument, then an image info for each target id;
-/// returns the addresses of the descriptor and of the image infos.
+/// Adds the image array, then the descriptor (the runtime's argument), then an image info for each target id. Returns
+/// the addresses of the descriptor and of the image infos.
 fn structures(
     plan: &mut ObjectPlan,
     images: &[(SymbolAddress, SymbolAddress)],

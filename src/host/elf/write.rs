@@ -68,8 +68,8 @@ pub fn write(
 
 /// Returns the fields of the file header that do not depend on the layout.
 fn file_header(plan: &ObjectPlan, architecture: &Architecture) -> FileHeader {
-    // GNU ld 2.40 keeps SHF_GNU_RETAIN only in objects of this OS ABI, which gas sets; LLVM's wrapper objects do not
-    // have it.
+    // GNU ld 2.40 keeps SHF_GNU_RETAIN only in objects of this OS ABI. gas sets it; LLVM's wrapper objects do not have
+    // it.
     let is_gnu = plan.is_divisible && plan.sections.iter().any(|section| section.kind.is_retained());
     let os_abi = if is_gnu { elf::ELFOSABI_GNU } else { elf::ELFOSABI_NONE };
     let (e_type, e_machine, e_flags) = (elf::ET_REL, architecture.elf.machine, architecture.elf.flags);

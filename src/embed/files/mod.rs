@@ -225,7 +225,8 @@ impl<'data> PlanBuilder<'data, '_> {
         self.object.section(PlanSection { large: self.is_large, ..section });
     }
 
-    /// Adds a section with the size of a file in a section for containers. Tools read such a section back to back.
+    /// Adds a separate section with the size of a file whose own section is for containers: tools read containers back
+    /// to back.
     fn add_size_section(&mut self, size: u64) -> Option<SectionId> {
         if !self.options.is_for_containers() || !self.options.has_size() {
             return None;

@@ -16,7 +16,8 @@ type Result<T, E = ImageError> = std::result::Result<T, E>;
 /// Options for writing a CUDA fat binary.
 #[derive(Debug, Clone)]
 pub struct FatbinOptions {
-    /// Compression of the images that are compressed as one (`fatbinary --concat`); `None` for entries of their own.
+    /// Compression of the images that are compressed as one (`fatbinary --concat`); `None` for a separate entry per
+    /// image.
     pub concat: Option<Compression>,
     /// File to write.
     pub output: PathBuf,
@@ -27,11 +28,11 @@ pub struct FatbinOptions {
 pub struct FatbinInput {
     /// The image.
     pub input: Input,
-    /// Architecture that the user specifies. Another number than that of the image is an error.
+    /// Architecture that the user specifies; an error if its number differs from the image's.
     pub arch: Option<String>,
     /// Identifier, usually the name of a source file; may be empty.
     pub identifier: String,
-    /// Command line with which the driver compiles PTX, LTO-IR or Tile IR; may be empty.
+    /// Command-line options for the driver's compilation of PTX, LTO-IR or Tile IR; may be empty.
     pub options: String,
     /// True for code with debug information.
     pub(crate) has_debug: bool,
@@ -40,7 +41,6 @@ pub struct FatbinInput {
 }
 
 impl FatbinInput {
-    /// Returns the entry of the image.
     fn member(&self) -> Result<FatbinMember<'_>> {
         let image = self.image()?;
         let path = || self.input.path().to_owned();
@@ -56,7 +56,7 @@ impl FatbinInput {
         Ok(FatbinMember::Image { image: image.with_debug(self.has_debug), compression: self.compression })
     }
 
-    /// Identifies the image, whose architecture must not contradict the one that the user specifies.
+    /// Identifies the image. Its architecture must not contradict the one that the user specifies.
     fn image(&self) -> Result<FatbinImage<'_>> {
         let (view, path) = (self.input.view(), self.input.path());
         let own = DeviceImage::identify(view);

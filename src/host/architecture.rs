@@ -17,7 +17,7 @@ pub struct Architecture {
     pub fill: &'static [u8],
     /// Frame on entry to a function.
     pub call_frame: CallFrame,
-    /// Properties of its ELF objects, which every machine has.
+    /// Properties of its ELF objects. Every machine has them.
     pub elf: ElfMachine,
 }
 
@@ -34,8 +34,8 @@ pub struct ElfMachine {
     pub relative: elf::RelocationType,
     /// The section type of `.eh_frame`.
     pub eh_frame_type: elf::SectionType,
-    /// Hardening that the code supports: the type and bits of a property in `.note.gnu.property`. A linker keeps a property
-    /// for the program only if every object has it.
+    /// Hardening that the code supports: the type and bits of a property in `.note.gnu.property`. A linker keeps a
+    /// property for the program only if every object has it.
     pub hardening: Option<(elf::GnuPropertyType, u32)>,
     /// Flag of a section that is too large to be placed among the others, on machines that have such a flag.
     pub large_section: Option<elf::SectionFlags>,
@@ -60,7 +60,7 @@ pub struct CoffMachine {
     pub image_relative: pe::RelocationType,
     /// Relocations of code: in ELF, and here.
     pub code_relocations: &'static [(elf::RelocationType, pe::RelocationType)],
-    /// Stores the addend of an ELF relocation of the code at an offset: COFF relocations have none of their own.
+    /// Stores the addend of an ELF relocation in the code at an offset. COFF relocations have no addend.
     pub store_addend: fn(&mut [u8], usize, pe::RelocationType, i64),
     /// Format of unwind information.
     pub unwind: UnwindFormat,
@@ -71,9 +71,9 @@ pub struct CoffMachine {
 /// Format of the unwind information of Windows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnwindFormat {
-    /// That of x64.
+    /// The format of x64.
     X64,
-    /// That of ARM64.
+    /// The format of ARM64.
     Arm64,
 }
 
@@ -86,7 +86,7 @@ pub struct MachOMachine {
     pub cpu: (macho::CpuType, macho::CpuSubtypeId),
     /// The oldest version of macOS that runs on the machine and whose objects have the same load commands.
     pub oldest_system: (u16, u8),
-    /// Relocations of code: in ELF, here, and whether it is relative to its own place.
+    /// Relocations of code: the ELF type, the Mach-O type, and whether it is relative to its own place.
     pub code_relocations: &'static [(elf::RelocationType, macho::RelocationType, bool)],
     /// Place of the addends of those relocations.
     pub addend: AddendForm,
@@ -118,7 +118,7 @@ pub struct CallFrame {
     pub stack_pointer: u16,
     /// Distance of the canonical frame address from the stack pointer on entry, in bytes.
     pub entry_offset: i32,
-    /// Position at which the call instruction stored the return address, relative to the canonical frame address; `None`
-    /// where it stays in its register.
+    /// Position where the call instruction stored the return address, relative to the canonical frame address; `None`
+    /// if the return address stays in its register.
     pub return_address_at: Option<i32>,
 }

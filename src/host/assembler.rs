@@ -1,7 +1,7 @@
 //! The operations that an architecture provides, and the buffer that they append to.
 //!
-//! The operations are those that [`super::compile`] needs and no more; each is one instruction or a few. Registers are named
-//! by their role, because every ABI assigns other registers to the same roles.
+//! Only the operations that [`super::compile`] needs exist; each is one instruction or a few. Registers are named by
+//! their role, because every ABI assigns other registers to the same roles.
 
 use object::elf;
 
@@ -75,8 +75,8 @@ pub trait Assembler {
     /// Jumps to `to` if `a`, an unsigned 64-bit number, is `b` or above.
     fn jump_if_not_below(&mut self, a: Register, b: Register, to: Label);
 
-    /// Fills in the distance of a jump: the instruction at `at`, whose label is at `target`, both relative to the start of
-    /// the function.
+    /// Fills in the distance of a jump: the instruction at `at`, whose label is at `target`, both relative to the start
+    /// of the function.
     fn fix_jump(code: &mut [u8], at: usize, target: usize);
 }
 
@@ -97,7 +97,7 @@ pub struct CompiledFunction {
     pub bytes: Vec<u8>,
     /// Relocations of the machine code.
     pub relocations: Vec<CodeRelocation>,
-    /// Unwind rules, each with the offset from which it applies.
+    /// Unwind rules, each with the offset of the first byte that it applies to.
     pub unwind: Vec<(u32, UnwindRule)>,
 }
 

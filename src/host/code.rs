@@ -1,8 +1,8 @@
 //! Functions as steps, before compilation: the few steps that registering device images takes.
 //!
-//! A constructor calls a runtime with addresses, constants and fields of offload entries, and loops over the entries. The
-//! steps cover exactly that: no expressions, no types, two locals. [`super::compile`] walks the steps; an architecture's
-//! assembler has an instruction or two for each.
+//! A constructor calls a runtime with addresses, constants and fields of offload entries, and loops over the entries.
+//! The steps cover exactly that: no expressions, no types, two locals. [`super::compile`] walks the steps; an
+//! architecture's assembler has an instruction or two for each.
 
 use super::symbol::{SymbolAddress, SymbolId};
 

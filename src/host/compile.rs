@@ -1,6 +1,6 @@
 //! Compilation of steps to machine code, for any architecture that implements [`Assembler`].
 //!
-//! Nothing is optimized. A constructor runs once; it matters more that reading this file once is enough to check every
+//! Nothing is optimized, because a constructor runs once. One reading of this file must be enough to check every
 //! architecture.
 
 use super::assembler::{Assembler, CompiledFunction, Frame, Register};

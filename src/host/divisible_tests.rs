@@ -17,7 +17,7 @@ fn elf_flags(section: &object::Section) -> elf::SectionFlags {
     sh_flags
 }
 
-/// Returns a plan of a section for each part, and of a table with pointers to all of them.
+/// Returns a plan with a section for each part, and with a table of pointers to all parts.
 fn plan(kind: SectionKind, scope: Scope) -> ObjectPlan<'static> {
     let mut plan = ObjectPlan { source_name: "source", is_divisible: true, ..Default::default() };
     let mut fields = Vec::new();
@@ -50,7 +50,7 @@ fn symbol<'data, 'file>(file: &'file object::File<'data>, name: &str) -> object:
     file.symbol_table().unwrap().symbols().find(|it| it.name() == Ok(&name)).unwrap_or_else(|| panic!("{name}"))
 }
 
-/// Returns the bytes of the part of a name, between its symbols.
+/// Returns the bytes between the symbols of a part.
 fn part<'data>(file: &object::File<'data>, name: &str) -> &'data [u8] {
     let [start, end] = [name.to_owned(), format!("{name}_end")].map(|name| symbol(file, &name));
     assert_eq!(start.section_index(), end.section_index());
@@ -69,7 +69,7 @@ fn symbols_delimit_the_parts_on_every_host() {
             assert_eq!(part(&file, name), expected, "{host:?}");
             let size = symbol(&file, &format!("{name}_size"));
             assert_eq!(size.section(), object::SymbolSection::Absolute);
-            // The reader has no value for those of COFF.
+            // The reader returns no value for absolute symbols of COFF.
             let is_coff = file.format() == object::BinaryFormat::Coff;
             assert!(is_coff || size.address() == expected.len() as u64, "{host:?}");
             for (name, is_global) in [("", true), ("_end", true), ("_size", true), (".own", false)]

@@ -17,7 +17,7 @@ use super::assembler::{CompiledFunction, UnwindRule};
 pub struct UnwindInformation {
     /// Bytes of the section.
     pub bytes: Vec<u8>,
-    /// For each function, in order, the offset at which the distance to its first byte must be filled in.
+    /// For each function, in order, the offset of the field that must hold the distance to its first byte.
     pub function_starts: Vec<u64>,
 }
 

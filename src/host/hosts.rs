@@ -1,7 +1,7 @@
 //! The table of hosts: every machine and system that host objects can be written for.
 //!
-//! A new host is a row in [`hosts!`]; a new machine also a file in `machines`. Triples, `--host`, `--match`, the help text and the
-//! lists of the tests follow from the row, or do not compile until they list the host.
+//! A new host is a row in [`hosts!`]; a new machine also a file in `machines`. Triples, `--host`, `--match`, the help
+//! text and the lists of the tests follow from the row, or do not compile until they list the host.
 
 use object::Endianness;
 
@@ -99,7 +99,8 @@ hosts! {
     Aarch64Macos => macos(&AARCH64_MACHO, "arm64-apple-macosx"),
 }
 
-/// Returns the row of a machine under Linux with the GNU C library; fails to compile where `target::triple` has no triple for it.
+/// Returns the row of a machine under Linux with the GNU C library; fails to compile where `target::triple` has no
+/// triple for it.
 const fn linux(architecture: &'static Architecture) -> HostRow {
     let is_little_endian = matches!(architecture.endianness, Endianness::Little);
     let triple = triple::of_machine(architecture.elf.machine, is_little_endian).expect("a row in target::triple");
@@ -117,8 +118,8 @@ const fn macos(machine: &'static MachOMachine, triple: &'static str) -> HostRow 
 }
 
 impl Host {
-    /// Parses a triple like `aarch64-unknown-linux-gnu`; the vendor may be any or missing, and the machine may have any of
-    /// the names that LLVM knows for it.
+    /// Parses a triple like `aarch64-unknown-linux-gnu`; the vendor may be any or missing, and the machine may have any
+    /// of the names that LLVM knows for it.
     pub fn from_triple(triple: &str) -> Result<Host, HostError> {
         let parts: Vec<&str> = triple.split('-').collect();
         let machine = triple::architecture(triple);
@@ -171,13 +172,13 @@ impl Host {
         }
     }
 
-    /// Returns whether compilers assume that the address of each symbol is even: IBM Z loads addresses with an instruction that
-    /// counts in units of two bytes (ELF Application Binary Interface, s390x Supplement).
+    /// Returns whether compilers assume that the address of each symbol is even: IBM Z loads addresses with an
+    /// instruction that counts in units of two bytes (ELF Application Binary Interface, s390x Supplement).
     pub(crate) fn has_even_symbols(self) -> bool {
         self == Host::S390x
     }
 
-    /// Returns whether C++ has the names of Microsoft's compiler, and not those of the Itanium ABI.
+    /// Returns whether C++ has the names of Microsoft's compiler instead of the Itanium ABI's.
     pub(crate) fn has_microsoft_names(self) -> bool {
         matches!(self.row().emitter, Emitter::Coff(_, WindowsRuntime::Msvc))
     }
@@ -187,7 +188,7 @@ impl Host {
         self.name() == other.name() && self.format() == other.format()
     }
 
-    /// Returns the name of the machine, with which triples begin.
+    /// Returns the name of the machine, the first part of its triples.
     pub fn name(self) -> &'static str {
         let triple = self.triple();
         triple::architecture(triple).unwrap_or(triple)
@@ -221,7 +222,6 @@ impl Host {
 }
 
 impl Emitter {
-    /// Returns the byte order of data.
     fn endianness(self) -> Endianness {
         match self {
             Emitter::Elf(architecture) => architecture.endianness,

@@ -8,7 +8,7 @@ use super::plan::Field;
 use super::symbol::SymbolAddress;
 use crate::base::content::Content;
 
-/// Section of the functions. A linker places it beside other code that runs once.
+/// Section of the functions. A linker places it with other code that runs once.
 pub const TEXT: &str = ".text.startup";
 
 /// The functions of an object, back to back.
@@ -110,7 +110,7 @@ impl<'plan> SectionContent<'plan> {
         }
     }
 
-    /// Returns the contents as runs to which others can be appended; zeros that are not in the file stay so.
+    /// Returns the contents as runs, so that more runs can be appended. Zeros that are not in the file stay so.
     pub fn into_runs(self) -> Self {
         match self {
             SectionContent::Plan(content) => SectionContent::Own(content.borrowed()),
@@ -127,8 +127,8 @@ impl<'plan> SectionContent<'plan> {
         }
     }
 
-    /// Returns the offset in a file that may begin at `end`: at the alignment or, for a large payload, so that the payload
-    /// is aligned. The gap is not part of any section and no linker copies it.
+    /// Returns the offset in a file that may begin at `end`: at the alignment or, for a large payload, so that the
+    /// payload is aligned. The gap is not part of any section and no linker copies it.
     pub fn file_offset(&self, end: u64, alignment: u64) -> u64 {
         let plain = end.next_multiple_of(alignment);
         let Some(before) = self.in_file().and_then(|content| content.first_run_of(LARGE_PAYLOAD)) else { return plain };
@@ -137,11 +137,11 @@ impl<'plan> SectionContent<'plan> {
     }
 }
 
-/// Size from which a payload is worth a gap before it, in bytes.
+/// Smallest payload that is worth a gap before it, in bytes.
 const LARGE_PAYLOAD: u64 = 1 << 20;
 
-/// Alignment in the file at which the kernel copies a payload fastest, in bytes. It copies in blocks of this size, and one
-/// that straddles two blocks of the destination took 1.25 times as long on ext4 (Linux 6.18, 300 MB; a gap to 4 KiB made it
-/// 1.2, to 16 KiB 1.1, to 64 KiB 1.0). File systems that share blocks instead of copying them need whole blocks of at least
-/// 4 KiB.
+/// Alignment in the file that lets the kernel copy a payload fastest, in bytes. It copies in blocks of this size, and
+/// one that straddles two blocks of the destination took 1.25 times as long on ext4 (Linux 6.18, 300 MB; a gap to 4 KiB
+/// made it 1.2, to 16 KiB 1.1, to 64 KiB 1.0). File systems that share blocks instead of copying them need whole blocks
+/// of at least 4 KiB.
 const PAYLOAD_ALIGNMENT: u64 = 64 << 10;

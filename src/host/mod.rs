@@ -1,10 +1,10 @@
 //! Host objects: a plan of plain data, and its emission as a relocatable.
 //!
-//! A plan describes the contents of an object: sections with pointers in them, symbols, functions that call other functions
-//! with addresses. It is independent of machines. A [`Host`] is a machine and a system. The machine's `Architecture` turns the
-//! functions into code, relocations and unwind information; the writer of the system's object format writes the file. So the
-//! registration of images (`wrap`), the machines and the formats (here) meet in data, and their combinations cost a sum and
-//! not a product.
+//! A plan describes the contents of an object: sections with pointers in them, symbols, functions that call other
+//! functions with addresses. It is independent of machines. A [`Host`] is a machine and a system. The machine's
+//! `Architecture` turns the functions into code, relocations and unwind information; the writer of the system's object
+//! format writes the file. So the registration of images (`wrap`), the machines and the formats (here) share only data,
+//! and a new one needs one addition instead of one for each combination.
 
 mod architecture;
 mod assembler;

@@ -19,9 +19,9 @@ pub struct ObjectPlan<'data> {
     pub symbols: Vec<Symbol>,
     /// Absolute symbols, which nothing in the plan refers to. LLVM IR has none.
     pub absolute_symbols: Vec<AbsoluteSymbol>,
-    /// True if the linker may drop each section to which nothing refers. ELF's linkers always do so on request. COFF then has a
-    /// COMDAT section for each, and Mach-O one section whose parts begin at symbols. The first
-    /// symbol of the plan in a section is global, and a symbol is at its start.
+    /// True if the linker may drop each unreferenced section. ELF's linkers always do so on request. COFF then has a
+    /// COMDAT section for each, and Mach-O one section whose parts begin at symbols. In each section, the first symbol
+    /// of the plan is global, and a symbol is at the start.
     pub is_divisible: bool,
     /// The first undefined symbol of each name. [`ObjectPlan::scoped_symbol`] adds to it.
     pub(crate) undefined: HashMap<String, SymbolId>,
@@ -86,14 +86,14 @@ pub enum SectionKind {
     Offloading,
     /// A note of ELF. Other formats have none.
     Note,
-    /// An array of functions that the loader calls, those of a low priority first.
+    /// An array of functions that the loader calls, low priorities first.
     Constructors(u16),
-    /// An array of functions that are called when the program ends or the library is closed, those of a low priority last.
+    /// An array of functions that are called when the program ends or the library is closed, low priorities last.
     Destructors(u16),
 }
 
 impl SectionKind {
-    /// Returns whether the linker must keep a section to which nothing refers.
+    /// Returns whether the linker must keep a section even if nothing refers to it.
     pub fn is_retained(self) -> bool {
         matches!(self, SectionKind::Retained | SectionKind::RetainedWritable)
     }
@@ -126,7 +126,8 @@ impl<'data> ObjectPlan<'data> {
         id
     }
 
-    /// Returns the undefined symbol of a name, and adds it if it is missing. Of two definitions it has the stronger one.
+    /// Returns the undefined symbol of a name, and adds it if it is missing. Of two definitions it has the stronger
+    /// one.
     pub fn reference(&mut self, name: &str, definition: Definition) -> SymbolId {
         let Some(&id) = self.undefined.get(name) else { return self.symbol(name, definition) };
         let symbol = &mut self.symbols[id.0];

@@ -24,11 +24,11 @@ pub struct Symbol {
     pub name: String,
     /// Origin of its address.
     pub definition: Definition,
-    /// Range in which the name refers to this definition.
+    /// Scope of the name.
     pub scope: Scope,
 }
 
-/// Range in which a name refers to a definition of the plan. Functions and undefined symbols have none but `Local`.
+/// Scope where a name refers to a definition of the plan. Functions and undefined symbols can only be `Local`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// This object: two wrapped objects in one link never collide.
@@ -46,7 +46,7 @@ pub struct AbsoluteSymbol {
     pub name: String,
     /// The number.
     pub value: u64,
-    /// Range in which the name refers to the number.
+    /// Scope of the name.
     pub scope: Scope,
 }
 
@@ -57,8 +57,8 @@ pub enum Definition {
     Undefined,
     /// Defined by another object or library, or undefined: then its address is 0.
     UndefinedWeak,
-    /// Defined by the linker or another object of the same program or library, never by another module: with default visibility
-    /// `__start_…` of one library would bind to the range of another.
+    /// Defined by the linker or another object of the same program or library, never by another module: with default
+    /// visibility `__start_…` of one library would bind to the range of another.
     UndefinedHidden,
     /// `size` bytes at `offset` of a section of this plan.
     Data {

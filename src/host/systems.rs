@@ -9,12 +9,12 @@ use crate::format::embed_record::is_part_of;
 pub(super) struct System {
     /// Operating system and environment that may follow the machine and a vendor, without versions.
     spellings: &'static [&'static [&'static str]],
-    /// True if this program was built for the system, or for one that has no row of its own.
+    /// True if this program was built for the system, or for a system without a row.
     pub is_native: bool,
 }
 
-/// Linux. Other environments change the ABI (`gnux32`, `gnu_ilp32`, `gnusf`) or the C library so much (`android`) that nothing
-/// here was tried on them.
+/// Linux. Other environments change the ABI (`gnux32`, `gnu_ilp32`, `gnusf`) or the C library so much (`android`) that
+/// nothing here was tried on them.
 pub(super) const LINUX: System = System {
     spellings: &[&["linux"], &["linux", "gnu"], &["linux", "musl"]],
     is_native: cfg!(not(any(windows, target_os = "macos"))),
@@ -34,8 +34,8 @@ pub(super) const WINDOWS_GNU: System =
 pub(super) const MACOS: System =
     System { spellings: &[&["macosx"], &["macos"], &["darwin"]], is_native: cfg!(target_os = "macos") };
 
-/// Segment and section of macOS for a section that is named as in ELF; names of macOS stay. Source: tests of LLVM's main branch;
-/// clang for data. LLVM has no name for OpenMP's images; those are fatbin's.
+/// Segment and section of macOS for a section that is named as in ELF; names of macOS stay. Source: tests of LLVM's
+/// main branch; clang for data. LLVM has no name for OpenMP's images, so fatbin defines one.
 pub(super) fn mach_o_section(name: &str) -> &str {
     match name {
         ".text.startup" => "__TEXT,__StaticInit",
@@ -56,7 +56,7 @@ pub(super) fn mach_o_section(name: &str) -> &str {
 pub(super) enum WindowsRuntime {
     /// Microsoft's.
     Msvc,
-    /// That of MinGW-w64.
+    /// MinGW-w64's.
     Gnu,
 }
 
@@ -77,14 +77,14 @@ impl System {
     }
 }
 
-/// Priority of a constructor without one of its own.
+/// Priority of a constructor that does not specify one.
 const DEFAULT_PRIORITY: u16 = u16::MAX;
 
-/// Names of sections and flags. Source: objects of LLVM 22; its priorities 200 and 400 stand for the ones that Microsoft's compiler
-/// gives to `#pragma init_seg`.
+/// Names of sections and flags. Source: objects of LLVM 22; its priorities 200 and 400 stand for the ones that
+/// Microsoft's compiler gives to `#pragma init_seg`.
 impl WindowsRuntime {
-    /// Returns the section of constructors with a priority. Microsoft's runtime runs them in the order of the names, and
-    /// those of MinGW-w64 run in the reverse order.
+    /// Returns the section of constructors with a priority. Microsoft's runtime runs them in the order of the names,
+    /// and MinGW-w64's runs them in the reverse order.
     pub fn constructors(self, priority: u16) -> String {
         self.functions(".CRT$XC", 'U', ".ctors", priority)
     }
@@ -107,7 +107,7 @@ impl WindowsRuntime {
         }
     }
 
-    /// Returns the flags of these sections beyond those of read-only data.
+    /// Returns the flags of these sections in addition to the flags of read-only data.
     pub fn array_flags(self) -> pe::SectionFlags {
         match self {
             WindowsRuntime::Msvc => pe::SectionFlags(0),

@@ -18,7 +18,7 @@ use crate::host;
 /// fatbin::build::EmbeddedFiles::new().file("reduce", "kernels/reduce-sm_90.cubin").compile("modules");
 /// ```
 ///
-/// The program includes the module in one of its own:
+/// The program includes the file inside a module:
 ///
 /// ```ignore
 /// mod modules {
@@ -36,22 +36,23 @@ impl EmbeddedFiles {
         EmbeddedFiles::default()
     }
 
-    /// Adds a file. The name is that of its function in the module, and of its symbol in the object, which no other object
-    /// of the program defines.
+    /// Adds a file. Its function in the module and its symbol in the object are called `name`. No other object of the
+    /// program defines that symbol.
     pub fn file(&mut self, name: impl Into<String>, path: impl Into<PathBuf>) -> &mut Self {
         self.files.push((name.into(), path.into()));
         self
     }
 
-    /// Writes the library `name` and the module `name.rs`, and links the library. An error is printed as cargo displays it,
-    /// and ends the build script.
+    /// Writes the library `name` and the module `name.rs`, and links the library. An error is printed as cargo displays
+    /// it, and ends the build script.
     pub fn compile(&self, name: &str) {
         if let Err(error) = self.try_compile(name) {
             fail(&error);
         }
     }
 
-    /// Writes the library `name` and the module `name.rs`, and links the library. Returns the path of the module, or an error.
+    /// Writes the library `name` and the module `name.rs`, and links the library. Returns the path of the module, or an
+    /// error.
     pub fn try_compile(&self, name: &str) -> Result<PathBuf, BuildError> {
         let environment = Environment::read()?;
         self.compile_in(&environment, name)?.print();
@@ -92,7 +93,7 @@ impl EmbeddedFiles {
     }
 }
 
-/// Returns the properties of the object: those of `fatbin embed` by default, and symbols that stay inside of a library.
+/// The defaults of `fatbin embed`, but libraries do not export the symbols.
 fn object_options(host: host::Host) -> ObjectOptions {
     ObjectOptions {
         host,

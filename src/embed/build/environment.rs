@@ -1,4 +1,4 @@
-//! The environment of a build script, and the lines on standard output by which it controls cargo.
+//! The environment of a build script, and its directives to cargo on standard output.
 //!
 //! Source: The Cargo Book, Build Scripts and Environment Variables. Directives with two colons need Rust 1.77,
 //! `cargo::error` 1.84.
@@ -36,8 +36,8 @@ impl Environment {
         })
     }
 
-    /// Returns the name of a library of the package, without prefix and extension: libraries of one program have different
-    /// names.
+    /// Returns the name of a library of the package, without prefix and extension: libraries of one program have
+    /// different names.
     pub fn library_name(&self, name: &str) -> Result<String, BuildError> {
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if name.is_empty() || !name.chars().all(is_part) {
@@ -56,7 +56,7 @@ impl Environment {
     }
 }
 
-/// Returns the host of a target. Rust's names of targets are triples of LLVM, except that those of RISC-V state extensions.
+/// Returns the host of a target. Rust's target names are LLVM triples, except that RISC-V names state extensions.
 fn host(target: &str) -> Result<Host, BuildError> {
     let triple = match target.strip_prefix("riscv64gc-") {
         Some(rest) => format!("riscv64-{rest}"),

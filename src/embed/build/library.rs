@@ -20,7 +20,7 @@ pub fn write_library(object: &Path, host: Host, path: &Path) -> Result<()> {
     output.commit([&input])
 }
 
-/// Returns the format of static libraries on a host, which is also the one that rustc writes.
+/// rustc writes the same format for the host.
 fn format(host: Host) -> LibraryFormat {
     match host.format() {
         ObjectFormat::MachO => LibraryFormat::Darwin,

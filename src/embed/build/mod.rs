@@ -1,9 +1,9 @@
 //! Device images in programs that cargo builds: the helper for build scripts (`build.rs`).
 //!
-//! A build script turns device images into a static library and passes it to the linker. [`RegisteredImages`] are passed to
-//! the runtime of OpenMP, CUDA, HIP or SYCL when the program starts; [`EmbeddedFiles`] are data that the program reads through
-//! a generated Rust module. The target of the build is the host of the objects, and cargo runs the script again when an image
-//! changes.
+//! A build script turns device images into a static library and passes it to the linker. [`RegisteredImages`] are
+//! passed to the runtime of OpenMP, CUDA, HIP or SYCL when the program starts; [`EmbeddedFiles`] are data that the
+//! program reads through a generated Rust module. The target of the build is the host of the objects, and cargo runs
+//! the script again when an image changes.
 //!
 //! ```toml
 //! [build-dependencies]
@@ -32,11 +32,12 @@
 //!
 //! # Libraries and constructors
 //!
-//! A linker takes a member of a static library only if something refers to one of its symbols. Nothing refers to an object that
-//! registers images: it has a constructor, which calls the runtime. So its library is linked with the modifier `+whole-archive`,
-//! which takes all members. `cargo::rustc-link-arg` with the object would have the same effect in the programs of the package
-//! itself, but cargo does not pass it on to packages that depend on a library; `cargo::rustc-link-lib` is part of the
-//! library's metadata. Objects with embedded files are ordinary members: the generated module refers to their symbols.
+//! A linker takes a member of a static library only if something refers to one of its symbols. Nothing refers to an
+//! object that registers images: it has a constructor, which calls the runtime. So its library is linked with the
+//! modifier `+whole-archive`, which takes all members. `cargo::rustc-link-arg` with the object would have the same
+//! effect in the programs of the package itself, but cargo does not pass it on to packages that depend on a library;
+//! `cargo::rustc-link-lib` is part of the library's metadata. Objects with embedded files are ordinary members: the
+//! generated module refers to their symbols.
 
 mod embedded_files;
 mod environment;

@@ -11,7 +11,7 @@ use crate::embed::wrap::files::{ImageFile, WrapOptions, wrap};
 use crate::embed::wrap::{OffloadEntry, TargetOverride};
 use crate::target::OffloadKind;
 
-/// Linker modifier that keeps the constructor, to which nothing refers.
+/// Linker modifier that keeps the constructor, although nothing refers to it.
 const WHOLE_ARCHIVE: &str = ":+whole-archive";
 
 /// Device images that are registered with a runtime when the program or library that contains them is loaded.
@@ -41,8 +41,8 @@ impl RegisteredImages {
         RegisteredImages { kind, images: Vec::new(), entries: Vec::new(), release: None }
     }
 
-    /// Adds the image in a file. A relative path starts at the directory of the package. CUDA and HIP take one fat binary, or
-    /// images to build one from.
+    /// Adds the image in a file. A relative path starts at the directory of the package. CUDA and HIP take one fat
+    /// binary, or images to build one from.
     pub fn image(&mut self, path: impl Into<PathBuf>) -> &mut Self {
         self.image_for(path, TargetOverride::default())
     }

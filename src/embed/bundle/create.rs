@@ -56,8 +56,8 @@ pub struct BundleSummary {
     pub compressed: Option<CompressionStats>,
 }
 
-/// Rejects IDs that exclude each other in a bundle: two equal ones, two hosts, and target IDs of one processor of which
-/// one sets a feature that the other leaves open.
+/// Rejects IDs that exclude each other in a bundle: equal IDs, two hosts, or target IDs of one processor where only one
+/// sets a feature.
 pub fn check_composition(ids: &[String]) -> Result<()> {
     let targets: Vec<String> = ids.iter().map(|id| target(id)).collect();
     for (index, id) in ids.iter().enumerate() {
@@ -75,7 +75,7 @@ pub fn check_composition(ids: &[String]) -> Result<()> {
     }
 }
 
-/// Returns the target of an ID in the spelling that all of its spellings have in common.
+/// Canonical spelling of an ID's target.
 fn target(id: &str) -> String {
     let target = BundleEntryId::parse(id).and_then(|id| IdStyle::Legacy.id(&id).ok());
     target.unwrap_or_else(|| id.to_owned())

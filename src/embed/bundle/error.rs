@@ -20,7 +20,7 @@ pub enum BundleError {
         /// The id.
         id: String,
     },
-    /// Two ids for one processor of which one sets a feature that the other leaves open.
+    /// Two ids for one processor, where only one sets a feature.
     #[error("conflicting targets {one} and {other}: {FEATURE_RULE}")]
     ConflictingTargets {
         /// The first id.
@@ -54,7 +54,7 @@ pub enum BundleError {
         /// Start of the line.
         marker: String,
     },
-    /// A type of file of which no bundle can be written.
+    /// A type of file that cannot be bundled.
     #[error(
         "bundling to type {file_type} is not supported; bundle to type o and create an archive of the results with ar"
     )]
@@ -62,7 +62,7 @@ pub enum BundleError {
         /// Name of the type.
         file_type: &'static str,
     },
-    /// A host object to which sections of a bundle were added before.
+    /// A host object that already contains a bundle.
     #[error("{}: already a bundle", path.display())]
     AlreadyBundled {
         /// The file.
@@ -118,7 +118,7 @@ pub enum BundleError {
         /// The id.
         id: String,
     },
-    /// An error about a file, whatever is done with it.
+    /// An error about a file, independent of the operation.
     #[error(transparent)]
     File(#[from] Error),
 }

@@ -37,7 +37,7 @@ pub struct BundleFile<'data> {
     pub entries: Vec<FileEntry<'data>>,
     /// Its stored form, where it is compressed.
     pub ccob: Option<Ccob<'data>>,
-    /// Offset of the first byte after it that is not padding, if there is one; counted like the offsets of the view.
+    /// Offset of the first byte after the bundle that is not padding, if any, counted like the offsets of the view.
     pub next_at: Option<u64>,
 }
 
@@ -57,7 +57,7 @@ pub enum Location<'data> {
     InFile(View<'data>),
     /// In the decompressed bytes of the bundle.
     InStream(Range<u64>),
-    /// The host's object, to which the sections of the bundle were added.
+    /// The host's object, which also contains the sections of the bundle.
     HostObject(View<'data>),
     /// In memory, because the whole bundle had to be decompressed.
     Decompressed(Vec<u8>),
@@ -199,7 +199,7 @@ impl<'data> BundleReader<'data> {
     }
 }
 
-/// Overlap of the blocks in which marks are searched, in bytes.
+/// Overlap between blocks in the search for marks, in bytes.
 const OVERLAP: usize = text::MARK.len() - 1;
 
 /// Reads the entries of a compressed binary bundle, decompressing only its start.

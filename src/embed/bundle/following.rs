@@ -1,4 +1,4 @@
-//! Data that follows the first bundle of a file, which unbundling one file ignores.
+//! Data after the first bundle of a file, ignored when one file is unbundled.
 
 use crate::base::io::Input;
 use crate::embed::bundle::file::BundleReader;
@@ -13,8 +13,8 @@ pub struct FollowingData {
     pub bundles: usize,
 }
 
-/// Finds the data after the first bundle of a file. Returns `None` where only padding follows, or the file does not begin
-/// with a bundle. Only indexes are read.
+/// Finds the data after the first bundle of a file. Returns `None` where only padding follows, or the file does not
+/// begin with a bundle. Only indexes are read.
 pub fn following_data(input: &Input, file_type: Option<FileType>) -> Option<FollowingData> {
     let reader = BundleReader::of_input(input, file_type);
     let offset = reader.read().ok()??.next_at?;

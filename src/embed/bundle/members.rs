@@ -1,8 +1,8 @@
 //! Archives of bundles: members one at a time, each with its bundles.
 //!
 //! A member may contain one bundle in any form, several of them back to back, or none. The members of a thin archive
-//! are files of their own, which are open only while they are read: there may be more of them than the limit of open
-//! files of a process.
+//! are separate files. Each is open only while it is read, because an archive may have more members than a process may
+//! have open files.
 
 use std::path::{Path, PathBuf};
 
@@ -25,8 +25,8 @@ pub struct BundleMember<'a> {
     pub view: View<'a>,
 }
 
-/// Returns whether a file is treated as an archive of bundles: because its type is specified, or because it is a static
-/// library and no type is.
+/// Returns whether a file is treated as an archive of bundles: its type is specified as one, or no type is specified
+/// and it is a static library.
 pub fn is_archive(input: &Input, file_type: Option<FileType>) -> bool {
     match file_type {
         Some(file_type) => file_type.form == BundleForm::Archive,

@@ -1,7 +1,7 @@
 //! Symbols of variables in namespaces of C++.
 //!
-//! Sources: Itanium C++ ABI, 5.1 (a variable has a nested name and no type); objects of clang 22 for Windows: `3` is a variable
-//! in a namespace, `QBEB` an array of `const unsigned char`, `_KB` a `const unsigned __int64`.
+//! Sources: Itanium C++ ABI, 5.1 (a variable has a nested name and no type); objects of clang 22 for Windows: `3` is a
+//! variable in a namespace, `QBEB` an array of `const unsigned char`, `_KB` a `const unsigned __int64`.
 
 /// Type of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub fn microsoft(namespaces: &[String], name: &str, variable: VariableType) -> S
     let mut known = Vec::new();
     for part in std::iter::once(name).chain(namespaces.iter().rev().map(String::as_str)) {
         match known.iter().position(|known| *known == part) {
-            // A name that was there is referred to by its number, up to the tenth.
+            // A repeated name is encoded as its number, up to the tenth name.
             Some(number @ 0..10) => symbol.push_str(&number.to_string()),
             _ => {
                 symbol.push_str(part);
@@ -45,7 +45,8 @@ pub fn microsoft(namespaces: &[String], name: &str, variable: VariableType) -> S
 mod tests {
     use super::*;
 
-    /// The names of clang 22 for `namespace … { extern const unsigned char v[]; extern const unsigned long long v_size; }`.
+    /// The names of clang 22 for `extern const unsigned char v[]` and `extern const unsigned long long v_size` in
+    /// namespaces.
     #[test]
     fn symbols_are_those_of_clang() {
         let namespaces = |text: &str| text.split("::").map(str::to_owned).collect::<Vec<_>>();

@@ -12,7 +12,7 @@ pub enum EmbedError {
     /// The host is not supported, or the object cannot be emitted.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// A name that cannot be that of a symbol.
+    /// A name that no symbol can have.
     #[error("invalid symbol name {name:?}: {problem}")]
     InvalidName {
         /// The name.

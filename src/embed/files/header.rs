@@ -93,7 +93,6 @@ fn declare(
     Ok(())
 }
 
-/// Returns the identifier of the first byte.
 fn identifier_of_start(file: &EmbeddedFile<'_>, options: &ObjectOptions) -> Result<String, EmbedError> {
     let suffix = options.style.symbols().first().map_or("", |&(_, suffix)| suffix);
     identifier(&file.name, suffix)
@@ -104,12 +103,11 @@ fn identifier(name: &Name, suffix: &str) -> Result<String, EmbedError> {
     name.identifier(suffix).ok_or_else(error)
 }
 
-/// Returns the dimension of an array, which C does not allow to be 0.
+/// C does not allow an array dimension of 0.
 fn dimension(length: usize) -> String {
     if length == 0 { String::new() } else { length.to_string() }
 }
 
-/// Returns the include guard of a header.
 fn guard(path: &Path) -> String {
     let part = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     format!("FATBIN_EMBED_{}", base_name(path).chars().map(part).collect::<String>())

@@ -1,8 +1,8 @@
 //! Embedding: from any files to a host object with named symbols, without registration.
 //!
-//! Each file has a section of its own with everything that belongs to it, so that a linker keeps or drops it as one:
-//! a record by which `fatbin scan` finds it ([`crate::format::embed_record`]), its bytes, a NUL, and the number of its bytes
-//! where a symbol leads to it.
+//! Each file has a separate section with everything that belongs to it, so that a linker keeps or drops it as one. The
+//! section holds a record that `fatbin scan` looks for ([`crate::format::embed_record`]), the bytes, a NUL, and the
+//! number of bytes if a symbol refers to that number.
 
 mod cxx;
 mod error;
@@ -29,14 +29,14 @@ use crate::host::{
 use crate::scan::is_container_section;
 use names::{Role, SymbolNames};
 
-/// Default alignment in bytes: that of a cache line, with which TensorRT-LLM embeds its cubins. The tables of an ELF image need 8.
+/// Default alignment in bytes: a cache line, as TensorRT-LLM aligns its cubins. The tables of an ELF image need 8.
 pub const DEFAULT_ALIGNMENT: u64 = 64;
 
-/// Smallest alignment: that of the record before the bytes, and of the number after them.
+/// Smallest alignment in bytes, required by the record before the bytes and the number after them.
 const MIN_ALIGNMENT: u64 = 8;
 
-/// Maximum number of files in an object with a section for each. Both formats reserve the numbers from 65,280 on, and a few
-/// sections are those of the object.
+/// Maximum number of files in an object with a section for each. Both formats reserve the numbers from 65,280 on, and
+/// the object needs a few other sections.
 const MAX_SECTIONS: usize = 65_000;
 
 /// Section of the files unless the user names another; the name of a file's symbol follows.
@@ -128,7 +128,7 @@ impl ObjectOptions {
 }
 
 impl ObjectOptions {
-    /// Returns whether the files are in a section in which tools and runtimes expect containers and nothing else.
+    /// Returns whether tools and runtimes expect only containers in the section of the files.
     fn is_for_containers(&self) -> bool {
         self.section.as_deref().is_some_and(is_container_section)
     }
@@ -157,7 +157,7 @@ pub fn plan<'data>(files: &[EmbeddedFile<'data>], options: &ObjectOptions) -> Re
     Ok(EmbedPlan { object: builder.object, is_large })
 }
 
-/// Addresses that the index has of a file.
+/// Addresses of a file for the index.
 #[derive(Debug)]
 struct FileAddresses {
     /// Name of its first symbol, with a NUL.
@@ -225,7 +225,8 @@ impl<'data> PlanBuilder<'data, '_> {
         self.object.section(PlanSection { large: self.is_large, ..section });
     }
 
-    /// Adds a section with the number of bytes of a file in a section for containers, which tools read back to back.
+    /// Adds a separate section with the size of a file whose own section is for containers: tools read containers back
+    /// to back.
     fn add_size_section(&mut self, size: u64) -> Option<SectionId> {
         if !self.options.is_for_containers() || !self.options.has_size() {
             return None;
@@ -263,7 +264,8 @@ impl<'data> PlanBuilder<'data, '_> {
             self.add_section(options.section.clone().unwrap_or_default(), content);
             return Ok(None);
         }
-        // A part of a Mach-O section begins at a symbol. The first symbol of a COMDAT section is the one that it is dropped with.
+        // A part of a Mach-O section begins at a symbol. A linker drops a COMDAT section together with its first
+        // symbol.
         let record = Definition::Data { section, offset: 0, size: start };
         let record = self.object.symbol(format!("{first}.record"), record);
         let name = options.section.clone().unwrap_or_else(|| format!("{SECTION}.{first}"));
@@ -289,7 +291,7 @@ fn check_section(name: &str, format: ObjectFormat) -> Result<(), EmbedError> {
     Ok(())
 }
 
-/// Returns the file name without its directory, for comments and guards: outputs do not depend on where they are written.
+/// Returns the file name without its directory, for comments and guards. Outputs do not depend on their directory.
 fn base_name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }

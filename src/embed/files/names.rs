@@ -54,7 +54,7 @@ impl SymbolStyle {
 }
 
 impl Role {
-    /// Type of the variable that the symbol is of.
+    /// Type of the symbol's variable.
     fn variable_type(self) -> VariableType {
         match self {
             Role::Size => VariableType::Number,
@@ -93,7 +93,8 @@ impl Name {
         Ok(Name { text: text.to_owned(), parts })
     }
 
-    /// Returns the name that `ld -b binary` derives from a path: its bytes other than letters and digits are underscores.
+    /// Returns the name that `ld -b binary` derives from a path: its bytes other than letters and digits are
+    /// underscores.
     pub fn of_path(path: &str) -> Result<Name, EmbedError> {
         let byte = |byte: u8| if byte.is_ascii_alphanumeric() { char::from(byte) } else { '_' };
         Name::parse(&format!("_binary_{}", path.bytes().map(byte).collect::<String>()))
@@ -109,7 +110,8 @@ impl Name {
         self.parts.split_last().map_or(&[], |(_, namespaces)| namespaces)
     }
 
-    /// Returns the identifier in C and C++ of the variable with a suffix, without its namespaces; `None` if it is not one.
+    /// Returns the identifier in C and C++ of the variable with a suffix, without its namespaces; `None` if it is not
+    /// one.
     pub fn identifier(&self, suffix: &str) -> Option<String> {
         let last = self.parts.last().filter(|last| is_identifier(last))?;
         Some(format!("{last}{suffix}"))
@@ -145,7 +147,7 @@ impl SymbolNames {
         SymbolNames { host, defined: HashMap::new() }
     }
 
-    /// Returns the symbol of a role of an embedded file, which nothing else may define.
+    /// Returns an embedded file's symbol for a role. Nothing else may define it.
     pub fn of_file(&mut self, name: &Name, (role, suffix): (Role, &str)) -> Result<String, EmbedError> {
         let symbol = name.symbol(suffix, role, self.host);
         self.define(&symbol, format!("{} {}", role.description(), name.text()))?;

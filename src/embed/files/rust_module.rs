@@ -72,7 +72,7 @@ fn functions(files: &[EmbeddedFile<'_>]) -> Result<Vec<String>, EmbedError> {
         .collect()
 }
 
-/// Returns the name of a file's function: its own with underscores in place of what Rust does not allow.
+/// The file's name, with underscores in place of characters that Rust does not allow.
 fn function(name: &Name) -> String {
     let text = name.text().replace("::", "_");
     let text: String = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();

@@ -38,7 +38,8 @@ pub struct EmbedSummary {
     pub is_large: bool,
 }
 
-/// Writes the object and what declares it: all outputs or none. Bytes of files are not read, except for the hashes of an index.
+/// Writes the object and what declares it: all outputs or none. Bytes of files are not read, except for the hashes of
+/// an index.
 pub fn embed(options: &EmbedOptions) -> Result<EmbedSummary, EmbedError> {
     options.files.iter().for_each(|(_, path)| options.set.add_input(path));
     let inputs: Vec<Input> =

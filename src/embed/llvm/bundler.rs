@@ -1,9 +1,9 @@
 //! The tool that bundles files for several targets: clang-offload-bundler.
 //!
-//! Sources: the tools of LLVM 14, 15, 16, 19 and 22; llvm-project commit 3cf190974a37 (`-check-input-archive`, LLVM 18) and
-//! pull requests 67162 (compression, LLVM 18), 83605 (levels, LLVM 19), 122307 (version 3, LLVM 20), 122629 (four-part
-//! triples, LLVM 21) and 152600 (version 3 by default, LLVM 22). The tools of 17, 18, 20 and 21 were not at hand; their rows
-//! repeat the preceding release except for facts from these sources.
+//! Sources: the tools of LLVM 14, 15, 16, 19 and 22; llvm-project commit 3cf190974a37 (`-check-input-archive`, LLVM 18)
+//! and pull requests 67162 (compression, LLVM 18), 83605 (levels, LLVM 19), 122307 (version 3, LLVM 20), 122629
+//! (four-part triples, LLVM 21) and 152600 (version 3 by default, LLVM 22). The tools of 17, 18, 20 and 21 were not at
+//! hand; their rows repeat the preceding release except for facts from these sources.
 
 use crate::format::ccob;
 
@@ -57,6 +57,6 @@ pub struct CompressionRules {
     pub has_levels: bool,
     /// True if the tool reads `COMPRESSED_BUNDLE_FORMAT_VERSION`, which may be 2 or 3.
     pub has_versions: bool,
-    /// Size of the smallest file about which `-verbose` prints anything, in bytes.
+    /// Size of the smallest file that `-verbose` reports on, in bytes.
     pub smallest_file: u64,
 }

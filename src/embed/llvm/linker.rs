@@ -7,7 +7,8 @@
 pub struct LinkerRules {
     /// True if fatbin replaces the tool of this release.
     pub is_replaced: bool,
-    /// True if the tool has options for its own link-time optimization, and the words of the host linker may follow `--`.
+    /// True if the tool has options for its own link-time optimization, and the words of the host linker may follow
+    /// `--`.
     pub has_own_lto: bool,
     /// Interpretation of the words of `--device-linker`.
     pub device_words: DeviceWords,
@@ -15,18 +16,18 @@ pub struct LinkerRules {
     pub has_codegen_level: bool,
     /// True if clang links bitcode for NVIDIA GPUs, by clang-nvlink-wrapper.
     pub links_nvptx_bitcode: bool,
-    /// True if the link for a CPU as a device gets the archives and shared libraries that the host line names by their paths, not only
-    /// those of `-l`.
+    /// True if the link for a CPU device also gets the archives and shared libraries that the host line names by path.
+    /// Otherwise it gets only the libraries of `-l`.
     pub shares_inputs: bool,
-    /// True if the printed commands include those for steps that the tool does by itself, so that they can be run again.
+    /// True if the printed commands also cover the steps inside the tool, so that they can be run again.
     pub prints_all_steps: bool,
     /// True if members of archives are linked only where their symbols are needed.
     pub resolves_symbols: bool,
-    /// True if code for one processor with different settings of features is linked separately, except that of archives.
+    /// True if code for one processor with different feature settings is linked separately, except for archive members.
     pub separates_features: bool,
     /// Word for HIP in the IDs of a bundle.
     pub hip: &'static str,
-    /// ID of the host's entry in a bundle as it is stored, whatever the host is.
+    /// ID of the host's entry in a stored bundle, the same for every host.
     pub host_id: &'static str,
 }
 

@@ -1,9 +1,9 @@
-//! Releases of LLVM: one table of everything in which their tools differ.
+//! Releases of LLVM: one table of all differences between their tools.
 //!
-//! A release is a row of [`RELEASES`]. Code reads the columns of a row and never compares release numbers, so support for a
-//! release is a row and nothing else. [`wrapper_abi`] defines the columns that concern wrapper objects, [`packager`] those of
-//! offload binaries and the tool that packs them, [`bundler`] those of the tool that bundles files, [`linker`] those of the tool
-//! that links device code, [`offload_wrapper`] the options of the tool that writes wrapper objects.
+//! A release is a row of [`RELEASES`]. Code reads the columns of a row and never compares release numbers, so support
+//! for a release is only a row. Each module defines the columns for one subject: [`wrapper_abi`] for wrapper objects,
+//! [`packager`] for offload binaries and the tool that packs them, [`bundler`] for the tool that bundles files,
+//! [`linker`] for the tool that links device code, and [`offload_wrapper`] for the tool that writes wrapper objects.
 
 pub mod bundler;
 mod kinds;

@@ -1,7 +1,8 @@
 //! The tool that packs offload binaries: clang-offload-packager, since LLVM 22 llvm-offload-binary.
 //!
-//! Sources: the tools of LLVM 15, 16, 19 and 22; llvm-project pull requests 169425 and 197456 (several images in one binary,
-//! LLVM 23), 222774 (compression, LLVM 24); for extraction by LLVM 23 its tests, `llvm/test/tools/llvm-offload-binary`. The tools of 17, 18, 20 and 21 were not at hand; their rows repeat the
+//! Sources: the tools of LLVM 15, 16, 19 and 22; llvm-project pull requests 169425 and 197456 (several images in one
+//! binary, LLVM 23), 222774 (compression, LLVM 24); for extraction by LLVM 23 its tests,
+//! `llvm/test/tools/llvm-offload-binary`. The tools of 17, 18, 20 and 21 were not at hand; their rows repeat the
 //! preceding release except for facts from these sources.
 
 use crate::format::offload_binary::Version;
@@ -13,8 +14,8 @@ pub struct PackagerRules {
     pub version: Version,
     /// Newest version of the binaries that the tool reads.
     pub reads: Version,
-    /// True if the tool extracts all images if none is requested, opens binaries in binaries, prints the names of files that
-    /// it generates, and ignores shared libraries.
+    /// True if the tool extracts all images if none is requested, opens binaries in binaries, prints the names of files
+    /// that it generates, and ignores shared libraries.
     pub extracts_all: bool,
     /// True if `member` selects a member of an archive.
     pub has_members: bool,
@@ -50,13 +51,13 @@ pub enum PackedFiles {
     PerValue,
 }
 
-/// Order of an image's strings, which is that of the hash maps that a release's tool stores the keys of `--image` in. Source:
-/// the output of the tools of LLVM 15, 16, 19 and 22 for thousands of keys.
+/// Order of an image's strings. A release's tool stores the keys of `--image` in hash maps and writes the strings in
+/// the order of those maps. Source: the output of the tools of LLVM 15, 16, 19 and 22 for thousands of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StringOrder {
-    /// A `StringMap` of all keys, from which one of the strings is filled.
+    /// A `StringMap` of the strings, filled from a `StringMap` of all keys.
     StringMaps,
-    /// A `DenseMap` of all keys, from which a `StringMap` of the strings is filled.
+    /// A `StringMap` of the strings, filled from a `DenseMap` of all keys.
     DenseAndStringMap,
     /// A `DenseMap` of all keys.
     DenseMap,

@@ -20,8 +20,8 @@ pub struct Release {
     pub number: Option<u32>,
     /// Numbers of the offload kinds.
     pub kinds: KindNumbers,
-    /// True if the tools read triples with a subarchitecture, `amdgpu9.0a-amd-amdhsa`. Source: llvm-project pull request
-    /// 206480.
+    /// True if the tools read triples with a subarchitecture, `amdgpu9.0a-amd-amdhsa`. Source: llvm-project pull
+    /// request 206480.
     pub(crate) reads_subarchs: bool,
     /// Wrapper objects.
     pub wrapper: WrapperAbi,
@@ -79,9 +79,9 @@ const LLVM_14: Release = Release {
         has_archive_check: false,
         compression: None,
     },
-    // Those of LLVM 21; LLVM 14 has no such tool.
+    // The rules of LLVM 21; LLVM 14 has no such tool.
     offload_wrapper: OffloadWrapperRules { is_extended: false },
-    // Those of LLVM 15; LLVM 14 has no such tool.
+    // The rules of LLVM 15; LLVM 14 has no such tool.
     linker: LinkerRules {
         is_replaced: false,
         has_own_lto: true,
@@ -160,7 +160,7 @@ const LLVM_18: Release = Release {
     ..LLVM_17
 };
 
-/// LLVM 18 uses zstd's default level, the later ones their own.
+/// LLVM 18 uses zstd's default level; later releases set a level.
 const COMPRESSION_18: CompressionRules = CompressionRules {
     version: ccob::Version::One,
     level: 5,
@@ -238,7 +238,7 @@ const LLVM_23: Release = Release {
     ..LLVM_22
 };
 
-/// LLVM 24, which is on the main branch in autumn 2026.
+/// LLVM 24, the main branch in autumn 2026.
 const LLVM_24: Release = Release {
     name: "llvm24",
     number: Some(24),
@@ -248,7 +248,7 @@ const LLVM_24: Release = Release {
     ..LLVM_23
 };
 
-/// Every row: the releases, oldest first, then those that are not releases.
+/// Every row: the releases, oldest first, then the rows that are not releases.
 pub const RELEASES: [Release; 17] = [
     Release {
         name: "llvm10",
@@ -274,8 +274,7 @@ pub const RELEASES: [Release; 17] = [
     Release { name: "aomp", number: None, wrapper: WrapperAbi { image_info: true, ..LLVM_14.wrapper }, ..LLVM_14 },
 ];
 
-/// Release of whatever does not specify one: the newest whose tools every test compares with. LLVM 23 has no packages for
-/// Debian yet.
+/// The default release: the newest whose tools every test compares with. LLVM 23 has no packages for Debian yet.
 pub const NEWEST: Release = LLVM_22;
 
 impl Release {
@@ -289,8 +288,8 @@ impl Release {
         RELEASES.into_iter().find(|release| release.name == name)
     }
 
-    /// Returns the release with a major version. Versions before the table's first behave as the first, and those after its
-    /// last as the main branch.
+    /// Returns the release with a major version. Older versions than the table's first behave like the first, and newer
+    /// ones than its last like the main branch.
     pub fn numbered(number: u32) -> Release {
         let numbered = RELEASES.into_iter().find(|release| release.number.is_some_and(|known| known >= number));
         numbered.or_else(|| Release::named("main")).expect("the table has a row for the main branch")
@@ -302,8 +301,8 @@ impl Release {
         Release::named(text).or_else(|| major().map(Release::numbered))
     }
 
-    /// Returns the release whose wrapper objects the release's clang-offload-wrapper creates. That of LLVM 15, the last one,
-    /// still creates those of LLVM 14; its compiler uses clang-linker-wrapper by default.
+    /// Returns the release whose wrapper objects the release's clang-offload-wrapper creates. The last one, of LLVM 15,
+    /// still creates objects of LLVM 14. The compiler of LLVM 15 uses clang-linker-wrapper by default.
     pub(crate) fn of_clang_offload_wrapper(self) -> Release {
         let is_its_own = self.number.is_some_and(|number| Some(number) <= LLVM_14.number);
         if is_its_own { self } else { LLVM_14 }

@@ -4,7 +4,8 @@
 //! layout and the way to unregister changed from release to release.
 //!
 //! Sources: objects made by the tools of LLVM 14, 15, 16, 19 and 22; section names in the libraries of 20 and 21;
-//! LLVM's source for 10 to 13, 17, 18, 23 and the main branch of autumn 2026; the Clang Offload Wrapper document for `aomp`.
+//! LLVM's source for 10 to 13, 17, 18, 23 and the main branch of autumn 2026; the Clang Offload Wrapper document for
+//! `aomp`.
 
 use crate::target::OffloadKind;
 
@@ -19,14 +20,15 @@ pub struct WrapperAbi {
     pub(super) placeholder: PlaceholderName,
     /// True if the placeholder's section is marked to survive `--gc-sections`.
     pub retain: bool,
-    /// Bounds of the entries in COFF objects; `None` where the tools of the release write objects that cannot be linked.
+    /// Bounds of the entries in COFF objects; `None` where the tools of the release write objects that cannot be
+    /// linked.
     pub coff: Option<CoffBounds>,
     /// Source file name that the release's tool records in the object.
     pub source_name: &'static str,
     /// Section of OpenMP's images.
     pub images: ImageSection,
-    /// True if OpenMP's descriptor refers to the offload binary around each image: the runtimes of LLVM 15 to 17 read the processor
-    /// there, and take an image without it for any device.
+    /// True if OpenMP's descriptor refers to the offload binary around each image: the runtimes of LLVM 15 to 17 read
+    /// the processor there, and take an image without it for any device.
     pub registers_binaries: bool,
     /// Priority of OpenMP's constructor. Up to 100 is reserved; host objects register their requirements with 0.
     pub(super) openmp_priority: u16,
@@ -51,13 +53,14 @@ pub enum EntryLayout {
     New,
 }
 
-/// Bounds of the entries in COFF objects. A linker sorts the contributions to a section by the part of their names after `$`: the
-/// first bound is in `$OA`, clang's entries are in `$OE`, and the last bound is in `$OZ`.
+/// Bounds of the entries in COFF objects. A linker sorts the contributions to a section by the part of their names
+/// after `$`: the first bound is in `$OA`, clang's entries are in `$OE`, and the last bound is in `$OZ`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CoffBounds {
     /// Arrays without elements (LLVM 19 to 23).
     Empty,
-    /// One entry of zeros each, because linkers may leave an empty contribution out; the entries begin after the first (main).
+    /// One entry of zeros each, because linkers may leave an empty contribution out; the entries begin after the first
+    /// (main).
     ZeroEntry,
 }
 
@@ -70,13 +73,13 @@ pub enum ImageSection {
     Offloading,
 }
 
-/// Time at which the images are unregistered.
+/// When the images are unregistered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unregister {
     /// By a destructor with this priority.
     FiniArray(u16),
-    /// By a function that the constructor passes to `atexit`. Such functions run before any destructor, so the runtime is
-    /// still loaded; in a library they also run when it is closed.
+    /// By a function that the constructor passes to `atexit`. Such functions run before any destructor, so the runtime
+    /// is still loaded; in a library they also run when it is closed.
     AtExit,
 }
 
@@ -109,7 +112,7 @@ pub(super) enum PlaceholderName {
     Section,
 }
 
-/// Prefix of the symbol of an entry, which clang puts before the entry's name.
+/// Prefix that clang puts before an entry's name to make its symbol.
 const ENTRY_SYMBOL: &str = ".offloading.entry.";
 
 /// Prefix of the symbol of an entry in LLVM 17 and before.
@@ -119,8 +122,8 @@ const OLD_ENTRY_SYMBOL: &str = ".omp_offloading.entry.";
 pub const ENTRY_SYMBOLS: [&str; 2] = [OLD_ENTRY_SYMBOL, ENTRY_SYMBOL];
 
 impl WrapperAbi {
-    /// Returns the section of the offload entries of a kind; a C identifier, so that linkers define `__start_` and `__stop_`
-    /// for it.
+    /// Returns the section of the offload entries of a kind; a C identifier, so that linkers define `__start_` and
+    /// `__stop_` for it.
     pub fn entry_section(&self, kind: OffloadKind) -> &'static str {
         match kind {
             _ if self.one_entry_section => "llvm_offload_entries",
@@ -130,8 +133,8 @@ impl WrapperAbi {
         }
     }
 
-    /// Returns the name of the placeholder, an object of size zero that keeps the entry section in the link when no host
-    /// object has entries.
+    /// Returns the name of the placeholder, an object of size zero that keeps the entry section in the link when no
+    /// host object has entries.
     pub fn placeholder(&self, kind: OffloadKind) -> String {
         let section = self.entry_section(kind);
         match self.placeholder {

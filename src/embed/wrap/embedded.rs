@@ -64,7 +64,7 @@ pub struct EmbeddedImage<'data> {
     pub symbols: Vec<String>,
 }
 
-/// Form in which images are embedded.
+/// Form of the embedded images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmbeddedForm {
     /// Inside an offload binary.
@@ -159,7 +159,8 @@ fn read_offload_binaries<'data>(source: &SourceImage<'data>) -> Result<Vec<Offlo
     Ok(binaries)
 }
 
-/// Prepares all inputs as one offload binary, which the runtime gets as a whole. A file of one binary is embedded unchanged.
+/// Prepares all inputs as one offload binary, which the runtime gets as a whole. A file of one binary is embedded
+/// unchanged.
 pub(super) fn embed_together<'data>(
     sources: &[SourceImage<'data>],
     kind: OffloadKind,

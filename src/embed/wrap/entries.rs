@@ -1,8 +1,8 @@
-//! Offload entries: the table by which a runtime finds kernels and variables by name.
+//! Offload entries: the table where a runtime finds kernels and variables by name.
 //!
-//! Clang writes an entry for each into a section of every host object; the linker concatenates them and defines the bounds.
-//! The wrapper adds an empty placeholder, so that the section exists, and the entries themselves for host programs that
-//! clang has not compiled.
+//! Clang writes the entries into a section of every host object; the linker concatenates the sections and defines the
+//! bounds. The wrapper adds an empty placeholder, so that the section exists, and the entries themselves for host
+//! programs that clang has not compiled.
 //!
 //! | old (32 bytes, LLVM 19 and before) | offset | new (56 bytes, LLVM 20 on) | offset |
 //! |---|---|---|---|
@@ -38,7 +38,7 @@ pub struct OffloadEntry {
     pub flags: u32,
     /// Alignment of a managed variable, type of a surface or texture.
     pub data: u32,
-    /// Symbol of the pointer through which the host accesses a managed variable; new entries only.
+    /// Symbol of the host's pointer to a managed variable; new entries only.
     pub aux_symbol: Option<String>,
 }
 
@@ -49,12 +49,12 @@ pub struct Bounds {
     pub begin: SymbolAddress,
     /// Address after the last entry.
     pub end: SymbolAddress,
-    /// Symbol in their section to which the wrapper must refer: ld.lld drops a section with `--gc-sections` if there are only
-    /// references to its bounds.
+    /// Symbol in the section of the entries that the wrapper must refer to. With `--gc-sections`, ld.lld drops a
+    /// section if there are only references to its bounds.
     pub keep: Option<SymbolId>,
 }
 
-/// Adds the entries of a request and whatever their bounds need in the host's object format, and returns the bounds.
+/// Adds the entries of a request and everything that their bounds need in the host's object format. Returns the bounds.
 pub fn section(plan: &mut ObjectPlan, request: &Request) -> Bounds {
     match (request.format, request.abi.coff) {
         (ObjectFormat::Coff, Some(bounds)) => coff_sections(plan, request, bounds),
@@ -73,9 +73,10 @@ fn elf_section(plan: &mut ObjectPlan, request: &Request) -> Bounds {
     entry_symbols(plan, request);
     let entries = all_fields(plan, request, names);
     let (section_kind, data) = match (request.entries.as_slice(), abi.retain) {
-        // Read-only, as LLVM makes it. Clang's own entries are read-only without -fPIC and writable with it, and mold 1.10
-        // keeps one output section for each, of which the writable one gets __start_ and __stop_. A read-only placeholder
-        // joins the entries or loses to them; a writable one would take the bounds away from read-only entries.
+        // Read-only, as LLVM makes it. Clang's own entries are read-only without -fPIC and writable with it. mold 1.10
+        // keeps one output section for each, and gives __start_ and __stop_ to the writable one. A read-only
+        // placeholder joins the entries or loses to them; a writable one would take the bounds away from read-only
+        // entries.
         ([], false) => (SectionKind::ReadOnly, Data::Bytes(Content::new())),
         ([], true) => (SectionKind::Retained, Data::Bytes(Content::new())),
         // The linker or the loader fills in their addresses.
@@ -91,9 +92,10 @@ fn elf_section(plan: &mut ObjectPlan, request: &Request) -> Bounds {
 
 /// Adds a section for each bound and one for the entries between them, in the order of a linker for Windows.
 ///
-/// LLVM defines the bounds as weak symbols of the whole program. Here they are local: every contribution to the first section
-/// precedes all entries, and every contribution to the last one follows them, so each object may have bounds of its own. Of two
-/// objects with bounds of zeros, one has that of the other among its entries, of no kind, which runtimes skip.
+/// LLVM defines the bounds as weak symbols of the whole program. Here they are local. Every contribution to the first
+/// section precedes all entries, and every contribution to the last one follows them, so each object may have separate
+/// bounds. With bounds of zeros, one of two objects has a bound of the other among its entries. That bound is of no
+/// kind, so runtimes skip it.
 fn coff_sections(plan: &mut ObjectPlan, request: &Request, bounds: CoffBounds) -> Bounds {
     let name = request.abi.entry_section(request.kind);
     let zeros = match bounds {
@@ -108,8 +110,8 @@ fn coff_sections(plan: &mut ObjectPlan, request: &Request, bounds: CoffBounds) -
         symbol
     };
     if bounds == CoffBounds::Empty {
-        // lld-link 22 drops a section without bytes, and then rejects references to its bounds, LLVM's as well: in a program
-        // without entries. These bytes precede the first bound.
+        // In a program without entries, lld-link 22 drops a section without bytes and then rejects references to its
+        // bounds, LLVM's as well. These bytes precede the first bound.
         let data = Data::Bytes(Content::from(vec![0; ENTRY_ALIGNMENT as usize]));
         plan.section(PlanSection::new(format!("{name}$O"), SectionKind::ReadOnly, ENTRY_ALIGNMENT, data));
     }
@@ -124,10 +126,11 @@ fn coff_sections(plan: &mut ObjectPlan, request: &Request, bounds: CoffBounds) -
     Bounds { begin, end: bound(plan, "__stop_", "OZ").start(), keep: None }
 }
 
-/// Adds the entries as an array, or, without entries of its own, the placeholder of the section of clang's, whose bounds the linker
-/// defines.
+/// Adds the entries as an array. Without entries, adds the placeholder of clang's section, where the linker defines the
+/// bounds.
 ///
-/// The two do not meet: ld64.lld 22 drops everything in the segment `__LLVM`, clang's entries as well, and other linkers may.
+/// An object never has both: ld64.lld 22 drops everything in the segment `__LLVM`, clang's entries as well, and other
+/// linkers may.
 fn mach_o_section(plan: &mut ObjectPlan, request: &Request) -> Bounds {
     if !request.entries.is_empty() {
         let names = names_section(plan, request);
@@ -159,7 +162,6 @@ fn entry_symbols(plan: &mut ObjectPlan, request: &Request) {
     }
 }
 
-/// Returns the fields of all entries.
 fn all_fields(plan: &mut ObjectPlan, request: &Request, names: Vec<SymbolAddress>) -> Vec<Field> {
     let abi = &request.abi;
     let mut all = Vec::new();
@@ -250,8 +252,8 @@ impl EntryLayout {
         field(self.pick(24, 12), Width::U32, part)
     }
 
-    /// Returns the alignment, or the type of a surface or texture, as an `int`. In the new layout it is the low half of 64
-    /// bits, which is not the first half on every machine.
+    /// Returns the alignment, or the type of a surface or texture, as an `int`. In the new layout it is the low half of
+    /// 64 bits, which is not the first half on every machine.
     pub fn data(self) -> Value {
         match self {
             EntryLayout::Old => field(28, Width::U32, Part::SignedLow32),

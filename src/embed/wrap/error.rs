@@ -19,7 +19,7 @@ pub enum ImageError {
         /// File of the image.
         path: PathBuf,
     },
-    /// The file is something else than an image that the kind can register.
+    /// The file is not an image that the kind can register.
     #[error("{}: is {found}; {remedy}", path.display())]
     NotADeviceImage {
         /// File of the image.
@@ -79,7 +79,7 @@ pub enum ImageError {
         /// Processor of both images.
         arch: String,
     },
-    /// Two code objects of which one sets a feature of the processor that the other leaves open.
+    /// Two code objects for one processor, where only one sets a feature.
     #[error("conflicting targets {one} and {other}: {FEATURE_RULE}")]
     Conflict {
         /// The first ID.
@@ -163,7 +163,7 @@ pub enum WrapError {
         /// Error of the parser.
         source: object::read::Error,
     },
-    /// The host object is for no machine that is known.
+    /// The host object is for an unknown machine.
     #[error("{}: not a 64-bit object for a known machine", path.display())]
     UnknownHostMachine {
         /// The host object.
@@ -179,7 +179,7 @@ pub enum WrapError {
         /// Section of the entries.
         section: String,
     },
-    /// The user specified another host than that of the host object.
+    /// The user specified a different host than the host object's.
     #[error("{}: host is {found}, not {specified}", path.display())]
     HostMismatch {
         /// The host object.

@@ -1,6 +1,6 @@
 //! The CUDA and HIP wrapper: one fat binary, registered by a constructor that then registers every kernel and variable.
 //!
-//! The two are the same but for names, a magic, and a call that only CUDA has. The wrapper structure is 24 bytes, see
+//! CUDA and HIP differ only in names, a magic, and a call that only CUDA has. The wrapper structure is 24 bytes, see
 //! [`fat_binary_wrapper`].
 //! Source: objects made by clang-linker-wrapper and llvm-offload-wrapper of LLVM 15 to 22; prototypes in
 //! `clang/lib/CodeGen/CGCUDANV.cpp`.
@@ -25,8 +25,8 @@ struct Names {
     runtime: &'static str,
     /// Magic and sections.
     wrapper: FatBinaryWrapper,
-    /// Alignment of the fat binary in bytes. LLVM's wrapper library sets none, so CUDA's gets 16; clang aligns the fat binary
-    /// of a single file, and HIP's loader maps pages.
+    /// Alignment of the fat binary in bytes. LLVM's wrapper library sets none, so CUDA's gets 16; clang aligns the fat
+    /// binary of a single file, and HIP's loader maps pages.
     alignment: u64,
     /// True if a call ends the registration.
     has_end: bool,
@@ -160,8 +160,8 @@ fn handles(plan: &mut ObjectPlan<'_>, names: &[String]) {
 const HANDLE_SECTION: &str = ".hip_gpubin_handle";
 const HANDLE_SIZE: u64 = 8;
 
-/// Returns the steps for one entry: nothing for an entry of another kind, else the registration of a kernel or, depending on
-/// its flags, of a variable.
+/// Returns the steps for one entry: nothing for an entry of another kind, else the registration of a kernel or,
+/// depending on its flags, of a variable.
 fn register_entry(plan: &mut ObjectPlan, names: &Names, kind: u16, abi: &WrapperAbi) -> Vec<Step> {
     let layout = abi.entries;
     let body = vec![
@@ -182,8 +182,8 @@ fn register_entry(plan: &mut ObjectPlan, names: &Names, kind: u16, abi: &Wrapper
     }
 }
 
-/// Returns the call that registers a kernel: `(handle, host address, device name twice, thread limit -1, five null pointers)
-/// -> int`.
+/// Returns the call that registers a kernel, a function with the result `int`. Its arguments are the handle, the host
+/// address, the device name twice, the thread limit -1, and five null pointers.
 fn register_function(plan: &mut ObjectPlan, names: &Names, abi: &WrapperAbi) -> Step {
     let layout = abi.entries;
     let mut arguments = vec![Value::Local(Local::Handle), layout.address(), layout.name(), layout.name()];

@@ -1,7 +1,7 @@
 //! The single fat binary that CUDA and HIP register: an existing one unchanged, or one built from images.
 //!
-//! HIP's is an offload bundle with an empty entry for the host in front, each code object aligned to 4096 bytes, as
-//! `clang-offload-bundler -bundle-align=4096` makes it. CUDA's is NVIDIA's container of cubins and PTX.
+//! HIP's fat binary is an offload bundle. Its first entry is empty and for the host, and each code object is aligned to
+//! 4096 bytes, as `clang-offload-bundler -bundle-align=4096` makes it. CUDA's is NVIDIA's container of cubins and PTX.
 
 use std::path::Path;
 
@@ -16,8 +16,8 @@ use crate::target::{OffloadKind, TargetId, compatibility, nvptx, subarch, triple
 /// Result of building a fat binary.
 type Result<T, E = ImageError> = std::result::Result<T, E>;
 
-/// Returns the fat binary for `kind`, CUDA or HIP; `host` is the triple of the host's entry in a bundle. With `raw` a
-/// single source is embedded unchanged, whatever it is: the runtimes read it only when something is launched.
+/// Returns the fat binary for `kind`, CUDA or HIP; `host` is the triple of the host's entry in a bundle. With `raw`, a
+/// single source is embedded unchanged and unchecked: the runtimes read it only when something is launched.
 pub fn fat_binary<'data>(
     sources: &[SourceImage<'data>],
     kind: OffloadKind,
@@ -40,7 +40,7 @@ pub fn fat_binary<'data>(
 
 fn is_fat_binary(view: View, kind: OffloadKind) -> bool {
     let runtime = if kind == OffloadKind::Cuda { RegisteringRuntime::Cuda } else { RegisteringRuntime::Hip };
-    // HIP's runtime decompresses a compressed bundle, whatever its version.
+    // HIP's runtime decompresses compressed bundles of every version.
     format::of_magic(view).is_some_and(|format| format.container_type.descriptor().registered_with == Some(runtime))
 }
 
@@ -85,7 +85,7 @@ fn gpu_image<'data>(source: &SourceImage<'data>, kind: OffloadKind, triple: &str
     Ok(GpuImage { path, bytes: view.data(), image_kind: own.image_kind, arch })
 }
 
-/// Returns the canonical form of an arch, as far as it has one.
+/// Returns the canonical form of an arch, or the arch itself if it has none.
 fn canonical(arch: &str) -> String {
     TargetId::parse(arch).map_or_else(|_| arch.to_owned(), |id| id.to_string())
 }

@@ -20,13 +20,13 @@ pub struct WrapOptions {
     pub kind: OffloadKind,
     /// Access to all inputs.
     pub access: Access,
-    /// Images in the order in which the runtime sees them.
+    /// Images, in the order that the runtime sees.
     pub images: Vec<ImageFile>,
-    /// Triple of the host; by default that of `matching`, else the machine that this program was built for.
+    /// Triple of the host; default: the triple of `matching`, or the machine that this program was built for.
     pub host: Option<String>,
-    /// True if IR may be for any host that LLVM knows, because it depends on the host only by the triple.
+    /// True if IR may be for any host that LLVM knows. IR depends on the host only by the triple.
     pub any_host: bool,
-    /// Release of LLVM whose runtime registers the images; by default that of `matching`, else the newest.
+    /// Release of LLVM whose runtime registers the images; default: the release of `matching`, or the newest.
     pub release: Option<Release>,
     /// Host object that the result will be linked with.
     pub matching: Option<PathBuf>,
@@ -38,11 +38,11 @@ pub struct WrapOptions {
     pub entries: Vec<OffloadEntry>,
     /// See [`WrapperBuilder::keep_entries`].
     pub keep_entries: bool,
-    /// True if the object will be part of another, whose device code must not be linked again.
+    /// True if the object becomes part of another object and its device code must not be linked again.
     pub relocatable: bool,
     /// File to write.
     pub output: PathBuf,
-    /// Format of the output; by default that of its name.
+    /// Format of the output; by default, its name determines the format.
     pub format: WrapperFormat,
 }
 

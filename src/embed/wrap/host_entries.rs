@@ -1,7 +1,7 @@
 //! Offload entries of a host object: the kernels and variables that its code uses by name.
 //!
-//! The name is read from the entry's symbol, which clang calls after the kernel or variable, so that no relocation needs to
-//! be followed. Source: objects compiled by clang 14 to 22.
+//! The name is read from the entry's symbol, so that no relocation needs to be followed: clang calls the symbol after
+//! the kernel or variable. Source: objects compiled by clang 14 to 22.
 
 use std::path::Path;
 
@@ -73,7 +73,8 @@ fn entry<'data>(file: &File<'data, ObjectBytes<'data>>, symbol: &impl ObjectSymb
     Some(HostEntry { name: name.to_owned(), kind, is_kernel: flags == 0 && size == 0 })
 }
 
-/// Returns the kind whose entries are in a section, in any release; where all share one, any of them.
+/// Returns the kind whose entries are in a section, in any release. If all kinds share the section, returns any of
+/// them.
 fn section_kind(section: &str) -> Option<OffloadKind> {
     let kinds = [OffloadKind::OpenMp, OffloadKind::Cuda, OffloadKind::Hip];
     kinds.into_iter().find(|&kind| RELEASES.iter().any(|release| release.wrapper.entry_section(kind) == section))

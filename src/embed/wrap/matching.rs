@@ -57,8 +57,8 @@ pub fn read(view: View, path: &Path, kind: OffloadKind) -> Result<MatchedHost, W
     Ok(MatchedHost { release, host, entry_symbols: entries.symbols })
 }
 
-/// Returns the triple of a host object. A COFF object does not state its C runtime; that of MinGW-w64 also runs the constructors
-/// of objects for Microsoft's.
+/// Returns the triple of a host object. A COFF object does not state its C runtime. The result names Microsoft's,
+/// because MinGW-w64's runtime also runs the constructors of objects for Microsoft's.
 fn host_of<'data>(file: &object::File<'data, ObjectBytes<'data>>, view: View) -> Option<&'static str> {
     match (file.format(), file.architecture()) {
         (BinaryFormat::Coff, Architecture::X86_64) => Some(Host::X86_64WindowsMsvc.triple()),
@@ -76,14 +76,14 @@ fn host_of<'data>(file: &object::File<'data, ObjectBytes<'data>>, view: View) ->
 /// Section of the entries of every kind since LLVM 21.
 const NEWEST_SECTION: &str = "llvm_offload_entries";
 
-/// Returns the names that releases have for the section of a kind's entries, those of the newest first.
+/// Returns the names of a kind's entry section in all releases, newest first.
 fn section_names(kind: OffloadKind) -> impl Iterator<Item = &'static str> {
     let supporting = RELEASES.iter().rev().map(|release| release.wrapper).filter(move |abi| abi.supports(kind));
     supporting.map(move |abi| abi.entry_section(kind))
 }
 
-/// Reads the entries of a kind from a COFF object. Its symbols have no sizes, and clang writes an entry as a weak symbol beside its
-/// definition, whose name contains the entry's. No such symbol needs to be kept.
+/// Reads the entries of a kind from a COFF object. Its symbols have no sizes. Clang writes an entry as a weak symbol
+/// and a definition, whose name contains the entry's. No such symbol needs to be kept.
 fn read_coff_entries<'data>(file: &object::File<'data, ObjectBytes<'data>>, kind: OffloadKind) -> Option<FoundEntries> {
     let (name, section) =
         section_names(kind).find_map(|name| Some((name, file.section_by_name(&format!("{name}$OE"))?)))?;
@@ -99,7 +99,8 @@ fn read_coff_entries<'data>(file: &object::File<'data, ObjectBytes<'data>>, kind
     Some(FoundEntries { section, size, symbol_prefix, symbols: Vec::new() })
 }
 
-/// Reads the entries of a Mach-O object. Only objects of LLVM's main branch have them, in entries of 56 bytes for every kind.
+/// Reads the entries of a Mach-O object. Only objects of LLVM's main branch have them, in entries of 56 bytes for every
+/// kind.
 fn read_mach_o_entries<'data>(file: &object::File<'data, ObjectBytes<'data>>) -> Option<FoundEntries> {
     let is_entries = |section: &object::Section<'data, '_, ObjectBytes<'data>>| {
         section.segment_name() == Ok(Some("__LLVM")) && section.name() == Ok("offload_entries")
@@ -131,9 +132,9 @@ fn read_entries<'data>(file: &object::File<'data, ObjectBytes<'data>>, kind: Off
     Some(entries)
 }
 
-/// Returns the newest release that writes such entries. `main` and `aomp` are not releases, and nothing in the object distinguishes
-/// them from one. The names of symbols count only for old entries, whose layout several releases share under different
-/// names.
+/// Returns the newest release that writes such entries. `main` and `aomp` are not releases, and nothing in the object
+/// distinguishes them from one. The names of symbols count only for old entries, whose layout several releases share
+/// under different names.
 fn newest_release(kind: OffloadKind, entries: &FoundEntries) -> Option<Release> {
     let is_match = |release: &&Release| {
         let abi = release.wrapper;

@@ -1,7 +1,7 @@
 //! Wrapping: from device images and an offload kind to a host object that registers them.
 //!
-//! [`crate::embed::llvm`] has the differences between LLVM releases; each offload kind has a file of its own. The plans that they
-//! build are independent of machines and file formats of the host.
+//! [`crate::embed::llvm`] has the differences between LLVM releases. Each offload kind has a separate file. The plans
+//! that they build are independent of machines and file formats of the host.
 
 mod embedded;
 mod entries;
@@ -43,11 +43,11 @@ struct Request<'data> {
     entries: Vec<OffloadEntry>,
     /// Symbols of host objects whose sections must survive `--gc-sections`: their entries.
     keep: Vec<String>,
-    /// True if the section of entries must survive it without entries.
+    /// True if the section of entries must survive `--gc-sections` even without entries.
     keep_entries: bool,
     /// True if the images are placed among large sections.
     large: bool,
-    /// True if the images are in a section from which a later link does not take them.
+    /// True if a later link must leave the images in their section alone.
     relocatable: bool,
     /// Symbols of HIP's fat binary for objects that register it by themselves.
     fat_binary_symbols: FatBinarySymbols,
@@ -65,8 +65,9 @@ pub(crate) struct FatBinarySymbols {
 }
 
 impl Request<'_> {
-    /// Returns the way to unregister, given that of the release: only ELF has destructors that run in every program and
-    /// library. Microsoft's runtime runs those of programs that contain it, and not of those that use its library.
+    /// Returns the way to unregister; `of_release` is the release's way. Only ELF has destructors that run in every
+    /// program and library. Microsoft's runtime runs the destructors of programs that contain it, but not of programs
+    /// that use its library.
     fn unregistration(&self, of_release: Unregister) -> Unregister {
         match self.format {
             ObjectFormat::Elf => of_release,
@@ -75,8 +76,8 @@ impl Request<'_> {
     }
 }
 
-/// Returns the plan of an object that registers everything in `request` when its program or library is loaded; `None` if the
-/// release does not support the kind.
+/// Returns the plan of an object that registers everything in `request` when its program or library is loaded; `None`
+/// if the release does not support the kind.
 fn plan(request: Request<'_>) -> Option<ObjectPlan<'_>> {
     let priority = request.abi.constructor_priority(request.kind)?;
     let mut plan = ObjectPlan { source_name: request.abi.source_name, ..Default::default() };

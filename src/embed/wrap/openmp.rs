@@ -7,12 +7,12 @@
 //! | EntriesBegin | 16 | HostEntriesBegin | 16 |
 //! | EntriesEnd | 24 | HostEntriesEnd | 24 |
 //!
-//! Source: Clang Offload Wrapper document; identical in LLVM 10 to 22. In LLVM 15 to 17 the pointers refer to the offload binary
-//! around the image: libomptarget reads the processor there, and takes a plain image for any device. In all other releases they
-//! refer to the image itself; libomptarget 14 and 22 do not read offload binaries.
+//! Source: Clang Offload Wrapper document; identical in LLVM 10 to 22. In LLVM 15 to 17 the pointers refer to the
+//! offload binary around the image: libomptarget reads the processor there, and takes a plain image for any device. In
+//! all other releases they refer to the image itself; libomptarget 14 and 22 do not read offload binaries.
 //!
-//! AMD's compiler of the time of LLVM 14 (`aomp`) also registers, for each image, a `__tgt_image_info` with its target id:
-//! version, number, count (i32 each), padding, target id, and a pointer that is always null; 32 bytes.
+//! AMD's compiler of the time of LLVM 14 (`aomp`) also registers, for each image, a `__tgt_image_info` with its target
+//! id: version, number, count (i32 each), padding, target id, and a pointer that is always null; 32 bytes.
 
 use super::embedded::EmbeddedImage;
 use super::{Request, entries, registration};
@@ -88,7 +88,7 @@ fn image_section<'data>(
     bounds
 }
 
-/// Adds the image array, then the descriptor, which is the runtime's argument, then an image info for each target id; returns
+/// Adds the image array, then the descriptor (the runtime's argument), then an image info for each target id. Returns
 /// the addresses of the descriptor and of the image infos.
 fn structures(
     plan: &mut ObjectPlan,

@@ -11,9 +11,9 @@
 //! | EntriesBegin, EntriesEnd | 48, 56 | | |
 //! | PropertiesBegin, PropertiesEnd = null | 64, 72 | | |
 //!
-//! LLVM 23 passes one offload binary with all images, and its size. Source: objects made with LLVM 22.1's library; LLVM's
-//! tests of autumn 2026 for 23 (llvm-project pull request 193876). The runtime of oneAPI 2026.2 (libsycl.so.9) reads the
-//! descriptor; none that reads the other form was available.
+//! LLVM 23 passes one offload binary with all images, and its size. Source: objects made with LLVM 22.1's library;
+//! LLVM's tests of autumn 2026 for 23 (llvm-project pull request 193876). The runtime of oneAPI 2026.2 (libsycl.so.9)
+//! reads the descriptor; no runtime that reads the other form was available.
 
 use std::ops::Range;
 
@@ -118,7 +118,8 @@ fn descriptor<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>) -> V
     Value::Address(structures(plan, layout, &entry_names, &images))
 }
 
-/// Adds one section for everything that contains addresses: entries, images, and the descriptor, whose address it returns.
+/// Adds one section for everything that contains addresses: entries, images, and the descriptor. Returns the
+/// descriptor's address.
 fn structures(
     plan: &mut ObjectPlan,
     layout: EntryLayout,

@@ -19,7 +19,7 @@ use crate::host::{self, Host, HostError, ObjectFormat, ObjectPlan};
 use crate::target::OffloadKind;
 use crate::target::names_architecture;
 
-/// Combined size of images from which [`LargeImages::Auto`] moves them, in bytes. Code reaches 2 GiB in either direction;
+/// Smallest combined size of images that [`LargeImages::Auto`] moves, in bytes. Code reaches 2 GiB in either direction;
 /// this leaves as much to the rest of the program.
 pub(crate) const LARGE: u64 = 1 << 30;
 
@@ -78,14 +78,14 @@ pub struct WrapperBuilder<'data> {
     kind: OffloadKind,
     triple: String,
     host: Host,
-    /// Images in the order in which the runtime sees them.
+    /// Images, in the order that the runtime sees.
     pub images: Vec<SourceImage<'data>>,
     /// Release of LLVM whose runtime registers the images; by default the newest.
     pub release: Release,
-    /// Form of OpenMP's and SYCL's images; for CUDA and HIP, anything but an offload binary means that the single input is
-    /// a fat binary whatever it looks like. Releases without offload binaries embed images unchanged.
+    /// Form of OpenMP's and SYCL's images. For CUDA and HIP, anything but an offload binary means that the single input
+    /// is embedded unchecked as the fat binary. Releases without offload binaries embed images unchanged.
     pub form: EmbeddedForm,
-    /// Placement of the images in an object. A compiler places those of IR.
+    /// Placement of the images in an object. For IR, the compiler decides.
     pub large: LargeImages,
     /// Format of the output.
     pub format: WrapperFormat,
@@ -93,12 +93,12 @@ pub struct WrapperBuilder<'data> {
     pub entries: Vec<OffloadEntry>,
     /// Symbols of host objects whose sections must survive `--gc-sections`: their entries.
     pub keep: Vec<String>,
-    /// True if the section of entries must survive `--gc-sections` without entries of its own: for linkers that drop it and then
-    /// reject references to its bounds, as ld.lld does.
+    /// True if the section of entries must survive `--gc-sections` even without entries. Linkers such as ld.lld would
+    /// drop it and then reject references to its bounds.
     pub keep_entries: bool,
     /// The fat binary of CUDA or HIP, where the caller has built it instead of passing images.
     fat_binary: Option<Content<'data>>,
-    /// True if the object will be part of another, whose device code must not be linked again.
+    /// True if the object becomes part of another object and its device code must not be linked again.
     relocatable: bool,
     /// Symbols of HIP's fat binary for objects that register it by themselves.
     fat_binary_symbols: super::FatBinarySymbols,
@@ -126,7 +126,7 @@ impl<'data> WrapperBuilder<'data> {
         })
     }
 
-    /// Creates a wrapper for IR, whose triple may be any of a known architecture. Objects can then not be written.
+    /// Creates a wrapper for IR. Its triple may be any of a known architecture, and it cannot write objects.
     pub(crate) fn for_any_host(kind: OffloadKind, triple: &str) -> Result<Self, HostError> {
         match Self::new(kind, triple) {
             Err(_) if names_architecture(triple) => {
@@ -141,12 +141,12 @@ impl<'data> WrapperBuilder<'data> {
         WrapperBuilder { fat_binary: Some(content), ..self }
     }
 
-    /// Defines the symbols by which objects register HIP's fat binary themselves.
+    /// Defines the symbols that objects use to register HIP's fat binary themselves.
     pub(crate) fn with_fat_binary_symbols(self, fat_binary_symbols: super::FatBinarySymbols) -> Self {
         WrapperBuilder { fat_binary_symbols, ..self }
     }
 
-    /// Writes an object for a link whose output is an object.
+    /// Writes an object for a relocatable link.
     pub(crate) fn for_relocatable_link(self) -> Self {
         WrapperBuilder { relocatable: true, ..self }
     }
@@ -158,7 +158,8 @@ impl<'data> WrapperBuilder<'data> {
         self
     }
 
-    /// Writes the output. Large images are written directly from the slices that were passed to [`WrapperBuilder::image`].
+    /// Writes the output. Large images are written directly from the slices that were passed to
+    /// [`WrapperBuilder::image`].
     pub fn write_to(&self, output: &mut impl Write) -> Result<(), WrapError> {
         if self.format == WrapperFormat::Text {
             let (plan, _) = self.plan()?;
@@ -169,8 +170,8 @@ impl<'data> WrapperBuilder<'data> {
         Ok(sink.copy_to(output)?)
     }
 
-    /// Emits the output into a sink, which refers to the images of its inputs instead of copying them, except in text. Returns
-    /// whether the images are among the large sections.
+    /// Emits the output into a sink, which refers to the images of its inputs instead of copying them, except in text.
+    /// Returns whether the images are among the large sections.
     pub(crate) fn emit(&self, sink: &mut Sink) -> Result<bool, WrapError> {
         let (plan, large) = self.plan()?;
         match self.format {
@@ -226,8 +227,8 @@ impl<'data> WrapperBuilder<'data> {
         }
         let keep = match format {
             ObjectFormat::Elf => self.keep.clone(),
-            // Linkers for Windows remove sections of unused functions and variables only if they are marked as such, and
-            // the entries are not.
+            // Linkers for Windows remove sections of unused functions and variables only if they are marked as such,
+            // and the entries are not.
             ObjectFormat::Coff => Vec::new(),
             // Clang marks the entries so that `-dead_strip` keeps them.
             ObjectFormat::MachO => Vec::new(),
@@ -279,8 +280,8 @@ fn supports_format(abi: &WrapperAbi, format: ObjectFormat) -> bool {
     match format {
         ObjectFormat::Elf => true,
         ObjectFormat::Coff => abi.coff.is_some(),
-        // LLVM 22 and earlier write no objects for macOS at all: sections of ELF are invalid there. Those of main, with entries
-        // of 56 bytes in one section, serve every release that has such entries.
+        // LLVM 22 and earlier write no objects for macOS at all: sections of ELF are invalid there. The objects of
+        // main, with entries of 56 bytes in one section, serve every release that has such entries.
         ObjectFormat::MachO => abi.one_entry_section,
     }
 }

@@ -1,7 +1,7 @@
 //! Layout of a plan as the sections of a COFF object.
 //!
-//! Relocations of COFF have no addend: the relocated bytes hold it. They refer to symbols, each with its own position, so that
-//! addends stay small: the immediate of an ARM64 instruction holds no large one.
+//! Relocations of COFF have no addend: the relocated bytes hold it. They refer to symbols, each with its own position,
+//! so that addends stay small: the immediate of an ARM64 instruction holds no large one.
 
 use object::pe;
 
@@ -126,7 +126,8 @@ impl<'plan> CoffLayout<'plan> {
         let flags = match (&section.data, section.kind) {
             (Data::Zero(_), _) => ZERO,
             (_, SectionKind::Constructors(_) | SectionKind::Destructors(_)) => READ_ONLY | self.runtime.array_flags(),
-            // A linker merges the contributions to a section only if their flags are equal, and clang's entries are read-only.
+            // A linker merges the contributions to a section only if their flags are equal, and clang's entries are
+            // read-only.
             _ => READ_ONLY,
         };
         let is_comdat = self.plan.is_divisible && !section.kind.is_retained();
@@ -146,8 +147,8 @@ impl<'plan> CoffLayout<'plan> {
         (SectionContent::own(bytes), relocations)
     }
 
-    /// Returns `.xdata` with the unwind information of each function, and `.pdata` with the table of functions, which refers
-    /// to it. `.xdata` will be the section `index`.
+    /// Returns `.xdata` with the unwind information of each function, and `.pdata` with the table of functions, which
+    /// refers to it. `.xdata` will be the section `index`.
     fn unwind_sections(&self, index: usize) -> [CoffSection<'plan>; 2] {
         let (mut information, mut table, mut relocations) = (Vec::new(), Vec::new(), Vec::new());
         for (function, code) in self.code.functions.iter().enumerate() {
@@ -172,7 +173,6 @@ impl<'plan> CoffLayout<'plan> {
         [section(".xdata", information, vec![]), section(".pdata", table, relocations)]
     }
 
-    /// Returns the symbol of a function.
     fn symbol_of(&self, function: usize) -> SymbolId {
         let is_function = |definition: Definition| definition == Definition::Function(function);
         let position = self.plan.symbols.iter().position(|symbol| is_function(symbol.definition));

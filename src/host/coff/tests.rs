@@ -1,4 +1,4 @@
-//! Structure of COFF objects, read back by `object`, and unwind information beside that of LLVM 22.
+//! Structure of COFF objects, read back by `object`, and unwind information compared with LLVM 22.
 
 use object::pe;
 use object::read::coff::{CoffFile, CoffHeader};

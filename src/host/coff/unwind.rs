@@ -1,8 +1,8 @@
 //! The unwind information of Windows, made from the unwind rules of a compiled function.
 //!
-//! Both formats describe the prologue by one code per instruction. The rules of a prologue are: the frame grows, and registers
-//! are saved; the first rule of another kind belongs to the epilogue. x64 recognizes an epilogue by its instructions; on ARM64
-//! codes of its own describe it.
+//! Both formats describe the prologue by one code per instruction. The rules of a prologue are: the frame grows, and
+//! registers are saved. The first rule of another kind belongs to the epilogue. x64 recognizes an epilogue by its
+//! instructions; on ARM64, separate codes describe it.
 //! Source: Microsoft, x64 exception handling; ARM64 exception handling.
 
 use crate::host::architecture::UnwindFormat;
@@ -52,8 +52,8 @@ fn prologue(function: &CompiledFunction, entry: i32) -> Vec<PrologueStep> {
     steps
 }
 
-/// `UNWIND_INFO`: version 1 without flags, size of the prologue, number of codes, no frame register; then the codes, the last
-/// instruction's first.
+/// `UNWIND_INFO`: version 1 without flags, size of the prologue, number of codes, no frame register; then the codes,
+/// the last instruction's first.
 fn x64(function: &CompiledFunction) -> Vec<u8> {
     const PUSH_NONVOLATILE: u8 = 0;
     const ALLOCATE_LARGE: u8 = 1;
@@ -86,8 +86,8 @@ fn x64(function: &CompiledFunction) -> Vec<u8> {
     [[1, size], [count, 0]].into_iter().chain(codes).flatten().collect()
 }
 
-/// A header of one word, then the codes of the prologue, the last instruction's first, and those of the only epilogue in the
-/// order of its instructions. Both end with the code for the return.
+/// A header of one word, then the codes of the prologue, last instruction first, and the codes of the only epilogue in
+/// the order of its instructions. Both end with the code for the return.
 fn arm64(function: &CompiledFunction) -> Vec<u8> {
     const END: u8 = 0xe4;
     const FIRST_SAVED: u16 = 19;

@@ -64,7 +64,7 @@ pub fn write(
     Ok(())
 }
 
-/// Reserves all parts in the order in which they are written.
+/// Reserves all parts in the order of the file.
 fn reserve<'a>(
     writer: &mut Writer<'a>,
     plan: &'a ObjectPlan<'_>,
@@ -85,7 +85,7 @@ fn reserve<'a>(
     let section_symbols = section_symbols.collect();
     let symbols = plan.symbols.iter().map(|symbol| {
         if symbol.definition == Definition::UndefinedWeak {
-            // Its default.
+            // The default of the weak reference.
             writer.reserve_symbol_index();
         }
         let index = writer.reserve_symbol_index();
@@ -147,8 +147,8 @@ fn write_section(writer: &mut Writer<'_>, section: &CoffSection, data: u32, layo
     }
 }
 
-/// Writes the symbols: the source's name, the sections, and the plan's own. Names of symbols are those of the plan: neither x64
-/// nor ARM64 puts an underscore before them.
+/// Writes the symbols: the source's name, the sections, and the plan's own. The plan's names stay unchanged: neither
+/// x64 nor ARM64 puts an underscore before them.
 fn write_symbols(
     writer: &mut Writer<'_>,
     plan: &ObjectPlan,
@@ -196,8 +196,8 @@ fn write_symbols(
     }
 }
 
-/// Returns the storage class of a symbol that the object defines. Libraries export only the symbols that they list, so hidden
-/// ones are like the others.
+/// Returns the storage class of a symbol that the object defines. Libraries export only the symbols that they list, so
+/// hidden symbols are treated like global ones.
 fn storage_class(scope: Scope) -> pe::SymbolClass {
     match scope {
         Scope::Local => pe::IMAGE_SYM_CLASS_STATIC,

@@ -1,8 +1,8 @@
 //! Layout of a plan as the sections of an object: functions in one section, references to symbols of the file.
 //!
 //! References to data that the object itself defines go through the section's symbol, as assemblers do it, so that the
-//! names can be stripped. Those to functions go through the function's, because a symbol may carry more than a position: on
-//! Power, the local entry point for callers within the module.
+//! names can be stripped. References to functions go through the function's symbol, because a symbol may carry more
+//! than a position: on Power, the local entry point for callers within the module.
 
 use object::{Endianness, elf};
 
@@ -35,7 +35,7 @@ pub struct Relocation {
     pub addend: i64,
 }
 
-/// RelocationTarget of a relocation.
+/// Target of a relocation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RelocationTarget {
     /// A section, by its index among [`ElfSection`]s.
@@ -76,7 +76,7 @@ impl<'plan> ObjectLayout<'plan> {
         }
     }
 
-    /// Returns the index of one of the plan's sections.
+    /// Returns the index of one of the plan's sections among the object's sections.
     fn place_of(section: SectionId) -> usize {
         Self::TEXT + 1 + section.0
     }
@@ -156,7 +156,8 @@ impl<'plan> ObjectLayout<'plan> {
     pub fn sections(&self) -> gimli::write::Result<Vec<ElfSection<'plan>>> {
         let mut sections = vec![self.text()];
         sections.extend(self.plan.sections.iter().map(|section| self.section(section)));
-        // This section declares that the code needs no executable stack; without it linkers make the program's executable.
+        // This section declares that the code needs no executable stack; without it linkers make the program's
+        // executable.
         let none = elf::SectionFlags(0);
         sections.push(ElfSection::new(
             ".note.GNU-stack",
@@ -173,8 +174,8 @@ impl<'plan> ObjectLayout<'plan> {
         Ok(sections)
     }
 
-    /// Returns `.note.gnu.property` with one property of 32 bits (Linux Extensions to gABI): note header, name, then type, size,
-    /// value and padding to 8.
+    /// Returns `.note.gnu.property` with one property of 32 bits (Linux Extensions to gABI): note header, name, then
+    /// type, size, value and padding to 8.
     fn property_note(&self, kind: elf::GnuPropertyType, bits: u32) -> ElfSection<'plan> {
         let name = match self.architecture.endianness {
             Endianness::Little => u32::from_le_bytes(*b"GNU\0"),

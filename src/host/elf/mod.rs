@@ -1,7 +1,7 @@
 //! Emission of a plan as an ELF64 relocatable.
 //!
-//! `object`'s high-level writer needs each section as one slice. Here a section is a sequence of runs, most of whose bytes
-//! stay in the file that they came from (see [`crate::base::io::Sink`]), so this uses the low-level writer.
+//! `object`'s high-level writer needs each section as one slice. Here a section is a sequence of runs, most of whose
+//! bytes stay in the file that they came from (see [`crate::base::io::Sink`]), so this uses the low-level writer.
 
 mod layout;
 mod write;

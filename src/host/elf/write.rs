@@ -1,5 +1,5 @@
-//! Writes the file in one pass: file header, section data, relocations, symbols, strings, section headers. The file header is
-//! complete only at the end and then replaces the first bytes.
+//! Writes the file in one pass: file header, section data, relocations, symbols, strings, section headers. The file
+//! header is complete only at the end and then replaces the first bytes.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -68,7 +68,8 @@ pub fn write(
 
 /// Returns the fields of the file header that do not depend on the layout.
 fn file_header(plan: &ObjectPlan, architecture: &Architecture) -> FileHeader {
-    // GNU ld 2.40 keeps SHF_GNU_RETAIN only in objects of this OS ABI, which gas sets; LLVM's wrapper objects do not have it.
+    // GNU ld 2.40 keeps SHF_GNU_RETAIN only in objects of this OS ABI. gas sets it; LLVM's wrapper objects do not have
+    // it.
     let is_gnu = plan.is_divisible && plan.sections.iter().any(|section| section.kind.is_retained());
     let os_abi = if is_gnu { elf::ELFOSABI_GNU } else { elf::ELFOSABI_NONE };
     let (e_type, e_machine, e_flags) = (elf::ET_REL, architecture.elf.machine, architecture.elf.flags);
@@ -145,8 +146,8 @@ fn section_indices(sections: &[ElfSection]) -> Vec<u32> {
     sections.iter().scan(FIRST_SECTION, next).collect()
 }
 
-/// Symbols in the order of the file: the source's name, sections, the object's local ones, then the global ones: those that the
-/// object defines, and those that it does not.
+/// Symbols in the order of the file: the source's name, sections, the object's local symbols, then the global symbols,
+/// defined ones before undefined ones.
 struct SymbolTable<'plan> {
     entries: Vec<SymbolEntry<'plan>>,
     index_of: HashMap<RelocationTarget, u32>,
@@ -204,7 +205,7 @@ impl<'plan> SymbolTable<'plan> {
         table
     }
 
-    /// Adds the absolute symbols, the undefined ones, and those that the ABI defines.
+    /// Adds the absolute symbols, the undefined ones, and the ones that the ABI defines.
     fn add_outside_of_sections(&mut self, plan: &'plan ObjectPlan, targets: impl Iterator<Item = RelocationTarget>) {
         for symbol in &plan.absolute_symbols {
             let (name, value) = (symbol.name.as_str().into(), symbol.value);
@@ -272,7 +273,7 @@ impl<'plan> SymbolEntry<'plan> {
         }
     }
 
-    /// Returns the symbol with the binding and visibility of a scope; a local one keeps those that it has.
+    /// Sets the binding and visibility of a scope. A local symbol keeps its own.
     fn with_scope(self, scope: Scope) -> Self {
         let other = match scope {
             Scope::Local => return self,

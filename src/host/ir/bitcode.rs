@@ -1,7 +1,7 @@
 //! A module as LLVM bitcode.
 //!
-//! Source: LLVM Bitcode File Format document; `llvm/include/llvm/Bitcode/LLVMBitCodes.h` of LLVM 14. Releases from 5 on read
-//! version 2 of the module, whose names are in a string table of its own.
+//! Source: LLVM Bitcode File Format document; `llvm/include/llvm/Bitcode/LLVMBitCodes.h` of LLVM 14. Releases from 5 on
+//! read version 2 of the module, which has a separate string table for names.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -193,8 +193,8 @@ impl<'plan> Bitcode<'plan> {
             self.stream.record(SETTYPE, [id(&constant.constant_type)]);
             if let ConstantForm::Bytes(bytes) = &constant.form {
                 let size = bytes.range.end - bytes.range.start;
-                // The type again, in an odd number of bits: the bytes begin at a byte after at most seven times, and can be
-                // copied from the input.
+                // The type again, in an odd number of bits: the bytes begin at a byte after at most seven times, and
+                // can be copied from the input.
                 while !self.stream.is_array_aligned(size) {
                     self.stream.record(SETTYPE, [id(&constant.constant_type)]);
                 }
@@ -210,7 +210,7 @@ impl<'plan> Bitcode<'plan> {
         self.stream.exit();
     }
 
-    /// Returns the record of a constant; bytes have one of their own.
+    /// Returns the record of a constant other than bytes, which have a different record.
     fn constant(&self, constant: &IrConstant) -> Record {
         const NULL: u64 = 2;
         const INTEGER: u64 = 4;
@@ -324,7 +324,7 @@ fn id(ir_type: &TypeId) -> u64 {
     ir_type.0 as u64
 }
 
-/// Returns the logarithm of an alignment and one; 0 is that of the type.
+/// Encodes an alignment as its binary logarithm plus one; 0 stands for the alignment of the type.
 fn alignment(bytes: u64) -> u64 {
     if bytes == 0 { 0 } else { u64::from(bytes.ilog2()) + 1 }
 }

@@ -119,8 +119,8 @@ impl<'data> BitWriter<'data> {
         (self.bit_count + self.width() + VBR * chunks).is_multiple_of(8)
     }
 
-    /// Writes a record of bytes, `size` in all, as [`BitWriter::define_bytes`] defined it. Borrowed runs that begin at a byte
-    /// are not copied.
+    /// Writes a record of bytes, `size` in all, as [`BitWriter::define_bytes`] defined it. Borrowed runs that begin at
+    /// a byte are not copied.
     pub fn bytes(&mut self, form: ByteForm, size: u64, runs: impl Iterator<Item = Cow<'data, [u8]>>) {
         self.fixed(BYTES_ABBREV, self.width());
         self.variable(size, VBR);
@@ -167,7 +167,7 @@ impl<'data> BitWriter<'data> {
         }
     }
 
-    /// Appends a number in chunks of `width` bits, the highest of which means that another chunk follows.
+    /// Appends a number in chunks of `width` bits. The highest bit of a chunk means that another one follows.
     fn variable(&mut self, mut value: u64, width: u32) {
         let more = 1 << (width - 1);
         while value >= more {

@@ -9,7 +9,7 @@ use crate::host::code::{Call, Step, Value};
 use crate::host::plan::{Data, Field, ObjectPlan, PlanSection, SectionKind};
 use crate::host::symbol::{Definition, Symbol, SymbolId};
 
-/// Sections in which a compiler puts data of its own accord, under these names or those of another object format.
+/// Default sections of a compiler for data, under these names or the names of another object format.
 const DEFAULT_SECTIONS: [&str; 3] = [".rodata", ".data.rel.ro", ".bss"];
 
 /// Returns the module of a plan for a machine.
@@ -111,8 +111,8 @@ impl ModuleBuilder<'_> {
         }
     }
 
-    /// Returns the fields of a symbol, `None` if its section has bytes. The last symbol of a section also refers to the symbols
-    /// that the section keeps.
+    /// Returns the fields of a symbol, `None` if its section has bytes. The last symbol of a section also refers to the
+    /// symbols that the section keeps.
     fn fields_of(&self, section: usize, offset: u64, size: u64) -> Option<Vec<Field>> {
         let section = &self.plan.sections[section];
         let Data::Fields(all) = &section.data else { return None };
@@ -150,8 +150,8 @@ impl ModuleBuilder<'_> {
         self.integer(field_size(field) as u32 * 8, value)
     }
 
-    /// Adds the arrays that LLVM reads: constructors, destructors, and variables without a reference to them, which must
-    /// remain.
+    /// Adds the arrays that LLVM reads: constructors, destructors, and variables without a reference to them, which
+    /// must remain.
     fn add_arrays(&mut self) {
         let (mut constructors, mut destructors) = (Vec::new(), Vec::new());
         for section in &self.plan.sections {
@@ -217,7 +217,7 @@ impl ModuleBuilder<'_> {
     }
 }
 
-/// Returns a name for each symbol that no other one has. Symbols that other objects define keep theirs.
+/// Returns a unique name for each symbol. Symbols that other objects define keep their names.
 fn unique_names(symbols: &[Symbol]) -> Vec<String> {
     let is_own = |symbol: &Symbol| matches!(symbol.definition, Definition::Data { .. } | Definition::Function(_));
     let mut taken: HashSet<String> =
@@ -229,14 +229,14 @@ fn unique_names(symbols: &[Symbol]) -> Vec<String> {
             next += 1;
             name = format!("{}.{next}", symbol.name);
         }
-        // LLVM interprets names with its own prefix; a leading byte 1, which the object omits, marks a name as verbatim.
+        // LLVM interprets names with its own prefix; a leading byte 1, which the object omits, marks a name as
+        // verbatim.
         let is_verbatim = name.starts_with("llvm.") || name.starts_with('\x01');
         if is_verbatim { format!("\x01{name}") } else { name }
     });
     names.collect()
 }
 
-/// Returns the first call of a symbol.
 fn find_call<'plan>(mut steps: impl Iterator<Item = &'plan Step>, symbol: SymbolId) -> Option<&'plan Call> {
     steps.find_map(|step| match step {
         Step::Call(call) => (call.callee == symbol).then_some(call),
@@ -280,7 +280,7 @@ fn references_of_steps(steps: &[Step], found: &mut HashSet<usize>) {
     }
 }
 
-/// Returns the alignment of the bytes at an offset of a section: its own, as far as the offset has it.
+/// Returns the alignment of the bytes at an offset of a section: the section's or the offset's, if that is smaller.
 fn alignment_at(section: &PlanSection, offset: u64) -> u64 {
     let of_offset = if offset == 0 { section.alignment } else { 1 << offset.trailing_zeros() };
     section.alignment.min(of_offset)

@@ -68,8 +68,8 @@ impl<'plan> ModuleBuilder<'plan> {
 
     /// Returns the type of the function that a call calls, or of the plan's functions.
     ///
-    /// Addresses are pointers, and everything else has 64 bits: the machines' C ABIs pass an `int` like that, with its sign
-    /// extended.
+    /// Addresses are pointers, and everything else has 64 bits: the machines' C ABIs pass an `int` like that, with its
+    /// sign extended.
     pub fn function_type(&mut self, call: Option<&Call>) -> TypeId {
         let (pointer, number) = (self.pointer_to_byte(), self.integer_type(64));
         let parameters = call.iter().flat_map(|call| &call.arguments).map(|argument| match argument {

@@ -1,7 +1,7 @@
 //! Emission of a plan as LLVM IR, which a compiler of any release turns into the object.
 //!
-//! LLVM's wrappers write IR, and the compiler that calls them compiles it. IR depends on the machine only by the triple. It
-//! has two forms: bitcode, in which bytes of images remain as they are, and text.
+//! LLVM's wrappers write IR, and the compiler that calls them compiles it. IR depends on the machine only by the
+//! triple. It has two forms: bitcode, where bytes of images remain as they are, and text.
 
 mod bitcode;
 mod bitstream;

@@ -1,7 +1,7 @@
 //! A module of LLVM IR as data: as much of the language as a plan of a host object requires.
 //!
-//! Pointers have types, as before LLVM 17: every release since 10 reads such modules, while LLVM 14 rejects pointers without
-//! types. Structures are packed, because a plan contains its padding.
+//! Pointers have types, as before LLVM 17: every release since 10 reads such modules, while LLVM 14 rejects pointers
+//! without types. Structures are packed, because a plan contains its padding.
 //!
 //! Source: LLVM Language Reference.
 
@@ -18,9 +18,9 @@ pub struct IrModule {
     pub source_name: &'static str,
     /// Section of the functions.
     pub code_section: &'static str,
-    /// Types; those that a type refers to precede it.
+    /// Types, each after the types that it refers to.
     pub types: Interner<IrType>,
-    /// Constants; those that a constant refers to precede it.
+    /// Constants, each after the constants that it refers to.
     pub constants: Interner<IrConstant>,
     /// Variables.
     pub variables: Vec<IrVariable>,
@@ -64,9 +64,9 @@ pub struct IrVariable {
     pub is_constant: bool,
     /// Visibility in the link.
     pub linkage: Linkage,
-    /// Alignment in bytes; 0 for that of the type.
+    /// Alignment in bytes; 0 for the alignment of the type.
     pub alignment: u64,
-    /// Section, where it is not that of all such variables.
+    /// Section, unless the variable is in the default section for its kind.
     pub section: Option<String>,
 }
 
@@ -245,14 +245,14 @@ impl<T: Clone + Eq + Hash> Interner<T> {
 }
 
 impl<T> Interner<T> {
-    /// Returns the values in the order in which they were added.
+    /// Returns the values in the order of insertion.
     pub fn items(&self) -> &[T] {
         &self.items
     }
 }
 
 impl IrModule {
-    /// Returns the type of a value of a function, whose instructions' results have the types `locals`.
+    /// Returns the type of a value in a function. `locals` has the types of the function's instruction results.
     ///
     /// # Panics
     /// If nothing refers to the type of a pointer to the variable or function.

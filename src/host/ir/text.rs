@@ -242,7 +242,7 @@ fn predicate(predicate: Predicate) -> &'static str {
     }
 }
 
-/// Returns the name of a variable or function.
+/// Returns `@` and the name. Names that are empty, begin with a digit or contain special characters are quoted.
 fn symbol(name: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-$._".contains(&byte);
     let is_number = name.starts_with(|first: char| first.is_ascii_digit());

@@ -15,8 +15,8 @@ use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
 use crate::host::symbol::{SymbolAddress, SymbolId};
 
-/// The machine. Register numbers: DWARF for the Arm 64-bit Architecture; relocations and the mapping symbol `$x`: ELF for
-/// the Arm 64-bit Architecture.
+/// The machine. Register numbers: DWARF for the Arm 64-bit Architecture; relocations and the mapping symbol `$x`: ELF
+/// for the Arm 64-bit Architecture.
 pub const AARCH64: Architecture = Architecture {
     endianness: Endianness::Little,
     function_alignment: 4,
@@ -47,8 +47,8 @@ pub const AARCH64: Architecture = Architecture {
     },
 };
 
-/// Objects for Windows. Relocations: PE Format, ARM64 processors; an addend is in the immediate of the instruction. Unwind
-/// information for signed return addresses exists only since Windows 11, so they are not signed.
+/// Objects for Windows. Relocations: PE Format, ARM64 processors; an addend is in the immediate of the instruction.
+/// Unwind information for signed return addresses exists only since Windows 11, so they are not signed.
 pub const AARCH64_COFF: CoffMachine = CoffMachine {
     architecture: &AARCH64,
     machine: pe::IMAGE_FILE_MACHINE_ARM64,
@@ -74,7 +74,7 @@ pub const AARCH64_COFF: CoffMachine = CoffMachine {
     compile: compile::<A64Assembler<Windows>>,
 };
 
-/// Objects for macOS. Relocations: Apple, `mach-o/arm64/reloc.h`; one of their own has the addend.
+/// Objects for macOS. Relocations: Apple, `mach-o/arm64/reloc.h`; a separate relocation has the addend.
 pub const AARCH64_MACHO: MachOMachine = MachOMachine {
     architecture: &AARCH64,
     cpu: (macho::CPU_TYPE_ARM64, macho::CPU_SUBTYPE_ARM64_ALL),
@@ -89,7 +89,8 @@ pub const AARCH64_MACHO: MachOMachine = MachOMachine {
     compile: compile::<A64Assembler<Apple>>,
 };
 
-/// Returns the compact unwind encoding of a function: a frame with a frame pointer, and whether x19 and x20 are saved below it.
+/// Returns the compact unwind encoding of a function: a frame with a frame pointer, and whether x19 and x20 are saved
+/// below it.
 /// Source: Apple, `mach-o/compact_unwind_encoding.h`.
 fn compact_unwind(function: &CompiledFunction) -> u32 {
     const FRAME: u32 = 0x0400_0000;
@@ -104,7 +105,7 @@ pub trait System: Default {
     const SIGNS: bool = false;
     /// Registers that functions save: the return address, the frame pointer where it is required, the locals.
     const SAVED: &'static [u8] = &[30, 19, 20];
-    /// Number of them that every function saves.
+    /// Number of registers that every function saves.
     const ALWAYS_SAVED: usize = 1;
 }
 
@@ -122,7 +123,8 @@ pub struct Windows;
 
 impl System for Windows {}
 
-/// Apple's systems, where the frame pointer always points to a frame record: itself and the return address of the caller.
+/// Apple's systems, where the frame pointer always points to a frame record: itself and the return address of the
+/// caller.
 #[derive(Default)]
 pub struct Apple;
 
@@ -156,7 +158,7 @@ impl<S: System> A64Assembler<S> {
         }
     }
 
-    /// Returns the frame with both locals or none where unwind information describes them as a pair.
+    /// Uses both locals or none if unwind information describes them as a pair.
     fn whole(frame: Frame) -> Frame {
         let locals = if S::ALWAYS_SAVED == 2 && frame.locals > 0 { 2 } else { frame.locals };
         Frame { locals, ..frame }

@@ -1,5 +1,5 @@
-//! Helpers for machines whose instructions are words of 32 bits: A64, RISC-V without compressed instructions, LoongArch and
-//! little-endian Power.
+//! Helpers for machines whose instructions are words of 32 bits: A64, RISC-V without compressed instructions, LoongArch
+//! and little-endian Power.
 
 use crate::host::assembler::Buffer;
 

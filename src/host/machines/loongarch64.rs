@@ -11,8 +11,8 @@ use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
 use crate::host::symbol::{SymbolAddress, SymbolId};
 
-/// The machine: LoongArch ABI, with its parts on ELF (laelf), procedure calls (lapcs) and DWARF (ladwarf). The linker must
-/// not relax anything.
+/// The machine: LoongArch ABI, with its parts on ELF (laelf), procedure calls (lapcs) and DWARF (ladwarf). The linker
+/// must not relax anything.
 pub const LOONGARCH64: Architecture = Architecture {
     endianness: Endianness::Little,
     function_alignment: 4,

@@ -30,7 +30,8 @@ pub const POWERPC64LE: Architecture = Architecture {
         relative: elf::R_PPC64_REL32,
         eh_frame_type: elf::SHT_PROGBITS,
         hardening: None,
-        // The local entry point, for callers that share the TOC, comes after the two instructions that load its address.
+        // The local entry point, for callers that share the TOC, comes after the two instructions that load its
+        // address.
         large_section: None,
         function_other: 3 << elf::STO_PPC64_LOCAL_BIT,
         code_symbol: None,
@@ -52,7 +53,7 @@ const LOCALS: [u32; 2] = [31, 30];
 const HEADER_SIZE: usize = 32;
 const LINK_REGISTER_AT: i32 = 16;
 
-/// The major opcodes, and the minor ones of those that have them.
+/// The major opcodes, combined with minor opcodes where those exist.
 const CMPDI: u32 = 11 << 26 | 1 << 21;
 const ADDI: u32 = 14 << 26;
 const ADDIS: u32 = 15 << 26;
@@ -101,8 +102,8 @@ impl PowerAssembler {
         self.immediate(opcode, register, base, offset);
     }
 
-    /// Appends `addis` and `addi`: `to` = `base` + a distance that the linker fills in, the upper half and then the lower,
-    /// each with a relocation and its addend.
+    /// Appends `addis` and `addi`: `to` = `base` + a distance that the linker fills in, the upper half and then the
+    /// lower, each with a relocation and its addend.
     fn add_distance(&mut self, to: u32, base: u32, target: CodeTarget, halves: [(elf::RelocationType, i64); 2]) {
         for ((opcode, base), (kind, addend)) in [(ADDIS, base), (ADDI, to)].into_iter().zip(halves) {
             let position = self.buffer.position();
@@ -203,7 +204,7 @@ impl Assembler for PowerAssembler {
     }
 
     fn store_stack_argument(&mut self, index: usize, from: Register) {
-        // After the space for those in registers.
+        // After the space for the register arguments.
         let at = HEADER_SIZE + 8 * (Self::ARGUMENT_REGISTERS + index);
         self.doubleword(STD, Self::number(from), SP, at as i32);
     }

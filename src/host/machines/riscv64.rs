@@ -106,7 +106,6 @@ impl RiscvAssembler {
     }
 }
 
-/// Returns `count` bits of a number, from bit `first` on.
 fn bits_of(number: u32, first: u32, count: u32) -> u32 {
     number >> first & ((1 << count) - 1)
 }

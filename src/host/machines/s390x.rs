@@ -9,8 +9,8 @@ use crate::host::code::{Comparison, Width};
 use crate::host::compile::compile;
 use crate::host::symbol::{SymbolAddress, SymbolId};
 
-/// The machine: s390x ELF Application Binary Interface Supplement. Its instructions are those of z9 and later; Linux
-/// distributions require more.
+/// The machine: s390x ELF Application Binary Interface Supplement. Its instructions exist since z9; Linux distributions
+/// require newer machines.
 pub const S390X: Architecture = Architecture {
     endianness: Endianness::Big,
     function_alignment: 16,
@@ -39,12 +39,12 @@ pub const S390X: Architecture = Architecture {
 
 const SP: u8 = 15;
 
-/// Size of the area at the end of a caller's frame in which the callee saves registers; register n is saved at 8 * n. The
+/// Size of the area at the end of a caller's frame where the callee saves registers; register n is saved at 8 * n. The
 /// canonical frame address follows it.
 const SAVE_AREA: i32 = 160;
 
-/// First saved register, which is both an argument and the caller's; all above are saved too. This code changes only those
-/// listed.
+/// First saved register. It holds an argument, but callees preserve it. All higher registers are saved too, although
+/// this code changes only the ones in `CHANGED`.
 const FIRST_SAVED: u8 = 6;
 const CHANGED: [u8; 5] = [6, LOCALS[0], LOCALS[1], 14, SP];
 const LOCALS: [u8; 2] = [8, 9];
@@ -89,7 +89,8 @@ impl ZAssembler {
         self.immediate(operation, register, second, 0);
     }
 
-    /// Appends an instruction of the formats RXY and RSY: one register, or all from `register` to `last`, and memory at `base` + `offset`.
+    /// Appends an instruction of the formats RXY and RSY: one register, or all from `register` to `last`, and memory at
+    /// `base` + `offset`.
     fn memory(&mut self, operation: [u8; 2], register: u8, last: u8, base: u8, offset: i32) {
         assert!((0..1 << 19).contains(&offset), "{offset} does not fit into 20 bits with sign");
         let [first, second] = operation;
@@ -153,7 +154,8 @@ impl Assembler for ZAssembler {
     }
 
     fn address(&mut self, to: Register, address: SymbolAddress) {
-        // The distance counts halfwords. From an odd address ld.bfd and gold 2.40, lld 22 and mold 1.10 silently cut one off.
+        // The distance counts halfwords. From an odd address ld.bfd and gold 2.40, lld 22 and mold 1.10 silently cut
+        // one off.
         assert!(address.offset.is_multiple_of(2), "{} is odd", address.offset);
         self.relative(0xc0, Self::number(to), 0, elf::R_390_PC32DBL, address); // larl
     }

@@ -15,8 +15,8 @@ use crate::host::assembler::{Assembler, Frame, UnwindRule};
 
 /// Operations that a machine adds to [`Assembler`] to use this frame.
 pub trait StackFrame: Assembler {
-    /// The registers that every function saves, the return address first, and those of the two locals, in the numbers of
-    /// instructions, which are those of DWARF.
+    /// The registers that every function saves, the return address first, then the registers of the two locals.
+    /// Instructions and DWARF use the same numbers.
     const SAVED: &'static [u8];
     /// Number of registers that every function saves: 1, or 2 with the frame pointer.
     const ALWAYS_SAVED: usize = 1;

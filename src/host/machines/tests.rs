@@ -19,8 +19,8 @@ fn if_not_below<A: Assembler>(assembler: &mut A, to: Label) {
     assembler.jump_if_not_below(Register::Local(0), Register::Scratch, to);
 }
 
-/// Checks a jump with its label at a distance. The jump is the last instruction that `emit` appends; instructions before it,
-/// such as a comparison, count towards a backward distance.
+/// Checks a jump with its label at a distance. The jump is the last instruction that `emit` appends; instructions
+/// before it, such as a comparison, count towards a backward distance.
 fn check<A: Assembler + Default>(emit: fn(&mut A, Label), cases: &[Case]) {
     for &(distance, expected) in cases {
         let mut assembler = A::default();

@@ -38,7 +38,7 @@ pub const X86_64: Architecture = Architecture {
             elf::GNU_PROPERTY_X86_FEATURE_1_AND,
             elf::GNU_PROPERTY_X86_FEATURE_1_IBT | elf::GNU_PROPERTY_X86_FEATURE_1_SHSTK,
         )),
-        // SHF_X86_64_LARGE (AMD64 supplement, table 4.1), for which `object` has no constant.
+        // SHF_X86_64_LARGE (AMD64 supplement, table 4.1). `object` has no constant for it.
         large_section: Some(elf::SectionFlags(0x1000_0000)),
         function_other: 0,
         code_symbol: None,
@@ -88,8 +88,8 @@ fn store_addend(code: &mut [u8], at: usize, addend: i64) {
     code[at..at + 4].copy_from_slice(&addend.to_le_bytes());
 }
 
-/// Returns the compact unwind encoding of a function: a frame without frame pointer, its size in units of 8, and the saved
-/// registers. Source: Apple, `mach-o/compact_unwind_encoding.h`.
+/// Returns the compact unwind encoding of a function: a frame without frame pointer, its size in units of 8, and the
+/// saved registers. Source: Apple, `mach-o/compact_unwind_encoding.h`.
 fn compact_unwind(function: &CompiledFunction) -> u32 {
     const STACK_IMMEDIATE: u32 = 0x0200_0000;
     let (mut size, mut saved) = (8, 0);
@@ -100,17 +100,17 @@ fn compact_unwind(function: &CompiledFunction) -> u32 {
             UnwindRule::Restored { .. } | UnwindRule::ReturnAddressSignature => {}
         }
     }
-    // The permutation: each register, from the last one pushed on, as its index among rbx, r12 to r15 and rbp without those
-    // before it, in a mixed radix. Of two registers the first is r14 and the second rbx.
+    // The permutation: each register, from the last one pushed on, as its index among rbx, r12 to r15 and rbp without
+    // those before it, in a mixed radix. Of two registers the first is r14 and the second rbx.
     let permutation = if saved == 2 { 3 * 5 } else { 0 };
     STACK_IMMEDIATE | (size as u32 / 8) << 16 | saved << 10 | permutation
 }
 
-/// A calling convention. The registers of locals are preserved, and the scratch register is not, in both.
+/// A calling convention. In both, the registers of locals are preserved and the scratch register is not.
 pub trait Convention: Default {
     /// Registers of arguments, in order.
     const ARGUMENTS: &'static [u8];
-    /// Size of the space below the stack arguments in which a callee may store register arguments, in bytes.
+    /// Size of the space below the stack arguments where a callee may store register arguments, in bytes.
     const HOME_SPACE: usize;
     /// True if functions begin with `endbr64`.
     const IS_TRACKED: bool;
@@ -151,8 +151,8 @@ impl<C: Convention> X86Assembler<C> {
         }
     }
 
-    /// Appends an instruction on 64-bit registers: REX prefix, opcode, and a ModRM byte with `mode` (3 register, 2 memory with a
-    /// 32-bit displacement, 0 with `rm` 5 relative to the next instruction).
+    /// Appends an instruction on 64-bit registers: REX prefix, opcode, and a ModRM byte with `mode` (3 register, 2
+    /// memory with a 32-bit displacement, 0 with `rm` 5 relative to the next instruction).
     fn instruction(&mut self, opcode: &[u8], mode: u8, reg: u8, rm: u8) {
         let rex = 0x48 | (reg >> 3) << 2 | rm >> 3;
         self.buffer.push(&[rex]);
@@ -179,7 +179,8 @@ impl<C: Convention> X86Assembler<C> {
         self.buffer.push(&[0; 4]);
     }
 
-    /// Returns the size of the stack below the return address and the saved locals: a multiple of 16 together with them.
+    /// Returns the size of the stack below the return address and the saved locals: a multiple of 16 together with
+    /// them.
     fn space(frame: Frame) -> i32 {
         let used = 8 + 8 * frame.locals;
         let arguments = C::HOME_SPACE + 8 * frame.stack_arguments;

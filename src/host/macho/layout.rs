@@ -79,8 +79,8 @@ impl<'plan> MachOLayout<'plan> {
         (sections, places)
     }
 
-    /// Adds a section or, if the plan is divisible, the next part of a section of that name, and returns its place. A file has
-    /// at most 255 sections, and the linker drops parts of them.
+    /// Adds a section or, if the plan is divisible, the next part of a section of that name, and returns its place. A
+    /// file has at most 255 sections, and the linker drops parts of them.
     fn add(&self, mut part: MachOSection<'plan>, sections: &mut Vec<MachOSection<'plan>>) -> PartPlace {
         if self.plan.is_divisible {
             part.content = part.content.into_runs();
@@ -176,8 +176,8 @@ impl<'plan> MachOLayout<'plan> {
         (SectionContent::own(bytes), relocations)
     }
 
-    /// Returns the compact unwind information, which the linker turns into a table: for each function its address, its size,
-    /// its encoding, and no personality and no data.
+    /// Returns the compact unwind information, which the linker turns into a table: for each function its address, its
+    /// size, its encoding, and no personality and no data.
     fn compact_unwind(&self) -> MachOSection<'plan> {
         let (mut bytes, mut relocations) = (Vec::new(), Vec::new());
         for (index, function) in self.code.functions.iter().enumerate() {
@@ -196,7 +196,6 @@ impl<'plan> MachOLayout<'plan> {
         }
     }
 
-    /// Returns the symbol of a function.
     fn symbol_of(&self, function: usize) -> SymbolId {
         let mut symbols = self.plan.symbols.iter();
         let position = symbols.position(|symbol| symbol.definition == Definition::Function(function));

@@ -1,7 +1,7 @@
 //! Emission of a plan as a Mach-O object for macOS.
 //!
-//! Functions have compact unwind information. The linker has no order of constructors by priority: they run in the order of the
-//! objects on its command line.
+//! Functions have compact unwind information. The linker has no order of constructors by priority: they run in the
+//! order of the objects on its command line.
 //! Source: Apple, `mach-o/loader.h`, `mach-o/nlist.h`, `mach-o/reloc.h`.
 
 mod layout;

@@ -39,8 +39,8 @@ struct FileLayout {
     end_of_data: u64,
 }
 
-/// Symbols in the order of the file: those that the object defines, first the local ones, then the others. Absolute symbols
-/// follow the last global one.
+/// Symbols in the order of the file: local symbols, global symbols, then symbols that the object does not define.
+/// Absolute symbols follow the last global one.
 struct SymbolOrder {
     ids: Vec<SymbolId>,
     /// Index in the file of each symbol of the plan.
@@ -109,8 +109,8 @@ pub fn write(
     Ok(())
 }
 
-/// Returns the name of a symbol in the file: that of C begins with an underscore there. Like in LLVM IR, a leading byte 1 marks a
-/// name that is used as it is.
+/// Returns the name of a symbol in the file, where a C name begins with an underscore. As in LLVM IR, a leading byte 1
+/// marks a name that is used as it is.
 fn file_name(name: &str) -> String {
     name.strip_prefix('\x01').map_or_else(|| format!("_{name}"), str::to_owned)
 }
@@ -142,7 +142,6 @@ impl SymbolOrder {
         self.ids.len() as u32 + self.absolute_count
     }
 
-    /// Returns the ranges of local, global and undefined symbols.
     fn dysymtab(&self) -> DysymtabCommand {
         let iundefsym = self.defined_count + self.absolute_count;
         DysymtabCommand {
@@ -298,7 +297,6 @@ fn write_relocations(encoder: Encoder<Endianness>, section: &MachOSection, order
     }
 }
 
-/// Returns the flags of a symbol that the object defines.
 fn scope_flags(scope: Scope) -> macho::SymbolFlags {
     match scope {
         Scope::Local => macho::SymbolFlags(0),

@@ -1,8 +1,8 @@
 //! COFF, with 16-bit and with 32-bit section numbers (`/bigobj`).
 //!
-//! The section table follows the file header, and everything else follows the section table, at offsets without required
-//! alignment. So adding sections moves everything after the table, and removing them cuts: the headers at the end of the
-//! section table, the sections' bytes wherever they are, and their names at the end of the string table.
+//! The section table follows the file header, and everything else follows the section table, at offsets without
+//! required alignment. So adding sections moves everything after the table. Removing sections cuts out the headers at
+//! the end of the section table, the sections' bytes, and their names at the end of the string table.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -44,8 +44,8 @@ pub static BIG: CoffLayout = CoffLayout {
     symbol_size: 20,
 };
 
-/// Size of a section header, and offsets of its fields. A name of more than eight bytes is stored in the string table, and the
-/// field holds `/` and a decimal offset of at most seven digits.
+/// Size of a section header, and offsets of its fields. A name of more than eight bytes is stored in the string table,
+/// and the field holds `/` and a decimal offset of at most seven digits.
 const SECTION_HEADER_SIZE: u64 = 40;
 const NAME_SIZE: usize = 8;
 const RAW_SIZE: u64 = 16;
@@ -134,7 +134,6 @@ impl<'data> Coff<'data> {
         })
     }
 
-    /// Returns the range of a section's bytes in the file.
     fn content(&self, header: View<'data>) -> Result<Range<u64>, Malformed> {
         let (offset, size) =
             (header.u32("COFF section", RAW_POINTER)?.into(), header.u32("COFF section", RAW_SIZE)?.into());
@@ -145,8 +144,8 @@ impl<'data> Coff<'data> {
         Ok(self.file.part("COFF section", stated_at, offset, size)?.range_in(self.file))
     }
 
-    /// Returns everything up to `end`, where a section header ends, with `count` as the number of sections and with every
-    /// offset mapped by `place`.
+    /// Returns everything up to `end`, where a section header ends, with `count` as the number of sections and with
+    /// every offset mapped by `place`.
     fn moved(&self, end: u64, count: u64, place: impl Fn(u64) -> u64) -> Result<Vec<u8>, Malformed> {
         let mut front = bytes_in(self.file, 0..end).to_vec();
         let width = self.layout.section_count_width;
@@ -183,7 +182,7 @@ impl<'data> Coff<'data> {
         if offset > u32::MAX.into() { Err(broken(self.file, "too large for a COFF file")) } else { Ok(offset) }
     }
 
-    /// Returns the size of the string table without those of these names that are at its end. Other names stay, because
+    /// Returns the size of the string table without these names, if they are at its end. Other names stay, because
     /// sections and symbols refer to strings after them.
     fn strings_size_without(&self, mut names: Vec<Range<u64>>) -> u64 {
         names.sort_by_key(|name| Reverse(name.start));
@@ -204,7 +203,6 @@ impl<'data> Coff<'data> {
     }
 }
 
-/// Returns the size of section headers.
 fn headers_size(count: u64) -> u64 {
     count.saturating_mul(SECTION_HEADER_SIZE)
 }

@@ -1,9 +1,9 @@
 //! Rewriting of existing objects: adding and removing sections, the parts of objcopy that bundles need.
 //!
-//! Sections are appended: all bytes of the object keep their offsets, except the few in its header that refer to the section
-//! table. So most of the object need not be parsed, and removing sections that this module added returns the original byte for
-//! byte. For objects rewritten by other tools the result is equivalent to the original. The bytes of sections are borrowed
-//! throughout, like those of the object.
+//! Sections are appended: all bytes of the object keep their offsets, except the few in its header that refer to the
+//! section table. So most of the object need not be parsed, and removing sections that this module added returns the
+//! original byte for byte. For objects rewritten by other tools the result is equivalent to the original. The bytes of
+//! sections and of the object are borrowed throughout.
 //!
 //! Sources: System V ABI, chapter 4; PE Format, COFF file header to string table; layout and flags of sections that
 //! llvm-objcopy 22.1 adds (`--add-section`, `--set-section-flags=readonly,exclude`).

@@ -1,8 +1,8 @@
 //! Notes in a device image that name its producer: the section `.note.openmp`.
 //!
-//! clang-offload-wrapper of LLVM 13 to 15 could add them, with an option that its driver never used; it ran llvm-objcopy
-//! on the image. Here the image's bytes keep their offsets: the note, a longer table of section names and the section
-//! headers are appended, and only the file header changes.
+//! clang-offload-wrapper of LLVM 13 to 15 could add them, with an option that its driver never used; it ran
+//! llvm-objcopy on the image. Here the image's bytes keep their offsets: the note, a longer table of section names and
+//! the section headers are appended, and only the file header changes.
 //!
 //! Three notes of name `LLVMOMPOFFLOAD`: type 1 the version of this scheme, `1.0`; type 2 the producer; type 3 the
 //! producer's version; texts without NUL. Source: images wrapped by clang-offload-wrapper 14.0.6.

@@ -1,4 +1,4 @@
-//! `unbundle` of an archive of bundles: writes one archive for each target, of the code that serves it.
+//! `unbundle` of an archive of bundles: writes one archive for each target, with the code that serves the target.
 //!
 //! The outputs are inputs of device linkers. They contain all files that serve the target, not only the best one of
 //! each bundle: in a library, any of them may be needed. Members keep the order of the archive and get the exact names
@@ -26,8 +26,8 @@ use crate::embed::bundle::members::{BundleMember, each_member};
 use crate::target::compatibility::Fit;
 use crate::target::{BundleEntryId, compatibility};
 
-/// Rejects an archive that contains a bundle with target IDs that exclude each other, because code for both would be
-/// selected for one device.
+/// Rejects an archive if one of its bundles has target IDs that exclude each other. Code for both would be selected for
+/// one device.
 pub fn check_archive(input: &Input) -> Result<()> {
     each_member(input, &mut |member| {
         let check = &mut |bundle: BundleFile<'_>| {
@@ -86,7 +86,7 @@ impl NewMember {
             NewLocation::InArchive(range) => (archive, range),
             NewLocation::TemporaryFile(range) => (temporary, range),
         };
-        // Both files are mapped, and the ranges are of bytes found in the one or written to the other.
+        // Both files are mapped, and each range was found in the archive or written to the temporary file.
         &input.view().data()[range.start as usize..range.end as usize]
     }
 }
@@ -191,7 +191,7 @@ impl Collection<'_> {
         served
     }
 
-    /// Returns the location of bytes that are not in the stream; copies them to the temporary file unless they are in the
+    /// Returns the location of bytes outside of the stream. Copies them to the temporary file unless they are in the
     /// archive.
     fn place(&mut self, location: &Location<'_>, member: &BundleMember) -> Result<NewLocation> {
         Ok(match location {

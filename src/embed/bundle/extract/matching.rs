@@ -8,7 +8,7 @@ use crate::embed::bundle::file::BundleFile;
 use crate::target::BundleEntryId;
 use crate::target::compatibility::{Fit, KindRules, TargetMismatch};
 
-/// Rejects a bundle with two entries of one ID, which are ambiguous.
+/// Rejects a bundle with two entries of one ID, because they are ambiguous.
 pub fn check_entries(path: &Path, bundle: &BundleFile) -> Result<()> {
     let mut ids = HashSet::new();
     match bundle.entries.iter().find(|entry| !ids.insert(&entry.id)) {

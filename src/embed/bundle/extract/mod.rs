@@ -1,4 +1,4 @@
-//! `unbundle`: extracts the files of a bundle, each into a file of its own.
+//! `unbundle`: extracts each file of a bundle into a separate file.
 
 mod archive;
 mod matching;
@@ -35,19 +35,19 @@ pub struct UnbundleOptions {
     pub(crate) replaces_input: bool,
 }
 
-/// A requested target: the ID of an entry, or one that the entry serves, and the output.
+/// A requested target: the ID of an entry, or an ID that the entry serves, and the output.
 #[derive(Debug, Clone)]
 pub struct RequestedTarget {
     /// Requested ID.
     pub id: String,
-    /// Exact ID of the entry where none serves the requested one: the ID under which another tool stores the target.
+    /// Exact ID of the entry to extract if none serves the requested ID. Another tool stores the target under this ID.
     pub fallback: Option<String>,
     /// File to write.
     pub output: PathBuf,
 }
 
-/// Observer of matching, called with the path of a bundle, the ID of an entry of it, the requested ID, and whether the
-/// entry serves it.
+/// Observer of matching. Its arguments are the path of a bundle, the ID of one of its entries, the requested ID, and
+/// whether the entry serves the requested ID.
 pub type Explain<'a> = dyn FnMut(&Path, &str, &str, &Result<Fit, TargetMismatch>) + 'a;
 
 /// Extracts files from a bundle, or archives of files from an archive of bundles. All outputs appear, or none.

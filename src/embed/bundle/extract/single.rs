@@ -71,7 +71,7 @@ fn select_entries<'a, 'data>(
     Ok(selected)
 }
 
-/// Returns the entry that serves an ID best, the first of those that serve it equally.
+/// Returns the entry that serves an ID best, or the first of several equally good ones.
 fn best_entry<'a, 'data>(
     input: &Input,
     bundle: &'a BundleFile<'data>,

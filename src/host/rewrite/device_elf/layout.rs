@@ -1,8 +1,8 @@
-//! Places of the parts of a file from which sections are removed.
+//! New offsets for the parts of a file after the removal of sections.
 //!
-//! Parts that overlap, such as a segment and its sections, form a block, which moves as a whole. A block moves towards the start of
-//! the file by a multiple of its largest alignment. So the offsets of loaded bytes keep their remainders by the page size, which
-//! loaders require, and no block grows or is placed behind its old place.
+//! Parts that overlap, such as a segment and its sections, form a block, which moves as a whole. A block moves towards
+//! the start of the file by a multiple of its largest alignment. So the offsets of loaded bytes keep their remainders
+//! by the page size, which loaders require, and no block grows or is placed behind its old place.
 
 use std::ops::Range;
 
@@ -39,9 +39,9 @@ pub struct Layout {
 struct Block {
     old: Range<u64>,
     new: Range<u64>,
-    /// Power of two by multiples of which the block moves; 0 for a block that cannot move.
+    /// The block moves by multiples of this power of two; 0 for a block that cannot move.
     alignment: u64,
-    /// The old section table, in the place of which the new one is written.
+    /// True for the old section table. The new one is written in its place.
     is_table: bool,
 }
 
@@ -53,7 +53,8 @@ impl Layout {
         let table_size = removed.count().saturating_mul(SECTION_HEADER_SIZE);
         let (mut end, mut table) = (0, None);
         for block in &mut blocks {
-            // Both offsets have the same remainder, so the block moves as far as there is space for.
+            // The block moves by the largest multiple of its alignment that fits, so both offsets have the same
+            // remainder.
             let distance = block.old.start.saturating_sub(end);
             let start = block.old.start.saturating_sub(distance & block.alignment.wrapping_neg());
             let size = if block.is_table { table_size } else { size_of_range(&block.old) };

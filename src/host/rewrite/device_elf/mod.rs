@@ -1,8 +1,9 @@
 //! Debug information removed from device images: DWARF, line tables, PTX sources and the paths in them.
 //!
-//! Nothing that a runtime reads changes. Bytes of segments and of all other sections stay, and so do addresses, symbols and their
-//! indices, and the indices of sections in cubins: NVIDIA's sections refer to sections and symbols by index in ways that are not
-//! documented. The header of a section that is removed there remains, and is inactive or empty. Only offsets in the file change.
+//! Nothing that a runtime reads changes. The bytes of segments and of all other sections stay, and so do addresses,
+//! symbols and their indices. In cubins, the indices of sections stay too: NVIDIA's sections refer to sections and
+//! symbols by index in ways that are not documented. The header of a removed section remains there, and is inactive or
+//! empty. Only offsets in the file change.
 //!
 //! Sources: System V ABI, chapters 4 and 5; sections of cubins of ptxas 11.8 to 13.5 (`-g`, `-lineinfo`); sections that
 //! llvm-strip 22 removes with `--strip-debug`.
@@ -65,7 +66,6 @@ impl<'data> DeviceElf<'data> {
         Ok(Some(DeviceElf { view, header, segments, sections }))
     }
 
-    /// Returns the file without these sections.
     fn without(&self, removed: &Removed) -> Result<Vec<u8>, Malformed> {
         self.view.charge("stripped ELF file", Resource::Memory, self.view.size())?;
         let layout = Layout::of(self, removed)?;

@@ -8,8 +8,8 @@ use super::DeviceElf;
 use crate::base::bytes::{Resource, text_work};
 use crate::base::error::{Cause, Malformed};
 
-/// Prefixes of the names of debug sections. In images for sm_100 and newer, most sections have a twin with the first prefix, for
-/// the finalizer of the driver.
+/// Prefixes of the names of debug sections. In images for sm_100 and newer, most sections have a twin with the first
+/// prefix, for the finalizer of the driver.
 const MERCURY: &[u8] = b".nv.merc";
 const RELOCATIONS: [&[u8]; 2] = [b".rela", b".rel"];
 const DEBUG: [&[u8]; 4] = [b".debug_", b".zdebug_", b".nv_debug_", b".gdb_index"];
@@ -21,7 +21,7 @@ pub enum Removal {
     Kept,
     /// It loses its bytes.
     Emptied,
-    /// Its header becomes inactive: others keep their indices.
+    /// Its header becomes inactive, so that other sections keep their indices.
     Inactive,
     /// It is not in the section table any more.
     Dropped,
@@ -49,7 +49,7 @@ impl Removed {
             let is_loaded = section.sh_flags(LE).contains(elf::SHF_ALLOC);
             removals.push(match name.strip_prefix(MERCURY) {
                 _ if is_loaded || section.sh_size(LE) == 0 => Removal::Kept,
-                // nvlink 13.5 does not survive an inactive section to which a symbol of these sections refers.
+                // nvlink 13.5 does not survive an inactive section that a symbol of these sections refers to.
                 Some(twin) if is_debug(twin) => Removal::Emptied,
                 None if is_debug(name) => Removal::Inactive,
                 _ => Removal::Kept,
@@ -108,9 +108,9 @@ impl Removed {
         new
     }
 
-    /// Returns whether sections can leave the table: in files that are linked, of a format in which only standard fields refer
-    /// to sections by index, and where all symbols are in sections before the first debug section. Linkers place debug sections
-    /// after everything that is loaded.
+    /// Returns whether sections can leave the table. The file must be linked, only standard fields of its format may
+    /// refer to sections by index, and all symbols must be in sections before the first debug section. Linkers place
+    /// debug sections after everything that is loaded.
     fn can_renumber(&self, elf: &DeviceElf<'_>) -> Result<bool, Malformed> {
         let is_linked = elf.header.e_type.get(LE) == elf::ET_DYN || elf.header.e_type.get(LE) == elf::ET_EXEC;
         if elf.header.e_machine.get(LE) != elf::EM_AMDGPU || !is_linked {
@@ -140,8 +140,8 @@ impl Removed {
     }
 }
 
-/// Checks that the section with the section names has bytes, which stay and move with its header. llvm-strip 22 requires this
-/// type, too.
+/// Checks that the section with the section names has bytes, which stay and move with its header. llvm-strip 22
+/// requires this type, too.
 fn check_name_table(elf: &DeviceElf<'_>) -> Result<(), Malformed> {
     let index = name_table(elf)?;
     match elf.sections.get(index as usize).map(|section| section.sh_type(LE)) {
@@ -160,7 +160,7 @@ fn name_table(elf: &DeviceElf<'_>) -> Result<u32, Malformed> {
     object::read::elf::FileHeader::shstrndx(elf.header, LE, elf.view.data()).map_err(malformed)
 }
 
-/// Keeps the section names, and the sections to which others link, whatever their names are.
+/// Keeps the section names, and the sections that others link to, regardless of their names.
 fn keep_linked(elf: &DeviceElf<'_>, removals: &mut [Removal]) -> Result<(), Malformed> {
     let names = name_table(elf)?;
     let kept = elf.sections.iter().zip(removals.iter()).filter(|(_, removal)| **removal == Removal::Kept);
@@ -173,13 +173,11 @@ fn keep_linked(elf: &DeviceElf<'_>, removals: &mut [Removal]) -> Result<(), Malf
     Ok(())
 }
 
-/// Returns whether a name is that of a section with debug information.
 fn is_debug(name: &[u8]) -> bool {
     let name = RELOCATIONS.iter().find_map(|prefix| name.strip_prefix(*prefix)).unwrap_or(name);
     DEBUG.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Returns whether `sh_info` is the index of a section.
 fn has_section_in_info(section: &SectionHeader64<LE>) -> bool {
     [elf::SHT_REL, elf::SHT_RELA].contains(&section.sh_type(LE)) || section.sh_flags(LE).contains(elf::SHF_INFO_LINK)
 }

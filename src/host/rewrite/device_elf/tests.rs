@@ -33,7 +33,7 @@ fn symbols<'a>(file: &'a File<'a>) -> Vec<(&'a str, u64, u64, Option<&'a str>)> 
         .collect()
 }
 
-/// Checks that loaded bytes are the same and have the same alignment, apart from the file header and the table of segments.
+/// Checks that loaded bytes keep their values and alignment, except in the file header and the segment table.
 fn check_segments(old: &[u8], new: &[u8]) {
     let read = |bytes: &[u8]| DeviceElf::read(View::new(bytes)).unwrap().unwrap().segments.to_vec();
     for (before, after) in read(old).iter().zip(&read(new)) {
@@ -109,7 +109,7 @@ fn other_files_and_files_without_debug_information_stay() {
     assert_eq!(without_debug(View::new(plain)), Ok(None));
 }
 
-/// A file in which a symbol is in a debug section keeps the index of that section.
+/// A file with a symbol in a debug section keeps the index of that section.
 #[test]
 fn a_section_with_a_symbol_stays_in_the_table() {
     let elf = DeviceElf::read(View::new(CODE_OBJECT)).unwrap().unwrap();

@@ -1,9 +1,9 @@
 //! Adding sections to an ELF file.
 //!
 //! The file ends with the added sections, the extended section names, and the extended section table, in that order.
-//! Compilers and assemblers end an object with names and table: those are replaced, and the file grows only by the additions.
-//! In a file that ends otherwise both are copied, and the old ones stay in place, unused. Either form can be undone byte for
-//! byte.
+//! Compilers and assemblers end an object with names and table. These are replaced, and the file grows only by the
+//! additions. In a file that ends differently, both are copied, and the old ones stay in place, unused. Either form can
+//! be undone byte for byte.
 
 use object::elf;
 

@@ -1,7 +1,7 @@
 //! ELF, in both widths and byte orders: offsets of fields, and the tables of a file.
 //!
-//! The layout is data, because the four kinds of files differ in nothing else, and because fields are written as well as
-//! read.
+//! The layout is data, because the four kinds of files differ in nothing else, and because fields are written as well
+//! as read.
 
 mod add;
 mod remove;
@@ -20,8 +20,8 @@ pub use add::with_sections;
 pub use remove::without_sections;
 pub use rename::{Rename, renamed};
 
-/// Offsets of fields in the file header and in a section header (System V ABI, figures 4-3 and 4-8), by the width of the
-/// fields for offsets and sizes.
+/// Offsets of fields in the file header and in a section header (System V ABI, figures 4-3 and 4-8), by the width of
+/// the fields for offsets and sizes.
 pub struct ElfLayout {
     word: u64,
     header_size: u64,
@@ -78,9 +78,9 @@ pub static ELF64: ElfLayout = ElfLayout {
     st_shndx: 6,
 };
 
-/// Number of sections from which it is stored in section 0 and not in the file header (`SHN_LORESERVE`).
+/// Smallest number of sections that is stored in section 0 and not in the file header (`SHN_LORESERVE`).
 const MOST_IN_HEADER: u64 = 0xff00;
-/// Index of the section with the names that means that section 0 holds the index (`SHN_XINDEX`).
+/// Value of the index of the section names that means that section 0 holds the index (`SHN_XINDEX`).
 const INDEX_ELSEWHERE: u64 = 0xffff;
 
 /// A file with valid tables.
@@ -171,7 +171,6 @@ impl<'data> Elf<'data> {
         self.section_field(section, self.layout.sh_link, 4)
     }
 
-    /// Returns the bytes of a section in the file.
     fn content(&self, section: u64) -> Result<View<'data>, Malformed> {
         let (offset, size) = (self.word(section, self.layout.sh_offset)?, self.word(section, self.layout.sh_size)?);
         if [elf::SHT_NOBITS, elf::SHT_NULL].contains(&self.section_type(section)?) {
@@ -185,13 +184,12 @@ impl<'data> Elf<'data> {
         text("ELF section name", self.names.from(self.section_field(section, SH_NAME, 4)?))
     }
 
-    /// Returns a section header unchanged.
     fn header(&self, section: u64) -> &'data [u8] {
         self.headers(section..section.saturating_add(1))
     }
 
-    /// Returns the file with another section table: the file header, then `body`, then section 0 for `count` sections, then
-    /// the other section headers.
+    /// Returns the file with another section table: the file header, then `body`, then section 0 for `count` sections,
+    /// then the other section headers.
     fn assemble(&self, body: Content<'data>, count: u64, headers: Content<'data>) -> Result<Content<'data>, Malformed> {
         let layout = self.layout;
         let table_offset = self.end_of_body(&body).next_multiple_of(layout.word);
@@ -207,7 +205,7 @@ impl<'data> Elf<'data> {
         Ok(content)
     }
 
-    /// Returns the end of `body` in a file in which it follows the file header.
+    /// Returns the end of `body` if it follows the file header.
     fn end_of_body(&self, body: &Content) -> u64 {
         self.layout.header_size.saturating_add(body.size())
     }
@@ -231,7 +229,6 @@ impl<'data> Elf<'data> {
         header
     }
 
-    /// Returns section headers unchanged.
     fn headers(&self, sections: Range<u64>) -> &'data [u8] {
         bytes_in(self.table, self.offset_in_table(sections.start, 0)..self.offset_in_table(sections.end, 0))
     }
@@ -244,12 +241,10 @@ impl<'data> Elf<'data> {
         headers
     }
 
-    /// Returns the offset of the section table.
     fn table_offset(&self) -> u64 {
         self.table.range_in(self.file).start
     }
 
-    /// Returns the offset of the section names.
     fn names_offset(&self) -> u64 {
         self.names.range_in(self.file).start
     }

@@ -1,7 +1,8 @@
 //! Removing sections from an ELF file.
 //!
-//! If [`super::with_sections`] added the sections, the result is the original file, byte for byte. Otherwise a new file is built
-//! from the remaining sections. Those keep their indices, because other sections and symbols refer to them by index.
+//! If [`super::with_sections`] added the sections, the result is the original file, byte for byte. Otherwise a new file
+//! is built from the remaining sections. They keep their indices, because other sections and symbols refer to them by
+//! index.
 
 use std::collections::BTreeMap;
 
@@ -75,10 +76,10 @@ impl<'data> Elf<'data> {
         self.assemble(body, added.count, self.headers_with_names(added.count, names)).map(Some)
     }
 
-    /// Returns possible offsets of an unused section table: some assemblers write it after the file header, and other unused
-    /// bytes follow the original sections.
+    /// Returns possible offsets of an unused section table: some assemblers write it after the file header, and other
+    /// unused bytes follow the original sections.
     fn old_table_offsets(&self, others_end: u64, added: &Added) -> Vec<u64> {
-        // An entry that identifies the table: those of the names and of section 0 may have changed.
+        // An entry that identifies the table. The entries of the names and of section 0 may have changed.
         let known = if self.names_index == 1 { 2 } else { 1 };
         if known >= added.count {
             return Vec::new();
@@ -92,8 +93,9 @@ impl<'data> Elf<'data> {
         tables.chain([self.layout.header_size]).filter(fits).collect()
     }
 
-    /// Returns the added sections if their layout is that of [`super::with_sections`]: last in the table, back to back in the
-    /// file, and followed by the section names, which end with theirs, which nothing else uses.
+    /// Returns the added sections if their layout matches [`super::with_sections`]. They must be last in the table,
+    /// back to back in the file, and followed by the section names. Those end with the added names, which nothing else
+    /// uses.
     fn added(&self, unwanted: &[u64]) -> Result<Option<Added>, Malformed> {
         let Some(&count) = unwanted.first().filter(|&&first| (first..self.count).eq(unwanted.iter().copied())) else {
             return Ok(None);
@@ -140,8 +142,8 @@ impl<'data> Elf<'data> {
             }))
     }
 
-    /// Returns an equivalent file without the unwanted sections. Those at the end of the table are removed; others become empty
-    /// sections without a name.
+    /// Returns an equivalent file without the unwanted sections. Sections at the end of the table are removed; others
+    /// become empty sections without a name.
     fn rebuilt(&self, unwanted: &[u64]) -> Result<Content<'data>, Malformed> {
         let layout = self.layout;
         let is_unwanted = |section: &u64| unwanted.binary_search(section).is_ok();
@@ -165,8 +167,8 @@ impl<'data> Elf<'data> {
         self.assemble(body, count, headers)
     }
 
-    /// Returns the bytes after the file header with only these sections, in their order in the file, and the offset of each. A
-    /// file with segments stays unchanged up to the end of the last section, because segments have offsets too.
+    /// Returns the bytes after the file header with only these sections, in their order in the file, and the offset of
+    /// each. A file with segments stays unchanged up to the end of the last section, because segments have offsets too.
     fn packed(&self, kept: Vec<u64>) -> Result<(Content<'data>, BTreeMap<u64, u64>), Malformed> {
         let layout = self.layout;
         let mut places = BTreeMap::new();
@@ -174,7 +176,7 @@ impl<'data> Elf<'data> {
             let end = self.end_of(kept.iter().copied().filter(|&section| section != self.names_index))?;
             for section in kept {
                 let offset = self.word(section, layout.sh_offset)?;
-                // Without bytes, a section can be beyond those that remain.
+                // A section without bytes can be beyond the remaining sections.
                 let is_empty = self.content(section)?.size() == 0;
                 places.insert(section, if is_empty { offset.min(end) } else { offset });
             }

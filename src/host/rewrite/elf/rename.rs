@@ -1,7 +1,7 @@
 //! Renaming of sections and symbols in an ELF file.
 //!
-//! String tables are written again at the end, extended by the new names; old names stay in them, because others may end with
-//! them. All other bytes keep their offsets.
+//! String tables are written again at the end, extended by the new names. Old names stay in them, because other names
+//! may share their bytes. All other bytes keep their offsets.
 
 use std::collections::BTreeMap;
 

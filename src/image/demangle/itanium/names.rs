@@ -28,7 +28,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses the template arguments of a name; they are those that the rest of its encoding refers to.
+    /// Parses the template arguments of a name. The rest of its encoding refers to these arguments.
     fn named_with_arguments(&mut self, name: NodeId, state: &mut NameState) -> Option<NodeId> {
         let arguments = self.template_arguments(state.is_encoding)?;
         state.ends_with_arguments = true;

@@ -123,7 +123,7 @@ pub struct SectionNames<'name>(NameMap<&'name [u8], Cow<'name, [u8]>>);
 impl<'name> SectionNames<'name> {
     /// Both parts of a name without generated names: the prefix of the section, and the name of the function.
     pub fn stable(&mut self, name: &'name [u8]) -> [&[u8]; 2] {
-        // A generated name that begins before the first `_` ends before a generated name that follows `Z`.
+        // A generated name that begins before the first `_` does not extend beyond that `_` if `Z` follows it.
         let first = name.iter().position(|&byte| byte == b'_');
         let at = first.filter(|&at| name.get(at.saturating_add(1)) == Some(&b'Z')).unwrap_or_default();
         let (section, function) = name.split_at_checked(at).unwrap_or_default();

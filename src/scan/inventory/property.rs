@@ -12,7 +12,7 @@ pub struct PropertySet {
 /// A property.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Property {
-    /// Name: that of a kernel, of a variable, or of the property itself.
+    /// Name of a kernel, of a variable, or of the property itself.
     pub name: String,
     /// Value.
     pub value: PropertyValue,

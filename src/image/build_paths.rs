@@ -54,7 +54,6 @@ pub fn build_paths(image_kind: ImageKind, view: View<'_>) -> Result<Vec<String>,
     Ok(paths.into_iter().collect())
 }
 
-/// Adds the paths in these bytes.
 fn add(view: View<'_>, paths: &mut BTreeSet<String>) -> Result<(), Malformed> {
     let bytes = view.data();
     view.charge("build paths", Resource::Work, bytes.len() as u64 / BYTES_PER_STEP)?;

@@ -196,7 +196,7 @@ fn kernel_of_section<'a>(name: &'a str, numbers: &NameMap<&str, usize>) -> Optio
         .find_map(|(prefix, rest)| Some((prefix, *numbers.get(rest.strip_prefix('.')?)?)))
 }
 
-/// Returns the range in the file of `size` bytes at an address in a section.
+/// Returns the file range of `size` bytes at an address in a section.
 fn range_in(section: &ElfSection<'_, '_>, address: u64, size: u64, elf: &Elf<'_>) -> Option<Range<u64>> {
     let (start, stored) = elf.file_range(section)?;
     // In relocatable files and cubins, addresses are offsets in the section.

@@ -152,7 +152,7 @@ fn checked(image_kind: ImageKind, view: View<'_>, reason: &'static str) -> Inspe
     Inspection { problems, ..Inspection::not_inspected(reason) }
 }
 
-/// Inspects an image like [`inspect`] but skips debug information, which may be a hundred times the size of the kernels.
+/// Inspects an image like [`inspect`] but skips debug information. It may be a hundred times the size of the kernels.
 pub fn kernels(image_kind: ImageKind, view: View<'_>) -> Inspection {
     match image_kind {
         ImageKind::Elf => elf_image(view, Parts::Kernels).demangled(view),
@@ -189,8 +189,8 @@ fn elf_image(view: View<'_>, parts: Parts) -> Inspection {
     Inspection { not_inspected, hip_defects, ..Inspection::from_kernels(view, found, debug, problems) }
 }
 
-/// Prefix of clang's names for kernels of target regions (`getTargetEntryUniqueInfo` and the names of offload entries in
-/// its OpenMP documentation).
+/// Prefix of clang's names for kernels of target regions (`getTargetEntryUniqueInfo` and the names of offload entries
+/// in its OpenMP documentation).
 const OPENMP_KERNEL: &str = "__omp_offloading_";
 
 /// Kernels of an OpenMP image for the host: the functions with a kernel's name. Host code does not state its resource

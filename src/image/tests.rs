@@ -1,5 +1,5 @@
-//! Inspection of the fixtures, intact and corrupt. `linker-tests/inspect` compares images of other compilers with the output
-//! of LLVM's and NVIDIA's tools.
+//! Inspection of the fixtures, intact and corrupt. `linker-tests/inspect` compares images of other compilers with the
+//! output of LLVM's and NVIDIA's tools.
 
 use super::*;
 use crate::format::DeviceImage;

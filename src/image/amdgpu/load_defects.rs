@@ -57,7 +57,7 @@ fn descriptor_symbol(kernel: &DescribedKernel<'_>) -> String {
     kernel.symbol.map_or_else(|| format!("{}{DESCRIPTOR_SUFFIX}", kernel.kernel.name), str::to_owned)
 }
 
-/// Returns the symbols that the file does not define. If some of its symbols cannot be read, the set is empty.
+/// Symbols that the file does not define. If some of its symbols cannot be read, the set is empty.
 fn undefined<'a>(elf: &Elf<'_>, mut symbols: HashSet<&'a str>) -> HashSet<&'a str> {
     for symbol in elf.file.dynamic_symbols().chain(elf.file.symbols()) {
         if symbols.is_empty() {

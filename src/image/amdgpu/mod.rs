@@ -1,8 +1,8 @@
 //! AMD code objects: kernels from the metadata note or, without it, from the kernel descriptors.
 //!
-//! Since code object version 3 the note contains MessagePack (`NT_AMDGPU_METADATA`). Version 2, last written by LLVM 19, has
-//! YAML instead and descriptors in another format. Source: LLVM, User Guide for AMDGPU Backend, section Code
-//! Object.
+//! Since code object version 3 the note contains MessagePack (`NT_AMDGPU_METADATA`). Version 2, last written by LLVM
+//! 19, has YAML instead, and descriptors in a different format. Source: LLVM, User Guide for AMDGPU Backend, section
+//! Code Object.
 
 mod descriptor;
 mod load_defects;

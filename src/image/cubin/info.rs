@@ -25,8 +25,8 @@ pub const EIATTR_KPARAM_INFO: u8 = 0x17;
 /// Like [`EIATTR_KPARAM_INFO`], for kernels with more than 4 KB of parameters; the lower 16 bits are the size.
 pub const EIATTR_KPARAM_INFO_V2: u8 = 0x45;
 
-/// Formats of attributes. With EIFMT_NVAL, EIFMT_BVAL and EIFMT_HVAL the two bytes are the value; with EIFMT_SVAL they are
-/// the size of the value that follows.
+/// Formats of attributes. With EIFMT_NVAL, EIFMT_BVAL and EIFMT_HVAL the two bytes are the value. With EIFMT_SVAL they
+/// are the size of the value after them.
 const EIFMT_NVAL: u8 = 1;
 const EIFMT_BVAL: u8 = 2;
 const EIFMT_HVAL: u8 = 3;

@@ -130,7 +130,6 @@ fn attributes_of(elf: &Elf<'_>, function: &ElfFunction<'_>, kernel: &mut Kernel,
     kernel.parameters.sort_by_key(|parameter| parameter.offset);
 }
 
-/// Charges a parameter that is kept.
 fn charge_parameter(elf: &Elf<'_>) -> Result<(), Malformed> {
     elf.view.charge("NVIDIA attribute", Resource::Memory, size_of::<Parameter>() as u64)
 }

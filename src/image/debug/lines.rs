@@ -20,7 +20,7 @@ pub struct Lines {
 /// Size of an address on every device.
 const ADDRESS_SIZE: u8 = 8;
 
-/// The length field does not count itself.
+/// Size of the length field of a table. The field does not count itself.
 fn initial_length_size(header: &LineProgramHeader<Reader<'_>>) -> usize {
     usize::from(header.format().initial_length_size())
 }

@@ -52,7 +52,8 @@ fn cpp(name: &str) -> Option<String> {
 /// Extracts the mangled name from the name of a static function. nvcc makes such names unique with the name of the
 /// file.
 ///
-/// Source: names by nvcc 13.5: `__nv_static_`, the length of the file's identifier, and the identifier, each with a `_`.
+/// Source: names by nvcc 13.5: `__nv_static_`, the length of the file's identifier, and the identifier, each with a
+/// `_`.
 fn mangled_part(name: &str) -> &str {
     let own = || {
         let rest = name.strip_prefix("__nv_static_")?;

@@ -64,7 +64,7 @@ struct ZeInfo {
     arguments: Vec<Vec<(u64, Parameter)>>,
 }
 
-/// An argument as it is read.
+/// An argument that is being read.
 #[derive(Debug, Default, Clone, Copy)]
 struct Argument {
     index: Option<u64>,

@@ -19,7 +19,7 @@ pub struct ExtractJob<'a> {
 
 impl<'a> ExtractJob<'a> {
     /// Creates the jobs for `images`. An image with an unknown codec is added to `refused` unless its raw bytes are
-    /// requested. Returns the numbers of scrambled images by file index, too.
+    /// requested. Also returns the number of scrambled images in each file, by file index.
     pub fn plan(
         files: &'a [ScannedFile],
         images: Vec<FoundImage<'a>>,

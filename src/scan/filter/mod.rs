@@ -82,7 +82,8 @@ pub struct KernelPattern {
 }
 
 impl KernelPattern {
-    /// Parses a regular expression in the syntax of the `regex` crate, without Unicode. It may match anywhere in a name.
+    /// Parses a regular expression in the syntax of the `regex` crate, without Unicode. It may match anywhere in a
+    /// name.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
         Ok(KernelPattern { text: text.to_owned(), pattern: pattern::regex(text)? })
     }

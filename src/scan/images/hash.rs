@@ -44,7 +44,7 @@ fn is_deferred(nested: &NestedImage<'_>) -> bool {
     compressed_containers(nested).next().is_none()
 }
 
-/// Calls `visit` with the images that are not in a compressed container, in file order.
+/// Calls `visit` with the images that satisfy [`is_deferred`], in file order.
 fn for_each_deferred(containers: &mut [Container], visit: &mut dyn FnMut(&mut Image)) {
     for container in containers.iter_mut().filter(|container| container.codec.is_none()) {
         for image in &mut container.images {

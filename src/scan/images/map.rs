@@ -84,7 +84,6 @@ impl<'scan> Batch<'_, 'scan> {
     }
 }
 
-/// Divides images into batches.
 fn batches<'a, 'scan>(images: &'a [NestedImage<'scan>]) -> Vec<Batch<'a, 'scan>> {
     let (mut batches, mut rest, mut first) = (Vec::new(), images, 0_usize);
     let (mut count, mut size, mut streams, mut memory) = (0_usize, 0_u64, 0_usize, 0_u64);
@@ -133,7 +132,7 @@ fn decompressed_size(images: &[NestedImage<'_>]) -> u64 {
     }
 }
 
-/// In bytes.
+/// Stored size of the stream, in bytes.
 fn stored_size(nested: &NestedImage<'_>) -> u64 {
     compressed_containers(nested).next().map_or(nested.image.stored.size, |container| container.size)
 }

@@ -35,8 +35,8 @@ const MAX_ARCHIVES: usize = 256;
 const ARCHIVES: &str = "kpack archives";
 
 impl KpackSearch {
-    /// Finds the archives of a file at `path` on disk, or in the archive at `path` that holds the file as a member. If
-    /// the device code of a file is not found, the file has an error.
+    /// Finds the archives of a file. `path` is its path on disk; `None` for a member of an archive. If the device code
+    /// of a file is not found, the file has an error.
     pub fn run(&self, file: &mut File, path: Option<&Path>, view: View<'_>) {
         let mut references = std::mem::take(&mut file.kpack);
         for reference in &mut references {
@@ -56,7 +56,7 @@ impl KpackSearch {
         order_errors(&mut file.errors);
     }
 
-    /// Returns the archives of a reference, and the errors of those that cannot be read.
+    /// Returns the readable archives of a reference, and the errors of the others.
     fn archives(
         &self,
         reference: &KpackReference,
@@ -85,7 +85,7 @@ impl KpackSearch {
         (archives, errors)
     }
 
-    /// Returns the search paths with the text of each existing archive, and the path of the archive.
+    /// Returns the path of each existing archive, after the search path with the archive's text filled in.
     fn candidates(&self, reference: &KpackReference, path: Option<&Path>, view: View<'_>) -> Vec<(String, PathBuf)> {
         let specified = |path: &PathBuf| (path.to_string_lossy().into_owned(), path.clone());
         let specified: Vec<(String, PathBuf)> = self.prefix.iter().chain(&self.paths).map(specified).collect();
@@ -152,7 +152,7 @@ fn directory(path: &Path) -> PathBuf {
     followed.as_deref().unwrap_or(path).parent().unwrap_or(Path::new("")).to_owned()
 }
 
-/// Lists the texts between `before` and `after` in the paths on disk that may exist, sorted.
+/// Lists the texts between `before` and `after` for paths that may exist on disk, sorted.
 fn arches_on_disk(directory: &Path, before: &str, after: &str, view: View<'_>) -> Vec<String> {
     let (parent, prefix) = before.rsplit_once('/').map_or(("", before), |(parent, prefix)| (parent, prefix));
     let suffix = after.split('/').next().unwrap_or_default();

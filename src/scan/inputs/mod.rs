@@ -35,7 +35,7 @@ pub struct InputSlice {
     pub not_opened: Option<NotOpened>,
     /// Path of the file on disk that this is, or that contains it; absent for standard input.
     outermost: Option<Arc<Path>>,
-    /// Number of bytes that it takes as a member of an archive, if the archive states it.
+    /// Number of bytes that it takes in its archive, if the archive states it.
     packed_size: Option<u64>,
     /// Sections of the bitcode that the bytes were decoded from.
     decoded: Option<Arc<DecodedBitcode>>,
@@ -221,7 +221,7 @@ impl ScannedFile {
         self.input.outermost.as_deref()
     }
 
-    /// Number of bytes that the file takes as a member of an archive, if the archive states it.
+    /// Number of bytes that the file takes in its archive, if the archive states it.
     pub fn packed_size(&self) -> Option<u64> {
         self.input.packed_size
     }

@@ -41,7 +41,7 @@ const LZMA_STREAM: u64 = 13;
 const LZMA_MIN_DICTIONARY: u32 = 1 << 12;
 const LZMA_MAX_SIZE: u64 = 1 << 40;
 
-/// Offset of the first block of a bzip2 file, and the numbers at the start of a block and at the start of the end.
+/// Offset of the first block of a bzip2 file, and the magic numbers of a block and of the end.
 const BZIP2_BLOCK: u64 = 4;
 const BZIP2_STARTS: [&[u8]; 2] = [b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90"];
 

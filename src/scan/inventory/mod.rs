@@ -62,7 +62,7 @@ pub struct File {
     pub has_gimple: bool,
     /// True if it is a host object, which must be linked.
     pub is_object: bool,
-    /// Number of bytes that were not searched. If the search by magic is disabled, no header refers to them.
+    /// Number of bytes that were not searched, because no header refers to them and the search by magic was disabled.
     pub unsearched: u64,
     /// Reason why files packed in this one were not opened. Its bytes were still searched.
     pub not_opened: Option<NotOpened>,
@@ -87,7 +87,7 @@ pub enum FileFormat {
     Bitcode,
     /// Archive that was not opened, or whose members hold no device code.
     Archive,
-    /// Not a host file: a container by itself, or any other bytes.
+    /// Not a host file: a standalone container, or any other bytes.
     Raw,
 }
 

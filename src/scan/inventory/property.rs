@@ -23,6 +23,6 @@ pub struct Property {
 pub enum PropertyValue {
     /// A number.
     Number(u32),
-    /// Bytes in the form of the category, of this size.
+    /// Bytes of this size, in the format of the category.
     Bytes(u64),
 }

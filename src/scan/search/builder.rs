@@ -221,7 +221,6 @@ fn charge_image(image: &format::ImageView<'_>) -> Result<(), Malformed> {
     image.view.charge("image", Resource::Memory, record_memory(size, texts))
 }
 
-/// Charges the record of a container.
 fn charge_container(container: &format::ContainerView<'_>, section: Option<&SectionRef>) -> Result<(), Malformed> {
     let name = section.map(|section| section.name.len());
     let size = size_of::<Container>().saturating_mul(RECORD_COPIES);

@@ -66,7 +66,7 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
     Ok(file)
 }
 
-/// The ranges of each list are in order and do not overlap.
+/// The ranges of each list must be in order and must not overlap.
 fn intersections(one: &[Range<u64>], other: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut common = Vec::new();
     let mut others = other.iter().peekable();

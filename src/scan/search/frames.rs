@@ -123,7 +123,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// Compares with zstd's own answer for frames of every form.
+    /// Compares with the sizes that the zstd library finds, for frames of every form.
     #[test]
     fn sizes_are_those_of_the_library() {
         let contents = [

@@ -1,7 +1,7 @@
 //! `.tgtimg`: a table of SYCL images, with an address and a size for each.
 //!
-//! Nothing else records the boundaries of images that are stored uncompressed in one section. Source: the wrapper of Intel's
-//! DPC++ (`SYCLOffloadWrapper`), which keeps the table for tools that read linked files.
+//! Nothing else records the boundaries of images that are stored uncompressed in one section. Intel's DPC++ keeps the
+//! table for tools that read linked files. Source: its wrapper (`SYCLOffloadWrapper`).
 
 use std::ops::Range;
 

@@ -38,7 +38,8 @@ const SECTIONS: [&str; 6] = [
     oxart::SECTION,
 ];
 
-/// Names of these sections in Mach-O files: segment and section. Source: clang's CGCUDANV.cpp and LLVM's OffloadWrapper.cpp.
+/// Names of these sections in Mach-O files: segment and section. Source: clang's CGCUDANV.cpp and LLVM's
+/// OffloadWrapper.cpp.
 const MACH_O_SECTIONS: [(&str, &str); 4] = [
     HIP.mach_o_container_section,
     CUDA.mach_o_container_section,

@@ -95,7 +95,7 @@ impl<'a> Parser<'a> {
         Some(self.add(Node::Nested(function, entity)))
     }
 
-    /// Parses a name without scope, which is in `scope` if given.
+    /// Parses a name without a scope. If `scope` is given, the name is in it.
     fn unqualified_name(&mut self, state: &mut NameState, scope: Option<NodeId>) -> Option<NodeId> {
         // Names of friends and of internal linkage print like others.
         let is_friend = self.skip("F");

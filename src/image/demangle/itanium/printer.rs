@@ -306,7 +306,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         Some(())
     }
 
-    /// Returns the element of a pack for the current index of the expansion.
+    /// Element of a pack at the current index of the expansion.
     fn element(&mut self, elements: &[NodeId]) -> Option<NodeId> {
         let expansion = self.expansion.get_or_insert_default();
         expansion.size.get_or_insert(elements.len());

@@ -2,7 +2,8 @@
 
 use super::demangle;
 
-/// Names by GCC 12 and clang 14 to 22, one or more for each production of the grammar, with the output of llvm-cxxfilt 22.
+/// Names by GCC 12 and clang 14 to 22, at least one for each production of the grammar, with the output of llvm-cxxfilt
+/// 22.
 static NAMES: [(&str, &str); 197] = [
     ("_ZUt_", "'unnamed'"),
     ("_Znwm", "operator new(unsigned long)"),

@@ -21,7 +21,7 @@ pub fn check<Coff: CoffHeader>(view: View<'_>) -> Result<(), Malformed> {
     }
 }
 
-/// Returns the section headers that are in the file.
+/// Only the section headers that are inside the file.
 fn available_sections<'data>(view: View<'data>, count: u32, at: u64) -> &'data [ImageSectionHeader] {
     let available = view.from(at);
     let count = u64::from(count).min(available.size() / HEADER_SIZE) as usize;

@@ -58,7 +58,7 @@ impl<'a> Iterator for Walk<'a> {
 
     fn next(&mut self) -> Option<Node<'a>> {
         loop {
-            // Between two containers of one image, there is one level less.
+            // Between two containers of one image, there is one level fewer.
             let is_between = self.around.len() == self.beside.len();
             let Some((_, images)) = self.around.last_mut().filter(|_| !is_between) else {
                 let siblings = self.beside.last_mut().unwrap_or(&mut self.outermost);

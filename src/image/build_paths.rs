@@ -13,9 +13,9 @@ use crate::base::bytes::{Resource, View, record_memory};
 use crate::base::error::Malformed;
 use crate::format::ImageKind;
 
-/// Pattern of an absolute Unix or Windows path of two or more components between delimiters of strings and options. Machine
-/// code does not match it by chance: that takes eight printable bytes in a row between two delimiters. Characters beyond ASCII
-/// are UTF-8, and the first two of a Unix path are ASCII.
+/// Pattern of an absolute Unix or Windows path with two or more components, between delimiters of strings and options.
+/// Machine code does not match by chance: a match needs eight printable bytes in a row between two delimiters.
+/// Characters beyond ASCII are UTF-8, and the first two of a Unix path are ASCII.
 ///
 /// A Unix path with spaces is a whole string. In a list of options a space delimits paths, and `/` or `-` follows it.
 static PATH: LazyLock<Regex> = LazyLock::new(|| {
@@ -34,17 +34,17 @@ static PATH: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!("(?-u){whole}|{part}")).expect("valid pattern")
 });
 
-/// Directories of the system, toolkits and compilers, which are the same on every machine.
+/// Directories of the system, toolkits and compilers. They are the same on every machine.
 const SYSTEM_DIRECTORIES: [&str; 9] =
     ["/usr/", "/lib/", "/lib64/", "/bin/", "/etc/", "/dev/", "/proc/", "/sys/", "/opt/rocm"];
 
-/// Exceptions to [`SYSTEM_DIRECTORIES`]: directories below them that hold sources.
+/// Exceptions to [`SYSTEM_DIRECTORIES`]: subdirectories that hold sources.
 const BUILD_DIRECTORIES: [&str; 2] = ["/usr/src/", "/usr/local/src/"];
 
-/// Number of bytes that are searched in a step of work.
+/// Number of bytes searched per step of work.
 const BYTES_PER_STEP: u64 = 16;
 
-/// Returns the paths in an image, sorted and without duplicates. Includes paths in compressed debug sections.
+/// Paths in an image, sorted and without duplicates. Includes paths in compressed debug sections.
 pub fn build_paths(image_kind: ImageKind, view: View<'_>) -> Result<Vec<String>, Malformed> {
     let mut paths = BTreeSet::new();
     add(view, &mut paths)?;
@@ -54,7 +54,6 @@ pub fn build_paths(image_kind: ImageKind, view: View<'_>) -> Result<Vec<String>,
     Ok(paths.into_iter().collect())
 }
 
-/// Adds the paths in these bytes.
 fn add(view: View<'_>, paths: &mut BTreeSet<String>) -> Result<(), Malformed> {
     let bytes = view.data();
     view.charge("build paths", Resource::Work, bytes.len() as u64 / BYTES_PER_STEP)?;
@@ -62,7 +61,7 @@ fn add(view: View<'_>, paths: &mut BTreeSet<String>) -> Result<(), Malformed> {
     while let Some(start) = find_start(bytes, searched) {
         let run = run_around(bytes, start);
         searched = run.end;
-        // With the byte after the run, so that the end of the run is not taken for the end of all bytes.
+        // Includes the byte after the run, so that the end of the run is not mistaken for the end of all bytes.
         let text = bytes.get(..run.end.saturating_add(1)).unwrap_or(bytes);
         let mut at = run.start.saturating_sub(1);
         while let Some(captures) = PATH.captures_at(text, at) {
@@ -79,25 +78,24 @@ fn add(view: View<'_>, paths: &mut BTreeSet<String>) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// Returns the path in a match of [`PATH`].
 fn path_of<'bytes>(captures: &Captures<'bytes>) -> Match<'bytes> {
     captures.name("string").or_else(|| captures.name("part")).expect("group of every match")
 }
 
-/// Number of bytes that are searched at once for the start of a path.
+/// Number of bytes searched at once for the start of a path.
 const BLOCK: usize = 64;
 
-/// Number of bytes by which [`starts_path`] decides.
+/// Number of bytes that [`starts_path`] examines.
 const START: usize = 3;
 
-/// Returns the offset of the next bytes from `from` on that may start a path, before which no path starts. The pattern alone
-/// takes ten times as long for machine code.
+/// Returns the offset of the next bytes at or after `from` that may start a path. No path starts before them. The
+/// pattern alone takes ten times as long for machine code.
 fn find_start(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     loop {
         let rest = bytes.get(at..)?;
         let block = rest.get(..BLOCK.saturating_add(START).saturating_sub(1)).unwrap_or(rest);
-        // Without branches, which the compiler turns into instructions for many bytes.
+        // Branch-free, so that the compiler can process many bytes per instruction.
         let starts = || block.windows(START).map(starts_path);
         if starts().fold(false, |any, is_start| any | is_start) {
             return starts().position(|is_start| is_start).map(|position| at.saturating_add(position));
@@ -109,8 +107,8 @@ fn find_start(bytes: &[u8], from: usize) -> Option<usize> {
     }
 }
 
-/// Returns whether a path may start with these bytes, or have its second byte here: `/` and two bytes of a name, or the colon
-/// after the letter of a drive.
+/// True if a path may start with these bytes or have its second byte here. The bytes are `/` and two bytes of a name,
+/// or the colon after a drive letter.
 fn starts_path(bytes: &[u8]) -> bool {
     let &[first, second, third] = bytes else { return false };
     let is_name = |byte: u8| byte.wrapping_sub(b'+') <= b'~' - b'+';
@@ -118,7 +116,8 @@ fn starts_path(bytes: &[u8]) -> bool {
     is_unix | ((first == b':') & ((second == b'/') | (second == b'\\')))
 }
 
-/// Returns the longest run of bytes around `at` that a path and the option before it can consist of. No path reaches beyond it.
+/// Returns the longest run of bytes around `at` that can form a path and the option before it. No path extends beyond
+/// it.
 fn run_around(bytes: &[u8], at: usize) -> Range<usize> {
     let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || !byte.is_ascii() || br"_.+@~-/\: ".contains(byte);
     let (before, after) = bytes.split_at(at);
@@ -182,7 +181,7 @@ mod tests {
         assert_eq!(paths(&(0..=255).cycle().take(70_000).map(|byte: u32| byte as u8).collect::<Vec<_>>()), [""; 0]);
     }
 
-    /// Returns the paths that the pattern alone finds.
+    /// Uses only the pattern.
     fn paths_by_pattern(bytes: &[u8]) -> Vec<String> {
         let (mut found, mut at) = (BTreeSet::new(), 0);
         while let Some(path) = PATH.captures_at(bytes, at).map(|captures| path_of(&captures)) {

@@ -13,8 +13,8 @@ use crate::base::bytes::{Resource, View};
 use crate::base::error::Malformed;
 use crate::format::ImageKind;
 
-/// Sections that describe how an image was built, or that change with debug information. In cubins these include
-/// the toolkit's notes, which contain command lines; `.nv.info` refers to symbols by number and is one of the latter.
+/// Sections that describe how an image was built, or that change with debug information. In cubins, the toolkit's notes
+/// contain command lines, and `.nv.info` refers to symbols by number, so it changes with debug information.
 const SKIPPED_SECTIONS: [&str; 14] = [
     ".debug",
     ".nv_debug",
@@ -32,8 +32,8 @@ const SKIPPED_SECTIONS: [&str; 14] = [
     ".shstrtab",
 ];
 
-/// Digests of an image that together determine its bytes. Each byte is hashed once, as far as the hash of the code has it
-/// unchanged.
+/// Digests of an image that together determine its bytes. Bytes that the hash of the code includes unchanged are not
+/// hashed again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImageDigests {
     /// Hash of the code and data, or of all bytes if the format is unknown.
@@ -42,24 +42,24 @@ pub struct ImageDigests {
     pub rest: [u8; 32],
 }
 
-/// Returns the digests of an image. Sections may overlap, so that hashing them exceeds the budget.
+/// Digests of an image. Sections may overlap, so hashing them can exceed the budget.
 pub fn image_digests(image_kind: ImageKind, view: View<'_>) -> Result<ImageDigests, Malformed> {
     let mut hashed = HashedCode::read(image_kind, view)?;
     let rest = hashed.rest(view)?;
     Ok(ImageDigests { code: hashed.code.finalize().into(), rest })
 }
 
-/// Returns the hash of the code and data of an image, or of all its bytes if its format is unknown.
+/// Hash of the code and data of an image, or of all its bytes if its format is unknown.
 pub fn code_hash(image_kind: ImageKind, view: View<'_>) -> Result<[u8; 32], Malformed> {
     HashedCode::read(image_kind, view).map(|hashed| hashed.code.finalize().into())
 }
 
-/// Hash of the code, and the ranges of the image whose bytes it has unchanged.
+/// Hash of the code, and the ranges of the image that it includes unchanged.
 #[derive(Default)]
 struct HashedCode {
     code: Sha256,
     ranges: Vec<Range<u64>>,
-    /// Hashes of sections in the order of the file, where the hash of the code has another.
+    /// Hashes of sections in file order, if the hash of the code has a different order.
     sections: Vec<[u8; 32]>,
 }
 
@@ -88,7 +88,7 @@ impl HashedCode {
         self.ranges.push(offset..offset.saturating_add(size));
     }
 
-    /// Returns the hash of the places of the ranges, of their order, and of all bytes outside of them.
+    /// Hashes the positions and the order of the ranges, and all bytes outside them.
     fn rest(&mut self, view: View<'_>) -> Result<[u8; 32], Malformed> {
         view.charge("image", Resource::Work, view.size() / BYTES_PER_STEP)?;
         let mut hash = Sha256::new();
@@ -111,16 +111,16 @@ impl HashedCode {
     }
 }
 
-/// Returns whether names of symbols or sections are generated.
+/// True if names of symbols or sections are generated.
 fn has_names(elf: &Elf<'_>) -> bool {
     let tables = [".strtab", ".dynstr", ".shstrtab"].into_iter().filter_map(|name| elf.section(name));
     tables.filter_map(|table| elf.bytes(&table).ok()).any(|bytes| has_generated_names(bytes.data()))
 }
 
-/// Sections in which generated names change numbers, too: hashes and sizes of names, and their order.
+/// Sections whose numbers also change with generated names: hashes and sizes of names, and their order.
 const NAME_TABLES: [&[u8]; 4] = [b".hash", b".gnu.hash", b".dynsym", b".dynamic"];
 
-/// Hashes sections without generated names, in an order that does not depend on these.
+/// Hashes sections without generated names, in an order that does not depend on generated names.
 fn renamed_sections(elf: &Elf<'_>, hashed: &mut HashedCode) -> Result<(), Malformed> {
     let mut names = SectionNames::default();
     hashed.code.update(elf.machine().0.to_le_bytes());
@@ -178,7 +178,7 @@ fn sections(elf: &Elf<'_>, hashed: &mut HashedCode) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// Number of bytes that are hashed in a step of work.
+/// Number of bytes hashed per step of work.
 pub(super) const BYTES_PER_STEP: u64 = 16;
 
 /// Hashes the lines of PTX, without comments and source locations.

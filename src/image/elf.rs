@@ -1,8 +1,8 @@
 //! Device ELF files: sections by name, functions, and unique addresses of functions.
 //!
-//! In relocatable files and in cubins every function has a section of its own, and all of them begin at address 0. Debug
+//! In relocatable files and in cubins, every function has a separate section that begins at address 0. Debug
 //! information refers to functions through relocations, so any base address works if it is unique per section. The base
-//! is the number of the section, shifted above all offsets that a section can have.
+//! is the section number, shifted above all possible offsets in a section.
 
 use object::elf::{self, FileHeader64};
 use object::read::elf::{
@@ -26,7 +26,7 @@ pub struct Elf<'data> {
     pub view: View<'data>,
     pub file: ElfFile64<'data, Endianness, ObjectBytes<'data>>,
     by_name: NameMap<&'data str, SectionIndex>,
-    /// True if sections have no addresses of their own and get a base.
+    /// True if sections have no addresses and get a base instead.
     is_based: bool,
 }
 
@@ -68,17 +68,17 @@ impl<'data> Elf<'data> {
         self.file.elf_header().e_machine(self.file.endian())
     }
 
-    /// Returns whether the file must be linked before it can run.
+    /// True if the file must be linked before it can run.
     pub fn is_relocatable(&self) -> bool {
         self.file.elf_header().e_type(self.file.endian()) == elf::ET_REL
     }
 
-    /// Returns whether sections have no addresses of their own.
+    /// True if sections have no addresses and get a base instead.
     pub fn has_section_bases(&self) -> bool {
         self.is_based
     }
 
-    /// Returns an address without the base of its section.
+    /// Subtracts the base of the section from an address.
     pub fn without_base(&self, address: u64) -> u64 {
         if self.is_based { address & ((1 << BASE_SHIFT) - 1) } else { address }
     }
@@ -91,27 +91,27 @@ impl<'data> Elf<'data> {
         self.section(name).map(|section| section.size())
     }
 
-    /// Returns the offset and the size of the stored bytes of a section, `None` for a section without bytes in the file. `object`
-    /// does not know the types of CUDA for such sections, whose sizes are those in memory.
+    /// Offset and size of the stored bytes of a section; `None` for a section without bytes in the file. `object` does
+    /// not know CUDA's types for such sections, and their sizes are sizes in memory.
     pub fn file_range(&self, section: &ElfSection<'_, '_>) -> Option<(u64, u64)> {
         let section_type = section.elf_section_header().sh_type(self.file.endian());
         section.file_range().filter(|_| has_stored_bytes(self.machine(), section_type))
     }
 
-    /// Returns the stored bytes of a section; empty for a section without bytes in the file.
+    /// Stored bytes of a section; empty for a section without bytes in the file.
     pub fn bytes(&self, section: &ElfSection<'data, '_>) -> Result<View<'data>, Malformed> {
         let (offset, size) = self.file_range(section).unwrap_or_default();
         self.view.part("ELF section offset", 0, offset, size)
     }
 
-    /// Returns the upper byte of the field `sh_info` of a section.
+    /// Upper byte of the field `sh_info` of a section.
     pub fn info_byte(&self, section: SectionIndex) -> Option<u8> {
         let header = self.file.elf_section_table().section(section).ok()?;
         Some((header.sh_info(self.file.endian()) >> 24) as u8)
     }
 
-    /// Returns all functions in the order of the symbol table, or of the dynamic symbol table of a stripped file, as far as
-    /// the budget allows.
+    /// Functions in the order of the symbol table; for a stripped file, of the dynamic symbol table. The list ends
+    /// early if the budget is exhausted.
     pub fn functions(&self) -> Vec<ElfFunction<'data>> {
         let of = |symbols: &mut dyn Iterator<Item = ElfSymbol<'data, '_>>| -> Vec<_> {
             let charged = |symbol: &ElfSymbol<'data, '_>| self.charge_symbol(symbol).is_ok();
@@ -123,7 +123,7 @@ impl<'data> Elf<'data> {
         }
     }
 
-    /// Charges the name of a symbol. Any number of symbols may share a name of any length.
+    /// Charges the name of a symbol. Any number of symbols can share a name of any length.
     pub fn charge_symbol<'a>(&self, symbol: &impl ObjectSymbol<'a>) -> Result<(), Malformed> {
         charge_name(self.view, symbol.name_bytes().map_or(0, <[u8]>::len))
     }
@@ -143,21 +143,20 @@ impl<'data> Elf<'data> {
         })
     }
 
-    /// Returns the address of a symbol, with the base of its section if that holds code.
+    /// Address of a symbol. Includes the base of its section if the section holds code.
     pub fn address(&self, symbol: &ElfSymbol<'data, '_>) -> u64 {
         let base = symbol.section_index().map_or(0, |section| self.base(section));
         base.wrapping_add(symbol.address())
     }
 
-    /// Returns the base of a code section without an address. Data sections have base 0, because references to them are
-    /// offsets.
+    /// Base of a code section without an address. Data sections have base 0, because references to them are offsets.
     fn base(&self, section: SectionIndex) -> u64 {
         let header = self.file.elf_section_table().section(section);
         let holds_code = header.is_ok_and(|it| it.sh_flags(self.file.endian()).contains(elf::SHF_EXECINSTR));
         if self.is_based && holds_code { (section.0 as u64) << BASE_SHIFT } else { 0 }
     }
 
-    /// Returns all notes of the file: owner, type and description.
+    /// All notes of the file: owner, type and description.
     pub fn notes(&self) -> Vec<(&'data [u8], u32, View<'data>)> {
         let endian = self.file.endian();
         let mut notes = Vec::new();
@@ -176,7 +175,7 @@ impl<'data> Elf<'data> {
                 read(found);
             }
         }
-        // A file without section headers still has segments, which are all that a loader reads.
+        // A file without section headers still has segments. A loader reads only segments.
         if !has_sections {
             for segment in self.file.elf_program_headers() {
                 if let Ok(Some(found)) = segment.notes(endian, self.view.data()) {
@@ -187,14 +186,14 @@ impl<'data> Elf<'data> {
         notes
     }
 
-    /// Returns the view of bytes that are borrowed from this file.
+    /// `bytes` must be borrowed from this file.
     fn view_of(&self, bytes: &'data [u8]) -> View<'data> {
         let start = bytes.as_ptr().addr().wrapping_sub(self.view.data().as_ptr().addr());
         self.view.part("ELF note", 0, start as u64, bytes.len() as u64).unwrap_or(self.view.derived(bytes))
     }
 }
 
-/// Charges reading a name. It is compared and hashed as well.
+/// Charges reading a name, which includes comparing and hashing it.
 fn charge_name(view: View<'_>, length: usize) -> Result<(), Malformed> {
     view.charge("ELF file", Resource::Work, text_work(length).saturating_mul(2))
 }

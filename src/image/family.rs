@@ -1,7 +1,7 @@
 //! Families of kernels: the instances of one template, and the overloads of one function.
 
-/// Returns the name of a function without return type, template arguments and parameters: `ns::Class::method` for
-/// `void ns::Class<int>::method<float>(int)`. A name that is not C++ is returned as it is.
+/// Name of a function without return type, template arguments and parameters: `ns::Class::method` for `void
+/// ns::Class<int>::method<float>(int)`. A name that is not C++ is returned unchanged.
 pub fn family(name: &str) -> String {
     const ANONYMOUS: &str = "(anonymous namespace)";
     let (mut family, mut depth, mut rest) = (String::new(), 0_usize, name);
@@ -12,11 +12,11 @@ pub fn family(name: &str) -> String {
             continue;
         }
         match character {
-            // Operators are functions of a program, and no kernels.
+            // Operators are functions, but never kernels.
             '<' => depth = depth.saturating_add(1),
             '>' => depth = depth.saturating_sub(1),
             '(' if depth == 0 => break,
-            // Before it is the return type.
+            // The text before this space is the return type.
             ' ' if depth == 0 => family.clear(),
             _ if depth == 0 => family.push(character),
             _ => {}

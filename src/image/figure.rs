@@ -19,7 +19,7 @@ pub enum Figure {
     VgprSpills,
     /// [`Kernel::sgpr_spills`].
     SgprSpills,
-    /// [`Kernel::scratch`]; the one figure that may be a minimum.
+    /// [`Kernel::scratch`]; the only figure that may be a minimum.
     Scratch,
     /// [`Kernel::shared`].
     Shared,
@@ -38,7 +38,7 @@ pub enum Figure {
 }
 
 impl Figure {
-    /// All figures, in the order in which they are printed.
+    /// All figures, in print order.
     pub const ALL: [Figure; 15] = [
         Figure::Registers,
         Figure::MaxRegisters,
@@ -57,7 +57,7 @@ impl Figure {
         Figure::CodeSize,
     ];
 
-    /// Returns the key of the figure in JSON documents and in locks.
+    /// Key of the figure in JSON documents and in locks.
     pub const fn key(self) -> &'static str {
         match self {
             Figure::Registers => "registers",
@@ -78,7 +78,7 @@ impl Figure {
         }
     }
 
-    /// Returns the value that the image states for a kernel.
+    /// Value that the image states for a kernel.
     pub fn value(self, kernel: &Kernel) -> Option<u64> {
         match self {
             Figure::Registers => kernel.registers,
@@ -100,7 +100,6 @@ impl Figure {
     }
 }
 
-/// Returns the size of all constant banks together.
 fn constant_size(kernel: &Kernel) -> Option<u64> {
     if kernel.constant_banks.is_empty() {
         return None;

@@ -1,8 +1,9 @@
 //! Names that compilers generate anew for each build: identifiers of translation units, and names of temporary files.
 //!
-//! They are derived from paths, process numbers or the clock, and are part of the names of static functions and variables, so two
-//! builds of one source differ in them. Sources: output of nvcc 13.0 and 13.5 (`__nv_static_25__debbe712_4_k_cu_3c7ab8be_x`,
-//! `tmpxft_00006241_00000000-6_k.ptx`), and clang's `CodeGenModule.cpp` (`__hip_cuid_…`, `.static.…`, `.intern.…`).
+//! They are derived from paths, process numbers or the clock, and are part of the names of static functions and
+//! variables. Two builds of one source therefore differ in them. Sources: output of nvcc 13.0 and 13.5
+//! (`__nv_static_25__debbe712_4_k_cu_3c7ab8be_x`, `tmpxft_00006241_00000000-6_k.ptx`), and clang's `CodeGenModule.cpp`
+//! (`__hip_cuid_…`, `.static.…`, `.intern.…`).
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -12,8 +13,8 @@ use regex::bytes::{Captures, Regex};
 
 use crate::base::bytes::NameMap;
 
-/// Pattern of generated names. The groups `a` and `b` are the generated parts of an identifier, `temporary` is the name of a
-/// temporary file.
+/// Pattern of generated names. The groups `a` and `b` are the generated parts of an identifier, and `temporary` is the
+/// name of a temporary file.
 static GENERATED: LazyLock<Regex> = LazyLock::new(|| {
     let nvcc = "_(?<a>[0-9a-f]{8})_[0-9]{1,3}_[0-9A-Za-z_]{1,200}?_(?<b>[0-9a-f]{8}(?:_[0-9]+)?)";
     let clang = r"(?:__hip_cuid_|\.static\.|\.intern\.|__static__|__intern__)(?<c>[0-9a-f]{8,32})";
@@ -21,17 +22,16 @@ static GENERATED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!("(?-u){temporary}|{nvcc}|{clang}")).expect("valid pattern")
 });
 
-/// Least number of hexadecimal digits in a generated part, which `_` or `.` precedes.
+/// Minimum number of hexadecimal digits in a generated part. It follows `_` or `.`.
 const DIGITS: usize = 8;
 
-/// Number of places at which a generated part may begin that are compared at once.
+/// Number of possible starts of a generated part that are compared at once.
 const PLACES: usize = 64;
 
-/// A place needs the bytes of the part, and the one before.
+/// Each start needs the bytes of the part and the byte before it.
 type Block = [u8; PLACES + DIGITS];
 
-/// Returns whether a text may have generated names. The regular expression takes most of the time that looking for names takes,
-/// and few texts have any.
+/// Quick check for generated names. Few texts have any, and most of the time would be spent in the regular expression.
 fn may_have_generated_names(text: &[u8]) -> bool {
     (0..text.len()).step_by(PLACES).filter_map(|at| text.get(at..)).any(|rest| match rest.first_chunk() {
         Some(block) => has_generated_part(block),
@@ -43,8 +43,8 @@ fn may_have_generated_names(text: &[u8]) -> bool {
     })
 }
 
-/// Returns whether digits follow `_` or `.` at one of the places in a block. The loops over places have no branches, so that
-/// compilers use vector instructions.
+/// True if digits follow `_` or `.` anywhere in a block. The loops have no branches, so that compilers use vector
+/// instructions.
 fn has_generated_part(block: &Block) -> bool {
     let mut found = [1; PLACES];
     (0..=DIGITS).all(|index| {
@@ -91,12 +91,12 @@ impl GeneratedNames {
     }
 }
 
-/// Returns whether a text has generated names.
+/// True if a text has generated names.
 pub fn has_generated_names(text: &[u8]) -> bool {
     may_have_generated_names(text) && GENERATED.is_match(text)
 }
 
-/// Returns a text in which each generated name is replaced by `*`, which no name contains.
+/// Replaces each generated name in a text by `*`, which no name contains.
 pub fn without_generated_names(text: &[u8]) -> Cow<'_, [u8]> {
     if !may_have_generated_names(text) {
         return Cow::Borrowed(text);
@@ -115,15 +115,15 @@ pub fn without_generated_names(text: &[u8]) -> Cow<'_, [u8]> {
     })
 }
 
-/// Names of sections without generated names. Compilers write several sections for a function, each with the name of the function
-/// behind its own.
+/// Names of sections without generated names. Compilers write several sections for a function, each named with a prefix
+/// and the name of the function.
 #[derive(Default)]
 pub struct SectionNames<'name>(NameMap<&'name [u8], Cow<'name, [u8]>>);
 
 impl<'name> SectionNames<'name> {
-    /// Returns both parts of a name without generated names: the own name of the section, and that of the function.
+    /// Both parts of a name without generated names: the prefix of the section, and the name of the function.
     pub fn stable(&mut self, name: &'name [u8]) -> [&[u8]; 2] {
-        // A generated name that begins before the first `_` does not reach beyond one that `Z` follows.
+        // A generated name that begins before the first `_` does not extend beyond that `_` if `Z` follows it.
         let first = name.iter().position(|&byte| byte == b'_');
         let at = first.filter(|&at| name.get(at.saturating_add(1)) == Some(&b'Z')).unwrap_or_default();
         let (section, function) = name.split_at_checked(at).unwrap_or_default();
@@ -134,7 +134,7 @@ impl<'name> SectionNames<'name> {
     }
 }
 
-/// Returns the name of a kernel without generated parts.
+/// Name of a kernel without generated parts.
 pub fn stable_name(name: &str) -> Cow<'_, str> {
     match without_generated_names(name.as_bytes()) {
         Cow::Borrowed(_) => Cow::Borrowed(name),

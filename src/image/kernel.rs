@@ -1,23 +1,23 @@
 //! Kernels and their resource usage, for all kinds of images.
 //!
-//! Sizes are in bytes. Fields are named after the figures that the vendors' tools print; a field covers both vendors where
-//! they use different terms for the same figure.
+//! Sizes are in bytes. Fields are named after the figures that the vendors' tools print. If the vendors use different
+//! terms for the same figure, one field covers both.
 
 /// A kernel. A figure is absent if the image does not state it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Kernel {
-    /// Name by which the runtime looks it up.
+    /// Name that the runtime looks up.
     pub name: String,
-    /// Demangled name, where it differs.
+    /// Demangled name, if it differs.
     pub demangled: Option<String>,
-    /// Registers of a thread: those of 32 bits (NVIDIA), or general registers (Intel).
+    /// Registers of a thread: 32-bit registers (NVIDIA), or general registers (Intel).
     pub registers: Option<u64>,
-    /// Limit on registers that was set for the compiler.
+    /// Limit on registers that the compiler was given.
     pub max_registers: Option<u64>,
-    /// Vector registers of a work-item, including accumulation registers where the processor has one register file for both
+    /// Vector registers of a work-item. Includes accumulation registers if the processor has one register file for both
     /// (AMD).
     pub vgprs: Option<u64>,
-    /// Accumulation vector registers among them (AMD).
+    /// Accumulation vector registers, which `vgprs` includes if both share a register file (AMD).
     pub agprs: Option<u64>,
     /// Scalar registers of a wavefront (AMD).
     pub sgprs: Option<u64>,
@@ -29,14 +29,14 @@ pub struct Kernel {
     pub scratch: Option<u64>,
     /// True if more scratch may be needed than stated: the stack grows at run time, or functions are not linked yet.
     pub scratch_is_minimum: bool,
-    /// Statically allocated memory of a work-group: AMD's LDS, NVIDIA's shared memory. Memory that the launch requests is not
-    /// included.
+    /// Statically allocated memory of a work-group: AMD's LDS, NVIDIA's shared memory. Excludes memory that the launch
+    /// requests.
     pub shared: Option<u64>,
     /// Constant banks of the kernel itself (NVIDIA).
     pub constant_banks: Vec<ConstantBank>,
-    /// Declared parameters in their order, without those that the compiler adds.
+    /// Declared parameters in order, without parameters that the compiler adds.
     pub parameters: Vec<Parameter>,
-    /// Size of all parameters, with those that the compiler adds: AMD's kernarg segment.
+    /// Size of all parameters, including parameters that the compiler adds: AMD's kernarg segment.
     pub parameter_size: Option<u64>,
     /// Number of work-items or threads that execute in lockstep.
     pub wave_size: Option<u64>,
@@ -48,10 +48,10 @@ pub struct Kernel {
     pub min_blocks: Option<u64>,
     /// Size of its machine code, without called functions.
     pub code_size: Option<u64>,
-    /// Number of bytes of the image that belong to it alone: code, constants, attributes, relocations. Only from
-    /// [`inspect_with_own_sizes`](super::inspect_with_own_sizes).
+    /// Number of bytes of the image that belong to this kernel alone: code, constants, attributes, relocations. Only
+    /// set by [`inspect_with_own_sizes`](super::inspect_with_own_sizes).
     pub own_size: Option<u64>,
-    /// First line of its source, by the debug information.
+    /// First line of its source, according to the debug information.
     pub source: Option<SourceLine>,
 }
 
@@ -78,13 +78,13 @@ pub struct Parameter {
 /// A line in a source file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceLine {
-    /// Path of the file, with its directory as far as the debug information has it.
+    /// Path of the file. It includes the directories that the debug information states.
     pub file: String,
     /// Line number.
     pub line: u64,
 }
 
-/// A kernel and the address of its code, by which debug information refers to it.
+/// A kernel and the address of its code. Debug information refers to the kernel by this address.
 #[derive(Debug)]
 pub struct LocatedKernel {
     pub kernel: Kernel,

@@ -1,8 +1,9 @@
 //! The bytes of an image that belong to one kernel alone, and a hash of its code.
 //!
-//! In ELF files these are the function, the kernel descriptor of AMD, and the sections with the name of the kernel at their end,
-//! as ptxas and Intel's compilers write them: code, constants, attributes, relocations. In PTX it is the text of the kernel.
-//! Everything else of an image, such as symbols, shared functions and debug information, belongs to no kernel.
+//! In ELF files, they are the function, AMD's kernel descriptor, and the sections whose names end with the name of the
+//! kernel. ptxas and Intel's compilers write such sections for code, constants, attributes and relocations. In PTX,
+//! they are the text of the kernel. All other bytes, such as symbols, shared functions and debug information, belong to
+//! no kernel.
 
 use std::ops::Range;
 
@@ -20,17 +21,17 @@ use crate::format::ImageKind;
 /// Bytes of a kernel in an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelBytes {
-    /// Name by which the runtime looks it up.
+    /// Name that the runtime looks up.
     pub name: String,
-    /// Demangled name, where it differs.
+    /// Demangled name, if it differs.
     pub demangled: Option<String>,
-    /// Number of bytes that belong to it alone.
+    /// Number of bytes that belong to this kernel alone.
     pub size: u64,
     /// Size of its code.
     pub code_size: u64,
-    /// SHA-256 of its code and constants. Names of symbols take the place of their numbers, and the kernel has no name, so that
-    /// equal kernels of two images have equal hashes. Absent if it was not requested, or the image does not state which bytes are
-    /// the code.
+    /// SHA-256 of its code and constants. Symbols are hashed by name instead of by number, and the name of the kernel
+    /// itself is left out. Equal kernels of two images therefore have equal hashes. Absent if it was not requested, or
+    /// if the image does not state which bytes are the code.
     pub body: Option<[u8; 32]>,
 }
 
@@ -44,8 +45,8 @@ struct Ranges {
     body: Option<Sha256>,
 }
 
-/// Sets the number of bytes that belong to each kernel of an image, which is all of `view`. The inspection has reported its
-/// errors.
+/// Sets the number of bytes that belong to each kernel of an image, which is all of `view`. Errors are ignored, because
+/// the inspection has reported them.
 pub fn set_own_sizes(image_kind: ImageKind, view: View<'_>, kernels: &mut [Kernel]) {
     let (ranges, _) = ranges(image_kind, view, kernels, Bodies::Skip);
     let sizes = sizes(&ranges, view);
@@ -82,14 +83,14 @@ fn ranges(
     (ranges, found)
 }
 
-/// Returns the number of bytes in the ranges of each kernel. Bytes of several belong to the first.
+/// Number of bytes in the ranges of each kernel. Bytes of several kernels count for the first.
 fn sizes(ranges: &[Ranges], view: View<'_>) -> Vec<u64> {
     let all: Vec<Range<u64>> = ranges.iter().flat_map(|it| it.own.iter().cloned()).collect();
     let mut claimed = claim(&all, &(0..view.size())).into_iter();
     ranges.iter().map(|it| claimed.by_ref().take(it.own.len()).fold(0, u64::saturating_add)).collect()
 }
 
-/// Returns the bytes of each kernel of an image, which is all of `view`, and the inspection that found the kernels.
+/// Bytes of each kernel of an image, which is all of `view`, and the inspection that found the kernels.
 pub fn kernel_bytes(image_kind: ImageKind, view: View<'_>, bodies: Bodies) -> (Vec<KernelBytes>, Inspection) {
     let mut inspection = kernels(image_kind, view);
     let (ranges, found) = ranges(image_kind, view, &inspection.kernels, bodies);
@@ -106,7 +107,8 @@ pub fn kernel_bytes(image_kind: ImageKind, view: View<'_>, bodies: Bodies) -> (V
     (kernels, inspection)
 }
 
-/// Returns the hashes of the code of kernels of an image, which is all of `view`, in their order; see [`KernelBytes::body`].
+/// Hashes of the code of kernels of an image, which is all of `view`, in the order of the kernels; see
+/// [`KernelBytes::body`].
 pub fn kernel_codes(
     image_kind: ImageKind,
     view: View<'_>,
@@ -117,7 +119,7 @@ pub fn kernel_codes(
     Ok(ranges.into_iter().map(|ranges| ranges.body.map(|hash| hash.finalize().into())).collect())
 }
 
-/// Suffix of the symbol of AMD's kernel descriptors, and their size.
+/// Suffix of the symbols of AMD's kernel descriptors, and the size of a descriptor.
 const DESCRIPTOR_SUFFIX: &str = ".kd";
 const DESCRIPTOR_SIZE: u64 = 64;
 
@@ -127,7 +129,7 @@ fn in_elf(
     ranges: &mut [Ranges],
     bodies: Bodies,
 ) -> Result<(), Malformed> {
-    // Its errors are those of the inspection.
+    // The inspection has reported the same errors.
     let Ok(elf) = Elf::read(view) else { return Ok(()) };
     let mut constants = Vec::new();
     for function in elf.functions() {
@@ -184,17 +186,17 @@ fn described(elf: &Elf<'_>, numbers: &NameMap<&str, usize>, ranges: &mut [Ranges
     Ok(())
 }
 
-/// Number of dots in the name of a section that may precede the name of a kernel: `.rela.nv.constant2.` has three.
+/// Maximum number of dots that precede the name of a kernel in the name of a section: `.rela.nv.constant2.` has three.
 const MAX_DOTS: usize = 6;
 
-/// Returns the kernel whose name ends the name of a section, and what precedes it.
+/// Returns the kernel whose name ends the name of a section, and the prefix before it.
 fn kernel_of_section<'a>(name: &'a str, numbers: &NameMap<&str, usize>) -> Option<(&'a str, usize)> {
     let dots = name.match_indices('.').map(|(at, _)| at).skip(1).take(MAX_DOTS);
     dots.filter_map(|at| name.split_at_checked(at))
         .find_map(|(prefix, rest)| Some((prefix, *numbers.get(rest.strip_prefix('.')?)?)))
 }
 
-/// Returns the range in the file of `size` bytes at an address in a section.
+/// Returns the file range of `size` bytes at an address in a section.
 fn range_in(section: &ElfSection<'_, '_>, address: u64, size: u64, elf: &Elf<'_>) -> Option<Range<u64>> {
     let (start, stored) = elf.file_range(section)?;
     // In relocatable files and cubins, addresses are offsets in the section.
@@ -203,7 +205,7 @@ fn range_in(section: &ElfSection<'_, '_>, address: u64, size: u64, elf: &Elf<'_>
     Some(start.checked_add(offset)?..start.checked_add(end)?)
 }
 
-/// Hashes the code of a function, and its relocations with the names of the symbols that they refer to.
+/// Hashes the code of a function and its relocations, including the names of the symbols that they refer to.
 fn code_hash(
     elf: &Elf<'_>,
     section: &ElfSection<'_, '_>,
@@ -232,7 +234,7 @@ fn code_hash(
     Ok(hash)
 }
 
-/// Hashes bytes, which exceeds the budget where parts of a file overlap.
+/// Hashes bytes. If parts of a file overlap, this can exceed the budget.
 fn update(hash: &mut Sha256, bytes: View<'_>) -> Result<(), Malformed> {
     bytes.charge("section", Resource::Work, bytes.size() / BYTES_PER_STEP)?;
     hash.update(bytes.size().to_le_bytes());
@@ -246,7 +248,7 @@ fn in_ptx(
     ranges: &mut [Ranges],
     bodies: Bodies,
 ) -> Result<(), Malformed> {
-    // Ranges in a text with replaced bytes would be others.
+    // Replacing invalid bytes would change the ranges.
     let Ok(text) = std::str::from_utf8(view.data()) else { return Ok(()) };
     for (name, range) in ptx::bodies(text) {
         let of_kernel = numbers.get(name).and_then(|&number| ranges.get_mut(number));
@@ -256,7 +258,7 @@ fn in_ptx(
         view.charge("PTX function", Resource::Work, range.len() as u64 / BYTES_PER_STEP)?;
         if bodies == Bodies::Hash {
             let mut hash = Sha256::new();
-            // Parameters have the name of the kernel, too.
+            // Parameters contain the name of the kernel, too.
             instructions(&without_generated_names(body.replace(name, "").as_bytes()), &mut hash);
             ranges.body = Some(hash);
         }

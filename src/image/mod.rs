@@ -1,8 +1,9 @@
 //! Inspection of device images: kernels, their resource usage, and debug information.
 //!
-//! Each kind of image has a format of its own for these: a note in AMD code objects, undocumented sections in NVIDIA
-//! cubins, directives in PTX, instructions in SPIR-V, a table in Tile IR, YAML in Intel's zebin. One module here reads each format, and all of them return
-//! [`Kernel`]s. A figure that an image does not state is absent; nothing is guessed.
+//! Each kind of image stores these in a different format: a note in AMD code objects, undocumented sections in NVIDIA
+//! cubins, directives in PTX, instructions in SPIR-V, a table in Tile IR, YAML in Intel's zebin. One module here reads
+//! each format, and all of them return [`Kernel`]s. A figure that an image does not state is absent; nothing is
+//! guessed.
 //!
 //! Images are untrusted. An error in one part of an image is reported as a problem, and all other parts are returned.
 
@@ -63,7 +64,7 @@ pub struct Inspection {
     pub not_inspected: Option<&'static str>,
     /// Errors in parts of the image. All other parts were read.
     pub problems: Vec<Malformed>,
-    /// Defects for which HIP's runtime refuses the image, although it can be read.
+    /// Defects that make HIP's runtime reject the image, although it can be read.
     pub hip_defects: Vec<Malformed>,
 }
 
@@ -72,7 +73,7 @@ impl Inspection {
         Inspection { not_inspected: Some(reason), ..Default::default() }
     }
 
-    /// Returns the defects for which the runtime of an offload kind refuses the image. libomptarget needs no metadata.
+    /// Defects that make the runtime of an offload kind reject the image. libomptarget needs no metadata.
     pub fn load_defects(&self, kind: Option<OffloadKind>) -> &[Malformed] {
         if kind == Some(OffloadKind::OpenMp) { &[] } else { &self.hip_defects }
     }
@@ -85,7 +86,7 @@ impl Inspection {
         inspection
     }
 
-    /// Demangles the names of the kernels. An exhausted budget is a problem, and leaves kernels out.
+    /// Demangles the names of the kernels. An exhausted budget is a problem, and the remaining kernels are left out.
     fn demangled(mut self, view: View<'_>) -> Self {
         let charged = |kernel: &mut Kernel| {
             kernel.demangled = demangle(&kernel.name);
@@ -110,8 +111,8 @@ impl Inspection {
     }
 }
 
-/// Inspects an image like [`inspect`], and finds the number of bytes that belong to each kernel alone, for which it
-/// reads the names of all sections.
+/// Inspects an image like [`inspect`], and finds the number of bytes that belong to each kernel alone. This reads the
+/// names of all sections.
 pub fn inspect_with_own_sizes(image_kind: ImageKind, view: View<'_>) -> Inspection {
     let mut inspection = inspect(image_kind, view);
     kernel_bytes::set_own_sizes(image_kind, view, &mut inspection.kernels);
@@ -123,7 +124,7 @@ pub fn inspect(image_kind: ImageKind, view: View<'_>) -> Inspection {
     inspect_mangled(image_kind, view).demangled(view)
 }
 
-/// Inspects an image like [`inspect`], and leaves out demangled names.
+/// Inspects an image like [`inspect`], without demangled names.
 pub fn inspect_mangled(image_kind: ImageKind, view: View<'_>) -> Inspection {
     match image_kind {
         ImageKind::Elf => elf_image(view, Parts::All),
@@ -145,13 +146,13 @@ pub fn inspect_mangled(image_kind: ImageKind, view: View<'_>) -> Inspection {
     }
 }
 
-/// Returns the inspection of an image that is only checked for being complete.
+/// Inspects an image that is only checked for completeness.
 fn checked(image_kind: ImageKind, view: View<'_>, reason: &'static str) -> Inspection {
     let problems = format::check_image(image_kind, view).err().into_iter().collect();
     Inspection { problems, ..Inspection::not_inspected(reason) }
 }
 
-/// Inspects an image like [`inspect`] but skips debug information, which may be a hundred times the size of the kernels.
+/// Inspects an image like [`inspect`] but skips debug information. It may be a hundred times the size of the kernels.
 pub fn kernels(image_kind: ImageKind, view: View<'_>) -> Inspection {
     match image_kind {
         ImageKind::Elf => elf_image(view, Parts::Kernels).demangled(view),
@@ -188,12 +189,12 @@ fn elf_image(view: View<'_>, parts: Parts) -> Inspection {
     Inspection { not_inspected, hip_defects, ..Inspection::from_kernels(view, found, debug, problems) }
 }
 
-/// Prefix of clang's names for kernels of target regions (`getTargetEntryUniqueInfo` and the names of offload entries in
-/// its OpenMP documentation).
+/// Prefix of clang's names for kernels of target regions (`getTargetEntryUniqueInfo` and the names of offload entries
+/// in its OpenMP documentation).
 const OPENMP_KERNEL: &str = "__omp_offloading_";
 
-/// Returns the kernels of an OpenMP image for the host: the functions with a kernel's name. Host code does not state its
-/// resource usage.
+/// Kernels of an OpenMP image for the host: the functions with a kernel's name. Host code does not state its resource
+/// usage.
 fn host_kernels(elf: &Elf<'_>) -> Vec<LocatedKernel> {
     let is_kernel = |symbol: &elf::ElfFunction<'_>| symbol.name.starts_with(OPENMP_KERNEL);
     let kernel = |symbol: elf::ElfFunction<'_>| LocatedKernel {
@@ -207,7 +208,7 @@ fn host_kernels(elf: &Elf<'_>) -> Vec<LocatedKernel> {
 /// Name of kernels in errors.
 const KERNEL: &str = "kernel";
 
-/// Charges a kernel that is kept, with texts of these lengths.
+/// Charges a kernel that is kept. `texts` are the lengths of its strings.
 fn charge_kernel(view: View<'_>, texts: impl IntoIterator<Item = usize>, parameters: usize) -> Result<(), Malformed> {
     let parameters_size = parameters.saturating_mul(size_of::<kernel::Parameter>());
     let size = size_of::<LocatedKernel>().saturating_add(parameters_size);

@@ -1,6 +1,6 @@
 //! Parts of an image that differ between builds of one source, each by its hash.
 //!
-//! Two images with equal code hashes differ in some of these parts, which are the causes of the difference.
+//! Two images with equal code hashes differ in some of these parts. The parts are the causes of the difference.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ pub enum Part {
     TimeStamp,
     /// Names, versions and options of tools.
     Tool,
-    /// Bytes of debug information, which most other parts change too.
+    /// Bytes of debug information. Most other parts change them, too.
     DebugBytes,
     /// Symbols, without generated names.
     Symbols,
@@ -55,7 +55,7 @@ impl Part {
 pub struct ImageParts([[u8; 32]; Part::ALL.len()]);
 
 impl ImageParts {
-    /// Returns the hash of a part.
+    /// Hash of a part.
     pub fn get(&self, part: Part) -> [u8; 32] {
         let index = Part::ALL.iter().position(|it| *it == part);
         index.and_then(|index| self.0.get(index)).copied().unwrap_or_default()
@@ -68,10 +68,10 @@ const DEBUG: [&[u8]; 4] = [b".debug", b".nv_debug", b".nv.merc.debug", b".nv.mer
 /// Prefixes of the names of sections that name tools.
 const TOOLS: [&[u8]; 2] = [b".note.nv.", b".comment"];
 
-/// Sections that hold names besides.
+/// Other sections that hold names.
 const NAMES: [&[u8]; 3] = [b".strtab", b".shstrtab", b".dynstr"];
 
-/// Returns the hashes of the parts of an image.
+/// Hashes of the parts of an image.
 pub fn image_parts(image_kind: ImageKind, view: View<'_>) -> Result<ImageParts, Malformed> {
     let mut parts = PartHashes::default();
     parts.update(Part::Path, super::build_paths(image_kind, view)?.iter().map(String::as_bytes));
@@ -128,7 +128,8 @@ impl PartHashes {
         Ok(())
     }
 
-    /// Adds symbols by their names, sorted: generated names change their order. Symbols of sections are left out.
+    /// Adds symbols by name. The names are sorted, because generated names change the order of symbols. Section symbols
+    /// are left out.
     fn add_symbols(&mut self, elf: &Elf<'_>) {
         let mut symbols = BTreeSet::new();
         for symbol in elf.file.symbols().filter(|symbol| symbol.kind() != SymbolKind::Section) {
@@ -147,7 +148,8 @@ impl PartHashes {
         }
     }
 
-    /// Adds a text: the comments before its first directive name tools, and the directives `.file` may have time stamps.
+    /// Adds a text. The comments before its first directive name tools, and the directives `.file` may have time
+    /// stamps.
     fn add_ptx(&mut self, text: &[u8]) {
         self.names.collect(text);
         let lines = || text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
@@ -175,7 +177,7 @@ impl PartHashes {
 mod tests {
     use super::*;
 
-    /// Returns the parts in which two texts of PTX differ.
+    /// Compares two PTX texts.
     fn differing(old: &str, new: &str) -> Vec<Part> {
         let parts = |text: &str| image_parts(ImageKind::Ptx, View::new(text.as_bytes())).unwrap();
         let (old, new) = (parts(old), parts(new));

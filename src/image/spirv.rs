@@ -1,8 +1,9 @@
 //! SPIR-V: entry points and their execution modes.
 //!
-//! A module consists of words: a header of five, then instructions that begin with their length and opcode. It does not state
-//! the resource usage of kernels, which is known only after compilation for a device. Source: Khronos, SPIR-V Specification, sections
-//! Physical Layout of a SPIR-V Module and Instruction, and Binary Form; the numbers are those of its tables.
+//! A module consists of words: a header of five, then instructions that begin with their length and opcode. It does not
+//! state the resource usage of kernels, which is known only after compilation for a device. Source: Khronos, SPIR-V
+//! Specification, sections Physical Layout of a SPIR-V Module and Instruction, and Binary Form. The tables there have
+//! the numbers.
 
 use std::collections::HashMap;
 
@@ -39,7 +40,7 @@ pub fn inspect(view: View<'_>) -> Inspection {
     let SpirvModule { entries, functions, modes, strings, level, .. } = module;
     let found = entries.into_iter().map_while(|(function, name)| {
         let place = functions.get(&function).and_then(|&(file, line)| Some((strings.get(&file)?, line)));
-        // Any number of kernels may refer to one file name.
+        // Any number of kernels can refer to one file name.
         charge_kernel(view, [name.len(), place.map_or(0, |(file, _)| file.len())], 0).ok()?;
         let source = place.map(|(file, line)| SourceLine { file: file.clone(), line: line.into() });
         let ExecutionModes { required_threads, wave_size } = modes.get(&function).copied().unwrap_or_default();
@@ -57,7 +58,8 @@ struct SpirvModule {
     /// Function ids and names of the entry points. One function may be several entry points.
     entries: Vec<(u32, String)>,
     modes: HashMap<u32, ExecutionModes>,
-    /// Source location of each function, as the id of a file name and a line: the last one stated before the function.
+    /// Source location of each function: the id of a file name, and a line. It is the last location stated before the
+    /// function.
     functions: HashMap<u32, (u32, u32)>,
     strings: HashMap<u32, String>,
     line: Option<(u32, u32)>,
@@ -118,7 +120,7 @@ struct ExecutionModes {
     wave_size: Option<u64>,
 }
 
-/// Returns a string of words: their bytes in little-endian order up to a NUL.
+/// Decodes a string: the bytes of the words in little-endian order, up to a NUL.
 fn text(words: &[u32]) -> String {
     let bytes = words.iter().flat_map(|word| word.to_le_bytes());
     let bytes: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();

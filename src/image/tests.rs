@@ -1,5 +1,5 @@
-//! Inspection of the fixtures, intact and corrupt. `linker-tests/inspect` compares images of other compilers with the output
-//! of LLVM's and NVIDIA's tools.
+//! Inspection of the fixtures, intact and corrupt. `linker-tests/inspect` compares images of other compilers with the
+//! output of LLVM's and NVIDIA's tools.
 
 use super::*;
 use crate::format::DeviceImage;
@@ -40,7 +40,7 @@ fn reads_resource_usage_of_a_code_object() {
     assert_eq!(inspect_image(&fixture("answer-gfx90a.hsaco")), expected);
 }
 
-/// The note is found without section headers; sizes of code are not.
+/// The note is found without section headers, but the code sizes are not.
 #[test]
 fn reads_the_note_of_a_code_object_without_section_headers() {
     let mut bytes = fixture("answer-gfx90a.hsaco");
@@ -68,7 +68,7 @@ fn reads_descriptors_of_a_code_object_without_its_note() {
     assert_eq!(inspect_image(&bytes).kernels, [kernel]);
 }
 
-/// Contradictions between the note, the symbols and the header, for which HIP refuses a code object.
+/// Contradictions between the note, the symbols and the header. They make HIP reject a code object.
 #[test]
 fn lists_defects_of_a_code_object_for_which_hip_refuses_it() {
     let good = fixture("answer-gfx90a.hsaco");
@@ -126,7 +126,7 @@ fn reads_resource_usage_of_a_cubin() {
     assert_eq!(inspect_image(&fixture("answer-sm_90.cubin")), expected);
 }
 
-/// Cubins up to CUDA 12 have the number in the section header too; this one does not.
+/// Cubins up to CUDA 12 also have the number in the section header. This one does not.
 #[test]
 fn reads_registers_from_the_section_header_without_attributes() {
     let mut bytes = fixture("answer-sm_90.cubin");
@@ -163,7 +163,7 @@ fn reads_parameters_of_a_ptx_kernel() {
     assert_eq!(inspect_image(&fixture("answer-sm_80.ptx")), expected);
 }
 
-/// Equal to the output of `llvm-dwarfdump`, except for the producer, which `-fno-ident` leaves empty.
+/// Equal to the output of `llvm-dwarfdump`, except that `-fno-ident` leaves the producer empty.
 #[test]
 fn reads_units_and_declarations_of_full_debug_information() {
     let inspection = inspect_image(&fixture("answer-gfx90a-debug.hsaco"));
@@ -186,7 +186,7 @@ fn reads_the_source_line_from_a_line_table() {
     assert_eq!(inspection.kernels[0].source, Some(source));
 }
 
-/// Relocatable cubins of CUDA 11.8 to 12.8 have sections without bytes in the file, of types that are CUDA's own.
+/// Relocatable cubins of CUDA 11.8 to 12.8 have sections without bytes in the file. Only CUDA uses their types.
 #[test]
 fn sections_of_cuda_without_bytes_are_not_read() {
     let with_type = |section_type: u32| {
@@ -228,7 +228,7 @@ fn problem_offsets_are_inside_the_image() {
     let (table, _) = elf.section(".debug_line").unwrap().file_range().unwrap();
     let number = elf.section(".debug_info").unwrap().index().0;
     let headers = u64::from_le_bytes(bytes[0x28..0x30].try_into().unwrap()) as usize;
-    // The offset in the header of one section, and the version in the other, which is then read alone.
+    // The offset in the header of one section, and the version in the other. Then only the other section is read.
     bytes[headers + 64 * number + 0x18 + 2] = 0xff;
     bytes[table as usize + 4] = 99;
     let problems = inspect_image(&bytes).problems;

@@ -13,14 +13,14 @@ use crate::format::tile_ir::{Cursor, TileIr, TileIrVersion, section};
 /// Newest version whose table of functions is known.
 const NEWEST: TileIrVersion = TileIrVersion { major: 13, minor: 5, tag: 0 };
 
-/// First version in which all functions have attributes of their arguments, and all kernels have optimization hints.
+/// First version with argument attributes for all functions and optimization hints for all kernels.
 const WITH_ARGUMENT_ATTRIBUTES: TileIrVersion = NEWEST;
 
 /// Bits of a function's flags.
 const IS_KERNEL: u8 = 0x02;
 const HAS_HINTS: u8 = 0x04;
 
-/// Alignment of the offsets of strings, which follow their number.
+/// Alignment of the string offsets, which follow the number of strings.
 const STRING_OFFSETS_ALIGNMENT: u64 = 4;
 
 /// Maximum nesting of attributes: hints are dictionaries of dictionaries.
@@ -78,7 +78,7 @@ fn kernels(file: &TileIr<'_>, found: &mut Vec<LocatedKernel>) -> Result<(), Malf
     Ok(())
 }
 
-/// Returns the string with an index, which is stated at `stated_at`.
+/// Looks up a string by its index, which was read at `stated_at`.
 fn string<'data>(strings: View<'data>, index: u64, stated_at: &Cursor<'_>) -> Result<&'data str, Malformed> {
     let mut cursor = Cursor { view: strings, at: 0 };
     let count = cursor.integer("Tile IR string count")?;
@@ -125,7 +125,7 @@ fn attribute(cursor: &mut Cursor<'_>, depth: usize) -> Result<(), Malformed> {
             cursor.integer(FIELD)?;
             attribute(cursor, depth.saturating_add(1))
         }),
-        // The size of a floating-point number is that of its type.
+        // A floating-point number has the size of its type.
         tag => {
             let cause = Cause::Unexpected { value: tag.into(), expected: "an attribute of a function" };
             Err(start.malformed(FIELD, cause))
@@ -133,7 +133,7 @@ fn attribute(cursor: &mut Cursor<'_>, depth: usize) -> Result<(), Malformed> {
     }
 }
 
-/// Skips flags, and an integer for each of the lowest two that is set.
+/// Skips flags. Each of the lowest two that is set adds an integer, which is skipped too.
 fn optional_integers(cursor: &mut Cursor<'_>) -> Result<(), Malformed> {
     let flags = cursor.byte("Tile IR attribute")?;
     for _ in 0..(flags & 3).count_ones() {

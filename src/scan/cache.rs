@@ -1,4 +1,4 @@
-//! Decompressed containers, kept from the scan that had to decompress them until their images are read.
+//! Decompressed containers. The scan that had to decompress them keeps them until their images are read.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,8 +38,8 @@ impl Default for CacheBudget {
     }
 }
 
-/// Decompressed containers of one file, by the offsets at which the containers start. What the budget has no bytes for is
-/// not kept, and is decompressed again when an image of it is read.
+/// Decompressed containers of one file, by their start offsets. A container that exceeds the budget is not kept. It is
+/// decompressed again when one of its images is read.
 #[derive(Debug)]
 pub(super) struct DecompressedCache {
     budget: CacheBudget,
@@ -62,12 +62,12 @@ impl DecompressedCache {
         }
     }
 
-    /// Returns the decompressed bytes of the container at `start`, and keeps them.
+    /// Decompressed bytes of the container at `start`. The cache keeps them.
     pub fn get(&self, start: u64) -> Option<Arc<Vec<u8>>> {
         self.containers().get(&start).map(Arc::clone)
     }
 
-    /// Removes and returns the decompressed bytes of the container at `start`.
+    /// Removes the decompressed bytes of the container at `start` from the cache.
     pub fn take(&self, start: u64) -> Option<Arc<Vec<u8>>> {
         let bytes = self.containers().remove(&start)?;
         self.budget.give_back(bytes.capacity() as u64);

@@ -1,4 +1,4 @@
-//! Tests of host files with images that are arrays in their data.
+//! Tests of host files with images in data arrays.
 
 use object::write::{Object, Symbol, SymbolSection};
 use object::{Architecture, BinaryFormat, Endianness, SymbolFlags, SymbolKind, SymbolScope};
@@ -13,7 +13,7 @@ fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(format!("{}/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-/// Returns a host object with arrays in a section, each at the name and kind of a symbol and with or without its size.
+/// Returns a host object with arrays in a section. Each has a symbol with a name and a kind, with or without its size.
 fn object(format: BinaryFormat, section: (&str, &str), arrays: &[(&str, SymbolKind, bool, &[u8])]) -> Vec<u8> {
     let mut host = Host(Object::new(format, Architecture::X86_64, Endianness::Little));
     let section = host.section(section.0, section.1, b"text");

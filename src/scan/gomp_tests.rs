@@ -16,7 +16,7 @@ fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(format!("{}/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-/// Returns kind and strings of the images of an object with both tables. `change` changes their bytes.
+/// Returns kind and strings of the images of an object with both tables. `change` modifies the bytes of the tables.
 fn described(registers: bool, change: impl FnOnce(&mut [u8])) -> Vec<(Option<OffloadKind>, Vec<String>)> {
     let (ptx, elf) = (fixture("answer-sm_80.ptx"), fixture("answer-gfx90a.hsaco"));
     let mut host = Host::elf();

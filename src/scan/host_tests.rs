@@ -123,7 +123,7 @@ fn follows_wrappers_to_containers_in_any_section_of_any_format() {
 
 #[test]
 fn finds_all_wrappers_with_red_zones_between_them() {
-    // The address sanitizer adds 40 bytes after each; a reader in steps of 24 bytes finds only the first.
+    // The address sanitizer adds 40 bytes after each wrapper. A reader in steps of 24 bytes finds only the first.
     let mut host = Host::elf();
     let code = host.section("", ".hip_fatbin", &[bundle(), vec![0; 100], bundle()].concat());
     let padded = [wrapper(b"FPIH"), vec![0; 40]].concat();

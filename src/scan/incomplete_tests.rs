@@ -1,4 +1,4 @@
-//! Tests of files with containers that are not whole: nested too deep, damaged after others, cut with their file.
+//! Tests of files with incomplete containers: nested too deep, damaged after others, cut with their file.
 
 use super::tests::{offload_binary, scanned};
 use super::{Options, scan};

@@ -1,4 +1,4 @@
-//! The bytes of an image, for the operations that look into images.
+//! The bytes of an image, for operations that inspect images.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::scan::ImageRef;
 use crate::scan::ScannedFile;
 use crate::scan::inventory::{File, Image};
 
-/// Returns what `inspect` finds in an image. An image that cannot be decompressed has a problem instead of kernels.
+/// Inspects an image with `read`. An image that cannot be decompressed has a problem instead of kernels.
 pub fn inspect_with(image: &ImageRef<'_>, read: impl FnOnce(ImageKind, View<'_>) -> Inspection) -> Inspection {
     if image.image().is_scrambled() {
         return Inspection::not_inspected(image::LTO_IR);
@@ -31,13 +31,14 @@ pub fn inspect_with(image: &ImageRef<'_>, read: impl FnOnce(ImageKind, View<'_>)
     }
 }
 
-/// Returns what `inspect` finds in an image, debug information included. An image that cannot be decompressed has a problem
-/// instead of kernels.
+/// Inspects an image, including its debug information. An image that cannot be decompressed has a problem instead of
+/// kernels.
 pub fn inspect_image(image: &ImageRef<'_>) -> Inspection {
     inspect_with(image, image::inspect)
 }
 
-/// Returns the error for a problem inside an image. Offsets are those of the file if the image is stored there as it is.
+/// Error for a problem inside an image. Offsets count from the start of the file if the image is stored there
+/// unchanged.
 pub fn image_error(path: &str, number: usize, image: &Image, problem: Malformed) -> Error {
     let is_plain = image.offset.is_some() && image.full_size.is_none();
     let path = Path::new(path);
@@ -48,23 +49,23 @@ pub fn image_error(path: &str, number: usize, image: &Image, problem: Malformed)
     }
 }
 
-/// Maker of the errors for problems in the images of a file. Those that the scan reports are left out: it reads the headers of
-/// images that are files of their own.
+/// Creates the errors for problems in the images of a file. Problems that the scan reports are left out: it reads the
+/// headers of images that are files themselves.
 pub struct ImageErrors<'a> {
     path: &'a str,
-    /// Sorted by offset, for a search: a file may have many errors, and as many images with problems.
+    /// Sorted by offset for a search. A file may have many errors, and just as many images with problems.
     reported: Vec<&'a Malformed>,
 }
 
 impl<'a> ImageErrors<'a> {
-    /// Creates the maker for a file that was scanned.
+    /// Uses the errors of a scanned file.
     pub fn new(file: &'a File) -> ImageErrors<'a> {
         let mut reported: Vec<&Malformed> = file.errors.iter().collect();
         reported.sort_by_key(|error| error.offset);
         ImageErrors { path: &file.path, reported }
     }
 
-    /// Returns the errors for problems in an image.
+    /// Errors for problems in an image.
     pub fn of(
         &self,
         number: usize,
@@ -82,8 +83,8 @@ impl<'a> ImageErrors<'a> {
     }
 }
 
-/// Returns the demangled names of the kernels in some images of a file, by the numbers of the images. An image that cannot be read
-/// completely has no entry if none of its kernels is known.
+/// Demangled names of the kernels in some images of a file, by image number. An image that cannot be read completely
+/// has no entry if none of its kernels is known.
 pub fn kernels_of(scanned: &ScannedFile, images: &BTreeSet<usize>) -> Result<BTreeMap<usize, BTreeSet<String>>> {
     let scan = scanned.open()?;
     let mut found = BTreeMap::new();
@@ -100,7 +101,7 @@ pub fn kernels_of(scanned: &ScannedFile, images: &BTreeSet<usize>) -> Result<BTr
     Ok(found)
 }
 
-/// Returns the names of the kernels in an image; none if it cannot be read.
+/// Names of the kernels in an image; none if it cannot be read.
 pub fn kernel_names(image: &ImageRef<'_>) -> Vec<String> {
     inspect_with(image, image::kernels).kernels.into_iter().map(|kernel| kernel.name).collect()
 }

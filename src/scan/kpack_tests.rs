@@ -9,7 +9,7 @@ use crate::scan::inventory::WrapperKind;
 #[test]
 fn a_file_that_rocm_kpack_has_split_has_no_errors() {
     let mut host = Host::elf();
-    // The section that remains without device code.
+    // The section that remains after its device code was removed.
     host.section("", ".hip_fatbin", &[0; 4096]);
     let marker = KpackMarker { search_paths: vec!["../.kpack/x_@GFXARCH@.kpack"], kernel_name: "lib/x.so" };
     let reference = host.section("", ".rocm_kpack_ref", &marker.to_bytes());

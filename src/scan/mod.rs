@@ -1,10 +1,10 @@
 //! Finding device images in a file: by structure first, then by magic in all bytes that no structure explains.
 //!
-//! The headers of a host file lead to the sections that tools store containers in, so scanning a library of gigabytes reads
-//! a few kilobytes; so do the structures by which host code registers containers, wherever those are. But real libraries
-//! also keep containers in `.rodata` without either, linkers rename sections, and files lose their section headers. Hence
-//! the second pass over all other bytes, where a container counts only if everything that it states holds: four bytes that
-//! look like a magic occur in any large file.
+//! The headers of a host file lead to the sections where tools store containers, so scanning a library of gigabytes
+//! reads a few kilobytes. The structures that register containers lead to them as well, in any section. But real
+//! libraries also keep containers in `.rodata` without either, linkers rename sections, and files lose their section
+//! headers. Hence the second pass over all other bytes. There, a container counts only if everything that it states
+//! holds: four bytes that look like a magic occur in any large file.
 //!
 //! A [`Scan`] is a file with its inventory, and an iterator of its images. A [`Scanner`] scans many paths.
 

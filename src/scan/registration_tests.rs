@@ -1,4 +1,4 @@
-//! Tests of registrations: containers that wrappers register or not, and what leads to no device code.
+//! Tests of registrations: registered and unregistered containers, and wrappers that lead to no device code.
 
 use super::*;
 use crate::scan::inventory::Registration;
@@ -11,7 +11,7 @@ fn defects(file: &File) -> Vec<String> {
     file.load_defects().map(|defect| defect.to_string()).collect()
 }
 
-/// Format of an object, and the names of its sections of containers and of wrappers: segment and section.
+/// Format of an object, and the names of its sections for containers and for wrappers: segment and section.
 type HostCase = (BinaryFormat, (&'static str, &'static str), (&'static str, &'static str));
 
 #[test]
@@ -121,7 +121,7 @@ fn a_segment_that_cannot_be_mapped_is_a_defect_with_its_number_and_offset() {
         ((0x1010, 0x2000, 16, X86_64), None),
         ((0x1010, 0x2000, 0x1000, X86_64), Some(unaligned)),
         ((0x1010, 0x2000, 0xfff, X86_64), None),
-        // Device code has other loaders.
+        // Device code has different loaders.
         ((0x1010, 0x2000, 0x1000, AMDGPU), None),
     ];
     for ((offset, address, alignment, machine), expected) in cases {

@@ -7,11 +7,11 @@ use crate::base::error::Result;
 use crate::base::io::Input;
 use crate::scan::inventory::{DiskLocation, NotOpened};
 
-/// Number of bytes that are read before their pages are released. Releasing them more often would map the same pages over
-/// and over.
+/// Number of bytes that are read before their pages are released. Releasing them more often would map the same pages
+/// repeatedly.
 pub(crate) const RELEASE_INTERVAL: u64 = 1 << 20;
 
-/// The bitcode of a host whose sections with device images were decoded.
+/// Host bitcode whose sections with device images were decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecodedBitcode {
     /// Size of the bitcode, in bytes.
@@ -22,40 +22,40 @@ pub struct DecodedBitcode {
 
 /// Bytes to scan. Headers are read through the view, everything else block by block.
 pub trait Source: Sync {
-    /// Name for reports and messages, as a rule the path.
+    /// Name for reports and messages, usually the path.
     fn name(&self) -> String;
 
     /// All bytes.
     fn view(&self) -> View<'_>;
 
-    /// Calls `visit(offset, bytes)` for each block of `range` in order. Each block begins with the last `overlap` bytes of
-    /// the block before.
+    /// Calls `visit(offset, bytes)` for each block of `range` in order. Each block begins with the last `overlap` bytes
+    /// of the previous block.
     fn blocks(&self, range: Range<u64>, overlap: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
 
-    /// Releases memory that reading through the view has taken.
+    /// Releases memory that was used to read through the view.
     fn release(&self) {}
 
-    /// Returns the offset of the next byte at or after `offset` that may not be zero: the end of a hole.
+    /// Offset of the next byte at or after `offset` that may not be zero: the end of a hole.
     fn next_data(&self, offset: u64) -> u64 {
         offset
     }
 
-    /// Returns the offset of the next hole at or after `offset`, or the end.
+    /// Offset of the next hole at or after `offset`, or the end.
     fn next_hole(&self, _offset: u64) -> u64 {
         self.view().size()
     }
 
-    /// Reason why files that are packed in the bytes are not scanned; `None` if there are none.
+    /// Reason why files packed in the bytes are not scanned; `None` if there are no such files.
     fn not_opened(&self) -> Option<NotOpened> {
         None
     }
 
-    /// Place of the bytes in a file on disk; `None` if they are not stored there as they are.
+    /// Place of the bytes in a file on disk; `None` if the file does not store them unchanged.
     fn on_disk(&self) -> Option<DiskLocation> {
         None
     }
 
-    /// The bitcode from which the bytes were decoded; `None` for bytes that are a file as they are.
+    /// The bitcode that the bytes were decoded from; `None` if the bytes are a file without decoding.
     fn decoded_from(&self) -> Option<&DecodedBitcode> {
         None
     }
@@ -146,7 +146,7 @@ impl<S: Source + ?Sized> Source for &S {
     }
 }
 
-/// Returns the parts of a range that are stored. All other bytes are zeros.
+/// Stored parts of a range. All other bytes are zeros.
 pub(super) fn stored(source: &dyn Source, range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
     let mut rest = range;
     std::iter::from_fn(move || {

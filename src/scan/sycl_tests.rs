@@ -3,8 +3,8 @@
 use super::*;
 use crate::scan::inventory::PropertyValue;
 
-/// Returns the property sets of the image in an object, as texts. `change` changes the bytes of the table, in which the pointer to
-/// the image has the offset `at`.
+/// Returns the property sets of the image in an object, as texts. `change` modifies the bytes of the table. The pointer
+/// to the image is at the offset `at` of the table.
 fn property_sets(version: u16, at: u64, change: impl FnOnce(&mut Vec<u8>)) -> Vec<String> {
     let mut host = Host::elf();
     let images = host.section("", "__CLANG_OFFLOAD_BUNDLE__sycl-spir64", &[SPIRV, b"more"].concat());
@@ -69,7 +69,7 @@ fn archive() -> Vec<u8> {
     bytes
 }
 
-/// Scans an object with two images in a section, and the table of them.
+/// Scans an object with two images in a section, and a table of the images.
 fn scan_section(section: &str, images: [&[u8]; 2]) -> crate::scan::inventory::File {
     let mut host = Host::elf();
     let size = images[0].len().next_multiple_of(16);

@@ -1,4 +1,4 @@
-//! Tests of scans: files by themselves, compressed containers, archives and the search by magic.
+//! Tests of scans: standalone containers and images, compressed containers, archives and the search by magic.
 
 use std::path::Path;
 
@@ -165,7 +165,7 @@ fn a_decompressed_container_is_kept_within_the_budget_until_its_images_are_read(
         let is_kept = budget.as_ref().is_some_and(|budget| budget.left() > 10);
         let kept = cache.take(0);
         assert_eq!(kept.as_deref(), is_kept.then(|| bundle(b"image")).as_ref());
-        // Other bytes in the cache show that images are read from it, and once.
+        // Different bytes in the cache show that images are read from it, and only once.
         if kept.is_some() {
             cache.put(0, bundle(b"other"));
         }
@@ -184,7 +184,7 @@ fn images_of_one_stream_are_decompressed_once() {
     let read = |index: usize| images[index].bytes().unwrap();
     let (one, again) = (read(0), read(0));
     assert_eq!((&*one, one.as_ptr()), (&b"one"[..], again.as_ptr()));
-    // Bytes that are held stay as they are when another image is read.
+    // Bytes that are held stay unchanged when another image is read.
     assert_eq!((&*read(1), &*one), (&b"two"[..], &b"one"[..]));
 }
 

@@ -1,6 +1,7 @@
 //! Kernel descriptors: 64 bytes that the packet processor reads when it starts a kernel.
 //!
-//! Only fields with plain values are read. Numbers of registers are skipped, because their units depend on the processor. Source: LLVM, User Guide for AMDGPU Backend, section Kernel Descriptor.
+//! Only fields with plain values are read. Numbers of registers are skipped, because their units depend on the
+//! processor. Source: LLVM, User Guide for AMDGPU Backend, section Kernel Descriptor.
 
 use object::{Object, ObjectSection, ObjectSymbol};
 
@@ -10,7 +11,7 @@ use crate::image::kernel::Kernel;
 
 const DESCRIPTOR_SIZE: u64 = 64;
 
-/// Offsets of fields: GROUP_SEGMENT_FIXED_SIZE, PRIVATE_SEGMENT_FIXED_SIZE, KERNARG_SIZE, and the properties of the code.
+/// Offsets of GROUP_SEGMENT_FIXED_SIZE, PRIVATE_SEGMENT_FIXED_SIZE, KERNARG_SIZE, and the properties of the code.
 const GROUP_SEGMENT: u64 = 0;
 const PRIVATE_SEGMENT: u64 = 4;
 const KERNARG: u64 = 8;

@@ -1,5 +1,6 @@
-//! Defects for which HIP's runtime refuses a code object although it can be read: it looks up kernels by the metadata note, and
-//! then their descriptors by symbols. Source: ROCm/clr, hipamd and rocclr (`devprogram.cpp`); ROCm/hip issues 2269 and 2342.
+//! Defects that make HIP's runtime reject a code object, although it can be read. The runtime finds kernels in the
+//! metadata note, and their descriptors by symbols. Source: ROCm/clr, hipamd and rocclr (`devprogram.cpp`); ROCm/hip
+//! issues 2269 and 2342.
 
 use std::collections::HashSet;
 
@@ -16,7 +17,7 @@ use crate::image::elf::Elf;
 use crate::target::amdgpu::ELFOSABI_HSA;
 use crate::target::{BundleEntryId, TargetId};
 
-/// Returns whether HIP loads such a file: it is linked, and for HSA.
+/// HIP loads only linked files for HSA.
 fn is_loadable(elf: &Elf<'_>) -> bool {
     let (header, endian) = (elf.file.elf_header(), elf.file.endian());
     header.e_type(endian) == elf::ET_DYN && header.e_ident().os_abi == ELFOSABI_HSA
@@ -28,8 +29,8 @@ pub fn of_missing_note(elf: &Elf<'_>) -> Option<Malformed> {
     is_loadable(elf).then(|| elf.view.malformed(METADATA, 0, cause))
 }
 
-/// Returns the contradictions of a metadata note with the rest of its code object: kernels without a descriptor, and another
-/// target than that in the header.
+/// Returns the contradictions between a metadata note and the rest of its code object: kernels without a descriptor,
+/// and a target that differs from the target in the header.
 pub fn in_note(elf: &Elf<'_>, note: View<'_>, kernels: &[DescribedKernel<'_>], target: Option<&str>) -> Vec<Malformed> {
     if !is_loadable(elf) {
         return Vec::new();
@@ -56,7 +57,7 @@ fn descriptor_symbol(kernel: &DescribedKernel<'_>) -> String {
     kernel.symbol.map_or_else(|| format!("{}{DESCRIPTOR_SUFFIX}", kernel.kernel.name), str::to_owned)
 }
 
-/// Returns the symbols that the file does not define; none if its symbols cannot all be read.
+/// Symbols that the file does not define. If some of its symbols cannot be read, the set is empty.
 fn undefined<'a>(elf: &Elf<'_>, mut symbols: HashSet<&'a str>) -> HashSet<&'a str> {
     for symbol in elf.file.dynamic_symbols().chain(elf.file.symbols()) {
         if symbols.is_empty() {
@@ -74,7 +75,7 @@ fn undefined<'a>(elf: &Elf<'_>, mut symbols: HashSet<&'a str>) -> HashSet<&'a st
     symbols
 }
 
-/// Returns how the target in the note contradicts that in the header.
+/// Returns how the targets in the note and in the header contradict each other.
 fn contradiction(elf: &Elf<'_>, target: &str) -> Option<String> {
     let own = canonical(&DeviceImage::identify(elf.view).arch?);
     // The target has the form of a bundle entry ID without an offload kind.

@@ -1,7 +1,7 @@
 //! Metadata note of code objects since version 3: a MessagePack map with a list of kernels.
 //!
-//! The keys are those of LLVM's User Guide for AMDGPU Backend, section Code Object V3 to V6 Metadata; later versions only
-//! add keys. Unused values are skipped without building them, since the note of a large library has megabytes.
+//! The keys are from LLVM's User Guide for AMDGPU Backend, section Code Object V3 to V6 Metadata. Later versions only
+//! add keys. Unused values are skipped without building them, because the note of a large library has megabytes.
 
 use rmp_serde::decode::Error;
 use serde::Deserialize;
@@ -20,7 +20,7 @@ struct Note<'data> {
 #[derive(Debug, Default, PartialEq)]
 pub struct Metadata<'data> {
     pub kernels: Vec<DescribedKernel<'data>>,
-    /// Target of the code object: a triple and a target ID. Stated since version 4.
+    /// Target of the code object: a triple and a target ID. Present since version 4.
     pub target: Option<&'data str>,
 }
 
@@ -83,13 +83,13 @@ const HIDDEN_PREFIX: &str = "hidden_";
 /// Maximum nesting of values. LLVM's are six deep; each level takes stack space.
 const MAX_DEPTH: usize = 64;
 
-/// Returns the number of bytes of memory that is charged while a note of this size is parsed. An empty kernel has eight
-/// bytes in the note, and some hundred in memory; in real notes the two are equal.
+/// Number of bytes of memory to charge while a note of this size is parsed. An empty kernel takes eight bytes in the
+/// note and a few hundred in memory. In real notes, the two are equal.
 pub fn memory_of(note_size: u64) -> u64 {
     note_size.saturating_mul(8)
 }
 
-/// Parses the note. It has no kernels if it is that of another runtime (`amdpal.pipelines`).
+/// Parses the note. The note of another runtime (`amdpal.pipelines`) has no kernels.
 pub fn read(note: &[u8]) -> Result<Metadata<'_>, Error> {
     let mut reader = rmp_serde::Deserializer::from_read_ref(note);
     reader.set_max_depth(MAX_DEPTH);

@@ -1,8 +1,8 @@
 //! AMD code objects: kernels from the metadata note or, without it, from the kernel descriptors.
 //!
-//! Since code object version 3 the note contains MessagePack (`NT_AMDGPU_METADATA`). Version 2, last written by LLVM 19, has
-//! YAML instead and descriptors in another format. Source: LLVM, User Guide for AMDGPU Backend, section Code
-//! Object.
+//! Since code object version 3 the note contains MessagePack (`NT_AMDGPU_METADATA`). Version 2, last written by LLVM
+//! 19, has YAML instead, and descriptors in a different format. Source: LLVM, User Guide for AMDGPU Backend, section
+//! Code Object.
 
 mod descriptor;
 mod load_defects;
@@ -31,8 +31,8 @@ const DESCRIPTOR_SUFFIX: &str = ".kd";
 
 const VERSION_2: &str = "code object version 2 with YAML metadata (NT_AMD_HSA_METADATA)";
 
-/// Returns the kernels of a code object: those in its metadata or, without metadata, those with a descriptor. Defects for which HIP
-/// refuses the code object are added to `load_defects`.
+/// Returns the kernels in the metadata of a code object. Without metadata, returns the kernels that have a descriptor.
+/// Defects that make HIP reject the code object are added to `load_defects`.
 pub fn kernels(
     elf: &Elf<'_>,
     not_inspected: &mut Option<&'static str>,
@@ -48,7 +48,7 @@ pub fn kernels(
         }
         if (owner, note_type) == NT_AMDGPU_METADATA {
             has_metadata = true;
-            // Hostile files have any number of headers for one note.
+            // A hostile file can have any number of headers for one note.
             let size = metadata::memory_of(description.size());
             let found = description.charge(METADATA, Resource::Memory, size).and_then(|()| {
                 metadata::read(description.data())
@@ -93,7 +93,7 @@ fn is_allowed(elf: &Elf<'_>, kernel: &Kernel) -> bool {
     charge_kernel(elf.view, names.map(String::len), kernel.parameters.len()).is_ok()
 }
 
-/// Returns the kernels with a descriptor, with the sizes in it.
+/// Returns the kernels that have a descriptor, with the sizes from it.
 fn described_kernels(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> Vec<Kernel> {
     let mut kernels = Vec::new();
     let mut known = HashSet::new();

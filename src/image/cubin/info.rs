@@ -1,7 +1,7 @@
 //! `.nv.info` and `.nv.info.NAME`: lists of attributes, of the whole file and of one function.
 //!
-//! An attribute has a format, a number and either a value of two bytes or the size of the value that follows. Numbers and
-//! names were determined by comparing the bytes of 3,500 sections with the output of `cuobjdump -elf` 13.5.
+//! An attribute has a format and a number, followed by a two-byte value or by the size of the value after it. Numbers
+//! and names were determined by comparing the bytes of 3,500 sections with the output of `cuobjdump -elf` 13.5.
 
 use crate::base::bytes::View;
 use crate::base::error::{Cause, Malformed};
@@ -25,8 +25,8 @@ pub const EIATTR_KPARAM_INFO: u8 = 0x17;
 /// Like [`EIATTR_KPARAM_INFO`], for kernels with more than 4 KB of parameters; the lower 16 bits are the size.
 pub const EIATTR_KPARAM_INFO_V2: u8 = 0x45;
 
-/// Formats of attributes. With EIFMT_NVAL, EIFMT_BVAL and EIFMT_HVAL the two bytes are the value; with EIFMT_SVAL they are
-/// the size of the value that follows.
+/// Formats of attributes. With EIFMT_NVAL, EIFMT_BVAL and EIFMT_HVAL the two bytes are the value. With EIFMT_SVAL they
+/// are the size of the value after them.
 const EIFMT_NVAL: u8 = 1;
 const EIFMT_BVAL: u8 = 2;
 const EIFMT_HVAL: u8 = 3;
@@ -45,7 +45,7 @@ pub struct Attribute<'data> {
 }
 
 impl Attribute<'_> {
-    /// Returns the first `COUNT` words of the value; more may follow.
+    /// First `COUNT` words of the value. More may follow.
     pub fn words<const COUNT: usize>(&self) -> Result<[u32; COUNT], Malformed> {
         let mut words = [0; COUNT];
         for (word, at) in words.iter_mut().zip((0..).step_by(4)) {
@@ -55,7 +55,7 @@ impl Attribute<'_> {
     }
 }
 
-/// Returns the attributes of a section. An error ends the iteration.
+/// Iterates over the attributes of a section. An error ends the iteration.
 pub fn attributes(section: View<'_>) -> impl Iterator<Item = Result<Attribute<'_>, Malformed>> {
     let mut rest = section;
     std::iter::from_fn(move || {

@@ -1,8 +1,8 @@
 //! Contents of a cubin as NVIDIA's cuobjdump lists them: the resources of every function, symbols and code sections.
 //!
-//! cuobjdump prints more functions than kernels: every function with a code section of its own. It takes the registers of a
-//! kernel from `EIATTR_REGCOUNT`, and those of any other function from its section alone. Source: the output of
-//! cuobjdump 13.5 for 419 cubins of four libraries.
+//! cuobjdump lists every function with a separate code section, so it prints more functions than kernels. The register
+//! count of a kernel comes from `EIATTR_REGCOUNT`; for other functions it comes only from their section. Source: the
+//! output of cuobjdump 13.5 for 419 cubins of four libraries.
 
 use object::{Object, ObjectSection, elf};
 
@@ -29,7 +29,7 @@ pub(crate) struct ResourceUsage {
     pub global: u64,
     /// Constant banks of the whole cubin, in the order of its sections.
     pub constant_banks: Vec<ConstantBank>,
-    /// Functions with a code section of their own, in the order of these sections.
+    /// Functions that have a separate code section, in section order.
     pub functions: Vec<FunctionUsage>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct FunctionUsage {
     pub number: usize,
     /// Number of registers.
     pub registers: u64,
-    /// Size of the stack of a kernel, 0 where the cubin does not state it; `None` for a recursive kernel.
+    /// Stack size of a kernel. It is 0 if the cubin does not state it, and `None` for a recursive kernel.
     pub stack: Option<u64>,
     /// Size of shared memory.
     pub shared: u64,
@@ -113,7 +113,7 @@ fn function_usage(
     }
 }
 
-/// Returns the sizes of the sections `.nv.constantN`.
+/// Sizes of the sections `.nv.constantN`, which belong to the whole cubin.
 fn common_banks(elf: &Elf<'_>) -> Vec<ConstantBank> {
     let bank = |name: &str| name.strip_prefix(CONSTANT)?.parse().ok();
     let banks = elf
@@ -123,7 +123,7 @@ fn common_banks(elf: &Elf<'_>) -> Vec<ConstantBank> {
     banks.collect()
 }
 
-/// Returns the symbols of a cubin, except the first, which is empty, and those of sections.
+/// Symbols of a cubin, without the empty first symbol and section symbols.
 pub(crate) fn symbols(view: View<'_>) -> Result<Vec<CubinSymbol<'_>>, Malformed> {
     let elf = Elf::read(view)?;
     let mut symbols = Vec::new();
@@ -146,7 +146,7 @@ pub(crate) fn symbols(view: View<'_>) -> Result<Vec<CubinSymbol<'_>>, Malformed>
     Ok(symbols)
 }
 
-/// Returns the code sections of a cubin, by the name of their function.
+/// Code sections of a cubin, by function name.
 pub(crate) fn code_sections(view: View<'_>) -> Result<Vec<(String, View<'_>)>, Malformed> {
     let elf = Elf::read(view)?;
     let mut sections = Vec::new();

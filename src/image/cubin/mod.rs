@@ -1,12 +1,12 @@
 //! NVIDIA cubins: kernels by their symbols, resource usage by their attributes and sections.
 //!
-//! The format is undocumented. It was determined from 12,000 real cubins of CUDA 11.8 to 13.2 and from the output of ptxas
-//! 13.5, and every figure was compared with `cuobjdump -res-usage` 13.5: its `REG` is from `EIATTR_REGCOUNT`, its `STACK`
-//! from `EIATTR_MIN_STACK_SIZE`, and its `SHARED` and `CONSTANT[n]` are the sizes of `.nv.shared.NAME` and
+//! The format is undocumented. It was determined from 12,000 real cubins of CUDA 11.8 to 13.2 and from the output of
+//! ptxas 13.5. Every figure was compared with `cuobjdump -res-usage` 13.5: `REG` is from `EIATTR_REGCOUNT`, `STACK`
+//! from `EIATTR_MIN_STACK_SIZE`, and `SHARED` and `CONSTANT[n]` are the sizes of `.nv.shared.NAME` and
 //! `.nv.constantN.NAME`. For `sm_90` and later, `.nv.shared.NAME` includes 1024 bytes that are reserved for the system.
 //!
-//! A figure differs from cuobjdump's only where that is known to be wrong: for files that are not linked yet it prints
-//! `STACK:0` regardless of the frame, because they have no `EIATTR_MIN_STACK_SIZE`.
+//! A figure differs from cuobjdump's only where cuobjdump is known to be wrong. For files that are not linked yet it
+//! prints `STACK:0` regardless of the frame, because they have no `EIATTR_MIN_STACK_SIZE`.
 
 mod info;
 pub(crate) mod listing;
@@ -21,17 +21,17 @@ use super::kernel::{ConstantBank, Kernel, LocatedKernel, Parameter};
 use crate::base::bytes::{NameMap, Resource};
 use crate::base::error::Malformed;
 
-/// Bit of `st_other` of a function symbol: the function is an entry, which the host can launch. cuobjdump prints it as
-/// `ENTRY`.
+/// Bit of `st_other` of a function symbol. It marks an entry that the host can launch. cuobjdump prints it as `ENTRY`.
 const STO_CUDA_ENTRY: u8 = 0x10;
 
-/// Number of threads in lockstep, in every architecture so far (CUDA C++ Programming Guide, section Hardware Implementation).
+/// Number of threads in lockstep. It is the same in every architecture so far (CUDA C++ Programming Guide, section
+/// Hardware Implementation).
 const WARP_SIZE: u64 = 32;
 
-/// Stack size of a recursive kernel, which is unknown.
+/// Marks the stack size of a recursive kernel as unknown.
 const UNKNOWN_STACK: u32 = u32::MAX;
 
-/// `EIATTR_MAXREG_COUNT` without a limit other than the architecture's.
+/// `EIATTR_MAXREG_COUNT` if only the architecture limits the registers.
 const NO_REGISTER_LIMIT: u16 = 0xff;
 
 /// Attributes of a function in `.nv.info`.
@@ -49,7 +49,7 @@ pub fn kernels(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> Vec<LocatedKerne
     let banks = constant_banks(elf);
     let mut kernels = Vec::new();
     for function in elf.functions().into_iter().filter(|function| function.other & STO_CUDA_ENTRY != 0) {
-        // Any number of symbols may share a name of any length, and with it the attributes.
+        // Any number of symbols can share a name of any length, and the attributes that belong to it.
         if charge_kernel(elf.view, [function.name.len()], 0).is_err() {
             break;
         }
@@ -64,8 +64,8 @@ pub fn kernels(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> Vec<LocatedKerne
 
 /// Creates a kernel from its symbol, its attributes in `.nv.info` and the sizes of its sections.
 fn kernel_of(elf: &Elf<'_>, function: &ElfFunction<'_>, function_info: FunctionInfo) -> Kernel {
-    // Before there was an attribute for it, the number of registers was stored in the header of the code section. Cubins up
-    // to CUDA 12 still have it there.
+    // Before this attribute existed, the number of registers was stored in the header of the code section. Cubins up to
+    // CUDA 12 still have it there.
     let of_section = || function.section.and_then(|section| elf.info_byte(section)).filter(|&registers| registers > 0);
     let registers = function_info.registers.map(u64::from).or_else(|| of_section().map(u64::from));
     let known_stack = function_info.stack.filter(|&stack| stack != UNKNOWN_STACK && !elf.is_relocatable());
@@ -130,12 +130,12 @@ fn attributes_of(elf: &Elf<'_>, function: &ElfFunction<'_>, kernel: &mut Kernel,
     kernel.parameters.sort_by_key(|parameter| parameter.offset);
 }
 
-/// Charges a parameter that is kept.
 fn charge_parameter(elf: &Elf<'_>) -> Result<(), Malformed> {
     elf.view.charge("NVIDIA attribute", Resource::Memory, size_of::<Parameter>() as u64)
 }
 
-/// Decodes a parameter. `place` has an ordinal number and the offset. Textures are passed in another way and have no offset.
+/// Decodes a parameter. `place` holds its ordinal number and its offset. Textures are passed differently and have no
+/// offset.
 fn parameter(place: u32, size: u32) -> Option<Parameter> {
     const NO_OFFSET: u32 = 0xffff;
     let offset = place >> 16;
@@ -155,7 +155,7 @@ fn for_each_attribute(
     problems.extend(read.err());
 }
 
-/// Returns the sizes of the sections `.nv.constantN.NAME`, by the name of the kernel and sorted by bank.
+/// Sizes of the sections `.nv.constantN.NAME`, by kernel name and sorted by bank.
 fn constant_banks<'data>(elf: &Elf<'data>) -> NameMap<&'data str, Vec<ConstantBank>> {
     let mut banks = section_banks(elf);
     for banks in banks.values_mut() {
@@ -164,7 +164,7 @@ fn constant_banks<'data>(elf: &Elf<'data>) -> NameMap<&'data str, Vec<ConstantBa
     banks
 }
 
-/// Returns the sizes of the sections `.nv.constantN.NAME`, by the name of the function and in the order of the sections.
+/// Sizes of the sections `.nv.constantN.NAME`, by function name and in section order.
 fn section_banks<'data>(elf: &Elf<'data>) -> NameMap<&'data str, Vec<ConstantBank>> {
     let mut banks: NameMap<&str, Vec<ConstantBank>> = NameMap::default();
     for section in elf.file.sections() {

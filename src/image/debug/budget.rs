@@ -1,8 +1,8 @@
-//! Charges of parsing debug information.
+//! Charges for parsing debug information.
 //!
-//! Debug information refers to itself: a thousand units may share one line table, or each unit may have a table that begins
-//! within the previous one. Compilers do that in moderation. A hostile file can make parsing of a few bytes take forever, so
-//! every step is charged to the budget of the file, and parsing stops when it is exhausted.
+//! Debug information refers to itself. A thousand units may share one line table, or each unit may have a table that
+//! begins within the previous one. Compilers do that in moderation. In a hostile file, parsing a few bytes can take
+//! forever, so every step is charged to the budget of the file. Parsing stops when the budget is exhausted.
 
 use crate::base::bytes::{Resource, View, text_memory, text_work};
 use crate::base::error::Malformed;

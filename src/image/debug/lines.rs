@@ -20,7 +20,7 @@ pub struct Lines {
 /// Size of an address on every device.
 const ADDRESS_SIZE: u8 = 8;
 
-/// Returns the size of the length field of a table, which is not included in the length.
+/// Size of the length field of a table. The field does not count itself.
 fn initial_length_size(header: &LineProgramHeader<Reader<'_>>) -> usize {
     usize::from(header.format().initial_length_size())
 }
@@ -46,7 +46,7 @@ impl Lines {
         if sources.missing > 0 { rows(dwarf, unit, program, sources, budget) } else { Ok(()) }
     }
 
-    /// Returns the time stamps of the source files in all tables, those of DWARF before version 5.
+    /// Time stamps of the source files in all tables. Only DWARF before version 5 has them.
     pub fn time_stamps(dwarf: &Dwarf<'_>, budget: ParseBudget<'_>) -> Result<Vec<u64>, DwarfError> {
         let size = dwarf.debug_line.reader().len();
         let (mut offset, mut stamps) = (0, Vec::new());
@@ -80,8 +80,8 @@ impl Lines {
     }
 }
 
-/// Runs a line program. The source line of a kernel is that of its first instruction with a line; code that the compiler
-/// generated has none.
+/// Runs a line program. The source line of a kernel is the line of its first instruction that has one.
+/// Compiler-generated code has none.
 fn rows(
     dwarf: &Dwarf<'_>,
     unit: Option<&Unit<'_>>,
@@ -110,7 +110,7 @@ fn rows(
     Ok(())
 }
 
-/// Returns the path of a file in the list of a line table. Each of its directories may be relative to the next.
+/// Path of a file in the list of a line table. Each of its directories may be relative to the next.
 pub fn file_name(
     dwarf: &Dwarf<'_>,
     unit: Option<&Unit<'_>>,

@@ -1,8 +1,8 @@
 //! Debug information of ELF images: its level, the compile units, and the source line of each kernel.
 //!
-//! `gimli` parses DWARF; this module looks up the kernels. The source line of a kernel is that of its declaration, if a
-//! function entry has one (`DW_AT_decl_file`, `DW_AT_decl_line`), else that of its first instruction in the line table:
-//! clang's `-gline-tables-only` and nvcc's `-lineinfo` emit only line tables.
+//! `gimli` parses DWARF; this module looks up the kernels. A kernel's source line comes from the declaration in its
+//! function entry (`DW_AT_decl_file`, `DW_AT_decl_line`). Without one, it is the line of its first instruction in the
+//! line table. clang's `-gline-tables-only` and nvcc's `-lineinfo` emit only line tables.
 
 mod budget;
 mod lines;
@@ -80,7 +80,7 @@ impl KernelSources {
         KernelSources { missing: known.len(), known }
     }
 
-    /// Returns whether a kernel begins at this address and its source line is not known yet.
+    /// True if a kernel begins at this address and its source line is not known yet.
     fn is_missing(&self, address: u64) -> bool {
         matches!(self.known.get(&address), Some(None))
     }
@@ -130,8 +130,8 @@ pub fn read(elf: &Elf<'_>, kernels: &mut [LocatedKernel], problems: &mut Vec<Mal
     debug
 }
 
-/// Returns the time stamps of source files in the line tables of a file; none if these cannot be parsed, which the
-/// inspection reports.
+/// Time stamps of source files in the line tables of a file. There are none if the tables cannot be parsed; the
+/// inspection reports that error.
 pub fn time_stamps(elf: &Elf<'_>) -> Vec<u64> {
     let load = |id| {
         let is_read = [SectionId::DebugLine, SectionId::DebugLineStr, SectionId::DebugStr].contains(&id);
@@ -146,8 +146,8 @@ pub fn time_stamps(elf: &Elf<'_>) -> Vec<u64> {
     lines::Lines::time_stamps(&dwarf, ParseBudget(elf.view)).unwrap_or_default()
 }
 
-/// Converts an error of `gimli`, which does not know files, to an error about the section that refers to all others. A section
-/// with an offset beyond the end of the file is a problem of its own.
+/// Converts an error of `gimli`, which does not know files. The new error names the section that refers to all others.
+/// A section with an offset beyond the end of the file is a separate problem.
 fn malformed(elf: &Elf<'_>, error: DwarfError) -> Malformed {
     let error = match error {
         DwarfError::Malformed(error) => error,

@@ -1,7 +1,7 @@
 //! Debug sections of a device ELF file, decompressed and relocated, for `gimli`.
 //!
-//! Linked AMD code objects need no relocations. Cubins need them, linked or not, for every code address; a relocation names
-//! the function and so distinguishes the functions at address 0.
+//! Linked AMD code objects need no relocations. Cubins, linked or not, need them for every code address. A relocation
+//! names the function, which distinguishes functions at address 0.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -75,7 +75,7 @@ impl<'data> DebugSection<'data> {
 
 /// Loads a section; empty if the file does not have it.
 pub fn load<'data>(elf: &Elf<'data>, id: SectionId) -> Result<DebugSection<'data>, Malformed> {
-    // Sections in GNU's old compressed format have a name of their own.
+    // Sections in GNU's old compressed format have a different name.
     let old_name = id.name().replacen(".debug_", ".zdebug_", 1);
     let Some(section) = elf.section(id.name()).or_else(|| elf.section(&old_name)) else {
         return Ok(DebugSection::default());
@@ -124,7 +124,6 @@ fn relocations(elf: &Elf<'_>, section: &ElfSection<'_, '_>) -> Relocations {
     Relocations(charged.filter_map(one).collect())
 }
 
-/// Returns the byte order as `gimli`'s type.
 pub fn endian(elf: &Elf<'_>) -> RunTimeEndian {
     match elf.file.endian() {
         Endianness::Little => RunTimeEndian::Little,

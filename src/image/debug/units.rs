@@ -38,8 +38,8 @@ pub fn read(
     Ok(())
 }
 
-/// Charges the cost of all abbreviation tables in advance. `gimli` parses each table from the offset in a unit to its end, so
-/// overlapping tables cost more than the bytes of the section.
+/// Charges the cost of all abbreviation tables in advance. `gimli` parses each table from the offset in a unit to the
+/// end of the table, so overlapping tables cost more than the bytes of the section.
 fn charge_abbreviations(dwarf: &Dwarf<'_>, budget: ParseBudget<'_>) -> Result<(), DwarfError> {
     let mut known = HashSet::new();
     let mut headers = dwarf.units();
@@ -88,8 +88,9 @@ fn compile_unit(dwarf: &Dwarf<'_>, unit: &Unit<'_>, budget: ParseBudget<'_>) -> 
     })
 }
 
-/// Records the source lines of kernels among the functions of a unit. Returns whether the unit has full debug information. A
-/// unit with line information only may have inlined functions, but these have neither declarations nor types.
+/// Records the source lines of kernels among the functions of a unit. Returns whether the unit has full debug
+/// information. A unit with only line information may have inlined functions, but they have neither declarations nor
+/// types.
 fn functions<'a>(
     dwarf: &Dwarf<'a>,
     unit: &Unit<'a>,
@@ -176,7 +177,7 @@ mod tests {
 
     #[test]
     fn stops_at_overlapping_abbreviation_tables() {
-        // Abbreviations for compile units without attributes, and for each a unit whose table begins there.
+        // Abbreviations for compile units without attributes, and for each of them a unit whose table begins there.
         let count = 3000_u32;
         let table: Vec<u8> = (0..count).flat_map(|_| [1, 0x11, 0, 0, 0]).chain([0]).collect();
         let units: Vec<u8> = (0..count).flat_map(|number| unit(number * 5, &[1])).collect();

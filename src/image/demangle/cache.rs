@@ -1,10 +1,11 @@
-//! Demangled names that are used again: libraries have each kernel once per architecture, one image after another.
+//! Reuses demangled names. Libraries have each kernel once per architecture, one image after another.
 
 use std::sync::{Mutex, PoisonError};
 
 use crate::base::bytes::NameMap;
 
-/// Maximum size of all names in the cache, in bytes. A library has a few hundred kilobytes of names in one container.
+/// Maximum size of all names in the cache, in bytes. The names in one container of a library take a few hundred
+/// kilobytes.
 const MAX_SIZE: usize = 4 << 20;
 
 /// Minimum length of a name that is kept, in bytes. Demangling a shorter one takes no longer than looking it up.
@@ -18,7 +19,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Returns the demangled name, by `demangle` if the cache does not have it.
+    /// Demangled name. Calls `demangle` if the cache does not have it.
     pub fn get(
         cache: &Mutex<Option<Cache>>,
         name: &str,

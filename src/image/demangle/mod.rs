@@ -1,7 +1,7 @@
 //! Demangling of kernel names.
 //!
-//! HIP and CUDA compilers mangle names by the Itanium C++ ABI, and Rust's compiler has a scheme of its own. A mangled name
-//! refers to parts of itself, so a short name can expand without bound; the output is limited.
+//! HIP and CUDA compilers mangle names by the Itanium C++ ABI, and Rust's compiler has a different scheme. A mangled
+//! name refers to parts of itself, so a short name can expand without bound. The output is limited.
 
 mod cache;
 mod itanium;
@@ -17,7 +17,7 @@ const MAX_NAME_LENGTH: usize = 1 << 16;
 /// Names that were demangled last, by any thread.
 static CACHE: Mutex<Option<Cache>> = Mutex::new(None);
 
-/// Returns the demangled name; `None` if the name is not mangled or its scheme is unknown.
+/// Demangles a name; `None` if the name is not mangled or its scheme is unknown.
 pub fn demangle(name: &str) -> Option<String> {
     Cache::get(&CACHE, name, |name| rust(name).or_else(|| cpp(name)))
 }
@@ -31,8 +31,9 @@ fn rust(name: &str) -> Option<String> {
     format_bounded(|text| write!(text, "{demangled:#}"))
 }
 
-/// Returns whether a name is mangled by Rust's own scheme, or by the older one: like C++, with a hash of 16 digits at the end.
-/// `rustc_demangle` takes a C++ name for a Rust one if its last part is an `h` and any number of hexadecimal digits.
+/// True if a name is mangled by Rust's current scheme or by the older one, which is like C++ with a hash of 16 digits
+/// at the end. `rustc_demangle` mistakes a C++ name for a Rust name if its last part is an `h` and any number of
+/// hexadecimal digits.
 fn has_rust_scheme(name: &str) -> bool {
     let hash = name.rsplit_once("17h").map(|(_, hash)| hash.as_bytes());
     let is_hash = |hash: &[u8]| {
@@ -44,13 +45,15 @@ fn has_rust_scheme(name: &str) -> bool {
 
 fn cpp(name: &str) -> Option<String> {
     let text = itanium::demangle(mangled_part(name))?;
-    // SYCL kernels are named after a type. Only the type is of interest.
+    // SYCL kernels are named after a type. Only the type is printed.
     Some(text.strip_prefix(TYPE_NAME_PREFIX).map(str::to_owned).unwrap_or(text))
 }
 
-/// Returns the mangled name in the name of a static function, which nvcc makes unique by the name of its file.
+/// Extracts the mangled name from the name of a static function. nvcc makes such names unique with the name of the
+/// file.
 ///
-/// Source: names by nvcc 13.5: `__nv_static_`, the length of the file's identifier, and the identifier, each with a `_`.
+/// Source: names by nvcc 13.5: `__nv_static_`, the length of the file's identifier, and the identifier, each with a
+/// `_`.
 fn mangled_part(name: &str) -> &str {
     let own = || {
         let rest = name.strip_prefix("__nv_static_")?;
@@ -63,7 +66,7 @@ fn mangled_part(name: &str) -> &str {
 /// Prefix of demangled names that begin with `_ZTS`.
 const TYPE_NAME_PREFIX: &str = "typeinfo name for ";
 
-/// Returns the text that a function writes, unless it exceeds the maximum length.
+/// Collects the text that a function writes; `None` if it exceeds the maximum length.
 fn format_bounded(write: impl FnOnce(&mut BoundedString) -> fmt::Result) -> Option<String> {
     let mut text = BoundedString(String::new());
     write(&mut text).ok().map(|()| text.0)

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::lexer::{Lexer, Token};
 
-/// Returns the name of each kernel with a body, and the range of its text from `.entry` to the brace that ends the body.
+/// Name of each kernel with a body, and the range of its text from `.entry` to the closing brace of the body.
 pub fn bodies(text: &str) -> Vec<(&str, Range<usize>)> {
     let mut bodies = Vec::new();
     let mut lexer = Lexer::new(text);
@@ -19,7 +19,7 @@ pub fn bodies(text: &str) -> Vec<(&str, Range<usize>)> {
     bodies
 }
 
-/// Directive with which a kernel begins.
+/// Directive at the start of a kernel.
 const ENTRY: &str = ".entry";
 
 /// Offset of the text after the last token.
@@ -40,7 +40,7 @@ fn entry<'text>(lexer: &mut Lexer<'text>) -> Option<&'text str> {
                     return name;
                 }
             }
-            // The only directive with a semicolon of its own is `.pragma`, whose operands are texts.
+            // `.pragma` is the only directive that ends with a semicolon. Its operands are strings.
             Token::Punctuation(';') if depth == 0 && !is_after_text => return None,
             _ => {}
         }

@@ -26,7 +26,7 @@ pub struct PtxFunction<'text> {
 }
 
 impl PtxFunction<'_> {
-    /// Returns the parameters with their offsets, and their total size.
+    /// Parameters with their offsets, and their total size.
     pub fn parameters(&self) -> (Vec<Parameter>, u64) {
         let mut end = 0;
         let parameters = self.own_parameters.iter().map(|variable| {
@@ -38,7 +38,7 @@ impl PtxFunction<'_> {
     }
 }
 
-/// Parses a function after `.entry` or `.func`, up to the end of its body or the semicolon in its place.
+/// Parses a function after `.entry` or `.func`, up to the end of its body, or up to the semicolon of a declaration.
 pub fn read<'text>(is_entry: bool, tokens: &mut Tokens<'text>) -> Option<PtxFunction<'text>> {
     let mut function = PtxFunction { is_entry, ..Default::default() };
     // The result of a function precedes its name.
@@ -84,7 +84,7 @@ fn directives(function: &mut PtxFunction<'_>, tokens: &mut Tokens<'_>) {
             Token::Word(".reqntid") => function.required_threads = dimensions(tokens),
             Token::Word(".minnctapersm") => function.min_blocks = number_after_directive(tokens),
             Token::Word(".maxnreg") => function.max_registers = number_after_directive(tokens),
-            // The only directive with a semicolon of its own.
+            // The only directive that ends with a semicolon.
             Token::Word(".pragma") => while tokens.next().is_some_and(|token| token != Token::Punctuation(';')) {},
             Token::Punctuation('{' | ';') => return,
             _ => {
@@ -120,7 +120,7 @@ fn dimensions(tokens: &mut Tokens<'_>) -> Option<[u64; 3]> {
 }
 
 fn body<'text>(function: &mut PtxFunction<'text>, tokens: &mut Tokens<'text>) {
-    // Number of blocks around the token, without the body.
+    // Number of open blocks inside the body.
     let mut depth = 0_usize;
     while let Some(token) = tokens.next() {
         match token {

@@ -1,7 +1,8 @@
 //! PTX: kernels by their directives.
 //!
-//! The numbers of registers and the size of local memory are determined when PTX is compiled; directives state only limits
-//! for the compiler. Shared memory is the size of the variables in the kernel and in the functions that it calls. Source: NVIDIA, PTX ISA, sections Directives and Performance-Tuning Directives.
+//! The number of registers and the size of local memory are determined when PTX is compiled; directives state only
+//! limits for the compiler. Shared memory is the size of the variables in the kernel and in the functions that it
+//! calls. Source: NVIDIA, PTX ISA, sections Directives and Performance-Tuning Directives.
 
 mod bodies;
 mod function;
@@ -23,7 +24,7 @@ use lexer::{Lexer, Token};
 use shared::SharedMemory;
 use variable::{Tokens, Variable};
 
-/// Number of threads in lockstep; PTX defines it as `WARP_SZ`, with value 32.
+/// Number of threads in lockstep. PTX defines it as `WARP_SZ`, with value 32.
 const WARP_SIZE: u64 = 32;
 
 /// Inspects PTX text.

@@ -7,15 +7,15 @@ use super::variable::{Variable, place};
 use crate::base::bytes::{Resource, View};
 use crate::base::error::Malformed;
 
-/// Functions of a module, with the references of their bodies. Names are looked up only once: kernels that call the same
-/// functions visit them again, and a visit costs much less than looking up the names.
+/// Functions of a module, with the references in their bodies. Names are looked up only once. Kernels that call the
+/// same functions visit them again, and a visit costs much less than looking up the names.
 pub struct SharedMemory<'module, 'text> {
     functions: Vec<References<'module, 'text>>,
-    /// For each function, the last kernel from which it was reached.
+    /// For each function, the last kernel that reached it.
     reached_from: Vec<Option<usize>>,
 }
 
-/// Functions and variables to which the body of a function refers.
+/// Functions and variables that the body of a function refers to.
 struct References<'module, 'text> {
     /// Indices of the functions.
     callees: Vec<usize>,
@@ -41,8 +41,8 @@ impl<'module, 'text> SharedMemory<'module, 'text> {
         SharedMemory { functions: references.collect(), reached_from: vec![None; functions.len()] }
     }
 
-    /// Returns the size of the shared memory of a kernel, with each variable once. `kernel` is its index among the functions.
-    /// ptxas lays the variables out in the order of their declarations, followed by dynamic shared memory.
+    /// Size of the shared memory of a kernel, with each variable counted once. `kernel` is its index among the
+    /// functions. ptxas lays the variables out in declaration order, followed by dynamic shared memory.
     pub fn size(&mut self, view: View<'_>, kernel: usize) -> Result<u64, Malformed> {
         let (mut open, mut used) = (vec![kernel], Vec::<&Variable<'_>>::new());
         while let Some(function) = open.pop() {

@@ -17,8 +17,8 @@ pub struct Variable<'text> {
     pub alignment: u64,
 }
 
-/// Sizes of the fundamental types. Textures, samplers and surfaces are not passed in the parameter memory and take no space
-/// there, as `EIATTR_CBANK_PARAM_SIZE` of the cubin shows.
+/// Sizes of the fundamental types. Textures, samplers and surfaces take no space in the parameter memory, as
+/// `EIATTR_CBANK_PARAM_SIZE` of the cubin shows.
 const TYPES: [(&str, u64); 25] = [
     (".b8", 1),
     (".u8", 1),
@@ -62,8 +62,8 @@ pub fn number(word: &str) -> Option<u64> {
     }
 }
 
-/// Parses the variables after a state space (`.shared`, `.param`): one, or several of one type separated by commas. Leaves
-/// the punctuation that follows.
+/// Parses the variables after a state space (`.shared`, `.param`): one, or several of one type separated by commas.
+/// Leaves the punctuation after them.
 pub fn variables<'text>(tokens: &mut Tokens<'text>) -> Vec<Variable<'text>> {
     let (mut element, mut lanes, mut own_alignment) = (0, 1, None);
     let mut aligns_pointee = false;
@@ -112,7 +112,7 @@ fn dimensions(tokens: &mut Tokens<'_>) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Returns the offset of a variable after `end` bytes of others.
+/// Offset of a variable after `end` bytes of other variables.
 pub fn place(end: u64, variable: &Variable<'_>) -> u64 {
     let alignment = if variable.alignment.is_power_of_two() { variable.alignment } else { 1 };
     end.checked_next_multiple_of(alignment).unwrap_or(end)

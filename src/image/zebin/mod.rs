@@ -64,7 +64,7 @@ struct ZeInfo {
     arguments: Vec<Vec<(u64, Parameter)>>,
 }
 
-/// An argument as it is read.
+/// An argument that is being read.
 #[derive(Debug, Default, Clone, Copy)]
 struct Argument {
     index: Option<u64>,
@@ -76,7 +76,7 @@ struct Argument {
 fn described(view: View<'_>) -> Result<ZeInfo, Malformed> {
     view.charge(ZE_INFO, Resource::Work, text_work(view.data().len()).saturating_mul(4))?;
     let text = std::str::from_utf8(view.data()).map_err(|_| view.malformed(ZE_INFO, 0, Cause::Unreadable))?;
-    // Values become numbers and names, of which there are fewer than bytes.
+    // Values become numbers and names. There are fewer of them than bytes.
     view.charge(ZE_INFO, Resource::Memory, view.size())?;
     let mut info = ZeInfo::default();
     for event in events(text) {
@@ -147,7 +147,7 @@ impl ZeInfo {
         }
     }
 
-    /// Adds the argument that was read. A pointer has up to three descriptions, of which one states its place.
+    /// Adds the argument that was read. A pointer has up to three descriptions, but only one states its position.
     fn end_argument(&mut self) {
         let Argument { index, offset, size } = std::mem::take(&mut self.argument);
         let (Some(index), Some(arguments)) = (index, self.arguments.last_mut()) else { return };
@@ -166,7 +166,7 @@ impl ZeInfo {
         }
     }
 
-    /// Joins the kernels, their arguments and the names of these.
+    /// Joins the kernels, their arguments and the names of the arguments.
     fn join(&mut self) {
         for (kernel, mut arguments) in self.kernels.iter_mut().zip(std::mem::take(&mut self.arguments)) {
             arguments.sort_by_key(|(index, _)| *index);

@@ -1,4 +1,5 @@
-//! The subset of YAML that Intel's graphics compiler writes: block mappings, block sequences of mappings, and scalars in one line.
+//! The subset of YAML that Intel's graphics compiler writes: block mappings, block sequences of mappings, and
+//! single-line scalars.
 
 /// A key with a value in the same line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub struct Event<'text> {
 /// Maximum number of mappings inside one another; deeper ones are left out.
 const MAX_DEPTH: usize = 16;
 
-/// Returns the keys of a text in their order. Lines that are not of the subset are skipped.
+/// Keys of a text, in order. Lines outside the subset are skipped.
 pub fn events(text: &str) -> impl Iterator<Item = Event<'_>> {
     // Open mappings with the indentation of their keys.
     let mut open: Vec<(usize, &str)> = Vec::new();

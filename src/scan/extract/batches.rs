@@ -1,7 +1,7 @@
 //! The images of one file as batches for several threads.
 //!
-//! Each thread has a reader of its own. Images of one compressed stream stay in one batch, so that no stream is
-//! decompressed twice.
+//! Each thread has a separate reader. Images of one compressed stream stay in one batch, so no stream is decompressed
+//! twice.
 
 use std::ops::Range;
 
@@ -10,13 +10,14 @@ use super::job::{ExtractJob, total_size};
 /// Smallest batch that is worth starting a thread for, in bytes.
 const MIN_BATCH: u64 = 1 << 20;
 
-/// Batches for each thread, so that no thread is left with a large one at the end.
+/// Batches per thread. With several, no thread is left with a large batch at the end.
 const BATCHES_PER_WORKER: u64 = 4;
 
-/// Decompressed images that all threads together hold in memory, or one of them if it is larger, in bytes.
+/// Maximum size of decompressed images that all threads together hold in memory, in bytes. A single larger image is
+/// allowed.
 const MAX_MEMORY: u64 = 256 << 20;
 
-/// Returns the number of threads and the batches, as ranges of `jobs`, which are those of one file in order.
+/// Returns the number of threads and the batches, as ranges of `jobs`. All jobs are in one file, in order.
 pub fn plan_batches(jobs: &[ExtractJob<'_>], processors: usize) -> (usize, Vec<Range<usize>>) {
     let streams = streams(jobs);
     let size = |stream: &Range<usize>| total_size(&jobs[stream.clone()]);
@@ -51,7 +52,7 @@ fn streams(jobs: &[ExtractJob<'_>]) -> Vec<Range<usize>> {
     streams
 }
 
-/// Returns whether two images may be in one stream: then neither has a stored size of its own.
+/// True if two images may be in one stream. Such images have no stored size.
 fn may_share_stream(one: &ExtractJob<'_>, other: &ExtractJob<'_>) -> bool {
     let (one, other) = (&one.found.nested, &other.found.nested);
     one.image.size.is_none() && other.image.size.is_none() && std::ptr::eq(one.containers[0], other.containers[0])

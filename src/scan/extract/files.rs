@@ -1,5 +1,5 @@
-//! Images as files of a directory. Their names are known before anything is written, so the images of one file are written
-//! by several threads, and reported in order.
+//! Images as files in a directory. Their names are known before anything is written, so several threads can write the
+//! images of one file. Results are reported in order.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::base::io::{CreatedDirectories, FileSet, Output, OutputKind};
 use crate::base::parallel::{map_parallel, threads};
 use crate::scan::{InputSlice, Scan};
 
-/// Writes every image to a file of its own below `directory`.
+/// Writes every image to a separate file below `directory`.
 pub fn write_files(
     jobs: &[ExtractJob<'_>],
     names: &[PathBuf],
@@ -50,7 +50,7 @@ struct FileWriter<'a> {
     directory: &'a Path,
     set: &'a FileSet,
     options: &'a ExtractOptions,
-    /// An output could not be written: no thread writes another.
+    /// An output could not be written, so no thread writes another.
     has_failed: AtomicBool,
 }
 

@@ -1,4 +1,4 @@
-//! The images to extract, and the reading of one.
+//! The images to extract, and code that reads one.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::base::io::Output;
 use crate::scan::filter::FoundImage;
 use crate::scan::{ImageBytes, ImageReader, InputSlice, ScannedFile};
 
-/// An image to extract, and the file that it is in.
+/// An image to extract, and its file.
 #[derive(Debug, Clone)]
 pub struct ExtractJob<'a> {
     pub scanned: &'a ScannedFile,
@@ -18,8 +18,8 @@ pub struct ExtractJob<'a> {
 }
 
 impl<'a> ExtractJob<'a> {
-    /// Creates the jobs for `images`. An image with an unknown codec is added to `refused` unless its raw bytes are asked for;
-    /// the numbers of scrambled images are returned, by the indices of their files.
+    /// Creates the jobs for `images`. An image with an unknown codec is added to `refused` unless its raw bytes are
+    /// requested. Also returns the number of scrambled images in each file, by file index.
     pub fn plan(
         files: &'a [ScannedFile],
         images: Vec<FoundImage<'a>>,
@@ -42,7 +42,7 @@ impl<'a> ExtractJob<'a> {
         (jobs, scrambled)
     }
 
-    /// Reads the image as the options ask for it.
+    /// Reads the image as the options request it.
     pub fn read<'s>(&self, reader: &ImageReader<'s>, options: &ExtractOptions) -> Result<ImageBytes<'s>, Malformed>
     where
         'a: 's,
@@ -52,8 +52,7 @@ impl<'a> ExtractJob<'a> {
     }
 }
 
-/// Returns the decompressed size of all images, in bytes. The sizes that images state are not trusted, so the sum
-/// saturates.
+/// Decompressed size of all images, in bytes. The sizes that images state are not trusted, so the sum saturates.
 pub fn total_size(jobs: &[ExtractJob<'_>]) -> u64 {
     jobs.iter().filter_map(|job| job.found.nested.image.decompressed_size()).fold(0, u64::saturating_add)
 }
@@ -63,8 +62,8 @@ pub fn by_file<'j, 'a>(jobs: &'j [ExtractJob<'a>]) -> impl Iterator<Item = &'j [
     jobs.chunk_by(|one, next| one.found.file == next.found.file)
 }
 
-/// Writes an image. Bytes that are stored in the file as they are go from file to file; bytes that were decompressed are
-/// written from memory in one call, for which reserving space is not worth it.
+/// Writes an image. Bytes that the file stores unchanged are copied from file to file. Decompressed bytes are written
+/// from memory in one call, so reserving space is not worth it.
 pub fn write(input: &InputSlice, bytes: &[u8], mut output: Output) -> Result<(), Error> {
     match input.input().offset_of(bytes) {
         Some(offset) => {

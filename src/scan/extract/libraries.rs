@@ -13,7 +13,7 @@ use crate::base::error::{Error, Result};
 use crate::base::io::{CreatedDirectories, FileSet, Input, Output, OutputKind, Sink};
 use crate::scan::InputSlice;
 
-/// Bytes of a member: a part of a file, or what was decompressed from one.
+/// Bytes of a member: a part of a file, or bytes that were decompressed from one.
 enum MemberBytes {
     InFile(InputSlice, Range<usize>),
     Decompressed(Vec<u8>),
@@ -45,7 +45,7 @@ impl MemberBytes {
     }
 }
 
-/// Writes the libraries in the order of their names, each with its images in the order of the files.
+/// Writes the libraries in name order, each with its images in file order.
 pub fn write_libraries(
     jobs: &[ExtractJob<'_>],
     names: &[PathBuf],

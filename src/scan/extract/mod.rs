@@ -1,7 +1,7 @@
-//! `extract`: device images into files of their own, one image into a given file, or the images of each target into a
+//! `extract`: writes device images to separate files, one image to a given file, or the images of each target to a
 //! static library.
 //!
-//! The inventory is known, so what can be refused is refused before anything is written: a filter that matches nothing,
+//! The inventory is known, so bad requests are refused before anything is written: a filter that matches nothing, or
 //! several images for one output. An image passes through each module once: `filter` selects it, `job` reads it, and
 //! `files` or `libraries` writes it and reports it to the observer.
 
@@ -46,7 +46,7 @@ pub struct ExtractOptions {
 /// Output of `extract`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
-    /// A file for each image in this directory, which is created if it does not exist.
+    /// A separate file for each image, in this directory. It is created if it does not exist.
     Directory(PathBuf),
     /// This file, for a single image; `-` is standard output.
     File(PathBuf),
@@ -74,9 +74,9 @@ pub struct ExtractedFile<'a> {
 pub struct ExtractResult {
     /// Number of images that were to be extracted.
     pub images: usize,
-    /// Errors of those that were not.
+    /// Errors of images that were not extracted.
     pub refused: Vec<ExtractError>,
-    /// Scrambled LTO-IR, of which only the raw bytes can be extracted: one message per file.
+    /// Scrambled LTO-IR: one message per file. Only its raw bytes can be extracted.
     pub skipped: Vec<ExtractError>,
     /// Images that the filter may accept.
     pub unknown: Vec<FilterError>,
@@ -84,7 +84,7 @@ pub struct ExtractResult {
 
 /// Receives the progress of `extract`.
 pub trait ExtractObserver {
-    /// Called before the first image with the decompressed size of all images, in bytes.
+    /// Called before the first image. `size` is the decompressed size of all images, in bytes.
     fn start(&mut self, size: u64);
 
     /// Called when an image has been written.
@@ -94,8 +94,8 @@ pub trait ExtractObserver {
     fn library(&mut self, name: &str);
 }
 
-/// Extracts the device images of all files that the filter accepts. Host code in bundles is not a device image. An image
-/// that cannot be read does not keep others from being extracted; an output that cannot be written does.
+/// Extracts the device images of all files that the filter accepts. Host code in bundles is not a device image. If an
+/// image cannot be read, the others are still extracted. If an output cannot be written, extraction stops.
 pub fn extract(
     files: &[ScannedFile],
     options: &ExtractOptions,
@@ -132,7 +132,7 @@ pub fn extract(
     Ok(ExtractResult { images, refused, skipped, unknown })
 }
 
-/// Number of images that a message lists.
+/// Maximum number of images in a message.
 const MAX_LISTED: usize = 6;
 
 /// Writes the only image to `path`.

@@ -86,7 +86,7 @@ pub struct NameTemplate {
 }
 
 impl NameTemplate {
-    /// The default template. The number alone is unique within a file, the other fields describe the image.
+    /// The default template. The number alone is unique within a file; the other fields describe the image.
     pub const DEFAULT: &'static str = "{name}.{number}-{kind}-{triple}-{arch}.{extension}";
 
     /// Parses a template: text with fields in braces; `{{` and `}}` are braces.
@@ -119,13 +119,13 @@ impl NameTemplate {
         Ok(NameTemplate { fields, end: text + rest })
     }
 
-    /// Returns a list of the fields, one per line.
+    /// List of the fields, one per line.
     pub fn help() -> String {
         FIELDS.iter().map(|field| format!("{{{}}} {}\n", field.name, field.meaning)).collect()
     }
 
-    /// Returns the path of an image below the output directory. A field without a value is left out, together with the text
-    /// between it and the field before.
+    /// Path of an image below the output directory. A field without a value is left out, with the text between it and
+    /// the previous field.
     pub fn name(&self, image: &NamedImage<'_>) -> PathBuf {
         let mut name = String::new();
         let mut is_empty = true;

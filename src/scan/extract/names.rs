@@ -1,4 +1,4 @@
-//! Names of the files that images are written to: stable, descriptive, and safe whatever a file states about its images.
+//! Names of output files: stable, descriptive, and safe for any metadata in the input.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use super::sanitize::name_part;
 use crate::scan::inventory::Image;
 use crate::target::OffloadKind;
 
-/// Returns `<kind>-<triple>-<arch>.a`, the name of a library for images like this one.
+/// `<kind>-<triple>-<arch>.a`, the name of the library for images like this one.
 pub fn library_name(image: &Image) -> String {
     let known = [image.kind.map(OffloadKind::name), image.triple.as_deref(), image.arch.as_deref()];
     let parts: Vec<String> = known.into_iter().flatten().map(name_part).collect();
     if parts.is_empty() { "unknown.a".to_owned() } else { format!("{}.a", parts.join("-")) }
 }
 
-/// Returns the name of the output for every job.
+/// Name of the output for every job.
 pub fn file_names(
     jobs: &[ExtractJob<'_>],
     options: &ExtractOptions,
@@ -39,14 +39,15 @@ pub fn file_names(
     named.map(|image| names.name(template.unwrap_or(&default), numbers, &image)).collect()
 }
 
-/// Names that are in use, each with the description of its image; compared without case, as some file systems do.
+/// Names that are in use, each with the description of its image. The comparison ignores case, because some file
+/// systems do.
 #[derive(Debug, Default)]
 struct UsedNames(HashMap<String, String>);
 
 impl UsedNames {
-    /// Returns the name of an image. If two images have one name, the second gets a number with `numbers` (`name~2`,
-    /// `name~3`: two files of one name cause that with the default template), and is an error otherwise. No name has a tilde
-    /// by itself.
+    /// Returns the name of an image. If two images have the same name and `numbers` is set, the second gets a number:
+    /// `name~2`, `name~3`. With the default template, this happens if two files have the same name. Without `numbers`
+    /// it is an error. No name contains a tilde otherwise.
     fn name(
         &mut self,
         template: &NameTemplate,
@@ -61,7 +62,7 @@ impl UsedNames {
         }
     }
 
-    /// Uses a name for an image, or returns the description of the image that has it.
+    /// Reserves a name for an image, or returns the description of the image that has it.
     fn insert(&mut self, name: &Path, image: &NamedImage<'_>) -> Option<String> {
         let key = name.to_string_lossy().to_ascii_lowercase();
         if let Some(other) = self.0.get(&key) {
@@ -71,7 +72,7 @@ impl UsedNames {
         None
     }
 
-    /// Uses the first of `name~2`, `name~3` … that is free.
+    /// Reserves the first free name among `name~2`, `name~3` and so on.
     fn numbered(&mut self, name: &Path, image: &NamedImage<'_>) -> PathBuf {
         let mut variants = (2..).map(|number| PathBuf::from(format!("{}~{number}", name.display())));
         variants.find(|name| self.insert(name, image).is_none()).expect("the variants never end")

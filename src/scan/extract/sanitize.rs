@@ -2,11 +2,12 @@
 
 use crate::base::escape::is_escaped;
 
-/// Longest part of a name that is taken from the contents of a file, in bytes; a whole name is at most 255 bytes long.
+/// Maximum length of a part of a name that comes from the contents of a file, in bytes. A whole name has at most 255
+/// bytes.
 const MAX_PART: usize = 48;
 
-/// Returns text from a file as a part of a file name: without characters that separate directories or need quoting, without
-/// a leading dot, and of bounded length.
+/// Converts text from a file to a part of a file name: without characters that separate directories or need quoting,
+/// without a leading dot, and of bounded length.
 pub fn name_part(text: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._+-".contains(c) { c } else { '_' };
     let text: String = text.chars().map(plain).take(MAX_PART).collect();
@@ -16,11 +17,11 @@ pub fn name_part(text: &str) -> String {
     }
 }
 
-/// Names that Windows has for devices, with any extension.
+/// Device names on Windows, regardless of the extension.
 const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
 const NUMBERED_DEVICES: [&str; 2] = ["com", "lpt"];
 
-/// Returns a component of a path as a name that is a plain file name on every system.
+/// Converts a component of a path to a plain file name on every system.
 pub fn path_component(part: &str) -> String {
     let forbidden = |c: char| is_escaped(c) || "<>:\"|?*\\".contains(c);
     let part = part.replace(forbidden, "_");

@@ -1,7 +1,7 @@
 //! Applying a filter to the images of several files.
 //!
-//! Most predicates are about the inventory. Kernels are not in it: the images that all other predicates accept are
-//! inspected for them.
+//! Most predicates use the inventory, which does not list kernels. Images that all other predicates accept are
+//! therefore inspected for kernels.
 
 use std::path::Path;
 
@@ -25,11 +25,11 @@ pub struct FoundImage<'a> {
 /// Result of applying a filter.
 #[derive(Debug, Default)]
 pub struct FilterResult<'a> {
-    /// Images that the filter accepts, in the order of the files and of the images in them.
+    /// Images that the filter accepts, in the order of the files and of their images.
     pub images: Vec<FoundImage<'a>>,
     /// Errors of images that could not be read.
     pub failed: Vec<FilterError>,
-    /// Images whose kernels are not known, so that the filter may accept them.
+    /// Images with unknown kernels. The filter may accept them.
     pub unknown: Vec<FilterError>,
 }
 
@@ -47,7 +47,7 @@ pub fn apply<'a>(filter: &ImageFilter, files: &'a [ScannedFile]) -> Result<Filte
         }
     }
     if let Err(error) = filter.check(&candidates) {
-        // An image that could not be read may be the one that was asked for.
+        // An image that could not be read may be the requested one.
         return Err(result.failed.into_iter().next().unwrap_or(error));
     }
     let accepted: Vec<bool> = candidates.iter().map(|candidate| filter.accepts(candidate)).collect();
@@ -78,7 +78,7 @@ fn by_file_mut<'c, 'a>(
     })
 }
 
-/// Inspects every image of one file that the filter may accept for the kernels that it asks for.
+/// Inspects every image of one file that the filter may accept, to find the requested kernels.
 fn match_kernels<'f>(
     filter: &'f ImageFilter,
     scanned: &ScannedFile,

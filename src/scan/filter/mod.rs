@@ -1,8 +1,7 @@
-//! Filters of images: `--arch`, `--kind`, `--kernel` and their like.
+//! Filters of images: `--arch`, `--kind`, `--kernel` and similar options.
 //!
-//! Predicates of one kind are alternatives (two archs: either), predicates of different kinds must all hold. And every
-//! predicate must be met by some image: a release that asks for two archs and silently gets one is a failure that no test
-//! notices.
+//! Predicates of one kind are alternatives (two archs: either). Predicates of different kinds must all hold. Every
+//! predicate must also match some image: if a release requests two archs and silently gets one, no test notices.
 
 mod apply;
 
@@ -34,9 +33,9 @@ pub enum FilterError {
     NoMatch {
         /// The predicates that no image meets.
         predicates: String,
-        /// Kind, triple and arch of the images that there are.
+        /// Kind, triple and arch of the available images.
         available: String,
-        /// Triples and archs of these images, and names of processors, that are similar to those of the filter.
+        /// Triples and archs of these images, and processor names, if they are similar to the values of the filter.
         suggestions: Suggestions,
     },
     /// The kernels of an image are not known.
@@ -83,12 +82,13 @@ pub struct KernelPattern {
 }
 
 impl KernelPattern {
-    /// Parses a regular expression in the syntax of the `regex` crate, without Unicode. It may match anywhere in a name.
+    /// Parses a regular expression in the syntax of the `regex` crate, without Unicode. It may match anywhere in a
+    /// name.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
         Ok(KernelPattern { text: text.to_owned(), pattern: pattern::regex(text)? })
     }
 
-    /// Returns whether one of the kernel's names, mangled or demangled, equals the text or matches it as a pattern.
+    /// True if the mangled or the demangled name of the kernel equals the text or matches the pattern.
     pub fn matches(&self, kernel: &Kernel) -> bool {
         let names = [Some(&kernel.name), kernel.demangled.as_ref()];
         names.into_iter().flatten().any(|name| *name == self.text || self.pattern.is_match(name.as_bytes()))
@@ -103,19 +103,19 @@ impl PartialEq for KernelPattern {
 
 impl Eq for KernelPattern {}
 
-/// An image, with everything that predicates are about.
+/// An image, with everything that predicates examine.
 #[derive(Debug)]
 pub struct FilterCandidate<'a> {
     /// Entry of the image in the inventory.
     pub image: &'a Image,
     /// Types of the containers around it.
     pub containers: Vec<ContainerType>,
-    /// Patterns of the filter that kernels of the image match; `None` before the image is inspected.
+    /// Patterns of the filter that match kernels of the image; `None` before the image is inspected.
     pub kernels: Option<Vec<&'a KernelPattern>>,
 }
 
-/// Returns whether a triple is the one of a filter. A filter with a subarchitecture accepts both spellings of the target, and
-/// a filter without one all code for AMD's GPUs.
+/// True if a triple matches the triple of a filter. A filter with a subarchitecture accepts both spellings of the
+/// target. A filter without one accepts all code for AMD's GPUs.
 fn same_triple(own: &str, arch: Option<&str>, filter: &str) -> bool {
     let with_processor = arch.filter(|_| subarch::is_amdgpu(own)).and_then(|it| subarch::triple_of_processor(own, it));
     own == filter || triple::are_compatible(with_processor.as_deref().unwrap_or(own), filter)
@@ -154,7 +154,7 @@ impl Predicate {
         }
     }
 
-    /// Returns names that are similar to an unknown one: those of the images, else those of known processors.
+    /// Suggests names that are similar to an unknown one, from the images, or else from known processors.
     fn suggestions(&self, images: &[FilterCandidate<'_>]) -> Suggestions {
         let of_images = |written: &str, value: fn(&Image) -> Option<&String>| {
             Suggestions::new(written, images.iter().filter_map(|candidate| value(candidate.image)))
@@ -171,7 +171,7 @@ impl Predicate {
         }
     }
 
-    /// Returns whether two predicates are alternatives. Values of different keys are not.
+    /// True if two predicates are alternatives. Values of different keys are not.
     fn is_alternative_to(&self, other: &Predicate) -> bool {
         match (self, other) {
             (Predicate::Key(key, _), Predicate::Key(other, _)) => key == other,
@@ -180,7 +180,7 @@ impl Predicate {
     }
 }
 
-/// As it is written on the command line.
+/// As written on the command line.
 impl std::fmt::Display for Predicate {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -198,7 +198,7 @@ impl std::fmt::Display for Predicate {
 }
 
 impl ImageFilter {
-    /// Returns whether the filter accepts the image, or may accept it if the image was not inspected for kernels.
+    /// True if the filter accepts the image, or may accept it because the image was not inspected for kernels.
     pub fn accepts(&self, candidate: &FilterCandidate<'_>) -> bool {
         self.0.iter().all(|predicate| {
             let mut alternatives = self.0.iter().filter(|other| predicate.is_alternative_to(other));
@@ -214,7 +214,7 @@ impl ImageFilter {
         })
     }
 
-    /// The predicates that none of the accepted images meets.
+    /// The predicates that no accepted image meets.
     fn unmet(&self, images: &[FilterCandidate<'_>]) -> Vec<&Predicate> {
         let accepted: Vec<&FilterCandidate> = images.iter().filter(|image| self.accepts(image)).collect();
         self.0.iter().filter(|predicate| !accepted.iter().any(|image| predicate.is_met_by(image))).collect()
@@ -236,7 +236,7 @@ impl ImageFilter {
     }
 }
 
-/// Kind, triple and arch of every image, without repetition.
+/// Kind, triple and arch of every image, without duplicates.
 fn describe(images: &[FilterCandidate<'_>]) -> String {
     let mut available: Vec<String> = images.iter().map(|candidate| target(candidate.image)).collect();
     available.sort_unstable();
@@ -244,7 +244,7 @@ fn describe(images: &[FilterCandidate<'_>]) -> String {
     if available.is_empty() { "no device images".to_owned() } else { available.join(", ") }
 }
 
-/// Returns kind, triple and arch of an image, in the words that a filter has for them.
+/// Kind, triple and arch of an image, spelled as in a filter.
 pub fn target(image: &Image) -> String {
     let known = [image.kind.map(OffloadKind::name), image.triple.as_deref(), image.arch.as_deref()];
     let known: Vec<&str> = known.into_iter().flatten().collect();

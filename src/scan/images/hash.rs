@@ -1,5 +1,5 @@
-//! Hashes of images, after the scan: images that are not in a compressed container are read by several threads. Those in
-//! compressed containers were hashed when the scan decompressed these.
+//! Hashes images after the scan. Images outside compressed containers are read by several threads. Images in compressed
+//! containers were hashed when the scan decompressed their containers.
 
 use super::{ImageRef, Scan, compressed_containers};
 use crate::base::codec::Codec;
@@ -44,7 +44,7 @@ fn is_deferred(nested: &NestedImage<'_>) -> bool {
     compressed_containers(nested).next().is_none()
 }
 
-/// Calls `visit` with the images for which [`is_deferred`] holds, in the order of the file.
+/// Calls `visit` with the images that satisfy [`is_deferred`], in file order.
 fn for_each_deferred(containers: &mut [Container], visit: &mut dyn FnMut(&mut Image)) {
     for container in containers.iter_mut().filter(|container| container.codec.is_none()) {
         for image in &mut container.images {

@@ -1,9 +1,9 @@
 //! The images of a file, read by several threads.
 //!
-//! Images of one compressed stream are read by one thread, so that it is decompressed once. Each batch of images has
-//! a budget of its own, which is charged to that of the file in the order of the images. The first batch for which the
-//! file has not enough left, and everything after it, is read again in the calling thread with the budget of the file: the
-//! results are those of a single thread, and the work that is lost is that of the batches in the window.
+//! One thread reads all images of a compressed stream, so the stream is decompressed once. Each batch of images has a
+//! separate budget, which is charged to the budget of the file in image order. If the file has too little left for a
+//! batch, this batch and all later ones are read again in the calling thread with the budget of the file. The results
+//! are then the same as with a single thread, and only the work on the batches in the window is lost.
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,15 +16,15 @@ use crate::base::parallel::{map_parallel, threads};
 use crate::scan::Source;
 use crate::scan::inventory::NestedImage;
 
-/// Stored size from which on a batch is worth the passing of its results between threads, in bytes.
+/// Minimum stored size of a batch, in bytes. For less, passing results between threads costs more than it gains.
 const MIN_BATCH: u64 = 64 << 10;
 
-/// Maximum number of streams, or of images without one, in a batch.
+/// Maximum number of streams in a batch. An image without a stream counts as one.
 const MAX_STREAMS: usize = 16;
 
 impl<S: Source> Scan<S> {
-    /// Calls `work` with some images and their indices in `images` in several threads, and `visit` with the indices and the
-    /// results, in order, in the calling thread.
+    /// Calls `work` in several threads, each time with some images and their indices in `images`. Calls `visit` in the
+    /// calling thread with the indices and the results, in order.
     pub(crate) fn map_images<'scan, R: Send>(
         &'scan self,
         images: &[NestedImage<'scan>],
@@ -74,7 +74,7 @@ struct Batch<'a, 'scan> {
     /// Index of the first image.
     first: usize,
     images: &'a [NestedImage<'scan>],
-    /// Size of the largest decompressed stream in bytes, as the file states it.
+    /// Size of the largest decompressed stream in bytes, as stated in the file.
     memory: u64,
 }
 
@@ -84,7 +84,6 @@ impl<'scan> Batch<'_, 'scan> {
     }
 }
 
-/// Divides images into batches.
 fn batches<'a, 'scan>(images: &'a [NestedImage<'scan>]) -> Vec<Batch<'a, 'scan>> {
     let (mut batches, mut rest, mut first) = (Vec::new(), images, 0_usize);
     let (mut count, mut size, mut streams, mut memory) = (0_usize, 0_u64, 0_usize, 0_u64);
@@ -106,7 +105,7 @@ fn batches<'a, 'scan>(images: &'a [NestedImage<'scan>]) -> Vec<Batch<'a, 'scan>>
     batches
 }
 
-/// Returns whether two images are in one compressed stream.
+/// True if two images are in one compressed stream.
 fn share_stream(one: &NestedImage<'_>, other: &NestedImage<'_>) -> bool {
     match (compressed_containers(one).next(), compressed_containers(other).next()) {
         (Some(one), Some(other)) => std::ptr::eq(one, other),
@@ -118,7 +117,7 @@ fn share_stream(one: &NestedImage<'_>, other: &NestedImage<'_>) -> bool {
     }
 }
 
-/// Returns the decompressed size of the stream of these images in bytes. The size of a container is that of its images.
+/// Decompressed size of the stream of these images in bytes. The size of a container is the size of its images.
 fn decompressed_size(images: &[NestedImage<'_>]) -> u64 {
     let size = |nested: &NestedImage<'_>| match &nested.image.stored.part {
         Some(part) => part.whole,
@@ -133,7 +132,7 @@ fn decompressed_size(images: &[NestedImage<'_>]) -> u64 {
     }
 }
 
-/// Returns the stored size of the stream of an image, in bytes.
+/// Stored size of the stream, in bytes.
 fn stored_size(nested: &NestedImage<'_>) -> u64 {
     compressed_containers(nested).next().map_or(nested.image.stored.size, |container| container.size)
 }

@@ -1,8 +1,8 @@
 //! The images of a scanned file, read one after another.
 //!
-//! A scan records where the bytes of every image are stored, so reading an image does not read its container again. What
-//! is compressed together is decompressed once: a reader keeps the streams around the image that it has read last, and the
-//! next image of the same stream is a part of bytes that are already there.
+//! A scan records where the bytes of every image are stored, so reading an image does not read its container again.
+//! Images that are compressed together are decompressed once: a reader keeps the streams around the last image that it
+//! has read. The next image of the same stream is a part of these bytes.
 
 pub mod hash;
 pub mod map;
@@ -46,7 +46,7 @@ pub struct Scan<S> {
     source: S,
     file: Arc<File>,
     cache: Arc<DecompressedCache>,
-    /// Budget for a source that has none of its own.
+    /// Budget for a source that has none.
     budget: Budget,
     /// Number of bytes that all readers have read since pages were released.
     unreleased: AtomicU64,
@@ -58,8 +58,8 @@ impl<S: Source> Scan<S> {
         Scan::with_options(source, Options::default(), Some(&CacheBudget::default()))
     }
 
-    /// Scans `source`. Containers that are decompressed on the way are kept for reading their images as far as `budget`
-    /// allows; without one nothing is kept.
+    /// Scans `source`. Containers that the scan decompresses are kept for reading their images, up to `budget`. Without
+    /// a budget, nothing is kept.
     pub fn with_options(source: S, options: Options, budget: Option<&CacheBudget>) -> Result<Self> {
         let cache = DecompressedCache::new(budget.cloned().unwrap_or(CacheBudget::new(0)));
         let own_budget = budget_of(&source);
@@ -71,7 +71,7 @@ impl<S: Source> Scan<S> {
         Ok(scan)
     }
 
-    /// Puts a scan together again from its parts.
+    /// Creates a scan from the results of [`Self::into_parts`].
     pub(in crate::scan) fn from_parts(source: S, file: Arc<File>, cache: Arc<DecompressedCache>) -> Self {
         let budget = budget_of(&source);
         Scan { source, file, cache, budget, unreleased: AtomicU64::new(0) }
@@ -113,19 +113,19 @@ impl<S: Source> Scan<S> {
         self.file.nested_images().map(move |nested| reader.image(nested))
     }
 
-    /// Creates a reader, for images in any order. Every thread needs one of its own.
+    /// Creates a reader for images in any order. Every thread needs a separate one.
     pub fn reader(&self) -> ImageReader<'_> {
         self.reader_with(self.view(), true, Vec::new())
     }
 
-    /// Creates a reader like [`Self::reader`] whose work is charged to `budget` instead of that of the source, and that leaves
-    /// the cache as it is: for programs that read images any number of times.
+    /// Creates a reader like [`Self::reader`], but charges its work to `budget` instead of the budget of the source,
+    /// and leaves the cache unchanged. It is for programs that read images any number of times.
     pub fn reader_with_budget<'scan>(&'scan self, budget: &'scan Budget) -> ImageReader<'scan> {
         self.reader_with(self.view().charging(budget), false, Vec::new())
     }
 
     /// Creates a reader of `view`, all bytes of the source with some budget. `takes_cached` states whether it removes
-    /// containers from the cache, and `buffers` are used for decompressed bytes.
+    /// containers from the cache. `buffers` hold decompressed bytes.
     pub(crate) fn reader_with<'scan>(
         &'scan self,
         view: View<'scan>,
@@ -144,7 +144,7 @@ impl<S: Source> Scan<S> {
     }
 }
 
-/// Returns the budget of a source, or one for its size.
+/// Budget of a source, or one for its size.
 pub fn budget_of(source: &dyn Source) -> Budget {
     let view = source.view();
     view.budget().cloned().unwrap_or_else(|| Budget::new(Limits::default(), view.size()))
@@ -155,12 +155,12 @@ pub fn budget_of(source: &dyn Source) -> Budget {
 pub struct ImageReader<'scan>(Rc<Reader<'scan>>);
 
 impl<'scan> ImageReader<'scan> {
-    /// Returns a reference to an image of this reader's file.
+    /// Reference to an image of this reader's file.
     pub fn image(&self, nested: NestedImage<'scan>) -> ImageRef<'scan> {
         ImageRef { nested, reader: Rc::clone(&self.0) }
     }
 
-    /// Returns the buffers of the reader, for another one.
+    /// Buffers of the reader, for another one.
     pub(crate) fn into_buffers(self) -> Vec<Vec<u8>> {
         let streams = self.0.streams.take().into_iter();
         let mut buffers = self.0.buffers.take();
@@ -192,13 +192,13 @@ impl<'scan> ImageRef<'scan> {
         &self.nested.containers
     }
 
-    /// Returns the image, decompressed if it is stored compressed. A decompressed ELF file ends where its headers state,
-    /// and PTX before the NUL that ends it in memory; anything after that belongs to the container.
+    /// The image, decompressed if it is stored compressed. A decompressed ELF file ends where its headers state. PTX
+    /// ends before the NUL that terminates it in memory. Anything after the end belongs to the container.
     pub fn bytes(&self) -> Result<ImageBytes<'scan>, Malformed> {
         self.reader.bytes(&self.nested)
     }
 
-    /// Returns the image as it is stored in the innermost container.
+    /// The image as it is stored in the innermost container.
     pub fn stored_bytes(&self) -> Result<ImageBytes<'scan>, Malformed> {
         self.reader.stored_bytes(&self.nested)
     }
@@ -216,8 +216,8 @@ enum Place<'scan> {
 }
 
 impl ImageBytes<'_> {
-    /// View of the bytes. Offsets in messages are those of the file if the image is stored there as it is, and count from
-    /// the start of the image if it was decompressed.
+    /// View of the bytes. Offsets in messages count from the start of the file if the image is stored there unchanged,
+    /// and from the start of the image if it was decompressed.
     pub fn view(&self) -> View<'_> {
         match &self.0 {
             Place::Input(view) => *view,
@@ -237,7 +237,7 @@ impl Deref for ImageBytes<'_> {
     }
 }
 
-/// Bytes in which containers and images are stored: the file, or the decompressed bytes of a container in it.
+/// Bytes that hold containers and images: the file, or the decompressed bytes of a container in it.
 #[derive(Clone)]
 enum Space<'scan> {
     File(View<'scan>),
@@ -264,7 +264,7 @@ impl<'scan> Space<'scan> {
     }
 }
 
-/// A compressed stream, by its place in the space around it.
+/// A compressed stream, identified by its place in the bytes around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct StreamId {
     start: u64,
@@ -279,7 +279,7 @@ struct Reader<'scan> {
     cache: &'scan DecompressedCache,
     /// Containers are removed from the cache when they are read.
     takes_cached: bool,
-    /// The streams around the image that was read last, each inside the one before.
+    /// The streams around the last image that was read, each inside the previous one.
     streams: RefCell<Vec<(StreamId, Arc<Vec<u8>>)>>,
     /// Buffers for streams. New memory is mapped into a process page by page, which takes as long as decompressing.
     buffers: RefCell<Vec<Vec<u8>>>,
@@ -318,7 +318,7 @@ impl<'scan> Reader<'scan> {
         for (depth, container) in compressed_containers(nested).enumerate() {
             let id = StreamId { start: container.start, size: container.size };
             let decompressed = self.stream(depth, id, |_| {
-                // Containers inside another have offsets of their own.
+                // Containers inside another have offsets in its decompressed bytes.
                 match if depth == 0 { self.cached(container) } else { None } {
                     Some(cached) => Ok(cached),
                     None => decompress(container, &space).map(Arc::new),
@@ -335,8 +335,8 @@ impl<'scan> Reader<'scan> {
         if self.takes_cached { self.cache.take(container.start) } else { self.cache.get(container.start) }
     }
 
-    /// Returns the decompressed bytes of the stream `id` at `depth`; `decompress` makes them, in a buffer that may have been
-    /// used before, unless they are still there.
+    /// Returns the decompressed bytes of the stream `id` at `depth`. If they are not there anymore, `decompress`
+    /// produces them in a buffer that may have been used before.
     fn stream(
         &self,
         depth: usize,
@@ -349,8 +349,8 @@ impl<'scan> Reader<'scan> {
         {
             return Ok(Arc::clone(bytes));
         }
-        // A buffer is used again where no caller holds bytes of it. Not cleared: a codec that needs bytes to write to would
-        // fill them with zeros again.
+        // A buffer is reused if no caller holds bytes of it. It is not cleared: a codec that needs bytes to write to
+        // would fill them with zeros again.
         let mut buffers = self.buffers.borrow_mut();
         buffers.extend(streams.drain(depth..).filter_map(|(_, bytes)| Arc::try_unwrap(bytes).ok()));
         let bytes = decompress(buffers.pop().unwrap_or_default())?;

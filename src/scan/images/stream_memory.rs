@@ -1,14 +1,15 @@
 //! Memory for decompressed bytes that the threads of one file share.
 //!
-//! Libraries have images of 40 MB, often next to each other for several devices. A thread that would exceed the limit waits for
-//! the others, so that large images are in memory one at a time, whatever the number of processors. Buffers are used again,
-//! because new memory is mapped page by page, which takes as long as decompressing; only the rest of a large one is returned.
+//! Libraries have images of 40 MB, often next to each other for several devices. A thread that would exceed the limit
+//! waits for the others, so large images are in memory one at a time, regardless of the number of processors. Buffers
+//! are reused, because new memory is mapped page by page, which takes as long as decompressing. Only the rest of a
+//! large buffer is returned.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::base::io::release_beyond;
 
-/// Limit in bytes. A larger stream is read while no other is.
+/// Limit in bytes. A larger stream is only read when no other is being read.
 const LIMIT: u64 = 56 << 20;
 
 /// Bytes of each idle buffer that stay in memory.
@@ -25,21 +26,21 @@ pub struct StreamMemory {
 struct State {
     /// Bytes in use.
     taken: u64,
-    /// Buffers that are not.
+    /// Buffers that are not in use.
     idle: Vec<Vec<u8>>,
 }
 
-/// Memory for the streams that a thread reads. It returns when it is dropped.
+/// Memory for the streams that a thread reads. It is released on drop.
 #[derive(Debug)]
 pub struct Taken<'memory> {
     memory: &'memory StreamMemory,
     size: u64,
-    /// Buffers, which grow where they are too small.
+    /// Buffers. They grow if they are too small.
     pub buffers: Vec<Vec<u8>>,
 }
 
 impl StreamMemory {
-    /// Waits until streams of `size` bytes fit beside those of other threads. 0 bytes always do.
+    /// Waits until streams of `size` bytes fit next to the streams of other threads. 0 bytes always fit.
     pub fn take(&self, size: u64) -> Taken<'_> {
         let exceeds = |state: &mut State| state.taken > 0 && size > 0 && state.taken.saturating_add(size) > LIMIT;
         let mut state = self.returned.wait_while(self.state(), exceeds).unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! Archives behind something else: zip files behind a script or a program (zipapp, PEX, self-extracting programs), and what
-//! follows a shell script (makeself) or the last structure of a program (AppImage).
+//! Archives behind something else: zip files behind a script or a program (zipapp, PEX, self-extracting programs), and
+//! data after a shell script (makeself) or after the last structure of a program (AppImage).
 
 use super::unopened;
 use crate::base::archive::ArchiveFormat;
@@ -26,7 +26,7 @@ pub enum Appended {
     NotOpened(NotOpened),
 }
 
-/// Returns the archive that follows the first part of a file; `None` for a file without one.
+/// Finds the archive that follows the first part of a file; `None` for a file without one.
 pub fn find(view: View<'_>) -> Option<Appended> {
     if let Some((format, start)) = ArchiveFormat::of_appended_zip(view, [SCRIPT, ELF, PE]) {
         return Some(Appended::Zip { format, start });
@@ -38,7 +38,7 @@ pub fn find(view: View<'_>) -> Option<Appended> {
     packed_at(view, start)
 }
 
-/// Returns whether an archive that is opened or not follows the first part of a file.
+/// True if an archive follows the first part of a file, regardless of whether it is opened.
 pub fn has_archive(view: View<'_>) -> bool {
     find(view).is_some()
 }
@@ -48,7 +48,7 @@ const SCRIPT: &[u8] = b"#!";
 const ELF: &[u8] = b"\x7fELF";
 const PE: &[u8] = b"MZ";
 
-/// Number of bytes of a script that are searched in a step of work.
+/// Number of bytes of a script searched per step of work.
 const BYTES_PER_STEP: u64 = 64;
 
 /// Finds what follows the lines of a script. Text has no NUL.
@@ -60,8 +60,8 @@ fn in_script(view: View<'_>) -> Option<Appended> {
     breaks.filter_map(|at| packed_at(view, at.saturating_add(1))).next()
 }
 
-/// Returns the archive or the compressed file at an offset. Static libraries are not among them: a script may hold text that
-/// begins like one.
+/// Returns the archive or the compressed file at an offset. Static libraries are excluded, because a script may hold
+/// text that begins like one.
 fn packed_at(view: View<'_>, start: u64) -> Option<Appended> {
     let rest = view.from(start);
     if ArchiveFormat::of(rest).is_some_and(|format| !format.is_library()) {
@@ -70,7 +70,7 @@ fn packed_at(view: View<'_>, start: u64) -> Option<Appended> {
     unopened::format(rest).map(Appended::NotOpened)
 }
 
-/// Returns the end of the last structure of an ELF program.
+/// End of the last structure of an ELF program.
 fn elf_end(view: View<'_>) -> Option<u64> {
     if !view.starts_with(ELF) {
         return None;
@@ -88,7 +88,7 @@ const SECTION_HEADER_SIZE: u64 = 40;
 const RAW_SIZE: u64 = 16;
 const RAW_START: u64 = 20;
 
-/// Returns the end of the last section of a PE file.
+/// End of the last section of a PE file.
 fn pe_end(view: View<'_>) -> Option<u64> {
     if !view.starts_with(PE) {
         return None;

@@ -1,5 +1,6 @@
-//! Addresses of images in compressed bundles. The file does not store such bytes: `llvm-readobj --offloading` prints their offsets in
-//! the decompressed bundle. Source: LLVM 22, `OffloadBundleURI`, and its output for compressed bundles.
+//! Addresses of images in compressed bundles. The file does not store such bytes, so `llvm-readobj --offloading` prints
+//! their offsets in the decompressed bundle. Source: LLVM 22, `OffloadBundleURI`, and its output for compressed
+//! bundles.
 
 use std::io::Write;
 use std::ops::Range;
@@ -14,8 +15,9 @@ use crate::scan::inventory::Container;
 use crate::scan::{Options, Source};
 
 impl InputSlice {
-    /// Returns the bytes at an address with the name `name`: bytes of the file, or an image of exactly this place in a container that is
-    /// compressed as a whole. The latter counts only if the bytes of the file are no image.
+    /// Returns the bytes at an address with the name `name`. They are bytes of the file, or an image with exactly this
+    /// offset and size in a container that is compressed as a whole. Such an image counts only if the bytes of the file
+    /// are not an image.
     pub(super) fn at_address(self, name: String, offset: u64, size: u64) -> Result<InputSlice> {
         let stored = self.clone().cut(name.clone(), offset, size);
         let is_image = |slice: &InputSlice| DeviceImage::identify(slice.view()).image_kind != ImageKind::Unknown;
@@ -42,7 +44,6 @@ impl InputSlice {
         }
     }
 
-    /// Returns a range of the decompressed bytes of a container.
     fn decompressed(self, name: String, container: &Container, range: Range<u64>) -> Result<InputSlice> {
         let path = Path::new(&name);
         let image = || {

@@ -35,9 +35,9 @@ pub struct OpenOptions {
     pub access: Access,
 }
 
-/// Calls `take` with each input of `path`: the file, or the members of an archive. `path` may be a `file://` address of a range
-/// of a file. A member that cannot be opened is an error among the inputs. Compressed members are decompressed to a temporary
-/// file, where they stay as long as their slices.
+/// Calls `take` with each input of `path`: the file, or the members of an archive. `path` may be a `file://` address of
+/// a range of a file. A member that cannot be opened is an error among the inputs. Compressed members are decompressed
+/// to a temporary file and stay there as long as their slices exist.
 pub fn each_input(path: &Path, options: OpenOptions, take: &mut dyn FnMut(Result<InputSlice>)) -> Result<()> {
     let Some(uri) = FileUri::parse(path).transpose()? else {
         expand_input(Input::open(path, options.access)?.with_limits(options.limits), path, options, take);
@@ -66,7 +66,7 @@ pub fn expand_input(input: Input, path: &Path, options: OpenOptions, take: &mut 
 struct Expansion<'a> {
     options: OpenOptions,
     take: &'a mut dyn FnMut(Result<InputSlice>),
-    /// The budget of the file does not allow to open more members.
+    /// The budget of the file does not allow opening more members.
     is_exhausted: bool,
 }
 
@@ -86,7 +86,7 @@ impl Expansion<'_> {
         (self.take)(Ok(InputSlice { not_opened, ..slice }));
     }
 
-    /// Takes a file that is no archive, or its first part and the members of the archive behind it.
+    /// Takes a file that is not an archive, or its first part and the members of the archive behind it.
     fn with_appended(&mut self, slice: InputSlice, path: &Path, depth: usize) {
         let nested = if depth < MAX_NESTING { None } else { Some(NotOpened::NestedTooDeep) };
         let (start, zip) = match (appended::find(slice.view()), nested) {
@@ -109,7 +109,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// Opens the members of an archive. Those before a defect are inputs like those of an intact archive.
+    /// Opens the members of an archive. Members before a defect are inputs, as in an intact archive.
     fn members(&mut self, archive: &InputSlice, format: &archive::ArchiveFormat, path: &Path, depth: usize) {
         let Members { members, defect } = format.members(archive.view());
         let mut spool = SharedSpool::new();
@@ -188,7 +188,8 @@ impl Expansion<'_> {
 /// Charges a member of an archive. Several members may have the same bytes.
 fn charge(archive: View<'_>, member: &archive::Member<'_>) -> Result<(), Malformed> {
     archive.charge("archive member", Resource::Members, 1)?;
-    // What does not state its size is charged as it is unpacked. After that was too much, nothing else is unpacked.
+    // A member that does not state its size is charged while it is unpacked. Once that exceeds the budget, nothing else
+    // is unpacked.
     let is_packed = matches!(member.content, MemberContent::Packed(_));
     match archive.budget().filter(|budget| is_packed && budget.is_exhausted(Resource::Decompressed)) {
         Some(budget) => Err(archive.malformed("archive member", 0, budget.over_limit(Resource::Decompressed))),

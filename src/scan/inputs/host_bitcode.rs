@@ -1,7 +1,7 @@
-//! Device images in the bitcode of a host, as sections of a file.
+//! Device images in the bitcode of a host, presented as sections of a file.
 //!
-//! Objects of a host that is optimized at link time (`-flto`) are bitcode. Images in it are not in the file as they are, so
-//! their sections are decoded to a file without a name, and scanned like the sections of an object.
+//! Host objects that are optimized at link time (`-flto`) are bitcode, which does not store images unchanged. Their
+//! sections are decoded to a file without a name, and scanned like the sections of an object.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,14 +17,14 @@ use crate::format::{bitcode, is_host_bitcode};
 use crate::scan::source::{DecodedBitcode, Source};
 use crate::scan::structure;
 
-/// Returns whether a file is the bitcode of a host with device images in it.
+/// True if a file is host bitcode that contains device images.
 pub fn has_images(view: View<'_>) -> Result<bool, Malformed> {
     Ok(is_host_bitcode(view) && !embedded::sections(view, &structure::is_container_section)?.is_empty())
 }
 
 impl InputSlice {
-    /// Returns the sections with device images of the bitcode of a host as a slice of their bytes, and any other file as it is,
-    /// also cut bitcode, of which the scan reports the defect.
+    /// Decodes the sections with device images in host bitcode, and returns a slice of the decoded bytes. Any other
+    /// file is returned unchanged. So is truncated bitcode; the scan reports its defect.
     pub(crate) fn decode_bitcode(self) -> Result<InputSlice> {
         if bitcode::check(self.view()).is_err() {
             Ok(self)
@@ -33,7 +33,8 @@ impl InputSlice {
         }
     }
 
-    /// Returns the sections with wanted names of the bitcode of a host as a slice of their bytes, and any other file as it is.
+    /// Decodes the sections in host bitcode whose names are wanted, and returns a slice of the decoded bytes. Any other
+    /// file is returned unchanged.
     pub(crate) fn decode_sections(self, is_wanted: &dyn Fn(&str) -> bool) -> Result<InputSlice> {
         if !is_host_bitcode(self.view()) {
             return Ok(self);

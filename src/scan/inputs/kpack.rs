@@ -1,8 +1,8 @@
 //! The kpack archives of a host file, found on disk by the paths in its marker.
 //!
-//! The loader of HIP resolves relative paths against the directory of the file and replaces the first `@GFXARCH@` by the
-//! target IDs of the devices. Here, there is no device: each archive whose name has any text in this place is opened.
-//! Source: ROCm/rocm-kpack at e3483286, `runtime/src` (archive discovery).
+//! HIP's loader resolves relative paths against the directory of the file and replaces the first `@GFXARCH@` by the
+//! target IDs of the devices. Here, no device is known, so each archive with any text at this position of its name is
+//! opened. Source: ROCm/rocm-kpack at e3483286, `runtime/src` (archive discovery).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ use crate::scan::search::findings::order_errors;
 /// Search for archives.
 #[derive(Debug, Clone, Default)]
 pub struct KpackSearch {
-    /// Archives that replace those of the markers, as `ROCM_KPACK_PATH` does.
+    /// Archives to search instead of the archives in the markers, like `ROCM_KPACK_PATH`.
     pub paths: Vec<PathBuf>,
-    /// Archives that precede the others, as those of `ROCM_KPACK_PATH_PREFIX` do.
+    /// Archives to search before the others, like `ROCM_KPACK_PATH_PREFIX`.
     pub prefix: Vec<PathBuf>,
     /// Limits on reading each archive.
     pub limits: Limits,
@@ -27,15 +27,16 @@ pub struct KpackSearch {
     pub access: Access,
 }
 
-/// Number of archives that are opened for a file. Archives exist for some 50 processors, with variants for target features.
+/// Maximum number of archives that are opened for a file. Archives exist for some 50 processors, with variants for
+/// target features.
 const MAX_ARCHIVES: usize = 256;
 
 /// Field in errors.
 const ARCHIVES: &str = "kpack archives";
 
 impl KpackSearch {
-    /// Finds the archives of a file, which is at `path` on disk or a member of an archive. A file whose device code is not
-    /// found has an error.
+    /// Finds the archives of a file. `path` is its path on disk; `None` for a member of an archive. If the device code
+    /// of a file is not found, the file has an error.
     pub fn run(&self, file: &mut File, path: Option<&Path>, view: View<'_>) {
         let mut references = std::mem::take(&mut file.kpack);
         for reference in &mut references {
@@ -55,7 +56,7 @@ impl KpackSearch {
         order_errors(&mut file.errors);
     }
 
-    /// Returns the archives of a reference, and the errors of those that cannot be read.
+    /// Returns the readable archives of a reference, and the errors of the others.
     fn archives(
         &self,
         reference: &KpackReference,
@@ -65,7 +66,7 @@ impl KpackSearch {
         let (mut archives, mut errors) = (Vec::new(), Vec::new());
         let mut opened = BTreeSet::new();
         for (search_path, archive) in self.candidates(reference, path, view) {
-            // A path may be spelled in many ways.
+            // A path can be spelled in many ways.
             if !opened.insert(archive.canonicalize().unwrap_or_else(|_| archive.clone())) {
                 continue;
             }
@@ -84,11 +85,11 @@ impl KpackSearch {
         (archives, errors)
     }
 
-    /// Returns the search paths with the text of each existing archive, and the path of the archive.
+    /// Returns the path of each existing archive, after the search path with the archive's text filled in.
     fn candidates(&self, reference: &KpackReference, path: Option<&Path>, view: View<'_>) -> Vec<(String, PathBuf)> {
         let specified = |path: &PathBuf| (path.to_string_lossy().into_owned(), path.clone());
         let specified: Vec<(String, PathBuf)> = self.prefix.iter().chain(&self.paths).map(specified).collect();
-        // Of a member of an archive, no directory is known.
+        // The directory of an archive member is unknown.
         let Some(path) = path.filter(|_| self.paths.is_empty()) else { return specified };
         let directory = directory(path);
         let mut candidates = Vec::new();
@@ -127,7 +128,7 @@ impl KpackSearch {
     }
 }
 
-/// Returns the error of a reference without archives, or with code objects that are in none of them.
+/// Error of a reference without archives, or with code objects that no archive has.
 fn defect(reference: &KpackReference, path: Option<&Path>, view: View<'_>) -> Option<Malformed> {
     let KpackReference { offset, kernel_name, search_paths, archives, .. } = reference;
     let missing: Vec<String> = reference.missing().map(|index| format!("#{index}")).collect();
@@ -144,14 +145,14 @@ fn defect(reference: &KpackReference, path: Option<&Path>, view: View<'_>) -> Op
     Some(view.malformed(ARCHIVES, *offset, Cause::Described(why)))
 }
 
-/// Returns the directory of a file as the loader knows it, with symbolic links to the file followed.
+/// Directory of a file as the loader knows it, with symbolic links to the file followed.
 fn directory(path: &Path) -> PathBuf {
     let is_link = std::fs::symlink_metadata(path).is_ok_and(|it| it.is_symlink());
     let followed = if is_link { path.canonicalize().ok() } else { None };
     followed.as_deref().unwrap_or(path).parent().unwrap_or(Path::new("")).to_owned()
 }
 
-/// Returns the texts for which a path that begins with `before` and ends with `after` may exist, sorted.
+/// Lists the texts between `before` and `after` for paths that may exist on disk, sorted.
 fn arches_on_disk(directory: &Path, before: &str, after: &str, view: View<'_>) -> Vec<String> {
     let (parent, prefix) = before.rsplit_once('/').map_or(("", before), |(parent, prefix)| (parent, prefix));
     let suffix = after.split('/').next().unwrap_or_default();

@@ -24,20 +24,20 @@ use crate::base::error::{Cause, Error, Result};
 use crate::base::io::{Access, FileState, Input, Spooled};
 use crate::scan::inventory::{DiskLocation, File, NotOpened};
 
-/// A file, or a part of a file that is a file by itself: a member of an archive, or the bytes of a `file://` address.
+/// A file, or a part of a file that is a complete file: a member of an archive, or the bytes of a `file://` address.
 #[derive(Debug, Clone)]
 pub struct InputSlice {
     /// Name for reports and messages: the path, or `ARCHIVE!MEMBER` for a member.
     pub path: String,
     /// Name of the member in its archive.
     pub member: Option<String>,
-    /// Reason why files that are packed in it are not among the inputs.
+    /// Reason why files packed in this one are not among the inputs.
     pub not_opened: Option<NotOpened>,
-    /// Path of the file on disk that it is, or that holds it; absent for standard input.
+    /// Path of the file on disk that this is, or that contains it; absent for standard input.
     outermost: Option<Arc<Path>>,
-    /// Number of bytes of the archive that it takes as a member, where the archive states it.
+    /// Number of bytes that it takes in its archive, if the archive states it.
     packed_size: Option<u64>,
-    /// Sections of the bitcode from which the bytes were decoded.
+    /// Sections of the bitcode that the bytes were decoded from.
     decoded: Option<Arc<DecodedBitcode>>,
     input: Arc<Input>,
     range: Range<u64>,
@@ -52,7 +52,7 @@ impl InputSlice {
         InputSlice { path, member, not_opened, outermost, packed_size, decoded, input, range }
     }
 
-    /// Returns a slice of all of `input`, which was decoded from this one.
+    /// A slice of all of `input`, which was decoded from this one.
     pub(crate) fn with_decoded(self, input: Input, decoded: Arc<DecodedBitcode>) -> InputSlice {
         let range = 0..input.size();
         InputSlice { decoded: Some(decoded), input: Arc::new(input), range, ..self }
@@ -63,18 +63,18 @@ impl InputSlice {
         &self.input
     }
 
-    /// Returns whether this is a whole file on disk, and not a member of an archive or a range of a file.
+    /// True for a whole file on disk, and false for a member of an archive or a range of a file.
     fn is_own_file(&self) -> bool {
         self.input.is_on_disk() && self.range == (0..self.input.size())
     }
 
-    /// Returns a slice of all of `input`, which was read from this one, with the name `path`.
+    /// A slice of all of `input`, which was read from this one, with the name `path`.
     pub fn with_bytes(self, path: String, input: Input) -> InputSlice {
         let range = 0..input.size();
         InputSlice { path, decoded: None, input: Arc::new(input), range, ..self }
     }
 
-    /// Returns the `size` bytes at `offset` as a slice with the name `path`.
+    /// The `size` bytes at `offset` as a slice with the name `path`.
     pub fn cut(self, path: String, offset: u64, size: u64) -> Result<InputSlice> {
         let limit = size_of_range(&self.range);
         let Some(end) = offset.checked_add(size).filter(|end| *end <= limit) else {
@@ -84,7 +84,6 @@ impl InputSlice {
         Ok(InputSlice { path, range: self.range_in_input(offset..end), ..self })
     }
 
-    /// Returns the range in the input of a range of the slice.
     fn range_in_input(&self, range: Range<u64>) -> Range<u64> {
         let place = |offset| self.range.start.saturating_add(offset).min(self.range.end);
         place(range.start)..place(range.end)
@@ -109,7 +108,7 @@ impl InputSlice {
     }
 }
 
-/// An input whose file is closed: no system lets a program keep thousands of files open.
+/// An input whose file is closed. No system lets a program keep thousands of files open.
 #[derive(Debug)]
 struct ClosedInput {
     path: String,
@@ -136,7 +135,7 @@ enum ClosedFile {
         access: Access,
         budget: Budget,
     },
-    /// A file without a name: its mapping stays.
+    /// A file without a name. Its mapping stays.
     Mapped(Arc<Input>),
 }
 
@@ -161,7 +160,7 @@ impl ClosedInput {
     }
 }
 
-/// A scanned file that is closed, and is opened again to read its images.
+/// A scanned file that is closed. It is opened again to read its images.
 #[derive(Debug)]
 pub struct ScannedFile {
     file: Arc<File>,
@@ -171,7 +170,7 @@ pub struct ScannedFile {
 }
 
 impl ScannedFile {
-    /// Scans an input and closes it. Containers that are decompressed on the way are kept as far as `budget` allows.
+    /// Scans an input and closes it. Containers that the scan decompresses are kept, up to `budget`.
     pub fn scan(input: InputSlice, options: Options, budget: Option<&CacheBudget>) -> Result<Self> {
         let (input, file, cache) = Scan::with_options(input, options, budget)?.into_parts();
         input.input.check_unchanged()?;
@@ -202,7 +201,7 @@ impl ScannedFile {
         &self.file
     }
 
-    /// The limits with which the file was read.
+    /// The limits that applied when the file was read.
     pub fn limits(&self) -> Limits {
         self.limits
     }
@@ -217,17 +216,17 @@ impl ScannedFile {
         self.input.member.as_deref()
     }
 
-    /// Path of the file on disk that it is, or that holds it as a member; absent for standard input.
+    /// Path of the file on disk that this is, or that contains it as a member; absent for standard input.
     pub fn outermost(&self) -> Option<&Path> {
         self.input.outermost.as_deref()
     }
 
-    /// Number of bytes of the archive that the file takes as a member, where the archive states it.
+    /// Number of bytes that the file takes in its archive, if the archive states it.
     pub fn packed_size(&self) -> Option<u64> {
         self.input.packed_size
     }
 
-    /// Opens the file again. It is an error if the file has changed since it was scanned.
+    /// Opens the file again. Fails if the file has changed since it was scanned.
     pub fn open(&self) -> Result<Scan<InputSlice>> {
         Ok(Scan::from_parts(self.input.open()?, Arc::clone(&self.file), Arc::clone(&self.cache)))
     }

@@ -1,6 +1,6 @@
 //! Scans of a list of paths: files, directories, archives.
 //!
-//! Several files are scanned at a time, and results come in the order of the paths whichever is done first.
+//! Several files are scanned at a time. Results come in path order, regardless of the order in time.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -17,7 +17,7 @@ use crate::scan::Options;
 use crate::scan::cache::CacheBudget;
 use crate::scan::inventory::{File, FileFormat};
 
-/// Number of files of a stream that are scanned before the result of an earlier one is taken; each is kept open until then.
+/// Number of files of a stream that are scanned before an earlier result is taken. Each file is kept open until then.
 const WINDOW: usize = 64;
 
 /// A file to scan.
@@ -25,20 +25,20 @@ const WINDOW: usize = 64;
 pub struct InputPath {
     /// The file.
     pub path: PathBuf,
-    /// Index of the path in the list that it was found by.
+    /// Index in the list of the path that led to it.
     pub index: usize,
-    /// The file is in the list itself, and not in a directory of the list.
+    /// The file itself is in the list, not only its directory.
     pub is_listed: bool,
 }
 
 impl InputPath {
-    /// Size of the file in bytes, 0 for what is not a file.
+    /// Size of the file in bytes; 0 if it is not a file.
     pub fn size(&self) -> u64 {
         std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len())
     }
 }
 
-/// Returns the files of a list of paths in order, directories replaced by the files in them, and an error for each directory
+/// Replaces each directory in a list of paths by its files, and keeps the order. Returns an error for each directory
 /// that cannot be read.
 pub fn expand_paths(paths: &[PathBuf]) -> (Vec<InputPath>, Vec<(usize, Outcome)>) {
     let (mut inputs, mut failed) = (Vec::new(), Vec::new());
@@ -49,8 +49,8 @@ pub fn expand_paths(paths: &[PathBuf]) -> (Vec<InputPath>, Vec<(usize, Outcome)>
     (inputs, failed)
 }
 
-/// Returns the file, or the files in the directory, at `path`, which has this index in a list, and calls `fail` for each
-/// directory that cannot be read.
+/// Returns the file at `path`, or the files in the directory at `path`. `index` is the index of the path in a list.
+/// Calls `fail` for each directory that cannot be read.
 pub fn expand_path(index: usize, path: &Path, fail: &mut dyn FnMut(Outcome)) -> Vec<InputPath> {
     if !path.is_dir() {
         return vec![InputPath { path: path.to_owned(), index, is_listed: true }];
@@ -71,7 +71,7 @@ pub enum Outcome {
         /// The reason.
         error: Error,
     },
-    /// An archive of the list in which no member holds device code.
+    /// An archive of the list whose members hold no device code.
     Empty(File),
 }
 
@@ -88,8 +88,8 @@ impl Outcome {
         }
     }
 
-    /// Returns the path of the file on disk that was scanned, or that holds the scanned member; `None` for standard input and
-    /// for what was not scanned.
+    /// Path of the file on disk that was scanned, or that contains the scanned member; `None` for standard input and
+    /// for files that were not scanned.
     pub fn outermost(&self) -> Option<&Path> {
         match self {
             Outcome::Scanned(scanned) => scanned.outermost(),
@@ -97,7 +97,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the inventory, and the error if the file could not be read.
+    /// The inventory, and the error if the file could not be read.
     pub fn into_file(self) -> (File, Option<Error>) {
         match self {
             Outcome::Scanned(scanned) => (scanned.into_file(), None),
@@ -120,7 +120,7 @@ pub struct Scanner {
 }
 
 impl Scanner {
-    /// Creates a scanner for inventories that reads files into memory.
+    /// Creates a scanner for inventories. It reads files into memory.
     pub fn new(options: Options) -> Self {
         Scanner { options, limits: Limits::default(), access: Access::read(), budget: None, ..Scanner::default() }
     }
@@ -130,29 +130,30 @@ impl Scanner {
         Scanner { limits, ..self }
     }
 
-    /// Accesses files like this.
+    /// Sets how files are accessed.
     pub fn with_access(self, access: Access) -> Self {
         Scanner { access, ..self }
     }
 
-    /// Keeps decompressed containers until their images are read, as far as `budget` allows for all files together.
+    /// Keeps decompressed containers until their images are read. `budget` is the limit for all files together.
     pub fn with_cache(self, budget: CacheBudget) -> Self {
         Scanner { budget: Some(budget), ..self }
     }
 
-    /// Looks for the code of files that are split by rocm-kpack in the archives `paths` instead of those to which the files
-    /// refer, unless it is empty, and in those of `prefix` before that.
+    /// Sets where to look for the code of files that rocm-kpack has split. Unless `paths` is empty, its archives
+    /// replace the archives that the files refer to. The archives of `prefix` are searched first.
     pub fn with_kpack_paths(self, paths: Vec<PathBuf>, prefix: Vec<PathBuf>) -> Self {
         Scanner { kpack_paths: paths, kpack_prefix: prefix, ..self }
     }
 
-    /// Also returns files without device code for whose paths `keeps` holds.
+    /// Also returns files without device code, if `keeps` accepts their path.
     pub fn with_kept_files(self, keeps: fn(&str) -> bool) -> Self {
         Scanner { keeps: Some(keeps), ..self }
     }
 
-    /// Scans the files, directories and archives in `paths`, and calls `take` with the index of the path and the outcome for each file,
-    /// in order. Files in directories and members of archives are left out if they hold no device code and no errors.
+    /// Scans the files, directories and archives in `paths`. Calls `take` with the index of the path and the outcome
+    /// for each file, in order. Files in directories and members of archives are left out if they hold no device code
+    /// and no errors.
     pub fn scan(&self, paths: &[PathBuf], take: &mut dyn FnMut(usize, Outcome)) {
         let (inputs, failed) = expand_paths(paths);
         for (index, outcome) in failed {
@@ -166,8 +167,8 @@ impl Scanner {
         });
     }
 
-    /// Scans `inputs`, calls `work` with each outcome in parallel, and `take` with the results of one input after another in
-    /// order, until it returns [`ControlFlow::Break`]. Calls `done` with each input that is done.
+    /// Scans `inputs`, and calls `work` with each outcome in parallel. Calls `take` with the results of one input after
+    /// another in order, until it returns [`ControlFlow::Break`]. Calls `done` with each finished input.
     pub fn scan_inputs<R: Send>(
         &self,
         inputs: &[InputPath],
@@ -193,8 +194,8 @@ impl Scanner {
         flow
     }
 
-    /// Like [`Scanner::scan_inputs`], for paths of a list that may still be written: each is requested when a thread is free,
-    /// and results are taken as soon as those before them are. A list may end with an error.
+    /// Like [`Scanner::scan_inputs`], for a list of paths that may still be written. Each path is requested when a
+    /// thread is free. Results are taken when all earlier results have been. A list may end with an error.
     pub fn scan_stream<R: Send>(
         &self,
         paths: impl Iterator<Item = Result<PathBuf, Box<Outcome>>> + Send,
@@ -221,8 +222,8 @@ impl Scanner {
         map_stream(expanded, threads(), WINDOW, scan, take)
     }
 
-    /// Scans one input in the calling thread. The result for a member of an archive is taken before the next one is read, so that a
-    /// package of any size takes the memory of a few members.
+    /// Scans one input in the calling thread. The result for a member of an archive is taken before the next member is
+    /// read, so a package of any size takes the memory of a few members.
     fn scan_single<R>(
         &self,
         input: &InputPath,

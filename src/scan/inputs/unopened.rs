@@ -1,4 +1,4 @@
-//! Recognition of files in which others are packed, of formats that are not opened.
+//! Recognizes files with packed files in them, in formats that are not opened.
 
 use crate::base::bytes::View;
 use crate::scan::inventory::NotOpened;
@@ -25,29 +25,30 @@ const MAGICS: [(&[u8], NotOpened); 16] = [
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", NotOpened::Ole),
 ];
 
-/// Identifier of the first volume descriptor of an ISO 9660 file system, and its offset behind the 16 sectors for the system
+/// Identifier of the first volume descriptor of an ISO 9660 file system, and its offset after the 16 system sectors
 /// (ECMA-119, 8.1).
 const ISO_IDENTIFIER: &[u8] = b"CD001";
 const ISO_IDENTIFIER_AT: u64 = 0x8001;
 
-/// Offsets in the header of an lzma file: the size of the dictionary, the decompressed size, and the first byte of the stream,
-/// which is 0. Source: LZMA SDK, `lzma-specification.txt`.
+/// Offsets in the header of an lzma file: the size of the dictionary, the decompressed size, and the first byte of the
+/// stream, which is 0. Source: LZMA SDK, `lzma-specification.txt`.
 const LZMA_DICTIONARY: u64 = 1;
 const LZMA_SIZE: u64 = 5;
 const LZMA_STREAM: u64 = 13;
 
-/// Smallest dictionary of lzma in bytes, and the largest decompressed size that counts: other files begin with the same bytes.
+/// Smallest accepted dictionary of lzma in bytes, and largest accepted decompressed size. Other files begin with the
+/// same bytes.
 const LZMA_MIN_DICTIONARY: u32 = 1 << 12;
 const LZMA_MAX_SIZE: u64 = 1 << 40;
 
-/// Offset of the first block of a bzip2 file, and the numbers with which a block and the end begin.
+/// Offset of the first block of a bzip2 file, and the magic numbers of a block and of the end.
 const BZIP2_BLOCK: u64 = 4;
 const BZIP2_STARTS: [&[u8]; 2] = [b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90"];
 
 /// Size of the header of a cpio file in digits, for each of its formats.
 const CPIO_DIGITS: usize = 76;
 
-/// Returns the format of a file that cannot be opened; `None` for any other file.
+/// Format of a file that cannot be opened; `None` for any other file.
 pub fn format(view: View<'_>) -> Option<NotOpened> {
     if view.from(ISO_IDENTIFIER_AT).starts_with(ISO_IDENTIFIER) {
         return Some(NotOpened::Iso);
@@ -66,8 +67,8 @@ pub fn format(view: View<'_>) -> Option<NotOpened> {
     has_format.then_some(format)
 }
 
-/// Returns whether the header of an lzma file is plausible. The dictionary is a power of two or one and a half of one, and the
-/// size is stated, or unknown (all ones).
+/// True if the header of an lzma file is plausible. The dictionary size is a power of two, or one and a half times a
+/// power of two. The decompressed size is stated, or unknown (all ones).
 fn is_lzma(view: View<'_>) -> bool {
     let dictionary = view.u32("lzma dictionary", LZMA_DICTIONARY).unwrap_or_default();
     let size = view.u64("lzma size", LZMA_SIZE).unwrap_or_default();
@@ -96,7 +97,8 @@ mod tests {
             (b"\x1f\x9d\x90\x68\x02", "compress"),
             (b"\x04\x22\x4d\x18\x64\x40\xa7", "lz4"),
             (&cpio, "cpio"),
-            // Output of `xz --format=lzma` for a pipe and for a file of 5 bytes, `mksquashfs`, `genisoimage`; of msitools.
+            // Output of `xz --format=lzma` for a pipe and for a file of 5 bytes, of `mksquashfs`, of `genisoimage`, and
+            // of msitools.
             (b"\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff\0\x34", "lzma"),
             (b"\x5d\0\0\x80\0\x05\0\0\0\0\0\0\0\0\x34", "lzma"),
             (b"hsqs\x02\0\0\0", "squashfs"),

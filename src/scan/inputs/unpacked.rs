@@ -8,12 +8,12 @@ use crate::base::bytes::Resource;
 use crate::base::error::{Error, Result};
 use crate::base::io::{Input, SharedSpool};
 
-/// Unpacks a member of an archive to a spool, and charges its bytes. `name` is the member's in errors.
+/// Unpacks a member of an archive to a spool, and charges its bytes. `name` is the name of the member in errors.
 pub fn unpacked(name: &str, unpack: archive::Unpack<'_>, archive: &Input, spool: &mut SharedSpool) -> Result<Input> {
     let name = Path::new(name);
     let spooled = spool.add(name, |file| unpack(&mut Unpacking { to: file, archive, unreleased: 0 }));
     let spooled = spooled.map_err(|error| match error {
-        // Only errors of the temporary file are the system's; others are the decoder's and the budget's.
+        // Only errors of the temporary file come from the system. Others come from the decoder and the budget.
         Error::Io { path, cause, .. } if cause.raw_os_error().is_none() => {
             Error::UnreadableMember { path, why: format!("cannot be unpacked: {cause}") }
         }
@@ -22,11 +22,11 @@ pub fn unpacked(name: &str, unpack: archive::Unpack<'_>, archive: &Input, spool:
     Ok(Input::of_spool(name, spooled, archive.access())?.with_budget(archive.budget().clone()))
 }
 
-/// Number of unpacked bytes after which the pages of the archive are released.
+/// Number of unpacked bytes between releases of the pages of the archive.
 const UNPACKED_UNTIL_RELEASE: u64 = 8 << 20;
 
-/// A writer that charges decompressed bytes, because the stated size of a compressed member can be wrong, and releases the
-/// pages of the archive that were read.
+/// A writer that charges decompressed bytes, because the stated size of a compressed member can be wrong. It also
+/// releases the pages of the archive that were read.
 struct Unpacking<'a, W> {
     to: W,
     archive: &'a Input,

@@ -1,9 +1,10 @@
 //! Addresses of images: for people and for ROCm's tools.
 //!
-//! People write `torch.whl!torch/lib/libtorch_cuda.so!.nv_fatbin+0x10`: each `!` enters an archive or a section, and the
-//! offset counts from the start of the section, so it does not change when data before the section grows. ROCm's debugger,
-//! profilers and roc-obj-extract write `file://libfoo.so#offset=4096&size=3456`, which counts from the start of the file on
-//! disk. Source of the latter: AMDGPU usage document of LLVM, section Loaded Code Object Path Uniform Resource Identifier.
+//! People write `torch.whl!torch/lib/libtorch_cuda.so!.nv_fatbin+0x10`. Each `!` enters an archive or a section. The
+//! offset counts from the start of the section, so it does not change when data before the section grows. ROCm's
+//! debugger, profilers and roc-obj-extract write `file://libfoo.so#offset=4096&size=3456`. This offset counts from the
+//! start of the file on disk. Source of the URI: AMDGPU usage document of LLVM, section Loaded Code Object Path Uniform
+//! Resource Identifier.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,17 +13,18 @@ use super::Image;
 use super::{Container, File};
 use crate::base::io::FileUri;
 
-/// Place of a file's bytes in a file on disk that stores them unchanged.
+/// Location of a file's bytes in a file on disk that stores them unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiskLocation {
     /// Path as the user specified it.
     pub path: PathBuf,
-    /// Offset of the scanned file in it, in bytes: 0 unless it is a member of an archive.
+    /// Offset of the scanned file in the file on disk, in bytes: 0 unless it is a member of an archive.
     pub offset: u64,
 }
 
-/// Address of an image, for people. It prints as `PATH!SECTION+0xOFFSET`, or `PATH+0xOFFSET` if the section has no name; the
-/// address of an image in a compressed container is that of the container, followed by `!` and the index of the image.
+/// Address of an image, for people. It prints as `PATH!SECTION+0xOFFSET`, or `PATH+0xOFFSET` if the section has no
+/// name. An image in a compressed container has the address of the container, followed by `!` and the index of the
+/// image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address<'a> {
     /// Path of the file.
@@ -47,7 +49,7 @@ impl fmt::Display for Address<'_> {
 }
 
 impl File {
-    /// Returns the addresses of the device images, in the order of [`File::device_images`].
+    /// Addresses of the device images, in the order of [`File::device_images`].
     pub fn addresses(&self) -> impl Iterator<Item = Address<'_>> {
         self.containers.iter().flat_map(|container| {
             let images = container.images().enumerate().filter(|(_, image)| image.is_device_image());
@@ -60,7 +62,7 @@ impl File {
         })
     }
 
-    /// Returns the address of `offset`, which is in this container.
+    /// Address of `offset`, which is in this container.
     pub fn address<'a>(&'a self, container: &'a Container, offset: u64) -> Address<'a> {
         let section = container.section.as_ref();
         let start = section.map_or(0, |section| section.offset);
@@ -70,15 +72,14 @@ impl File {
 }
 
 impl File {
-    /// Returns the URI of a range of the file, as ROCm's tools write it; `None` if no file on disk stores the bytes
-    /// unchanged.
+    /// URI of a range of the file, as ROCm's tools write it; `None` if no file on disk stores the bytes unchanged.
     pub fn uri(&self, offset: u64, size: u64) -> Option<String> {
         let DiskLocation { path, offset: start } = self.on_disk.as_ref()?;
         let range = Some((start.checked_add(offset)?, size));
         Some(FileUri { path: path.clone(), range }.to_string())
     }
 
-    /// Returns the URI of an image, as ROCm's tools write it.
+    /// URI of an image, as ROCm's tools write it.
     pub fn image_uri(&self, image: &Image) -> Option<String> {
         self.uri(image.offset?, image.size?)
     }

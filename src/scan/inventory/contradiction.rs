@@ -5,7 +5,7 @@ use crate::base::codec::is_compressed;
 use crate::format::{DeviceImage, ImageView};
 use crate::target::{compatibility, intel, nvptx};
 
-/// Returns the arch in the image's own header if code for it is not code for the arch that the container states.
+/// Returns the arch in the image's header if it contradicts the arch that the container states.
 pub fn contradicting_arch(image: &ImageView<'_>) -> Option<String> {
     let is_plain = !is_compressed(image.codec);
     contradicting_arch_of(image.arch.as_deref().filter(|_| is_plain)?, image.view)
@@ -15,11 +15,11 @@ pub fn contradicting_arch(image: &ImageView<'_>) -> Option<String> {
 pub fn contradicting_arch_of(stated: &str, bytes: View<'_>) -> Option<String> {
     let own = DeviceImage::identify(bytes).arch?;
     let agree = match (nvptx::Arch::parse(stated), nvptx::Arch::parse(&own)) {
-        // Not every cubin states its suffix, and not every container the suffix of a family.
+        // Not every cubin states its suffix, and not every container states the suffix of a family.
         (Some(stated), Some(own)) => {
             stated.number == own.number && (own.suffix != Some(nvptx::Suffix::Specific) || own == stated)
         }
-        // A container may restrict what the code leaves open.
+        // A container may restrict a choice that the code leaves open.
         _ if intel::is_name(&own) || intel::is_name(stated) => intel::can_be(&own, stated),
         _ => compatibility::serves(&own, stated).is_ok(),
     };

@@ -1,8 +1,9 @@
-//! Properties of NVIDIA code on which its drivers depend: the PTX ISA, the form of a cubin, and the toolkit that wrote it.
+//! Properties of NVIDIA code that its drivers depend on: the PTX ISA, the form of a cubin, and the toolkit that wrote
+//! it.
 
 use crate::format::{ImageKind, ImageView};
 
-/// Properties of a cubin or PTX; those that no header states are absent.
+/// Properties of a cubin or PTX. A property that no header states is absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CudaCode {
     /// Version of the PTX ISA, of PTX.
@@ -16,7 +17,7 @@ pub struct CudaCode {
 }
 
 impl CudaCode {
-    /// Returns the properties that the container of a compressed image states.
+    /// Properties that the container of a compressed image states.
     pub(super) fn stated(image: &ImageView<'_>) -> CudaCode {
         let (kind, version) = (image.image_kind, image.code_version);
         CudaCode {

@@ -1,10 +1,11 @@
-//! Relocatable CUDA code: what a device linker takes, and what the driver links again.
+//! Relocatable CUDA code: the inputs of a device linker, and the code that the driver links again.
 //!
-//! In an object or a static library, relocatable code must be linked before a device runs it. nvcc leaves it in the finished file,
-//! next to the linked code, and registers each relocatable container with the link (`crt/link.stub`). The driver prefers the linked
-//! code. For a device that the linked code does not serve, it takes the nearest cubin or PTX of each registered container and links
-//! them. It ignores LTO-IR, and skips a container that has nothing for the device: then the kernels in that container, and those that
-//! call its functions, are missing. Measured with driver 580.159.04 on an H100; NVIDIA's nvcc manual, JIT Linking Support.
+//! In an object or a static library, relocatable code must be linked before a device runs it. nvcc leaves it in the
+//! finished file, next to the linked code, and registers each relocatable container with the link (`crt/link.stub`).
+//! The driver prefers the linked code. For a device that the linked code does not serve, it takes the nearest cubin or
+//! PTX of each registered container and links them. It ignores LTO-IR, and skips a container that has nothing for the
+//! device. Then the kernels in that container are missing, and also the kernels that call its functions. Measured with
+//! driver 580.159.04 on an H100; NVIDIA's nvcc manual, JIT Linking Support.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,9 +19,9 @@ use crate::target::nvptx::{Arch, NUMBERS};
 pub enum CodeRole {
     /// A driver or runtime loads it.
     Loaded,
-    /// Relocatable code of an object, which a device linker takes.
+    /// Relocatable code of an object. A device linker takes it.
     LinkInput,
-    /// Relocatable code of a finished file, which the driver links again for devices that the linked code does not serve.
+    /// Relocatable code of a finished file. The driver links it again for devices that the linked code does not serve.
     Relinked,
     /// Relocatable code of a finished file that no device link registers. Nothing loads it.
     Leftover,
@@ -33,7 +34,7 @@ pub struct DeviceLink<'a> {
     pub output: Option<&'a Container>,
     /// The relocatable containers that were linked.
     pub inputs: Vec<LinkInput<'a>>,
-    /// Devices for which every input that the link needs has code, and those for which each has machine code.
+    /// Devices with code in every input that the link needs, and devices with machine code in each.
     served: Served,
     served_by_machine_code: Served,
 }
@@ -43,23 +44,24 @@ pub struct DeviceLink<'a> {
 pub struct LinkInput<'a> {
     /// The container.
     pub container: &'a Container,
-    /// Name of the module that was compiled to it, if it is known.
+    /// Name of the module that was compiled to it, if known.
     pub module: Option<&'a str>,
 }
 
-/// Source file of the only module of `libcudadevrt.a`, as module names contain it.
+/// Source file of the only module of `libcudadevrt.a`, as spelled in module names.
 const DEVICE_RUNTIME: &str = "cuda_device_runtime_cu";
 
 impl<'a> LinkInput<'a> {
-    /// Returns the name of the source file, in which `_` replaces other characters. It follows its length: `_e2e73d85_5_d1_cu__Z2h1f`.
+    /// Name of the source file, with other characters replaced by `_`. It follows its length:
+    /// `_e2e73d85_5_d1_cu__Z2h1f`.
     pub fn source(self) -> Option<&'a str> {
         let (_, rest) = self.module?.strip_prefix('_')?.split_once('_')?;
         let (length, rest) = rest.split_once('_')?;
         rest.get(..length.parse().ok()?)
     }
 
-    /// Returns whether it is NVIDIA's device runtime, which has code for every architecture of its toolkit. nvcc links it to all code
-    /// that might launch kernels, so that a link does without it where it has no code.
+    /// True for NVIDIA's device runtime, which has code for every architecture of its toolkit. nvcc links it to all
+    /// code that might launch kernels. If it has no code for a device, the link works without it.
     pub fn is_device_runtime(self) -> bool {
         self.source() == Some(DEVICE_RUNTIME)
     }
@@ -69,9 +71,9 @@ impl<'a> LinkInput<'a> {
 #[derive(Debug, Clone, Default)]
 pub struct DeviceLinks<'a> {
     links: Vec<DeviceLink<'a>>,
-    /// Roles of the relocatable containers by their offsets.
+    /// Purposes of the relocatable containers, by their offsets.
     roles: HashMap<u64, CodeRole>,
-    /// Offsets of the outputs and inputs of links.
+    /// Places of containers in the links, by the offsets of the containers.
     places: HashMap<u64, Vec<LinkPlace>>,
 }
 
@@ -84,12 +86,12 @@ pub struct LinkPlace {
     pub input: Option<usize>,
 }
 
-/// Maximum number of links to which all inputs are assigned where the file does not state the inputs of each.
+/// Maximum number of links that all inputs are assigned to if the file does not state the inputs of each.
 const MAX_UNKNOWN_LINKS: usize = 16;
 
 impl<'a> DeviceLinks<'a> {
-    /// Determines the links of a file. Where the file does not state the inputs of each, the inputs of all are taken for those of each:
-    /// then a device may get an answer that is worse than the truth, and never a better one.
+    /// Determines the links of a file. If the file does not state the inputs of each link, every link gets the inputs
+    /// of all links. A device may then get an answer that is worse than the truth, but never a better one.
     pub fn of(file: &'a File) -> Self {
         let is_registered_with_cuda =
             |it: &&Container| it.container_type.descriptor().registered_with == Some(RegisteringRuntime::Cuda);
@@ -116,7 +118,8 @@ impl<'a> DeviceLinks<'a> {
         links
     }
 
-    /// Returns the relocatable containers that wrappers of version 1 register, by their offsets, with the numbers of their links.
+    /// Returns the relocatable containers that wrappers of version 1 register, by offset, with the numbers of their
+    /// links.
     fn registered(&self, file: &'a File) -> BTreeMap<u64, (Option<usize>, LinkInput<'a>)> {
         let mut registered = BTreeMap::new();
         for wrapper in file.wrappers.iter().filter(|it| is_cuda(it, VERSION)) {
@@ -148,34 +151,34 @@ impl<'a> DeviceLinks<'a> {
         self.links.push(DeviceLink { output, inputs, served, served_by_machine_code });
     }
 
-    /// Returns a link.
+    /// A link, by its number.
     pub fn link(&self, number: usize) -> Option<&DeviceLink<'a>> {
         self.links.get(number)
     }
 
-    /// Returns whether the driver links relocatable code of the file for an NVIDIA device that the linked code does not serve.
+    /// True if the driver links relocatable code of the file for an NVIDIA device that the linked code does not serve.
     pub fn serves(&self, number: u32) -> bool {
         self.links.iter().any(|link| link.served.has(number))
     }
 
-    /// Returns whether the driver does for all devices later than those that are known.
+    /// Like [`Self::serves`], for all devices later than the known ones.
     pub fn serves_later_devices(&self) -> bool {
         self.links.iter().any(|link| link.served.later)
     }
 
-    /// Returns the places of a container in the links of the file.
+    /// Places of a container in the links of the file.
     pub fn places(&self, container: &Container) -> &[LinkPlace] {
         container.offset.and_then(|offset| self.places.get(&offset)).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the purpose of an image.
+    /// Purpose of an image.
     pub fn role_of(&self, nested: &NestedImage<'_>) -> CodeRole {
         let container = nested.containers.first();
         let role = container.and_then(|container| self.roles.get(&container.offset?));
         role.copied().unwrap_or(CodeRole::Loaded)
     }
 
-    /// Returns the architecture and form of an image, with a mark for relocatable code of a finished file: `sm_90 relocatable`.
+    /// Architecture and form of an image, with a mark for relocatable code of a finished file: `sm_90 relocatable`.
     pub fn label(&self, nested: &NestedImage<'_>) -> String {
         let label = nested.image.arch_and_form();
         match self.role_of(nested) {
@@ -184,8 +187,9 @@ impl<'a> DeviceLinks<'a> {
         }
     }
 
-    /// Returns whether an image is code of the file for the devices that it states. Relocatable code of a finished file is if the other
-    /// inputs of its link have code for all of these devices, too, and machine code if it is machine code. The device runtime is not.
+    /// True if an image is code of the file for the devices that it states. Relocatable code of a finished file counts
+    /// if the other inputs of its link have code for all of these devices, too. Machine code also needs machine code in
+    /// the other inputs. The device runtime never counts.
     pub fn is_code_of_file(&self, nested: &NestedImage<'_>) -> bool {
         match self.role_of(nested) {
             CodeRole::Loaded | CodeRole::LinkInput => true,
@@ -198,7 +202,7 @@ impl<'a> DeviceLinks<'a> {
         }
     }
 
-    /// Returns whether a link has code of the form of an image for all devices that run the image, at which place it is.
+    /// True if the link at `place` has code of the same form as an image for all devices that run the image.
     fn is_served(&self, place: LinkPlace, own: Served, image: &Image) -> bool {
         let Some(link) = self.link(place.link) else { return false };
         let input = place.input.and_then(|input| link.inputs.get(input));
@@ -222,7 +226,7 @@ struct Served {
 }
 
 impl Served {
-    /// Returns the devices that run or compile an image.
+    /// Devices that run or compile an image.
     fn by(image: &Image) -> Served {
         let is_ptx = image.image_kind == ImageKind::Ptx;
         let arch = image.arch.as_deref().and_then(Arch::parse);
@@ -235,7 +239,7 @@ impl Served {
         Served { devices, later: is_ptx && arch.suffix.is_none() }
     }
 
-    /// Returns the devices that run or compile one of several images.
+    /// Devices that run or compile at least one of several images.
     fn by_any<'i>(images: impl Iterator<Item = &'i Image>) -> Served {
         let or = |one: Served, other: Served| Served {
             devices: one.devices | other.devices,
@@ -249,7 +253,6 @@ impl Served {
         index.is_some_and(|index| self.devices & 1_u64 << index != 0)
     }
 
-    /// Returns the devices that both serve.
     fn and(self, other: Served) -> Served {
         Served { devices: self.devices & other.devices, later: self.later && other.later }
     }

@@ -1,6 +1,6 @@
-//! Device code that a host file has in kpack archives beside it.
+//! Device code of a host file in kpack archives next to it.
 
-/// Reference of a host file to archives: the marker to which its wrappers point.
+/// Reference of a host file to archives: the marker that its wrappers point to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KpackReference {
     /// Offset of the marker in the file, in bytes.
@@ -9,7 +9,7 @@ pub struct KpackReference {
     pub kernel_name: String,
     /// Paths of the archives as the loader resolves them, in its order.
     pub search_paths: Vec<String>,
-    /// Indices of the code objects that the wrappers ask for, sorted, without duplicates.
+    /// Indices of the code objects that the wrappers request, sorted, without duplicates.
     pub indices: Vec<u32>,
     /// Archives on disk, in the order of the search paths; empty unless the file was scanned by its path.
     pub archives: Vec<FoundArchive>,
@@ -22,38 +22,38 @@ pub struct FoundArchive {
     pub path: String,
     /// Search path with the target ID of this archive.
     pub search_path: String,
-    /// Target IDs by which the loader finds the archive.
+    /// Target IDs that lead the loader to the archive.
     pub arches: Vec<String>,
     /// Code objects of the host file in the archive: index and target ID, sorted.
     pub code: Vec<(u32, String)>,
 }
 
 impl KpackReference {
-    /// Returns the indices for which no archive has code.
+    /// Indices without code in any archive.
     pub fn missing(&self) -> impl Iterator<Item = u32> {
         self.indices.iter().copied().filter(|index| self.archs_of(*index).next().is_none())
     }
 
-    /// Returns the target IDs for which archives have a code object.
+    /// Target IDs whose code object is in an archive.
     pub fn archs_of(&self, index: u32) -> impl Iterator<Item = &str> {
         self.archives.iter().flat_map(move |archive| archive.archs_of(index))
     }
 
-    /// Returns whether any archive has code of the file.
+    /// True if any archive has code of the file.
     pub fn has_code(&self) -> bool {
         self.archives.iter().any(|archive| !archive.code.is_empty())
     }
 }
 
 impl FoundArchive {
-    /// Returns the target IDs for which the archive has a code object.
+    /// Target IDs whose code object is in the archive.
     pub fn archs_of(&self, index: u32) -> impl Iterator<Item = &str> {
         let first = self.code.partition_point(|(known, _)| *known < index);
         let code = self.code.iter().skip(first).take_while(move |(known, _)| *known == index);
         code.map(|(_, arch)| arch.as_str())
     }
 
-    /// Returns whether the archive has the code object with this index for a target ID.
+    /// True if the archive has the code object with this index for a target ID.
     pub fn has(&self, index: u32, arch: &str) -> bool {
         self.archs_of(index).any(|known| known == arch)
     }

@@ -1,8 +1,8 @@
-//! Inventories: the containers and images of a file, as plain data, which is printed (`report`) and evaluated (`check`).
+//! Inventories: the containers and images of a file as plain data. `report` prints it, and `check` evaluates it.
 //!
-//! A file holds containers, and a container images. An image may be a container itself: a CUDA fat binary in an offload
-//! binary, or an offload binary in another. Offsets and sizes are in bytes; offsets count from the start of the file. Data
-//! inside a compressed container has no offset.
+//! A file holds containers, and a container holds images. An image may itself be a container: a CUDA fat binary in an
+//! offload binary, or an offload binary in another. Offsets and sizes are in bytes. Offsets count from the start of the
+//! file. Data inside a compressed container has no offset.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
@@ -54,17 +54,17 @@ pub struct File {
     pub sections: Vec<Section>,
     /// Structures that register containers with a runtime, sorted by offset.
     pub wrappers: Vec<Wrapper>,
-    /// Defects of segments and of image tables, for which the loader or a runtime refuses the file, sorted by offset.
+    /// Defects of segments and image tables that make the loader or a runtime reject the file, sorted by offset.
     pub host_defects: Vec<Malformed>,
-    /// References to device code in kpack archives beside the file.
+    /// References to device code in kpack archives next to the file.
     pub kpack: Vec<KpackReference>,
-    /// True if it has GIMPLE bytecode, from which GCC compiles images when the file is linked.
+    /// True if it has GIMPLE bytecode. GCC compiles images from it when the file is linked.
     pub has_gimple: bool,
     /// True if it is a host object, which must be linked.
     pub is_object: bool,
-    /// Number of bytes that were not searched: those that no header refers to, if the search by magic was disabled.
+    /// Number of bytes that were not searched, because no header refers to them and the search by magic was disabled.
     pub unsearched: u64,
-    /// Reason why a file in which others are packed was not opened. Its own bytes were searched.
+    /// Reason why files packed in this one were not opened. Its bytes were still searched.
     pub not_opened: Option<NotOpened>,
     /// Errors in containers, sorted by offset.
     pub errors: Vec<Malformed>,
@@ -72,7 +72,7 @@ pub struct File {
     pub failure: Option<String>,
 }
 
-/// Format of a file; the names are those of `fatbin scan --json`.
+/// Format of a file, as named by `fatbin scan --json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileFormat {
     /// ELF.
@@ -85,9 +85,9 @@ pub enum FileFormat {
     MachO,
     /// LLVM bitcode.
     Bitcode,
-    /// Archive in which no member holds device code, or that was not opened.
+    /// Archive that was not opened, or whose members hold no device code.
     Archive,
-    /// Not a host file: a container by itself, or any other bytes.
+    /// Not a host file: a standalone container, or any other bytes.
     Raw,
 }
 
@@ -152,11 +152,11 @@ pub struct Image {
     pub triple: Option<String>,
     /// Processor with its features or suffix.
     pub arch: Option<String>,
-    /// Name of the symbol of the host file that covers an embedded image.
+    /// Name of the host file's symbol that covers an embedded image.
     pub symbol: Option<String>,
-    /// True where nothing states the end of the image, and its size was derived from its contents.
+    /// True if nothing states the end of the image, and its size was derived from its contents.
     pub size_is_estimated: bool,
-    /// Processor in the image's own header, if it contradicts the container.
+    /// Processor in the image's header, if it contradicts the container.
     pub own_arch: Option<String>,
     /// Bundle entry ID.
     pub id: Option<String>,
@@ -168,28 +168,28 @@ pub struct Image {
     pub unknown: Vec<UnknownValue>,
     /// Offset in the file; absent inside a compressed container.
     pub offset: Option<u64>,
-    /// Stored size in bytes; absent inside a compressed container, where images have no sizes of their own.
+    /// Stored size in bytes; absent for an image inside a compressed container.
     pub size: Option<u64>,
     /// Codec; absent if the format of the container has no compression of single images.
     pub codec: Option<Codec>,
     /// Decompressed size in bytes; absent if it is not compressed.
     pub full_size: Option<u64>,
-    /// Compiler or linker that wrote it, in its own words; known for a compressed image only if it had to be decompressed
-    /// for another reason.
+    /// Name that the compiler or linker gives itself. For a compressed image, it is known only if the image had to be
+    /// decompressed for another reason.
     pub producer: Option<String>,
-    /// Version of its format, known under the same condition as the producer.
+    /// Version of its format. It is known under the same condition as the producer.
     pub format_version: Option<String>,
-    /// Properties of NVIDIA code on which its drivers depend.
+    /// Properties of NVIDIA code that its drivers depend on.
     pub cuda: CudaCode,
     /// SHA-256 of the decompressed image, if hashes were requested.
     pub sha256: Option<[u8; 32]>,
-    /// Containers that the image consists of, if it is not a device image itself.
+    /// Containers that make up the image, if it is not a device image itself.
     pub containers: Vec<Container>,
     pub(crate) stored: StoredBytes,
 }
 
-/// Extensions for ELF files, by the architecture in the triple: those of ptxas, of AMD's compilers, and of Intel's, whose
-/// device code is ELF only once it is compiled for a GPU.
+/// Extensions for ELF files, by the architecture in the triple. ptxas, AMD's compilers and Intel's compilers use them.
+/// Intel's device code is ELF only once it is compiled for a GPU.
 const ELF_EXTENSIONS: [(&str, &str); 6] = [
     ("nvptx", "cubin"),
     ("nvptx64", "cubin"),
@@ -199,7 +199,7 @@ const ELF_EXTENSIONS: [(&str, &str); 6] = [
     ("spirv64", "zebin"),
 ];
 
-/// Keys of the strings that are kernels, functions and variables, and may repeat.
+/// Keys of strings that name kernels, functions and variables. These keys may repeat.
 pub(crate) const ENTRY_KINDS: [&str; 4] = ["kernel", "device-function", "function", "variable"];
 
 /// Place of the stored bytes of an image, for reading them again.
@@ -240,12 +240,12 @@ impl File {
         File { failure: Some(failure), ..File::empty(path) }
     }
 
-    /// Returns whether the file may hold containers that were not found.
+    /// True if the file may hold containers that were not found.
     pub(crate) fn is_incomplete(&self) -> bool {
         !self.errors.is_empty() || self.failure.is_some() || self.not_opened.is_some()
     }
 
-    /// Returns the errors of the file that are not its failure.
+    /// Errors of the file, without its failure.
     pub fn reported_errors(&self) -> impl Iterator<Item = Error> {
         let path = Path::new(&self.path);
         let not_opened =
@@ -253,12 +253,12 @@ impl File {
         self.errors.iter().map(|error| error.clone().in_file(path)).chain(not_opened)
     }
 
-    /// Returns whether the file has device code: images, or code in kpack archives beside it.
+    /// True if the file has device code: images, or code in kpack archives next to it.
     pub(crate) fn has_device_code(&self) -> bool {
         self.device_images().next().is_some() || self.kpack.iter().any(KpackReference::has_code)
     }
 
-    /// Returns whether the file holds containers or errors, or may hold containers that were not found.
+    /// True if the file holds containers or errors, or may hold containers that were not found.
     pub(crate) fn has_findings(&self) -> bool {
         !self.containers.is_empty() || !self.kpack.is_empty() || self.is_incomplete()
     }
@@ -280,7 +280,7 @@ impl FileFormat {
 }
 
 impl Container {
-    /// Returns its range in the file; `None` inside a compressed container.
+    /// Range in the file; `None` inside a compressed container.
     pub(crate) fn range(&self) -> Option<Range<u64>> {
         let start = self.offset?;
         Some(start..start.saturating_add(self.size))
@@ -293,13 +293,14 @@ impl Container {
 }
 
 impl Image {
-    /// Returns whether it is an image for a device: not the host entry of a bundle, and not an entry that holds properties only.
+    /// True for an image for a device. The host entry of a bundle and an entry with only properties are not device
+    /// images.
     pub fn is_device_image(&self) -> bool {
         self.kind != Some(OffloadKind::Host) && self.image_kind != ImageKind::Metadata
     }
 
-    /// Returns whether compilers name the processor, or the code for it, so: `gfx90a:xnack+` with its features in any order, `sm_80` in
-    /// any form, `compute_80` for PTX and `lto_80` for LTO-IR.
+    /// True if compilers use this name for the processor or its code: `gfx90a:xnack+` with its features in any order,
+    /// `sm_80` in any form, `compute_80` for PTX and `lto_80` for LTO-IR.
     pub(crate) fn has_arch_name(&self, name: &str) -> bool {
         let Some(own) = self.arch.as_deref() else { return false };
         let is_of_form = |kind, arch| self.image_kind == kind && nvptx::Arch::parse(own) == Some(arch);
@@ -311,17 +312,17 @@ impl Image {
         }
     }
 
-    /// Number of its kind, if that is newer than this program.
+    /// Number of its kind, if the kind is newer than this program.
     pub(crate) fn unknown_kind(&self) -> Option<u64> {
         self.unknown.iter().find(|it| it.field == UnknownValue::KIND).map(|it| it.value)
     }
 
-    /// Returns whether it is LTO-IR whose bytes NVIDIA's tools have scrambled: intact, but unreadable for all others.
+    /// True for LTO-IR whose bytes NVIDIA's tools have scrambled. It is intact, but only those tools can read it.
     pub fn is_scrambled(&self) -> bool {
         self.image_kind == ImageKind::Nvvm && self.codec == Some(Codec::Opaque)
     }
 
-    /// Returns the extension that the tools for this kind of image use in file names.
+    /// File name extension that the tools for this kind of image use.
     pub fn extension(&self) -> &'static str {
         let triple = self.triple.as_deref().map(subarch::legacy_triple).unwrap_or_default();
         let architecture = triple.split('-').next().unwrap_or_default();
@@ -332,7 +333,7 @@ impl Image {
         }
     }
 
-    /// Returns the architecture (or, if unknown, the triple), followed by the form of code unless it is ELF: `sm_90 ptx`.
+    /// Architecture (or the triple, if unknown), followed by the form of code unless it is ELF: `sm_90 ptx`.
     pub fn arch_and_form(&self) -> String {
         let arch = self.arch.as_deref().or(self.triple.as_deref());
         match (arch, self.image_kind) {
@@ -342,7 +343,7 @@ impl Image {
         }
     }
 
-    /// Decompressed size in bytes, if it is known.
+    /// Decompressed size in bytes, if known.
     pub fn decompressed_size(&self) -> Option<u64> {
         self.full_size.or(self.size)
     }

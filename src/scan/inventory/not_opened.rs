@@ -1,4 +1,4 @@
-//! Files in which others are packed, and that are not opened.
+//! Files that contain packed files but are not opened.
 
 use std::fmt;
 
@@ -36,7 +36,7 @@ pub enum NotOpened {
     Iso,
     /// Compound file of Windows (OLE), the format of MSI packages.
     Ole,
-    /// Archive inside of more archives than are opened.
+    /// Archive nested in more archives than are opened.
     NestedTooDeep,
 }
 

@@ -1,6 +1,6 @@
-//! Producer of an image and version of its format, as far as headers state them.
+//! Producer and format version of an image, if headers state them.
 //!
-//! Nothing is decompressed and no code is inspected: this is reported for every image of every scan.
+//! Nothing is decompressed and no code is inspected, because every scan reports this for every image.
 
 use object::elf::{self, FileHeader64};
 use object::endian::Endianness;
@@ -14,22 +14,22 @@ use crate::target::amdgpu::ELFOSABI_HSA;
 use crate::target::cuda_tool_note::{self, CudaToolNote};
 use crate::target::nvptx;
 
-/// Origin of an image; properties that it does not state are absent.
+/// Origin of an image. Properties that it does not state are absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The compiler or else the linker, in its own words.
+    /// Name that the compiler gives itself, or else the linker.
     pub producer: Option<String>,
-    /// Version of the format: of an AMD code object the value of `-mcode-object-version`, of a cubin its ABI version,
-    /// of PTX and SPIR-V the version of the language.
+    /// Version of the format. For an AMD code object it is the value of `-mcode-object-version`, for a cubin its ABI
+    /// version, and for PTX and SPIR-V the version of the language.
     pub format_version: Option<String>,
-    /// Properties of NVIDIA code on which its drivers depend.
+    /// Properties of NVIDIA code that its drivers depend on.
     pub cuda: CudaCode,
 }
 
 /// Maximum length of a producer string, in bytes.
 const MAX_PRODUCER_SIZE: usize = 256;
 
-/// Returns the origin of an image, as far as it can be read without decompression.
+/// Origin of an image, without properties that require decompression.
 pub fn stored_origin(image: &ImageView<'_>) -> Origin {
     let is_plain = !is_compressed(image.codec);
     if is_plain {
@@ -38,7 +38,7 @@ pub fn stored_origin(image: &ImageView<'_>) -> Origin {
     Origin { cuda: CudaCode::stated(image), ..Origin::default() }
 }
 
-/// Returns the origin of the image of this kind that is all of `view`.
+/// Origin of the image of this kind that is all of `view`.
 pub fn origin(image_kind: ImageKind, view: View<'_>) -> Origin {
     match image_kind {
         ImageKind::Elf | ImageKind::HostObject => elf_file(view).unwrap_or_default(),
@@ -48,8 +48,8 @@ pub fn origin(image_kind: ImageKind, view: View<'_>) -> Origin {
     }
 }
 
-/// Version of code objects with ABI version 0; the ABI versions 0 to 4 denote versions 2 to 6 (AMDGPU usage document of LLVM, ELF
-/// header).
+/// Version of code objects with ABI version 0. The ABI versions 0 to 4 denote versions 2 to 6 (AMDGPU usage document of
+/// LLVM, ELF header).
 const FIRST_CODE_OBJECT: u8 = 2;
 
 fn elf_file(view: View<'_>) -> Option<Origin> {
@@ -78,26 +78,27 @@ struct Elf<'data> {
     view: View<'data>,
 }
 
-/// Prefix that lld writes before its name there.
+/// Prefix that lld writes before its name in `.comment`.
 const LINKER: &str = "Linker: ";
 
-/// Types of the notes in `.note.nv.tkinfo` and `.note.nv.cuinfo`. The layout of the second was derived from cubins of ptxas
-/// 13.5. The note of that type in `.note.nv.cuver`, which CUDA 12.8 and 12.9 write instead, has no number of a toolkit.
+/// Types of the notes in `.note.nv.tkinfo` and `.note.nv.cuinfo`. The layout of the second note was derived from cubins
+/// of ptxas 13.5. CUDA 12.8 and 12.9 write a note of the same type to `.note.nv.cuver` instead. It has no toolkit
+/// number.
 const TOOL: elf::NoteType = elf::NoteType(cuda_tool_note::NOTE_TYPE);
 const TOOLKIT: elf::NoteType = elf::NoteType(1000);
 
-/// Field of the second: the toolkit's number after two numbers of 16 bits, 135 for 13.5.
+/// Field of the second note: the toolkit's number after two numbers of 16 bits, 135 for 13.5.
 const TOOLKIT_NUMBER: u64 = 4;
 
-/// Smallest number of a toolkit; a smaller `e_version` is the ordinary 1. Cubins of CUDA 9.1 have 91.
+/// Smallest number of a toolkit. A smaller `e_version` is the ordinary 1. Cubins of CUDA 9.1 have 91.
 const FIRST_TOOLKIT: u16 = 20;
 
 /// Maximum number of notes that are read. nvlink writes two for each input.
 const MAX_NOTES: usize = 1 << 14;
 
 impl Elf<'_> {
-    /// Returns the string of the compiler in `.comment`, where every tool adds one; that of another tool if there is
-    /// none.
+    /// Returns the string of the compiler in `.comment`. Every tool adds a string there. If the compiler has none,
+    /// returns the string of another tool.
     fn comment(&self) -> Option<String> {
         let sections = self.header.sections(self.endian, ObjectBytes(self.view)).ok()?;
         let (_, section) = sections.section_by_name(self.endian, b".comment")?;
@@ -108,9 +109,9 @@ impl Elf<'_> {
         Some(compiler.trim_start_matches(LINKER).to_owned())
     }
 
-    /// Returns the first tool that names itself in a cubin, and the latest release of CUDA among its tools: a cubin that nvlink
-    /// has linked has the notes of its inputs, too. CUDA 12.8 and later write notes for `sm_100`, CUDA 13 for all; otherwise
-    /// `e_version` is the number of the release.
+    /// Returns the first tool that names itself in a cubin, and the latest release of CUDA among its tools. A cubin
+    /// that nvlink has linked has the notes of its inputs, too. CUDA 12.8 and later write notes for `sm_100`, CUDA 13
+    /// for all architectures. Otherwise, `e_version` is the number of the release.
     fn toolkit(&self) -> (Option<String>, Option<(u16, u16)>) {
         let (endian, mut tool_name) = (self.endian, None);
         let mut latest = release(self.header.e_version(endian));
@@ -134,7 +135,7 @@ impl Elf<'_> {
     }
 }
 
-/// Returns the release of CUDA with a number: 135 is 13.5.
+/// Converts a number to a release of CUDA: 135 is 13.5.
 fn release(number: u32) -> Option<(u16, u16)> {
     let number = u16::try_from(number).ok().filter(|&number| number >= FIRST_TOOLKIT)?;
     Some((number / 10, number % 10))
@@ -144,7 +145,7 @@ fn tool(note: CudaToolNote<'_>) -> Option<String> {
     Some(readable(format!("{}, {}", note.name()?, note.version()?).as_bytes()))
 }
 
-/// Comments at the start of PTX that name the tool, or precede its name: of nvcc, of LLVM.
+/// Comments at the start of PTX that name the tool (nvcc), or precede its name (LLVM).
 const PTX_PRODUCERS: [&str; 2] = ["// Cuda compilation tools", "// Generated by LLVM"];
 
 fn ptx(view: View<'_>) -> Origin {
@@ -169,7 +170,8 @@ const GENERATORS: [(u32, &str); 4] = [
     (43, "LLVM SPIR-V Backend"),
 ];
 
-/// Reads the second and third word: `0 major minor 0` in bytes; the tool's number in the upper half.
+/// Reads the second and third word. The second has the bytes `0 major minor 0`; the third has the tool's number in the
+/// upper half.
 fn spirv(view: View<'_>) -> Option<Origin> {
     let is_swapped = view.data().starts_with(&[7]);
     let word = |at| view.u32("SPIR-V header", at).ok().map(|word| if is_swapped { word.swap_bytes() } else { word });

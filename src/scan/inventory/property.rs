@@ -12,7 +12,7 @@ pub struct PropertySet {
 /// A property.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Property {
-    /// Name: that of a kernel, of a variable, or of the property itself.
+    /// Name of a kernel, of a variable, or of the property itself.
     pub name: String,
     /// Value.
     pub value: PropertyValue,
@@ -23,6 +23,6 @@ pub struct Property {
 pub enum PropertyValue {
     /// A number.
     Number(u32),
-    /// Bytes in the form of the category, of this size.
+    /// Bytes of this size, in the format of the category.
     Bytes(u64),
 }

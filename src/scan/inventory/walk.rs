@@ -1,32 +1,32 @@
-//! The order of images in a file: one walk, which gives every image its index.
+//! The order of images in a file. One walk gives every image its index.
 
 use std::slice;
 
 use super::{Container, File, Image, Registration};
 use crate::format::ImageKind;
 
-/// Containers and images of a file in its order. Each container precedes its images, and an image that consists of
-/// containers precedes them.
+/// Containers and images of a file in its order. Each container precedes its images. An image that consists of
+/// containers precedes its containers.
 #[derive(Debug, Clone)]
 pub struct Walk<'a> {
-    /// Containers that no other container is around.
+    /// Outermost containers.
     outermost: slice::Iter<'a, Container>,
-    /// The containers around the next image, from the outermost, each with the images that are left in it.
+    /// The containers around the next image, from the outermost, each with its remaining images.
     around: Vec<(&'a Container, slice::Iter<'a, Image>)>,
-    /// Containers of an image that are left, for each level of `around` but the first.
+    /// Remaining containers of an image, for each level of `around` except the first.
     beside: Vec<slice::Iter<'a, Container>>,
 }
 
 /// A container or an image.
 #[derive(Debug, Clone, Copy)]
 pub enum Node<'a> {
-    /// A container; its images follow.
+    /// A container. Its images follow.
     Container(&'a Container),
-    /// An image; the containers that it consists of follow.
+    /// An image. If it consists of containers, they follow.
     Image(&'a Image),
 }
 
-/// Images that hold no containers, at any depth, in the order of the file.
+/// Images that hold no containers, at any depth, in file order.
 #[derive(Debug, Clone)]
 pub struct Leaves<'a>(Walk<'a>);
 
@@ -46,8 +46,8 @@ impl<'a> Walk<'a> {
         Walk { outermost: containers.iter(), around: Vec::new(), beside: Vec::new() }
     }
 
-    /// Returns the containers around the node that [`Iterator::next`] has returned last, from the outermost. A container is
-    /// the last of its own.
+    /// Containers around the node that [`Iterator::next`] returned last, from the outermost. If the node is a
+    /// container, it is the last of them.
     pub fn containers(&self) -> impl Iterator<Item = &'a Container> {
         self.around.iter().map(|(container, _)| *container)
     }
@@ -58,7 +58,7 @@ impl<'a> Iterator for Walk<'a> {
 
     fn next(&mut self) -> Option<Node<'a>> {
         loop {
-            // Between two containers of one image there is one level fewer.
+            // Between two containers of one image, there is one level fewer.
             let is_between = self.around.len() == self.beside.len();
             let Some((_, images)) = self.around.last_mut().filter(|_| !is_between) else {
                 let siblings = self.beside.last_mut().unwrap_or(&mut self.outermost);
@@ -86,7 +86,7 @@ impl<'a> Leaves<'a> {
         Leaves(Walk::new(containers))
     }
 
-    /// Returns the containers around the image that [`Iterator::next`] has returned last, from the outermost.
+    /// Containers around the image that [`Iterator::next`] returned last, from the outermost.
     pub fn containers(&self) -> Vec<&'a Container> {
         self.0.containers().collect()
     }
@@ -116,28 +116,28 @@ impl<'a> NestedImage<'a> {
 }
 
 impl File {
-    /// Returns all containers and images, at any depth, host entries of bundles included.
+    /// All containers and images, at any depth, including host entries of bundles.
     pub fn walk(&self) -> Walk<'_> {
         Walk::new(&self.containers)
     }
 
-    /// Device images in the order of the file. Host entries of bundles and entries that hold properties only are not among them,
-    /// and an image that consists of containers is replaced by the images in those.
+    /// Device images in file order. Host entries of bundles and entries with only properties are left out. An image
+    /// that consists of containers is replaced by the images in them.
     pub fn device_images(&self) -> impl Iterator<Item = &Image> {
         Leaves::new(&self.containers).filter(|image| image.is_device_image())
     }
 
-    /// Returns the entries that hold properties only.
+    /// Entries that hold only properties.
     pub fn metadata_entries(&self) -> impl Iterator<Item = &Image> {
         Leaves::new(&self.containers).filter(|image| image.image_kind == ImageKind::Metadata)
     }
 
-    /// Returns the images of [`File::device_images`], each with its index and the containers around it.
+    /// Images of [`File::device_images`], each with its index and the containers around it.
     pub fn nested_images(&self) -> impl Iterator<Item = NestedImage<'_>> {
         self.nested(Image::is_device_image)
     }
 
-    /// Returns all images that hold no others with their containers, host entries of bundles included. Their indices count
+    /// All images that hold no others, with their containers, including host entries of bundles. Their indices count
     /// all of them.
     pub(crate) fn nested_leaves(&self) -> impl Iterator<Item = NestedImage<'_>> {
         self.nested(|_| true)
@@ -154,7 +154,7 @@ impl File {
 }
 
 impl Container {
-    /// Images in the container that hold no others, at any depth, host entries of bundles included.
+    /// Images in the container that hold no others, at any depth, including host entries of bundles.
     pub fn images(&self) -> Leaves<'_> {
         Leaves::new(slice::from_ref(self))
     }
@@ -178,7 +178,7 @@ mod tests {
         Container { container_type, version, section, offset, size, codec, registration, images, start: 0 }
     }
 
-    /// Two containers, the first of which holds images at three depths, empty containers among them.
+    /// Two containers. The first holds images at three depths, with empty containers among them.
     fn file() -> File {
         let holding = |containers| Image { containers, ..Image::default() };
         let deepest = holding(vec![container(4, vec![image("d"), image("e")])]);

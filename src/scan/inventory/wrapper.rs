@@ -1,4 +1,4 @@
-//! Containers that host code registers with the CUDA and HIP runtimes, and containers that it does not.
+//! Containers that host code registers with the CUDA and HIP runtimes, and unregistered containers.
 
 use super::{Container, File, SectionRef};
 use crate::base::error::{Cause, Malformed};
@@ -12,16 +12,16 @@ pub enum Registration {
     Unknown,
     /// A wrapper points to it.
     Registered,
-    /// It is in a section for registered containers, and wrappers only register others.
+    /// It is in a section for registered containers, but wrappers only register others.
     Unregistered,
     /// Wrappers only register others, and it is in other data, such as an array that the program passes to the driver.
     InOtherData,
 }
 
-/// A structure that is passed to a runtime when the program starts, to register a container.
+/// A structure that registers a container. It is passed to a runtime when the program starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrapper {
-    /// Runtime that it is passed to.
+    /// Runtime that receives it.
     pub kind: WrapperKind,
     /// Section that holds it.
     pub section: SectionRef,
@@ -29,14 +29,14 @@ pub struct Wrapper {
     pub offset: u64,
     /// Destination of its pointer.
     pub target: WrapperTarget,
-    /// Index of its code object in kpack archives; absent where its pointer leads to a container.
+    /// Index of its code object in kpack archives; absent if its pointer leads to a container.
     pub index: Option<u32>,
     /// Version of the structure.
     pub version: u32,
-    /// Number of the device link in the file, if it is known: of version 2 the link that the wrapper registers, of version 1 the link
-    /// that its relocatable container is an input of.
+    /// Number of the device link in the file, if known. A wrapper of version 2 registers this link. The relocatable
+    /// container of a wrapper of version 1 is an input of this link.
     pub link: Option<usize>,
-    /// Name of the module that was compiled to the relocatable container, if it is known.
+    /// Name of the module that was compiled to the relocatable container, if known.
     pub module: Option<String>,
 }
 
@@ -56,7 +56,7 @@ pub enum WrapperKind {
 pub enum WrapperTarget {
     /// Container at this offset of the file.
     Container(u64),
-    /// Offset in the file at which no readable container begins.
+    /// Offset in the file. No readable container begins there.
     Bytes(u64),
     /// Symbol that another file of the link defines.
     Symbol(String),
@@ -81,7 +81,7 @@ impl WrapperKind {
         }
     }
 
-    /// Returns whether wrappers of this kind register containers of this type.
+    /// True if wrappers of this kind register containers of this type.
     fn registers(self, container_type: ContainerType) -> bool {
         let runtime = match self {
             WrapperKind::Cuda => RegisteringRuntime::Cuda,
@@ -92,12 +92,12 @@ impl WrapperKind {
 }
 
 impl Wrapper {
-    /// Returns whether its container is missing from the file.
+    /// True if its container is missing from the file.
     pub fn is_orphan(&self) -> bool {
         self.defect().is_some()
     }
 
-    /// Returns why its runtime cannot load what it registers, as a clause whose subject is the wrapper.
+    /// Reason why its runtime cannot load what it registers, as a clause whose subject is the wrapper.
     pub fn defect(&self) -> Option<String> {
         match &self.target {
             _ if self.kind == WrapperKind::HipSplitByKpack => None,
@@ -131,7 +131,7 @@ impl File {
         }
     }
 
-    /// Returns the containers that no wrapper points to, of the types that some wrapper of the file registers. Those in other
+    /// Containers that no wrapper points to, of the types that some wrapper of the file registers. Containers in other
     /// data are not necessarily mistakes: the program may pass them to the driver.
     pub fn unreferenced(&self) -> impl Iterator<Item = &Container> {
         let is_unreferenced =
@@ -139,8 +139,8 @@ impl File {
         self.containers.iter().filter(is_unreferenced)
     }
 
-    /// Returns the reasons for which the loader or a runtime refuses the file, although everything in it can be read: segments
-    /// that cannot be mapped, rows of image tables and wrappers that lead to no device code.
+    /// Reasons why the loader or a runtime rejects the file, although everything in it can be read: segments that
+    /// cannot be mapped, and rows of image tables and wrappers that lead to no device code.
     pub(crate) fn load_defects(&self) -> impl Iterator<Item = Malformed> {
         let wrappers = self.wrappers.iter().filter_map(|wrapper| {
             let field = wrapper.kind.field();
@@ -149,7 +149,7 @@ impl File {
         self.host_defects.iter().cloned().chain(wrappers)
     }
 
-    /// Returns the container that begins at this offset of the file and is in no other.
+    /// Container that begins at this offset of the file and is not inside another.
     pub(crate) fn container_at(&self, offset: u64) -> Option<&Container> {
         let index = self.containers.partition_point(|container| container.offset < Some(offset));
         self.containers.get(index).filter(|container| container.offset == Some(offset))

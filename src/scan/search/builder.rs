@@ -1,4 +1,4 @@
-//! From a container in the file to its record in the inventory, with the containers in its images.
+//! Turns a container in the file into its record in the inventory, with the containers in its images.
 
 use super::contents::{HashAndOrigin, record_origin};
 use crate::base::bytes::{MAX_NESTING, Resource, record_memory};
@@ -21,7 +21,7 @@ pub struct InventoryBuilder<'a> {
     pub prefetched: Option<Result<Vec<u8>, Malformed>>,
     /// Keeps decompressed containers for reading their images.
     pub cache: Option<&'a DecompressedCache>,
-    /// For decompressing images, one after another.
+    /// Reused to decompress images, one after another.
     pub buffer: Vec<u8>,
 }
 
@@ -29,7 +29,8 @@ pub struct InventoryBuilder<'a> {
 #[derive(Clone, Copy)]
 struct Place<'a> {
     section: Option<&'a SectionRef>,
-    /// Offset in the file of the stream that was decompressed to these bytes. Offsets in them are not offsets in the file.
+    /// Offset in the file of the stream that these bytes were decompressed from. Offsets in the bytes are not offsets
+    /// in the file.
     stream: Option<u64>,
     depth: usize,
 }
@@ -86,7 +87,7 @@ impl InventoryBuilder<'_> {
                     Ok(images) => self.images(&images, place.deeper(stream)),
                     Err(error) => self.error(error, place.deeper(stream)),
                 };
-                // Containers inside another have offsets of their own.
+                // Containers inside another have offsets in its decompressed bytes.
                 if place.stream.is_none()
                     && let Some(cache) = self.cache
                 {
@@ -133,7 +134,7 @@ impl InventoryBuilder<'_> {
             property_sets: Vec::new(),
             unknown: image.unknown.clone(),
             offset: is_in_file.then_some(image.view.start()),
-            // Images that are compressed together have no sizes of their own.
+            // Images that are compressed together have no stored sizes.
             size: (is_in_file && image.part.is_none()).then_some(image.view.size()),
             codec: image.codec,
             full_size: image.full_size.or((!is_in_file).then_some(image.view.size())),
@@ -150,7 +151,8 @@ impl InventoryBuilder<'_> {
         recorded
     }
 
-    /// Records the producer of an image, and its hash if that is an option and the image was in a compressed container.
+    /// Records the producer of an image. Also records its hash if hashes are requested and the image was in a
+    /// compressed container.
     fn record_contents<'data>(
         &mut self,
         image: &format::ImageView<'data>,
@@ -172,8 +174,8 @@ impl InventoryBuilder<'_> {
         }
     }
 
-    /// Records the containers that an image consists of. If the first cannot be read, this is not an error: an image may have
-    /// any contents, and here it is one that its inspection reports.
+    /// Records the containers that make up an image. It is not an error if the first cannot be read: an image may have
+    /// any contents, and the inspection of this image reports the defect.
     fn inner_containers(&mut self, image: &format::ImageView<'_>, place: Place<'_>) -> Vec<Container> {
         let mut containers = Vec::new();
         let mut rest = image.view;
@@ -198,15 +200,15 @@ impl InventoryBuilder<'_> {
         containers
     }
 
-    /// Records an error, and returns no images. The offset is that of the stream for bytes that were
-    /// decompressed.
+    /// Records an error, and returns no images. If the bytes were decompressed, the offset is the offset of their
+    /// stream.
     fn error(&mut self, error: Malformed, place: Place<'_>) -> Vec<Image> {
         self.errors.push(Malformed { offset: place.stream.unwrap_or(error.offset), ..error });
         Vec::new()
     }
 }
 
-/// Number of times that a record is in memory, with the cells of a report.
+/// Number of copies of a record in memory, including the cells of a report.
 const RECORD_COPIES: usize = 4;
 
 /// Charges the record of an image. A container may state any number of images for the same bytes.
@@ -219,7 +221,6 @@ fn charge_image(image: &format::ImageView<'_>) -> Result<(), Malformed> {
     image.view.charge("image", Resource::Memory, record_memory(size, texts))
 }
 
-/// Charges the record of a container.
 fn charge_container(container: &format::ContainerView<'_>, section: Option<&SectionRef>) -> Result<(), Malformed> {
     let name = section.map(|section| section.name.len());
     let size = size_of::<Container>().saturating_mul(RECORD_COPIES);

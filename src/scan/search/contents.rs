@@ -1,4 +1,4 @@
-//! The properties of an image that only its bytes state, and their hash.
+//! Properties of an image that only its bytes state, and their hash.
 
 use sha2::{Digest, Sha256};
 
@@ -7,7 +7,7 @@ use crate::base::error::Malformed;
 use crate::format::ImageKind;
 use crate::scan::inventory::{Image, Origin, origin};
 
-/// Number of bytes that are hashed in a step of work.
+/// Number of bytes hashed per step of work.
 const BYTES_PER_STEP: u64 = 64;
 
 /// Hash and origin of an image.

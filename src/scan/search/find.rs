@@ -13,8 +13,8 @@ use crate::scan::source::stored;
 use crate::scan::structure::host_defects;
 use crate::scan::{Options, Source, structure};
 
-/// Lists every container in `source`, of which `view` is all bytes. Containers that are decompressed on the way are put into
-/// `cache`.
+/// Lists every container in `source`. `view` is all bytes of `source`. Containers that the scan decompresses are added
+/// to `cache`.
 pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option<&DecompressedCache>) -> Result<File> {
     let decoded = source.decoded_from();
     let structure = decoded.map_or_else(|| structure::read(view), |decoded| structure::of_bitcode(view, decoded));
@@ -66,7 +66,7 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
     Ok(file)
 }
 
-/// Returns what ranges have in common; those of each list are in order and do not overlap.
+/// The ranges of each list must be in order and must not overlap.
 fn intersections(one: &[Range<u64>], other: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut common = Vec::new();
     let mut others = other.iter().peekable();
@@ -85,7 +85,7 @@ fn intersections(one: &[Range<u64>], other: &[Range<u64>]) -> Vec<Range<u64>> {
     common
 }
 
-/// Returns the number of bytes in ranges that were not searched.
+/// Number of bytes in ranges that were not searched.
 fn unsearched(ranges: &[Range<u64>], searched: &[Range<u64>]) -> u64 {
     let size = |ranges: &[Range<u64>]| ranges.iter().map(size_of_range).fold(0, u64::saturating_add);
     size(ranges).saturating_sub(size(&intersections(ranges, searched)))

@@ -15,7 +15,7 @@ use crate::scan::source::{RELEASE_INTERVAL, Source};
 /// Memory that the kernel maps around a page that is read (Linux's `fault_around_bytes`), in bytes.
 const FAULT_AROUND: u64 = 64 << 10;
 
-/// Memory that the kernel maps at most where the page cache has large folios: those of the size of a huge page, in bytes.
+/// Maximum memory that the kernel maps if the page cache has large folios, in bytes. It is the size of a huge page.
 const LARGE_FOLIO: u64 = 2 << 20;
 
 /// Containers and errors that were found so far.
@@ -33,7 +33,7 @@ pub struct Findings<'a> {
     /// Containers, in any order.
     pub containers: Vec<Container>,
     sections: Vec<Section>,
-    /// For decompressing images, one after another.
+    /// Reused to decompress images, one after another.
     buffer: Vec<u8>,
     /// Estimated number of bytes that were read since pages were released.
     unreleased: u64,
@@ -83,8 +83,8 @@ impl<'a> Findings<'a> {
         self.sections.push(Section { name: name.to_owned(), offset, size, in_containers: 0, padding, unexplained: 0 });
     }
 
-    /// Counts reads in `places` different places of the source, and releases its pages now and then. Files of gigabytes
-    /// have thousands of containers, and any number of bytes that look like a magic.
+    /// Counts reads in `places` different places of the source, and releases its pages from time to time. Files of
+    /// gigabytes have thousands of containers, and any number of bytes that look like a magic.
     pub fn count_reads(&mut self, places: u64) {
         self.count_mapped(places.saturating_mul(FAULT_AROUND));
     }
@@ -115,8 +115,8 @@ impl<'a> Findings<'a> {
         ranges
     }
 
-    /// Reports an exhausted budget that no error is about: some readers only recognize containers, and pass over what they
-    /// cannot read.
+    /// Reports an exhausted budget if no error mentions it. Some readers only recognize containers, and ignore what
+    /// they cannot read.
     fn add_exhaustion(&mut self) {
         if let Some(cause) = self.view.budget().and_then(Budget::exhaustion)
             && !self
@@ -147,8 +147,8 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// Sorts errors by offset, and leaves out repeated ones. An exhausted budget is reported once, however many readers have met
-/// it.
+/// Sorts errors by offset, and removes duplicates. An exhausted budget is reported once, even if several readers
+/// exhaust it.
 pub fn order_errors(errors: &mut Vec<Malformed>) {
     errors.sort_by_key(|error| error.offset);
     // A section and a wrapper may both lead to the same invalid container.

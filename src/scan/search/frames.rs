@@ -1,5 +1,5 @@
-//! zstd frames in the data of a file, without a container that describes them: programs embed compressed libraries like this. They are
-//! not containers, but a frame with device code in it is reported.
+//! zstd frames in the data of a file, without a container that describes them. Programs embed compressed libraries like
+//! this. They are not containers, but a frame that contains device code is reported.
 
 use std::io::Read;
 
@@ -9,12 +9,13 @@ use crate::base::codec::{ZSTD_MAGIC, largest_window_log};
 use crate::base::error::{Cause, Malformed};
 use crate::scan::structure;
 
-/// Sizes of the fields of a frame in bytes (RFC 8878, 3.1.1.1): the dictionary ID by the two lowest bits of the descriptor, and the
-/// content size by the two highest.
+/// Sizes of the fields of a frame in bytes (RFC 8878, 3.1.1.1). The two lowest bits of the descriptor select the size
+/// of the dictionary ID, and the two highest select the size of the content size.
 const DICTIONARY_SIZES: [u64; 4] = [0, 1, 2, 4];
 const CONTENT_SIZES: [u64; 4] = [0, 2, 4, 8];
 
-/// Bits of the descriptor: one segment, for which there is no window descriptor and always a content size; must be zero; checksum.
+/// Bits of the descriptor: one segment (then there is always a content size, but no window descriptor); must be zero;
+/// checksum.
 const SINGLE_SEGMENT: u8 = 1 << 5;
 const RESERVED: u8 = 1 << 3;
 const HAS_CHECKSUM: u8 = 1 << 2;
@@ -29,11 +30,11 @@ const INVALID: u32 = 3;
 /// Maximum size of a block in bytes.
 const MAX_BLOCK: u32 = 128 << 10;
 
-/// Decompressed bytes that are in memory at a time, and how many of them are searched again with the next ones.
+/// Number of decompressed bytes in memory at a time, and number of them that are searched again with the next bytes.
 const WINDOW: usize = 8 << 20;
 const OVERLAP: usize = 1 << 20;
 
-/// Returns the size of the frame at the start of a view by the headers of its blocks; `None` if there is none.
+/// Size of the frame at the start of a view, from the headers of its blocks; `None` if there is no frame.
 pub fn size(view: View<'_>) -> Option<u64> {
     let descriptor = *view.data().get(ZSTD_MAGIC.len())?;
     if !view.starts_with(&ZSTD_MAGIC) || descriptor & RESERVED != 0 {
@@ -64,7 +65,7 @@ pub fn size(view: View<'_>) -> Option<u64> {
     }
 }
 
-/// Returns the error for a frame with device code in it. `frame` is all of its bytes. `Err` if it cannot be decompressed.
+/// Error for a frame that contains device code. `frame` is all of its bytes. `Err` if it cannot be decompressed.
 pub fn find_device_code(frame: View<'_>) -> Result<Option<Malformed>, Malformed> {
     let broken = |error: std::io::Error| frame.malformed("zstd frame", 0, Cause::Compressed(error.to_string()));
     let mut decoder = zstd::Decoder::with_buffer(frame.data()).map_err(broken)?.single_frame();
@@ -87,7 +88,8 @@ pub fn find_device_code(frame: View<'_>) -> Result<Option<Malformed>, Malformed>
     }
 }
 
-/// Returns whether bytes have a container or an image in them, or the start of one. Those of a device image as a whole are one, too.
+/// True if bytes contain a container or an image, or the start of one. Bytes that are a device image as a whole count,
+/// too.
 fn has_device_code(bytes: View<'_>, is_start: bool) -> bool {
     if is_start && crate::format::bare_device_file(bytes).is_some() {
         return true;
@@ -121,7 +123,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// The library's own answer for frames of every form.
+    /// Compares with the sizes that the zstd library finds, for frames of every form.
     #[test]
     fn sizes_are_those_of_the_library() {
         let contents = [

@@ -1,8 +1,8 @@
-//! The images of GCC's OpenMP and OpenACC programs, and the tables with which libgomp registers them.
+//! The images of GCC's OpenMP and OpenACC programs, and the tables that libgomp uses to register them.
 //!
-//! mkoffload stores images as arrays: a PTX text for each linked object, or one AMD ELF file. A descriptor leads to them and to
-//! the names of their functions and variables; a constructor passes it to `GOMP_offload_register_ver`. All symbols are local, so the
-//! descriptor is found by its pointers, in stripped programs as well.
+//! mkoffload stores images as arrays: a PTX text for each linked object, or one AMD ELF file. A descriptor leads to
+//! them and to the names of their functions and variables. A constructor passes it to `GOMP_offload_register_ver`. All
+//! symbols are local, so the descriptor is found by its pointers, even in stripped programs.
 //!
 //! | nvptx | offset | amdgcn | offset |
 //! |---|---|---|---|
@@ -13,8 +13,9 @@
 //! | functions: {name, 8 bytes} | 32 | | |
 //! | number of functions u32 | 40 | | |
 //!
-//! Since GCC 13 a mask of requirements precedes the descriptor. Objects have GIMPLE bytecode in sections `.gnu.offload_lto_*`, from
-//! which images are compiled at the link. Source: programs of GCC 12.2; GCC's mkoffload.cc of both targets.
+//! Since GCC 13, a mask of requirements precedes the descriptor. Objects have GIMPLE bytecode in sections
+//! `.gnu.offload_lto_*`; images are compiled from it at link time. Source: programs of GCC 12.2; GCC's mkoffload.cc of
+//! both targets.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -44,7 +45,7 @@ const VARIABLE: u64 = 8;
 /// Maximum number of names in a table.
 const MAX_NAMES: u64 = 1 << 20;
 
-/// Returns whether a host file has bytecode from which GCC compiles images when it is linked.
+/// True if a host file has bytecode that GCC compiles to images when it is linked.
 pub fn has_bytecode(structure: &Structure<'_>) -> bool {
     structure.section_names().any(|name| name.starts_with(BYTECODE))
 }
@@ -73,19 +74,20 @@ pub fn describe_images<'data>(view: View<'data>, structure: &Structure<'data>, f
     }
 }
 
-/// Returns whether the file refers to the function that registers images.
+/// True if the file refers to the function that registers images.
 fn registers_images<'data>(file: &HostFile<'data>, host: View<'data>) -> bool {
     let charged = |name: &str| host.charge("symbol", Resource::Work, text_work(name.len())).is_ok();
     let mut names = file.symbols().chain(file.dynamic_symbols()).filter(ObjectSymbol::is_undefined);
-    // Symbols of static tables have the version in their names.
+    // Symbols of static tables contain the version in their names.
     names.any(|symbol| symbol.name().is_ok_and(|name| charged(name) && name.split('@').next() == Some(REGISTER)))
 }
 
 impl<'data> HostTables<'_, 'data> {
-    /// Describes the images to which descriptors lead.
+    /// Describes the images that descriptors lead to.
     fn describe(&self, view: View<'data>, images: &HashMap<u64, usize>, containers: &mut [Container]) {
         let index_of = |target: &u64| images.get(&self.host.start().saturating_add(*target)).copied();
-        // Records of images by their offsets: those of nvptx begin with the pointer, those of amdgcn end with it.
+        // Records of images by their offsets. An nvptx record begins with the pointer, and an amdgcn record ends with
+        // it.
         let (mut ptx, mut elf) = (BTreeMap::new(), BTreeMap::new());
         for (place, target) in &self.targets {
             let Some((index, container)) = index_of(target).and_then(|index| Some((index, containers.get(index)?)))
@@ -117,7 +119,7 @@ impl<'data> HostTables<'_, 'data> {
             } else {
                 continue;
             };
-            // The names are those of the whole program, and stated once.
+            // The names belong to the whole program, so they are recorded once.
             for (number, index) in described.into_iter().enumerate() {
                 if let Some(image) = containers.get_mut(index).and_then(|container| container.images.first_mut()) {
                     describe(image, if number == 0 { &names } else { &[] });
@@ -126,7 +128,8 @@ impl<'data> HostTables<'_, 'data> {
         }
     }
 
-    /// Returns the names in a table to which the pointer at `place` leads, with a key; none if one of them is missing.
+    /// Reads the names in the table that the pointer at `place` leads to, each with a key. If one is missing, there are
+    /// none.
     fn names(&self, view: View<'data>, place: u64, count: Option<u64>, size: u64, key: &str) -> Vec<(String, String)> {
         let (Some(table), Some(count)) = (self.targets.get(&place), count.filter(|count| *count <= MAX_NAMES)) else {
             return Vec::new();

@@ -1,5 +1,4 @@
-//! Bytes by which containers and images without one are found: magics, which begin a container, and hints, which an image
-//! contains.
+//! Bytes that identify containers and images without one. A magic begins a container, and a hint is inside an image.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -17,8 +16,8 @@ use crate::scan::structure::Structure;
 /// Length of the longest pattern in bytes.
 pub static LONGEST: LazyLock<usize> = LazyLock::new(|| patterns().map(<[u8]>::len).max().unwrap_or_default());
 
-/// Searcher for all patterns. The vectorized one runs at 17 GB/s, where a pass of `memmem` for each pattern
-/// reaches 4.5 and the automaton 0.7; it needs vector instructions that not every machine has.
+/// Searcher for all patterns. The vectorized one runs at 17 GB/s, a pass of `memmem` for each pattern at 4.5, and the
+/// automaton at 0.7. It needs vector instructions that not every machine has.
 enum PatternSearcher {
     Vectorized(Searcher),
     Automaton(AhoCorasick),
@@ -41,12 +40,12 @@ pub enum Pattern {
     Magic(&'static Format),
     /// A hint of an image.
     Hint(&'static Hint),
-    /// The magic of a zstd frame, which is no container.
+    /// The magic of a zstd frame. It is not a container.
     ZstdFrame,
 }
 
 impl Pattern {
-    /// Returns the first occurrence of a pattern at or after `at`, and its offset.
+    /// First occurrence of a pattern at or after `at`, and its offset.
     pub fn find(block: &[u8], at: usize) -> Option<(Pattern, usize)> {
         let span = Span { start: at, end: block.len() };
         let found = match &*SEARCHER {
@@ -61,8 +60,8 @@ impl Pattern {
         Some((pattern, found.start()))
     }
 
-    /// Reads the container that begins at `offset`, or the image with this pattern there. An image extends neither beyond its
-    /// section nor beyond `range`.
+    /// Reads the container that begins at `offset`, or the image with this pattern there. An image extends neither
+    /// beyond its section nor beyond `range`.
     pub fn read<'data>(
         self,
         view: View<'data>,

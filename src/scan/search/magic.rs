@@ -1,4 +1,5 @@
-//! The search for containers and images without one, for all formats in one pass, in bytes that no structure explains.
+//! The search for containers and for images without a container. It takes one pass for all formats, in bytes that no
+//! structure explains.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,12 +13,12 @@ use crate::base::parallel::{map_parallel, threads};
 use crate::scan::source::Source;
 use crate::scan::structure::Structure;
 
-/// Number of bytes that one thread searches at a time. Starting a smaller part costs more than searching it; in larger
-/// parts, pages that were read for false magics stay in memory for longer.
+/// Number of bytes that one thread searches at a time. Starting a smaller part costs more than searching it. In larger
+/// parts, pages that were read for false magics stay in memory longer.
 const PART_SIZE: u64 = 4 << 20;
 
-/// Adds every container in `range` of the source. A magic without a valid container is not an error: any large file has
-/// some. In a file that ends too early, one whose container would extend beyond the end is.
+/// Adds every container in `range` of the source. A magic without a valid container is not an error, because any large
+/// file has some. The exception is a truncated file: there, a container that would extend beyond the end is an error.
 pub fn search(
     source: &dyn Source,
     view: View<'_>,
@@ -48,7 +49,7 @@ pub fn search(
         if let (Some(budget), Some(used)) = (budget, used)
             && budget.charge_part(&used).is_err()
         {
-            // Deterministic: parts are charged in their order, and later ones are not used.
+            // For deterministic results, parts are charged in order, and later ones are not used.
             is_exhausted.store(true, Ordering::Relaxed);
         }
         if is_exhausted.load(Ordering::Relaxed) {
@@ -80,8 +81,8 @@ pub fn search(
     outcome
 }
 
-/// Searches the zstd frame at `offset`, unless it is one of compressed debug information. Returns its end, or `offset` if it cannot be
-/// decompressed.
+/// Searches the zstd frame at `offset`, unless it belongs to compressed debug information. Returns its end, or `offset`
+/// if it cannot be decompressed.
 fn search_frame(view: View<'_>, offset: u64, structure: &Structure<'_>, findings: &mut Findings) -> u64 {
     let frame = view.from(offset);
     let is_debug = structure.section_at(offset).is_some_and(|section| section.name.starts_with(DEBUG_SECTIONS));
@@ -97,25 +98,25 @@ fn search_frame(view: View<'_>, offset: u64, structure: &Structure<'_>, findings
     frame.range().end
 }
 
-/// First characters of the names of sections with debug information.
+/// Prefix of the names of sections with debug information.
 const DEBUG_SECTIONS: &str = ".debug_";
 
-/// Number of bytes that are searched in a step of work.
+/// Number of bytes searched per step of work.
 const BYTES_PER_STEP: u64 = 64;
 
 /// Containers in a part of a file.
 #[derive(Default)]
 struct Hits {
-    /// Patterns of containers and images with their offsets, truncated ones included.
+    /// Patterns of containers and images with their offsets, including truncated ones.
     containers: Vec<(Pattern, u64)>,
-    /// Number of patterns without one.
+    /// Number of patterns without a container or image.
     rejected: u64,
     /// Budget of the part.
     used: Option<Budget>,
 }
 
-/// Returns the containers and images with a pattern in the part of `range` from `start` on, including those inside others; in a
-/// file that is cut, truncated ones as well.
+/// Returns the containers and images with a pattern in the part of `range` that begins at `start`, including those
+/// inside others. In a truncated file, truncated containers are included.
 fn hits(
     source: &dyn Source,
     view: View<'_>,
@@ -146,7 +147,7 @@ fn hits(
                 Err(error) if is_cut && error.cause.is_truncation() => containers.push((pattern, offset)),
                 Err(_) => rejected = rejected.saturating_add(1),
             }
-            // Only one byte further, because patterns can overlap: the bundle's ends with the bytes that it begins with.
+            // Advances by only one byte, because patterns can overlap: the magic of a bundle ends with its first bytes.
             next = offset.saturating_add(1);
         }
     })?;

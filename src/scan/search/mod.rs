@@ -1,5 +1,5 @@
-//! The search for containers and images: by what the host file's structure leads to, then by magic in bytes that no structure
-//! explains.
+//! The search for containers and images: first through the structure of the host file, then by magic in bytes that no
+//! structure explains.
 
 pub mod builder;
 pub mod contents;

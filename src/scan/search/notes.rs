@@ -1,5 +1,5 @@
-//! Notes of `fatbin embed`, which name the sections with its records: without the search through all bytes, only these sections
-//! are searched. In a stripped program nothing else leads to the images.
+//! Notes of `fatbin embed`, which name the sections that hold its records. Without the search through all bytes, only
+//! these sections are searched. In a stripped program, nothing else leads to the images.
 
 use std::ops::Range;
 
@@ -16,10 +16,10 @@ const EI_DATA: usize = 5;
 /// Alignment of names and descriptions of notes in bytes (gABI, Note Section).
 const ALIGNMENT: u64 = 4;
 
-/// Maximum number of different names. An object has one, and hardly any program has objects with several.
+/// Maximum number of different names. An object has one, and few programs have objects with several.
 const MAX_NAMES: usize = 16;
 
-/// Returns the ranges of the sections that notes name, in the order of the file and without overlaps.
+/// Ranges of the sections that notes name, in file order and without overlaps.
 pub fn sections(structure: &Structure<'_>) -> Vec<Range<u64>> {
     let names = names(structure);
     let is_named = |name: &str| names.iter().any(|named| is_part_of(name, named));
@@ -34,7 +34,8 @@ pub fn sections(structure: &Structure<'_>) -> Vec<Range<u64>> {
     ranges
 }
 
-/// Returns the names in the notes of a file. Linkers join the sections with notes to one, with a note for each object.
+/// Returns the names in the notes of a file. Linkers merge the note sections of all objects, so a section has a note
+/// for each object.
 fn names<'data>(structure: &Structure<'data>) -> Vec<&'data str> {
     let Some(host) = structure.hosts.first() else { return Vec::new() };
     let Some(range) = structure.sections_named(|name| name == NOTE_SECTION).next() else { return Vec::new() };
@@ -49,7 +50,7 @@ fn names<'data>(structure: &Structure<'data>) -> Vec<&'data str> {
     names
 }
 
-/// Returns the name in the note at an offset, if it is one of fatbin's, and the offset of the next note.
+/// Returns the name in the note at an offset, if it is a note of fatbin, and the offset of the next note.
 fn note(section: View<'_>, offset: u64, is_big_endian: bool) -> Result<(Option<&str>, u64), Malformed> {
     let word = |field, at: u64| {
         let value = section.u32(field, offset.saturating_add(at))?;
@@ -75,7 +76,6 @@ mod tests {
     use crate::format::embed_record::record;
     use crate::scan::{Options, scan};
 
-    /// Returns a note of a section name.
     fn note(owner: &[u8], kind: u32, section: &[u8], endianness: Endianness) -> Vec<u8> {
         let word = |value: u32| match endianness {
             Endianness::Little => value.to_le_bytes(),
@@ -89,8 +89,8 @@ mod tests {
         note
     }
 
-    /// Returns the symbols of the images that are found without a search through all bytes of an object with these notes, which
-    /// has no symbols.
+    /// Returns the symbols of the images that are found in an object with these notes, without a search through all
+    /// bytes. The object has no symbols.
     fn found(notes: &[u8], sections: &[&str], endianness: Endianness) -> Vec<String> {
         let architecture = if endianness == Endianness::Big { Architecture::S390x } else { Architecture::X86_64 };
         let mut object = Object::new(BinaryFormat::Elf, architecture, endianness);

@@ -1,8 +1,8 @@
 //! Compressed containers that follow each other in a section, decompressed in parallel.
 //!
-//! Decompressing takes most of a scan's time, and most of that is the verification of the hash: MD5 of one stream cannot be
-//! computed in parallel, but every container has a stream of its own. Programs for AMD devices have a container for each
-//! source file, and libraries thousands of them.
+//! Decompressing takes most of a scan's time, and most of that is the verification of the hash. MD5 of one stream
+//! cannot be computed in parallel, but every container has a separate stream. Programs for AMD devices have a container
+//! for each source file, and libraries have thousands of them.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub struct Prefetch {
 }
 
 impl Prefetch {
-    /// Decompresses the container at the start of `rest`, the rest of a section, together with those that follow. A
+    /// Decompresses the container at the start of `rest`, the rest of a section, with the containers that follow it. A
     /// container that no other follows is left to the caller.
     pub fn fill(&mut self, name: Option<&str>, contents: &Contents<'_>, rest: View<'_>) {
         let Contents::Compressed(first) = contents else { return };
@@ -41,7 +41,7 @@ impl Prefetch {
         if batch.len() < 2 || size < MIN_BATCH {
             return;
         }
-        // Charged in the order of the file, and not by the threads.
+        // The threads do not charge. The charges are in file order.
         let charged: Vec<&Compressed> = batch.iter().take_while(|it| it.charge().is_ok()).collect();
         let mut decompressed = Vec::new();
         map_parallel(&charged, threads(), |it| it.decompress_charged(), &mut |result| decompressed.push(result));

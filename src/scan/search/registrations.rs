@@ -1,4 +1,4 @@
-//! From the wrappers of a host file to the containers that they register.
+//! Follows the wrappers of a host file to the containers that they register.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +11,12 @@ use crate::scan::inventory::{Container, KpackReference, Wrapper, WrapperKind, Wr
 use crate::scan::structure::Structure;
 use crate::scan::structure::pointers::PointerTarget;
 
-/// Returns the wrappers of a file with their destinations, and its references to kpack archives. A container that is not in a
-/// section for containers is added to the findings.
+/// Returns the wrappers of a file with their destinations, and its references to kpack archives. A container outside
+/// the sections for containers is added to the findings.
 pub fn follow(view: View<'_>, structure: &Structure, findings: &mut Findings) -> (Vec<Wrapper>, Vec<KpackReference>) {
     let known = findings.containers.iter().filter_map(Container::range);
     let mut containers: BTreeMap<u64, u64> = known.map(|range| (range.start, range.end)).collect();
-    // A hostile file may have many wrappers for one place that takes long to read: each place is read once.
+    // A hostile file may have many wrappers for one place that takes long to read. Each place is read once.
     let mut tried = BTreeMap::new();
     let (mut wrappers, mut references) = (Vec::new(), References::default());
     for found in &structure.wrappers {
@@ -61,7 +61,7 @@ pub fn follow(view: View<'_>, structure: &Structure, findings: &mut Findings) ->
 /// References to kpack archives that were found so far.
 #[derive(Default)]
 struct References {
-    /// References by the contents of their markers: each wrapper may have a marker of its own.
+    /// References by the contents of their markers, because each wrapper may have a separate marker.
     by_contents: BTreeMap<(String, Vec<String>), KpackReference>,
     /// Offsets of markers that cannot be read.
     unreadable: BTreeSet<u64>,
@@ -97,14 +97,14 @@ fn reference(view: View<'_>) -> Result<KpackReference, Malformed> {
     })
 }
 
-/// Returns the reference with its indices in order.
+/// Sorts the indices of a reference.
 fn sorted(mut reference: KpackReference) -> KpackReference {
     reference.indices.sort_unstable();
     reference.indices.dedup();
     reference
 }
 
-/// Returns whether a container begins at the view's first byte, and not in the middle of another.
+/// True if a container begins at the view's first byte, and not in the middle of another.
 fn begins_container(
     view: View<'_>,
     structure: &Structure,

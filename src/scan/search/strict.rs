@@ -1,7 +1,7 @@
-//! The offload binaries of a file as LLVM's own tools find them, for the replacements of those tools.
+//! The offload binaries of a file as LLVM's own tools find them, for fatbin's replacements of these tools.
 //!
-//! Binaries are read only from the sections for them, back to back. Images are not searched for containers, and any invalid
-//! byte is an error for the whole file, where the scanner would continue. Source: files that llvm-offload-binary 22.1.8
+//! Binaries are read only from their sections, back to back. Images are not searched for containers. Any invalid byte
+//! is an error for the whole file, where the scanner would continue. Source: files that llvm-offload-binary 22.1.8
 //! accepts and rejects; several entries and compression, llvm-project pull requests 169425 and 222774.
 
 use object::SectionFlags;
@@ -14,13 +14,13 @@ use crate::format::offload_binary::{ALIGNMENT, MAGIC, OffloadBinary, OffloadBina
 /// Prefix of the names of COFF sections with offload binaries. ELF sections are recognized by their type.
 const COFF_SECTION: &[u8] = b".llvm.offloading";
 
-/// Returns all offload binaries in `view`, which are the whole file or are stored in sections of an object, program or
+/// Returns all offload binaries in `view`. They are the whole file, or are stored in sections of an object, program or
 /// library. Any other file has none. Versions after `newest` are an error.
 pub fn offload_binaries(view: View<'_>, newest: Version) -> Result<Vec<OffloadBinary<'_>>, Malformed> {
     offload_binaries_in(view, newest, &|_| true)
 }
 
-/// Returns the binaries like [`offload_binaries`], of sections whose names `is_read` selects.
+/// Returns the binaries like [`offload_binaries`], from the sections whose names `is_read` selects.
 pub fn offload_binaries_in<'data>(
     view: View<'data>,
     newest: Version,

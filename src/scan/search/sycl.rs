@@ -1,4 +1,4 @@
-//! Property sets of SYCL images, which the program passes to its runtime with each image.
+//! Property sets of SYCL images. The program passes them to its runtime with each image.
 //!
 //! | device image, version 3 | offset | version 2 | offset |
 //! |---|---|---|---|
@@ -7,9 +7,10 @@
 //! | start and end of the image | 32, 40 | the same | 48, 56 |
 //! | start and end of its property sets | 64, 72 | the same | 80, 88 |
 //!
-//! A property set has 24 bytes: pointers to its name and to the start and the end of its properties. A property has 32: pointers to
-//! its name and to its value, type i32, and size u64. The value of a number is in the place of its size. Source: Intel's DPC++,
-//! SYCL's device_binary_image.hpp and compiler.hpp; LLVM 22, whose images have no property sets; dpnp 0.20.0.
+//! A property set has 24 bytes: pointers to its name and to the start and the end of its properties. A property has 32:
+//! pointers to its name and to its value, type i32, and size u64. If the value is a number, it is stored in place of
+//! its size. Source: Intel's DPC++, SYCL's device_binary_image.hpp and compiler.hpp; LLVM 22, whose images have no
+//! property sets; dpnp 0.20.0.
 
 use std::collections::HashMap;
 
@@ -23,7 +24,7 @@ use crate::scan::structure::Structure;
 use crate::scan::structure::pointers::HostFile;
 use crate::scan::structure::tables::{HostTables, POINTER};
 
-/// Versions of a device image with the offset of the pointer to the image.
+/// Versions of a device image, each with the offset of its pointer to the image.
 const VERSIONS: [(u64, u64); 2] = [(3, 32), (2, 48)];
 
 /// Offload kinds of SYCL, of Intel and of LLVM.
@@ -87,22 +88,22 @@ impl<'data> HostTables<'_, 'data> {
         }
     }
 
-    /// Returns the target that the description of an image states.
+    /// Target in the description of an image.
     fn triple(&self, view: View<'data>, place: u64) -> Option<String> {
         let stated_at = VERSIONS.iter().find(|version| self.has_version(place, version)).map(|(_, at)| *at)?;
         self.text(view, place.checked_sub(stated_at)?.checked_add(TARGET)?).filter(|text| !text.is_empty())
     }
 
-    /// Returns whether a pointer to an image is in a description of this version.
+    /// True if a pointer to an image is in a description of this version.
     fn has_version(&self, place: u64, (version, at): &(u64, u64)) -> bool {
         let number = |back: u64, size| place.checked_sub(back).and_then(|at| self.pointers.number(at, size));
         let kind = number(at.saturating_sub(2), 1);
         number(*at, 2) == Some(*version) && kind.is_some_and(|kind| KINDS.contains(&kind))
     }
 
-    /// Returns whether a pointer to an image is in the description of an image that ends at `end`.
+    /// True if a pointer to an image is in the description of an image that ends at `end`.
     fn is_image(&self, place: u64, end: u64) -> bool {
-        // The end of the last image is the end of its section, which may be in no segment.
+        // The end of the last image is the end of its section. It may be outside of all segments.
         let own_end = self.targets.get(&place.saturating_add(IMAGE_END));
         VERSIONS.iter().any(|version| self.has_version(place, version)) && own_end.is_none_or(|own| *own == end)
     }
@@ -137,14 +138,14 @@ impl<'data> HostTables<'_, 'data> {
         Some(Property { name, value })
     }
 
-    /// Returns the text to which the pointer at `place` leads.
+    /// Text that the pointer at `place` leads to.
     fn text(&self, view: View<'data>, place: u64) -> Option<String> {
         let offset = self.host.start().saturating_add(*self.targets.get(&place)?);
         view.c_string("SYCL property name", offset, offset).ok().map(str::to_owned)
     }
 }
 
-/// Gives an image its property sets, or all images in its containers.
+/// Gives the property sets to an image, or to all images in its containers.
 fn add_sets(view: View<'_>, image: &mut Image, sets: Vec<PropertySet>) {
     let inner = image.containers.iter_mut().flat_map(|container| &mut container.images);
     for image in inner {
@@ -159,7 +160,7 @@ fn add_sets(view: View<'_>, image: &mut Image, sets: Vec<PropertySet>) {
     image.property_sets = sets;
 }
 
-/// Returns the offsets of the records in a range; `None` unless it is a whole number of them.
+/// Offsets of the records in a range; `None` unless it is a whole number of records.
 fn records(start: u64, end: u64, size: u64) -> Option<impl Iterator<Item = u64>> {
     let length = end.checked_sub(start).filter(|length| length.is_multiple_of(size))?;
     Some((0..length.checked_div(size)?).map(move |index| start.saturating_add(index.saturating_mul(size))))

@@ -1,7 +1,7 @@
-//! Symbols of the images that are arrays in a host file.
+//! Symbols of images in data arrays of a host file.
 //!
-//! The name of an array is the only identification that such an image has beside its own bytes. Without the search through all
-//! bytes, symbols also lead to the images.
+//! Such an image is identified only by the name of its array and by its bytes. Without the search through all bytes,
+//! symbols also lead to the images.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,11 +18,11 @@ use crate::scan::structure::pointers::{HostFile, HostSection};
 /// Size of the smallest array that can be an image, in bytes: the header of an ELF file.
 const SMALLEST_IMAGE: u64 = 64;
 
-/// Ends of the names of symbols for the end of an array. That of one array may be the start of the next: GNU ld's `-b binary` and
-/// objcopy, TensorRT-LLM, tvm-ffi, incbin.h.
+/// Suffixes of the names of symbols for the end of an array. The end of one array may be the start of the next: GNU
+/// ld's `-b binary` and objcopy, TensorRT-LLM, tvm-ffi, incbin.h.
 const ENDS: [&str; 2] = ["_end", "End"];
 
-/// End of the names of symbols whose value is the size of an array, and memory for one of them.
+/// Suffix of the names of symbols whose value is the size of an array, and the memory that one of them takes.
 const SIZE: &str = "_size";
 const SIZE_RECORD: u64 = 64;
 
@@ -32,7 +32,7 @@ struct DataSymbol<'data> {
     name: &'data str,
     /// Its place in the file. In ELF files, symbols of assemblers and linkers have no size.
     range: Range64,
-    /// Rank among symbols of one place; the smallest is the name of the array.
+    /// Rank among symbols at one place. The smallest rank names the array.
     rank: Rank,
 }
 
@@ -86,9 +86,9 @@ pub fn name_images(structure: &Structure<'_>, findings: &mut Findings) {
 /// The symbols of the host files that refer to data.
 #[derive(Debug, Default)]
 struct DataSymbols<'data> {
-    /// One for each place, in the order of the file.
+    /// One symbol for each place, in file order.
     places: Vec<DataSymbol<'data>>,
-    /// Names of arrays by their size, from absolute symbols for sizes; `None` where two have the same size.
+    /// Names of arrays by their size, from absolute symbols for sizes; `None` if two arrays have the same size.
     sizes: HashMap<u64, Option<&'data str>>,
 }
 
@@ -105,21 +105,21 @@ impl<'data> DataSymbols<'data> {
         places.dedup_by_key(|symbol| symbol.range.start);
         let starts: Vec<u64> = places.iter().map(|symbol| symbol.range.start).collect();
         for (symbol, next) in places.iter_mut().zip(starts.into_iter().skip(1)) {
-            // In files of other formats no symbol has a size, and its range is the rest of the section so far.
+            // In files of other formats, no symbol has a size, and so far its range is the rest of the section.
             symbol.range.end = symbol.range.end.min(next.max(symbol.range.start));
         }
         symbols
     }
 
-    /// Returns the name of the array with this byte. An array may begin with other data than an image.
+    /// Name of the array with this byte. An array may begin with data other than an image.
     fn name_at(&self, offset: u64) -> Option<&'data str> {
         let after = self.places.partition_point(|symbol| symbol.range.start <= offset);
         let nearest = self.places.get(after.checked_sub(1)?)?;
         (nearest.range.start == offset || nearest.range.end > offset).then_some(nearest.name)
     }
 
-    /// Returns the name of the only array of this size. What tvm-ffi embeds has local symbols, and exports its size: the symbol
-    /// for it is left after stripping.
+    /// Name of the only array of this size. tvm-ffi embeds arrays with local symbols, and exports their size. The
+    /// symbol for the size is left after stripping.
     fn name_of_size(&self, size: u64) -> Option<&'data str> {
         self.sizes.get(&size).copied().flatten()
     }
@@ -166,7 +166,7 @@ impl<'data> DataSymbols<'data> {
     }
 }
 
-/// Returns whether arrays of constants may be in a section: those with relocations are not.
+/// True if a section may hold arrays of constants. Sections with relocations do not.
 fn is_data<'data>(section: &HostSection<'data, '_>) -> bool {
     let is_executable = match section.flags() {
         SectionFlags::Elf { sh_flags, .. } => sh_flags.contains(elf::SHF_EXECINSTR),
@@ -176,7 +176,6 @@ fn is_data<'data>(section: &HostSection<'data, '_>) -> bool {
     !is_executable && !is_relocated
 }
 
-/// Returns the name of a symbol and its place in the file.
 fn place_of<'data>(
     symbol: &Symbol<'data, '_, ObjectBytes<'data>>,
     (address, section): &(u64, Range<u64>),
@@ -191,7 +190,7 @@ fn place_of<'data>(
     let has_size = format == BinaryFormat::Elf;
     let end = if has_size { start.saturating_add(symbol.size()).min(section.end) } else { section.end };
     let name = symbol.name().ok().filter(|name| !name.is_empty())?;
-    // Mach-O prefixes the names of C with an underscore.
+    // Mach-O adds an underscore before C names.
     let name = if format == BinaryFormat::MachO { name.strip_prefix('_').unwrap_or(name) } else { name };
     let base = host.start();
     Some((name, Range64 { start: base.saturating_add(start), end: base.saturating_add(end) }))

@@ -1,7 +1,7 @@
-//! The walk of a section for containers, by their sizes and never by the next magic.
+//! The walk of a section for containers. It follows their sizes, never the next magic.
 //!
-//! Images can contain the bytes of a magic, and compressed images often do by chance; tools that search for the next magic
-//! cut images in half.
+//! Images can contain the bytes of a magic, and compressed images often do by chance. Tools that search for the next
+//! magic cut images in half.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -15,12 +15,12 @@ use crate::scan::source::Source;
 use crate::scan::structure::pointers::PointerTarget;
 use crate::scan::structure::{Section, Structure};
 
-/// Reads containers from the start of `section`, separated by padding of zeros, and returns the number of bytes of padding.
-/// The walk ends with an error at the first bytes that are not a valid container: the section is for containers, so its
-/// contents must not be ignored silently. The remaining bytes are left to the search by magic.
+/// Reads containers from the start of `section`, separated by padding of zeros, and returns the number of bytes of
+/// padding. The walk ends with an error at the first bytes that are not a valid container: the section is for
+/// containers, so its contents must not be ignored silently. The search by magic covers the remaining bytes.
 ///
-/// `images` holds sizes by offsets, from a table, for sections that do not record sizes otherwise. `markers` holds the offsets
-/// of markers that replace containers, which count as padding.
+/// `images` holds sizes by offset, from a table, for sections that do not record sizes otherwise. `markers` holds the
+/// offsets of markers that replace containers. The markers count as padding.
 pub fn walk(
     source: &dyn Source,
     section: &Section,
@@ -70,7 +70,7 @@ pub fn walk(
     all_padding
 }
 
-/// Returns the offsets of the markers of rocm-kpack.
+/// Offsets of the markers of rocm-kpack.
 pub fn markers(structure: &Structure) -> BTreeSet<u64> {
     let split = structure.wrappers.iter().filter(|wrapper| wrapper.kind == WrapperKind::HipSplitByKpack);
     split.filter_map(|wrapper| if let PointerTarget::Offset(at) = wrapper.target { Some(at) } else { None }).collect()
@@ -79,7 +79,7 @@ pub fn markers(structure: &Structure) -> BTreeSet<u64> {
 /// Number of zeros that are read before the file system is asked for the end of a hole.
 const MIN_HOLE: u64 = 4096;
 
-/// Returns the number of zeros at the start of a view. Holes are not read.
+/// Number of zeros at the start of a view. Holes are not read.
 fn padding(source: &dyn Source, view: View<'_>) -> u64 {
     let (mut at, mut step) = (0_u64, MIN_HOLE);
     while at < view.size() {
@@ -96,8 +96,8 @@ fn padding(source: &dyn Source, view: View<'_>) -> u64 {
     view.size()
 }
 
-/// Returns the image at the start of the view, with the size in the table or else up to the next image in the table; all of
-/// the view if there is neither.
+/// Returns the image at the start of the view. Its size is in the table, or else it ends at the next image in the
+/// table. If the table has neither, the image is all of the view.
 fn first_image<'data>(rest: View<'data>, images: &BTreeMap<u64, u64>) -> View<'data> {
     let stated = images.get(&rest.start()).copied();
     let after_start = (Bound::Excluded(rest.start()), Bound::Unbounded);

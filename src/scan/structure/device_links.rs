@@ -1,8 +1,9 @@
-//! The relocatable containers that each device link of a program has linked.
+//! The relocatable containers that are inputs of each device link of a program.
 //!
-//! Every object that nvcc compiles adds the name of its module to `__nv_module_id`. The stub of a device link adds a definition,
-//! `def NAME`, for each of its inputs (`crt/link.stub`). Linkers keep the order of objects in this section and in the section of the
-//! wrappers, so the nth name belongs to the nth wrapper of version 1, and the nth run of definitions to the nth wrapper of version 2.
+//! Every object that nvcc compiles adds the name of its module to `__nv_module_id`. The stub of a device link adds a
+//! definition, `def NAME`, for each of its inputs (`crt/link.stub`). Linkers keep the order of objects in this section
+//! and in the section of the wrappers. The nth name therefore belongs to the nth wrapper of version 1, and the nth run
+//! of definitions to the nth wrapper of version 2.
 
 use std::collections::HashSet;
 
@@ -14,8 +15,8 @@ use crate::scan::inventory::WrapperKind;
 /// Start of a definition.
 const DEFINITION: &[u8] = b"def ";
 
-/// Records in each wrapper the number of its device link. `modules` is the section of module names. The links remain unknown if the
-/// names do not fit the wrappers. Links are numbered from `first`.
+/// Records the number of its device link in each wrapper. `modules` is the section of module names. The links remain
+/// unknown if the names do not fit the wrappers. Links are numbered from `first`.
 pub fn record<'data>(modules: Option<View<'data>>, wrappers: &mut [StoredWrapper<'data>], first: usize) {
     let is_link = |wrapper: &StoredWrapper<'_>| wrapper.version == LINK_VERSION;
     let is_cuda = |it: &&mut StoredWrapper<'_>| it.kind == WrapperKind::Cuda && it.section.name != CUDA_TILE_SECTION;

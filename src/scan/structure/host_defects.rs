@@ -1,5 +1,6 @@
-//! Defects for which loaders and runtimes refuse a host file although all of it can be read: segments that cannot be mapped, and
-//! rows of image tables that lead to no image. Tools that move sections, such as patchelf and strip, leave both.
+//! Defects that make loaders and runtimes reject a host file, although all of it can be read: segments that cannot be
+//! mapped, and rows of image tables that lead to no image. Tools that move sections, such as patchelf and strip, cause
+//! both.
 
 use std::ops::Range;
 
@@ -31,8 +32,8 @@ fn segment_defects(host: View<'_>) -> Vec<Malformed> {
     }
 }
 
-/// Returns the loaded segments whose address and offset differ modulo their alignment: no page of the file has the address. Source:
-/// the ELF specification, program header, `p_align`; glibc, elf/dl-load.c.
+/// Returns the loaded segments whose address and offset differ modulo their alignment, so that no page of the file fits
+/// the address. Source: the ELF specification, program header, `p_align`; glibc, elf/dl-load.c.
 fn unmappable_segments<Header: FileHeader<Endian = Endianness> + Pod>(host: View<'_>) -> Vec<Malformed> {
     let Ok(header) = Header::parse(host.data()) else { return Vec::new() };
     let Ok(endian) = header.endian() else { return Vec::new() };

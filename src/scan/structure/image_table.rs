@@ -1,7 +1,7 @@
 //! `.tgtimg`: a table of SYCL images, with an address and a size for each.
 //!
-//! Nothing else records the boundaries of images that are stored uncompressed in one section. Source: the wrapper of Intel's
-//! DPC++ (`SYCLOffloadWrapper`), which keeps the table for tools that read linked files.
+//! Nothing else records the boundaries of images that are stored uncompressed in one section. Intel's DPC++ keeps the
+//! table for tools that read linked files. Source: its wrapper (`SYCLOffloadWrapper`).
 
 use std::ops::Range;
 
@@ -15,14 +15,14 @@ pub const SECTION: &str = ".tgtimg";
 pub struct ImageRow {
     /// Offset of the row in the file, in bytes.
     pub offset: u64,
-    /// Offset of the image in the file; `None` if its address is not that of any byte in it.
+    /// Offset of the image in the file; `None` if its address is outside the file's bytes.
     pub image: Option<u64>,
     /// Size of the image, in bytes.
     pub size: u64,
 }
 
-/// Reads the rows in this range of the host file, which starts at `base` of the file. Rows without a size, and those whose images
-/// another file defines, are left out.
+/// Reads the rows in this range of the host file, which starts at `base` of the file. Rows without a size are left out.
+/// So are rows whose images another file defines.
 pub fn read<'a>(range: Range<u64>, base: u64, pointers: &'a Pointers) -> impl Iterator<Item = ImageRow> + 'a {
     let row = pointers.size().saturating_mul(2);
     let rows = range.clone().step_by(row as usize).filter(move |place| range.end.saturating_sub(*place) >= row);

@@ -27,8 +27,8 @@ use crate::format::fat_binary_wrapper::{
 use crate::format::{self, bitcode, bundle_section, offload_binary, oxart};
 use crate::scan::inventory::{FileFormat, SectionRef};
 
-/// Names of the sections that tools store containers in: offload binaries for clang-linker-wrapper and for its `-r` links,
-/// HIP's bundles, CUDA's fat binaries, fat binaries of relocatable CUDA code, and cuda-oxide's bundles.
+/// Names of the sections where tools store containers: offload binaries for clang-linker-wrapper and for its `-r`
+/// links, HIP's bundles, CUDA's fat binaries, fat binaries of relocatable CUDA code, and cuda-oxide's bundles.
 const SECTIONS: [&str; 6] = [
     ".llvm.offloading",
     ".llvm.offloading.relocatable",
@@ -38,12 +38,13 @@ const SECTIONS: [&str; 6] = [
     oxart::SECTION,
 ];
 
-/// Names of these sections in Mach-O files: segment and section. Source: clang's CGCUDANV.cpp and LLVM's OffloadWrapper.cpp.
+/// Names of these sections in Mach-O files: segment and section. Source: clang's CGCUDANV.cpp and LLVM's
+/// OffloadWrapper.cpp.
 const MACH_O_SECTIONS: [(&str, &str); 4] = [
     HIP.mach_o_container_section,
     CUDA.mach_o_container_section,
     ("__NV_CUDA", CUDA_RELOCATABLE_SECTION),
-    // Objects of `fatbin wrap`: LLVM has no name for it.
+    // Objects of `fatbin wrap`. LLVM has no name for this section.
     ("__TEXT", "__offloading"),
 ];
 
@@ -77,8 +78,8 @@ pub struct Section<'data> {
     pub view: View<'data>,
 }
 
-/// Reads the headers of a host file. Any other file, and a file with unreadable headers, has no sections and is searched by
-/// magic, so a damaged header hides nothing.
+/// Reads the headers of a host file. Any other file, and a file with unreadable headers, has no sections and is
+/// searched by magic. A damaged header therefore hides nothing.
 pub fn read(view: View<'_>) -> Structure<'_> {
     let kind = FileKind::parse(view.data());
     let defect = truncated::defect(kind.ok(), view);
@@ -97,7 +98,7 @@ pub fn read(view: View<'_>) -> Structure<'_> {
     let Ok(file) = File::parse(ObjectBytes(view)) else {
         let is_coff = format != FileFormat::Coff || structure.defect.is_some();
         structure.format = if is_coff { format } else { FileFormat::Raw };
-        // Containers by themselves, as tools write them before they are embedded.
+        // Containers that are whole files, as tools write them before embedding.
         if format::of_magic(view).is_some() {
             structure.sections.push(Section { name: None, view });
         }
@@ -108,11 +109,11 @@ pub fn read(view: View<'_>) -> Structure<'_> {
     structure
 }
 
-/// Returns the structure of bytes that were decoded from the bitcode of a host.
+/// Structure of bytes that were decoded from host bitcode.
 pub fn of_bitcode<'data>(view: View<'data>, decoded: &'data DecodedBitcode) -> Structure<'data> {
     let mut structure = Structure::new(FileFormat::Bitcode);
     for (name, range) in &decoded.sections {
-        // Objects of Mach-O have the name of the segment elsewhere.
+        // Mach-O objects store the segment name in a different field.
         let name = name.split_once(',').map_or(name.as_str(), |(_, section)| section);
         let Ok(view) = view.part("section", range.start, range.start, size_of_range(range)) else { continue };
         structure.sections.push(Section { name: Some(name), view });
@@ -121,8 +122,8 @@ pub fn of_bitcode<'data>(view: View<'data>, decoded: &'data DecodedBitcode) -> S
     structure
 }
 
-/// Returns whether a section with this name is for containers. The name contains the segment, as in bitcode, where there are
-/// segments.
+/// True if a section with this name is for containers. The name contains the segment if the format has segments, as in
+/// bitcode.
 pub fn is_container_section(name: &str) -> bool {
     let is_known = match name.split_once(',') {
         Some(place) => MACH_O_SECTIONS.contains(&place),
@@ -131,8 +132,8 @@ pub fn is_container_section(name: &str) -> bool {
     is_known || bundle_section::entry_id(name).is_some()
 }
 
-/// Reads the headers of a Mach-O file for several machines, which contains a file for each. Class files of Java have the
-/// same magic, and no such files in them.
+/// Reads the headers of a Mach-O file for several machines. It contains a file for each. Java class files have the same
+/// magic, but no such files in them.
 fn universal(view: View<'_>, kind: FileKind) -> Structure<'_> {
     fn ranges<Arch: FatArch>(arches: &[Arch]) -> Vec<(u64, u64)> {
         arches.iter().map(FatArch::file_range).collect()
@@ -157,8 +158,8 @@ fn universal(view: View<'_>, kind: FileKind) -> Structure<'_> {
     structure
 }
 
-/// Returns the sections in the order of the file, without those that start inside another. Only hostile files have such
-/// sections, and would make the scanner read the same bytes once per section header.
+/// Returns the sections in file order, without sections that start inside another. Only hostile files have such
+/// sections. They would make the scanner read the same bytes once per section header.
 fn without_overlaps<T>(mut sections: Vec<T>, range: impl Fn(&T) -> Range<u64>) -> Vec<T> {
     sections.sort_by_key(|section| range(section).start);
     let mut end = 0;
@@ -171,7 +172,7 @@ fn without_overlaps<T>(mut sections: Vec<T>, range: impl Fn(&T) -> Range<u64>) -
     sections
 }
 
-/// Returns the name of a section, or an empty string if it cannot be read.
+/// Empty if the name cannot be read.
 fn name<'data>(section: &HostSection<'data, '_>) -> &'data str {
     section.name_bytes().ok().and_then(|name| std::str::from_utf8(name).ok()).unwrap_or_default()
 }
@@ -260,7 +261,7 @@ impl<'data> Structure<'data> {
         self.names.sort_by_key(|(_, range)| range.start);
     }
 
-    /// Returns whether a section has one of these names, which PE files truncate.
+    /// True if a section has one of these names. PE files truncate them.
     fn has_name(&self, section: &HostSection<'data, '_>, name: &str, names: &[&str], mach_o: &[(&str, &str)]) -> bool {
         match self.format {
             FileFormat::Pe => {
@@ -274,18 +275,18 @@ impl<'data> Structure<'data> {
         }
     }
 
-    /// Returns the names of all sections.
+    /// Names of all sections.
     pub fn section_names(&self) -> impl Iterator<Item = &'data str> {
         self.names.iter().map(|(name, _)| *name)
     }
 
-    /// Returns the section that holds this byte of the file.
+    /// Section that holds this byte of the file.
     pub fn section_at(&self, offset: u64) -> Option<SectionRef> {
         let (name, range) = self.named_section(offset)?;
         Some(SectionRef { name: (*name).to_owned(), offset: range.start })
     }
 
-    /// Returns the ranges of the sections whose names match.
+    /// Ranges of the sections whose names match.
     pub fn sections_named(&self, is_match: impl Fn(&str) -> bool) -> impl Iterator<Item = Range<u64>> {
         self.names.iter().filter(move |(name, _)| is_match(name)).map(|(_, range)| range.clone())
     }
@@ -295,8 +296,8 @@ impl<'data> Structure<'data> {
         self.names.get(after.checked_sub(1)?).filter(|(_, range)| range.contains(&offset))
     }
 
-    /// Returns the part of `range` in which an image without a container at `offset` may be: its section, or all of the range
-    /// where no section holds it.
+    /// Part of `range` that can hold an image without a container at `offset`: its section, or all of the range if no
+    /// section holds it.
     pub fn region<'a>(&self, view: View<'a>, offset: u64, range: &Range<u64>) -> Region<'a> {
         let section = self.named_section(offset).map_or(range.clone(), |(_, section)| section.clone());
         let (start, end) = (section.start.max(range.start), section.end.min(range.end));

@@ -1,9 +1,9 @@
 //! Destinations of pointers in a host file, without loading or linking it.
 //!
-//! The stored bytes of a pointer are often incomplete: in an object the linker fills them in, in a shared library or a
-//! position-independent program the loader, and some linkers leave zeros until then. The relocation for the place therefore
-//! takes precedence. The bytes are the address only if there is none: in programs with a fixed address, in PE files, whose
-//! base relocations only move it, and with `-z pack-relative-relocs`.
+//! The stored bytes of a pointer are often incomplete. In an object, the linker fills them in. In a shared library or a
+//! position-independent program, the loader does, and some linkers leave zeros until then. The relocation at that
+//! offset therefore takes precedence. The bytes are the address only if there is no relocation: in programs with a
+//! fixed address, in PE files, whose base relocations only move it, and with `-z pack-relative-relocs`.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use object::{BinaryFormat, ObjectKind, RelocationKind, SymbolIndex};
 use crate::base::bytes::{ObjectBytes, Resource, View, text_work};
 use crate::base::error::Malformed;
 
-/// A host file, the reading of which is charged.
+/// A host file. Reads are charged to the budget.
 pub type HostFile<'data> = File<'data, ObjectBytes<'data>>;
 
 /// Section of a host file.
@@ -63,7 +63,7 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
             loaded.push((section.address(), (offset, size)));
             if file.kind() == ObjectKind::Relocatable {
                 for (at, relocation) in section.relocations() {
-                    // A hostile file may have many sections with the same relocations.
+                    // A hostile file can have many sections with the same relocations.
                     if pointers.charge().is_err() {
                         break;
                     }
@@ -86,7 +86,7 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
         pointers
     }
 
-    /// Returns the destination of the pointer at this offset of the host file.
+    /// Destination of the pointer at this offset of the host file.
     pub fn at(&self, place: u64) -> PointerTarget<'data> {
         match (self.relocated.get(&place), self.word(place)) {
             (Some(target), _) => target.clone(),
@@ -101,10 +101,10 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
         }
     }
 
-    /// Returns the destination of a chained pointer. Newer Mach-O files link the pointers of a page: the upper half of each
-    /// holds the distance to the next, and 36 bits the address, or its distance from the start of the loaded file. The
-    /// highest bit is set if the destination is in another file. Source: `dyld_chained_ptr_64_rebase` in Apple's
-    /// mach-o/fixup-chains.h.
+    /// Returns the destination of a chained pointer. Newer Mach-O files link the pointers of a page: the upper half of
+    /// each pointer holds the distance to the next. 36 bits hold the address, or its distance from the start of the
+    /// loaded file. The highest bit is set if the destination is in another file. Source: `dyld_chained_ptr_64_rebase`
+    /// in Apple's mach-o/fixup-chains.h.
     fn chained(&self, pointer: u64) -> PointerTarget<'data> {
         let address = pointer & ((1 << 36) - 1);
         if pointer >> 63 != 0 {
@@ -124,12 +124,12 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
         if self.file.is_64() { 8 } else { 4 }
     }
 
-    /// Returns the word of the size of a pointer at this offset of the host file.
+    /// Pointer-sized word at this offset of the host file.
     pub fn word(&self, place: u64) -> Option<u64> {
         self.number(place, self.size())
     }
 
-    /// Returns the number of at most eight bytes at this offset, in the byte order of the host.
+    /// Number of `size` bytes, at most eight, at this offset, in the byte order of the host.
     pub fn number(&self, place: u64, size: u64) -> Option<u64> {
         let bytes = self.view.part("number", place, place, size).ok()?.data().iter();
         let append = |number: u64, &byte: &u8| number << 8 | u64::from(byte);

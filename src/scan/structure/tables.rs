@@ -1,4 +1,4 @@
-//! The pointers in the data of a host file, from which descriptors of images are found without symbols.
+//! The pointers in the data of a host file. They lead to descriptors of images without symbols.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,13 +8,13 @@ use object::read::{Object, ObjectSection};
 use super::pointers::{HostFile, HostSection, PointerTarget, Pointers};
 use crate::base::bytes::{Resource, View, record_memory};
 
-/// Prefixes of the sections with tables: in programs with fixed addresses they are constants.
+/// Prefixes of the sections with tables. In programs with fixed addresses, the tables are constants.
 const TABLES: [&str; 2] = [".data", ".rodata"];
 
-/// Size of a pointer, in bytes. Hosts of 32 bits have no such descriptors.
+/// Size of a pointer, in bytes. 32-bit hosts have no such descriptors.
 pub const POINTER: u64 = 8;
 
-/// The pointers in a host file of 64 bits.
+/// The pointers in a 64-bit host file.
 pub struct HostTables<'file, 'data> {
     pub pointers: Pointers<'file, 'data>,
     pub host: View<'data>,
@@ -23,7 +23,7 @@ pub struct HostTables<'file, 'data> {
 }
 
 impl<'file, 'data: 'file> HostTables<'file, 'data> {
-    /// Reads the pointers that are in no container; `None` where the budget is exhausted.
+    /// Reads the pointers outside all containers; `None` if the budget is exhausted.
     pub fn read(file: &'file HostFile<'data>, host: View<'data>, gaps: &[Range<u64>]) -> Option<Self> {
         let is_table = |section: &HostSection<'data, 'file>| {
             section.name().is_ok_and(|name| TABLES.iter().any(|prefix| name.starts_with(prefix)))
@@ -46,10 +46,10 @@ impl<'file, 'data: 'file> HostTables<'file, 'data> {
     }
 }
 
-/// Returns the offsets of aligned pointers of a section that are in the gaps, which are in the order of the file. `base` is the
+/// Returns the offsets of aligned pointers of a section that are in the gaps. The gaps are in file order. `base` is the
 /// start of the host file.
 fn aligned_places(section: &Range<u64>, base: u64, gaps: &[Range<u64>]) -> impl Iterator<Item = u64> {
-    // A hostile file may have many sections, and as many gaps.
+    // A hostile file can have many sections, and just as many gaps.
     let first = gaps.partition_point(|gap| gap.end.saturating_sub(base) <= section.start);
     let ranges: Vec<Range<u64>> = gaps
         .iter()

@@ -1,7 +1,7 @@
 //! The structures that host code passes to the CUDA and HIP runtimes, each with a pointer to a container.
 //!
-//! Linkers merge the structures of all objects into one section; [`fat_binary_wrapper`] describes their layout. They are not
-//! always back to back: the address sanitizer puts red zones between them.
+//! Linkers merge the structures of all objects into one section; [`fat_binary_wrapper`] describes their layout. They
+//! are not always back to back, because the address sanitizer puts red zones between them.
 
 use std::ops::Range;
 
@@ -18,12 +18,12 @@ pub const MACH_O_SECTIONS: [(&str, &str); 2] = [CUDA.mach_o_section, HIP.mach_o_
 const MAGICS: [(u32, WrapperKind); 3] =
     [(CUDA.magic, WrapperKind::Cuda), (HIP.magic, WrapperKind::Hip), (HIP_KPACK_MAGIC, WrapperKind::HipSplitByKpack)];
 
-/// Size of the index of a code object, which follows the pointer in wrappers of rocm-kpack, in bytes.
+/// Size of the index of a code object, in bytes. The index follows the pointer in wrappers of rocm-kpack.
 const INDEX_SIZE: u64 = 4;
 
 /// A wrapper as it is stored in the file.
 pub struct StoredWrapper<'data> {
-    /// Runtime that it is passed to.
+    /// Runtime that receives it.
     pub kind: WrapperKind,
     /// Section that holds it.
     pub section: SectionRef,
@@ -35,13 +35,13 @@ pub struct StoredWrapper<'data> {
     pub index: Option<u32>,
     /// Version of the structure.
     pub version: u32,
-    /// Number of the device link that the container belongs to, if it is known.
+    /// Number of the container's device link, if known.
     pub link: Option<usize>,
-    /// Name of the module that the container was compiled from, if it is known.
+    /// Name of the module that was compiled to the container, if known.
     pub module: Option<&'data str>,
 }
 
-/// Reads the wrappers of a section, which has this range in its host file; the host file starts at `base` of the file.
+/// Reads the wrappers of a section, which has this range in its host file. The host file starts at `base` of the file.
 pub fn read<'a, 'data>(
     section: SectionRef,
     range: Range<u64>,
@@ -74,7 +74,7 @@ pub fn read<'a, 'data>(
     })
 }
 
-/// Returns the kind and version of the wrapper at this offset of the host file, if there is one.
+/// Kind and version of the wrapper at this offset of the host file, if there is one.
 fn kind_at(place: u64, pointers: &Pointers) -> Option<(WrapperKind, u32)> {
     let magic = pointers.number(place, 4)?;
     let &(_, kind) = MAGICS.iter().find(|(known, _)| u64::from(*known) == magic)?;

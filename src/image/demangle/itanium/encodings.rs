@@ -54,7 +54,7 @@ impl<'a> Parser<'a> {
 
     /// Parses a function with its type, a variable, or a special name.
     pub fn encoding(&mut self) -> Option<NodeId> {
-        // Template parameters of the name are unrelated to those of a name around it.
+        // Template parameters of the name do not refer to arguments of an outer name.
         let outer = std::mem::take(&mut self.arguments);
         let id = if matches!(self.peek(0), b'G' | b'T') { self.special_name() } else { self.entity() };
         self.arguments = outer;

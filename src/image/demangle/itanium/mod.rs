@@ -1,7 +1,7 @@
 //! The mangling scheme of the Itanium C++ ABI, which HIP and CUDA compilers use.
 //!
-//! A parser in one pass builds a tree, and a printer writes it as llvm-cxxfilt does. Time and memory are proportional to the
-//! length of the name and of its text, whatever the name is.
+//! A one-pass parser builds a tree, and a printer writes it as llvm-cxxfilt does. Time and memory are proportional to
+//! the length of the name and of its text for every name.
 
 mod encodings;
 mod expressions;
@@ -19,7 +19,7 @@ mod types;
 use parser::Parser;
 use printer::Printer;
 
-/// Returns the demangled name; `None` if the name does not follow the scheme, or is nested or long beyond all limits.
+/// Demangles a name; `None` if the name does not follow the scheme, or exceeds a limit on nesting or length.
 pub fn demangle(name: &str) -> Option<String> {
     let mut parser = Parser::new(name);
     let root = parser.mangled_name()?;

@@ -28,7 +28,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses the template arguments of a name; they are those that the rest of its encoding refers to.
+    /// Parses the template arguments of a name. The rest of its encoding refers to these arguments.
     fn named_with_arguments(&mut self, name: NodeId, state: &mut NameState) -> Option<NodeId> {
         let arguments = self.template_arguments(state.is_encoding)?;
         state.ends_with_arguments = true;
@@ -95,7 +95,7 @@ impl<'a> Parser<'a> {
         Some(self.add(Node::Nested(function, entity)))
     }
 
-    /// Parses a name without scope, which is in `scope` if given.
+    /// Parses a name without a scope. If `scope` is given, the name is in it.
     fn unqualified_name(&mut self, state: &mut NameState, scope: Option<NodeId>) -> Option<NodeId> {
         // Names of friends and of internal linkage print like others.
         let is_friend = self.skip("F");

@@ -28,7 +28,7 @@ pub enum Node<'a> {
     Text(&'a str),
     /// Text that is not in the mangled name.
     Computed(String),
-    /// Name of a template parameter of a lambda, which has none in the source: `$T0`.
+    /// Name of a template parameter of a lambda that has no name in the source: `$T0`.
     Synthetic(&'static str, usize),
     /// Parts in a row, with the precedence of their expression.
     Sequence(Precedence, Vec<Part<'a>>),
@@ -82,13 +82,14 @@ pub enum Part<'a> {
     Text(&'a str),
     /// Node.
     Node(NodeId),
-    /// Node in parentheses if it binds less strongly than this precedence; if equal, too, unless the flag is set.
+    /// Node in parentheses if it binds less strongly than this precedence. A node of equal precedence also gets
+    /// parentheses, unless the flag is set.
     Operand(NodeId, Precedence, bool),
     /// Nodes with commas between them.
     List(Vec<NodeId>),
-    /// Parts in parentheses, in which `>` is an operator.
+    /// Parts in parentheses. Inside, `>` is an operator.
     Parentheses(Vec<Part<'a>>),
-    /// Parts in angle brackets, in which `>` is the end.
+    /// Parts in angle brackets. Inside, `>` is the end.
     Angles(Vec<Part<'a>>),
 }
 

@@ -46,12 +46,12 @@ pub enum Form {
 }
 
 impl Operator {
-    /// Returns the operator with a code.
+    /// Looks up an operator by its code.
     pub fn find(code: &str) -> Option<&'static Operator> {
         OPERATORS.iter().find(|operator| operator.code == code)
     }
 
-    /// Returns whether a function can have the operator as its name.
+    /// True if the operator can name a function.
     pub fn is_overloadable(&self) -> bool {
         match self.form {
             Form::Member => self.token != ".",

@@ -1,7 +1,7 @@
 //! The state of parsing a mangled name, and its smallest parts.
 //!
-//! Every production is recognized by its first letters, so each byte is read once. `None` is a name that does not follow
-//! the grammar, or is nested too deeply.
+//! The first letters of a production identify it, so each byte is read once. `None` is a name that does not follow the
+//! grammar, or is nested too deeply.
 
 use std::collections::BTreeMap;
 
@@ -23,11 +23,12 @@ pub struct Parser<'a> {
     pub forward: Vec<ForwardReference>,
     /// Template parameters may precede their arguments: in the type of a conversion operator.
     pub permits_forward: bool,
-    /// A template parameter may be followed by template arguments. Those after a conversion operator are its own.
+    /// A template parameter may be followed by template arguments. Arguments after a conversion operator belong to the
+    /// operator.
     pub takes_arguments: bool,
     /// Level of the parameters of the lambda whose signature is parsed.
     pub lambda_level: Option<usize>,
-    /// Number of type, value and template parameters of lambdas that are named so far, by the prefix of their names.
+    /// Number of named type, value and template parameters of lambdas so far, by the prefix of their names.
     pub synthetic: BTreeMap<&'static str, usize>,
     /// Number of levels that may follow.
     levels_left: usize,
@@ -43,7 +44,7 @@ pub enum ForwardReference {
 /// Properties of the name of a function that determine how its type is mangled.
 #[derive(Debug, Default)]
 pub struct NameState {
-    /// The name is that of a function or variable, and not of a type.
+    /// The name belongs to a function or variable, not to a type.
     pub is_encoding: bool,
     pub ends_with_arguments: bool,
     /// A constructor, destructor or conversion has no return type.
@@ -94,7 +95,7 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// Returns the byte at an offset, 0 beyond the end.
+    /// Byte at an offset; 0 beyond the end.
     pub fn peek(&self, offset: usize) -> u8 {
         self.rest.as_bytes().get(offset).copied().unwrap_or_default()
     }
@@ -137,7 +138,7 @@ impl<'a> Parser<'a> {
         if digits.is_empty() { Some(0) } else { usize::from_str_radix(digits, 36).ok()?.checked_add(1) }
     }
 
-    /// Parses an optional number up to `_`: 0 for none, else the number and 1.
+    /// Parses an optional number up to `_`. No number is 0, and a number `n` is `n + 1`.
     pub fn index(&mut self) -> Option<usize> {
         let index = if self.peek(0) == b'_' { 0 } else { self.number()?.checked_add(1)? };
         self.expect("_")?;
@@ -203,7 +204,7 @@ impl<'a> Parser<'a> {
         Some(())
     }
 
-    /// Returns the name of a class as its constructors have it.
+    /// Name of a class as written in its constructors.
     pub fn base_name(&mut self, mut id: NodeId) -> NodeId {
         loop {
             id = match *self.node(id) {

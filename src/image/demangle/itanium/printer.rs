@@ -1,8 +1,8 @@
 //! The text of a tree, as llvm-cxxfilt prints it.
 //!
-//! A declarator is around the name that it declares: `int (*f)(long)`. So each node has a part before and one after it. Nodes
-//! are shared, so that a short name can expand without bound: the length of the text, the depth and the number of steps are
-//! limited.
+//! A declarator surrounds the name that it declares: `int (*f)(long)`. So each node has a part before the name and a
+//! part after it. Nodes are shared, so a short name can expand without bound. The length of the text, the depth and the
+//! number of steps are limited.
 
 use super::node::{Node, NodeId, Nodes, Part, Precedence, Qualifiers, ReferenceQualifier};
 use super::parser::ForwardReference;
@@ -52,7 +52,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         }
     }
 
-    /// Returns the text of a tree; `None` if it exceeds a limit.
+    /// Prints a tree; `None` if it exceeds a limit.
     pub fn print(mut self, root: NodeId) -> Option<String> {
         self.node(root)?;
         Some(self.text)
@@ -86,7 +86,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         Some(())
     }
 
-    /// Prints in parentheses, in which `>` is an operator.
+    /// Prints in parentheses. Inside, `>` is an operator.
     fn enclosed(&mut self, print: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
         let outer = std::mem::replace(&mut self.is_greater_operator, true);
         self.push("(")?;
@@ -267,7 +267,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         }
     }
 
-    /// Prints nodes with commas between those that print anything.
+    /// Prints nodes, with commas between nodes that print something.
     fn list(&mut self, nodes: &'t [NodeId]) -> Option<()> {
         let start = self.text.len();
         for id in nodes {
@@ -291,7 +291,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         self.node(pattern)?;
         let size = self.expansion.and_then(|expansion| expansion.size);
         match size {
-            // A pack of a function's parameters, which is not known.
+            // A pack of a function's parameters. Its elements are not known.
             None => self.push("...")?,
             Some(0) => self.text.truncate(start),
             Some(size) => {
@@ -306,7 +306,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         Some(())
     }
 
-    /// Returns the element of a pack for the current index of the expansion.
+    /// Element of a pack at the current index of the expansion.
     fn element(&mut self, elements: &[NodeId]) -> Option<NodeId> {
         let expansion = self.expansion.get_or_insert_default();
         expansion.size.get_or_insert(elements.len());
@@ -364,7 +364,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         self.operand(right, precedence, is_assignment)
     }
 
-    /// Returns the target of a reference to references, and whether it is a reference to an rvalue.
+    /// Resolves references to references. Returns the target, and whether it is referenced as an rvalue.
     fn collapsed(&mut self, node: &'t Node<'a>) -> Option<(NodeId, bool)> {
         let Node::Reference(mut target, mut is_rvalue) = *node else { return None };
         loop {
@@ -389,7 +389,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         }
     }
 
-    /// Returns the node that determines the declarator of a type: the type without qualifiers.
+    /// Skips qualifiers. The remaining type determines the declarator.
     fn unqualified(&mut self, mut id: NodeId) -> Option<NodeId> {
         loop {
             id = self.resolved(id)?;
@@ -408,7 +408,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         Some(matches!(self.get(id), Node::Array(..) | Node::FunctionType { .. } | Node::Function { .. }))
     }
 
-    /// Returns whether a node has a part after the declared name.
+    /// True if the node has a part after the declared name.
     fn has_after(&mut self, mut id: NodeId) -> Option<bool> {
         loop {
             id = self.unqualified(id)?;

@@ -9,7 +9,7 @@ const VALUE_PARAMETER: &str = "$N";
 const TEMPLATE_PARAMETER: &str = "$TT";
 
 impl<'a> Parser<'a> {
-    /// Parses template arguments. If they are those of an encoding, template parameters refer to them from now on.
+    /// Parses template arguments. Template parameters refer to them from now on if they belong to an encoding.
     pub fn template_arguments(&mut self, are_of_encoding: bool) -> Option<NodeId> {
         self.expect("I")?;
         if are_of_encoding {
@@ -18,7 +18,7 @@ impl<'a> Parser<'a> {
         let mut arguments = Vec::new();
         while !self.skip("E") {
             arguments.push(if are_of_encoding { self.argument_of_encoding()? } else { self.template_argument()? });
-            // Constraints are not printed: they are those of every use of the template.
+            // Constraints are not printed: they are the same for every use of the template.
             if self.skip("Q") {
                 self.expression()?;
                 self.expect("E")?;
@@ -59,7 +59,7 @@ impl<'a> Parser<'a> {
             }
             b'L' => parser.literal(),
             b'T' if parser.declares_parameter() => {
-                // The declaration of the parameter, where the argument alone is ambiguous.
+                // The declaration of the parameter, if the argument alone is ambiguous.
                 std::mem::swap(&mut parser.arguments, &mut parser.declared);
                 let declaration = parser.parameter_declaration(&mut Vec::new());
                 std::mem::swap(&mut parser.arguments, &mut parser.declared);
@@ -70,7 +70,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Returns whether a declaration of a template parameter follows.
+    /// True if a declaration of a template parameter follows.
     pub fn declares_parameter(&self) -> bool {
         self.peek(0) == b'T' && b"yptnk".contains(&self.peek(1))
     }

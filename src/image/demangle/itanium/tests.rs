@@ -2,7 +2,8 @@
 
 use super::demangle;
 
-/// Names by GCC 12 and clang 14 to 22, one or more for each production of the grammar, with the output of llvm-cxxfilt 22.
+/// Names by GCC 12 and clang 14 to 22, at least one for each production of the grammar, with the output of llvm-cxxfilt
+/// 22.
 static NAMES: [(&str, &str); 197] = [
     ("_ZUt_", "'unnamed'"),
     ("_Znwm", "operator new(unsigned long)"),
@@ -257,7 +258,7 @@ fn base36(number: u32) -> String {
     if number < 36 { digit.to_string() } else { format!("{}{digit}", base36(number / 36)) }
 }
 
-/// Template arguments each of which is two copies of the previous: every step doubles the text but not the name.
+/// Template arguments that are two copies of the previous ones. Every step doubles the text but not the name.
 fn doubling(first: &str, steps: u32) -> String {
     format!("{first}{}", (0..steps).map(|n| format!("S_IS{0}_S{0}_E", base36(n))).collect::<String>())
 }
@@ -268,11 +269,11 @@ fn text_that_doubles_with_each_step_is_limited() {
     assert_eq!(demangle(&doubling("_Z1f4pairIiiE", 1)).as_deref(), Some(one));
     assert_eq!(demangle(&doubling("_Z1f4pairIiiE", 9)).unwrap().matches("int").count(), 2 * 1023);
     assert_eq!(demangle(&doubling("_Z1f4pairIiiE", 60)), None);
-    // Empty packs double the work, and not the text.
+    // Empty packs double the work but not the text.
     assert_eq!(demangle(&format!("_Z1fIJEEvDp{}", doubling("4pairIT_T_E", 60))), None);
 }
 
-/// Each name took a parser that backtracks longer than the age of the universe, or more stack than a thread has.
+/// With a backtracking parser, each name took longer than the age of the universe, or more stack than a thread has.
 #[test]
 fn time_and_depth_are_limited() {
     let names = [

@@ -129,7 +129,7 @@ impl<'a> Parser<'a> {
         if self.peek(0) == b'I' { self.with_arguments(name) } else { Some(name) }
     }
 
-    /// Returns whether qualifiers belong to a function type.
+    /// True if the qualifiers belong to a function type.
     fn qualifies_function(&self) -> bool {
         let skip = |rest: &'a str, letter: char| rest.strip_prefix(letter).unwrap_or(rest);
         let rest = ['r', 'V', 'K'].into_iter().fold(self.rest, skip);
@@ -166,7 +166,7 @@ impl<'a> Parser<'a> {
         Some(if is_plain { id } else { self.add(Node::Qualified(id, qualifiers)) })
     }
 
-    /// Parses the type that a vendor's qualifier qualifies, which is not a candidate for substitution by itself.
+    /// Parses the type after a vendor's qualifier. By itself, it is not a candidate for substitution.
     fn qualified_or_plain_type(&mut self) -> Option<NodeId> {
         match self.peek(0) {
             b'r' | b'V' | b'K' | b'U' => self.qualified_type(),

@@ -12,8 +12,7 @@ use crate::base::error::Malformed;
 const HEADER_SIZE: u64 = size_of::<ImageSectionHeader>() as u64;
 const STRINGS_SIZE: u64 = 4;
 
-/// Checks an object. Two bytes are the magic of an object, so files whose section headers are not those of an object are
-/// not checked.
+/// Checks an object. The magic has only two bytes, so a file is not checked if its section headers are not plausible.
 pub fn check<Coff: CoffHeader>(view: View<'_>) -> Result<(), Malformed> {
     let mut sections_at = 0;
     match Coff::parse(view.data(), &mut sections_at) {
@@ -22,7 +21,7 @@ pub fn check<Coff: CoffHeader>(view: View<'_>) -> Result<(), Malformed> {
     }
 }
 
-/// Returns the section headers that are in the file.
+/// Only the section headers that are inside the file.
 fn available_sections<'data>(view: View<'data>, count: u32, at: u64) -> &'data [ImageSectionHeader] {
     let available = view.from(at);
     let count = u64::from(count).min(available.size() / HEADER_SIZE) as usize;

@@ -58,8 +58,8 @@ pub fn has_split_debug_sections<Header: FileHeader<Endian = Endianness> + Pod>(
     is_split_debug::<Header>(header.section_headers(endian, view.data()).unwrap_or_default(), endian)
 }
 
-/// Returns whether the sections are those of a file that holds only debug information. `eu-strip -f` copies the program
-/// headers of the library, whose segments are not in this file: of the sections in memory, it only keeps notes.
+/// True if the sections are typical of a file that holds only debug information. `eu-strip -f` copies the program
+/// headers of the library, but its segments are not in this file. Among the sections in memory, it keeps only notes.
 fn is_split_debug<Header: FileHeader<Endian = Endianness>>(
     sections: &[Header::SectionHeader],
     endian: Endianness,

@@ -9,7 +9,7 @@ use super::{require, require_table};
 use crate::base::bytes::View;
 use crate::base::error::Malformed;
 
-/// Checks the load commands and what they refer to.
+/// Checks the load commands and everything that they refer to.
 pub fn check<Header: MachHeader<Endian = Endianness> + Pod>(view: View<'_>) -> Result<(), Malformed> {
     let size = size_of::<Header>() as u64;
     require(view, "Mach-O header", 0, size)?;
@@ -32,7 +32,7 @@ pub fn check<Header: MachHeader<Endian = Endianness> + Pod>(view: View<'_>) -> R
     Ok(())
 }
 
-/// Largest number of slices. Class files of Java have the same magic, and a version of at least 45 in place of the number.
+/// Maximum number of slices. Java class files have the same magic, and a version of at least 45 in place of the number.
 const MAX_SLICES: u32 = 44;
 
 /// Size of the header of a universal file, and offset of the number of slices in it (mach-o/fat.h).

@@ -1,8 +1,8 @@
 //! Host files that end before something that their headers refer to: the remains of a download or of a full disk.
 //!
-//! Without an error, such a file would be one with less device code. Every format stores sizes and offsets of its parts in
-//! headers at the start, of tables and of contents, and a part beyond the end is the defect. Bytes that no header refers to,
-//! such as padding at the end, can be missing unnoticed.
+//! Without an error, such a file would look like one with less device code. Every format stores offsets and sizes of
+//! its tables and contents in headers at the start. A part beyond the end of the file is the defect. Bytes that no
+//! header refers to, such as padding at the end, can be missing unnoticed.
 
 mod coff;
 mod elf;
@@ -20,8 +20,8 @@ use crate::base::bytes::View;
 use crate::base::error::{Cause, Malformed};
 use crate::format::{bitcode, is_host_bitcode};
 
-/// Returns the defect of a file that ends before something that its headers refer to; `None` for an intact file, and for
-/// any bytes that are not a host file.
+/// Defect of a file that ends before something that its headers refer to; `None` for an intact file, and for bytes that
+/// are not a host file.
 pub fn defect(kind: Option<FileKind>, view: View<'_>) -> Option<Malformed> {
     let checked = match kind {
         Some(FileKind::Elf32) => elf::check::<FileHeader32<Endianness>>(view),

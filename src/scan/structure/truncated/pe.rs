@@ -8,17 +8,19 @@ use super::{coff, require};
 use crate::base::bytes::View;
 use crate::base::error::Malformed;
 
-/// Fields of the MS-DOS header: the offset of its relocations, and that of the PE header (PE format, MS-DOS stub).
+/// Fields of the MS-DOS header: the offset of its relocations, and the offset of the PE header (PE format, MS-DOS
+/// stub).
 const DOS_RELOCATIONS: u64 = 0x18;
 const DOS_HEADER_SIZE: u64 = 0x40;
 const PE_HEADER: u64 = 0x3c;
 
-/// Size of the signature and the COFF header, and offset of the field with the size of the optional header.
+/// Size of the signature and the COFF header, and offset of the field for the size of the optional header.
 const SIGNATURE_SIZE: u64 = 4;
 const FIXED_SIZE: u64 = SIGNATURE_SIZE + 20;
 const OPTIONAL_SIZE: u64 = SIGNATURE_SIZE + 16;
 
-/// Checks an MS-DOS program whose PE header is missing. Programs for MS-DOS have relocations in place of its offset.
+/// Checks an MS-DOS program whose PE header is missing. MS-DOS programs have relocations in place of the PE header's
+/// offset.
 pub fn check_stub(view: View<'_>) -> Result<(), Malformed> {
     let (Ok(relocations), Ok(header)) =
         (view.u16("MS-DOS header", DOS_RELOCATIONS), view.u32("MS-DOS header", PE_HEADER))

@@ -21,7 +21,7 @@ fn set(bytes: &mut [u8], at: usize, value: u64) {
     bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
 }
 
-/// Builds an object with two sections, relocations aside, and a symbol with a long name.
+/// Builds an object with two sections, without relocations, and with a symbol that has a long name.
 fn object(format: BinaryFormat, architecture: Architecture, endianness: object::Endianness) -> Vec<u8> {
     let mut object = Object::new(format, architecture, endianness);
     for (name, content) in [("__text", &b"code"[..]), ("__const", &[7; 100])] {
@@ -41,7 +41,8 @@ fn object(format: BinaryFormat, architecture: Architecture, endianness: object::
     object.write().unwrap()
 }
 
-/// Cuts a file at every byte, and requires a defect from `identified` bytes on: fewer do not identify the format.
+/// Cuts a file at every byte, and requires a defect for at least `identified` bytes. Fewer bytes do not identify the
+/// format.
 fn every_cut_is_a_defect(bytes: &[u8], identified: usize) {
     assert_eq!(message(bytes), None);
     assert_eq!(message(&[bytes, b"appended data"].concat()), None);
@@ -69,7 +70,7 @@ fn every_cut_of_an_elf_file_is_a_defect() {
     }
 }
 
-/// A library with its section headers at the start of its contents, so that a cut removes sections and no headers.
+/// A library whose section headers precede its contents, so that a cut removes sections but no headers.
 fn library_with_headers_first() -> Vec<u8> {
     let bytes = library();
     let (old, size) = (field(&bytes, 40), usize::from(bytes[60]) * 64);
@@ -93,7 +94,7 @@ fn cuts_of_sections_and_segments_are_defects_without_cuts_of_headers() {
     assert_eq!(message(&bytes), None);
     assert!(message(&bytes[..bytes.len() - 1]).unwrap().starts_with("ELF section at "));
 
-    // Without section headers, segments are all that there is.
+    // Without section headers, only segments are left.
     let mut stripped = library();
     set(&mut stripped, 40, 0);
     stripped[60..64].fill(0);
@@ -221,7 +222,7 @@ fn pe(optional_magic: u16) -> Vec<u8> {
 fn every_cut_of_a_pe_file_is_a_defect() {
     for optional_magic in [0x20b, 0x10b] {
         let bytes = pe(optional_magic);
-        // Before the offset of the PE header, it is a program for MS-DOS.
+        // Before the offset of the PE header, it is an MS-DOS program.
         every_cut_is_a_defect(&bytes, 0x40);
         let size = bytes.len();
         let cuts = [

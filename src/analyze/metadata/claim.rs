@@ -36,7 +36,7 @@ pub enum Meaning {
     Void(&'static str),
 }
 
-/// Form of the code that a claim is about, with the rule by which the reader accepts devices.
+/// Form of the code that a claim is about. It decides which devices the reader accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimedCode {
     /// Any code; devices of the same major version and the same or a later minor version, with the suffix `a` only this one.

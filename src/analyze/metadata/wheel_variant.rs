@@ -21,7 +21,7 @@ const SCHEMA: &str = "https://variants-schema.wheelnext.dev/v0.2.0.json";
 /// Number of characters of a label that is derived from the properties.
 const LABEL_SIZE: usize = 8;
 
-/// A property: namespace, feature and value. The order is that of labels.
+/// A property: namespace, feature and value. Sorts like labels.
 pub type Property = (&'static str, &'static str, String);
 
 /// Returns the properties of the code. `cuda` is the oldest CUDA version of a driver that loads it, which the code alone does not determine.
@@ -66,7 +66,7 @@ pub fn document(properties: &BTreeSet<Property>, label: &str) -> Value {
     })
 }
 
-/// Returns the plugin that evaluates the properties of a namespace on a machine.
+/// The plugin that evaluates the properties of a namespace on a machine.
 fn provider(namespace: &str) -> Value {
     match namespace {
         "amd" => {

@@ -138,8 +138,8 @@ pub fn release(version: (u32, u32)) -> Release {
     Release { product: Product::Cuda, version, driver }
 }
 
-/// Returns the release of CUDA to which a driver belongs; `None` for a driver that is older or newer than the table. The parts
-/// that a number lacks are those of the newest driver.
+/// Returns the CUDA release of a driver; `None` for a driver that is older or newer than the table. Missing parts of a
+/// version number are taken from the newest driver.
 pub fn release_of_driver(parts: &[u32]) -> Option<(u32, u32)> {
     let (_, newest) = DRIVERS.iter().rev().find_map(|(version, driver)| Some((version, (*driver)?)))?;
     if parts.first() > newest.first() {
@@ -149,7 +149,8 @@ pub fn release_of_driver(parts: &[u32]) -> Option<(u32, u32)> {
     rows.find(|(_, driver)| driver.is_some_and(|first| is_at_least(parts, first))).map(|(version, _)| *version)
 }
 
-/// Returns whether a driver is not older than another. The parts that its number lacks are those of the newest driver.
+/// Returns whether a driver is not older than another. Missing parts of its version number are taken from the newest
+/// driver.
 pub fn is_at_least(parts: &[u32], first: [u32; 3]) -> bool {
     parts >= first.get(..parts.len()).unwrap_or(&first)
 }
@@ -168,7 +169,7 @@ pub fn ptx(version: (u16, u16)) -> Floor {
     }
 }
 
-/// Returns the floor of machine code for an architecture, and that of its devices.
+/// Returns the floor of machine code for an architecture, including the floor of the architecture's devices.
 pub fn arch(arch: Arch) -> Floor {
     let name = arch.to_string();
     match ARCHS.iter().find(|(names, _)| names.contains(&name.as_str())) {
@@ -191,7 +192,7 @@ pub fn toolkit((major, minor): (u16, u16)) -> Floor {
     if version > NEWEST { newer() } else { Floor::UNKNOWN }
 }
 
-/// Returns the floor of what needs a release that is newer than the tables.
+/// Floor of anything that needs a release newer than the tables.
 fn newer() -> Floor {
     Floor::after(release(NEWEST))
 }

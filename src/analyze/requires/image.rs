@@ -1,4 +1,4 @@
-//! The properties of an image, as far as the inventory has them, and as far as its bytes must be read.
+//! The properties of an image, from the inventory and, where that is not enough, from its bytes.
 
 use super::Requirement;
 use super::requirement::FIRST_WITH_ABI_8;
@@ -57,7 +57,8 @@ pub fn products(nested: &NestedImage<'_>) -> Vec<Product> {
     products
 }
 
-/// Returns the properties on which the floors of an image depend. `read` are those that its bytes state, if they were read.
+/// Returns the properties that determine the floors of an image. `read` are the properties that its bytes state, if
+/// they were read.
 pub fn requirements(nested: &NestedImage<'_>, read: Option<CudaCode>) -> Vec<Requirement> {
     let image = nested.image;
     let mut requirements: Vec<Requirement> = containers(nested).collect();

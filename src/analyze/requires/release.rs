@@ -9,7 +9,7 @@ use crate::format::readers::Product;
 pub struct Release {
     /// The product.
     pub product: Product,
-    /// Major and minor number; of CUDA that of the driver's interface (`cuDriverGetVersion`).
+    /// Major and minor number. For CUDA, this is the version of the driver's interface (`cuDriverGetVersion`).
     pub version: (u32, u32),
     /// Number of the driver for Linux, where one is known.
     pub driver: Option<DriverNumber>,

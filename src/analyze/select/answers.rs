@@ -14,9 +14,9 @@ pub struct AnsweredFile<'a> {
     pub file: &'a File,
     /// All candidate sets, in the order of their containers.
     pub sets: Vec<AnsweredSet<'a>>,
-    /// Code in kpack archives beside the file.
+    /// Code in the file's kpack archives.
     pub kpack: Vec<AnsweredReference<'a>>,
-    /// Images for the platform of the devices from which the program selects by its own rules.
+    /// Images for the platform of the devices that the program selects from by its own rules.
     pub selected_by_program: Vec<Candidate<'a>>,
 }
 
@@ -108,7 +108,7 @@ impl<'a> AnsweredFile<'a> {
         is_any_served && self.kpack.iter().all(AnsweredReference::always_loads)
     }
 
-    /// Returns the sets from which nothing is selected on some of the devices, grouped by the processors that their code is for.
+    /// Returns the sets that supply nothing for some of the devices, grouped by the processors that their code is for.
     pub fn gaps(&self) -> Vec<SelectionGap<'a>> {
         let mut gaps: BTreeMap<Vec<&str>, SelectionGap<'_>> = BTreeMap::new();
         for answered in self.relevant().filter(|set| !set.is_without_kernels && set.selects_nothing()) {
@@ -134,8 +134,8 @@ impl<'a> AnsweredFile<'a> {
         self.relevant().next().is_some() || !self.kpack.is_empty()
     }
 
-    /// Returns whether only the program knows what it loads: no runtime selects code for the platform of the devices, and there
-    /// are images from which the program selects.
+    /// Returns whether only the program knows what it loads: no runtime selects code for the platform of the devices,
+    /// but the file has images that the program selects itself.
     pub fn depends_on_program(&self) -> bool {
         !self.is_relevant() && !self.selected_by_program.is_empty()
     }

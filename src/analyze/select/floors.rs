@@ -11,7 +11,7 @@ use crate::scan::inventory::{CodeRole, CudaCode, DeviceLinks, File};
 use crate::target::Device;
 use crate::target::nvptx::Arch;
 
-/// Maximum number of devices for which floors are determined: each costs a selection from every set.
+/// Maximum number of devices to determine floors for. Each device costs a selection from every set.
 const MAX_DEVICES: usize = 100;
 
 /// The floors of a file.
@@ -61,7 +61,7 @@ impl<'a> FileFloors<'a> {
         self.images().count()
     }
 
-    /// Returns the number of images from which the program selects by its own rules.
+    /// Number of images that the program selects from by its own rules.
     pub fn selected_by_program(&self) -> usize {
         self.by_program.len()
     }
@@ -82,12 +82,13 @@ impl<'a> FileFloors<'a> {
         self.together(self.images())
     }
 
-    /// Returns what all images together need from which the program selects.
+    /// Returns what all images that the program selects from need together.
     pub fn by_program(&self) -> Vec<(Product, Need)> {
         self.together(self.by_program.iter().map(|candidate| candidate.number))
     }
 
-    /// Returns what each image needs of a product from which the program selects, with the NVIDIA device that it is for.
+    /// Returns what each image that the program selects from needs of a product, and the NVIDIA device that the image
+    /// is for.
     pub fn program_needs(&self, product: Product) -> impl Iterator<Item = (Option<Device>, Need)> {
         let images = self.by_program.iter().filter(move |it| self.products_of(it.number).contains(&product));
         images.map(move |candidate| {

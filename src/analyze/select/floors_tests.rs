@@ -1,4 +1,4 @@
-//! Files that were worked out by hand, and the property that the floor of a file is that of its sets.
+//! Files that were worked out by hand, and a property: the floor of a file follows from the floors of its sets.
 
 use super::*;
 use crate::base::codec::Codec;
@@ -195,7 +195,7 @@ fn input_of_a_device_linker_is_not_loaded() {
     }
 }
 
-/// Images from which the containers of the property are made.
+/// Images that the property test builds its containers from.
 const POOL: [&str; 12] = [
     "sm_80 cuda-11.8",
     "sm_80 cuda-12.9 zstd",

@@ -1,8 +1,8 @@
 //! Image selection: the image that a runtime selects on a device from each container, and the reasons why it rejects the
 //! others. Pure functions over an inventory; no device, driver or file is accessed.
 //!
-//! [`crate::target::runs_on`] decides which code runs on a device, and [`Runtime`] describes the order in which a runtime
-//! tries its images.
+//! [`crate::target::runs_on`] decides which code runs on a device, and [`Runtime`] describes the order that a runtime
+//! tries its images in.
 
 mod answers;
 mod cost;
@@ -44,8 +44,8 @@ use crate::target::nvptx::{self, Suffix};
 use crate::target::runs_on::{Code, CodeForm, Incompatibility, LoadMethod};
 use crate::target::{BundleEntryId, Device, OffloadKind, Platform};
 
-/// Images of which a runtime selects at most one for a device: those of a fat binary or bundle, or of all offload binaries
-/// of one kind in a file, which are registered as one.
+/// Images that compete for a device: a runtime selects at most one. They are the images of a fat binary or bundle, or
+/// of all offload binaries of one kind in a file, which are registered as one.
 #[derive(Debug, Clone)]
 pub struct CandidateSet<'a> {
     /// The container, or the first of several.
@@ -71,7 +71,7 @@ pub struct Candidate<'a> {
     pub image: &'a Image,
     /// Index among [`CandidateSet::link_inputs`] of the relocatable container that has the image.
     pub link_input: Option<usize>,
-    /// ocloc's archive around the image, in which the driver selects one.
+    /// ocloc's archive around the image. The driver selects one image from it.
     archive: Option<&'a Container>,
 }
 
@@ -91,7 +91,8 @@ pub fn candidate_sets(file: &File) -> Vec<CandidateSet<'_>> {
     found.all
 }
 
-/// Returns the images without a container. The program passes one of them to the driver, and chooses it by rules of its own.
+/// Returns the images without a container. The program passes one of them to the driver, and has its own rules for the
+/// choice.
 pub fn selected_by_program(file: &File) -> impl Iterator<Item = Candidate<'_>> {
     program_sets(file).flat_map(|set| set.candidates)
 }
@@ -205,7 +206,7 @@ fn form(image: &Image, platform: Option<Platform>) -> CodeForm {
         ImageKind::Bitcode => CodeForm::Bitcode,
         ImageKind::Nvvm => CodeForm::LinkTime,
         ImageKind::TileIr => CodeForm::TileIr,
-        // AOT-compiled code for Intel GPUs and for FPGAs has formats of its own.
+        // AOT-compiled code for Intel GPUs and for FPGAs has separate formats.
         ImageKind::Unknown if platform == Some(Platform::SpirV) => CodeForm::Machine,
         _ => CodeForm::Other,
     }
@@ -349,9 +350,9 @@ impl<'a> CandidateSet<'a> {
         }
     }
 
-    /// Returns those of the outranked images that an older driver or runtime loads if it does not support the selected image. A
-    /// driver chooses among PTX without asking whether it supports its version, so only the nearest is an alternative, and none to
-    /// other PTX.
+    /// Returns the outranked images that an older driver or runtime loads if it does not support the selected image. A
+    /// driver chooses among PTX without asking whether it supports its version. So only the nearest image is an
+    /// alternative, and PTX is never an alternative to other PTX.
     fn alternatives(&self, selection: &Selection, outranked: &[usize], device: &Device) -> Vec<usize> {
         let method = |index: usize| self.check_candidate(self.runtime, &self.candidates[index], device).ok();
         let is_ptx = |index: &usize| method(*index) == Some(LoadMethod::FromPtx);

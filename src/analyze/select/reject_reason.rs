@@ -57,7 +57,7 @@ pub enum RejectReason {
         driver: String,
         /// Properties of the image that leave it open.
         properties: String,
-        /// The method by which the device would load it.
+        /// How the device would load it.
         method: LoadMethod,
     },
     /// The file registers other containers, and not the image's.

@@ -1,4 +1,4 @@
-//! The runtimes and the order in which each of them tries images: data from their sources and manuals.
+//! The runtimes, and the order that each of them tries images in. The data is from their sources and manuals.
 
 use crate::target::runs_on::CodeForm;
 use crate::target::{OffloadKind, Platform};
@@ -57,10 +57,10 @@ const RUNTIMES: [Runtime; 4] = [
         accepted_forms: &[CodeForm::Machine, CodeForm::Ptx],
         earlier: None,
     },
-    // ROCm 7, clr/hipamd/src/hip_fatbin.cpp, ExtractFatBinaryUsingCOMGR: the bundle is asked for the device's target id,
-    // for the generic processor's and for SPIR-V, which are tried in this order. For each the answer is the first entry
-    // that is compatible: comgr, comgr-metadata.cpp, lookUpCodeObject; for compressed bundles the bundler's own loop.
-    // Earlier releases support less: libamdhip64 of ROCm 5 has neither the names of generic processors nor that of SPIR-V.
+    // ROCm 7, clr/hipamd/src/hip_fatbin.cpp, ExtractFatBinaryUsingCOMGR: the bundle is searched for the device's target
+    // ID, then for the generic processor's, then for SPIR-V. For each the answer is the first entry that is compatible:
+    // comgr, comgr-metadata.cpp, lookUpCodeObject; for compressed bundles the bundler's own loop. Earlier releases
+    // support less: libamdhip64 of ROCm 5 knows neither the names of generic processors nor the name of SPIR-V.
     Runtime {
         kind: OffloadKind::Hip,
         name: "HIP",
@@ -70,10 +70,11 @@ const RUNTIMES: [Runtime; 4] = [
         accepted_forms: &[CodeForm::Machine, CodeForm::SpirV],
         earlier: None,
     },
-    // LLVM 22, offload/libomptarget/PluginManager.cpp, registerLib: images are tried in the order in which they were
-    // registered, and a device that has one gets no other (since llvm-project#139147, May 2025). For the images that a
-    // plugin accepts see PluginInterface.cpp, is_plugin_compatible and is_device_compatible (ELF files and bitcode; SPIR-V
-    // for Level Zero). Measured with libomptarget 22 and its CUDA plugin, four orders of images: scripts/gpu_trials/openmp.py.
+    // LLVM 22, offload/libomptarget/PluginManager.cpp, registerLib: images are tried in the order of their
+    // registration, and a device that has one gets no other (since llvm-project#139147, May 2025). For the images that
+    // a plugin accepts see PluginInterface.cpp, is_plugin_compatible and is_device_compatible (ELF files and bitcode;
+    // SPIR-V for Level Zero). Measured with libomptarget 22 and its CUDA plugin, four orders of images:
+    // scripts/gpu_trials/openmp.py.
     Runtime {
         kind: OffloadKind::OpenMp,
         name: "libomptarget",

@@ -13,7 +13,7 @@ use crate::target::natural_order;
 /// A copy of a kernel.
 #[derive(Debug, Clone)]
 pub struct KernelCopy<'a> {
-    /// Name by which the runtime looks it up.
+    /// Name that the runtime looks up.
     pub name: &'a str,
     /// Name for readers.
     pub shown: &'a str,
@@ -90,7 +90,7 @@ pub struct RepeatedKernel {
     pub file: String,
     /// Name for readers.
     pub name: String,
-    /// Archs for which there are several copies.
+    /// Archs that have several copies.
     pub archs: Vec<String>,
     /// Largest number of units with a copy for one arch.
     pub units: usize,

@@ -1,10 +1,10 @@
-//! The levels by which sizes are grouped.
+//! The levels that sizes are grouped by.
 
 use super::{Label, Owner, Rest};
 use crate::image::family;
 use crate::scan::inventory::{Container, DeviceLinks, File, Image};
 
-/// A property by which sizes are grouped; the names are those of `fatbin size --by`.
+/// A property to group sizes by. The names match `fatbin size --by`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// Architecture, and format of the code unless it is ELF.

@@ -21,7 +21,7 @@ pub struct AnalysisOptions {
     pub own_sizes: bool,
     /// Paths on the machine where it was built.
     pub build_paths: bool,
-    /// Toolkit of compressed cubins. The inventory has that of others.
+    /// Toolkit of compressed cubins. For other cubins, the inventory has it.
     pub toolkit: bool,
 }
 
@@ -39,7 +39,7 @@ pub struct AnalyzedFile {
     pub file: File,
     /// One for each device image, in the order of [`File::device_images`].
     pub analyses: Vec<ImageAnalysis>,
-    /// Limits on evaluating the file: those with which it was read.
+    /// Limits on evaluating the file. Reading it used the same limits.
     pub limits: Limits,
 }
 
@@ -84,6 +84,6 @@ pub struct InspectedFile<'a> {
     pub file: &'a File,
     /// The inspected images, in order.
     pub images: Vec<InspectedImage<'a>>,
-    /// Limits on evaluating the file: those with which it was read.
+    /// Limits on evaluating the file. Reading it used the same limits.
     pub limits: Limits,
 }

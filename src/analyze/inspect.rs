@@ -20,8 +20,8 @@ pub struct Incomplete {
     pub unknown: Vec<FilterError>,
 }
 
-/// Inspects the device images of all files that `filter` accepts with `read`. Calls `work` with each in parallel, and `take` with
-/// the results in order. Returns what could not be inspected.
+/// Inspects the device images of all files that `filter` accepts with `read`. Calls `work` with each in parallel, and
+/// `take` with the results in order. Returns what could not be inspected.
 pub fn inspect<'a, R: Send>(
     files: &'a [ScannedFile],
     filter: &ImageFilter,

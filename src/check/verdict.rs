@@ -37,7 +37,7 @@ pub struct Finding {
     pub rule: Rule,
     /// Any outcome but [`Outcome::Passed`].
     pub outcome: Outcome,
-    /// Path of the file as in its inventory, or that of the policy for findings about all files or about the policy.
+    /// Path of the file as in its inventory. For findings about all files or about the policy, the path of the policy.
     pub path: String,
     /// The image, for findings about one.
     pub image: Option<ImageLocation>,

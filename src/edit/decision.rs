@@ -51,8 +51,8 @@ pub struct Recompression {
 /// Level of compression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// The level that the tools for the container use by default. If the result is larger than the container was, the next
-    /// stronger ones.
+    /// The level that the tools for the container use by default. If the result is larger than the container was, the
+    /// next stronger ones.
     Fit,
     /// This level.
     Level(i32),

@@ -1,5 +1,5 @@
-//! The headers of a 64-bit ELF file, which change when sections lose bytes: places of sections and segments, and sizes of
-//! symbols.
+//! The headers of a 64-bit ELF file, which change when sections lose bytes: places of sections and segments, and sizes
+//! of symbols.
 
 use std::ops::Range;
 
@@ -29,7 +29,8 @@ pub struct ElfHeaders<'data> {
     /// Symbols by the indices of their sections, once sections end elsewhere.
     symbols: Option<SizedSymbols>,
     symbol_sizes: Vec<Patch<'data>>,
-    /// Offsets before any change, from which on everything moves, and by how many bytes, which may be negative.
+    /// Where bytes move: an offset before any change, and by how many bytes everything from there on moves. The number
+    /// may be negative.
     moves: Vec<(u64, i64)>,
     is_changed: bool,
 }
@@ -67,7 +68,7 @@ impl<'data> ElfHeaders<'data> {
         })
     }
 
-    /// Returns whether this is an object, in which nothing has an address.
+    /// Returns whether this is an object file. Nothing in an object file has an address.
     pub fn is_relocatable(&self) -> bool {
         self.file.e_type(self.endian) == ET_REL
     }
@@ -91,7 +92,8 @@ impl<'data> ElfHeaders<'data> {
         self.is_changed = true;
     }
 
-    /// Cuts bytes out of the file, which are the end of a section: at most those in `free`. Returns the range that is cut.
+    /// Cuts bytes out of the file, which are the end of a section: at most those in `free`. Returns the range that is
+    /// cut.
     pub fn cut(&mut self, section: usize, free: Range<u64>) -> Result<Range<u64>, KeepsSize> {
         let endian = self.endian;
         for segment in &self.segments {
@@ -129,8 +131,8 @@ impl<'data> ElfHeaders<'data> {
         Ok(cut)
     }
 
-    /// Makes a section of an object end at another offset, at or after its end, and returns the number of bytes that are inserted
-    /// where the section and the padding after it have ended.
+    /// Makes a section of an object end at another offset, at or after its end, and returns the number of bytes that
+    /// are inserted where the section and the padding after it have ended.
     pub fn grow(&mut self, section: usize, new_end: u64) -> Option<u64> {
         let range = self.ranges.get(section)?.clone()?;
         let next = self.next_used(range.end);

@@ -205,7 +205,7 @@ impl PatchLayout {
     }
 }
 
-/// Returns the place after the change of what follows a span directly, or no span.
+/// Returns the new offset of a byte after `last`, or of a byte that no span precedes.
 fn shifted(offset: u64, last: Option<&PlacedSpan>) -> u64 {
     last.map_or(offset, |last| offset.saturating_sub(last.before).saturating_add(last.after))
 }

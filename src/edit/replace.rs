@@ -189,7 +189,7 @@ impl Edit for ReplaceInFile<'_> {
     }
 }
 
-/// Returns the kind, triple and processor that an image states.
+/// The kind, triple and processor that an image states.
 fn target(image: &DeviceImage) -> String {
     let known = [Some(image.image_kind.name()), image.triple.as_deref(), image.arch.as_deref()];
     known.into_iter().flatten().collect::<Vec<_>>().join(" ")

@@ -1,10 +1,10 @@
 //! Coverage: the devices that each kernel runs on, and the image that supplies its code.
 //!
-//! The architectures that a kernel is compiled for do not answer this. A cubin for `sm_80` serves `sm_86`, PTX serves later
-//! devices, and the parts of a library are built for different architectures on purpose. So kernels are judged on devices,
-//! and in each candidate set alone, by the rules of [`select`](crate::analyze::select). A kernel has a gap on a device if the runtime
-//! selects an image of the set there, and only other images of the set have the kernel: its launch fails on that device,
-//! although the library has code for it. A set that has nothing for a device makes no gap.
+//! The architectures that a kernel is compiled for do not answer this. A cubin for `sm_80` serves `sm_86`, PTX serves
+//! later devices, and the parts of a library are built for different architectures on purpose. So kernels are judged on
+//! devices, and in each candidate set alone, by the rules of [`select`](crate::analyze::select). A kernel has a gap on
+//! a device if the runtime selects an image of the set there, and only other images of the set have the kernel: its
+//! launch fails on that device, although the library has code for it. A set that has nothing for a device makes no gap.
 
 mod families;
 mod rows;
@@ -163,7 +163,8 @@ impl<'a> InspectedImages<'a> {
         images.filter_map(|(nested, inspection)| Some((nested.image, (*inspection)?)))
     }
 
-    /// Returns the candidate sets of the file. A program may select each image that it embeds on its own, so each is a set.
+    /// Returns the candidate sets of the file. A program may select each image that it embeds on its own, so each is a
+    /// set.
     fn sets(&self) -> Vec<CandidateSet<'a>> {
         let sets = candidate_sets(self.file).into_iter().filter(|set| set.role != CodeRole::Leftover);
         sets.chain(program_sets(self.file)).collect()
@@ -300,8 +301,8 @@ impl<'a> CoverageCell<'a> {
         if other.rank() > self.rank() { other } else { self }
     }
 
-    /// Returns the cell of a kernel that is in two sets: a gap in one is not mended by the other, which the program does not
-    /// launch the kernel from.
+    /// Returns the cell of a kernel that is in two sets: a gap in one is not mended by the other, which the program
+    /// does not launch the kernel from.
     fn in_both(self, other: CoverageCell<'a>) -> CoverageCell<'a> {
         match (self, other) {
             (CoverageCell::Gap, _) | (_, CoverageCell::Gap) => CoverageCell::Gap,
@@ -311,7 +312,8 @@ impl<'a> CoverageCell<'a> {
     }
 }
 
-/// Formats the cell as short text: the architecture of the image if that is another one, or the language that is compiled.
+/// Formats the cell as short text: the architecture of the image if that is another one, or the language that is
+/// compiled.
 impl fmt::Display for CoverageCell<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -105,8 +105,8 @@ impl<'a> SetCoverage<'a> {
         Some((number(selected)?, number(*holders.first()?)?))
     }
 
-    /// Selects from the whole set on the devices of each column. Returns the candidates that a runtime loads on some device, or would
-    /// if it did not prefer another.
+    /// Selects from the whole set on the devices of each column. Returns the candidates that a runtime loads on some
+    /// device, or would if it did not prefer another.
     fn select(&mut self, columns: Columns<'_>, budget: &Budget) -> Result<BTreeSet<usize>, Cause> {
         let mut loadable = BTreeSet::new();
         let asked: HashSet<&Device> = columns.devices.iter().flat_map(|named| &named.devices).collect();

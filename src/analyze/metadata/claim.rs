@@ -39,7 +39,8 @@ pub enum Meaning {
 /// Form of the code that a claim is about. It decides which devices the reader accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimedCode {
-    /// Any code; devices of the same major version and the same or a later minor version, with the suffix `a` only this one.
+    /// Any code; devices of the same major version and the same or a later minor version, with the suffix `a` only this
+    /// one.
     Any,
     /// Like [`ClaimedCode::Any`], and PTX; without a suffix all later devices.
     WithPtx,
@@ -52,8 +53,8 @@ pub enum ClaimedCode {
 /// First compute capability that claims are checked for, times ten: the oldest that CUDA 12 supports.
 const FIRST_CLAIMED: u32 = 50;
 
-/// Returns NVIDIA's discrete GPUs, by compute capability times ten. Embedded parts are left out: no metadata distinguishes them
-/// from the discrete ones.
+/// Returns NVIDIA's discrete GPUs, by compute capability times ten. Embedded parts are left out: no metadata
+/// distinguishes them from the discrete ones.
 fn discrete_gpus() -> impl Iterator<Item = u32> {
     let discrete = nvptx::ARCHITECTURES.iter().filter(|it| !it.is_embedded && it.number >= FIRST_CLAIMED);
     discrete.map(|architecture| architecture.number)

@@ -42,8 +42,8 @@ impl fmt::Display for Backend {
     }
 }
 
-/// Device code of one file or of a package. Input of a device linker (bitcode, LTO-IR) and code for host processors are left
-/// out, because no device loads it.
+/// Device code of one file or of a package. Input of a device linker (bitcode, LTO-IR) and code for host processors are
+/// left out, because no device loads it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeviceCode {
     /// Architectures of NVIDIA machine code.

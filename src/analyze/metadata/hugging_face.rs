@@ -1,7 +1,8 @@
 //! `metadata.json` of Hugging Face kernels: the backend and the architectures of a build.
 //!
-//! Source: `kernels` 0.17.2 on PyPI (`archs.py`, and the reader `Metadata` in Rust) and huggingface/kernels, commit 8ac69fc5. The builder
-//! writes the architectures that it was asked for, and the loader refuses devices that they exclude.
+//! Source: `kernels` 0.17.2 on PyPI (`archs.py`, and the reader `Metadata` in Rust) and huggingface/kernels, commit
+//! 8ac69fc5. The builder writes the architectures that it was asked for, and the loader refuses devices that they
+//! exclude.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +40,8 @@ fn archs(code: &DeviceCode, backend: Backend) -> Option<Vec<String>> {
     }
 }
 
-/// Returns the compute capabilities of NVIDIA code as `TORCH_CUDA_ARCH_LIST` names them, in order: `8.0`, `9.0a`, `12.0+PTX`.
+/// Returns the compute capabilities of NVIDIA code as `TORCH_CUDA_ARCH_LIST` names them, in order: `8.0`, `9.0a`,
+/// `12.0+PTX`.
 pub fn capabilities(code: &DeviceCode) -> Vec<String> {
     let mut archs: BTreeMap<nvptx::Arch, bool> = code.cubins.iter().map(|arch| (*arch, false)).collect();
     archs.extend(code.ptx.iter().map(|arch| (*arch, true)));

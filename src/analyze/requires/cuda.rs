@@ -1,4 +1,5 @@
-//! Releases of CUDA: their drivers, and what each was the first to support. Driver numbers are those for Linux on x86-64.
+//! Releases of CUDA: their drivers, and what each was the first to support. Driver numbers are those for Linux on
+//! x86-64.
 
 use super::{DriverNumber, Floor, Release};
 use crate::format::readers::Product;
@@ -49,13 +50,14 @@ const DRIVERS: [DriverRow; 34] = [
 /// The newest release in these tables.
 const NEWEST: (u32, u32) = (13, 5);
 
-/// Drivers that load cubins of every toolkit with the same major number. Source: NVIDIA, CUDA Compatibility, Minor Version
-/// Compatibility. Cubins of earlier toolkits need the driver of their release.
+/// Drivers that load cubins of every toolkit with the same major number. Source: NVIDIA, CUDA Compatibility, Minor
+/// Version Compatibility. Cubins of earlier toolkits need the driver of their release.
 const FAMILIES: [((u32, u32), [u32; 3]); 3] =
     [((11, 0), [450, 80, 2]), ((12, 0), [525, 60, 13]), ((13, 0), [580, 65, 6])];
 
-/// Versions of the PTX ISA, each with the first release whose driver compiles it. Source: cuda-bindings 13.5.0 of NVIDIA,
-/// `cuda/bindings/utils/_ptx_utils.py`; the newest version that ptxas accepts agrees for 11.8, 12.0, 12.4, 12.8, 12.9, 13.0 and
+/// Versions of the PTX ISA, each with the first release whose driver compiles it. Source: cuda-bindings 13.5.0 of
+/// NVIDIA, `cuda/bindings/utils/_ptx_utils.py`; the newest version that ptxas accepts agrees for 11.8, 12.0, 12.4,
+/// 12.8, 12.9, 13.0 and
 /// 13.5.
 const PTX: [((u16, u16), (u32, u32)); 44] = [
     ((1, 0), (1, 0)),

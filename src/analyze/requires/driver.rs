@@ -47,7 +47,8 @@ impl Driver {
         floor.most.and_then(|most| self.reaches(most)).filter(|reaches| *reaches)
     }
 
-    /// Returns whether the driver supports a device; `None` if that is not known. It supports every device of other vendors.
+    /// Returns whether the driver supports a device; `None` if that is not known. It supports every device of other
+    /// vendors.
     pub fn supports(&self, device: &Device) -> Option<bool> {
         let &Device::Nvidia(number) = device else { return Some(true) };
         self.loads(cuda::arch(Arch { number, suffix: None }))

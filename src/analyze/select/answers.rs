@@ -20,8 +20,8 @@ pub struct AnsweredFile<'a> {
     pub selected_by_program: Vec<Candidate<'a>>,
 }
 
-/// A candidate set and the selections from it: one for all devices, or several where the name of the device is ambiguous
-/// and the selections differ.
+/// A candidate set and the selections from it: one for all devices, or several where the name of the device is
+/// ambiguous and the selections differ.
 #[derive(Debug)]
 pub struct AnsweredSet<'a> {
     /// The candidate set.
@@ -85,8 +85,8 @@ impl<'a> AnsweredFile<'a> {
         AnsweredFile { file, sets: sets.collect(), kpack: kpack.collect(), selected_by_program }
     }
 
-    /// Returns whether an image is selected from each set with kernels and code for the platform of the devices, and every release of the
-    /// loader finds each code object in kpack archives.
+    /// Returns whether an image is selected from each set with kernels and code for the platform of the devices, and
+    /// every release of the loader finds each code object in kpack archives.
     pub fn is_served_everywhere(&self) -> bool {
         let is_served = |set: &AnsweredSet<'_>| set.is_without_kernels || set.always_selects();
         self.relevant().all(is_served) && self.kpack.iter().all(AnsweredReference::always_loads)
@@ -100,8 +100,8 @@ impl<'a> AnsweredFile<'a> {
         }
     }
 
-    /// Returns whether an image is selected from some set, if any has code for the platform of the devices. Libraries have sets
-    /// of specialized kernels, for one architecture only, that they launch on no other device.
+    /// Returns whether an image is selected from some set, if any has code for the platform of the devices. Libraries
+    /// have sets of specialized kernels, for one architecture only, that they launch on no other device.
     pub fn is_served(&self) -> bool {
         let mut relevant = self.relevant().peekable();
         let is_any_served = relevant.peek().is_none() || relevant.any(AnsweredSet::always_selects);
@@ -123,8 +123,8 @@ impl<'a> AnsweredFile<'a> {
         gaps.into_values().collect()
     }
 
-    /// Returns whether the selection is not known: only the program knows it, or it depends on an image about which too little is
-    /// known.
+    /// Returns whether the selection is not known: only the program knows it, or it depends on an image about which too
+    /// little is known.
     pub fn is_undecided(&self) -> bool {
         self.depends_on_program() || self.relevant().any(|set| set.answers.iter().any(DeviceAnswer::is_undecided))
     }
@@ -140,7 +140,8 @@ impl<'a> AnsweredFile<'a> {
         !self.is_relevant() && !self.selected_by_program.is_empty()
     }
 
-    /// Returns the number of candidate sets with code for the platform of the devices that nothing in the file registers.
+    /// Returns the number of candidate sets with code for the platform of the devices that nothing in the file
+    /// registers.
     pub fn unregistered(&self) -> usize {
         self.sets.iter().filter(|set| set.is_unregistered).count()
     }

@@ -109,8 +109,8 @@ impl<'a> FileFloors<'a> {
         needs.into_iter().collect()
     }
 
-    /// Returns the devices of the images that drivers and runtimes load, in the order of their names, at most 100, and the number of
-    /// further ones. There are fewer devices in existence, but a file may name any number.
+    /// Returns the devices of the images that drivers and runtimes load, in the order of their names, at most 100, and
+    /// the number of further ones. There are fewer devices in existence, but a file may name any number.
     pub fn devices(&self) -> (Vec<NamedDevice>, usize) {
         let mut devices = NamedDevice::of_images(self.registered().map(|candidate| candidate.image));
         let omitted = devices.len().saturating_sub(MAX_DEVICES);

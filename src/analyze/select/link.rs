@@ -1,4 +1,5 @@
-//! Selection from a device link: the driver takes the linked code if it runs, and else links the relocatable code again.
+//! Selection from a device link: the driver takes the linked code if it runs, and else links the relocatable code
+//! again.
 
 use super::{Candidate, CandidateSet, DriverCheck, RejectReason, Runtime, Selection};
 use crate::scan::inventory::{CodeRole, LinkInput};

@@ -1,5 +1,5 @@
-//! Image selection: the image that a runtime selects on a device from each container, and the reasons why it rejects the
-//! others. Pure functions over an inventory; no device, driver or file is accessed.
+//! Image selection: the image that a runtime selects on a device from each container, and the reasons why it rejects
+//! the others. Pure functions over an inventory; no device, driver or file is accessed.
 //!
 //! [`crate::target::runs_on`] decides which code runs on a device, and [`Runtime`] describes the order that a runtime
 //! tries its images in.
@@ -56,7 +56,8 @@ pub struct CandidateSet<'a> {
     pub candidates: Vec<Candidate<'a>>,
     /// Purpose of the code. A set with linked code has the relocatable code that the driver can link again, too.
     pub role: CodeRole,
-    /// The relocatable containers that the driver links again if none of the other images runs; empty if there are none.
+    /// The relocatable containers that the driver links again if none of the other images runs; empty if there are
+    /// none.
     pub link_inputs: Vec<LinkInput<'a>>,
     /// True if the file registers other containers, and not the one of this set.
     pub is_unregistered: bool,
@@ -237,8 +238,8 @@ impl<'a> CandidateSet<'a> {
         self.candidates.iter().any(|candidate| candidate.platform() == platform)
     }
 
-    /// Returns the set as if its container were registered, for callers to whom unregistered code matters: nothing proves that a
-    /// program does not pass it to the driver.
+    /// Returns the set as if its container were registered, for callers to whom unregistered code matters: nothing
+    /// proves that a program does not pass it to the driver.
     fn as_registered(&self) -> Self {
         CandidateSet { is_unregistered: false, ..self.clone() }
     }
@@ -398,8 +399,8 @@ impl<'a> CandidateSet<'a> {
     }
 }
 
-/// Returns whether a runtime may select a rejected image instead of one that it loads by `selected`. Code that the driver compiles
-/// is not preferred to machine code.
+/// Returns whether a runtime may select a rejected image instead of one that it loads by `selected`. Code that the
+/// driver compiles is not preferred to machine code.
 fn may_be_selected(reason: &RejectReason, selected: Option<LoadMethod>) -> bool {
     match reason {
         RejectReason::Incompatibility(Incompatibility::TileIr) => {
@@ -414,8 +415,8 @@ fn may_be_selected(reason: &RejectReason, selected: Option<LoadMethod>) -> bool 
 }
 
 /// Returns whether libomptarget's CUDA plugin accepts a cubin. It compares only numbers
-/// (plugins-nextgen/cuda/src/rtl.cpp, isELFCompatible): the major versions must be equal and the minor version must not be
-/// later than the device's. It ignores the suffix.
+/// (plugins-nextgen/cuda/src/rtl.cpp, isELFCompatible): the major versions must be equal and the minor version must not
+/// be later than the device's. It ignores the suffix.
 fn accepts_by_number(code: Code<'_>, device: &Device) -> bool {
     match (code.form, code.arch.and_then(nvptx::Arch::parse), device) {
         (CodeForm::Machine, Some(own), &Device::Nvidia(number)) => {

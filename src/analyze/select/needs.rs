@@ -86,7 +86,8 @@ fn decides(floor: Floor, total: Floor) -> bool {
 pub struct ImageRequirements(Vec<Vec<Requirement>>);
 
 impl ImageRequirements {
-    /// Determines the properties of the images of a file. `read` has for each device image what its bytes state, if they were read.
+    /// Determines the properties of the images of a file. `read` has for each device image what its bytes state, if
+    /// they were read.
     pub fn new(file: &File, read: &[Option<CudaCode>]) -> Self {
         let of = |index: usize| read.get(index).copied().flatten();
         ImageRequirements(file.nested_images().map(|nested| requirements(&nested, of(nested.index))).collect())

@@ -43,10 +43,10 @@ pub enum Preference {
 const RUNTIMES: [Runtime; 4] = [
     // NVIDIA's compatibility guides (Ampere, Ada, Hopper, Blackwell), Application Compatibility: a cubin that is
     // compatible is used as it is; otherwise PTX is compiled, and without either the launch fails. No document defines
-    // which of several is "the best matching". Measured on an H100 with driver 580.159.04 (docs/guide/gpu.md): the nearest
-    // of either, code with a suffix before code without, of equal images the first in the container. The driver chooses
-    // among PTX by the target alone: PTX of a newer ISA than its own fails, even where it could compile other PTX.
-    // Published measurements of driver 597 on a device of 8.9 differ for equal PTX, where they have the last.
+    // which of several is "the best matching". Measured on an H100 with driver 580.159.04 (docs/guide/gpu.md): the
+    // nearest of either, code with a suffix before code without, of equal images the first in the container. The driver
+    // chooses among PTX by the target alone: PTX of a newer ISA than its own fails, even where it could compile other
+    // PTX. Published measurements of driver 597 on a device of 8.9 differ for equal PTX, where they have the last.
     // (CUDA_FORCE_PTX_JIT=1 skips all cubins.)
     Runtime {
         kind: OffloadKind::Cuda,
@@ -115,8 +115,8 @@ impl Runtime {
         matches!(self.preference, Preference::First | Preference::Last)
     }
 
-    /// Returns the runtime that images of a kind are registered with or, if the kind is unknown, the runtime that usually
-    /// loads images for the platform. Host entries have none.
+    /// Returns the runtime that images of a kind are registered with or, if the kind is unknown, the runtime that
+    /// usually loads images for the platform. Host entries have none.
     pub fn of(kind: Option<OffloadKind>, platform: Option<Platform>) -> &'static Runtime {
         let kind = kind.filter(|&kind| kind != OffloadKind::Host).unwrap_or(match platform {
             Some(Platform::Nvidia) => OffloadKind::Cuda,

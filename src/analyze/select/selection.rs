@@ -3,7 +3,8 @@
 use super::RejectReason;
 use crate::target::runs_on::LoadMethod;
 
-/// The images that a runtime selects and rejects. Indices refer to [`CandidateSet::candidates`](super::CandidateSet::candidates).
+/// The images that a runtime selects and rejects. Indices refer to
+/// [`CandidateSet::candidates`](super::CandidateSet::candidates).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     /// The selected image, if any, and how its code is loaded.

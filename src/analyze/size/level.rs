@@ -60,7 +60,8 @@ pub struct FileLabels<'a> {
 }
 
 impl FileLabels<'_> {
-    /// Returns the label of bytes at each level. `kernel` has the kernel's name for readers, or is absent for bytes of no kernel.
+    /// Returns the label of bytes at each level. `kernel` has the kernel's name for readers, or is absent for bytes of
+    /// no kernel.
     pub fn path(&self, levels: &[Level], owner: &Owner<'_>, kernel: Option<&str>) -> Vec<Label> {
         let has_file = levels.contains(&Level::File);
         levels.iter().map(|level| self.label(*level, owner, kernel, has_file)).collect()

@@ -39,7 +39,7 @@ fn order(images: &[LockedImage]) -> Hash {
     hash.finalize().into()
 }
 
-/// Returns the lock entry of an image in these containers, of which the first is the outermost.
+/// Returns the lock entry of an image in these containers, outermost first.
 pub fn locked_image(
     image: &Image,
     containers: &[&Container],
@@ -76,8 +76,8 @@ fn locked_kernel(kernel: &Kernel, code: Option<Hash>, pool: &mut KernelPool) -> 
     LockedKernel { name: pool.name(&kernel.name), usage: pool.usage(KernelUsage::of(kernel)), code }
 }
 
-/// Returns the hash of the contents of debug information, without directories: its level, the compilers, and the source lines of
-/// kernels.
+/// Returns the hash of the contents of debug information, without directories: its level, the compilers, and the source
+/// lines of kernels.
 fn debug_contents(inspection: &Inspection) -> Hash {
     let mut hash = Sha256::new();
     let mut add = |text: Option<&str>| {

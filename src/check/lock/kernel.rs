@@ -1,5 +1,6 @@
-//! Kernels of locks. A library has the same kernel for many architectures, and its name may have thousands of characters, so
-//! names and figures are in memory once. A demangled name follows from the name, and is computed when it is printed.
+//! Kernels of locks. A library has the same kernel for many architectures, and its name may have thousands of
+//! characters, so names and figures are in memory once. A demangled name follows from the name, and is computed when it
+//! is printed.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -10,8 +11,8 @@ use std::sync::{Arc, OnceLock};
 use crate::base::bytes::NameMap;
 use crate::image::{Figure, Kernel, demangle, stable_name};
 
-/// The figures worth reviewing: a change of one may make a launch fail or slow. They are in the order of the fields of a
-/// kernel's line.
+/// The figures worth reviewing: a change of one may make a launch fail or slow. They are in the order of the fields of
+/// a kernel's line.
 pub const FIGURES: [Figure; 9] = [
     Figure::CodeSize,
     Figure::Registers,
@@ -75,7 +76,7 @@ impl KernelName {
         KernelName::new(name).restated(demangled)
     }
 
-    /// Returns the name with this demangled name.
+    /// Replaces the demangled name.
     fn restated(self, demangled: Option<&str>) -> Self {
         if self.demangled() == demangled {
             return self;
@@ -84,7 +85,7 @@ impl KernelName {
         KernelName(Arc::new(NameText { name: Arc::clone(&self.0.name), demangled: stated }))
     }
 
-    /// Returns the name by which the runtime looks the kernel up.
+    /// The name that the runtime looks the kernel up with.
     pub fn as_str(&self) -> &str {
         &self.0.name
     }

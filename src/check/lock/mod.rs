@@ -1,8 +1,8 @@
-//! Locks: records of the device code in a set of files, kept as plain data beside the source of a project.
+//! Locks: records of the device code in a set of files, kept as plain data with the source of a project.
 //!
 //! `build` makes a lock from inspected images, `text` and `read` write and parse its text, which is meant for review,
-//! `summary` writes a shorter one, and `compare` lists the differences between two locks. An absent value is unknown or was left out on purpose, and is not
-//! compared.
+//! `summary` writes a shorter one, and `compare` lists the differences between two locks. An absent value is unknown or
+//! was left out on purpose, and is not compared.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 #![expect(
@@ -92,8 +92,8 @@ impl LockedTarget {
     }
 }
 
-/// A device image. Images are sorted by their kernels before their sizes and hashes, so that each of many images for one target
-/// keeps its place when its code changes.
+/// A device image. Images are sorted by their kernels before their sizes and hashes, so that each of many images for
+/// one target keeps its place when its code changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LockedImage {
     /// Target and format.

@@ -25,8 +25,8 @@ pub struct RuleFindings {
     matched_lines: BTreeSet<usize>,
 }
 
-/// Limit of findings for one rule and file. A library has tens of thousands of kernels, and a report that lists them all is
-/// not read.
+/// Limit of findings for one rule and file. A library has tens of thousands of kernels, and a report that lists them
+/// all is not read.
 const MAX_FINDINGS: usize = 100;
 
 impl RuleFinding {

@@ -1,4 +1,4 @@
-//! Evaluates the rules of a policy, and those that always apply, first file by file and then over all files.
+//! Evaluates the rules of a policy, and the rules that always apply: first file by file, then over all files.
 
 mod archs;
 mod cross_file;
@@ -25,7 +25,7 @@ use crate::analyze::survey::AnalyzedFile;
 use crate::image::DebugLevel;
 use findings::RuleFindings;
 
-/// A file of a check, analyzed as far as the policy needs it.
+/// A file of a check, analyzed to the extent that the policy needs.
 #[derive(Debug, Clone)]
 pub struct CheckedFile {
     /// The inventory, and what is inside its images.
@@ -34,7 +34,8 @@ pub struct CheckedFile {
     pub input: usize,
     /// Result of comparing it with the proofs of changes, if the policy requires a proof.
     pub proof: ProofStatus,
-    /// Metadata of a package in the file, if the policy requires that it agrees with the code; `None` in all other files.
+    /// Metadata of a package in the file, if the policy requires that it agrees with the code; `None` in all other
+    /// files.
     pub metadata: Option<Result<PackageMetadata, InvalidMetadata>>,
 }
 

@@ -49,8 +49,8 @@ pub fn at_step(codec: Codec, unit: Unit, step: usize) -> Compression {
     Compression { codec, level: level.copied().unwrap_or_default() }
 }
 
-/// Calls `attempt` with one level after another and returns the result with the smallest size, which `attempt` returns
-/// beside it. With [`Effort::Fit`] this ends at the first result of at most `goal` bytes.
+/// Calls `attempt` with one level after another. It returns a result and its size; the smallest result is returned.
+/// With [`Effort::Fit`] this ends at the first result of at most `goal` bytes.
 pub fn compress<T, E>(
     how: Recompression,
     unit: Unit,

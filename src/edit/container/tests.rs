@@ -27,7 +27,7 @@ impl Random {
         values[self.next(values.len())]
     }
 
-    /// Text that is no container, and of which no two are equal.
+    /// Unique text that is no container.
     fn text(&mut self) -> Vec<u8> {
         let words = 1 + self.next(400);
         let mut text = format!("image {:x} ", self.0).into_bytes();
@@ -154,7 +154,7 @@ impl Random {
 struct ByIndex {
     images: BTreeMap<usize, ImageEdit>,
     encoding: Encoding,
-    /// Type to which the encoding applies.
+    /// Type that the encoding applies to.
     of: Option<ContainerType>,
 }
 

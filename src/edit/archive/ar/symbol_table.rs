@@ -48,8 +48,8 @@ pub fn is_table(member: &ArMember<'_>) -> bool {
     member.name == b"//" || member.name.starts_with(b"/<") || layout(member, false).is_some()
 }
 
-/// Returns the patches of all symbol tables. `new_header` returns the offset of a member's header after the change, by the
-/// offset before.
+/// Returns the patches of all symbol tables. `new_header` returns the offset of a member's header after the change, by
+/// the offset before.
 pub fn patches<'data>(
     archive: View<'data>,
     members: &[ArMember<'data>],
@@ -101,7 +101,8 @@ fn offsets(archive: View<'_>, member: &ArMember<'_>, layout: Layout) -> Result<O
     }
 }
 
-/// Sets the range by the number at the start of the table: a number of offsets, or of bytes where names are between them.
+/// Sets the range by the number at the start of the table: a number of offsets, or of bytes where names are between
+/// them.
 fn located(archive: View<'_>, member: &ArMember<'_>, offsets: Offsets) -> Result<Offsets, Malformed> {
     let field = "archive symbol table";
     let count = number(archive, member.start, offsets.width, offsets.endian)?;

@@ -1,6 +1,7 @@
 //! Headers of a zip file, with the places of the numbers that an edit changes.
 //!
-//! Source: APPNOTE.TXT 6.3.10, sections 4.3.7 (local header), 4.3.9 (data descriptor), 4.3.12 (central directory), 4.3.14 to
+//! Source: APPNOTE.TXT 6.3.10, sections 4.3.7 (local header), 4.3.9 (data descriptor), 4.3.12 (central directory),
+//! 4.3.14 to
 //! 4.3.16 (ends), 4.5.3 (zip64).
 
 use std::ops::Range;
@@ -205,7 +206,7 @@ fn ends(archive: View<'_>) -> Result<(End, Vec<Number>), Malformed> {
     Ok((End { at, count, directory: start.value }, offsets))
 }
 
-/// Searches for the record, after which there is only its comment.
+/// Searches for the record. Only its comment follows it.
 fn end_record(archive: View<'_>) -> Result<u64, Malformed> {
     let field = "zip end of central directory";
     let last = archive.size().saturating_sub(END_SIZE);
@@ -243,8 +244,8 @@ fn entry(archive: View<'_>, at: u64) -> Result<(Entry<'_>, u64), Malformed> {
     Ok((Entry { header: at, name, fields, local }, comment.saturating_add(comment_size)))
 }
 
-/// Reads the common fields, and the offset of the local header in a directory entry. Numbers that do not fit are in an extra
-/// field.
+/// Reads the common fields, and the offset of the local header in a directory entry. Numbers that do not fit are in an
+/// extra field.
 fn fields(
     archive: View<'_>,
     flags_at: u64,

@@ -12,8 +12,8 @@ use super::directory::DEFLATED;
 use crate::base::error::Result;
 use crate::base::io::{Access, Input, Spool, Spooled};
 
-/// Level whose results are as small as those of zlib's level 6, the default of `zip`, Python's `zipfile` and gzip. The level 6 of
-/// zlib-rs leaves 0.6 % more of a library (26 MB with CUDA's fat binaries), in two thirds of the time.
+/// Level with results as small as zlib's level 6, the default of `zip`, Python's `zipfile` and gzip. Level 6 of zlib-rs
+/// leaves 0.6 % more of a library (26 MB with CUDA's fat binaries), in two thirds of the time.
 const LEVEL: Compression = Compression::new(7);
 
 /// New bytes of a member of a zip file.

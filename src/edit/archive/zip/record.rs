@@ -79,8 +79,8 @@ impl Record {
         Record { has_mark: record.starts_with(BYTE_ORDER_MARK), rows }
     }
 
-    /// Returns how the record contradicts a file; `None` if it has a row with the file's hash and size. Installers would refuse such
-    /// a file, and an edit would give it a hash that looks right.
+    /// Returns how the record contradicts a file; `None` if it has a row with the file's hash and size. Installers
+    /// would refuse such a file, and an edit would give it a hash that looks right.
     pub fn contradiction(&self, name: &[u8], bytes: &[u8]) -> Option<String> {
         if self.has_mark {
             return Some("RECORD begins with a byte order mark".to_owned());
@@ -96,7 +96,8 @@ impl Record {
         Record::difference(stated, &row.size, bytes)
     }
 
-    /// Returns how the row of a file that stays as it is contradicts it; `None` if there is none, or its hash is not a SHA-256.
+    /// Returns how the row of a file that stays as it is contradicts it; `None` if there is none, or its hash is not a
+    /// SHA-256.
     pub fn contradiction_of_unchanged(&self, name: &[u8], bytes: &[u8]) -> Option<String> {
         let row = self.rows.get(name)?;
         Record::difference(row.hash.strip_prefix(SHA256)?, &row.size, bytes)
@@ -122,12 +123,11 @@ const SHA256: &[u8] = b"sha256=";
 /// Byte order mark in UTF-8. A record with one has no row for the file in its first.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Returns the size of the first row, with its line break. A quoted field may contain line breaks.
+/// Size of the first row, with its line break. A quoted field may contain line breaks.
 fn row_size(text: &[u8]) -> usize {
     size_until(text, b'\n').saturating_add(1).min(text.len())
 }
 
-/// Returns the size of the first field.
 fn field_size(text: &[u8]) -> usize {
     size_until(text, b',')
 }

@@ -16,7 +16,7 @@ use crate::scan::{ImageRef, ScannedFile};
 pub struct Incomplete {
     /// Errors of files and images that could not be read.
     pub failed: Vec<FilterError>,
-    /// Images that may hold a kernel that was asked for.
+    /// Images that may hold a requested kernel.
     pub unknown: Vec<FilterError>,
 }
 

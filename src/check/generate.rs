@@ -141,7 +141,7 @@ fn list(names: impl IntoIterator<Item = String>) -> String {
     format!("[{}]", names.into_iter().map(|name| quoted(&name)).collect::<Vec<_>>().join(", "))
 }
 
-/// Formats a basic string of TOML, which differs from a string of JSON in the escapes of characters.
+/// Formats a basic string of TOML. Its escapes differ from JSON's.
 fn quoted(text: &str) -> String {
     let mut quoted = String::new();
     for c in serde_json::Value::from(text).to_string().chars() {

@@ -5,8 +5,8 @@
 //! replaced by code of another.
 //!
 //! A verdict lists everything that was evaluated and not only violations, because a check that found nothing wrong must
-//! differ from one that looked at nothing. A requirement that cannot be decided is a separate kind of finding: a
-//! library that cannot be read has not passed.
+//! differ from a check of nothing. A requirement that cannot be decided is a separate kind of finding: a library that
+//! cannot be read has not passed.
 
 mod coverage;
 mod facts;

@@ -11,7 +11,7 @@ pub enum Outcome {
     Warned,
     /// The requirement is violated.
     Violated,
-    /// The requirement cannot be decided, which does not pass.
+    /// The requirement cannot be decided. This does not pass.
     Undecided,
 }
 
@@ -74,7 +74,7 @@ pub struct Evaluation {
 /// Result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// Findings by file in order, then by rule; those about all files are last.
+    /// Findings by file in order, then by rule. Findings about all files are last.
     pub findings: Vec<Finding>,
     /// Outcome of every rule for every file that it was evaluated on, in the same order.
     pub evaluations: Vec<Evaluation>,

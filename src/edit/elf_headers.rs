@@ -1,5 +1,5 @@
-//! The headers of a 64-bit ELF file, which change when sections lose bytes: places of sections and segments, and sizes
-//! of symbols.
+//! Headers of a 64-bit ELF file. When sections lose bytes, the places of sections and segments and the sizes of symbols
+//! change.
 
 use std::ops::Range;
 
@@ -92,8 +92,7 @@ impl<'data> ElfHeaders<'data> {
         self.is_changed = true;
     }
 
-    /// Cuts bytes out of the file, which are the end of a section: at most those in `free`. Returns the range that is
-    /// cut.
+    /// Cuts bytes from the end of a section: at most the bytes in `free`. Returns the range that is cut.
     pub fn cut(&mut self, section: usize, free: Range<u64>) -> Result<Range<u64>, KeepsSize> {
         let endian = self.endian;
         for segment in &self.segments {

@@ -102,8 +102,8 @@ pub fn sized_symbols(view: View<'_>, endian: Endianness, sections: &[SectionHead
     found
 }
 
-/// Moves of everything behind an offset, sorted. Each has the number of bytes of all moves up to it, which may be
-/// negative.
+/// Moves of everything after an offset, sorted. Each entry has the total number of bytes of all moves up to it. The
+/// total may be negative.
 pub struct Moves(Vec<(u64, i64)>);
 
 impl Moves {

@@ -44,7 +44,7 @@ pub enum EditError {
         /// The version.
         version: u32,
     },
-    /// An entry without an image in an offload binary that is to have version 1, which has no such entries.
+    /// An entry without an image in an offload binary that is to have version 1. Version 1 has no such entries.
     #[error("an entry has properties and no image: not representable in version 1 of offload binaries; use version 2")]
     MetadataEntry,
     /// A size that does not fit its field.
@@ -157,7 +157,7 @@ pub enum EditError {
         /// Path of the archive.
         path: PathBuf,
     },
-    /// A thin archive, which only lists its members.
+    /// A thin archive. It only lists its members.
     #[error("{}: a thin archive only lists its members; change these files", path.display())]
     ThinArchive {
         /// Path of the archive.
@@ -174,7 +174,7 @@ pub enum EditError {
     /// Containers of a file overlap.
     #[error("containers overlap; only a damaged file has such containers")]
     Overlap,
-    /// A table of images that does not have the form that LLVM's wrappers give it.
+    /// A table of images without the form that LLVM's wrappers give it.
     #[error(
         "table of device images at {offset:#x}: no descriptor states its length, so images cannot be removed from it"
     )]

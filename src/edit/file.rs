@@ -167,8 +167,8 @@ impl Edit for Recorder<'_> {
     }
 }
 
-/// Returns the alignment of the containers of a file that consists of containers, which may therefore move. Returns
-/// `None` for all other files, because their code knows the addresses of the containers.
+/// If a file consists of containers, they may move: returns their alignment. Returns `None` for all other files,
+/// because their code knows the addresses of the containers.
 fn free_alignment(view: View<'_>, file: &File) -> Option<u64> {
     let ranges: Option<Vec<Range<u64>>> = file.containers.iter().map(Container::range).collect();
     let ranges = ranges?;

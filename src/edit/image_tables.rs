@@ -35,8 +35,8 @@ const BYTES_PER_STEP: u64 = 64;
 const RELOCATION: u64 = 24;
 const ADDEND: u64 = 16;
 
-/// Returns the patches that remove images from the tables of a linked ELF file: those at the offsets in `removed`, of
-/// the containers in `containers`.
+/// Returns the patches that remove images from the tables of a linked ELF file. `containers` are the ranges of all
+/// containers, and `removed` the offsets of the containers to remove.
 pub fn without_images<'data>(
     view: View<'data>,
     containers: &[Range<u64>],
@@ -262,7 +262,7 @@ impl<'data> LoadedFile<'data> {
     }
 }
 
-/// Returns the parts of a range that are in none of the others, which are sorted.
+/// Returns the parts of a range that are outside of the others. `others` is sorted.
 fn outside(range: Range<u64>, others: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut parts = Vec::new();
     let mut start = range.start;

@@ -2,8 +2,8 @@
 //! processors.
 //!
 //! Pruning by name alone has broken libraries: a device of sm_86 runs code for sm_80 from each container that has no
-//! code for sm_86, and devices that are newer than the file have only PTX. Hence each container is asked for the images
-//! that its runtime selects.
+//! code for sm_86, and devices that are newer than the file have only PTX. So the selection of the runtime is
+//! determined for each container.
 
 use crate::analyze::select::{Candidate, candidate_sets, selected_by_program};
 use crate::format::ImageKind;
@@ -13,8 +13,8 @@ use crate::target::{Device, OffloadKind, Platform};
 /// Treatment of PTX.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum KeepPtx {
-    /// Keeps the PTX that a runtime selects, which is the newest that the device supports: where there is no machine
-    /// code for it.
+    /// Keeps the PTX that a runtime selects if it has no machine code for a device: the newest PTX that the device
+    /// supports.
     #[default]
     Newest,
     /// Keeps all PTX.
@@ -125,9 +125,9 @@ fn is_in_fixed_table(image: &Image) -> bool {
     image.kind == Some(OffloadKind::Sycl)
 }
 
-/// Returns whether a program may compile or link an image for each device of a platform, although no driver selects it:
-/// LTO-IR, and libraries such as NVIDIA's `libdevice.10.bc` and AMD's `ocml.bc`. Triton and Warp cannot compile a
-/// kernel without them.
+/// Returns whether a program may compile or link an image for each device of a platform, although no driver selects it.
+/// Examples are LTO-IR, and libraries such as NVIDIA's `libdevice.10.bc` and AMD's `ocml.bc`: Triton and Warp cannot
+/// compile a kernel without them.
 fn is_for_platform(image: &Image) -> bool {
     image.image_kind == ImageKind::Nvvm || states_no_processor(image)
 }

@@ -90,7 +90,7 @@ impl<'data> Patches<'data> {
         is_disjoint.then_some(Patches(patches))
     }
 
-    /// Returns whether the file stays as it is.
+    /// Returns whether the file is unchanged.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -35,7 +35,7 @@ pub struct Change<'a, B, A> {
     pub after: &'a Scan<A>,
     /// The edit.
     pub edited: &'a EditedFile,
-    /// True if new images may be for other targets than those in their places.
+    /// True if new images may have other targets than the images that they replace.
     pub other_targets: bool,
 }
 
@@ -140,7 +140,7 @@ fn has_hash(mut bytes: &[u8], hash: &[u8; 32]) -> bool {
     false
 }
 
-/// Returns whether two images have the same bytes, which are decompressed only if they are stored differently.
+/// Returns whether two images have the same bytes. They are decompressed only if they are stored differently.
 fn has_same_bytes(old: &ImageRef<'_>, new: &ImageRef<'_>) -> Result<bool, Malformed> {
     if has_same_form(old.image(), new.image()) && old.stored_bytes()?[..] == new.stored_bytes()?[..] {
         return Ok(true);

@@ -35,7 +35,8 @@ impl NewImage {
         NewImage { place, bytes, found: Mutex::new(None) }
     }
 
-    /// Returns the index of the image in a file, if it is there. An image in each of two files is an error.
+    /// Returns the index of the image in a file, or `None` if the file does not have it. If each of two files has one,
+    /// that is an error.
     fn find(&self, file: &File) -> Result<Option<usize>> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         match (self.place.only(file), found.take()) {

@@ -47,8 +47,8 @@ fn last_in<'a, 'data>(patches: &'a mut [Patch<'data>], range: &Range<u64>) -> Op
     before.find(|patch| patch.span.end <= range.end)
 }
 
-/// Returns the patch of a container that gets larger in its section of an object, which grows, if it is the last one
-/// there.
+/// Returns the patch of a container that grows together with its section of an object. Returns `None` if the container
+/// is not the last in the section.
 pub fn grow<'data>(
     view: View<'data>,
     headers: &mut ElfHeaders<'data>,

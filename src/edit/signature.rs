@@ -1,4 +1,4 @@
-//! Signatures in files: a change of the signed bytes breaks them, so it is refused unless it is requested.
+//! Signatures in files. A change of the signed bytes breaks a signature, so it is refused unless it is requested.
 //!
 //! Sources: Microsoft, PE Format (attribute certificate table; `CheckSum`); Apple, `mach-o/loader.h`
 //! (`LC_CODE_SIGNATURE`); Linux, `include/linux/module_signature.h`; Oracle, JAR File Specification (signed JAR file);

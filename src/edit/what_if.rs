@@ -101,8 +101,8 @@ struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// Chooses containers: of those in the order of their sizes, the first of each run with as many as make up a share
-    /// of `percent`.
+    /// Chooses `percent` of the containers: in descending order of size, the first of each run of 100 / `percent`
+    /// containers.
     fn new(file: &'a File, percent: u32) -> Self {
         let mut first = 0_usize;
         let mut containers: Vec<Sampled<'_>> = Vec::new();

@@ -74,7 +74,7 @@ pub enum CoverageCell<'a> {
     },
     /// It is not known whether it runs: the runtime's choice, or the content of the selected image, is not known.
     Unknown,
-    /// The set has relocatable code for the device, which must be linked first.
+    /// The set has relocatable code for the device. It must be linked first.
     Unlinked,
     /// The set has no code for the device.
     None,
@@ -95,7 +95,7 @@ pub struct DeviceCounts {
     pub compiled: usize,
     /// It is not known whether they run.
     pub unknown: usize,
-    /// They are relocatable code of an object, which must be linked first.
+    /// They are relocatable code of an object. It must be linked first.
     pub unlinked: usize,
     /// Their sets have no code for the device.
     pub none: usize,
@@ -301,8 +301,8 @@ impl<'a> CoverageCell<'a> {
         if other.rank() > self.rank() { other } else { self }
     }
 
-    /// Returns the cell of a kernel that is in two sets: a gap in one is not mended by the other, which the program
-    /// does not launch the kernel from.
+    /// Returns the cell of a kernel that is in two sets. If one set has a gap, the other does not close it: the program
+    /// does not launch the kernel from the other set.
     fn in_both(self, other: CoverageCell<'a>) -> CoverageCell<'a> {
         match (self, other) {
             (CoverageCell::Gap, _) | (_, CoverageCell::Gap) => CoverageCell::Gap,

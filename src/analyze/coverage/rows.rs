@@ -36,7 +36,7 @@ struct Row {
 }
 
 impl<'a> Rows<'a> {
-    /// Returns the number of a row, which is added if it is new.
+    /// Returns the number of a row. Adds the row if it is new.
     pub fn add(
         &mut self,
         cells: impl ExactSizeIterator<Item = CoverageCell<'a>>,

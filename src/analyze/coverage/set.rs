@@ -44,7 +44,7 @@ struct DeviceSelection {
 /// The devices that kernels are judged on.
 #[derive(Debug, Clone, Copy)]
 pub struct Columns<'d> {
-    /// The devices that are asked about.
+    /// The requested devices.
     pub devices: &'d [NamedDevice],
     /// Devices that the files have code for.
     pub own_devices: &'d [NamedDevice],

@@ -4,7 +4,7 @@ use super::device_code::{Backend, DeviceCode, processors_of};
 use super::version_spec::VersionSpec;
 use crate::target::nvptx::{self, Suffix};
 
-/// A claim, as it is written and as it is understood.
+/// A claim: its text and its meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     /// Key and value: `backend.archs: 9.0+PTX`.

@@ -1,7 +1,7 @@
 //! `metadata.json` of Hugging Face kernels: the backend and the architectures of a build.
 //!
 //! Source: `kernels` 0.17.2 on PyPI (`archs.py`, and the reader `Metadata` in Rust) and huggingface/kernels, commit
-//! 8ac69fc5. The builder writes the architectures that it was asked for, and the loader refuses devices that they
+//! 8ac69fc5. The builder writes the architectures that its user requested. The loader refuses all devices that they
 //! exclude.
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub fn document(code: &DeviceCode, backend: Backend) -> Value {
     json!({ "backend": members })
 }
 
-/// Returns the architectures in the order of the builder, which sorts them as texts.
+/// Returns the architectures in the order of the builder. It sorts them as text.
 fn archs(code: &DeviceCode, backend: Backend) -> Option<Vec<String>> {
     match backend {
         Backend::Cuda => {

@@ -67,7 +67,8 @@ impl MetadataFormat {
     /// Like [`MetadataFormat::of_path`], for conda packages.
     fn of_conda_path(path: &str) -> Option<(MetadataFormat, &str)> {
         let root = path.strip_suffix(conda::FILE_NAME).filter(|root| root.is_empty() || root.ends_with(['/', '!']))?;
-        // A package in the newer form is a zip file of two tar files: one of metadata, and one of the other files.
+        // A package in the newer form is a zip file of two tar files. One has the metadata, the other has all other
+        // files.
         let outer = root.strip_suffix('!').and_then(|inner| inner.rfind('!').filter(|_| inner.ends_with(".tar.zst")));
         let root = outer.map_or(root, |at| path.get(..=at).unwrap_or(root));
         Some((MetadataFormat::Conda, root))
@@ -124,8 +125,8 @@ impl PackageMetadata {
         self.format != MetadataFormat::HuggingFace || systems.iter().any(|system| directory.ends_with(system))
     }
 
-    /// Returns whether the reader accepts the package on the devices of `code`, an image; `None` if nothing is claimed
-    /// about such devices.
+    /// Returns whether the reader accepts the package on the devices of `code`, an image. `None` if the metadata claims
+    /// nothing about these devices.
     pub fn accepts(&self, code: &DeviceCode) -> Option<bool> {
         let [backend] = code.backends()[..] else { return None };
         let mut claims = self.claims.iter().filter(|claim| claim.meaning.backend() == Some(backend)).peekable();

@@ -24,8 +24,8 @@ const LABEL_SIZE: usize = 8;
 /// A property: namespace, feature and value. Sorts like labels.
 pub type Property = (&'static str, &'static str, String);
 
-/// Returns the properties of the code. `cuda` is the oldest CUDA version of a driver that loads it, which the code
-/// alone does not determine.
+/// Returns the properties of the code. `cuda` is the oldest CUDA version of a driver that loads it. The code alone does
+/// not determine this version.
 pub fn properties(code: &DeviceCode, cuda: Option<&str>) -> BTreeSet<Property> {
     let arch = |arch: &nvptx::Arch, form: &str| {
         ("nvidia", "sm_arch", format!("{}{}_{form}", arch.number, Suffix::letter(arch.suffix)))

@@ -1,4 +1,4 @@
-//! Releases of CUDA: their drivers, and what each was the first to support. Driver numbers are those for Linux on
+//! Releases of CUDA: their drivers, and the features that each release introduced. Driver numbers are for Linux on
 //! x86-64.
 
 use super::{DriverNumber, Floor, Release};

@@ -1,4 +1,4 @@
-//! An NVIDIA driver as users name it: by its number, or by the release of CUDA whose interface it has.
+//! An NVIDIA driver as users name it: by its number, or by the CUDA release of its interface.
 
 use std::fmt;
 

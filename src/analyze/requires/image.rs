@@ -12,7 +12,7 @@ use crate::target::{BundleEntryId, OffloadKind, Platform};
 /// Bytes of a compressed cubin that state its toolkit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolkitBytes {
-    /// The ELF header, which is at the start.
+    /// The ELF header. It is at the start.
     Header,
     /// All: the notes may be anywhere.
     All,

@@ -15,7 +15,7 @@ pub struct Release {
     pub driver: Option<DriverNumber>,
 }
 
-/// Number of an NVIDIA driver, such as 550.54.14. The parts that a number lacks are 0.
+/// Number of an NVIDIA driver, such as 550.54.14. Missing parts are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DriverNumber(pub [u32; 3]);
 

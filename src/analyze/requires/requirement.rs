@@ -34,7 +34,7 @@ pub enum Requirement {
     UnknownKind(u64),
     /// LLVM bitcode.
     Bitcode,
-    /// A version of a container, which a product reads since a release, or never.
+    /// A version of a container, with the first release of a product that reads it, if any.
     Container {
         /// The product.
         product: Product,
@@ -49,8 +49,8 @@ pub enum Requirement {
     EntryId,
 }
 
-/// The newest release of ROCm about which it is known that its HIP runtime compares the triple of entry IDs as text
-/// (llvm-project #214841, #217640).
+/// The newest release of ROCm with a HIP runtime that is known to compare the triple of entry IDs as text (llvm-project
+/// #214841, #217640).
 const ROCM_WITH_ONE_TRIPLE: Release = Release { product: Product::Rocm, version: (7, 2), driver: None };
 
 /// The newest release of CUDA whose driver is known to ignore images that are compressed together.

@@ -16,7 +16,7 @@ pub struct AnsweredFile<'a> {
     pub sets: Vec<AnsweredSet<'a>>,
     /// Code in the file's kpack archives.
     pub kpack: Vec<AnsweredReference<'a>>,
-    /// Images for the platform of the devices that the program selects from by its own rules.
+    /// Images for the platform of the devices. The program selects from them by its own rules.
     pub selected_by_program: Vec<Candidate<'a>>,
 }
 

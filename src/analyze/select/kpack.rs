@@ -124,8 +124,8 @@ fn arches(device: &str) -> Vec<String> {
     arches
 }
 
-/// Returns a target ID with each subset of its features, the largest first, and of equally large ones those with the
-/// first features first.
+/// Returns a target ID with each subset of its features, the largest subset first. Among equally large subsets, the
+/// ones with the first features are first.
 fn feature_subsets(arch: &str) -> Vec<String> {
     let mut parts = arch.split(':');
     let processor = parts.next().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Image selection: the image that a runtime selects on a device from each container, and the reasons why it rejects
-//! the others. Pure functions over an inventory; no device, driver or file is accessed.
+//! Image selection: the image that a runtime selects on a device from each container, and why it rejects the others.
+//! Pure functions over an inventory; no device, driver or file is accessed.
 //!
 //! [`crate::target::runs_on`] decides which code runs on a device, and [`Runtime`] describes the order that a runtime
 //! tries its images in.
@@ -44,8 +44,8 @@ use crate::target::nvptx::{self, Suffix};
 use crate::target::runs_on::{Code, CodeForm, Incompatibility, LoadMethod};
 use crate::target::{BundleEntryId, Device, OffloadKind, Platform};
 
-/// Images that compete for a device: a runtime selects at most one. They are the images of a fat binary or bundle, or
-/// of all offload binaries of one kind in a file, which are registered as one.
+/// Images that compete for a device: a runtime selects at most one. They are the images of a fat binary or bundle. All
+/// offload binaries of one kind in a file are registered together, so their images are one set.
 #[derive(Debug, Clone)]
 pub struct CandidateSet<'a> {
     /// The container, or the first of several.
@@ -171,8 +171,8 @@ impl<'a> Candidate<'a> {
         Platform::of(self.image.triple.as_deref(), self.image.arch.as_deref())
     }
 
-    /// Returns why a loader rejects the image after the runtime selected it by its container: the architecture in the
-    /// header of the image does not run on the device.
+    /// Returns why a loader rejects the image although the runtime selected it by its container: the architecture in
+    /// the header of the image does not run on the device.
     fn load_failure(&self, device: &Device) -> Option<Incompatibility> {
         let Image { triple, own_arch, .. } = self.image;
         let form = form(self.image, self.platform());

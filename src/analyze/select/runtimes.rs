@@ -25,7 +25,7 @@ pub struct Runtime {
 /// Order of preference among several images that run on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preference {
-    /// Machine code before PTX; of either, the image for the highest version, and of those the most specific.
+    /// Machine code before PTX. Within each, the image for the highest version is first, then the most specific image.
     Nearest,
     /// Code for the processor, then code for a generic processor, then code to be compiled; of each, the first image.
     Best,
@@ -41,12 +41,12 @@ pub enum Preference {
 /// The order in the container decides, so the result is defined even for an invalid bundle (with both `gfx90a` and
 /// `gfx90a:xnack+`).
 const RUNTIMES: [Runtime; 4] = [
-    // NVIDIA's compatibility guides (Ampere, Ada, Hopper, Blackwell), Application Compatibility: a cubin that is
-    // compatible is used as it is; otherwise PTX is compiled, and without either the launch fails. No document defines
-    // which of several is "the best matching". Measured on an H100 with driver 580.159.04 (docs/guide/gpu.md): the
-    // nearest of either, code with a suffix before code without, of equal images the first in the container. The driver
-    // chooses among PTX by the target alone: PTX of a newer ISA than its own fails, even where it could compile other
-    // PTX. Published measurements of driver 597 on a device of 8.9 differ for equal PTX, where they have the last.
+    // NVIDIA's compatibility guides (Ampere, Ada, Hopper, Blackwell), Application Compatibility: a compatible cubin is
+    // used unchanged. Otherwise PTX is compiled. Without either, the launch fails. No document defines which of several
+    // images is "the best matching". Measured on an H100 with driver 580.159.04 (docs/guide/gpu.md): the nearest of
+    // either, code with a suffix before code without, of equal images the first in the container. The driver chooses
+    // among PTX by the target alone: PTX of a newer ISA than its own fails, even where it could compile other PTX.
+    // Published measurements of driver 597 on a device of 8.9 differ for equal PTX: the last one is selected.
     // (CUDA_FORCE_PTX_JIT=1 skips all cubins.)
     Runtime {
         kind: OffloadKind::Cuda,
@@ -85,7 +85,8 @@ const RUNTIMES: [Runtime; 4] = [
         earlier: Some(&LIBOMPTARGET_BEFORE_21),
     },
     // Unified Runtime of DPC++ 2025, source/adapters/*/device.cpp, urDeviceSelectBinary: on Level Zero and OpenCL
-    // AOT-compiled code, else SPIR-V; on CUDA and HIP the first image for the platform, which is a fat binary again.
+    // AOT-compiled code, else SPIR-V; on CUDA and HIP the first image for the platform. That image is a fat binary
+    // again.
     Runtime {
         kind: OffloadKind::Sycl,
         name: "SYCL",

@@ -38,8 +38,8 @@ impl CandidateSet<'_> {
         best
     }
 
-    /// Returns whether an image that runs is selected together with the preferred one, because it has other kernels: it
-    /// is for the same target, or the driver selects it in an archive as it selects the preferred one in another.
+    /// Returns whether an image that runs is selected together with the preferred image, because it has other kernels.
+    /// Either both are for the same target, or the driver selects them in the same way from different archives.
     pub(super) fn is_selected_with(
         &self,
         runtime: &Runtime,

@@ -188,7 +188,7 @@ impl KernelCopies {
         }
     }
 
-    /// Returns the kernels in several translation units of the file, and those with identical code.
+    /// Returns the kernels in several translation units of the file, and the kernels with identical code.
     pub fn duplicates(self, file: &str) -> (Vec<RepeatedKernel>, Vec<IdenticalKernels>) {
         let mut kernels: HashMap<String, RepeatedKernel> = HashMap::new();
         for ((_, arch, _), (shown, instance)) in self.instances {

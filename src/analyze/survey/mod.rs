@@ -1,5 +1,5 @@
-//! Analyzed files: their inventories and the contents of each device image. Plain data, which is evaluated (`check`)
-//! and printed (`report`). Locks are recorded image by image instead (`ops`).
+//! Analyzed files: their inventories and the contents of each device image. Plain data; `check` evaluates it, and
+//! `report` prints it. Locks are recorded image by image instead (`ops`).
 //!
 //! Analyzing images costs far more than listing them, so callers specify the analyses that they need.
 
@@ -15,7 +15,7 @@ use crate::scan::inventory::{CudaCode, File, Image};
 pub struct AnalysisOptions {
     /// Kernels and debug information.
     pub inspection: bool,
-    /// Kernels are read, which may find problems, and left out of the results.
+    /// Kernels are read to find problems, and left out of the results.
     pub without_kernels: bool,
     /// With kernels, the number of bytes that belong to each alone.
     pub own_sizes: bool,

@@ -22,7 +22,7 @@ pub struct ImageContents<'a> {
     pub parts: Option<ImageParts>,
 }
 
-/// Returns the lock entry of a file with these images, which are in the order of the file.
+/// Returns the lock entry of a file with these images. The images are in the order of the file.
 pub fn locked_file(file: &File, images: Vec<LockedImage>) -> LockedFile {
     let stored = file.containers.iter().fold(0, |sum: u64, container| sum.saturating_add(container.size));
     let path = file.path.replace(std::path::MAIN_SEPARATOR, "/");

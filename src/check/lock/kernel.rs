@@ -98,7 +98,8 @@ impl KernelName {
         }
     }
 
-    /// Returns the demangled name if it is not what the demangler returns; the inner `None` is none.
+    /// Returns the demangled name if it differs from the demangler's result. The inner `None` means that there is no
+    /// demangled name.
     pub(super) fn stated(&self) -> Option<Option<&str>> {
         match &self.0.demangled {
             Demangled::Computed(_) => None,

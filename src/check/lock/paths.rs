@@ -33,7 +33,7 @@ pub struct RecordedFile {
     /// The file; `None` if it cannot be read. A listed file without device code is recorded too, so that a review shows
     /// it.
     pub file: Option<LockedFile>,
-    /// Kpack archives with device code of the file, which are files by themselves.
+    /// Kpack archives with device code of the file. The archives are separate files.
     pub kpack_archives: Vec<String>,
     /// Errors in its containers, and the reason why it was not opened.
     pub scan_errors: Vec<Error>,

@@ -3,8 +3,8 @@
 //! Only comments are skipped. An unknown entry or field is an error, because a lock that is only partly understood
 //! guards only part of what its owner expects. In a lock of version 1, each image is read as a unit.
 //!
-//! A line of a kernel is one kernel in each image of its unit, so the number of kernels may exceed the bytes of the
-//! text by far. They are charged to a budget.
+//! A line of a kernel is one kernel in each image of its unit, so there may be far more kernels than bytes of text.
+//! They are charged to a budget.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -29,8 +29,8 @@ pub fn is_lock(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC) || bytes.starts_with(summary::HEADER.as_bytes())
 }
 
-/// Returns whether a file that begins with these bytes is a lock of version 1, which has [`LockedImage::sha256`] in
-/// place of [`LockedImage::rest`].
+/// Returns whether a file that begins with these bytes is a lock of version 1. Such a lock has [`LockedImage::sha256`]
+/// in place of [`LockedImage::rest`].
 pub fn lacks_rest(bytes: &[u8]) -> bool {
     bytes.starts_with(HEADER_1.as_bytes())
 }

@@ -80,15 +80,15 @@ struct Group<'a> {
     targets: BTreeSet<&'a LockedTarget>,
 }
 
-/// Groups, and the indices of those with a kernel of a name.
+/// Groups, and for each name the indices of the groups with a kernel of that name.
 #[derive(Default)]
 struct Groups<'a> {
     groups: Vec<Group<'a>>,
     with_name: NameMap<&'a KernelName, Vec<usize>>,
 }
 
-/// Number of groups with a kernel beyond which the kernel does not decide about them. Instances of templates that many
-/// translation units have are of no use, and a lock of such images only would take too long.
+/// Maximum number of groups that a kernel counts for. Instances of templates that many translation units have do not
+/// tell groups apart, and a lock with only such images would take too long.
 const MAX_GROUPS: usize = 64;
 
 impl<'a> Groups<'a> {

@@ -51,7 +51,7 @@ pub struct Policy {
 /// A glob pattern for paths.
 #[derive(Debug)]
 pub struct Pattern {
-    /// The pattern as it is written.
+    /// The text of the pattern.
     pub text: String,
     matcher: Regex,
 }

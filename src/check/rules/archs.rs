@@ -77,7 +77,7 @@ pub fn only(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut R
     let lists_lto_ir = only.iter().any(|listed| matches!(listed, PolicyTarget::LtoIr(_)));
     for image in &facts.images {
         match &image.code {
-            // Nothing runs it as it is.
+            // Nothing runs it unlinked.
             ImageCode::For(PolicyTarget::LtoIr(_)) if !lists_lto_ir => {}
             ImageCode::For(target) if !only.iter().any(|listed| allows(listed, target)) => {
                 findings.add(violated(format!("code for {target}, only {names} allowed")).image(image));

@@ -20,7 +20,7 @@ pub struct RuleFindings {
     found: Vec<RuleFinding>,
     /// Number of findings beyond [`MAX_FINDINGS`].
     omitted: usize,
-    /// Worst outcome of those.
+    /// Worst outcome of the omitted findings.
     worst_omitted: Option<Outcome>,
     matched_lines: BTreeSet<usize>,
 }

@@ -19,7 +19,7 @@ const UNKNOWN_CODEC: &str = "compressed with an unknown codec";
 pub fn readable(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleFindings) {
     let file = &facts.survey.file;
     if let Some(failure) = &file.failure {
-        // Every finding has the path, which the message begins with.
+        // Every finding has the path, so the message does not repeat it.
         let failure = failure.strip_prefix(&format!("{}: ", file.path)).unwrap_or(failure);
         findings.add(undecided(failure.to_owned()));
     }
@@ -31,8 +31,8 @@ pub fn readable(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleFind
     }
 }
 
-/// Checks that stored hashes are correct, that images match what their containers state, and if required that images
-/// are intact.
+/// Checks that stored hashes are correct and that images match what their containers state. If required, also checks
+/// that images are intact.
 pub fn valid(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     for error in facts.survey.file.errors.iter().filter(|error| is_corruption(&error.cause)) {
         findings.add(violated(error.to_string()));

@@ -1,4 +1,4 @@
-//! Limits of the bytes that device code takes in files, as it is stored.
+//! Limits of the stored size of device code in files.
 //!
 //! Images that are compressed together have no individual sizes, so bounds decide. A limit is met if all images fit at
 //! their largest size. It is exceeded if the images of known size alone do not fit.

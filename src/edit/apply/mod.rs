@@ -107,8 +107,8 @@ struct Job<'a> {
 }
 
 /// Edits an input into an output that is complete and not committed, or only plans the edit. Calls `visit` with each
-/// file with device images. Returns `None` if there is none; it is an error if that is because the device code is in
-/// kpack archives.
+/// file with device images. Returns `None` if no file has any. If the device code is in kpack archives instead, this is
+/// an error.
 pub fn apply(
     input: Input,
     rule: &dyn FileEdit,

@@ -21,7 +21,7 @@ enum NewEntry<'data> {
 }
 
 /// Writes a container with the images that are left. With `encoding`, all entries that can be compressed get this
-/// codec; `Some(None)` is none.
+/// codec. `Some(None)` is no codec.
 pub fn write<'data>(
     view: View<'data>,
     container: &Container,

@@ -15,7 +15,7 @@ const BLOCK_LZ4: &[i32] = &[level::LZ4, 9, 12];
 /// Number of levels that [`Effort::Best`] compares: the strongest one does not always give the smallest result.
 const COMPARED: usize = 2;
 
-/// Form of compressed bytes, which determines the levels.
+/// Form of compressed bytes. It determines the levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// A container as a whole.

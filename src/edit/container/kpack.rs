@@ -12,7 +12,7 @@ use crate::edit::{EditError, Result};
 use crate::format::kpack::{KpackArchive, KpackEntry, KpackProperties, Scheme, StoredMember, compress, write_stored};
 
 /// Writes the archive with the code objects that are left. Kept code objects are stored as they are, unless `encoding`
-/// requests another form. `Some(None)` is none. Target IDs without code are no longer listed.
+/// requests another form. `Some(None)` is uncompressed. Target IDs without code are no longer listed.
 pub fn write<'data>(
     view: View<'data>,
     fates: Vec<Fate<'data>>,

@@ -35,7 +35,7 @@ enum Fate<'data> {
     Keep,
     /// The image is left out.
     Drop,
-    /// The image has these bytes, which the container may compress.
+    /// The image has these bytes. The container may compress them.
     Replace(Content<'data>),
 }
 
@@ -65,7 +65,7 @@ struct Rebuilt<'data> {
 /// Entries of CUDA fat binaries are compressed by up to `workers` threads.
 ///
 /// The result has no padding after it, and no unused bytes except the padding that aligns images. It may be empty:
-/// offload binaries and images without a container are nothing without an image.
+/// without an image, nothing is left of an offload binary or of an image without a container.
 pub fn rebuild<'data>(
     view: View<'data>,
     container: &Container,
@@ -321,7 +321,7 @@ fn other_version(container: &Container, encoding: Encoding) -> Option<CcobVersio
     }
 }
 
-/// Returns the decompressed bytes of a container, which are kept in `stream`.
+/// Returns the decompressed bytes of a container. They are kept in `stream`.
 fn decompress<'a>(own: View<'a>, container: &Container, stream: &'a OnceCell<Vec<u8>>) -> Result<View<'a>, Malformed> {
     if let Some(bytes) = stream.get() {
         return Ok(own.derived(bytes));
@@ -333,7 +333,7 @@ fn decompress<'a>(own: View<'a>, container: &Container, stream: &'a OnceCell<Vec
     Ok(own.derived(stream.get_or_init(|| bytes)))
 }
 
-/// Returns an error if a container has another number of images than its inventory, which a limit has cut short.
+/// Fails if the number of images differs from the inventory's, because a limit has cut the inventory short.
 fn check_count(view: View<'_>, images: usize, fates: &[Fate<'_>]) -> Result<(), Malformed> {
     if images == fates.len() {
         return Ok(());

@@ -67,7 +67,7 @@ impl Random {
         }
     }
 
-    /// Bytes of an image, which may be one or several containers.
+    /// Bytes of an image. They may be one or several containers.
     fn image(&mut self, depth: usize) -> Vec<u8> {
         if depth == 0 || self.next(3) > 0 {
             return self.text();
@@ -132,7 +132,7 @@ impl Random {
             .iter()
             .zip(&strings)
             .map(|(image, strings)| {
-                // Metadata of one entry, which no edit is about.
+                // Metadata of one entry. No edit affects it.
                 let is_metadata = version > Version::One && self.next(8) == 0;
                 let (flags, image): (u32, &[u8]) = if is_metadata { (1, b"") } else { (0, image) };
                 OffloadBinaryImage { image_kind: 1, offload_kind: 1, flags, strings, image }
@@ -188,7 +188,7 @@ pub fn images(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
     listed.collect()
 }
 
-/// Rebuilds all containers of a file, which follow each other.
+/// Rebuilds all containers of a file. The containers follow each other.
 pub fn rebuilt(bytes: &[u8], edit: &dyn Edit) -> Option<Vec<u8>> {
     let file = scanned(bytes);
     let (mut all, mut index, mut is_changed) = (Vec::new(), 0, false);

@@ -20,7 +20,7 @@ pub enum SplitError {
         /// The file.
         path: PathBuf,
     },
-    /// A thin archive, which only lists its members.
+    /// A thin archive. It only lists its members.
     #[error("{}: a thin archive only lists its members; split these files", path.display())]
     ThinArchive {
         /// The archive.

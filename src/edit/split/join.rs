@@ -53,7 +53,7 @@ pub fn join(directory: &Path, path: &Path, options: SplitOptions) -> Result<()> 
     Ok(output.commit(inputs())?)
 }
 
-/// Returns an error unless a host file and its parts, which have no names yet, give the original.
+/// Returns an error unless a host file and its parts give the original. The files have no names yet.
 pub fn check(index: &Index, host: &Input, parts: &[Input]) -> Result<()> {
     if index.not_joinable.is_some() {
         return Ok(());

@@ -25,10 +25,11 @@ pub struct PartSpans {
 type Contents = (BTreeSet<String>, usize);
 
 /// Returns the spans of containers: one part for each processor, in the order of their names, then the part with code
-/// for several, then the part with everything else in containers. Zeros at the ends of the latter's spans are left out.
+/// for several, then the part with everything else in containers. Zeros at the ends of the last part's spans are left
+/// out.
 ///
-/// An image is a span by itself. Of a compressed container, the whole container is one: compressing its images again
-/// would not give the same bytes. So are the images of a CUDA fat binary that are compressed together.
+/// An image is a span by itself. A compressed container is one span, because compressing its images again would not
+/// give the same bytes. Images of a CUDA fat binary that are compressed together are one span, too.
 pub fn parts(file: &File, view: View<'_>) -> Result<Vec<PartSpans>> {
     let mut spans: BTreeMap<(u64, u64), Contents> = BTreeMap::new();
     for nested in file.nested_images() {

@@ -79,7 +79,7 @@ fn layout(member: &ArMember<'_>, has_first: bool) -> Option<Layout> {
     }
 }
 
-/// Locates the offsets, which must be within the member.
+/// Locates the offsets. They must be within the member.
 fn offsets(archive: View<'_>, member: &ArMember<'_>, layout: Layout) -> Result<Offsets, Malformed> {
     let (Layout::Gnu(width) | Layout::Bsd(width)) = layout else {
         return located(

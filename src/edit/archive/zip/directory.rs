@@ -30,7 +30,7 @@ const CENTRAL_SIZE: u64 = 46;
 const END_SIZE: u64 = 22;
 const LOCATOR_SIZE: u64 = 20;
 
-/// Number of the extra field with 64-bit numbers, and the value of a 32-bit number that is there.
+/// Number of the extra field with 64-bit numbers, and the value of a 32-bit number that the field replaces.
 const ZIP64: u16 = 1;
 const ZIP64_MARK: u64 = u32::MAX as u64;
 
@@ -220,7 +220,7 @@ fn end_record(archive: View<'_>) -> Result<u64, Malformed> {
     (first..=last).rev().find(is_end).ok_or_else(|| archive.malformed(field, last, Cause::Described("missing".into())))
 }
 
-/// Returns the offset of a record at the end after the central directory, other than this one.
+/// Returns the offset of another end record after the central directory.
 fn other_end(archive: View<'_>, directory_end: u64, end: u64) -> Result<Option<u64>, Malformed> {
     let rest = archive.from(directory_end);
     archive.charge("zip end of central directory", Resource::Work, rest.size())?;

@@ -32,7 +32,7 @@ use crate::base::error::{Cause, Malformed};
 pub struct ZipFile<'data> {
     archive: View<'data>,
     directory: Directory<'data>,
-    /// Index in the directory of each of [`crate::base::archive::members`], which has no directories.
+    /// Index in the directory for each of [`crate::base::archive::members`]. Members exclude directories.
     members: Vec<usize>,
     /// Record of a wheel, once a member was compared with it.
     record: OnceCell<Option<Record>>,

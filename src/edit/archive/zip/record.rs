@@ -79,8 +79,8 @@ impl Record {
         Record { has_mark: record.starts_with(BYTE_ORDER_MARK), rows }
     }
 
-    /// Returns how the record contradicts a file; `None` if it has a row with the file's hash and size. Installers
-    /// would refuse such a file, and an edit would give it a hash that looks right.
+    /// Returns how the record contradicts a file. Returns `None` if it has a row with the file's hash and size.
+    /// Installers would refuse a file with a contradiction, and an edit would give it a hash that looks right.
     pub fn contradiction(&self, name: &[u8], bytes: &[u8]) -> Option<String> {
         if self.has_mark {
             return Some("RECORD begins with a byte order mark".to_owned());
@@ -96,8 +96,8 @@ impl Record {
         Record::difference(stated, &row.size, bytes)
     }
 
-    /// Returns how the row of a file that stays as it is contradicts it; `None` if there is none, or its hash is not a
-    /// SHA-256.
+    /// Returns how the row of an unchanged file contradicts the file. Returns `None` if it has no row, or if the row's
+    /// hash is not a SHA-256.
     pub fn contradiction_of_unchanged(&self, name: &[u8], bytes: &[u8]) -> Option<String> {
         let row = self.rows.get(name)?;
         Record::difference(row.hash.strip_prefix(SHA256)?, &row.size, bytes)

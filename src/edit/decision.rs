@@ -17,7 +17,7 @@ pub enum ImageEdit {
     Keep,
     /// The image is removed from its container. The host entry of a bundle stays: it has no device code.
     Drop,
-    /// The image gets these bytes, uncompressed; its container stores them with the codec that the image had.
+    /// The image gets these bytes, uncompressed. Its container stores them with the codec of the old image.
     Replace(Vec<u8>),
 }
 

@@ -20,7 +20,7 @@ pub struct ElfHeaders<'data> {
     file: FileHeader64<Endianness>,
     /// Ranges of the sections before any change.
     ranges: Vec<Option<Range<u64>>>,
-    /// The tables, and their places before any change.
+    /// The tables, and their offsets before any change.
     sections: Vec<SectionHeader64<Endianness>>,
     segments: Vec<ProgramHeader64<Endianness>>,
     tables: [Range<u64>; 2],
@@ -78,7 +78,7 @@ impl<'data> ElfHeaders<'data> {
         self.ranges.iter().cloned().enumerate().filter_map(|(index, range)| Some((index, range?)))
     }
 
-    /// Gives a section another place in the bytes that it had.
+    /// Moves a section to another range within its old bytes.
     pub fn set_place(&mut self, index: usize, place: Range<u64>) {
         let endian = self.endian;
         let Some(section) = self.sections.get_mut(index) else { return };
@@ -145,7 +145,7 @@ impl<'data> ElfHeaders<'data> {
         Some(inserted)
     }
 
-    /// Returns the offset of the first byte of a section or table at or behind an offset.
+    /// Returns the offset of the first byte of a section or table at or after an offset.
     pub fn next_used(&self, end: u64) -> u64 {
         self.places.next_used(end).unwrap_or(self.view.size())
     }
@@ -155,7 +155,7 @@ impl<'data> ElfHeaders<'data> {
         self.places.sections.around(range)
     }
 
-    /// Gives symbols of a section other ends; all are offsets in the file before any change.
+    /// Gives symbols of a section new ends. All are offsets in the file before any change.
     fn end_symbols(&mut self, section: usize, new_end: impl Fn(u64) -> u64) {
         let endian = self.endian;
         let Some((header, Some(range))) = self.sections.get(section).zip(self.ranges.get(section)) else { return };

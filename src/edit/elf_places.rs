@@ -20,7 +20,7 @@ pub struct Places {
     pub sections: SectionRanges,
     /// Starts of sections that are not empty, and of tables, sorted.
     starts: Vec<u64>,
-    /// Offsets of what is aligned, sorted, each with the largest alignment from there on.
+    /// Aligned offsets, sorted, each with the largest alignment from there on.
     alignments: Vec<(u64, u64)>,
 }
 
@@ -62,12 +62,12 @@ impl Places {
         Places { sections: SectionRanges::new(ranges), starts, alignments }
     }
 
-    /// Returns the offset of the first byte of a section or table at or behind an offset.
+    /// Returns the offset of the first byte of a section or table at or after an offset.
     pub fn next_used(&self, end: u64) -> Option<u64> {
         self.starts.get(self.starts.partition_point(|start| *start < end)).copied()
     }
 
-    /// Returns the alignment of everything behind an offset; `None` if it is invalid.
+    /// Returns the alignment of everything after an offset; `None` if it is invalid.
     pub fn alignment_behind(&self, end: u64) -> Option<u64> {
         let first = self.alignments.partition_point(|(offset, _)| *offset < end);
         let alignment = self.alignments.get(first).map_or(size_of::<u64>() as u64, |(_, alignment)| *alignment);

@@ -1,4 +1,4 @@
-//! The edit of one file: its containers rebuilt, and the patches that put them in their places.
+//! The edit of one file: its rebuilt containers, and the patches that put them in place.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -57,8 +57,7 @@ const MAX_ALIGNMENT: u64 = 4096;
 
 /// Rebuilds the containers of a file. `view` is all bytes of the file, and `file` its inventory. Returns the changes of
 /// its bytes: none if the edit changes nothing. With `shrinks`, free bytes are cut out of linked files, too, if nothing
-/// depends on the places of what follows. Calls `release` when a container was read, to release the pages that this
-/// took.
+/// depends on the offsets of the bytes after them. Calls `release` after a container was read, to release its pages.
 pub fn edit_file<'data>(
     view: View<'data>,
     file: &File,

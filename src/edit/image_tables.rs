@@ -78,8 +78,8 @@ impl LoadedImages {
         before.find(|(range, _)| address <= range.end).map(|(range, offset)| (range, *offset))
     }
 
-    /// Returns the places of rows, with the offsets of their containers: a pointer into a container, to its start or to
-    /// the image in it, followed by one to a later byte or the end.
+    /// Returns the offsets of rows, with the offsets of their containers. A row is a pointer into a container, to its
+    /// start or to the image in it, followed by a pointer to a later byte or the end.
     fn rows(&self, pointers: &HashMap<u64, Pointer>) -> BTreeMap<u64, u64> {
         let row = |(place, start): (&u64, &Pointer)| {
             let end = pointers.get(&place.checked_add(POINTER)?)?;
@@ -90,7 +90,7 @@ impl LoadedImages {
     }
 }
 
-/// Returns the places that follow each other as rows do.
+/// Groups rows that follow each other.
 fn arrays(rows: &BTreeMap<u64, u64>) -> Vec<Vec<u64>> {
     let mut arrays: Vec<Vec<u64>> = Vec::new();
     for &place in rows.keys() {

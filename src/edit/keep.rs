@@ -98,7 +98,7 @@ impl KeptImages {
         devices.into_iter().filter(is_served).collect()
     }
 
-    /// Keeps images that only the program refers to: nothing states which of them it can do without.
+    /// Keeps images that only the program selects from: nothing states which of them it can do without.
     fn keep_all<'a>(&mut self, candidates: impl Iterator<Item = Candidate<'a>>) {
         candidates.for_each(|candidate| self.keep(candidate.number));
     }
@@ -114,7 +114,7 @@ impl KeptImages {
     }
 }
 
-/// Returns whether nothing states what an image runs on, or it cannot be removed. Code for the host's processor is not
+/// Returns whether an image cannot be removed, or nothing states what it runs on. Code for the host's processor is not
 /// for a device, and stays.
 fn is_undecidable(image: &Image) -> bool {
     is_in_fixed_table(image) || image.unknown_kind().is_some() || matches!(platform(image), None | Some(Platform::Host))

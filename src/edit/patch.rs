@@ -73,7 +73,7 @@ impl<'data> Patch<'data> {
         }
     }
 
-    /// Number of bytes in the place of the span.
+    /// Number of bytes that replace the span.
     pub fn new_size(&self) -> u64 {
         self.content.size().saturating_add(self.zeros())
     }

@@ -40,7 +40,7 @@ pub struct Change<'a, B, A> {
 }
 
 impl<B: Source, A: Source> Change<'_, B, A> {
-    /// Proves that the edit did what it should and nothing else.
+    /// Proves that the edit changed what it was meant to, and nothing else.
     pub fn prove(&self, devices: &[Device]) -> Result<Proof, ProofError> {
         let (before, after) = (self.before.file(), self.after.file());
         if let Some(error) = after.errors.first().filter(|_| before.errors.is_empty()) {
@@ -52,7 +52,7 @@ impl<B: Source, A: Source> Change<'_, B, A> {
         Ok(Proof { images, unchanged, devices: devices.to_vec() })
     }
 
-    /// Finds each image that was not dropped, and compares it with what it was.
+    /// Finds each image that was not dropped, and compares it with the old image.
     fn images(&self) -> Result<Vec<Option<usize>>, ProofError> {
         let fate = |number: usize| self.edited.fates.get(number).unwrap_or(&ImageFate::Kept);
         let (old, new): (Vec<_>, Vec<_>) = (self.before.images().collect(), self.after.images().collect());

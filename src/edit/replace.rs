@@ -1,4 +1,4 @@
-//! `replace`: images replaced by other ones, in their containers.
+//! `replace`: images replaced by other images, in their containers.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +11,7 @@ use crate::scan::filter::{FilterCandidate, ImageFilter};
 use crate::scan::inventory::{Container, File, NestedImage};
 use crate::target::Device;
 
-/// A new image, and the place that it gets.
+/// A new image, and the selector of the image that it replaces.
 #[derive(Debug)]
 pub struct NewImage {
     place: ImageSelector,
@@ -30,7 +30,7 @@ enum Found {
 }
 
 impl NewImage {
-    /// Creates a new image for the place of the one that is selected.
+    /// Creates a new image that replaces the selected one.
     pub fn new(place: ImageSelector, bytes: Vec<u8>) -> Self {
         NewImage { place, bytes, found: Mutex::new(None) }
     }

@@ -1,4 +1,4 @@
-//! The places of containers in linked files: the sections that hold them, and the padding behind them.
+//! The places of containers in linked files: the sections that hold them, and the padding after them.
 
 use std::ops::Range;
 

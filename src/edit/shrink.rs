@@ -1,8 +1,8 @@
-//! Sizes of sections: bytes that are free at the end of a section are cut out, and everything behind them moves.
+//! Sizes of sections: free bytes at the end of a section are cut out, and everything after them moves.
 //!
 //! In an object nothing has an address, so this is always possible, and the last container of a section may get larger.
-//! In a linked file the bytes must be the end of what a segment loads, or not be loaded; later segments move by
-//! multiples of their alignment.
+//! In a linked file, the bytes must be at the end of the loaded bytes of a segment, or not be loaded. Later segments
+//! move by multiples of their alignment.
 
 use std::ops::Range;
 

@@ -21,7 +21,7 @@ use crate::scan::{Options, Scan, ScannedFile, Source};
 /// A change whose effect is computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WhatIf {
-    /// Everything that can be compressed has these codecs; `None` is no compression.
+    /// Everything that can be compressed has these codecs. `None` is uncompressed.
     Compressed(Option<CodecLevels>),
     /// Images for these processors are gone.
     Dropped(Vec<ArchName>),
@@ -72,7 +72,7 @@ impl CodecLevels {
 const STREAM_LEVEL: i32 = 3;
 
 /// Returns the effect of no change, and of each of `changes`, on a file. Containers with about `percent` of the bytes
-/// are rebuilt, and their mean is taken for the others.
+/// are rebuilt, and the result is extrapolated to the others.
 pub fn what_if(scanned: &ScannedFile, changes: &[WhatIf], percent: u32) -> Result<Vec<Effect>, EditError> {
     let scan = scanned.open()?;
     let sample = Sample::new(scan.file(), percent);
@@ -190,7 +190,7 @@ fn load_times(view: View<'_>) -> Result<LoadTimes, EditError> {
     Ok((images, times))
 }
 
-/// An edit that keeps all images, with other codecs; without a value it changes nothing.
+/// An edit that keeps all images, with other codecs. Without a value it changes nothing.
 struct Recompressed(Option<Option<CodecLevels>>);
 
 impl Edit for Recompressed {

@@ -240,7 +240,7 @@ fn equals_select_container_by_container() {
     assert!(seen.len() == 5 && seen.values().all(|count| *count > 50), "{seen:?}");
 }
 
-/// The table has as many cells as kernels and devices together: the square of what a small file states.
+/// The table has as many cells as kernels times devices: the square of the size of a small file.
 #[test]
 fn a_table_that_is_too_large_for_its_file_is_an_error() {
     let of = |devices: usize| {

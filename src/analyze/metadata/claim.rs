@@ -39,10 +39,10 @@ pub enum Meaning {
 /// Form of the code that a claim is about. It decides which devices the reader accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimedCode {
-    /// Any code; devices of the same major version and the same or a later minor version, with the suffix `a` only this
-    /// one.
+    /// Any code. Devices of the same major version and the same or a later minor version; with the suffix `a`, only the
+    /// device of this version.
     Any,
-    /// Like [`ClaimedCode::Any`], and PTX; without a suffix all later devices.
+    /// Like [`ClaimedCode::Any`], and PTX. Without a suffix, all later devices.
     WithPtx,
     /// Machine code, on the devices that run it.
     Machine,

@@ -16,7 +16,8 @@ use crate::target::{processors::Processor, target_id::cut};
 /// Name of the file.
 pub const FILE_NAME: &str = "metadata.json";
 
-/// Returns the key `backend`. Architectures are left out where the code runs on devices that no list of them covers.
+/// Returns the key `backend`. Architectures are left out if the code runs on devices that no list of architectures
+/// covers.
 pub fn document(code: &DeviceCode, backend: Backend) -> Value {
     let mut members = json!({ "type": backend.name() });
     if let (Some(archs), Value::Object(members)) = (archs(code, backend), &mut members) {

@@ -77,7 +77,7 @@ fn parse_digits(text: &str) -> Option<u32> {
 }
 
 impl VersionSpec {
-    /// Parses a condition; `None` for syntax that compute capabilities have no use for.
+    /// Parses a condition. Returns `None` for syntax that is useless for compute capabilities.
     pub fn parse(text: &str) -> Option<VersionSpec> {
         let all = |text: &str| text.split(',').map(|text| Condition::parse(text.trim())).collect::<Option<Vec<_>>>();
         Some(VersionSpec { alternatives: text.split('|').map(all).collect::<Option<_>>()? })

@@ -126,7 +126,7 @@ const ARCHS: [(&[&str], (u32, u32)); 16] = [
     (&["sm_120f", "sm_121", "sm_121a", "sm_121f"], (12, 9)),
     (&["sm_88", "sm_110", "sm_110a", "sm_110f"], (13, 0)),
     (&["sm_107", "sm_107a", "sm_107f"], (13, 4)),
-    // Supported by the oldest release in the source, and perhaps by earlier ones.
+    // Supported by the oldest release in the source, and perhaps by earlier releases.
     (&["sm_30", "sm_32", "sm_35", "sm_37"], OLDEST),
 ];
 

@@ -18,8 +18,8 @@ pub enum ToolkitBytes {
     All,
 }
 
-/// Returns the bytes that state the toolkit of a compressed cubin; `None` for an image with a toolkit that is known or
-/// does not matter.
+/// Returns the bytes that state the toolkit of a compressed cubin. Returns `None` if the toolkit is known or does not
+/// matter.
 pub fn unread_toolkit(image: &Image) -> Option<ToolkitBytes> {
     let is_compressed = !matches!(image.codec, None | Some(Codec::None | Codec::Opaque));
     let CudaCode { abi_version, toolkit, .. } = image.cuda;

@@ -123,8 +123,8 @@ impl<'a> AnsweredFile<'a> {
         gaps.into_values().collect()
     }
 
-    /// Returns whether the selection is not known: only the program knows it, or it depends on an image about which too
-    /// little is known.
+    /// Returns whether the selection is unknown: only the program knows it, or it depends on an image without enough
+    /// known properties.
     pub fn is_undecided(&self) -> bool {
         self.depends_on_program() || self.relevant().any(|set| set.answers.iter().any(DeviceAnswer::is_undecided))
     }

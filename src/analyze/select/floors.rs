@@ -218,7 +218,7 @@ impl DeviceNeed {
         DeviceNeed { product: self.product, some, preferred }
     }
 
-    /// Adds that a driver must know the device.
+    /// Adds the requirement that a driver supports the device.
     fn with_device(self, device: &Device) -> DeviceNeed {
         let &Device::Nvidia(number) = device else { return self };
         if self.product != Product::Cuda {

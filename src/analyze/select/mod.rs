@@ -48,7 +48,7 @@ use crate::target::{BundleEntryId, Device, OffloadKind, Platform};
 /// offload binaries of one kind in a file are registered together, so their images are one set.
 #[derive(Debug, Clone)]
 pub struct CandidateSet<'a> {
-    /// The container, or the first of several.
+    /// The container, or the first container of several.
     pub container: &'a Container,
     /// The runtime that the images are registered with.
     pub runtime: &'static Runtime,
@@ -59,7 +59,7 @@ pub struct CandidateSet<'a> {
     /// The relocatable containers that the driver links again if none of the other images runs; empty if there are
     /// none.
     pub link_inputs: Vec<LinkInput<'a>>,
-    /// True if the file registers other containers, and not the one of this set.
+    /// True if the file registers containers, but not this set's.
     pub is_unregistered: bool,
 }
 

@@ -1,8 +1,8 @@
 //! Bytes that are stored several times: identical images, one kernel in several translation units, and identical
 //! kernels under several names.
 //!
-//! Of the copies the largest counts as needed, and the others as wasted. A byte may be wasted in several ways, so that
-//! the sums of the three kinds must not be added.
+//! The largest copy counts as needed, and the others as wasted. A byte may be wasted in several ways, so the sums of
+//! the three kinds must not be added.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};

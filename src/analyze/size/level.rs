@@ -100,7 +100,7 @@ impl FileLabels<'_> {
         }
     }
 
-    /// Label of a translation unit: the name of its source file where the container has it, and its place.
+    /// Label of a translation unit: the name of its source file, if the container has it, and its offset.
     fn unit(&self, containers: &[&Container], has_file: bool) -> String {
         let offset = containers.first().and_then(|container| container.offset).unwrap_or_default();
         let section = containers.first().and_then(|container| container.section.as_ref());

@@ -15,7 +15,7 @@ use crate::scan::{ImageRef, InputSlice, Scan, ScannedFile, Source};
 pub struct SizeOptions {
     /// Levels to group by, outermost first.
     pub levels: Vec<Level>,
-    /// Find what is stored several times. Images must have been hashed.
+    /// Finds bytes that are stored several times. Images must have been hashed.
     pub duplicates: bool,
 }
 

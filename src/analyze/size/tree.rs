@@ -10,7 +10,7 @@ use super::Label;
 pub struct Size {
     /// Stored bytes.
     pub stored: u64,
-    /// Decompressed bytes; the stored ones where nothing is compressed.
+    /// Decompressed bytes. Equal to the stored bytes if nothing is compressed.
     pub decompressed: u64,
 }
 
@@ -60,7 +60,7 @@ pub struct Row {
     pub size: Size,
     /// Code of its kernels.
     pub code: Code,
-    /// Its size in the file that is compared with; absent without a comparison.
+    /// Its size in the compared file; absent without a comparison.
     pub before: Option<Size>,
     /// The next level.
     pub rows: Vec<Row>,

@@ -1,6 +1,6 @@
 //! The analysis of a file: its inventory, and what is inside its device images.
 //!
-//! Images are analyzed in parallel, so no more than one is decompressed per thread at a time.
+//! Images are analyzed in parallel. Each thread decompresses one image at a time.
 
 use crate::analyze::requires::{ToolkitBytes, unread_toolkit};
 use crate::analyze::survey::{AnalysisOptions, AnalyzedFile, ImageAnalysis};

@@ -1,4 +1,4 @@
-//! Growth by duplication: images and kernels that a build has more often than the one before.
+//! Growth by duplication: images and kernels with more copies than in the previous build.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;

@@ -66,7 +66,7 @@ enum Demangled {
 }
 
 impl KernelName {
-    /// Creates a name. Its demangled name is what the demangler returns.
+    /// Creates a name. The demangler determines its demangled name.
     pub fn new(name: &str) -> Self {
         KernelName(Arc::new(NameText { name: name.into(), demangled: Demangled::Computed(OnceLock::new()) }))
     }
@@ -183,7 +183,7 @@ pub struct KernelPool {
 }
 
 impl KernelPool {
-    /// Returns a name whose demangled name is what the demangler returns.
+    /// Returns a name. The demangler determines its demangled name.
     pub fn name(&mut self, name: &str) -> KernelName {
         if let Some(known) = self.names.get(name) {
             return known.clone();

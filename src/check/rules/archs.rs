@@ -110,8 +110,8 @@ fn accepts_all(requirements: &Requirements, ptx: &[nvptx::Arch]) -> bool {
     ptx.iter().all(|ptx| accepts_ptx(requirements, *ptx))
 }
 
-/// Returns the architectures of the PTX that the driver compiles where it links relocatable code for a device at load
-/// time; `None` if it does not.
+/// Returns the architectures of the PTX that the driver compiles when it links relocatable code for a device at load
+/// time. Returns `None` if it does not link any.
 fn linked_ptx(facts: &FileFacts<'_>, device: &str) -> Option<Vec<nvptx::Arch>> {
     let [device] = Device::parse(device).ok()?.try_into().ok()?;
     let sets = candidate_sets(&facts.survey.file).into_iter().filter(|set| !set.link_inputs.is_empty());

@@ -28,7 +28,7 @@ use findings::RuleFindings;
 /// A file of a check, analyzed to the extent that the policy needs.
 #[derive(Debug, Clone)]
 pub struct CheckedFile {
-    /// The inventory, and what is inside its images.
+    /// The inventory, and the contents of its images.
     pub survey: AnalyzedFile,
     /// Index of the input that the file was found in.
     pub input: usize,
@@ -128,7 +128,8 @@ struct Evaluator<'a> {
 }
 
 impl Evaluator<'_> {
-    /// Evaluates the rules that apply to single files. Of a file without device code only its damage can be reported.
+    /// Evaluates the rules that apply to single files. A file without device code can only have findings about its
+    /// damage.
     fn evaluate_file(&mut self, facts: &FileFacts<'_>) {
         let requirements = self.policy.requirements_for(facts.path());
         for &rule in Rule::ALL {

@@ -54,7 +54,7 @@ pub struct ApplyOptions {
     pub access: Access,
     /// Leaves holes in the file where images were, if the file system supports holes.
     pub holes: bool,
-    /// Cuts free bytes out of linked files where nothing depends on the places of what follows.
+    /// Cuts free bytes out of linked files if nothing depends on the offsets of the bytes after them.
     pub shrinks: bool,
     /// Changes signed files, and removes their signatures.
     pub breaks_signatures: bool,
@@ -74,7 +74,8 @@ pub struct SplitHost {
 pub struct Applied {
     /// Size of the input, in bytes.
     pub size: u64,
-    /// Size of the result, in bytes. Of a planned edit of a zip file it is not known before its members are compressed.
+    /// Size of the result, in bytes. If an edit of a zip file is only planned, the size is unknown, because its members
+    /// are not compressed.
     pub new_size: Option<u64>,
     /// Files whose device code is elsewhere.
     pub split_hosts: Vec<SplitHost>,

@@ -292,7 +292,7 @@ fn bundles_keep_their_alignment_and_host_entry() {
         assert_eq!(content.to_vec(), bundle::write(&[entries[0], entries[2]], alignment).unwrap().to_vec());
         assert!(borrows(&content, &bytes));
         assert_eq!(rebuilt_one(&bytes, &drops(&[0, 1])).to_vec(), bundle::write(&[host], 1).unwrap().to_vec());
-        // Without a host entry, one takes the place of the images.
+        // Without a host entry, a new one replaces the images.
         let bytes = bundle::write(&entries[1..], alignment).unwrap().to_vec();
         assert_eq!(rebuilt_one(&bytes, &drops(&[0, 1])).to_vec(), bundle::write(&[host], 1).unwrap().to_vec());
     }

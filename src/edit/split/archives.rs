@@ -39,7 +39,7 @@ struct Code<'a> {
     bundle: &'a RegisteredBundle<'a>,
 }
 
-/// Writes the host file with markers in place of its bundles, and an archive for each target ID.
+/// Writes an archive for each target ID, and the host file. Markers replace the bundles of the host file.
 pub fn split(
     scan: &Scan<InputSlice>,
     directory: &mut SplitDirectory<'_>,

@@ -75,8 +75,8 @@ pub struct IndexedFile {
 pub struct IndexedPart {
     #[serde(flatten)]
     pub file: IndexedFile,
-    /// Processors whose code it has. Code for several is compressed as one; a part without any has the headers and
-    /// tables of containers.
+    /// Processors whose code it has. Code for several processors is compressed together. A part without any processor
+    /// has the headers and tables of containers.
     pub archs: Vec<String>,
     pub spans: Vec<IndexedSpan>,
 }

@@ -19,8 +19,8 @@ use crate::base::io::{FileSet, Input, Output, OutputKind, Sink};
 use crate::edit::patch::{Patch, Patches};
 use crate::format::kpack::{KpackArchive, Scheme};
 
-/// Writes the original of the split file in `directory`. Each part must be what the index states, and so must the
-/// result, before it gets its name.
+/// Writes the original of the split file in `directory`. Each part must match the index. The result must match it too,
+/// before it gets its name.
 pub fn join(directory: &Path, path: &Path, options: SplitOptions) -> Result<()> {
     let index_path = directory.join(INDEX_NAME);
     let index = Input::open_file(index_path.clone(), options.access)?;

@@ -1,7 +1,7 @@
 //! Device code moved out of a file into others, and back: [`split`] and [`join`].
 //!
-//! The host file keeps its size, and zeros where the device code was. An index states for each span of the original
-//! where its bytes are, and the SHA-256 of every file, so that joining gives the identical bytes or fails.
+//! The host file keeps its size, with zeros in place of the device code. An index has the location of the bytes of each
+//! span of the original, and the SHA-256 of every file. So joining gives identical bytes or fails.
 
 mod archives;
 mod error;

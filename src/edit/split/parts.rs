@@ -63,7 +63,7 @@ pub fn parts(file: &File, view: View<'_>) -> Result<Vec<PartSpans>> {
     Ok(parts.into_values().chain([shared, rest]).filter(|part| !part.spans.is_empty()).collect())
 }
 
-/// Returns what is left of the containers around spans with code: host entries, headers and tables.
+/// Returns the spans of containers without the spans with code: host entries, headers and tables.
 fn rest(file: &File, view: View<'_>, code: impl Iterator<Item = (u64, u64)>) -> Result<Vec<Range<u64>>> {
     let mut code = code.peekable();
     let mut rest = Vec::new();

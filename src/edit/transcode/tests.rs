@@ -75,7 +75,7 @@ fn containers_get_the_requested_form() {
         assert_eq!(container.codec, Some(Codec::Zstd));
         let newer = transcoded(&compressed, CCOB_3);
         assert_eq!(scanned(&newer).containers[0].version, Some(3));
-        // Another version has the same stream, and the bundle in it is the one that was compressed.
+        // Another version has the same stream, with the bundle that was compressed.
         assert_eq!(newer[32..], compressed[24..]);
         assert_eq!(transcoded(&newer, CCOB_2), compressed);
         assert_eq!(transcoded(&newer, PLAIN), bundle);

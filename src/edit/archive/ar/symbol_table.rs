@@ -33,7 +33,7 @@ enum Endian {
 
 /// The offsets in a table.
 struct Offsets {
-    /// Range of the numbers, with what is between them.
+    /// Range of the offsets, with the bytes between them.
     range: Range<u64>,
     /// Distance of one offset from the next.
     step: u64,

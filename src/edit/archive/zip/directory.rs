@@ -34,7 +34,7 @@ const LOCATOR_SIZE: u64 = 20;
 const ZIP64: u16 = 1;
 const ZIP64_MARK: u64 = u32::MAX as u64;
 
-/// A number and its place.
+/// A number and its offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Number {
     pub at: u64,
@@ -71,7 +71,7 @@ pub struct Directory<'data> {
     /// Offset of its first entry.
     pub start: u64,
     pub entries: Vec<Entry<'data>>,
-    /// Numbers in the records at the end that are offsets of the directory and of what follows it.
+    /// Numbers in the end records: offsets of the directory and of the records after it.
     pub offsets: Vec<Number>,
 }
 
@@ -103,7 +103,7 @@ impl<'data> Directory<'data> {
             let cause = Cause::Described("precedes the central directory".to_owned());
             return Err(archive.malformed("zip end of central directory", number.at, cause));
         }
-        // Readers disagree about which of several records counts, and only one is written again.
+        // If there are several end records, readers disagree about which counts, and only one is rewritten.
         if let Some(other) = other_end(archive, at, end.at)? {
             let cause = Cause::Described(format!("the file has another one at {:#x}", end.at));
             return Err(archive.malformed("zip end of central directory", other, cause));
@@ -228,7 +228,7 @@ fn other_end(archive: View<'_>, directory_end: u64, end: u64) -> Result<Option<u
     Ok(found.map(|(at, _)| directory_end.saturating_add(at as u64)).find(|at| *at != end))
 }
 
-/// Reads an entry of the directory; returns the offset of the next one, too.
+/// Reads an entry of the directory. Also returns the offset of the next entry.
 fn entry(archive: View<'_>, at: u64) -> Result<(Entry<'_>, u64), Malformed> {
     expect(archive, "zip directory entry", at, CENTRAL)?;
     let size = |place: u64| archive.u16("zip directory entry", at.saturating_add(place)).map(u64::from);

@@ -1,4 +1,4 @@
-//! Zip files, the format of wheels: members get new bytes, and all others stay as they are stored.
+//! Zip files, the format of wheels: members get new bytes, and all other members keep their stored bytes.
 //!
 //! Only the headers of changed members and the central directory are written again; names, order, timestamps, modes,
 //! extra fields and comments are not touched. A changed member keeps its compression method. In a wheel, `RECORD` gets
@@ -62,8 +62,8 @@ impl<'data> ZipFile<'data> {
         Ok(ZipFile { archive, directory, members, record: OnceCell::new() })
     }
 
-    /// Compresses the new bytes of a member, an index of [`crate::base::archive::members`], with the method of the old
-    /// ones; `name` is the member's in errors.
+    /// Compresses the new bytes of a member with its old method. `member` is an index of
+    /// [`crate::base::archive::members`], and `name` the member's name in errors.
     pub fn pack(
         &self,
         member: usize,
@@ -100,8 +100,9 @@ impl<'data> ZipFile<'data> {
         Ok(Patches::new(patches).ok_or_else(overlap)?)
     }
 
-    /// Returns how the record of a wheel contradicts a member, an index of [`crate::base::archive::members`]. `bytes`
-    /// are all bytes of the member before the edit. One that changes must have a row; of others, a row must be right.
+    /// Returns how the record of a wheel contradicts a member. `member` is an index of
+    /// [`crate::base::archive::members`], and `bytes` are all bytes of the member before the edit. A changed member
+    /// must have a row. For an unchanged member, a row is optional, but must be right.
     pub fn contradiction(&self, member: usize, bytes: View<'_>, is_changed: bool) -> Result<Option<Malformed>> {
         if self.record.get().is_none() {
             let entry = self.directory.entries.iter().find(|entry| record::is_record(entry.name));

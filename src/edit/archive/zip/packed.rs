@@ -21,7 +21,7 @@ const LEVEL: Compression = Compression::new(7);
 pub struct PackedMember {
     /// Index of the member among [`crate::base::archive::members`].
     pub index: usize,
-    /// The bytes as they will be stored; a gigabyte of them is not in memory.
+    /// The bytes to store. They may be a gigabyte, so they are not kept in memory.
     pub stored: Spooled,
     /// Properties of the bytes that are stored.
     pub properties: Properties,
@@ -58,7 +58,7 @@ impl Packing {
         Packing { members: Vec::new(), spool: Spool::in_directory(directory) }
     }
 
-    /// Compresses the bytes that `write` writes; `name` is the member's in errors.
+    /// Compresses the bytes that `write` writes. `name` is the member's name in errors.
     pub(super) fn add(
         &mut self,
         index: usize,

@@ -20,14 +20,15 @@ pub fn is_record(name: &[u8]) -> bool {
     is_metadata(name, b"RECORD")
 }
 
-/// Only the directory at the top counts: packages may contain copies of others.
+/// Only the directory at the top counts: packages may contain copies of other packages.
 fn is_metadata(name: &[u8], file: &[u8]) -> bool {
     let mut parts = name.split(|&byte| byte == b'/');
     let is_directory = |part: &[u8]| part.ends_with(DIRECTORY);
     parts.next().is_some_and(is_directory) && parts.next() == Some(file) && parts.next().is_none()
 }
 
-/// Returns a record with other hashes and sizes of these files. All other bytes stay. A row without a hash gets none.
+/// Returns a record with new hashes and sizes of these files. All other bytes stay. A row without a hash does not get
+/// one.
 pub fn with_files(record: &[u8], files: &HashMap<&[u8], RecordedFile>) -> Vec<u8> {
     let mut out = Vec::with_capacity(record.len());
     let mut rest = record;
@@ -117,7 +118,7 @@ impl Record {
     }
 }
 
-/// Prefix of the hashes that records of wheels have today, with the encoded hash behind it.
+/// Prefix of the hashes that records of wheels have today. The encoded hash follows it.
 const SHA256: &[u8] = b"sha256=";
 
 /// Byte order mark in UTF-8. A record with one has no row for the file in its first.

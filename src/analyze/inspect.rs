@@ -16,12 +16,12 @@ use crate::scan::{ImageRef, ScannedFile};
 pub struct Incomplete {
     /// Errors of files and images that could not be read.
     pub failed: Vec<FilterError>,
-    /// Images that may hold a kernel that was asked for.
+    /// Images that may hold a requested kernel.
     pub unknown: Vec<FilterError>,
 }
 
-/// Inspects the device images of all files that `filter` accepts with `read`. Calls `work` with each in parallel, and `take` with
-/// the results in order. Returns what could not be inspected.
+/// Inspects the device images of all files that `filter` accepts with `read`. Calls `work` with each in parallel, and
+/// `take` with the results in order. Returns what could not be inspected.
 pub fn inspect<'a, R: Send>(
     files: &'a [ScannedFile],
     filter: &ImageFilter,

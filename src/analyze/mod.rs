@@ -1,4 +1,5 @@
-//! Answers about device images, without a policy: which one a device runs, what it requires, where bytes and gaps are.
+//! Analyses of device images, without a policy: the image that a device runs, its requirements, and where bytes and
+//! gaps are.
 
 #[cfg(feature = "full")]
 pub(crate) mod coverage;

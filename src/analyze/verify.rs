@@ -52,7 +52,6 @@ pub fn verify(scanned: &ScannedFile) -> Result<Vec<VerifyError>> {
     Ok(defects)
 }
 
-/// Returns the defects of an image.
 fn image_defects(path: &str, image: &ImageRef<'_>, errors: &ImageErrors<'_>) -> Vec<VerifyError> {
     let defect = |why| VerifyError::Image { path: path.into(), number: image.index(), why };
     let mut defects: Vec<VerifyError> = contradiction(image.image()).map(defect).into_iter().collect();
@@ -100,14 +99,13 @@ fn decompressed_contradiction(image: &ImageRef<'_>, bytes: View<'_>) -> Option<S
     Some(format!("the container states {stated}, the image's own header {own}"))
 }
 
-/// Returns the contradictions in the kpack archives of a file.
 fn archive_defects(file: &File, view: View<'_>) -> Vec<Malformed> {
     let archives = file.containers.iter().filter(|container| container.container_type == ContainerType::Kpack);
     let read = |container: &Container| KpackArchive::read(view.from(container.offset?)).ok();
     archives.filter_map(read).flat_map(|archive| archive.defects()).collect()
 }
 
-/// Returns the problems in the bytes of an image, and the defects for which its runtime refuses it.
+/// Returns the problems in the bytes of an image, and the defects that make its runtime refuse it.
 fn problems(image: &Image, view: View<'_>) -> Vec<Malformed> {
     match format::check_elf(view) {
         Err(truncated) if image.image_kind == ImageKind::Elf => vec![truncated],

@@ -4,8 +4,8 @@ use super::target::PolicyTarget;
 use crate::target::compatibility::{Fit, serves};
 use crate::target::{TargetId, intel, nvptx};
 
-/// Returns whether an entry of a list covers code for `target`. A processor covers all settings of its features, and `ptx`
-/// all PTX.
+/// Returns whether an entry of a list covers code for `target`. A processor covers all settings of its features, and
+/// `ptx` all PTX.
 pub fn allows(listed: &PolicyTarget, target: &PolicyTarget) -> bool {
     match (listed, target) {
         (PolicyTarget::AnyPtx, PolicyTarget::Ptx(_)) => true,
@@ -43,8 +43,8 @@ pub fn runs_on(code: &str, device: &str) -> bool {
     }
 }
 
-/// Returns whether `codes` contain code built for exactly this architecture. Features of a processor that `wanted` leaves
-/// open must be covered in every setting: gfx90a:xnack+ and gfx90a:xnack- together cover gfx90a.
+/// Returns whether `codes` contain code built for exactly this architecture. Features of a processor that `wanted`
+/// leaves open must be covered in every setting: gfx90a:xnack+ and gfx90a:xnack- together cover gfx90a.
 pub fn has_exact_code(codes: &[&str], wanted: &str) -> bool {
     match nvptx::Arch::parse(wanted) {
         Some(arch) => codes.iter().any(|code| nvptx::Arch::parse(code) == Some(arch)),

@@ -28,8 +28,8 @@ pub struct ImageFacts<'a> {
     pub code: ImageCode,
     /// Compression of the image, or of the container around it.
     pub codec: Option<Codec>,
-    /// Least and largest number of bytes that it takes in the file. Images that are compressed together have no sizes of
-    /// their own.
+    /// Least and largest number of bytes that it takes in the file. They differ for images that are compressed
+    /// together, because such images have no individual sizes.
     pub stored: (u64, u64),
     /// A container around it states its target, and not only its own header.
     pub is_named: bool,
@@ -59,12 +59,12 @@ pub enum UnknownCode {
     Target,
     /// The kind of the image is newer than this program.
     Kind,
-    /// Tile IR, for which no document states the devices that it is compiled for.
+    /// Tile IR. No document states the devices that it is compiled for.
     TileIr,
 }
 
 impl UnknownCode {
-    /// Returns the name in reports.
+    /// Name in reports.
     fn label(self) -> &'static str {
         match self {
             UnknownCode::Target => "code of unknown architecture",
@@ -151,7 +151,7 @@ impl<'a> FileFacts<'a> {
         &self.survey.file.path
     }
 
-    /// Returns the images that may be loaded: all but those of containers that nothing registers.
+    /// Returns the images that may be loaded. Images in containers that nothing registers are left out.
     pub fn loadable(&self) -> impl Iterator<Item = &ImageFacts<'a>> {
         self.images.iter().filter(|image| !image.is_unregistered)
     }
@@ -228,7 +228,8 @@ fn sorted(mut labels: Vec<String>) -> Vec<String> {
     labels
 }
 
-/// Returns the codec of an image, or that of the outermost compressed container around it.
+/// Returns the codec of an image. If the image has none, returns the codec of the outermost compressed container around
+/// it.
 fn codec(nested: &NestedImage<'_>) -> Option<Codec> {
     let own = nested.image.codec.filter(|codec| *codec != Codec::None);
     own.or(outermost_compressed(nested).and_then(|container| container.codec))
@@ -247,7 +248,7 @@ struct StoredSizes<'a> {
 
 impl<'a> StoredSizes<'a> {
     /// Returns the least and the largest number of bytes that an image takes in the file. Images that are compressed
-    /// together have no sizes of their own, and share that of the container.
+    /// together have no individual sizes; they share the size of the container.
     fn of(&mut self, nested: &NestedImage<'a>) -> (u64, u64) {
         let image = nested.image;
         if let Some(size) = image.size {

@@ -12,7 +12,8 @@ use crate::base::escape::is_escaped;
 use crate::image::DebugLevel;
 use crate::target::{BundleEntryId, OffloadKind, natural_order};
 
-/// Size limits are a tenth above the current sizes, because a limit that must be raised with every commit is soon ignored.
+/// Size limits are a tenth above the current sizes, because a limit that must be raised with every commit is soon
+/// ignored.
 const HEADROOM_DIVISOR: u64 = 10;
 
 /// Generates a policy that these files pass. Returns `None` if they contain no device code.
@@ -36,7 +37,6 @@ pub fn generate_policy(files: &[&AnalyzedFile]) -> Option<String> {
     Some(text)
 }
 
-/// Returns the architectures that every file contains code for.
 fn common_archs(facts: &[FileFacts<'_>]) -> Option<Vec<String>> {
     let (first, others) = facts.split_first()?;
     let others: Vec<BTreeSet<String>> = others.iter().map(targets).collect();
@@ -45,7 +45,7 @@ fn common_archs(facts: &[FileFacts<'_>]) -> Option<Vec<String>> {
     Some(sorted(common))
 }
 
-/// Returns the architectures that a file contains code for, as far as policies can name them.
+/// Returns the architectures that a file contains code for. Architectures that policies cannot name are left out.
 fn targets(facts: &FileFacts<'_>) -> BTreeSet<String> {
     let named = facts.images.iter().filter_map(|image| match &image.code {
         ImageCode::For(target) => PolicyTarget::parse(&target.to_string()).ok(),
@@ -106,8 +106,8 @@ fn images(facts: &[FileFacts<'_>]) -> String {
     if text.is_empty() { text } else { format!("\n[images]\n{text}") }
 }
 
-/// Formats the architectures of each file that differ from the common ones. Files of the same name share an entry with
-/// those that all of them contain.
+/// Formats the architectures of each file that differ from the common ones. Files of the same name share an entry: it
+/// lists the architectures that all of them contain.
 fn exceptions(facts: &[FileFacts<'_>], common: &[String]) -> String {
     let mut by_name: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for facts in facts {
@@ -141,7 +141,7 @@ fn list(names: impl IntoIterator<Item = String>) -> String {
     format!("[{}]", names.into_iter().map(|name| quoted(&name)).collect::<Vec<_>>().join(", "))
 }
 
-/// Formats a basic string of TOML, which differs from a string of JSON in the escapes of characters.
+/// Formats a basic string of TOML. Its escapes differ from JSON's.
 fn quoted(text: &str) -> String {
     let mut quoted = String::new();
     for c in serde_json::Value::from(text).to_string().chars() {

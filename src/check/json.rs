@@ -49,8 +49,8 @@ struct JsonEvaluation<'a> {
 }
 
 impl Verdict {
-    /// Returns the verdict as a JSON document in the schema `fatbin.check/1`, with a final newline. Characters that a terminal
-    /// would obey, or not display, are escaped in JSON's own syntax.
+    /// Returns the verdict as a JSON document in the schema `fatbin.check/1`, with a final newline. Characters that a
+    /// terminal would obey, or not display, are escaped in JSON's own syntax.
     pub fn to_json(&self) -> String {
         let document = JsonDocument {
             schema: SCHEMA,

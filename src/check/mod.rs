@@ -1,11 +1,11 @@
 //! Policies, the rules that evaluate files by them, and the verdict as plain data.
 //!
 //! [`Policy::parse`] reads a policy, [`Policy::analysis_options`] states what must be known about a file, and [`check`]
-//! evaluates files that were analyzed so. Every rule is evaluated file by file: code that one library lacks is not replaced
-//! by that of another.
+//! evaluates files that were analyzed so. Every rule is evaluated file by file: code that one library lacks is not
+//! replaced by code of another.
 //!
 //! A verdict lists everything that was evaluated and not only violations, because a check that found nothing wrong must
-//! differ from one that looked at nothing. A requirement that cannot be decided is a finding of its own kind: a library that
+//! differ from a check of nothing. A requirement that cannot be decided is a separate kind of finding: a library that
 //! cannot be read has not passed.
 
 mod coverage;

@@ -1,4 +1,4 @@
-//! `check`: scans files, analyzes them as far as a policy needs it, and evaluates the policy.
+//! `check`: scans files, analyzes what a policy needs to know about them, and evaluates the policy.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -39,8 +39,8 @@ impl<'p> Checker<'p> {
         Checker { inspects_all, ..self }
     }
 
-    /// Returns a scanner with its options, from one for the same options. It also keeps files without device code that the policy
-    /// requires.
+    /// Returns a scanner with its options, from one for the same options. It also keeps files without device code that
+    /// the policy requires.
     pub fn scanner(&self, scanner: Scanner) -> Scanner {
         let scanner = scanner.with_cache(CacheBudget::default());
         if self.policy.metadata { scanner.with_kept_files(PackageMetadata::has_path) } else { scanner }
@@ -51,8 +51,8 @@ impl<'p> Checker<'p> {
         self.options
     }
 
-    /// Analyzes the outcome of scanning a file that was found in the input with this index. Returns the error if the file
-    /// cannot be read. The caller compares files with proofs.
+    /// Analyzes the outcome of scanning a file that was found in the input with this index. Returns the error if the
+    /// file cannot be read. The caller compares files with proofs.
     pub fn analyze(&self, input: usize, outcome: Outcome) -> (CheckedFile, Option<Error>) {
         let metadata = self.policy.metadata.then(|| read_metadata(&outcome)).flatten();
         let (survey, error) = analyze_outcome(outcome, &|path| {

@@ -1,6 +1,6 @@
 //! Comparison of a file with the proofs of changes.
 
-/// Result of comparing a file on disk with the proofs of changes. For a member of an archive it is that of the archive.
+/// Result of comparing a file on disk with the proofs of changes. A member of an archive has the status of the archive.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProofStatus {

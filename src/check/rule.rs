@@ -1,10 +1,10 @@
-//! Rules by name: those that a policy enables, and those that always apply.
+//! Rules by name: rules that a policy enables, and rules that always apply.
 
 /// Declares [`Rule`] from one table, so that a rule without a name or a description does not compile. The function that
 /// evaluates a rule is chosen by a `match` over all rules in `check::rules`.
 macro_rules! rules {
     ($($rule:ident => $name:literal, $description:literal;)+) => {
-        /// A rule of a check. The order is that of findings in a report.
+        /// A rule of a check. Rules sort like findings in a report.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Rule {

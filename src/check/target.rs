@@ -1,8 +1,8 @@
-//! Names of architectures in policies: a target ID for machine code, NVIDIA's `compute_90` for PTX and `lto_90` for LTO-IR, `ptx`
-//! for any PTX, and the first component of the triple for code without a processor.
+//! Names of architectures in policies: a target ID for machine code, NVIDIA's `compute_90` for PTX and `lto_90` for
+//! LTO-IR, `ptx` for any PTX, and the first component of the triple for code without a processor.
 //!
-//! PTX and LTO-IR have the names of nvcc's options, because they do not replace machine code: PTX is compiled when it is
-//! loaded, which takes minutes for a large library, and LTO-IR when it is linked.
+//! PTX and LTO-IR have the names of nvcc's options, because they do not replace machine code: PTX is compiled when it
+//! is loaded, and LTO-IR when it is linked. For a large library, compiling PTX takes minutes.
 
 use std::fmt;
 

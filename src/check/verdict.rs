@@ -11,7 +11,7 @@ pub enum Outcome {
     Warned,
     /// The requirement is violated.
     Violated,
-    /// The requirement cannot be decided, which does not pass.
+    /// The requirement cannot be decided. This does not pass.
     Undecided,
 }
 
@@ -37,7 +37,7 @@ pub struct Finding {
     pub rule: Rule,
     /// Any outcome but [`Outcome::Passed`].
     pub outcome: Outcome,
-    /// Path of the file as in its inventory, or that of the policy for findings about all files or about the policy.
+    /// Path of the file as in its inventory. For findings about all files or about the policy, the path of the policy.
     pub path: String,
     /// The image, for findings about one.
     pub image: Option<ImageLocation>,
@@ -74,7 +74,7 @@ pub struct Evaluation {
 /// Result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// Findings by file in order, then by rule; those about all files are last.
+    /// Findings by file in order, then by rule. Findings about all files are last.
     pub findings: Vec<Finding>,
     /// Outcome of every rule for every file that it was evaluated on, in the same order.
     pub evaluations: Vec<Evaluation>,

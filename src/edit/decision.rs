@@ -17,7 +17,7 @@ pub enum ImageEdit {
     Keep,
     /// The image is removed from its container. The host entry of a bundle stays: it has no device code.
     Drop,
-    /// The image gets these bytes, uncompressed; its container stores them with the codec that the image had.
+    /// The image gets these bytes, uncompressed. Its container stores them with the codec of the old image.
     Replace(Vec<u8>),
 }
 
@@ -51,8 +51,8 @@ pub struct Recompression {
 /// Level of compression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// The level that the tools for the container use by default. If the result is larger than the container was, the next
-    /// stronger ones.
+    /// The level that the tools for the container use by default. If the result is larger than the container was, the
+    /// next stronger ones.
     Fit,
     /// This level.
     Level(i32),

@@ -1,5 +1,5 @@
-//! The headers of a 64-bit ELF file, which change when sections lose bytes: places of sections and segments, and sizes of
-//! symbols.
+//! Headers of a 64-bit ELF file. When sections lose bytes, the places of sections and segments and the sizes of symbols
+//! change.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ pub struct ElfHeaders<'data> {
     file: FileHeader64<Endianness>,
     /// Ranges of the sections before any change.
     ranges: Vec<Option<Range<u64>>>,
-    /// The tables, and their places before any change.
+    /// The tables, and their offsets before any change.
     sections: Vec<SectionHeader64<Endianness>>,
     segments: Vec<ProgramHeader64<Endianness>>,
     tables: [Range<u64>; 2],
@@ -29,7 +29,8 @@ pub struct ElfHeaders<'data> {
     /// Symbols by the indices of their sections, once sections end elsewhere.
     symbols: Option<SizedSymbols>,
     symbol_sizes: Vec<Patch<'data>>,
-    /// Offsets before any change, from which on everything moves, and by how many bytes, which may be negative.
+    /// Where bytes move: an offset before any change, and by how many bytes everything from there on moves. The number
+    /// may be negative.
     moves: Vec<(u64, i64)>,
     is_changed: bool,
 }
@@ -67,7 +68,7 @@ impl<'data> ElfHeaders<'data> {
         })
     }
 
-    /// Returns whether this is an object, in which nothing has an address.
+    /// Returns whether this is an object file. Nothing in an object file has an address.
     pub fn is_relocatable(&self) -> bool {
         self.file.e_type(self.endian) == ET_REL
     }
@@ -77,7 +78,7 @@ impl<'data> ElfHeaders<'data> {
         self.ranges.iter().cloned().enumerate().filter_map(|(index, range)| Some((index, range?)))
     }
 
-    /// Gives a section another place in the bytes that it had.
+    /// Moves a section to another range within its old bytes.
     pub fn set_place(&mut self, index: usize, place: Range<u64>) {
         let endian = self.endian;
         let Some(section) = self.sections.get_mut(index) else { return };
@@ -91,7 +92,7 @@ impl<'data> ElfHeaders<'data> {
         self.is_changed = true;
     }
 
-    /// Cuts bytes out of the file, which are the end of a section: at most those in `free`. Returns the range that is cut.
+    /// Cuts bytes from the end of a section: at most the bytes in `free`. Returns the range that is cut.
     pub fn cut(&mut self, section: usize, free: Range<u64>) -> Result<Range<u64>, KeepsSize> {
         let endian = self.endian;
         for segment in &self.segments {
@@ -129,8 +130,8 @@ impl<'data> ElfHeaders<'data> {
         Ok(cut)
     }
 
-    /// Makes a section of an object end at another offset, at or after its end, and returns the number of bytes that are inserted
-    /// where the section and the padding after it have ended.
+    /// Makes a section of an object end at another offset, at or after its end, and returns the number of bytes that
+    /// are inserted where the section and the padding after it have ended.
     pub fn grow(&mut self, section: usize, new_end: u64) -> Option<u64> {
         let range = self.ranges.get(section)?.clone()?;
         let next = self.next_used(range.end);
@@ -144,7 +145,7 @@ impl<'data> ElfHeaders<'data> {
         Some(inserted)
     }
 
-    /// Returns the offset of the first byte of a section or table at or behind an offset.
+    /// Returns the offset of the first byte of a section or table at or after an offset.
     pub fn next_used(&self, end: u64) -> u64 {
         self.places.next_used(end).unwrap_or(self.view.size())
     }
@@ -154,7 +155,7 @@ impl<'data> ElfHeaders<'data> {
         self.places.sections.around(range)
     }
 
-    /// Gives symbols of a section other ends; all are offsets in the file before any change.
+    /// Gives symbols of a section new ends. All are offsets in the file before any change.
     fn end_symbols(&mut self, section: usize, new_end: impl Fn(u64) -> u64) {
         let endian = self.endian;
         let Some((header, Some(range))) = self.sections.get(section).zip(self.ranges.get(section)) else { return };

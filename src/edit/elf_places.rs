@@ -20,7 +20,7 @@ pub struct Places {
     pub sections: SectionRanges,
     /// Starts of sections that are not empty, and of tables, sorted.
     starts: Vec<u64>,
-    /// Offsets of what is aligned, sorted, each with the largest alignment from there on.
+    /// Aligned offsets, sorted, each with the largest alignment from there on.
     alignments: Vec<(u64, u64)>,
 }
 
@@ -62,12 +62,12 @@ impl Places {
         Places { sections: SectionRanges::new(ranges), starts, alignments }
     }
 
-    /// Returns the offset of the first byte of a section or table at or behind an offset.
+    /// Returns the offset of the first byte of a section or table at or after an offset.
     pub fn next_used(&self, end: u64) -> Option<u64> {
         self.starts.get(self.starts.partition_point(|start| *start < end)).copied()
     }
 
-    /// Returns the alignment of everything behind an offset; `None` if it is invalid.
+    /// Returns the alignment of everything after an offset; `None` if it is invalid.
     pub fn alignment_behind(&self, end: u64) -> Option<u64> {
         let first = self.alignments.partition_point(|(offset, _)| *offset < end);
         let alignment = self.alignments.get(first).map_or(size_of::<u64>() as u64, |(_, alignment)| *alignment);
@@ -102,7 +102,8 @@ pub fn sized_symbols(view: View<'_>, endian: Endianness, sections: &[SectionHead
     found
 }
 
-/// Moves of everything behind an offset, sorted. Each has the number of bytes of all moves up to it, which may be negative.
+/// Moves of everything after an offset, sorted. Each entry has the total number of bytes of all moves up to it. The
+/// total may be negative.
 pub struct Moves(Vec<(u64, i64)>);
 
 impl Moves {

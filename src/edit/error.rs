@@ -21,7 +21,7 @@ pub enum EditError {
     /// A file cannot be read or written.
     #[error(transparent)]
     File(#[from] Error),
-    /// Bytes that violate their format; the caller knows the file.
+    /// Bytes that violate their format. The caller adds the file.
     #[error(transparent)]
     Malformed(#[from] Malformed),
     /// A container that has no such encoding.
@@ -44,7 +44,7 @@ pub enum EditError {
         /// The version.
         version: u32,
     },
-    /// An entry without an image in an offload binary that is to have version 1, which has no such entries.
+    /// An entry without an image in an offload binary that is to have version 1. Version 1 has no such entries.
     #[error("an entry has properties and no image: not representable in version 1 of offload binaries; use version 2")]
     MetadataEntry,
     /// A size that does not fit its field.
@@ -105,7 +105,7 @@ pub enum EditError {
         /// Index of the image.
         number: usize,
     },
-    /// A new image is for another target than the one that it replaces.
+    /// A new image has another target than the image that it replaces.
     #[error(
         "image {number} is {old}, the new one {new}; use --allow-other-target for another target of the same format"
     )]
@@ -135,7 +135,7 @@ pub enum EditError {
         /// The error.
         cause: Box<EditError>,
     },
-    /// The written file is not what it should be, and was discarded.
+    /// The written file differs from the expected one, and was discarded.
     #[error("{}: not changed: {cause}", path.display())]
     Unproven {
         /// Path of the file.
@@ -157,7 +157,7 @@ pub enum EditError {
         /// Path of the archive.
         path: PathBuf,
     },
-    /// A thin archive, which only lists its members.
+    /// A thin archive. It only lists its members.
     #[error("{}: a thin archive only lists its members; change these files", path.display())]
     ThinArchive {
         /// Path of the archive.
@@ -174,7 +174,7 @@ pub enum EditError {
     /// Containers of a file overlap.
     #[error("containers overlap; only a damaged file has such containers")]
     Overlap,
-    /// A table of images that does not have the form that LLVM's wrappers give it.
+    /// A table of images without the form that LLVM's wrappers give it.
     #[error(
         "table of device images at {offset:#x}: no descriptor states its length, so images cannot be removed from it"
     )]
@@ -198,7 +198,7 @@ pub enum ProofError {
         /// Number of images that the edit keeps.
         expected: usize,
     },
-    /// An image is not what it was.
+    /// An image has changed unexpectedly.
     #[error("image {number} of the result differs in {what}")]
     Image {
         /// Index of the image in the result.
@@ -238,7 +238,7 @@ pub enum KeepsSize {
     /// A segment has zeroed memory after the bytes.
     #[error("its segment continues in memory")]
     Memory,
-    /// Fewer bytes are free than what follows is aligned to.
+    /// Fewer bytes are free than the alignment of the bytes after them.
     #[error("what is free is less than the alignment of what follows")]
     Alignment,
     /// The file is not a 64-bit ELF file.

@@ -1,4 +1,4 @@
-//! The edit of one file: its containers rebuilt, and the patches that put them in their places.
+//! The edit of one file: its rebuilt containers, and the patches that put them in place.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,12 +52,12 @@ pub struct EditedContainer {
     pub new_size: u64,
 }
 
-/// Largest alignment of containers that is kept when bytes between them are removed: that of HIP's bundles.
+/// Largest alignment of containers that is kept when bytes between them are removed: the alignment of HIP's bundles.
 const MAX_ALIGNMENT: u64 = 4096;
 
-/// Rebuilds the containers of a file, of which `view` is all bytes and `file` the inventory. Returns the changes of its bytes,
-/// which are none if the edit changes nothing. With `shrinks`, free bytes are cut out of linked files, too, as far as nothing
-/// depends on the places of what follows. Calls `release` when a container was read, to release the pages that this took.
+/// Rebuilds the containers of a file. `view` is all bytes of the file, and `file` its inventory. Returns the changes of
+/// its bytes: none if the edit changes nothing. With `shrinks`, free bytes are cut out of linked files, too, if nothing
+/// depends on the offsets of the bytes after them. Calls `release` after a container was read, to release its pages.
 pub fn edit_file<'data>(
     view: View<'data>,
     file: &File,
@@ -166,12 +166,12 @@ impl Edit for Recorder<'_> {
     }
 }
 
-/// Returns the alignment of the containers of a file that consists of containers, and in which they may therefore move; `None`
-/// for all other files, in which addresses of containers are known to code.
+/// If a file consists of containers, they may move: returns their alignment. Returns `None` for all other files,
+/// because their code knows the addresses of the containers.
 fn free_alignment(view: View<'_>, file: &File) -> Option<u64> {
     let ranges: Option<Vec<Range<u64>>> = file.containers.iter().map(Container::range).collect();
     let ranges = ranges?;
-    // A device image that is a file, such as a cubin, has the format of its own.
+    // A device image that is a file, such as a cubin, has the image's format, not `Raw`.
     if let [range] = &*ranges
         && *range == (0..view.size())
     {

@@ -10,7 +10,7 @@ pub fn hash(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
-/// Returns the hash of a file, which is read block by block.
+/// Returns the hash of a file. The file is read block by block.
 pub fn hash_file(input: &Input) -> Result<[u8; 32]> {
     let mut hasher = Sha256::new();
     input.blocks(0..input.size(), 0, |_, block| hasher.update(block))?;

@@ -1,12 +1,13 @@
-//! Tables of device images in linked ELF files: a program registers its OpenMP images by an array, and the number of its rows.
+//! Tables of device images in linked ELF files: a program registers its OpenMP images by an array, and the number of
+//! its rows.
 //!
-//! A removed image must leave the array, or the runtime reads zeros. The remaining rows move to the front, the number becomes
-//! smaller, and all addresses stay. Each pointer is stored at its place, as the addend of a relocation for the place, or both;
-//! relocations are the loader's and stay where they are, so that only their addends change.
+//! A removed image must leave the array, or the runtime reads zeros. The remaining rows move to the front, the number
+//! becomes smaller, and all addresses stay. Each pointer is stored at its place, as the addend of a relocation for the
+//! place, or both; relocations are the loader's and stay where they are, so that only their addends change.
 //!
-//! Layout: `__tgt_device_image` and `__tgt_bin_desc` of llvm/lib/Frontend/Offloading/OffloadWrapper.cpp (LLVM 10 to 22). A row
-//! has the bounds of an image and of the host's entries; a descriptor has a 32-bit number of rows and, after four bytes of
-//! padding, the address of the array.
+//! Layout: `__tgt_device_image` and `__tgt_bin_desc` of llvm/lib/Frontend/Offloading/OffloadWrapper.cpp (LLVM 10 to
+//! 22). A row has the bounds of an image and of the host's entries; a descriptor has a 32-bit number of rows and, after
+//! four bytes of padding, the address of the array.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -34,8 +35,8 @@ const BYTES_PER_STEP: u64 = 64;
 const RELOCATION: u64 = 24;
 const ADDEND: u64 = 16;
 
-/// Returns the patches that remove images from the tables of a linked ELF file: those at the offsets in `removed`, of the
-/// containers in `containers`.
+/// Returns the patches that remove images from the tables of a linked ELF file. `containers` are the ranges of all
+/// containers, and `removed` the offsets of the containers to remove.
 pub fn without_images<'data>(
     view: View<'data>,
     containers: &[Range<u64>],
@@ -77,8 +78,8 @@ impl LoadedImages {
         before.find(|(range, _)| address <= range.end).map(|(range, offset)| (range, *offset))
     }
 
-    /// Returns the places of rows, with the offsets of their containers: a pointer into a container, to its start or to the
-    /// image in it, followed by one to a later byte or the end.
+    /// Returns the offsets of rows, with the offsets of their containers. A row is a pointer into a container, to its
+    /// start or to the image in it, followed by a pointer to a later byte or the end.
     fn rows(&self, pointers: &HashMap<u64, Pointer>) -> BTreeMap<u64, u64> {
         let row = |(place, start): (&u64, &Pointer)| {
             let end = pointers.get(&place.checked_add(POINTER)?)?;
@@ -89,7 +90,7 @@ impl LoadedImages {
     }
 }
 
-/// Returns the places that follow each other as rows do.
+/// Groups rows that follow each other.
 fn arrays(rows: &BTreeMap<u64, u64>) -> Vec<Vec<u64>> {
     let mut arrays: Vec<Vec<u64>> = Vec::new();
     for &place in rows.keys() {
@@ -261,7 +262,7 @@ impl<'data> LoadedFile<'data> {
     }
 }
 
-/// Returns the parts of a range that are in none of the others, which are sorted.
+/// Returns the parts of a range that are outside of the others. `others` is sorted.
 fn outside(range: Range<u64>, others: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut parts = Vec::new();
     let mut start = range.start;

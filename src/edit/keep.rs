@@ -1,8 +1,9 @@
-//! The images that a file must keep: those that runtimes select on some devices, or those for some processors.
+//! The images that a file must keep: the images that runtimes select on some devices, or the images for some
+//! processors.
 //!
-//! Pruning by name alone has broken libraries: code for sm_80 is what a device of sm_86 runs in each container without code of
-//! its own, and PTX is all that there is for devices that are newer than the file. Hence each container is asked for the images
-//! that its runtime selects.
+//! Pruning by name alone has broken libraries: a device of sm_86 runs code for sm_80 from each container that has no
+//! code for sm_86, and devices that are newer than the file have only PTX. So the selection of the runtime is
+//! determined for each container.
 
 use crate::analyze::select::{Candidate, candidate_sets, selected_by_program};
 use crate::format::ImageKind;
@@ -12,8 +13,8 @@ use crate::target::{Device, OffloadKind, Platform};
 /// Treatment of PTX.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum KeepPtx {
-    /// Keeps the PTX that a runtime selects, which is the newest that the device supports: where there is no machine code for
-    /// it.
+    /// Keeps the PTX that a runtime selects if it has no machine code for a device: the newest PTX that the device
+    /// supports.
     #[default]
     Newest,
     /// Keeps all PTX.
@@ -27,8 +28,8 @@ pub enum KeepPtx {
 pub struct KeptImages(Vec<bool>);
 
 impl KeptImages {
-    /// Returns the images that runtimes select on some of these devices, those that a program may link for them, and those whose
-    /// selection is not known.
+    /// Returns the images that runtimes select on some of these devices. Images that a program may link for the devices
+    /// are included, and images whose selection is not known.
     pub fn for_devices(file: &File, devices: &[Device], ptx: KeepPtx) -> Self {
         let images: Vec<&Image> = file.device_images().collect();
         let is_for_some = |image| devices.iter().any(|device| platform(image) == Some(device.platform()));
@@ -56,7 +57,7 @@ impl KeptImages {
         KeptImages(file.device_images().map(|_| true).collect())
     }
 
-    /// Returns the images that `is_named` accepts, and those that have no processor to name.
+    /// Returns the images that `is_named` accepts, and all images that have no processor to name.
     pub fn only(file: &File, mut is_named: impl FnMut(&Image) -> bool) -> Self {
         let is_kept = |image: &Image| is_undecidable(image) || states_no_processor(image) || is_named(image);
         let mut kept = KeptImages(file.device_images().map(is_kept).collect());
@@ -64,7 +65,7 @@ impl KeptImages {
         kept
     }
 
-    /// Returns the images that `is_named` does not accept, and those that cannot be removed.
+    /// Returns the images that `is_named` does not accept, and all images that cannot be removed.
     pub fn without(file: &File, mut is_named: impl FnMut(&Image) -> bool) -> Self {
         let is_kept = |image: &Image| is_in_fixed_table(image) || !is_named(image);
         let mut kept = KeptImages(file.device_images().map(is_kept).collect());
@@ -87,7 +88,7 @@ impl KeptImages {
         self.0.get(number).copied().unwrap_or(true)
     }
 
-    /// Returns the devices on which runtimes select kept images only, as before.
+    /// Returns the devices where runtimes select kept images only, as before.
     pub fn served(&self, file: &File, devices: Vec<Device>) -> Vec<Device> {
         let sets = candidate_sets(file);
         let is_served = |device: &Device| {
@@ -97,7 +98,7 @@ impl KeptImages {
         devices.into_iter().filter(is_served).collect()
     }
 
-    /// Keeps images that only the program refers to: nothing states which of them it can do without.
+    /// Keeps images that only the program selects from: nothing states which of them it can do without.
     fn keep_all<'a>(&mut self, candidates: impl Iterator<Item = Candidate<'a>>) {
         candidates.for_each(|candidate| self.keep(candidate.number));
     }
@@ -113,19 +114,20 @@ impl KeptImages {
     }
 }
 
-/// Returns whether nothing states what an image runs on, or it cannot be removed. Code for the host's processor is not for a
-/// device, and stays.
+/// Returns whether an image cannot be removed, or nothing states what it runs on. Code for the host's processor is not
+/// for a device, and stays.
 fn is_undecidable(image: &Image) -> bool {
     is_in_fixed_table(image) || image.unknown_kind().is_some() || matches!(platform(image), None | Some(Platform::Host))
 }
 
-/// Returns whether an image is in SYCL's table, from which nothing can be removed.
+/// Returns whether an image is in SYCL's table. Nothing can be removed from that table.
 fn is_in_fixed_table(image: &Image) -> bool {
     image.kind == Some(OffloadKind::Sycl)
 }
 
-/// Returns whether a program may compile or link an image for each device of a platform, although no driver selects it: LTO-IR, and
-/// libraries such as NVIDIA's `libdevice.10.bc` and AMD's `ocml.bc`. Triton and Warp cannot compile a kernel without them.
+/// Returns whether a program may compile or link an image for each device of a platform, although no driver selects it.
+/// Examples are LTO-IR, and libraries such as NVIDIA's `libdevice.10.bc` and AMD's `ocml.bc`: Triton and Warp cannot
+/// compile a kernel without them.
 fn is_for_platform(image: &Image) -> bool {
     image.image_kind == ImageKind::Nvvm || states_no_processor(image)
 }
@@ -145,7 +147,8 @@ mod tests {
     use crate::scan::inventory::Container;
     use crate::target::triple::{AMDGCN, NVPTX64};
 
-    /// Kind, format, triple and processor of an image, and whether it is kept for sm_90, by the name sm_90, and without sm_75.
+    /// Kind, format, triple and processor of an image, and whether it is kept for sm_90, by the name sm_90, and without
+    /// sm_75.
     type Row = (Option<OffloadKind>, ImageKind, Option<&'static str>, Option<&'static str>, [bool; 3]);
 
     const ROWS: [Row; 10] = [

@@ -1,4 +1,4 @@
-//! Devices that lose code: those that run something of a file before images are dropped, and not after.
+//! Devices that lose code: they run something of a file before images are dropped, and do not after.
 
 use super::KeptImages;
 use crate::analyze::select::{CandidateSet, NamedDevice, candidate_sets};

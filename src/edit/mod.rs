@@ -1,5 +1,5 @@
-//! Changing finished files: images are dropped or replaced, the containers around them are rebuilt, and the bytes around the
-//! containers stay where they are.
+//! Changing finished files: images are dropped or replaced, the containers around them are rebuilt, and the bytes
+//! around the containers stay where they are.
 //!
 //! ```text
 //! Edit: a decision for each image and container

@@ -1,8 +1,8 @@
-//! Sections of offload binaries from which some were removed. LLVM's tools read such a section as binaries without gaps, so the
-//! section is cut to the binaries that are left, and each of these extends to the next.
+//! Sections of offload binaries, after some of the binaries were removed. LLVM's tools read such a section as binaries
+//! without gaps, so the section is cut to the binaries that are left, and each of these extends to the next.
 //!
-//! Only section headers and sizes change, which no runtime reads: a program finds its images by the table that registers them.
-//! Source: `extractOffloadFiles` in llvm/lib/Object/OffloadBinary.cpp (LLVM 22).
+//! Only section headers and sizes change. No runtime reads them: a program finds its images by the table that registers
+//! them. Source: `extractOffloadFiles` in llvm/lib/Object/OffloadBinary.cpp (LLVM 22).
 
 use std::ops::Range;
 
@@ -15,8 +15,8 @@ use crate::scan::inventory::{Container, File};
 /// Offset of the size in an offload binary; it is in little-endian byte order.
 const SIZE_FIELD: u64 = 8;
 
-/// Cuts the sections of an ELF file from which the containers at the offsets in `removed` are removed to the other containers,
-/// and returns the patches that extend these. `removed` is sorted.
+/// Cuts sections of an ELF file to the containers that are left, if containers were removed from them. Returns the
+/// patches that extend these containers. `removed` has the offsets of the removed containers, and is sorted.
 pub fn without_gaps<'data>(headers: &mut ElfHeaders<'data>, file: &File, removed: &[u64]) -> Vec<Patch<'data>> {
     let mut patches = Vec::new();
     let sections: Vec<_> = headers.sections().collect();
@@ -51,7 +51,6 @@ pub fn without_gaps<'data>(headers: &mut ElfHeaders<'data>, file: &File, removed
     patches
 }
 
-/// Returns the patch of the size of an offload binary.
 fn with_size<'data>(start: u64, size: u64) -> Option<Patch<'data>> {
     let at = start.checked_add(SIZE_FIELD)?;
     Patch::in_place(at..at.checked_add(8)?, Content::from(size.to_le_bytes().to_vec()))

@@ -73,7 +73,7 @@ impl<'data> Patch<'data> {
         }
     }
 
-    /// Number of bytes in the place of the span.
+    /// Number of bytes that replace the span.
     pub fn new_size(&self) -> u64 {
         self.content.size().saturating_add(self.zeros())
     }
@@ -90,7 +90,7 @@ impl<'data> Patches<'data> {
         is_disjoint.then_some(Patches(patches))
     }
 
-    /// Returns whether the file stays as it is.
+    /// Returns whether the file is unchanged.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -205,7 +205,7 @@ impl PatchLayout {
     }
 }
 
-/// Returns the place after the change of what follows a span directly, or no span.
+/// Returns the new offset of a byte after `last`, or of a byte that no span precedes.
 fn shifted(offset: u64, last: Option<&PlacedSpan>) -> u64 {
     last.map_or(offset, |last| offset.saturating_sub(last.before).saturating_add(last.after))
 }

@@ -1,7 +1,8 @@
 //! The proof of an edit: the written file is scanned, and compared with the file before the edit.
 //!
-//! It holds if each image is found where the edit left it, with the same bytes, or is named as dropped; if nothing else in the
-//! file has changed; and if the runtimes select the same images as before on each device that the edit is for.
+//! It holds under three conditions. Each image is found where the edit left it, with the same bytes, or is named as
+//! dropped. Nothing else in the file has changed. The runtimes select the same images as before on each device that the
+//! edit is for.
 
 use super::patch::PatchLayout;
 use super::{EditedFile, ImageFate, ProofError};
@@ -20,9 +21,9 @@ const MAX_PADDING: usize = 7;
 pub struct Proof {
     /// Index of each device image after the edit, by its index before; `None` for dropped images.
     pub images: Vec<Option<usize>>,
-    /// Number of bytes outside of the changed spans, all of which are equal.
+    /// Number of bytes outside of the changed spans. All of them are equal.
     pub unchanged: u64,
-    /// Devices on which the selection is the same as before.
+    /// Devices where the selection is the same as before.
     pub devices: Vec<Device>,
 }
 
@@ -34,12 +35,12 @@ pub struct Change<'a, B, A> {
     pub after: &'a Scan<A>,
     /// The edit.
     pub edited: &'a EditedFile,
-    /// True if new images may be for other targets than those in their places.
+    /// True if new images may have other targets than the images that they replace.
     pub other_targets: bool,
 }
 
 impl<B: Source, A: Source> Change<'_, B, A> {
-    /// Proves that the edit did what it should and nothing else.
+    /// Proves that the edit changed what it was meant to, and nothing else.
     pub fn prove(&self, devices: &[Device]) -> Result<Proof, ProofError> {
         let (before, after) = (self.before.file(), self.after.file());
         if let Some(error) = after.errors.first().filter(|_| before.errors.is_empty()) {
@@ -51,7 +52,7 @@ impl<B: Source, A: Source> Change<'_, B, A> {
         Ok(Proof { images, unchanged, devices: devices.to_vec() })
     }
 
-    /// Finds each image that was not dropped, and compares it with what it was.
+    /// Finds each image that was not dropped, and compares it with the old image.
     fn images(&self) -> Result<Vec<Option<usize>>, ProofError> {
         let fate = |number: usize| self.edited.fates.get(number).unwrap_or(&ImageFate::Kept);
         let (old, new): (Vec<_>, Vec<_>) = (self.before.images().collect(), self.after.images().collect());
@@ -88,7 +89,7 @@ impl<B: Source, A: Source> Change<'_, B, A> {
         if is_equal { Ok(()) } else { Err(differs("its bytes")) }
     }
 
-    /// Returns whether an image is in the container in which it was, or in one of several that have replaced it.
+    /// Returns whether an image is in its old container, or in one of several that have replaced it.
     fn is_in_place(&self, old: &ImageRef<'_>, new: &ImageRef<'_>) -> bool {
         let (Some(old), Some(new)) = (place(old), place(new)) else { return false };
         let start = self.edited.layout.new_offset(old);
@@ -121,13 +122,13 @@ fn place(image: &ImageRef<'_>) -> Option<u64> {
     image.containers().first()?.offset
 }
 
-/// The properties by which a runtime finds an image.
+/// The properties that a runtime uses to find an image.
 fn stated(image: &Image) -> impl PartialEq {
     (image.kind, image.image_kind, image.triple.clone(), image.arch.clone(), image.id.clone())
 }
 
-/// Returns whether the bytes of an image have a hash, without the zeros that a container may have added: LTO-IR and other formats do
-/// not state their size, so that the padding of an entry counts as part of the image.
+/// Returns whether the bytes of an image have a hash, without the zeros that a container may have added: LTO-IR and
+/// other formats do not state their size, so that the padding of an entry counts as part of the image.
 fn has_hash(mut bytes: &[u8], hash: &[u8; 32]) -> bool {
     for _ in 0..=MAX_PADDING {
         if super::hash(bytes) == *hash {
@@ -139,7 +140,7 @@ fn has_hash(mut bytes: &[u8], hash: &[u8; 32]) -> bool {
     false
 }
 
-/// Returns whether two images have the same bytes, which are decompressed only if they are stored differently.
+/// Returns whether two images have the same bytes. They are decompressed only if they are stored differently.
 fn has_same_bytes(old: &ImageRef<'_>, new: &ImageRef<'_>) -> Result<bool, Malformed> {
     if has_same_form(old.image(), new.image()) && old.stored_bytes()?[..] == new.stored_bytes()?[..] {
         return Ok(true);

@@ -8,13 +8,14 @@ use crate::target::Device;
 /// The images that pruning keeps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Prune {
-    /// Those that runtimes select on these devices.
+    /// The images that runtimes select on these devices.
     ForDevices(Vec<NamedDevice>, KeepPtx),
-    /// Those for these processors, and those that state none.
+    /// The images for these processors, and the images that state no processor.
     Keep(Vec<ArchName>),
-    /// All but those for these processors.
+    /// All images except the images for these processors.
     Drop(Vec<ArchName>),
-    /// All but the relocatable code that device links have left in finished files; of the others, those that a rule keeps.
+    /// All images except the relocatable code that device links have left in finished files. A further rule may limit
+    /// the other images.
     WithoutRelocatable(Option<Box<Prune>>),
 }
 
@@ -52,7 +53,7 @@ impl Prune {
         }
     }
 
-    /// Returns the devices for which losing code is a mistake: the wanted ones, or with names of processors all.
+    /// Returns the devices that should not lose code: the wanted devices, or all devices if processors are named.
     pub fn affected(&self, file: &File) -> Vec<NamedDevice> {
         match self {
             Prune::ForDevices(devices, _) => devices.clone(),

@@ -1,4 +1,4 @@
-//! `replace`: images replaced by other ones, in their containers.
+//! `replace`: images replaced by other images, in their containers.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +11,7 @@ use crate::scan::filter::{FilterCandidate, ImageFilter};
 use crate::scan::inventory::{Container, File, NestedImage};
 use crate::target::Device;
 
-/// A new image, and the place that it gets.
+/// A new image, and the selector of the image that it replaces.
 #[derive(Debug)]
 pub struct NewImage {
     place: ImageSelector,
@@ -30,12 +30,13 @@ enum Found {
 }
 
 impl NewImage {
-    /// Creates a new image for the place of the one that is selected.
+    /// Creates a new image that replaces the selected one.
     pub fn new(place: ImageSelector, bytes: Vec<u8>) -> Self {
         NewImage { place, bytes, found: Mutex::new(None) }
     }
 
-    /// Returns the index of the image in a file, if it is there. An image in each of two files is an error.
+    /// Returns the index of the image in a file, or `None` if the file does not have it. If each of two files has one,
+    /// that is an error.
     fn find(&self, file: &File) -> Result<Option<usize>> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         match (self.place.only(file), found.take()) {
@@ -189,7 +190,7 @@ impl Edit for ReplaceInFile<'_> {
     }
 }
 
-/// Returns the kind, triple and processor that an image states.
+/// The kind, triple and processor that an image states.
 fn target(image: &DeviceImage) -> String {
     let known = [Some(image.image_kind.name()), image.triple.as_deref(), image.arch.as_deref()];
     known.into_iter().flatten().collect::<Vec<_>>().join(" ")

@@ -1,4 +1,4 @@
-//! The places of containers in linked files: the sections that hold them, and the padding behind them.
+//! The places of containers in linked files: the sections that hold them, and the padding after them.
 
 use std::ops::Range;
 
@@ -47,7 +47,8 @@ impl Rooms {
         Rooms { sections: SectionRanges::new(file.sections.iter().enumerate().map(range).collect()), wrappers }
     }
 
-    /// Returns the number of bytes that a container in a linked file may have: its own, and the padding after it in its section.
+    /// Returns the number of bytes that a container in a linked file may have: its own, and the padding after it in its
+    /// section.
     pub fn of(&self, view: View<'_>, file: &File, index: usize, span: &Range<u64>) -> u64 {
         let own = size_of_range(span);
         let Some((_, section)) = self.sections.around(span) else { return own };

@@ -1,8 +1,8 @@
-//! Sizes of sections: bytes that are free at the end of a section are cut out, and everything behind them moves.
+//! Sizes of sections: free bytes at the end of a section are cut out, and everything after them moves.
 //!
-//! In an object nothing has an address, so this is always possible, and the last container of a section may get larger. In a
-//! linked file the bytes must be the end of what a segment loads, or not be loaded; later segments move by multiples of their
-//! alignment.
+//! In an object nothing has an address, so this is always possible, and the last container of a section may get larger.
+//! In a linked file, the bytes must be at the end of the loaded bytes of a segment, or not be loaded. Later segments
+//! move by multiples of their alignment.
 
 use std::ops::Range;
 
@@ -47,7 +47,8 @@ fn last_in<'a, 'data>(patches: &'a mut [Patch<'data>], range: &Range<u64>) -> Op
     before.find(|patch| patch.span.end <= range.end)
 }
 
-/// Returns the patch of a container that gets larger in its section of an object, which grows, if it is the last one there.
+/// Returns the patch of a container that grows together with its section of an object. Returns `None` if the container
+/// is not the last in the section.
 pub fn grow<'data>(
     view: View<'data>,
     headers: &mut ElfHeaders<'data>,

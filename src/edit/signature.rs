@@ -1,7 +1,7 @@
-//! Signatures in files: a change of the signed bytes breaks them, so it is refused unless it is requested.
+//! Signatures in files. A change of the signed bytes breaks a signature, so it is refused unless it is requested.
 //!
-//! Sources: Microsoft, PE Format (attribute certificate table; `CheckSum`); Apple, `mach-o/loader.h` (`LC_CODE_SIGNATURE`); Linux,
-//! `include/linux/module_signature.h`; Oracle, JAR File Specification (signed JAR file);
+//! Sources: Microsoft, PE Format (attribute certificate table; `CheckSum`); Apple, `mach-o/loader.h`
+//! (`LC_CODE_SIGNATURE`); Linux, `include/linux/module_signature.h`; Oracle, JAR File Specification (signed JAR file);
 //! PyPA, Binary distribution format (signed wheel files).
 
 use std::fmt;
@@ -25,7 +25,7 @@ pub enum Signature {
     },
     /// `LC_CODE_SIGNATURE` of a Mach-O file.
     MachO,
-    /// Behind a module of the Linux kernel.
+    /// After a module of the Linux kernel.
     Module {
         /// Range of the signature with its description.
         range: Range<u64>,
@@ -72,7 +72,7 @@ impl Signature {
         signs && name.strip_prefix("META-INF/").is_some_and(|file| !file.contains('/'))
     }
 
-    /// Returns the patches that remove it, if that is possible. Tools that sign replace the others.
+    /// Returns the patches that remove the signature, if that is possible. Tools that sign replace the other kinds.
     fn removal<'data>(&self, view: View<'_>) -> Vec<Patch<'data>> {
         let zeros = |range: Range<u64>| Patch::in_place(range, Content::new());
         let cut = |range: Range<u64>| Patch::resizing(range, Content::new());
@@ -88,8 +88,8 @@ impl Signature {
     }
 }
 
-/// Returns the patches of a changed file, without its signature and with a right checksum if its headers state one. `None` if
-/// patches overlap.
+/// Returns the patches of a changed file, without its signature and with a right checksum if its headers state one.
+/// `None` if patches overlap.
 pub fn respected<'data>(
     view: View<'data>,
     patches: Patches<'data>,
@@ -110,8 +110,8 @@ pub fn respected<'data>(
 /// Number of bytes that are summed in a step of work.
 const BYTES_PER_STEP: u64 = 64;
 
-/// Offset of the pointer to the headers of a PE file, and of the optional header from there; offsets in the optional header: the
-/// checksum, and the number of directories for each magic.
+/// Offset of the pointer to the headers of a PE file, and offset of the optional header from there. The other constants
+/// are offsets in the optional header: of the checksum, and for each magic of the number of directories.
 const PE_HEADER_AT: u64 = 0x3c;
 const OPTIONAL_HEADER: u64 = 24;
 const CHECKSUM: u64 = 64;
@@ -154,8 +154,8 @@ fn authenticode(view: View<'_>) -> Option<Signature> {
     (size > 0 && table.end <= view.size()).then_some(Signature::Authenticode { entry, table })
 }
 
-/// End of a signed module, and the size of the description before it, with the place of the signature's size in it, a number in
-/// big-endian order.
+/// End of a signed module, and the size of the description before it. The description contains the size of the
+/// signature at `MODULE_SIGNATURE_SIZE`, in big-endian order.
 const MODULE_END: &[u8] = b"~Module signature appended~\n";
 const MODULE_DESCRIPTION: u64 = 12;
 const MODULE_SIGNATURE_SIZE: u64 = 8;
@@ -170,8 +170,8 @@ fn module_signature(view: View<'_>) -> Option<Signature> {
     Some(Signature::Module { range: description.checked_sub(size.into())?..view.size() })
 }
 
-/// Magic of a 64-bit Mach-O file in little-endian order, offsets of the number of load commands and of the first one, and the
-/// command of a signature.
+/// Magic of a 64-bit Mach-O file in little-endian order, offsets of the number of load commands and of the first one,
+/// and the command of a signature.
 const MACHO_64: &[u8] = b"\xcf\xfa\xed\xfe";
 const COMMAND_COUNT: u64 = 16;
 const FIRST_COMMAND: u64 = 32;
@@ -196,8 +196,8 @@ fn is_signed_macho(view: View<'_>) -> bool {
     false
 }
 
-/// Magic of a universal Mach-O file, whose numbers are in big-endian order; offset and size of its entries, and the most entries
-/// that are read: Java's classes have the same magic, and larger numbers there.
+/// Magic of a universal Mach-O file, offset and size of its entries, and the maximum number of entries. Numbers are in
+/// big-endian order. Java's classes have the same magic, but larger numbers in place of the number of entries.
 const UNIVERSAL: &[u8] = b"\xca\xfe\xba\xbe";
 const FIRST_ENTRY: u64 = 8;
 const ENTRY_SIZE: u64 = 20;
@@ -251,7 +251,7 @@ impl Write for Checksum {
 mod tests {
     use super::*;
 
-    /// Returns a PE file of a header and `body`, with a checksum and with a table of certificates behind it.
+    /// Returns a PE file: a header and `body`, with a checksum, and a table of certificates after it.
     pub fn pe(body: &[u8], certificates: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0_u8; 0x200];
         bytes[..2].copy_from_slice(b"MZ");

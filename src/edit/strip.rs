@@ -24,7 +24,8 @@ pub struct StrippedImage {
 #[derive(Debug)]
 pub struct Strip {
     limits: Limits,
-    /// Images of the current file, by their index. An image is decided about again if its container is compressed several times.
+    /// Images of the current file, by their index. An image is decided about again if its container is compressed
+    /// several times.
     stripped: Mutex<BTreeMap<usize, StrippedImage>>,
 }
 
@@ -46,7 +47,7 @@ impl FileEdit for Strip {
         Ok(Box::new(self))
     }
 
-    /// All devices for which the file has images: no selection changes.
+    /// All devices that the file has images for: no selection changes.
     fn devices(&self, file: &File) -> Vec<Device> {
         NamedDevice::of_file(file).into_iter().flat_map(|device| device.devices).collect()
     }

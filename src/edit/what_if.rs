@@ -1,4 +1,5 @@
-//! `size --what-if`: the size of a file if its device code was compressed otherwise, or pruned, and the time that loading it takes.
+//! `size --what-if`: the size of a file if its device code was compressed otherwise, or pruned, and the time that
+//! loading it takes.
 //!
 //! Containers are rebuilt in memory by the code of `transcode` and `prune`, one at a time in each thread.
 
@@ -20,7 +21,7 @@ use crate::scan::{Options, Scan, ScannedFile, Source};
 /// A change whose effect is computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WhatIf {
-    /// Everything that can be compressed has these codecs; `None` is no compression.
+    /// Everything that can be compressed has these codecs. `None` is uncompressed.
     Compressed(Option<CodecLevels>),
     /// Images for these processors are gone.
     Dropped(Vec<ArchName>),
@@ -70,8 +71,8 @@ impl CodecLevels {
 /// Level of zstd in LLVM's tools.
 const STREAM_LEVEL: i32 = 3;
 
-/// Returns the effect of no change, and of each of `changes`, on a file. Containers with about `percent` of the bytes are rebuilt, and
-/// their mean is taken for the others.
+/// Returns the effect of no change, and of each of `changes`, on a file. Containers with about `percent` of the bytes
+/// are rebuilt, and the result is extrapolated to the others.
 pub fn what_if(scanned: &ScannedFile, changes: &[WhatIf], percent: u32) -> Result<Vec<Effect>, EditError> {
     let scan = scanned.open()?;
     let sample = Sample::new(scan.file(), percent);
@@ -100,7 +101,8 @@ struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// Chooses containers: of those in the order of their sizes, the first of each run with as many as make up a share of `percent`.
+    /// Chooses `percent` of the containers: in descending order of size, the first of each run of 100 / `percent`
+    /// containers.
     fn new(file: &'a File, percent: u32) -> Self {
         let mut first = 0_usize;
         let mut containers: Vec<Sampled<'_>> = Vec::new();
@@ -122,12 +124,11 @@ impl<'a> Sample<'a> {
         Sample { file, containers, all_bytes, bytes }
     }
 
-    /// Returns an amount of the sample for all containers.
+    /// Scales an amount from the sample to all containers.
     fn projected(&self, amount: u128) -> u128 {
         amount.saturating_mul(self.all_bytes.into()).checked_div(self.bytes.into()).unwrap_or_default()
     }
 
-    /// Returns the effect of a change on the file.
     fn effect(&self, view: View<'_>, change: Option<&WhatIf>) -> Result<Effect, EditError> {
         let edit: Box<dyn Edit + '_> = match change {
             None => Box::new(Recompressed(None)),
@@ -166,7 +167,8 @@ fn rebuilt(view: View<'_>, sampled: &Sampled<'_>, edit: &dyn Edit) -> Result<Eff
 /// Number of images, and times by arch.
 type LoadTimes = (usize, BTreeMap<String, Duration>);
 
-/// Measures the time for decompressing the images of each arch. What is compressed together is decompressed once for an arch.
+/// Measures the time for decompressing the images of each arch. What is compressed together is decompressed once for an
+/// arch.
 fn load_times(view: View<'_>) -> Result<LoadTimes, EditError> {
     // Containers must be decompressed again, and not be found in a cache.
     let scan = Scan::with_options(view, Options::default(), None)?;
@@ -188,7 +190,7 @@ fn load_times(view: View<'_>) -> Result<LoadTimes, EditError> {
     Ok((images, times))
 }
 
-/// An edit that keeps all images, with other codecs; without a value it changes nothing.
+/// An edit that keeps all images, with other codecs. Without a value it changes nothing.
 struct Recompressed(Option<Option<CodecLevels>>);
 
 impl Edit for Recompressed {

@@ -25,12 +25,12 @@ pub struct FamilyCell<'a> {
     pub running: usize,
     /// Number of kernels with a gap.
     pub gaps: usize,
-    /// The cell of all kernels, where it is the same.
+    /// The cell of all kernels, if they agree.
     pub common: Option<CoverageCell<'a>>,
 }
 
 impl<'a> Coverage<'a> {
-    /// Returns the kernels by family: those with the most gaps first, then by name.
+    /// Returns the kernels by family. Families with the most gaps are first, then by name.
     pub fn families(&self) -> Vec<KernelFamily> {
         let mut families: BTreeMap<String, KernelFamily> = BTreeMap::new();
         for kernel in &self.kernels {

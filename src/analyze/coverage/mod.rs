@@ -1,10 +1,10 @@
-//! Coverage: the devices on which each kernel runs, and the image that it runs from.
+//! Coverage: the devices that each kernel runs on, and the image that supplies its code.
 //!
-//! The architectures that a kernel is compiled for do not answer this. A cubin for `sm_80` serves `sm_86`, PTX serves later
-//! devices, and the parts of a library are built for different architectures on purpose. So kernels are judged on devices,
-//! and in each candidate set alone, by the rules of [`select`](crate::analyze::select). A kernel has a gap on a device if the runtime
-//! selects an image of the set there, and only other images of the set have the kernel: its launch fails on that device,
-//! although the library has code for it. A set that has nothing for a device makes no gap.
+//! The architectures that a kernel is compiled for do not answer this. A cubin for `sm_80` serves `sm_86`, PTX serves
+//! later devices, and the parts of a library are built for different architectures on purpose. So kernels are judged on
+//! devices, and in each candidate set alone, by the rules of [`select`](crate::analyze::select). A kernel has a gap on
+//! a device if the runtime selects an image of the set there, and only other images of the set have the kernel: its
+//! launch fails on that device, although the library has code for it. A set that has nothing for a device makes no gap.
 
 mod families;
 mod rows;
@@ -38,7 +38,7 @@ const SPIRV_DEVICE: &str = "spir64";
 pub struct Coverage<'a> {
     /// Names of the devices: the columns.
     pub devices: Vec<String>,
-    /// The kernels: those with the most gaps first, then those that run on the fewest devices, then by name.
+    /// The kernels, sorted by descending number of gaps, then by ascending number of served devices, then by name.
     pub kernels: Vec<CoveredKernel<'a>>,
     /// Images that may have kernels but were not inspected, and their number.
     pub not_inspected: BTreeMap<UninspectedImages, usize>,
@@ -50,7 +50,7 @@ pub struct Coverage<'a> {
 /// One row: a kernel.
 #[derive(Debug)]
 pub struct CoveredKernel<'a> {
-    /// Name by which the runtime looks it up.
+    /// Name that the runtime looks up.
     pub name: &'a str,
     /// Demangled name, where it differs.
     pub demangled: Option<&'a str>,
@@ -67,14 +67,14 @@ pub struct CoveredKernel<'a> {
 pub enum CoverageCell<'a> {
     /// The kernel runs.
     Runs {
-        /// Method by which its code is loaded.
+        /// How its code is loaded.
         method: LoadMethod,
         /// Architecture of the image.
         arch: Option<&'a str>,
     },
     /// It is not known whether it runs: the runtime's choice, or the content of the selected image, is not known.
     Unknown,
-    /// The set has relocatable code for the device, which must be linked first.
+    /// The set has relocatable code for the device. It must be linked first.
     Unlinked,
     /// The set has no code for the device.
     None,
@@ -95,7 +95,7 @@ pub struct DeviceCounts {
     pub compiled: usize,
     /// It is not known whether they run.
     pub unknown: usize,
-    /// They are relocatable code of an object, which must be linked first.
+    /// They are relocatable code of an object. It must be linked first.
     pub unlinked: usize,
     /// Their sets have no code for the device.
     pub none: usize,
@@ -103,7 +103,7 @@ pub struct DeviceCounts {
     pub gaps: usize,
 }
 
-/// A kernel that a set lacks on a device for which it has code.
+/// A device where a set has code, but not for this kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gap<'a> {
     /// Index of the file.
@@ -163,14 +163,14 @@ impl<'a> InspectedImages<'a> {
         images.filter_map(|(nested, inspection)| Some((nested.image, (*inspection)?)))
     }
 
-    /// Returns the candidate sets of the file. A program may select each image that it embeds on its own, so each is a set.
+    /// Returns the candidate sets of the file. A program may select each image that it embeds on its own, so each is a
+    /// set.
     fn sets(&self) -> Vec<CandidateSet<'a>> {
         let sets = candidate_sets(self.file).into_iter().filter(|set| set.role != CodeRole::Leftover);
         sets.chain(program_sets(self.file)).collect()
     }
 }
 
-/// Returns the devices that the inspected images are for.
 fn devices_of(files: &[InspectedImages<'_>]) -> Vec<NamedDevice> {
     let images = || files.iter().flat_map(|file| file.images().map(|(image, _)| image));
     let mut devices = NamedDevice::of_images(images());
@@ -182,8 +182,9 @@ fn devices_of(files: &[InspectedImages<'_>]) -> Vec<NamedDevice> {
 }
 
 impl<'a> Coverage<'a> {
-    /// Judges the kernels of files on `devices`, or, without any, on those that the files have code for. The table has a cell for
-    /// each kernel and device: one that is too large for the size of a file is an error.
+    /// Judges the kernels of files on `devices`. If `devices` is empty, the devices are the ones that the files have
+    /// code for. The table has a cell for each kernel and device; a table that is too large for the size of the files
+    /// is an error.
     pub fn new(files: &[InspectedImages<'a>], devices: &[NamedDevice]) -> Result<Self> {
         let own_devices = devices_of(files);
         let columns = if devices.is_empty() { &own_devices[..] } else { devices };
@@ -235,7 +236,7 @@ impl<'a> Coverage<'a> {
         Some(Gap { file: *file, kernel, device: self.devices.get(column)?.clone(), selected, holder })
     }
 
-    /// Returns the number of devices on which a kernel has a gap.
+    /// Number of devices where a kernel has a gap.
     pub fn gaps_of(&self, kernel: &CoveredKernel<'a>) -> usize {
         kernel.row.map_or(0, |row| self.rows.gaps(row))
     }
@@ -300,8 +301,8 @@ impl<'a> CoverageCell<'a> {
         if other.rank() > self.rank() { other } else { self }
     }
 
-    /// Returns the cell of a kernel that is in two sets: a gap in one is not mended by the other, which the program does not
-    /// launch the kernel from.
+    /// Returns the cell of a kernel that is in two sets. If one set has a gap, the other does not close it: the program
+    /// does not launch the kernel from the other set.
     fn in_both(self, other: CoverageCell<'a>) -> CoverageCell<'a> {
         match (self, other) {
             (CoverageCell::Gap, _) | (_, CoverageCell::Gap) => CoverageCell::Gap,
@@ -311,7 +312,8 @@ impl<'a> CoverageCell<'a> {
     }
 }
 
-/// Formats the cell as short text: the architecture of the image if that is another one, or the language that is compiled.
+/// Formats the cell as short text: the architecture of the image if that is another one, or the language that is
+/// compiled.
 impl fmt::Display for CoverageCell<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -31,12 +31,12 @@ struct Row {
     cells: Arc<[u32]>,
     /// Number of devices with a gap.
     gaps: usize,
-    /// Number of devices on which the kernel runs.
+    /// Number of devices that the kernel runs on.
     served: usize,
 }
 
 impl<'a> Rows<'a> {
-    /// Returns the number of a row, which is added if it is new.
+    /// Returns the number of a row. Adds the row if it is new.
     pub fn add(
         &mut self,
         cells: impl ExactSizeIterator<Item = CoverageCell<'a>>,
@@ -96,7 +96,7 @@ impl<'a> Rows<'a> {
         self.rows.get(row).map_or(0, |row| row.gaps)
     }
 
-    /// Returns the number of devices on which the kernel runs.
+    /// Number of devices that the kernel runs on.
     pub fn served(&self, row: RowNumber) -> usize {
         self.rows.get(row).map_or(0, |row| row.served)
     }

@@ -30,7 +30,7 @@ pub struct SetCoverage<'a> {
 #[derive(Debug)]
 struct DeviceSelection {
     device: Device,
-    /// The selected candidate, and the method by which it is loaded.
+    /// The selected candidate, and how it is loaded.
     selected: Option<(usize, LoadMethod)>,
     is_undecided: bool,
     /// The loaded candidates, with their positions in the order of preference.
@@ -44,9 +44,9 @@ struct DeviceSelection {
 /// The devices that kernels are judged on.
 #[derive(Debug, Clone, Copy)]
 pub struct Columns<'d> {
-    /// The devices that are asked about.
+    /// The requested devices.
     pub devices: &'d [NamedDevice],
-    /// Those that the files have code for.
+    /// Devices that the files have code for.
     pub own_devices: &'d [NamedDevice],
 }
 
@@ -95,8 +95,8 @@ impl<'a> SetCoverage<'a> {
         self.rows.get(self.holders.get(kernel)?).copied()
     }
 
-    /// Returns the numbers of the image that is selected on a device where a kernel has a gap, and of one that has the kernel.
-    /// The device is that of a column.
+    /// For a device where a kernel has a gap, returns the number of the selected image and the number of an image that
+    /// has the kernel. `column` is the device's column.
     pub fn witnesses(&self, kernel: &str, column: usize) -> Option<(usize, usize)> {
         let holders = self.holders.get(kernel)?;
         let is_gap = |selected: &&DeviceSelection| self.cell(holders, selected) == CoverageCell::Gap;
@@ -105,8 +105,8 @@ impl<'a> SetCoverage<'a> {
         Some((number(selected)?, number(*holders.first()?)?))
     }
 
-    /// Selects from the whole set on the devices of each column. Returns the candidates that a runtime loads on some device, or would
-    /// if it did not prefer another.
+    /// Selects from the whole set on the devices of each column. Returns the candidates that a runtime loads on some
+    /// device, or would if it did not prefer another.
     fn select(&mut self, columns: Columns<'_>, budget: &Budget) -> Result<BTreeSet<usize>, Cause> {
         let mut loadable = BTreeSet::new();
         let asked: HashSet<&Device> = columns.devices.iter().flat_map(|named| &named.devices).collect();
@@ -219,7 +219,6 @@ fn loadable_of(selection: &Selection) -> impl Iterator<Item = usize> {
     loaded(selection).chain(outranked.map(|(index, _)| *index))
 }
 
-/// Returns the candidates that are loaded.
 fn loaded(selection: &Selection) -> impl Iterator<Item = usize> {
     selection.selected.iter().map(|(index, _)| *index).chain(selection.also_selected.iter().copied())
 }

@@ -99,7 +99,7 @@ fn a_kernel_removed_for_one_arch_is_one_gap() {
         rows(std::slice::from_ref(&library), &[]),
         ["sm_80 sm_86 sm_90", "b native gap native", "a native native native", "c native compatible native"]
     );
-    // The claim of the library counts, and not only the devices that are asked about.
+    // The claim of the library counts, not only the requested devices.
     assert_eq!(rows(std::slice::from_ref(&library), &["sm_89"])[1], "b gap");
     let counts = DeviceCounts { native: 1, compatible: 1, gaps: 1, ..DeviceCounts::default() };
     assert_eq!(coverage.counts()[1], counts);
@@ -240,7 +240,7 @@ fn equals_select_container_by_container() {
     assert!(seen.len() == 5 && seen.values().all(|count| *count > 50), "{seen:?}");
 }
 
-/// The table has as many cells as kernels and devices together: the square of what a small file states.
+/// The table has as many cells as kernels times devices: the square of the size of a small file.
 #[test]
 fn a_table_that_is_too_large_for_its_file_is_an_error() {
     let of = |devices: usize| {

@@ -4,7 +4,7 @@ use super::device_code::{Backend, DeviceCode, processors_of};
 use super::version_spec::VersionSpec;
 use crate::target::nvptx::{self, Suffix};
 
-/// A claim, as it is written and as it is understood.
+/// A claim: its text and its meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     /// Key and value: `backend.archs: 9.0+PTX`.
@@ -36,12 +36,13 @@ pub enum Meaning {
     Void(&'static str),
 }
 
-/// Form of the code that a claim is about, with the rule by which the reader accepts devices.
+/// Form of the code that a claim is about. It decides which devices the reader accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimedCode {
-    /// Any code; devices of the same major version and the same or a later minor version, with the suffix `a` only this one.
+    /// Any code. Devices of the same major version and the same or a later minor version; with the suffix `a`, only the
+    /// device of this version.
     Any,
-    /// Like [`ClaimedCode::Any`], and PTX; without a suffix all later devices.
+    /// Like [`ClaimedCode::Any`], and PTX. Without a suffix, all later devices.
     WithPtx,
     /// Machine code, on the devices that run it.
     Machine,
@@ -52,8 +53,8 @@ pub enum ClaimedCode {
 /// First compute capability that claims are checked for, times ten: the oldest that CUDA 12 supports.
 const FIRST_CLAIMED: u32 = 50;
 
-/// Returns NVIDIA's discrete GPUs, by compute capability times ten. Embedded parts are left out: no metadata distinguishes them
-/// from the discrete ones.
+/// Returns NVIDIA's discrete GPUs, by compute capability times ten. Embedded parts are left out: no metadata
+/// distinguishes them from the discrete ones.
 fn discrete_gpus() -> impl Iterator<Item = u32> {
     let discrete = nvptx::ARCHITECTURES.iter().filter(|it| !it.is_embedded && it.number >= FIRST_CLAIMED);
     discrete.map(|architecture| architecture.number)

@@ -1,8 +1,9 @@
 //! Metadata of conda packages about NVIDIA devices: the virtual packages `__cuda` and `__cuda_arch`.
 //!
-//! `__cuda` is the newest CUDA version that the driver supports. `__cuda_arch` is the compute capability of the device; the
-//! plugin nvidia-virtual-packages provides it, and conda alone does not. It belongs in `constrains`, which has no
-//! effect where the virtual package is missing, and not in `depends`. Sources: conda/ceps, CEP 30 and pull request 157.
+//! `__cuda` is the newest CUDA version that the driver supports. `__cuda_arch` is the compute capability of the device;
+//! the plugin nvidia-virtual-packages provides it, and conda alone does not. It belongs in `constrains`, not in
+//! `depends`: `constrains` has no effect if the virtual package is missing. Sources: conda/ceps, CEP 30 and pull
+//! request 157.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Device code of a package, as far as package metadata can describe it.
+//! Device code of a package: the part that package metadata can describe.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -42,15 +42,16 @@ impl fmt::Display for Backend {
     }
 }
 
-/// Device code of one file or of a package. Input of a device linker (bitcode, LTO-IR) and code for host processors are left
-/// out, because no device loads it.
+/// Device code of one file or of a package. Input of a device linker (bitcode, LTO-IR) and code for host processors are
+/// left out, because no device loads it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeviceCode {
     /// Architectures of NVIDIA machine code.
     pub cubins: BTreeSet<nvptx::Arch>,
     /// Architectures of PTX.
     pub ptx: BTreeSet<nvptx::Arch>,
-    /// NVIDIA devices for which the driver links relocatable code at load time. Some may have code by the other fields, too.
+    /// NVIDIA devices that relocatable code is linked for at load time, by the driver. The other fields may list code
+    /// for some of them, too.
     pub linked: BTreeSet<u32>,
     /// True if the driver links relocatable code for all later devices.
     pub is_linked_later: bool,
@@ -203,14 +204,15 @@ impl DeviceCode {
         self.is_linked_later || self.ptx.iter().any(|arch| arch.suffix.is_none())
     }
 
-    /// Returns the processors that AMD machine code runs on, without features. A generic processor is replaced by those that
-    /// it includes.
+    /// Returns the processors that AMD machine code runs on, without features. A generic processor is replaced by its
+    /// members.
     pub fn amd_processors(&self) -> BTreeSet<&str> {
         self.amd.iter().flat_map(|id| processors_of(id)).collect()
     }
 }
 
-/// Returns the processors that code with this target ID runs on, without features. Those that were never sold are left out.
+/// Returns the processors that code with this target ID runs on, without features. Processors that were never sold are
+/// left out.
 pub fn processors_of(target_id: &str) -> Vec<&str> {
     let processor = cut(target_id).0;
     let members = Processor::members(processor);

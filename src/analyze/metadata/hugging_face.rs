@@ -1,7 +1,8 @@
 //! `metadata.json` of Hugging Face kernels: the backend and the architectures of a build.
 //!
-//! Source: `kernels` 0.17.2 on PyPI (`archs.py`, and the reader `Metadata` in Rust) and huggingface/kernels, commit 8ac69fc5. The builder
-//! writes the architectures that it was asked for, and the loader refuses devices that they exclude.
+//! Source: `kernels` 0.17.2 on PyPI (`archs.py`, and the reader `Metadata` in Rust) and huggingface/kernels, commit
+//! 8ac69fc5. The builder writes the architectures that its user requested. The loader refuses all devices that they
+//! exclude.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,8 @@ use crate::target::{processors::Processor, target_id::cut};
 /// Name of the file.
 pub const FILE_NAME: &str = "metadata.json";
 
-/// Returns the key `backend`. Architectures are left out where the code runs on devices that no list of them covers.
+/// Returns the key `backend`. Architectures are left out if the code runs on devices that no list of architectures
+/// covers.
 pub fn document(code: &DeviceCode, backend: Backend) -> Value {
     let mut members = json!({ "type": backend.name() });
     if let (Some(archs), Value::Object(members)) = (archs(code, backend), &mut members) {
@@ -24,7 +26,7 @@ pub fn document(code: &DeviceCode, backend: Backend) -> Value {
     json!({ "backend": members })
 }
 
-/// Returns the architectures in the order of the builder, which sorts them as texts.
+/// Returns the architectures in the order of the builder. It sorts them as text.
 fn archs(code: &DeviceCode, backend: Backend) -> Option<Vec<String>> {
     match backend {
         Backend::Cuda => {
@@ -39,7 +41,8 @@ fn archs(code: &DeviceCode, backend: Backend) -> Option<Vec<String>> {
     }
 }
 
-/// Returns the compute capabilities of NVIDIA code as `TORCH_CUDA_ARCH_LIST` names them, in order: `8.0`, `9.0a`, `12.0+PTX`.
+/// Returns the compute capabilities of NVIDIA code as `TORCH_CUDA_ARCH_LIST` names them, in order: `8.0`, `9.0a`,
+/// `12.0+PTX`.
 pub fn capabilities(code: &DeviceCode) -> Vec<String> {
     let mut archs: BTreeMap<nvptx::Arch, bool> = code.cubins.iter().map(|arch| (*arch, false)).collect();
     archs.extend(code.ptx.iter().map(|arch| (*arch, true)));

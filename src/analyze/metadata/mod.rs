@@ -1,8 +1,8 @@
 //! Metadata of packages that names GPU architectures: written from the device code of a package, and compared with it.
 //!
-//! Loaders and installers read this metadata to decide whether a package suits a device. It states what the build system was
-//! asked for; none of the tools that write it looks into the binaries. [`DeviceCode`] is what the binaries contain,
-//! [`PackageMetadata`] what the metadata claims.
+//! Loaders and installers read this metadata to decide whether a package suits a device. It states what the build
+//! system was configured for. None of the tools that write it reads the binaries. [`DeviceCode`] is what the binaries
+//! contain. [`PackageMetadata`] is what the metadata claims.
 //!
 //! | format | file | reader |
 //! |---|---|---|

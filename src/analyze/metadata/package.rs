@@ -48,7 +48,8 @@ pub enum InvalidMetadata {
 }
 
 impl MetadataFormat {
-    /// Returns the format of the file with this path and the beginning of the paths of the package's files; `None` for other files.
+    /// Returns the format of the file with this path and the beginning of the paths of the package's files; `None` for
+    /// other files.
     fn of_path(path: &str) -> Option<(MetadataFormat, &str)> {
         let after_separator = |root: &str| root.is_empty() || root.ends_with(['/', '!', '\\']);
         if let Some(root) = path.strip_suffix(hugging_face::FILE_NAME).filter(|root| after_separator(root)) {
@@ -66,7 +67,8 @@ impl MetadataFormat {
     /// Like [`MetadataFormat::of_path`], for conda packages.
     fn of_conda_path(path: &str) -> Option<(MetadataFormat, &str)> {
         let root = path.strip_suffix(conda::FILE_NAME).filter(|root| root.is_empty() || root.ends_with(['/', '!']))?;
-        // A package in the newer form is a zip file of two tar files: one of metadata, and one of the other files.
+        // A package in the newer form is a zip file of two tar files. One has the metadata, the other has all other
+        // files.
         let outer = root.strip_suffix('!').and_then(|inner| inner.rfind('!').filter(|_| inner.ends_with(".tar.zst")));
         let root = outer.map_or(root, |at| path.get(..=at).unwrap_or(root));
         Some((MetadataFormat::Conda, root))
@@ -115,16 +117,16 @@ impl PackageMetadata {
         path.starts_with(&self.root)
     }
 
-    /// Returns whether a package without device code contradicts its metadata. Kernels that are compiled when they run have
-    /// no machine in the name of their directory.
+    /// Returns whether a package without device code contradicts its metadata. Kernels that are compiled when they run
+    /// have no machine in the name of their directory.
     pub fn requires_code(&self) -> bool {
         let directory = self.root.trim_end_matches(['/', '!', '\\']);
         let systems = ["-linux", "-windows", "-darwin"];
         self.format != MetadataFormat::HuggingFace || systems.iter().any(|system| directory.ends_with(system))
     }
 
-    /// Returns whether the reader accepts the package on the devices of `code`, an image; `None` if nothing is claimed about
-    /// such devices.
+    /// Returns whether the reader accepts the package on the devices of `code`, an image. `None` if the metadata claims
+    /// nothing about these devices.
     pub fn accepts(&self, code: &DeviceCode) -> Option<bool> {
         let [backend] = code.backends()[..] else { return None };
         let mut claims = self.claims.iter().filter(|claim| claim.meaning.backend() == Some(backend)).peekable();
@@ -137,7 +139,8 @@ impl PackageMetadata {
         }))
     }
 
-    /// Returns whether PTX is claimed, where the format distinguishes it. Ranges of devices need not include later ones.
+    /// Returns whether PTX is claimed, where the format distinguishes it. Ranges of devices need not include later
+    /// ones.
     pub fn claims_later_devices(&self) -> bool {
         self.format == MetadataFormat::Conda || self.claims.iter().any(|claim| claim.meaning.is_ptx())
     }

@@ -77,13 +77,13 @@ fn parse_digits(text: &str) -> Option<u32> {
 }
 
 impl VersionSpec {
-    /// Parses a condition; `None` for syntax that compute capabilities have no use for.
+    /// Parses a condition. Returns `None` for syntax that is useless for compute capabilities.
     pub fn parse(text: &str) -> Option<VersionSpec> {
         let all = |text: &str| text.split(',').map(|text| Condition::parse(text.trim())).collect::<Option<Vec<_>>>();
         Some(VersionSpec { alternatives: text.split('|').map(all).collect::<Option<_>>()? })
     }
 
-    /// Returns the condition that exactly the NVIDIA devices meet on which the code runs.
+    /// Returns the condition that holds for exactly the NVIDIA devices that the code runs on.
     pub fn of(code: &DeviceCode) -> VersionSpec {
         let mut alternatives: Vec<Vec<Condition>> = Vec::new();
         let mut previous: Option<Range<u32>> = None;
@@ -112,8 +112,8 @@ impl VersionSpec {
     }
 }
 
-/// Returns the ranges of compute capabilities on which the code runs, in order. The end of the last is [`u32::MAX`] if the code
-/// runs on all later devices.
+/// Returns the ranges of compute capabilities that the code runs on, in order. The last range ends at [`u32::MAX`] if
+/// the code runs on all later devices.
 fn ranges(code: &DeviceCode) -> Vec<Range<u32>> {
     let mut ranges: Vec<Range<u32>> = Vec::new();
     for number in (0..=MAX_NUMBER).filter(|number| code.has_cubin_for(*number) || code.has_ptx_for(*number)) {

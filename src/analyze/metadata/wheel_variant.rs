@@ -21,10 +21,11 @@ const SCHEMA: &str = "https://variants-schema.wheelnext.dev/v0.2.0.json";
 /// Number of characters of a label that is derived from the properties.
 const LABEL_SIZE: usize = 8;
 
-/// A property: namespace, feature and value. The order is that of labels.
+/// A property: namespace, feature and value. Sorts like labels.
 pub type Property = (&'static str, &'static str, String);
 
-/// Returns the properties of the code. `cuda` is the oldest CUDA version of a driver that loads it, which the code alone does not determine.
+/// Returns the properties of the code. `cuda` is the oldest CUDA version of a driver that loads it. The code alone does
+/// not determine this version.
 pub fn properties(code: &DeviceCode, cuda: Option<&str>) -> BTreeSet<Property> {
     let arch = |arch: &nvptx::Arch, form: &str| {
         ("nvidia", "sm_arch", format!("{}{}_{form}", arch.number, Suffix::letter(arch.suffix)))
@@ -66,7 +67,7 @@ pub fn document(properties: &BTreeSet<Property>, label: &str) -> Value {
     })
 }
 
-/// Returns the plugin that evaluates the properties of a namespace on a machine.
+/// The plugin that evaluates the properties of a namespace on a machine.
 fn provider(namespace: &str) -> Value {
     match namespace {
         "amd" => {

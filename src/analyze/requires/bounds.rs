@@ -1,4 +1,4 @@
-//! Floors as far as they are known: bounds of the oldest release that works.
+//! Known bounds of floors: of the oldest release that works.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! Releases of CUDA: their drivers, and what each was the first to support. Driver numbers are those for Linux on x86-64.
+//! Releases of CUDA: their drivers, and the features that each release introduced. Driver numbers are for Linux on
+//! x86-64.
 
 use super::{DriverNumber, Floor, Release};
 use crate::format::readers::Product;
@@ -49,13 +50,14 @@ const DRIVERS: [DriverRow; 34] = [
 /// The newest release in these tables.
 const NEWEST: (u32, u32) = (13, 5);
 
-/// Drivers that load cubins of every toolkit with the same major number. Source: NVIDIA, CUDA Compatibility, Minor Version
-/// Compatibility. Cubins of earlier toolkits need the driver of their release.
+/// Drivers that load cubins of every toolkit with the same major number. Source: NVIDIA, CUDA Compatibility, Minor
+/// Version Compatibility. Cubins of earlier toolkits need the driver of their release.
 const FAMILIES: [((u32, u32), [u32; 3]); 3] =
     [((11, 0), [450, 80, 2]), ((12, 0), [525, 60, 13]), ((13, 0), [580, 65, 6])];
 
-/// Versions of the PTX ISA, each with the first release whose driver compiles it. Source: cuda-bindings 13.5.0 of NVIDIA,
-/// `cuda/bindings/utils/_ptx_utils.py`; the newest version that ptxas accepts agrees for 11.8, 12.0, 12.4, 12.8, 12.9, 13.0 and
+/// Versions of the PTX ISA, each with the first release whose driver compiles it. Source: cuda-bindings 13.5.0 of
+/// NVIDIA, `cuda/bindings/utils/_ptx_utils.py`; the newest version that ptxas accepts agrees for 11.8, 12.0, 12.4,
+/// 12.8, 12.9, 13.0 and
 /// 13.5.
 const PTX: [((u16, u16), (u32, u32)); 44] = [
     ((1, 0), (1, 0)),
@@ -124,7 +126,7 @@ const ARCHS: [(&[&str], (u32, u32)); 16] = [
     (&["sm_120f", "sm_121", "sm_121a", "sm_121f"], (12, 9)),
     (&["sm_88", "sm_110", "sm_110a", "sm_110f"], (13, 0)),
     (&["sm_107", "sm_107a", "sm_107f"], (13, 4)),
-    // Supported by the oldest release in the source, and perhaps by earlier ones.
+    // Supported by the oldest release in the source, and perhaps by earlier releases.
     (&["sm_30", "sm_32", "sm_35", "sm_37"], OLDEST),
 ];
 
@@ -138,8 +140,8 @@ pub fn release(version: (u32, u32)) -> Release {
     Release { product: Product::Cuda, version, driver }
 }
 
-/// Returns the release of CUDA to which a driver belongs; `None` for a driver that is older or newer than the table. The parts
-/// that a number lacks are those of the newest driver.
+/// Returns the CUDA release of a driver; `None` for a driver that is older or newer than the table. Missing parts of a
+/// version number are taken from the newest driver.
 pub fn release_of_driver(parts: &[u32]) -> Option<(u32, u32)> {
     let (_, newest) = DRIVERS.iter().rev().find_map(|(version, driver)| Some((version, (*driver)?)))?;
     if parts.first() > newest.first() {
@@ -149,7 +151,8 @@ pub fn release_of_driver(parts: &[u32]) -> Option<(u32, u32)> {
     rows.find(|(_, driver)| driver.is_some_and(|first| is_at_least(parts, first))).map(|(version, _)| *version)
 }
 
-/// Returns whether a driver is not older than another. The parts that its number lacks are those of the newest driver.
+/// Returns whether a driver is not older than another. Missing parts of its version number are taken from the newest
+/// driver.
 pub fn is_at_least(parts: &[u32], first: [u32; 3]) -> bool {
     parts >= first.get(..parts.len()).unwrap_or(&first)
 }
@@ -168,7 +171,7 @@ pub fn ptx(version: (u16, u16)) -> Floor {
     }
 }
 
-/// Returns the floor of machine code for an architecture, and that of its devices.
+/// Returns the floor of machine code for an architecture, including the floor of the architecture's devices.
 pub fn arch(arch: Arch) -> Floor {
     let name = arch.to_string();
     match ARCHS.iter().find(|(names, _)| names.contains(&name.as_str())) {
@@ -191,7 +194,7 @@ pub fn toolkit((major, minor): (u16, u16)) -> Floor {
     if version > NEWEST { newer() } else { Floor::UNKNOWN }
 }
 
-/// Returns the floor of what needs a release that is newer than the tables.
+/// Floor of anything that needs a release newer than the tables.
 fn newer() -> Floor {
     Floor::after(release(NEWEST))
 }

@@ -1,4 +1,4 @@
-//! An NVIDIA driver as users name it: by its number, or by the release of CUDA whose interface it has.
+//! An NVIDIA driver as users name it: by its number, or by the CUDA release of its interface.
 
 use std::fmt;
 
@@ -47,7 +47,8 @@ impl Driver {
         floor.most.and_then(|most| self.reaches(most)).filter(|reaches| *reaches)
     }
 
-    /// Returns whether the driver supports a device; `None` if that is not known. It supports every device of other vendors.
+    /// Returns whether the driver supports a device; `None` if that is not known. It supports every device of other
+    /// vendors.
     pub fn supports(&self, device: &Device) -> Option<bool> {
         let &Device::Nvidia(number) = device else { return Some(true) };
         self.loads(cuda::arch(Arch { number, suffix: None }))

@@ -1,4 +1,4 @@
-//! The properties of an image, as far as the inventory has them, and as far as its bytes must be read.
+//! The properties of an image, from the inventory and, where that is not enough, from its bytes.
 
 use super::Requirement;
 use super::requirement::FIRST_WITH_ABI_8;
@@ -12,13 +12,13 @@ use crate::target::{BundleEntryId, OffloadKind, Platform};
 /// Bytes of a compressed cubin that state its toolkit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolkitBytes {
-    /// The ELF header, which is at the start.
+    /// The ELF header. It is at the start.
     Header,
     /// All: the notes may be anywhere.
     All,
 }
 
-/// Returns the bytes that state the toolkit of a compressed cubin; `None` for an image with a toolkit that is known or does not
+/// Returns the bytes that state the toolkit of a compressed cubin. Returns `None` if the toolkit is known or does not
 /// matter.
 pub fn unread_toolkit(image: &Image) -> Option<ToolkitBytes> {
     let is_compressed = !matches!(image.codec, None | Some(Codec::None | Codec::Opaque));
@@ -57,7 +57,8 @@ pub fn products(nested: &NestedImage<'_>) -> Vec<Product> {
     products
 }
 
-/// Returns the properties on which the floors of an image depend. `read` are those that its bytes state, if they were read.
+/// Returns the properties that determine the floors of an image. `read` are the properties that its bytes state, if
+/// they were read.
 pub fn requirements(nested: &NestedImage<'_>, read: Option<CudaCode>) -> Vec<Requirement> {
     let image = nested.image;
     let mut requirements: Vec<Requirement> = containers(nested).collect();

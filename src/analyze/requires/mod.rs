@@ -1,7 +1,8 @@
-//! Floors: the oldest releases of drivers and runtimes that load device code, and the properties of the code that decide that.
+//! Floors: the oldest releases of drivers and runtimes that load device code, and the properties of the code that
+//! determine them.
 //!
-//! Each row of the tables has its source. A property about which no source is known makes a floor unknown, with the reason; the
-//! releases are never guessed. Versions of containers are in `format::readers`.
+//! Each row of the tables has its source. A property without a known source makes a floor unknown, with the reason.
+//! Releases are never guessed. Versions of containers are in `format::readers`.
 
 mod bounds;
 mod cuda;

@@ -9,13 +9,13 @@ use crate::format::readers::Product;
 pub struct Release {
     /// The product.
     pub product: Product,
-    /// Major and minor number; of CUDA that of the driver's interface (`cuDriverGetVersion`).
+    /// Major and minor number. For CUDA, this is the version of the driver's interface (`cuDriverGetVersion`).
     pub version: (u32, u32),
     /// Number of the driver for Linux, where one is known.
     pub driver: Option<DriverNumber>,
 }
 
-/// Number of an NVIDIA driver, such as 550.54.14. The parts that a number lacks are 0.
+/// Number of an NVIDIA driver, such as 550.54.14. Missing parts are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DriverNumber(pub [u32; 3]);
 

@@ -1,4 +1,4 @@
-//! Properties of an image on which its floor depends.
+//! Properties of an image that determine its floor.
 
 use std::fmt;
 
@@ -19,8 +19,8 @@ pub enum Requirement {
     Ptx(Option<(u16, u16)>),
     /// A cubin of the tools of a release of CUDA.
     Toolkit((u16, u16)),
-    /// A cubin with ABI 8 for an architecture below 10.0. ptxas up to CUDA 12.9 writes ABI 7 for these, that of CUDA 13.0 to 13.5
-    /// ABI 8 for all.
+    /// A cubin with ABI 8 for an architecture below 10.0. For these architectures, ptxas up to CUDA 12.9 writes ABI 7.
+    /// ptxas of CUDA 13.0 to 13.5 writes ABI 8 for all architectures.
     AbiOfCuda13,
     /// A cubin that does not state its tools.
     UnknownToolkit,
@@ -34,7 +34,7 @@ pub enum Requirement {
     UnknownKind(u64),
     /// LLVM bitcode.
     Bitcode,
-    /// A version of a container, which a product reads since a release, or never.
+    /// A version of a container, with the first release of a product that reads it, if any.
     Container {
         /// The product.
         product: Product,
@@ -49,14 +49,14 @@ pub enum Requirement {
     EntryId,
 }
 
-/// The newest release of ROCm about which it is known that its HIP runtime compares the triple of entry IDs as text
-/// (llvm-project #214841, #217640).
+/// The newest release of ROCm with a HIP runtime that is known to compare the triple of entry IDs as text (llvm-project
+/// #214841, #217640).
 const ROCM_WITH_ONE_TRIPLE: Release = Release { product: Product::Rocm, version: (7, 2), driver: None };
 
 /// The newest release of CUDA whose driver is known to ignore images that are compressed together.
 const LAST_WITHOUT_GROUPS: (u32, u32) = (13, 0);
 
-/// The architectures for which CUDA 12 writes cubins with ABI 8.
+/// First architecture that CUDA 12 writes cubins with ABI 8 for.
 pub const FIRST_WITH_ABI_8: u32 = 100;
 
 impl Requirement {
@@ -127,7 +127,6 @@ impl Requirement {
     }
 }
 
-/// Returns a release with its driver.
 fn release_of(reader: Reader) -> Release {
     let version = reader.release();
     match reader.product() {

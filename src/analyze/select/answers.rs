@@ -14,14 +14,14 @@ pub struct AnsweredFile<'a> {
     pub file: &'a File,
     /// All candidate sets, in the order of their containers.
     pub sets: Vec<AnsweredSet<'a>>,
-    /// Code in kpack archives beside the file.
+    /// Code in the file's kpack archives.
     pub kpack: Vec<AnsweredReference<'a>>,
-    /// Images for the platform of the devices from which the program selects by its own rules.
+    /// Images for the platform of the devices. The program selects from them by its own rules.
     pub selected_by_program: Vec<Candidate<'a>>,
 }
 
-/// A candidate set and the selections from it: one for all devices, or several where the name of the device is ambiguous
-/// and the selections differ.
+/// A candidate set and the selections from it: one for all devices, or several where the name of the device is
+/// ambiguous and the selections differ.
 #[derive(Debug)]
 pub struct AnsweredSet<'a> {
     /// The candidate set.
@@ -85,8 +85,8 @@ impl<'a> AnsweredFile<'a> {
         AnsweredFile { file, sets: sets.collect(), kpack: kpack.collect(), selected_by_program }
     }
 
-    /// Returns whether an image is selected from each set with kernels and code for the platform of the devices, and every release of the
-    /// loader finds each code object in kpack archives.
+    /// Returns whether an image is selected from each set with kernels and code for the platform of the devices, and
+    /// every release of the loader finds each code object in kpack archives.
     pub fn is_served_everywhere(&self) -> bool {
         let is_served = |set: &AnsweredSet<'_>| set.is_without_kernels || set.always_selects();
         self.relevant().all(is_served) && self.kpack.iter().all(AnsweredReference::always_loads)
@@ -100,15 +100,15 @@ impl<'a> AnsweredFile<'a> {
         }
     }
 
-    /// Returns whether an image is selected from some set, if any has code for the platform of the devices. Libraries have sets
-    /// of specialized kernels, for one architecture only, that they launch on no other device.
+    /// Returns whether an image is selected from some set, if any has code for the platform of the devices. Libraries
+    /// have sets of specialized kernels, for one architecture only, that they launch on no other device.
     pub fn is_served(&self) -> bool {
         let mut relevant = self.relevant().peekable();
         let is_any_served = relevant.peek().is_none() || relevant.any(AnsweredSet::always_selects);
         is_any_served && self.kpack.iter().all(AnsweredReference::always_loads)
     }
 
-    /// Returns the sets from which nothing is selected on some of the devices, grouped by the processors that their code is for.
+    /// Returns the sets that supply nothing for some of the devices, grouped by the processors that their code is for.
     pub fn gaps(&self) -> Vec<SelectionGap<'a>> {
         let mut gaps: BTreeMap<Vec<&str>, SelectionGap<'_>> = BTreeMap::new();
         for answered in self.relevant().filter(|set| !set.is_without_kernels && set.selects_nothing()) {
@@ -123,8 +123,8 @@ impl<'a> AnsweredFile<'a> {
         gaps.into_values().collect()
     }
 
-    /// Returns whether the selection is not known: only the program knows it, or it depends on an image about which too little is
-    /// known.
+    /// Returns whether the selection is unknown: only the program knows it, or it depends on an image without enough
+    /// known properties.
     pub fn is_undecided(&self) -> bool {
         self.depends_on_program() || self.relevant().any(|set| set.answers.iter().any(DeviceAnswer::is_undecided))
     }
@@ -134,13 +134,14 @@ impl<'a> AnsweredFile<'a> {
         self.relevant().next().is_some() || !self.kpack.is_empty()
     }
 
-    /// Returns whether only the program knows what it loads: no runtime selects code for the platform of the devices, and there
-    /// are images from which the program selects.
+    /// Returns whether only the program knows what it loads: no runtime selects code for the platform of the devices,
+    /// but the file has images that the program selects itself.
     pub fn depends_on_program(&self) -> bool {
         !self.is_relevant() && !self.selected_by_program.is_empty()
     }
 
-    /// Returns the number of candidate sets with code for the platform of the devices that nothing in the file registers.
+    /// Returns the number of candidate sets with code for the platform of the devices that nothing in the file
+    /// registers.
     pub fn unregistered(&self) -> usize {
         self.sets.iter().filter(|set| set.is_unregistered).count()
     }

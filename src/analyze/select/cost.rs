@@ -1,5 +1,5 @@
-//! Work of selecting from the images of a file on many devices, charged to the budget of the file: a file of a hundred kilobytes has
-//! code for a thousand devices, and each image is judged on each.
+//! Work of selecting from the images of a file on many devices, charged to the budget of the file: a file of a hundred
+//! kilobytes has code for a thousand devices, and each image is judged on each.
 
 use super::CandidateSet;
 use crate::base::bytes::{Budget, Resource};

@@ -1,4 +1,4 @@
-//! Devices by the names that users write, and those that a file has code for.
+//! Devices by the names that users write, and the devices that a file has code for.
 
 use std::collections::BTreeSet;
 
@@ -30,8 +30,8 @@ impl NamedDevice {
         NamedDevice::of_images(file.device_images())
     }
 
-    /// Returns the devices that the images of a file are for, and all of NVIDIA's, those of the future included, if the driver may link
-    /// relocatable code of the file again.
+    /// Returns the devices that the images of a file are for. If the driver may link relocatable code of the file
+    /// again, all NVIDIA devices are included, future ones too.
     pub fn with_links(file: &File) -> Vec<NamedDevice> {
         let mut devices = NamedDevice::of_file(file);
         if candidate_sets(file).iter().any(|set| !set.link_inputs.is_empty()) {

@@ -17,8 +17,8 @@ pub struct DriverCheck<'a> {
 }
 
 impl DriverCheck<'_> {
-    /// Returns why the driver leaves an image out of its choice, or may do so. Among PTX it chooses by the target alone: measured
-    /// on an H100 with driver 580.159.04, see [`super::Runtime`].
+    /// Returns why the driver leaves an image out of its choice, or may do so. Among PTX it chooses by the target
+    /// alone: measured on an H100 with driver 580.159.04, see [`super::Runtime`].
     pub(super) fn leaves_out(
         self,
         candidate: &Candidate<'_>,

@@ -11,7 +11,7 @@ use crate::scan::inventory::{CodeRole, CudaCode, DeviceLinks, File};
 use crate::target::Device;
 use crate::target::nvptx::Arch;
 
-/// Maximum number of devices for which floors are determined: each costs a selection from every set.
+/// Maximum number of devices to determine floors for. Each device costs a selection from every set.
 const MAX_DEVICES: usize = 100;
 
 /// The floors of a file.
@@ -61,7 +61,7 @@ impl<'a> FileFloors<'a> {
         self.images().count()
     }
 
-    /// Returns the number of images from which the program selects by its own rules.
+    /// Number of images that the program selects from by its own rules.
     pub fn selected_by_program(&self) -> usize {
         self.by_program.len()
     }
@@ -82,12 +82,13 @@ impl<'a> FileFloors<'a> {
         self.together(self.images())
     }
 
-    /// Returns what all images together need from which the program selects.
+    /// Returns what all images that the program selects from need together.
     pub fn by_program(&self) -> Vec<(Product, Need)> {
         self.together(self.by_program.iter().map(|candidate| candidate.number))
     }
 
-    /// Returns what each image needs of a product from which the program selects, with the NVIDIA device that it is for.
+    /// Returns what each image that the program selects from needs of a product, and the NVIDIA device that the image
+    /// is for.
     pub fn program_needs(&self, product: Product) -> impl Iterator<Item = (Option<Device>, Need)> {
         let images = self.by_program.iter().filter(move |it| self.products_of(it.number).contains(&product));
         images.map(move |candidate| {
@@ -108,8 +109,8 @@ impl<'a> FileFloors<'a> {
         needs.into_iter().collect()
     }
 
-    /// Returns the devices of the images that drivers and runtimes load, in the order of their names, at most 100, and the number of
-    /// further ones. There are fewer devices in existence, but a file may name any number.
+    /// Returns the devices of the images that drivers and runtimes load, in the order of their names, at most 100, and
+    /// the number of further ones. There are fewer devices in existence, but a file may name any number.
     pub fn devices(&self) -> (Vec<NamedDevice>, usize) {
         let mut devices = NamedDevice::of_images(self.registered().map(|candidate| candidate.image));
         let omitted = devices.len().saturating_sub(MAX_DEVICES);
@@ -217,7 +218,7 @@ impl DeviceNeed {
         DeviceNeed { product: self.product, some, preferred }
     }
 
-    /// Adds that a driver must know the device.
+    /// Adds the requirement that a driver supports the device.
     fn with_device(self, device: &Device) -> DeviceNeed {
         let &Device::Nvidia(number) = device else { return self };
         if self.product != Product::Cuda {

@@ -1,4 +1,4 @@
-//! Files that were worked out by hand, and the property that the floor of a file is that of its sets.
+//! Files that were worked out by hand, and a property: the floor of a file follows from the floors of its sets.
 
 use super::*;
 use crate::base::codec::Codec;
@@ -54,7 +54,8 @@ fn file(containers: Vec<Container>) -> File {
     File { format: Some(FileFormat::Elf), containers, ..File::empty("app".to_owned()) }
 }
 
-/// Returns what is needed for the preferred image on a device and, if that differs, for some image, each with its reason.
+/// Returns what is needed for the preferred image on a device and, if that differs, for some image, each with its
+/// reason.
 fn needs(containers: Vec<Container>, device: &str) -> Vec<String> {
     let file = file(containers);
     let floors = FileFloors::new(&file, &[]);
@@ -99,7 +100,8 @@ fn files_worked_out_by_hand() {
             "sm_80",
             &["CUDA 13.0 (driver 580.65.06): cubin of CUDA 13.0", "CUDA 11.5 (driver 495.29.05): PTX ISA 7.5"],
         ),
-        // The driver takes the nearest PTX, and fails if it is too new: the other is no alternative, neither to it nor to the cubin.
+        // The driver takes the nearest PTX, and fails if it is too new: the other is no alternative, neither to it nor
+        // to the cubin.
         ("sm_75 ptx-6.3, sm_90 ptx-9.5", "sm_90", &["CUDA 13.5: PTX ISA 9.5"]),
         (
             "sm_90 cuda-13.0, sm_75 ptx-6.3, sm_90 ptx-9.5",
@@ -195,7 +197,7 @@ fn input_of_a_device_linker_is_not_loaded() {
     }
 }
 
-/// Images from which the containers of the property are made.
+/// Images that the property test builds its containers from.
 const POOL: [&str; 12] = [
     "sm_80 cuda-11.8",
     "sm_80 cuda-12.9 zstd",

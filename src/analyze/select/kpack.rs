@@ -1,9 +1,10 @@
 //! The code object that HIP's runtime loads from kpack archives, as pure functions over an inventory.
 //!
-//! The runtime passes the loader the target ID of the device, then that of the generic processor that covers it. The loader
-//! replaces the placeholder in each search path by each target ID with all of its features, with each part of them, and with
-//! none, opens the archives that exist, and looks for the target IDs in the same order in the lists of the archives. Source:
-//! ROCm/rocm-systems, `shared/kpack/runtime/src/loader.cpp` of summer 2026, and `clr/hipamd/src/hip_fatbin.cpp`.
+//! The runtime passes the loader the target ID of the device, then the target ID of the generic processor that covers
+//! it. The loader replaces the placeholder in each search path by each target ID: with all of its features, with each
+//! subset of them, and with none. It opens the archives that exist. In their lists, it looks for the target IDs in the
+//! same order. Source: ROCm/rocm-systems, `shared/kpack/runtime/src/loader.cpp` of summer 2026, and
+//! `clr/hipamd/src/hip_fatbin.cpp`.
 
 use crate::format::kpack::ARCH_PLACEHOLDER;
 use crate::scan::inventory::{FoundArchive, KpackReference};
@@ -42,7 +43,7 @@ pub enum KpackFailure<'a> {
     Missing {
         /// The archive.
         archive: &'a FoundArchive,
-        /// Target ID by which it was found.
+        /// Target ID that the loader found it under.
         arch: &'a str,
     },
 }
@@ -88,7 +89,7 @@ impl KpackLoader {
 
 /// Returns the archives that the loader opens for a device, in its order.
 fn opened<'a>(reference: &'a KpackReference, arches: &[String]) -> Vec<&'a FoundArchive> {
-    // Archives that the user specified are opened whatever the device is, as those of `ROCM_KPACK_PATH`.
+    // Archives that the user specified are opened for every device, like the archives of `ROCM_KPACK_PATH`.
     let is_expanded =
         |archive: &FoundArchive| reference.search_paths.iter().any(|path| matches(path, &archive.search_path));
     let mut opened: Vec<&FoundArchive> = reference.archives.iter().filter(|archive| !is_expanded(archive)).collect();
@@ -110,7 +111,7 @@ fn matches(search_path: &str, path: &str) -> bool {
     }
 }
 
-/// Returns the target IDs that the runtime passes for a device: its own, and that of the generic processor.
+/// The target IDs that the runtime passes for a device: the device's, then the generic processor's.
 fn arches(device: &str) -> Vec<String> {
     let mut arches = vec![device.to_owned()];
     let Ok(id) = TargetId::parse(device) else { return arches };
@@ -123,8 +124,8 @@ fn arches(device: &str) -> Vec<String> {
     arches
 }
 
-/// Returns a target ID with each subset of its features, the largest first, and of equally large ones those with the first
-/// features first.
+/// Returns a target ID with each subset of its features, the largest subset first. Among equally large subsets, the
+/// ones with the first features are first.
 fn feature_subsets(arch: &str) -> Vec<String> {
     let mut parts = arch.split(':');
     let processor = parts.next().unwrap_or_default();
@@ -140,7 +141,7 @@ fn feature_subsets(arch: &str) -> Vec<String> {
     subsets.into_iter().map(id).collect()
 }
 
-/// Returns a key by which subsets with the first features precede others.
+/// Sort key that puts subsets with the first features before others.
 fn reversed(subset: u32, count: usize) -> std::cmp::Reverse<u32> {
     std::cmp::Reverse((0..count).fold(0, |key, at| key << 1 | (subset >> at & 1)))
 }

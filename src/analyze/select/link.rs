@@ -1,4 +1,5 @@
-//! Selection from a device link: the driver takes the linked code if it runs, and else links the relocatable code again.
+//! Selection from a device link: the driver takes the linked code if it runs, and else links the relocatable code
+//! again.
 
 use super::{Candidate, CandidateSet, DriverCheck, RejectReason, Runtime, Selection};
 use crate::scan::inventory::{CodeRole, LinkInput};
@@ -6,7 +7,7 @@ use crate::target::Device;
 use crate::target::runs_on::LoadMethod;
 
 impl<'a> CandidateSet<'a> {
-    /// Returns the linked code; if there is none, the relocatable code without that of the device runtime.
+    /// Returns the linked code. If there is none, returns the relocatable code without the device runtime's.
     pub(super) fn own_code(&self) -> Vec<&Candidate<'a>> {
         let linked: Vec<_> = self.candidates.iter().filter(|candidate| candidate.link_input.is_none()).collect();
         if !linked.is_empty() {
@@ -65,7 +66,7 @@ struct Part<'a> {
 }
 
 impl Selection {
-    /// Replaces the indexes of a part by those of the whole set.
+    /// Replaces the indexes of a part by indexes of the whole set.
     fn with_indexes(self, indexes: &[usize]) -> Selection {
         let index = |index: usize| indexes.get(index).copied().unwrap_or_default();
         Selection {
@@ -106,7 +107,7 @@ impl Selection {
         self.also_selected = self.link.iter().skip(1).map(|(index, _)| *index).collect();
     }
 
-    /// Returns the method by which a selected image is loaded as a clause.
+    /// Describes how a selected image is loaded, as a clause.
     pub(super) fn method_text(&self, index: usize, method: LoadMethod) -> String {
         match self.link.iter().find(|(linked, _)| *linked == index) {
             None => method.to_string(),
@@ -118,7 +119,7 @@ impl Selection {
     }
 }
 
-/// Returns the place of a container in the file, and the name of its source.
+/// Formats the offset of a container in the file, and the name of its source.
 fn name(input: LinkInput<'_>) -> String {
     let at = input.container.offset.map_or("an unknown place".to_owned(), |offset| format!("{offset:#x}"));
     input.source().map_or(at.clone(), |source| format!("{at} ({source})"))

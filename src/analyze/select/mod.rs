@@ -1,8 +1,8 @@
-//! Image selection: the image that a runtime selects on a device from each container, and the reasons why it rejects the
-//! others. Pure functions over an inventory; no device, driver or file is accessed.
+//! Image selection: the image that a runtime selects on a device from each container, and why it rejects the others.
+//! Pure functions over an inventory; no device, driver or file is accessed.
 //!
-//! [`crate::target::runs_on`] decides which code runs on a device, and [`Runtime`] describes the order in which a runtime
-//! tries its images.
+//! [`crate::target::runs_on`] decides which code runs on a device, and [`Runtime`] describes the order that a runtime
+//! tries its images in.
 
 mod answers;
 mod cost;
@@ -44,11 +44,11 @@ use crate::target::nvptx::{self, Suffix};
 use crate::target::runs_on::{Code, CodeForm, Incompatibility, LoadMethod};
 use crate::target::{BundleEntryId, Device, OffloadKind, Platform};
 
-/// Images of which a runtime selects at most one for a device: those of a fat binary or bundle, or of all offload binaries
-/// of one kind in a file, which are registered as one.
+/// Images that compete for a device: a runtime selects at most one. They are the images of a fat binary or bundle. All
+/// offload binaries of one kind in a file are registered together, so their images are one set.
 #[derive(Debug, Clone)]
 pub struct CandidateSet<'a> {
-    /// The container, or the first of several.
+    /// The container, or the first container of several.
     pub container: &'a Container,
     /// The runtime that the images are registered with.
     pub runtime: &'static Runtime,
@@ -56,9 +56,10 @@ pub struct CandidateSet<'a> {
     pub candidates: Vec<Candidate<'a>>,
     /// Purpose of the code. A set with linked code has the relocatable code that the driver can link again, too.
     pub role: CodeRole,
-    /// The relocatable containers that the driver links again if none of the other images runs; empty if there are none.
+    /// The relocatable containers that the driver links again if none of the other images runs; empty if there are
+    /// none.
     pub link_inputs: Vec<LinkInput<'a>>,
-    /// True if the file registers other containers, and not the one of this set.
+    /// True if the file registers containers, but not this set's.
     pub is_unregistered: bool,
 }
 
@@ -71,7 +72,7 @@ pub struct Candidate<'a> {
     pub image: &'a Image,
     /// Index among [`CandidateSet::link_inputs`] of the relocatable container that has the image.
     pub link_input: Option<usize>,
-    /// ocloc's archive around the image, in which the driver selects one.
+    /// ocloc's archive around the image. The driver selects one image from it.
     archive: Option<&'a Container>,
 }
 
@@ -91,7 +92,8 @@ pub fn candidate_sets(file: &File) -> Vec<CandidateSet<'_>> {
     found.all
 }
 
-/// Returns the images without a container. The program passes one of them to the driver, and chooses it by rules of its own.
+/// Returns the images without a container. The program passes one of them to the driver, and has its own rules for the
+/// choice.
 pub fn selected_by_program(file: &File) -> impl Iterator<Item = Candidate<'_>> {
     program_sets(file).flat_map(|set| set.candidates)
 }
@@ -169,8 +171,8 @@ impl<'a> Candidate<'a> {
         Platform::of(self.image.triple.as_deref(), self.image.arch.as_deref())
     }
 
-    /// Returns why a loader rejects the image after the runtime selected it by its container: the architecture in the
-    /// header of the image does not run on the device.
+    /// Returns why a loader rejects the image although the runtime selected it by its container: the architecture in
+    /// the header of the image does not run on the device.
     fn load_failure(&self, device: &Device) -> Option<Incompatibility> {
         let Image { triple, own_arch, .. } = self.image;
         let form = form(self.image, self.platform());
@@ -205,7 +207,7 @@ fn form(image: &Image, platform: Option<Platform>) -> CodeForm {
         ImageKind::Bitcode => CodeForm::Bitcode,
         ImageKind::Nvvm => CodeForm::LinkTime,
         ImageKind::TileIr => CodeForm::TileIr,
-        // AOT-compiled code for Intel GPUs and for FPGAs has formats of its own.
+        // AOT-compiled code for Intel GPUs and for FPGAs has separate formats.
         ImageKind::Unknown if platform == Some(Platform::SpirV) => CodeForm::Machine,
         _ => CodeForm::Other,
     }
@@ -236,8 +238,8 @@ impl<'a> CandidateSet<'a> {
         self.candidates.iter().any(|candidate| candidate.platform() == platform)
     }
 
-    /// Returns the set as if its container were registered, for callers to whom unregistered code matters: nothing proves that a
-    /// program does not pass it to the driver.
+    /// Returns the set as if its container were registered, for callers to whom unregistered code matters: nothing
+    /// proves that a program does not pass it to the driver.
     fn as_registered(&self) -> Self {
         CandidateSet { is_unregistered: false, ..self.clone() }
     }
@@ -349,9 +351,9 @@ impl<'a> CandidateSet<'a> {
         }
     }
 
-    /// Returns those of the outranked images that an older driver or runtime loads if it does not support the selected image. A
-    /// driver chooses among PTX without asking whether it supports its version, so only the nearest is an alternative, and none to
-    /// other PTX.
+    /// Returns the outranked images that an older driver or runtime loads if it does not support the selected image. A
+    /// driver chooses among PTX without asking whether it supports its version. So only the nearest image is an
+    /// alternative, and PTX is never an alternative to other PTX.
     fn alternatives(&self, selection: &Selection, outranked: &[usize], device: &Device) -> Vec<usize> {
         let method = |index: usize| self.check_candidate(self.runtime, &self.candidates[index], device).ok();
         let is_ptx = |index: &usize| method(*index) == Some(LoadMethod::FromPtx);
@@ -397,8 +399,8 @@ impl<'a> CandidateSet<'a> {
     }
 }
 
-/// Returns whether a runtime may select a rejected image instead of one that it loads by `selected`. Code that the driver compiles
-/// is not preferred to machine code.
+/// Returns whether a runtime may select a rejected image instead of one that it loads by `selected`. Code that the
+/// driver compiles is not preferred to machine code.
 fn may_be_selected(reason: &RejectReason, selected: Option<LoadMethod>) -> bool {
     match reason {
         RejectReason::Incompatibility(Incompatibility::TileIr) => {
@@ -413,8 +415,8 @@ fn may_be_selected(reason: &RejectReason, selected: Option<LoadMethod>) -> bool 
 }
 
 /// Returns whether libomptarget's CUDA plugin accepts a cubin. It compares only numbers
-/// (plugins-nextgen/cuda/src/rtl.cpp, isELFCompatible): the major versions must be equal and the minor version must not be
-/// later than the device's. It ignores the suffix.
+/// (plugins-nextgen/cuda/src/rtl.cpp, isELFCompatible): the major versions must be equal and the minor version must not
+/// be later than the device's. It ignores the suffix.
 fn accepts_by_number(code: Code<'_>, device: &Device) -> bool {
     match (code.form, code.arch.and_then(nvptx::Arch::parse), device) {
         (CodeForm::Machine, Some(own), &Device::Nvidia(number)) => {

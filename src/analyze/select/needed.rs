@@ -1,4 +1,4 @@
-//! The images that a file needs for a device: those that a runtime selects, and those that a device linker takes.
+//! The images that a file needs for a device: images that a runtime selects, and images that a device linker takes.
 
 use super::{Candidate, CandidateSet, RejectReason, Selection};
 use crate::format::{ImageKind, SelectionScope};
@@ -6,12 +6,13 @@ use crate::scan::inventory::CodeRole;
 use crate::target::Device;
 
 impl CandidateSet<'_> {
-    /// Returns the numbers of the images without which the device would get other code or none.
+    /// Returns the numbers of the images that the device needs: if one is removed, the device gets other code or none.
     ///
-    /// From a fat binary or bundle, these are the images that the runtime selects, in any of its releases, and those that it selects and
-    /// then fails to load: without them it would select others. Images that are registered together, or that a device linker combines,
-    /// may each hold other kernels; all that run on the device are needed. Relocatable code of a finished file that runs on the device
-    /// is among them. Nothing is needed if neither the linked code nor a link at load time serves the device.
+    /// From a fat binary or bundle, these are the images that the runtime selects, in any of its releases. Images that
+    /// it selects and then fails to load are included: without them it would select others. Images that are registered
+    /// together, or that a device linker combines, may each hold other kernels; all that run on the device are needed.
+    /// Relocatable code of a finished file that runs on the device is among them. Nothing is needed if neither the
+    /// linked code nor a link at load time serves the device.
     pub fn needed_on(&self, device: &Device) -> Vec<usize> {
         let scope = self.container.container_type.descriptor().selection_scope;
         if self.role != CodeRole::Loaded || scope == SelectionScope::File {
@@ -53,7 +54,7 @@ impl CandidateSet<'_> {
 }
 
 impl Selection {
-    /// Indexes of the selected images, of those that may be selected, and of those that are selected but cannot be loaded.
+    /// Indexes of the selected images, including images that may be selected or are selected but cannot be loaded.
     fn needed(&self) -> Vec<usize> {
         let selected = self.selected.iter().map(|(index, _)| *index).chain(self.also_selected.iter().copied());
         let is_selected = |why: &RejectReason| matches!(why, RejectReason::SelectedButUnloadable { .. });

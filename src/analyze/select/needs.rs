@@ -7,7 +7,7 @@ use crate::format::readers::Product;
 use crate::scan::inventory::{CudaCode, File};
 use crate::target::nvptx::Arch;
 
-/// Maximum number of properties that are kept as causes. A file may state a version of its own for each of its images.
+/// Maximum number of properties that are kept as causes. A file may state a different version for each of its images.
 const MAX_CAUSES: usize = 16;
 
 /// A floor, and the properties of images that cause it.
@@ -39,7 +39,7 @@ impl Need {
         Need { floor, causes: if floor == Floor::NONE { Vec::new() } else { causes } }
     }
 
-    /// Returns what an NVIDIA device needs, whatever the code.
+    /// Returns what an NVIDIA device needs, regardless of the code.
     pub fn of_device(number: u32) -> Need {
         let requirement = Requirement::Device(Arch { number, suffix: None });
         Need { floor: requirement.floor(), causes: vec![FloorCause { requirement, images: BTreeSet::new() }] }
@@ -86,7 +86,8 @@ fn decides(floor: Floor, total: Floor) -> bool {
 pub struct ImageRequirements(Vec<Vec<Requirement>>);
 
 impl ImageRequirements {
-    /// Determines the properties of the images of a file. `read` has for each device image what its bytes state, if they were read.
+    /// Determines the properties of the images of a file. `read` has for each device image what its bytes state, if
+    /// they were read.
     pub fn new(file: &File, read: &[Option<CudaCode>]) -> Self {
         let of = |index: usize| read.get(index).copied().flatten();
         ImageRequirements(file.nested_images().map(|nested| requirements(&nested, of(nested.index))).collect())

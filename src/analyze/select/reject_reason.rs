@@ -24,7 +24,7 @@ pub enum RejectReason {
         /// Number of the preferred image.
         by: usize,
     },
-    /// The runtime does not find the ID of the image, which it compares as text.
+    /// The runtime does not find the ID of the image. It compares IDs as text.
     #[error("{}", unknown_id(.runtime, .id))]
     UnknownId {
         /// Name of the runtime.
@@ -57,7 +57,7 @@ pub enum RejectReason {
         driver: String,
         /// Properties of the image that leave it open.
         properties: String,
-        /// The method by which the device would load it.
+        /// How the device would load it.
         method: LoadMethod,
     },
     /// The file registers other containers, and not the image's.

@@ -1,4 +1,4 @@
-//! The runtimes and the order in which each of them tries images: data from their sources and manuals.
+//! The runtimes, and the order that each of them tries images in. The data is from their sources and manuals.
 
 use crate::target::runs_on::CodeForm;
 use crate::target::{OffloadKind, Platform};
@@ -25,7 +25,7 @@ pub struct Runtime {
 /// Order of preference among several images that run on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preference {
-    /// Machine code before PTX; of either, the image for the highest version, and of those the most specific.
+    /// Machine code before PTX. Within each, the image for the highest version is first, then the most specific image.
     Nearest,
     /// Code for the processor, then code for a generic processor, then code to be compiled; of each, the first image.
     Best,
@@ -41,12 +41,12 @@ pub enum Preference {
 /// The order in the container decides, so the result is defined even for an invalid bundle (with both `gfx90a` and
 /// `gfx90a:xnack+`).
 const RUNTIMES: [Runtime; 4] = [
-    // NVIDIA's compatibility guides (Ampere, Ada, Hopper, Blackwell), Application Compatibility: a cubin that is
-    // compatible is used as it is; otherwise PTX is compiled, and without either the launch fails. No document defines
-    // which of several is "the best matching". Measured on an H100 with driver 580.159.04 (docs/guide/gpu.md): the nearest
-    // of either, code with a suffix before code without, of equal images the first in the container. The driver chooses
+    // NVIDIA's compatibility guides (Ampere, Ada, Hopper, Blackwell), Application Compatibility: a compatible cubin is
+    // used unchanged. Otherwise PTX is compiled. Without either, the launch fails. No document defines which of several
+    // images is "the best matching". Measured on an H100 with driver 580.159.04 (docs/guide/gpu.md): the nearest of
+    // either, code with a suffix before code without, of equal images the first in the container. The driver chooses
     // among PTX by the target alone: PTX of a newer ISA than its own fails, even where it could compile other PTX.
-    // Published measurements of driver 597 on a device of 8.9 differ for equal PTX, where they have the last.
+    // Published measurements of driver 597 on a device of 8.9 differ for equal PTX: the last one is selected.
     // (CUDA_FORCE_PTX_JIT=1 skips all cubins.)
     Runtime {
         kind: OffloadKind::Cuda,
@@ -57,10 +57,10 @@ const RUNTIMES: [Runtime; 4] = [
         accepted_forms: &[CodeForm::Machine, CodeForm::Ptx],
         earlier: None,
     },
-    // ROCm 7, clr/hipamd/src/hip_fatbin.cpp, ExtractFatBinaryUsingCOMGR: the bundle is asked for the device's target id,
-    // for the generic processor's and for SPIR-V, which are tried in this order. For each the answer is the first entry
-    // that is compatible: comgr, comgr-metadata.cpp, lookUpCodeObject; for compressed bundles the bundler's own loop.
-    // Earlier releases support less: libamdhip64 of ROCm 5 has neither the names of generic processors nor that of SPIR-V.
+    // ROCm 7, clr/hipamd/src/hip_fatbin.cpp, ExtractFatBinaryUsingCOMGR: the bundle is searched for the device's target
+    // ID, then for the generic processor's, then for SPIR-V. For each the answer is the first entry that is compatible:
+    // comgr, comgr-metadata.cpp, lookUpCodeObject; for compressed bundles the bundler's own loop. Earlier releases
+    // support less: libamdhip64 of ROCm 5 knows neither the names of generic processors nor the name of SPIR-V.
     Runtime {
         kind: OffloadKind::Hip,
         name: "HIP",
@@ -70,10 +70,11 @@ const RUNTIMES: [Runtime; 4] = [
         accepted_forms: &[CodeForm::Machine, CodeForm::SpirV],
         earlier: None,
     },
-    // LLVM 22, offload/libomptarget/PluginManager.cpp, registerLib: images are tried in the order in which they were
-    // registered, and a device that has one gets no other (since llvm-project#139147, May 2025). For the images that a
-    // plugin accepts see PluginInterface.cpp, is_plugin_compatible and is_device_compatible (ELF files and bitcode; SPIR-V
-    // for Level Zero). Measured with libomptarget 22 and its CUDA plugin, four orders of images: scripts/gpu_trials/openmp.py.
+    // LLVM 22, offload/libomptarget/PluginManager.cpp, registerLib: images are tried in the order of their
+    // registration, and a device that has one gets no other (since llvm-project#139147, May 2025). For the images that
+    // a plugin accepts see PluginInterface.cpp, is_plugin_compatible and is_device_compatible (ELF files and bitcode;
+    // SPIR-V for Level Zero). Measured with libomptarget 22 and its CUDA plugin, four orders of images:
+    // scripts/gpu_trials/openmp.py.
     Runtime {
         kind: OffloadKind::OpenMp,
         name: "libomptarget",
@@ -84,7 +85,8 @@ const RUNTIMES: [Runtime; 4] = [
         earlier: Some(&LIBOMPTARGET_BEFORE_21),
     },
     // Unified Runtime of DPC++ 2025, source/adapters/*/device.cpp, urDeviceSelectBinary: on Level Zero and OpenCL
-    // AOT-compiled code, else SPIR-V; on CUDA and HIP the first image for the platform, which is a fat binary again.
+    // AOT-compiled code, else SPIR-V; on CUDA and HIP the first image for the platform. That image is a fat binary
+    // again.
     Runtime {
         kind: OffloadKind::Sycl,
         name: "SYCL",
@@ -114,8 +116,8 @@ impl Runtime {
         matches!(self.preference, Preference::First | Preference::Last)
     }
 
-    /// Returns the runtime that images of a kind are registered with or, if the kind is unknown, the runtime that usually
-    /// loads images for the platform. Host entries have none.
+    /// Returns the runtime that images of a kind are registered with or, if the kind is unknown, the runtime that
+    /// usually loads images for the platform. Host entries have none.
     pub fn of(kind: Option<OffloadKind>, platform: Option<Platform>) -> &'static Runtime {
         let kind = kind.filter(|&kind| kind != OffloadKind::Host).unwrap_or(match platform {
             Some(Platform::Nvidia) => OffloadKind::Cuda,

@@ -3,7 +3,8 @@
 use super::RejectReason;
 use crate::target::runs_on::LoadMethod;
 
-/// The images that a runtime selects and rejects. Indices refer to [`CandidateSet::candidates`](super::CandidateSet::candidates).
+/// The images that a runtime selects and rejects. Indices refer to
+/// [`CandidateSet::candidates`](super::CandidateSet::candidates).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     /// The selected image, if any, and how its code is loaded.
@@ -12,7 +13,7 @@ pub struct Selection {
     pub also_selected: Vec<usize>,
     /// All other images, in order.
     pub rejected: Vec<(usize, RejectReason)>,
-    /// Those of them that the runtime may select instead: whether it does is not known.
+    /// Rejected images that the runtime may select instead. Whether it does is unknown.
     pub undecided: Vec<usize>,
     /// The selected images with their methods, if the driver links them when it loads them.
     pub link: Vec<(usize, LoadMethod)>,

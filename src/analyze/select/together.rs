@@ -1,5 +1,5 @@
-//! Images that are selected together, because each has some of the kernels, and ocloc's archives, in each of which the driver selects
-//! one.
+//! Images that are selected together, because each has some of the kernels. Also ocloc's archives: the driver selects
+//! one image from each.
 
 use std::collections::HashMap;
 
@@ -13,8 +13,8 @@ use crate::target::runs_on::LoadMethod;
 type BestOfArchives = HashMap<*const Container, usize>;
 
 impl Candidate<'_> {
-    /// Returns the order of images that a device runs by one method. In ocloc's archives, the driver prefers code for the model to
-    /// code for its family, and SPIR-V to that of other images.
+    /// Sort key of images that a device runs by one method. In ocloc's archives, the driver prefers code for the model
+    /// to code for its family, and an archive's SPIR-V to SPIR-V of other images.
     pub(super) fn precedence(&self) -> bool {
         match self.image.image_kind {
             ImageKind::SpirV => self.archive.is_none(),
@@ -38,8 +38,8 @@ impl CandidateSet<'_> {
         best
     }
 
-    /// Returns whether an image that runs is selected together with the preferred one, because it has other kernels: it is for the
-    /// same target, or the driver selects it in an archive as it selects the preferred one in another.
+    /// Returns whether an image that runs is selected together with the preferred image, because it has other kernels.
+    /// Either both are for the same target, or the driver selects them in the same way from different archives.
     pub(super) fn is_selected_with(
         &self,
         runtime: &Runtime,

@@ -1,7 +1,7 @@
-//! Bytes that are stored several times: identical images, one kernel in several translation units, and identical kernels under
-//! several names.
+//! Bytes that are stored several times: identical images, one kernel in several translation units, and identical
+//! kernels under several names.
 //!
-//! Of the copies the largest counts as needed, and the others as wasted. A byte may be wasted in several ways, so that the sums of
+//! The largest copy counts as needed, and the others as wasted. A byte may be wasted in several ways, so the sums of
 //! the three kinds must not be added.
 
 use std::cmp::Reverse;
@@ -13,7 +13,7 @@ use crate::target::natural_order;
 /// A copy of a kernel.
 #[derive(Debug, Clone)]
 pub struct KernelCopy<'a> {
-    /// Name by which the runtime looks it up.
+    /// Name that the runtime looks up.
     pub name: &'a str,
     /// Name for readers.
     pub shown: &'a str,
@@ -90,7 +90,7 @@ pub struct RepeatedKernel {
     pub file: String,
     /// Name for readers.
     pub name: String,
-    /// Archs for which there are several copies.
+    /// Archs that have several copies.
     pub archs: Vec<String>,
     /// Largest number of units with a copy for one arch.
     pub units: usize,
@@ -188,7 +188,7 @@ impl KernelCopies {
         }
     }
 
-    /// Returns the kernels in several translation units of the file, and those with identical code.
+    /// Returns the kernels in several translation units of the file, and the kernels with identical code.
     pub fn duplicates(self, file: &str) -> (Vec<RepeatedKernel>, Vec<IdenticalKernels>) {
         let mut kernels: HashMap<String, RepeatedKernel> = HashMap::new();
         for ((_, arch, _), (shown, instance)) in self.instances {

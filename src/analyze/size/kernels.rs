@@ -4,7 +4,7 @@ use super::{Part, Size};
 use crate::base::bytes::apportion;
 use crate::image::KernelBytes;
 
-/// A share of an image: that of a kernel, or of everything that belongs to no kernel.
+/// A share of an image: the bytes of a kernel, or all bytes that belong to no kernel.
 #[derive(Debug, Clone, Copy)]
 pub struct ImageShare<'a> {
     /// The kernel.
@@ -13,8 +13,8 @@ pub struct ImageShare<'a> {
     pub size: Size,
 }
 
-/// Divides the bytes of an image among its kernels, of which the decompressed image states the bytes. The shares add up to the
-/// size of the part.
+/// Divides the stored bytes of an image among its kernels, in proportion to their bytes in the decompressed image. The
+/// shares add up to the size of the part.
 pub fn split<'a>(part: &Part<'_>, kernels: &'a [KernelBytes], image_size: u64) -> Vec<ImageShare<'a>> {
     let in_kernels = kernels.iter().map(|kernel| kernel.size).fold(0, u64::saturating_add);
     let rest = image_size.max(in_kernels).saturating_sub(in_kernels);

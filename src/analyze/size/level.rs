@@ -1,10 +1,10 @@
-//! The levels by which sizes are grouped.
+//! The levels that sizes are grouped by.
 
 use super::{Label, Owner, Rest};
 use crate::image::family;
 use crate::scan::inventory::{Container, DeviceLinks, File, Image};
 
-/// A property by which sizes are grouped; the names are those of `fatbin size --by`.
+/// A property to group sizes by. The names match `fatbin size --by`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// Architecture, and format of the code unless it is ELF.
@@ -60,7 +60,8 @@ pub struct FileLabels<'a> {
 }
 
 impl FileLabels<'_> {
-    /// Returns the label of bytes at each level. `kernel` has the kernel's name for readers, or is absent for bytes of no kernel.
+    /// Returns the label of bytes at each level. `kernel` has the kernel's name for readers, or is absent for bytes of
+    /// no kernel.
     pub fn path(&self, levels: &[Level], owner: &Owner<'_>, kernel: Option<&str>) -> Vec<Label> {
         let has_file = levels.contains(&Level::File);
         levels.iter().map(|level| self.label(*level, owner, kernel, has_file)).collect()
@@ -99,7 +100,7 @@ impl FileLabels<'_> {
         }
     }
 
-    /// Label of a translation unit: the name of its source file where the container has it, and its place.
+    /// Label of a translation unit: the name of its source file, if the container has it, and its offset.
     fn unit(&self, containers: &[&Container], has_file: bool) -> String {
         let offset = containers.first().and_then(|container| container.offset).unwrap_or_default();
         let section = containers.first().and_then(|container| container.section.as_ref());

@@ -15,7 +15,7 @@ use crate::scan::{ImageRef, InputSlice, Scan, ScannedFile, Source};
 pub struct SizeOptions {
     /// Levels to group by, outermost first.
     pub levels: Vec<Level>,
-    /// Find what is stored several times. Images must have been hashed.
+    /// Finds bytes that are stored several times. Images must have been hashed.
     pub duplicates: bool,
 }
 
@@ -32,7 +32,7 @@ pub struct FileSizes {
     pub tree: Tree,
     /// Its images by their hashes.
     pub images: ImageCopies,
-    /// Kernels that are stored several times. Images are found with those of other files.
+    /// Kernels that are stored several times. Images are found together with the images of other files.
     pub duplicates: Duplicates,
     /// Errors of images that could not be read.
     pub problems: Vec<Error>,
@@ -82,7 +82,7 @@ struct Grouping<'a> {
 }
 
 impl Grouping<'_> {
-    /// Adds all bytes of the file, those of images by kernel if there is a scan to read them.
+    /// Adds all bytes of the file. The bytes of images are added by kernel if there is a scan to read them.
     fn add_parts(&mut self, scan: Option<&Scan<InputSlice>>) {
         let parts = size::parts(self.labels.file);
         let mut left = parts.iter();
@@ -105,7 +105,6 @@ impl Grouping<'_> {
         }
     }
 
-    /// Returns whether kernels are compared by their code.
     fn bodies(&self) -> Bodies {
         if self.options.duplicates { Bodies::Hash } else { Bodies::Skip }
     }

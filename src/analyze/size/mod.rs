@@ -1,10 +1,10 @@
-//! The bytes of files by what they are for: device images by arch, kind, codec, container, translation unit and kernel, and all
-//! other bytes.
+//! The bytes of files by what they are for: device images by arch, kind, codec, container, translation unit and kernel,
+//! and all other bytes.
 //!
-//! Every byte of a file belongs to exactly one part, so that sizes add up to the size of the file. Images that are compressed
-//! together share the bytes of the stream in proportion to their decompressed sizes, and so do the kernels of an image. Shares are
-//! rounded by the method of the largest remainder (`bytes::apportion`). A byte of several containers belongs to the one that
-//! begins first.
+//! Every byte of a file belongs to exactly one part, so that sizes add up to the size of the file. Images that are
+//! compressed together share the bytes of the stream in proportion to their decompressed sizes, and so do the kernels
+//! of an image. Shares are rounded by the method of the largest remainder (`bytes::apportion`). If containers overlap,
+//! a byte belongs to the container that begins first.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 

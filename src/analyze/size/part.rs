@@ -55,7 +55,7 @@ fn stored(parts: &[Part<'_>]) -> u64 {
     parts.iter().map(|part| part.size.stored).fold(0, u64::saturating_add)
 }
 
-/// Divides the stored bytes among parts in proportion to those that they have.
+/// Divides the stored bytes among parts in proportion to their current stored bytes.
 fn scaled(mut parts: Vec<Part<'_>>, total: u64) -> Vec<Part<'_>> {
     if stored(&parts) != total {
         let weights: Vec<u64> = parts.iter().map(|part| part.size.stored).collect();
@@ -66,7 +66,7 @@ fn scaled(mut parts: Vec<Part<'_>>, total: u64) -> Vec<Part<'_>> {
     parts
 }
 
-/// Adds the bytes of `within` that none of the parts has, as those of the innermost container.
+/// Adds the bytes of `within` that no part has, and assigns them to the innermost container.
 fn with_headers<'a>(mut parts: Vec<Part<'a>>, around: &[&'a Container], within: &Range<u64>) -> Vec<Part<'a>> {
     let left = size_of_range(within).saturating_sub(stored(&parts));
     if left > 0 || parts.is_empty() {
@@ -82,7 +82,6 @@ struct Partition {
     next: usize,
 }
 
-/// Returns the range of `size` bytes at `start`.
 fn range(start: u64, size: u64) -> Range<u64> {
     start..start.saturating_add(size)
 }
@@ -104,7 +103,8 @@ impl Partition {
         parts
     }
 
-    /// Returns the parts of a container, the last of `around`. Those of a compressed one add up to its decompressed size.
+    /// Returns the parts of a container, the last of `around`. The parts of a compressed container add up to its
+    /// decompressed size.
     fn container<'a>(&mut self, container: &'a Container, around: &[&'a Container]) -> Vec<Part<'a>> {
         let images = &container.images;
         let spans: Vec<_> = images.iter().map(|image| range(image.stored.start, image.stored.size)).collect();
@@ -120,7 +120,7 @@ impl Partition {
         with_headers(parts, around, &within)
     }
 
-    /// Returns the parts of an image of which `claimed` bytes are stored.
+    /// Returns the parts of an image. `claimed` of its bytes are stored.
     fn image<'a>(&mut self, image: &'a Image, around: &[&'a Container], claimed: u64) -> Vec<Part<'a>> {
         let is_plain = !is_compressed(image.codec);
         if !image.containers.is_empty() {

@@ -10,7 +10,7 @@ use super::Label;
 pub struct Size {
     /// Stored bytes.
     pub stored: u64,
-    /// Decompressed bytes; the stored ones where nothing is compressed.
+    /// Decompressed bytes. Equal to the stored bytes if nothing is compressed.
     pub decompressed: u64,
 }
 
@@ -60,7 +60,7 @@ pub struct Row {
     pub size: Size,
     /// Code of its kernels.
     pub code: Code,
-    /// Its size in the file that is compared with; absent without a comparison.
+    /// Its size in the compared file; absent without a comparison.
     pub before: Option<Size>,
     /// The next level.
     pub rows: Vec<Row>,
@@ -115,7 +115,7 @@ impl Tree {
         rows
     }
 
-    /// Returns the rows of both trees, those with the largest change of stored bytes first.
+    /// Returns the rows of both trees, the largest change of stored bytes first.
     pub fn changes(&self, old: &Tree) -> Vec<Row> {
         let none = Tree::default();
         let added = self.children.keys().filter(|label| !old.children.contains_key(label));
@@ -131,7 +131,8 @@ impl Tree {
     }
 }
 
-/// Returns the rows below a label. Bytes without a name have none at the next level either, which needs no row.
+/// Returns the rows below a label. Bytes without a name have no name at the next level either, so they get no row
+/// there.
 fn without_repetition(label: &Label, rows: Vec<Row>) -> Vec<Row> {
     match rows.as_slice() {
         [row] if row.label == *label && matches!(label, Label::Rest(_)) => Vec::new(),

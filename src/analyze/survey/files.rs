@@ -1,6 +1,6 @@
 //! The analysis of a file: its inventory, and what is inside its device images.
 //!
-//! Images are analyzed in parallel, so no more than one is decompressed per thread at a time.
+//! Images are analyzed in parallel. Each thread decompresses one image at a time.
 
 use crate::analyze::requires::{ToolkitBytes, unread_toolkit};
 use crate::analyze::survey::{AnalysisOptions, AnalyzedFile, ImageAnalysis};
@@ -26,8 +26,8 @@ pub fn survey(scanned: ScannedFile, wanted: AnalysisOptions) -> Result<AnalyzedF
     Ok(AnalyzedFile { file: scanned.into_file(), analyses, limits })
 }
 
-/// Analyzes the outcome of scanning a file. `wanted` returns what to analyze in a file with this path. A file that cannot be
-/// read has no images, and its error is returned.
+/// Analyzes the outcome of scanning a file. `wanted` returns what to analyze in a file with this path. A file that
+/// cannot be read has no images, and its error is returned.
 pub fn analyze_outcome(outcome: Outcome, wanted: &dyn Fn(&str) -> AnalysisOptions) -> (AnalyzedFile, Option<Error>) {
     let without_images = |file| AnalyzedFile { file, analyses: Vec::new(), limits: Limits::default() };
     match outcome {
@@ -77,8 +77,8 @@ fn analyze_image(image: &ImageRef<'_>, wanted: AnalysisOptions) -> ImageAnalysis
     inside
 }
 
-/// Reads what only the bytes of compressed cubins state: for each device image, its properties, or the reason why they cannot be
-/// read.
+/// Reads what only the bytes of compressed cubins state: for each device image, its properties, or the reason why they
+/// cannot be read.
 pub fn cuda_codes(scanned: &ScannedFile) -> Result<Vec<Option<Result<CudaCode, Malformed>>>> {
     let scan = scanned.open()?;
     let codes = map_all(&scan, read_toolkit);

@@ -1,5 +1,5 @@
-//! Analyzed files: their inventories and the contents of each device image. Plain data, which is evaluated (`check`)
-//! and printed (`report`). Locks are recorded image by image instead (`ops`).
+//! Analyzed files: their inventories and the contents of each device image. Plain data; `check` evaluates it, and
+//! `report` prints it. Locks are recorded image by image instead (`ops`).
 //!
 //! Analyzing images costs far more than listing them, so callers specify the analyses that they need.
 
@@ -15,13 +15,13 @@ use crate::scan::inventory::{CudaCode, File, Image};
 pub struct AnalysisOptions {
     /// Kernels and debug information.
     pub inspection: bool,
-    /// Kernels are read, which may find problems, and left out of the results.
+    /// Kernels are read to find problems, and left out of the results.
     pub without_kernels: bool,
     /// With kernels, the number of bytes that belong to each alone.
     pub own_sizes: bool,
     /// Paths on the machine where it was built.
     pub build_paths: bool,
-    /// Toolkit of compressed cubins. The inventory has that of others.
+    /// Toolkit of compressed cubins. For other cubins, the inventory has it.
     pub toolkit: bool,
 }
 
@@ -39,7 +39,7 @@ pub struct AnalyzedFile {
     pub file: File,
     /// One for each device image, in the order of [`File::device_images`].
     pub analyses: Vec<ImageAnalysis>,
-    /// Limits on evaluating the file: those with which it was read.
+    /// Limits on evaluating the file. Reading it used the same limits.
     pub limits: Limits,
 }
 
@@ -84,6 +84,6 @@ pub struct InspectedFile<'a> {
     pub file: &'a File,
     /// The inspected images, in order.
     pub images: Vec<InspectedImage<'a>>,
-    /// Limits on evaluating the file: those with which it was read.
+    /// Limits on evaluating the file. Reading it used the same limits.
     pub limits: Limits,
 }

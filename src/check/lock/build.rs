@@ -22,7 +22,7 @@ pub struct ImageContents<'a> {
     pub parts: Option<ImageParts>,
 }
 
-/// Returns the lock entry of a file with these images, which are in the order of the file.
+/// Returns the lock entry of a file with these images. The images are in the order of the file.
 pub fn locked_file(file: &File, images: Vec<LockedImage>) -> LockedFile {
     let stored = file.containers.iter().fold(0, |sum: u64, container| sum.saturating_add(container.size));
     let path = file.path.replace(std::path::MAIN_SEPARATOR, "/");
@@ -39,7 +39,7 @@ fn order(images: &[LockedImage]) -> Hash {
     hash.finalize().into()
 }
 
-/// Returns the lock entry of an image in these containers, of which the first is the outermost.
+/// Returns the lock entry of an image in these containers, outermost first.
 pub fn locked_image(
     image: &Image,
     containers: &[&Container],
@@ -76,8 +76,8 @@ fn locked_kernel(kernel: &Kernel, code: Option<Hash>, pool: &mut KernelPool) -> 
     LockedKernel { name: pool.name(&kernel.name), usage: pool.usage(KernelUsage::of(kernel)), code }
 }
 
-/// Returns the hash of the contents of debug information, without directories: its level, the compilers, and the source lines of
-/// kernels.
+/// Returns the hash of the contents of debug information, without directories: its level, the compilers, and the source
+/// lines of kernels.
 fn debug_contents(inspection: &Inspection) -> Hash {
     let mut hash = Sha256::new();
     let mut add = |text: Option<&str>| {

@@ -99,8 +99,8 @@ impl DifferenceCause {
     }
 }
 
-/// Returns the causes of a change of the images for one target; none if the change is of code, or if one side is a lock, which
-/// has hashes of whole images only.
+/// Returns the causes of a change of the images for one target. There are none if the code changed, or if one side is a
+/// lock that has hashes of whole images only.
 pub fn causes(change: Change, old: &[&LockedImage], new: &[&LockedImage]) -> BTreeSet<DifferenceCause> {
     match change {
         Change::Added | Change::Removed | Change::Code => BTreeSet::new(),

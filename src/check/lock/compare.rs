@@ -1,8 +1,9 @@
 //! Differences between two locks, by file, target and kernel.
 //!
-//! Images have no names. A library may have fifty images for one processor, and a linker may reorder them, so all images
-//! of a file for one target are compared together: their number, their bytes, and their kernels by name. The code of an
-//! image changed if its code hash did; the code hash is equal for builds that differ only in debug information and paths.
+//! Images have no names. A library may have fifty images for one processor, and a linker may reorder them, so all
+//! images of a file for one target are compared together: their number, their bytes, and their kernels by name. The
+//! code of an image changed if its code hash did; the code hash is equal for builds that differ only in debug
+//! information and paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +30,7 @@ pub struct Comparison<'a> {
     pub removed_archs: Vec<&'a str>,
     /// Paths of files with the same code in another order.
     pub reordered: Vec<&'a str>,
-    /// Code of which the new lock has more copies than the old one.
+    /// Code that the new lock has more copies of than the old one.
     pub duplicates: Vec<Duplicate<'a>>,
 }
 
@@ -70,7 +71,7 @@ pub struct TargetDifference<'a> {
     pub old: TargetTotals,
     /// Totals of the new images.
     pub new: TargetTotals,
-    /// Causes of a change that is not one of code, as far as they are known.
+    /// Known causes of a change that does not affect code.
     pub causes: BTreeSet<DifferenceCause>,
     /// Number of images that differ.
     pub images_changed: usize,
@@ -117,7 +118,8 @@ pub fn compare<'a>(old: &'a Lock, new: &'a Lock, code_only: bool) -> Comparison<
     }
 }
 
-/// Returns the path of a file whose images have the same code as those of the old one, but another order.
+/// Returns the path of the new file if its images have the same code as the images of the old file, but in another
+/// order.
 fn reordered<'a>(old: &LockedFile, new: &'a LockedFile) -> Option<&'a str> {
     let codes = |file: &LockedFile| {
         let mut codes: Vec<_> = file.images.iter().map(|image| image.code).collect();
@@ -213,8 +215,8 @@ impl TargetTotals {
 }
 
 impl Comparison<'_> {
-    /// Returns the causes of all differences if the code is the same on both sides; `None` if it differs. Differences of files
-    /// without differing images are those of containers.
+    /// Returns the causes of all differences if the code is the same on both sides; `None` if it differs. If a file
+    /// differs but none of its images does, the cause is its containers.
     pub fn causes_with_same_code(&self) -> Option<BTreeSet<DifferenceCause>> {
         let mut causes = BTreeSet::new();
         for file in &self.files {

@@ -1,4 +1,4 @@
-//! Growth by duplication: images and kernels that a build has more often than the one before.
+//! Growth by duplication: images and kernels with more copies than in the previous build.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::{Hash, Lock, LockedImage, LockedKernel};
 use crate::image::stable_name;
 
-/// Code of which the new build has more copies than the old one.
+/// Code that the new build has more copies of than the old one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Duplicate<'a> {
     /// Architecture.
@@ -39,7 +39,7 @@ impl<T> Copies<T> {
         *count = count.saturating_add(1);
     }
 
-    /// Returns the number of added copies of what both builds have.
+    /// Number of added copies; zero if the old build did not have the code.
     fn added(&self) -> usize {
         if self.old > 0 { self.new.saturating_sub(self.old) } else { 0 }
     }
@@ -48,8 +48,8 @@ impl<T> Copies<T> {
 /// Name without generated parts, architecture and figures: kernels that agree in these are taken for copies.
 type KernelKey<'a> = (Cow<'a, str>, Option<&'a str>, &'a [Option<u64>]);
 
-/// Returns the code of which `new` has more copies than `old`, the largest growth first. Kernels of images that are copies
-/// themselves are not counted again.
+/// Returns the code that `new` has more copies of than `old`, the largest growth first. Kernels of images that are
+/// copies themselves are not counted again.
 pub fn duplicates<'a>(old: &'a Lock, new: &'a Lock) -> Vec<Duplicate<'a>> {
     let mut images: BTreeMap<Hash, Copies<&LockedImage>> = BTreeMap::new();
     let mut kernels: BTreeMap<KernelKey<'a>, Copies<&LockedKernel>> = BTreeMap::new();

@@ -92,7 +92,7 @@ impl<'a> Fields<'a> {
         self.text(field).map(|value| number(field, &value)).transpose()
     }
 
-    /// Returns a number, and whether it is a minimum, which a plus sign after it states.
+    /// Returns a number, and whether it is a minimum. A plus sign after the number marks a minimum.
     pub fn minimum(&mut self, field: &'static str) -> Result<Option<(u64, bool)>> {
         let Some(value) = self.text(field) else { return Ok(None) };
         match value.strip_suffix('+') {

@@ -1,5 +1,6 @@
-//! Kernels of locks. A library has the same kernel for many architectures, and its name may have thousands of characters, so
-//! names and figures are in memory once. A demangled name follows from the name, and is computed when it is printed.
+//! Kernels of locks. A library has the same kernel for many architectures, and its name may have thousands of
+//! characters, so names and figures are in memory once. A demangled name follows from the name, and is computed when it
+//! is printed.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -10,8 +11,8 @@ use std::sync::{Arc, OnceLock};
 use crate::base::bytes::NameMap;
 use crate::image::{Figure, Kernel, demangle, stable_name};
 
-/// The figures worth reviewing: a change of one may make a launch fail or slow. They are in the order of the fields of a
-/// kernel's line.
+/// The figures worth reviewing: a change of one may make a launch fail or slow. They are in the order of the fields of
+/// a kernel's line.
 pub const FIGURES: [Figure; 9] = [
     Figure::CodeSize,
     Figure::Registers,
@@ -65,7 +66,7 @@ enum Demangled {
 }
 
 impl KernelName {
-    /// Creates a name. Its demangled name is what the demangler returns.
+    /// Creates a name. The demangler determines its demangled name.
     pub fn new(name: &str) -> Self {
         KernelName(Arc::new(NameText { name: name.into(), demangled: Demangled::Computed(OnceLock::new()) }))
     }
@@ -75,7 +76,7 @@ impl KernelName {
         KernelName::new(name).restated(demangled)
     }
 
-    /// Returns the name with this demangled name.
+    /// Replaces the demangled name.
     fn restated(self, demangled: Option<&str>) -> Self {
         if self.demangled() == demangled {
             return self;
@@ -84,7 +85,7 @@ impl KernelName {
         KernelName(Arc::new(NameText { name: Arc::clone(&self.0.name), demangled: stated }))
     }
 
-    /// Returns the name by which the runtime looks the kernel up.
+    /// The name that the runtime looks the kernel up with.
     pub fn as_str(&self) -> &str {
         &self.0.name
     }
@@ -97,7 +98,8 @@ impl KernelName {
         }
     }
 
-    /// Returns the demangled name if it is not what the demangler returns; the inner `None` is none.
+    /// Returns the demangled name if it differs from the demangler's result. The inner `None` means that there is no
+    /// demangled name.
     pub(super) fn stated(&self) -> Option<Option<&str>> {
         match &self.0.demangled {
             Demangled::Computed(_) => None,
@@ -181,7 +183,7 @@ pub struct KernelPool {
 }
 
 impl KernelPool {
-    /// Returns a name whose demangled name is what the demangler returns.
+    /// Returns a name. The demangler determines its demangled name.
     pub fn name(&mut self, name: &str) -> KernelName {
         if let Some(known) = self.names.get(name) {
             return known.clone();

@@ -51,9 +51,9 @@ impl<'a> KernelDifference<'a> {
     }
 }
 
-/// Returns the kernels that differ between images for one target, the largest difference first. Generated parts of names are
-/// not compared. Hashes of their code are if the code of the images differs: they include the names of symbols, and the hash of
-/// an image's code does not.
+/// Returns the kernels that differ between images for one target, the largest difference first. Generated parts of
+/// names are not compared. Hashes of their code are if the code of the images differs: they include the names of
+/// symbols, and the hash of an image's code does not.
 pub fn differences<'a>(
     old: &[&'a LockedImage],
     new: &[&'a LockedImage],
@@ -71,8 +71,8 @@ pub fn differences<'a>(
     found
 }
 
-/// Pairs kernels of one name. Equal kernels cancel out, and the others are paired in the order of their figures. Hashes are not
-/// compared if one lock has none.
+/// Pairs kernels of one name. Equal kernels cancel out, and the others are paired in the order of their figures. Hashes
+/// are not compared if one lock has none.
 fn pair_kernels<'a>(
     mut old: Vec<&'a LockedKernel>,
     mut new: Vec<&'a LockedKernel>,

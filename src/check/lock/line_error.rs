@@ -30,8 +30,8 @@ pub enum LineError {
     /// The line begins with an unknown word.
     #[error("unknown entry {0:?}, expected file, unit, image or kernel")]
     UnknownEntry(String),
-    /// An entry precedes the first entry that it belongs to: a unit the first file, an image the first unit, or a kernel the
-    /// first image.
+    /// An entry precedes the first entry that it belongs to: a unit the first file, an image the first unit, or a
+    /// kernel the first image.
     #[error("{entry} before the first {outer}")]
     OutOfPlace {
         /// Type of the entry.

@@ -1,8 +1,8 @@
-//! Locks: records of the device code in a set of files, kept as plain data beside the source of a project.
+//! Locks: records of the device code in a set of files, kept as plain data with the source of a project.
 //!
-//! `build` makes a lock from inspected images, `text` and `read` write and parse its text, which is meant for review,
-//! `summary` writes a shorter one, and `compare` lists the differences between two locks. An absent value is unknown or was left out on purpose, and is not
-//! compared.
+//! `build` makes a lock from inspected images. `text` and `read` write and parse its text, which is meant for review.
+//! `summary` writes a shorter text. `compare` lists the differences between two locks. An absent value is unknown or
+//! was left out on purpose, and is not compared.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 #![expect(
@@ -92,8 +92,8 @@ impl LockedTarget {
     }
 }
 
-/// A device image. Images are sorted by their kernels before their sizes and hashes, so that each of many images for one target
-/// keeps its place when its code changes.
+/// A device image. Images are sorted by their kernels before their sizes and hashes, so that each of many images for
+/// one target keeps its place when its code changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LockedImage {
     /// Target and format.
@@ -165,8 +165,8 @@ impl Lock {
         self.files.iter().flat_map(|file| &file.images)
     }
 
-    /// Removes values that may differ between two builds of one source: hashes and sizes of whole images, which include
-    /// debug information and paths, sizes of files, and generated parts of names.
+    /// Removes values that may differ between two builds of one source: sizes of files, generated parts of names, and
+    /// hashes and sizes of whole images. Images include debug information and paths.
     pub fn keep_code_only(&mut self) {
         let mut names: HashMap<KernelName, KernelName> = HashMap::new();
         for file in &mut self.files {

@@ -1,9 +1,9 @@
 //! Pairing of the files of an old and a new build.
 //!
-//! Files are paired by path. But the same library is at `dist-1.0/lib` in one build and at `dist-1.1/lib` in the next, in
-//! wheels named after their versions, and under a version number of its own. So files with equal paths are paired first,
-//! and then those with equal path suffixes, provided that only one path on each side has that suffix. Members of one archive may
-//! share a path. Those are paired in their order.
+//! Files are paired by path. But the path of a library may change between builds: from `dist-1.0/lib` to
+//! `dist-1.1/lib`, with the version in the name of its wheel, or with the version in its file name. So files with equal
+//! paths are paired first. Then files with equal path suffixes are paired, provided that only one path on each side has
+//! that suffix. Members of one archive may share a path. They are paired in their order.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -82,9 +82,9 @@ fn suffix(path: &str, depth: usize) -> String {
     parts.join("/")
 }
 
-/// Patterns of versions in paths: in the names of wheels and of their data directories (the binary distribution format of
-/// the Python Packaging User Guide: `{distribution}-{version}…`), after `.so`, and the hash that auditwheel adds to the
-/// name of a library so that two libraries of one name can be loaded.
+/// Patterns of versions in paths: in the names of wheels and of their data directories (the binary distribution format
+/// of the Python Packaging User Guide: `{distribution}-{version}…`), after `.so`, and the hash that auditwheel adds to
+/// the name of a library so that two libraries of one name can be loaded.
 static VERSIONS: LazyLock<[(Regex, &str); 4]> = LazyLock::new(|| {
     [
         (r"([^/!-]+)-[^/!-]+(-[0-9][^/!-]*)?(-[^/!-]+-[^/!-]+-[^/!-]+\.whl)", "$1-*$3"),

@@ -30,9 +30,10 @@ pub struct LockBuilder {
 /// A file of a lock, and its errors.
 #[derive(Debug, Default)]
 pub struct RecordedFile {
-    /// The file; `None` if it cannot be read. A listed file without device code is recorded too, so that a review shows it.
+    /// The file; `None` if it cannot be read. A listed file without device code is recorded too, so that a review shows
+    /// it.
     pub file: Option<LockedFile>,
-    /// Kpack archives with device code of the file, which are files by themselves.
+    /// Kpack archives with device code of the file. The archives are separate files.
     pub kpack_archives: Vec<String>,
     /// Errors in its containers, and the reason why it was not opened.
     pub scan_errors: Vec<Error>,
@@ -51,7 +52,8 @@ impl LockBuilder {
         }
     }
 
-    /// Sets whether the parts of images are hashed that are causes of differences between builds. Locks do not record them.
+    /// Sets whether the parts of images are hashed that are causes of differences between builds. Locks do not record
+    /// them.
     pub fn find_causes(self, finds_causes: bool) -> Self {
         LockBuilder { finds_causes, ..self }
     }

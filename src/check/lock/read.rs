@@ -1,10 +1,10 @@
 //! Parser of locks, which [`super::write`] wrote and users may have edited.
 //!
-//! Only comments are skipped. An unknown entry or field is an error, because a lock that is only partly understood guards
-//! only part of what its owner expects. A lock of version 1 is read as one in which each image is a unit.
+//! Only comments are skipped. An unknown entry or field is an error, because a lock that is only partly understood
+//! guards only part of what its owner expects. In a lock of version 1, each image is read as a unit.
 //!
-//! A line of a kernel is one kernel in each image of its unit, so the number of kernels may exceed the bytes of the
-//! text by far. They are charged to a budget.
+//! A line of a kernel is one kernel in each image of its unit, so there may be far more kernels than bytes of text.
+//! They are charged to a budget.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -29,8 +29,8 @@ pub fn is_lock(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC) || bytes.starts_with(summary::HEADER.as_bytes())
 }
 
-/// Returns whether a file that begins with these bytes is a lock of version 1, which has [`LockedImage::sha256`] in place of
-/// [`LockedImage::rest`].
+/// Returns whether a file that begins with these bytes is a lock of version 1. Such a lock has [`LockedImage::sha256`]
+/// in place of [`LockedImage::rest`].
 pub fn lacks_rest(bytes: &[u8]) -> bool {
     bytes.starts_with(HEADER_1.as_bytes())
 }
@@ -61,7 +61,6 @@ pub fn read_within(bytes: &[u8], limits: Limits) -> std::result::Result<Lock, Lo
     Ok(Lock::new(reader.files))
 }
 
-/// Returns whether the version with this header has units.
 fn has_units(header: &str) -> Result<bool> {
     match header {
         HEADER => Ok(true),
@@ -103,7 +102,8 @@ struct Attributes {
 }
 
 impl Attributes {
-    /// Reads the properties of a unit, or with those of the unit the properties of an image.
+    /// Reads the properties of a unit, or the properties of an image. For an image, `unit` has the properties of its
+    /// unit.
     fn read(fields: &mut Fields<'_>, unit: Attributes) -> Result<Self> {
         let mut read = |key, shared: Option<String>| match (fields.string(key), shared) {
             (Some(_), Some(_)) => Err(LineError::DuplicateField(key.to_owned())),
@@ -240,7 +240,7 @@ fn image(mut entry: FieldReader<'_>, attributes: Attributes) -> Result<LockedIma
     Ok(image)
 }
 
-/// Reads figures, in addition to those that are known.
+/// Reads figures, and adds them to the known figures in `usage`.
 fn usage(fields: &mut Fields<'_>, mut usage: KernelUsage) -> Result<KernelUsage> {
     for (figure, known) in FIGURES.into_iter().zip(&mut usage.figures) {
         let value = if figure == Figure::Scratch {

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! A family is the instances of a template and the overloads of a function; `names` is the number of these. `archs` is
-//! written where a family is not in all architectures of the file. `code_size` is that of the kernels of which it is known: PTX
-//! has none. A summary has no hashes, so it is not compared.
+//! written where a family is not in all architectures of the file. `code_size` is the total of all kernels with a known
+//! code size: PTX has none. A summary has no hashes, so it is not compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -86,7 +86,6 @@ struct Family<'a> {
     code_size: Option<u64>,
 }
 
-/// Returns the families of a file by their names.
 fn families(file: &LockedFile) -> BTreeMap<String, Family<'_>> {
     let mut by_name: BTreeMap<&KernelName, Family<'_>> = BTreeMap::new();
     for image in &file.images {

@@ -7,26 +7,27 @@
 //! unit kind=hip image=elf triple=amdgcn-amd-amdhsa in=bundle debug=none
 //!   image gfx90a stored=3456 size=3456 code=… rest=…
 //!   image gfx942 stored=3456 size=3456 code=… rest=…
-//!   kernel _Z5saxpyPfi sgprs=10 scratch=16+ demangled="saxpy(float*, int)" @gfx90a code_size=32 vgprs=2 code=… @gfx942 code_size=36 vgprs=4 code=…
+//!   kernel _Z5saxpyPfi scratch=16+ demangled="…" @gfx90a code_size=32 vgprs=2 code=… @gfx942 code_size=36 vgprs=4 code=…
 //! ```
 //!
 //! An entry is a word, a name and fields. A value that is empty or contains a space or a quotation mark is written as a
 //! JSON string, and `-` is an unknown name. A `+` after the value of `scratch` marks a minimum.
 //!
 //! A unit is a group of images with the same kernels (see `units`), so that a name is written once for all
-//! architectures. The fields of a unit are those of all its images. The fields of a kernel hold for all images of the unit
-//! up to the first `@`; the fields after `@gfx90a` or `@sm_80,sm_90` hold for these images only, and a kernel with an `@` is
-//! in no other images. So a kernel takes one line, and the line changes if the kernel does for any architecture.
+//! architectures. The fields of a unit hold for all its images. The fields of a kernel hold for all images of the unit
+//! up to the first `@`; the fields after `@gfx90a` or `@sm_80,sm_90` hold for these images only, and a kernel with an
+//! `@` is in no other images. So a kernel takes one line, and the line changes if the kernel does for any architecture.
 //!
-//! `code` is the hash of the code and data of an image, and `rest` that of all other bytes: headers, symbols, debug
-//! information. Together they determine the image, and each byte is hashed once. `sha256`, the hash of the decompressed
-//! image as other programs compute it, takes as long again, and is written on demand. `code` of a kernel is the first eight bytes
-//! of the hash of its code, so that the line changes with the code; locks of earlier builds have no such field.
+//! `code` is the hash of the code and data of an image, and `rest` is the hash of all other bytes: headers, symbols,
+//! debug information. Together they determine the image, and each byte is hashed once. `sha256`, the hash of the
+//! decompressed image as other programs compute it, takes as long again, and is written on demand. `code` of a kernel
+//! is the first eight bytes of the hash of its code, so that the line changes with the code; locks of earlier builds
+//! have no such field.
 //!
-//! Names are written in full. A table of names with short IDs would be no smaller, because nearly every name is in one unit
-//! (20,722 of 21,046 in torch 2.9.1), and a reviewer would have to look IDs up. The demangled name follows from the name:
-//! it is written if both are short, and otherwise only if it differs from what this program computes (`demangled=-` for
-//! none). In torch's lock of 11 MB, all demangled names would take another 14 MB.
+//! Names are written in full. A table of names with short IDs would be no smaller, because nearly every name is in one
+//! unit (20,722 of 21,046 in torch 2.9.1), and a reviewer would have to look IDs up. The demangled name follows from
+//! the name: it is written if both are short, and otherwise only if it differs from what this program computes
+//! (`demangled=-` for none). In torch's lock of 11 MB, all demangled names would take another 14 MB.
 //!
 //! Version 1 had no units: each image line had all fields, and was followed by lines for its kernels.
 
@@ -49,7 +50,8 @@ pub const HEADER_1: &str = "fatbin.lock/1";
 const NOTE: &str =
     "# The device code that is shipped; written by `fatbin lock`. Fields after @ARCH are those for this arch.\n";
 
-/// Maximum length of a name and of its demangled name for which the latter is written.
+/// Maximum length of a name and of its demangled name. If either is longer, the demangled name is left out unless it
+/// was stated.
 const MAX_DEMANGLED: usize = 160;
 
 /// Returns the text of a lock.
@@ -150,7 +152,7 @@ enum Field {
     Code(KernelHash),
 }
 
-/// Returns the fields that are known.
+/// The known fields of a kernel.
 fn fields(kernel: &LockedKernel) -> impl Iterator<Item = Field> {
     let usage = &kernel.usage;
     let is_minimum = |figure| figure == Figure::Scratch && usage.scratch_is_minimum;

@@ -1,4 +1,4 @@
-//! Units of a lock: the images of a file with the same kernels, which are those of one translation unit for several
+//! Units of a lock: the images of a file with the same kernels. A unit is one translation unit, compiled for several
 //! architectures. A kernel that only some architectures have does not set their images apart.
 //!
 //! Images and kernels have no numbers in a lock, because a number shifts when something is added before it. An image is
@@ -18,7 +18,7 @@ pub struct Unit<'a> {
     pub kernels: Vec<UnitKernel<'a>>,
 }
 
-/// The kernels of one name. Of several in one image, each is in a row of its own.
+/// The kernels of one name. If one image has several, each is in a separate row.
 #[derive(Debug)]
 pub struct UnitKernel<'a> {
     /// Name.
@@ -80,20 +80,20 @@ struct Group<'a> {
     targets: BTreeSet<&'a LockedTarget>,
 }
 
-/// Groups, and the indices of those with a kernel of a name.
+/// Groups, and for each name the indices of the groups with a kernel of that name.
 #[derive(Default)]
 struct Groups<'a> {
     groups: Vec<Group<'a>>,
     with_name: NameMap<&'a KernelName, Vec<usize>>,
 }
 
-/// Number of groups with a kernel beyond which the kernel does not decide about them. Instances of templates that many
-/// translation units have are of no use, and a lock of such images only would take too long.
+/// Maximum number of groups that a kernel counts for. Instances of templates that many translation units have do not
+/// tell groups apart, and a lock with only such images would take too long.
 const MAX_GROUPS: usize = 64;
 
 impl<'a> Groups<'a> {
-    /// Adds images with equal names of kernels: to the group that shares most of them if that has no image for one of their
-    /// targets, or as a group of their own. Half of the kernels must be shared.
+    /// Adds images with equal names of kernels. They join the group that shares most of their names, if at least half
+    /// are shared and the group has no image for one of their targets. Otherwise they form a new group.
     fn add(&mut self, images: Vec<&'a LockedImage>) {
         let names: BTreeSet<&KernelName> =
             images.first().into_iter().flat_map(|image| &image.kernels).map(|kernel| &kernel.name).collect();
@@ -134,8 +134,9 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// Labels of the images of a unit, by which kernels refer to them: the architecture, with a number from the second image
-/// for it on (`sm_90#2`), or a number alone (`#3`) if the architecture is unknown or has unusual characters.
+/// Labels for the images of a unit. Kernels refer to images by label. A label is the architecture, with a number from
+/// the second image for it on (`sm_90#2`). It is a number alone (`#3`) if the architecture is unknown or has unusual
+/// characters.
 #[derive(Debug, Default)]
 pub struct ImageLabels {
     counts: HashMap<String, usize>,

@@ -1,5 +1,5 @@
-//! Requirements that no file can satisfy together. They are reported before any file is read, because otherwise the next
-//! build would fail for a reason that is not in its code.
+//! Requirements that no file can satisfy together. They are reported before any file is read, because otherwise the
+//! next build would fail for a reason that is not in its code.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! Policies: requirements for files.
 //!
-//! A policy is written in TOML (`syntax`) and checked as a whole before any file is read (`resolve`), so that a policy with
-//! a mistake never passes a file.
+//! A policy is written in TOML (`syntax`) and checked as a whole before any file is read (`resolve`), so that a policy
+//! with a mistake never passes a file.
 
 mod contradiction;
 mod error;
@@ -51,7 +51,7 @@ pub struct Policy {
 /// A glob pattern for paths.
 #[derive(Debug)]
 pub struct Pattern {
-    /// The pattern as it is written.
+    /// The text of the pattern.
     pub text: String,
     matcher: Regex,
 }
@@ -61,7 +61,7 @@ pub struct Pattern {
 pub struct Exception {
     /// Pattern of the files.
     pub pattern: Pattern,
-    /// Requirements for them; those that are `None` are inherited.
+    /// Requirements for them. Requirements that are `None` are inherited.
     pub requirements: Requirements,
 }
 
@@ -133,7 +133,7 @@ pub enum KernelArchs {
 /// Devices that kernels must run on.
 #[derive(Debug, Clone)]
 pub enum KernelDevices {
-    /// Each device for which the container of the kernel has code.
+    /// Each device that the container of the kernel has code for.
     All,
     /// The listed devices.
     Listed(Vec<PolicyTarget>),
@@ -166,7 +166,8 @@ impl KernelLimit {
 }
 
 impl Pattern {
-    /// Returns whether the pattern matches a path. A pattern without `/` matches the last component, as in `.gitignore`.
+    /// Returns whether the pattern matches a path. A pattern without `/` matches the last component, as in
+    /// `.gitignore`.
     pub fn matches(&self, path: &str) -> bool {
         let path = if cfg!(windows) { Cow::Owned(path.replace('\\', "/")) } else { Cow::Borrowed(path) };
         let last = path.rsplit(['/', '!']).next().unwrap_or(&path);
@@ -213,7 +214,7 @@ impl Policy {
         !self.skips(path) && self.requirements_for(path).proven == Some(true)
     }
 
-    /// Returns the general requirements and those of all exceptions.
+    /// Returns the general requirements and the requirements of all exceptions.
     pub(crate) fn all_requirements(&self) -> impl Iterator<Item = &Requirements> {
         std::iter::once(&self.requirements).chain(self.exceptions.iter().map(|exception| &exception.requirements))
     }
@@ -233,7 +234,7 @@ impl Requirements {
         }
     }
 
-    /// Returns these requirements, completed by those of `other`.
+    /// Fills requirements that are `None` from `other`.
     fn overriding(self, other: Requirements) -> Requirements {
         Requirements {
             devices: self.devices.or(other.devices),

@@ -1,4 +1,4 @@
-//! Resolves a policy as it is written: looks up names, compiles patterns, and refuses contradictions.
+//! Resolves a parsed policy: looks up names, compiles patterns, and refuses contradictions.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -136,7 +136,7 @@ impl Resolver<'_> {
         Ok(targets)
     }
 
-    /// Resolves a list of devices, which have a processor: PTX is not a device.
+    /// Resolves a list of devices. A device has a processor; PTX is not a device.
     fn devices(&self, texts: &[Text]) -> Result<Vec<Spanned<PolicyTarget>>> {
         let devices = self.unique_targets(texts)?;
         for device in &devices {

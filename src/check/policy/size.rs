@@ -18,7 +18,8 @@ const UNITS: [(&str, u64); 7] = [
 ];
 
 impl Size {
-    /// Parses a number with a unit. Returns `None` for anything else, and for sizes that are not a whole number of bytes.
+    /// Parses a number with a unit. Returns `None` for anything else, and for sizes that are not a whole number of
+    /// bytes.
     pub fn parse(text: &str) -> Option<Size> {
         let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, unit) = (&text[..digits], text[digits..].trim_start());

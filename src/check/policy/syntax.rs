@@ -1,4 +1,4 @@
-//! A policy as it is written in TOML. Values keep their place in the text, so that errors have a line and a column.
+//! The TOML syntax of a policy. Values keep their place in the text, so that errors have a line and a column.
 
 use std::collections::BTreeMap;
 use std::fmt;

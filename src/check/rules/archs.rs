@@ -77,7 +77,7 @@ pub fn only(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut R
     let lists_lto_ir = only.iter().any(|listed| matches!(listed, PolicyTarget::LtoIr(_)));
     for image in &facts.images {
         match &image.code {
-            // Nothing runs it as it is.
+            // Nothing runs it unlinked.
             ImageCode::For(PolicyTarget::LtoIr(_)) if !lists_lto_ir => {}
             ImageCode::For(target) if !only.iter().any(|listed| allows(listed, target)) => {
                 findings.add(violated(format!("code for {target}, only {names} allowed")).image(image));
@@ -110,8 +110,8 @@ fn accepts_all(requirements: &Requirements, ptx: &[nvptx::Arch]) -> bool {
     ptx.iter().all(|ptx| accepts_ptx(requirements, *ptx))
 }
 
-/// Returns the architectures of the PTX that the driver compiles where it links relocatable code for a device at load time; `None` if it
-/// does not.
+/// Returns the architectures of the PTX that the driver compiles when it links relocatable code for a device at load
+/// time. Returns `None` if it does not link any.
 fn linked_ptx(facts: &FileFacts<'_>, device: &str) -> Option<Vec<nvptx::Arch>> {
     let [device] = Device::parse(device).ok()?.try_into().ok()?;
     let sets = candidate_sets(&facts.survey.file).into_iter().filter(|set| !set.link_inputs.is_empty());
@@ -146,8 +146,8 @@ fn missing(facts: &FileFacts<'_>, target: &PolicyTarget, code: String) -> RuleFi
     finding.detail(facts.available())
 }
 
-/// Returns whether bare machine code may be for a target with a suffix that its header cannot state: `f` in no cubin, and
-/// `a` not in CUDA 12's cubins for Blackwell.
+/// Returns whether bare machine code may be for a target with a suffix that its header cannot state: `f` in no cubin,
+/// and `a` not in CUDA 12's cubins for Blackwell.
 fn hides_suffix(code: &ImageCode, target: &PolicyTarget) -> bool {
     let (ImageCode::For(PolicyTarget::Native(code)), PolicyTarget::Native(target)) = (code, target) else {
         return false;

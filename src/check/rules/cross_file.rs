@@ -1,5 +1,5 @@
-//! Rules over all files together: that device code is present, that every entry of the policy applies, the total size, and
-//! consistent features.
+//! Rules over all files together: that device code is present, that every entry of the policy applies, the total size,
+//! and consistent features.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -109,7 +109,7 @@ pub fn total_size(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
 type FilesBySettings<'f> = BTreeMap<BTreeSet<String>, Vec<&'f str>>;
 
 /// Checks that all files with code for a processor are built for the same settings of its features. Otherwise a program
-/// that loads two of them may find that a device runs the code of one file and not that of the other.
+/// may load two files and find that a device runs the code of only one of them.
 pub fn consistent_features(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
     if !evaluator.policy.consistent_features {
         return;

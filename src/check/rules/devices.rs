@@ -65,7 +65,7 @@ fn gap_finding(gap: Option<&Gap<'_>>, device: &str) -> RuleFinding {
     }
 }
 
-/// Returns the finding for a listed device on which a kernel does not run. PTX counts if the policy accepts it.
+/// Returns the finding for a listed device if a kernel does not run on it. PTX counts if the policy accepts it.
 fn not_served(requirements: &Requirements, cell: CoverageCell<'_>, device: &str) -> Option<RuleFinding> {
     match cell {
         CoverageCell::Runs { method: LoadMethod::FromPtx, arch } => {

@@ -44,7 +44,6 @@ fn of_device<'d>(floors: &FileFloors<'_>, device: &'d NamedDevice) -> Option<(St
     Some((device.name.clone(), only, need.some))
 }
 
-/// Returns the finding about a driver that does not load code, or may not.
 fn finding(driver: &Driver, need: &Need, code: &str) -> Option<RuleFinding> {
     let finding = match driver.loads(need.floor) {
         Some(true) => return None,

@@ -20,13 +20,13 @@ pub struct RuleFindings {
     found: Vec<RuleFinding>,
     /// Number of findings beyond [`MAX_FINDINGS`].
     omitted: usize,
-    /// Worst outcome of those.
+    /// Worst outcome of the omitted findings.
     worst_omitted: Option<Outcome>,
     matched_lines: BTreeSet<usize>,
 }
 
-/// Limit of findings for one rule and file. A library has tens of thousands of kernels, and a report that lists them all is
-/// not read.
+/// Limit of findings for one rule and file. A library has tens of thousands of kernels, and a report that lists them
+/// all is not read.
 const MAX_FINDINGS: usize = 100;
 
 impl RuleFinding {

@@ -19,7 +19,7 @@ const UNKNOWN_CODEC: &str = "compressed with an unknown codec";
 pub fn readable(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleFindings) {
     let file = &facts.survey.file;
     if let Some(failure) = &file.failure {
-        // Every finding has the path, which the message begins with.
+        // Every finding has the path, so the message does not repeat it.
         let failure = failure.strip_prefix(&format!("{}: ", file.path)).unwrap_or(failure);
         findings.add(undecided(failure.to_owned()));
     }
@@ -31,8 +31,8 @@ pub fn readable(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleFind
     }
 }
 
-/// Checks that stored hashes are correct, that images match what their containers state, and if required that images are
-/// intact.
+/// Checks that stored hashes are correct and that images match what their containers state. If required, also checks
+/// that images are intact.
 pub fn valid(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     for error in facts.survey.file.errors.iter().filter(|error| is_corruption(&error.cause)) {
         findings.add(violated(error.to_string()));
@@ -73,7 +73,8 @@ fn has_unknown_codec(image: &ImageFacts<'_>) -> bool {
     image.codec == Some(Codec::Opaque) && !image.image.is_scrambled()
 }
 
-/// Returns whether bytes differ from those that were stored. Other causes may be formats that this version does not know.
+/// Returns whether the bytes were changed after they were stored. Other causes may be formats that this version does
+/// not know.
 fn is_corruption(cause: &Cause) -> bool {
     matches!(cause, Cause::HashMismatch { .. } | Cause::SizeMismatch { .. } | Cause::Compressed(_))
 }
@@ -105,7 +106,6 @@ pub fn debug_information(facts: &FileFacts<'_>, requirements: &Requirements, fin
     }
 }
 
-/// Returns the reason for which an inspection is incomplete.
 fn incompleteness(inspection: &Inspection) -> String {
     match inspection.problems.first() {
         Some(problem) => problem.to_string(),
@@ -174,8 +174,8 @@ pub fn readable_by(facts: &FileFacts<'_>, requirements: &Requirements, findings:
     }
 }
 
-/// Returns the finding that a release cannot read a container, of which `found` is the property, and `first` the first release
-/// that can.
+/// Finding for a release that cannot read a container. `found` is the property that it does not support, and `first`
+/// the first release that supports it.
 fn unreadable(reader: Reader, found: &str, container: &Container, first: Option<Reader>) -> RuleFinding {
     let at = container.offset.map_or(String::new(), |offset| format!(" at {offset:#x}"));
     let message = format!("{reader} cannot read {found}{at}");
@@ -219,7 +219,7 @@ pub fn duplicates(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleFi
     }
 }
 
-/// Returns the reason for which an image has no hash. Damage has a finding of its own, with offset and cause.
+/// Explains why an image has no hash. Damage has a separate finding, with offset and cause.
 fn missing_hash_reason(image: &ImageFacts<'_>) -> &'static str {
     match image.codec {
         _ if image.image.is_scrambled() => LTO_IR,

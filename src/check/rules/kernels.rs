@@ -40,7 +40,7 @@ pub fn coverage(facts: &FileFacts<'_>, requirements: &Requirements, findings: &m
     }
 }
 
-/// Returns the required targets that a kernel is missing for. `images` are those that contain it.
+/// Returns the required targets that a kernel is missing for. `images` are the images that contain it.
 fn missing_targets(facts: &FileFacts<'_>, archs: &KernelArchs, images: &[&ImageFacts<'_>]) -> Vec<PolicyTarget> {
     let codes: Vec<&str> = images.iter().filter_map(|image| native_target(image)).collect();
     let is_missing = |target: &&PolicyTarget| match target {
@@ -64,7 +64,7 @@ fn missing_archs(facts: &FileFacts<'_>, images: &[&ImageFacts<'_>], codes: &[&st
     missing.into_iter().map(|id| PolicyTarget::Native(id.to_owned())).collect()
 }
 
-/// Checks the registers and memory of kernels in machine code. Those of PTX are known only once it is compiled.
+/// Checks the registers and memory of kernels in machine code. PTX has no known usage until it is compiled.
 pub fn resource_limits(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     for requirement in requirements.kernels.iter().flatten() {
         if requirement.limits.is_empty() {

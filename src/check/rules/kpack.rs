@@ -1,5 +1,5 @@
-//! Architectures of the code that a host file has in kpack archives beside it. Each code object must be there for each
-//! architecture: the loader has no other place to look.
+//! Architectures of the code that a host file has in its kpack archives. Each code object must be in them for each
+//! architecture: the loader looks nowhere else.
 
 use super::findings::{RuleFindings, violated};
 use crate::analyze::select::kpack::KpackLoader;
@@ -84,7 +84,7 @@ fn list(indices: &[u32], reference: &KpackReference) -> Option<String> {
     (!indices.is_empty()).then(|| format!("{}{more} of {}", named.join(", "), reference.kernel_name))
 }
 
-/// Returns the target IDs in archives as a clause.
+/// Lists the target IDs in archives, as a clause.
 fn available(reference: &KpackReference) -> String {
     let mut archs: Vec<&str> =
         reference.archives.iter().flat_map(|archive| &archive.code).map(|(_, arch)| arch.as_str()).collect();

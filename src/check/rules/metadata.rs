@@ -71,8 +71,8 @@ impl<'a> Package<'a> {
         }
     }
 
-    /// Creates the finding for a claim. It is undecided if code that cannot be read, or whose devices are not known, may be the missing
-    /// code.
+    /// Creates the finding for a claim. It is undecided if code that cannot be read, or whose devices are not known,
+    /// may be the missing code.
     fn contradicted(&self, message: &str) -> RuleFinding {
         let unread = self.files.iter().find(|facts| facts.survey.file.is_incomplete());
         let finding = if let Some(image) = self.code.undetermined.first() {
@@ -110,7 +110,7 @@ impl<'a> Package<'a> {
         path.rsplit(['/', '!', '\\']).next().unwrap_or(path)
     }
 
-    /// Reports images that are for devices on which the metadata excludes the package.
+    /// Reports images for devices that the metadata excludes the package from.
     fn check_images(&self, facts: &FileFacts<'_>, findings: &mut RuleFindings) {
         let mut reported: Vec<DeviceCode> = Vec::new();
         for image in &facts.images {
@@ -133,7 +133,6 @@ impl<'a> Package<'a> {
     }
 }
 
-/// Returns the device code of an image.
 fn code_of(image: &ImageFacts<'_>) -> DeviceCode {
     let mut code = DeviceCode::default();
     // An image whose devices are not known makes claims undecided, and is not claimed itself.

@@ -1,4 +1,4 @@
-//! Evaluates the rules of a policy, and those that always apply, first file by file and then over all files.
+//! Evaluates the rules of a policy, and the rules that always apply: first file by file, then over all files.
 
 mod archs;
 mod cross_file;
@@ -25,16 +25,17 @@ use crate::analyze::survey::AnalyzedFile;
 use crate::image::DebugLevel;
 use findings::RuleFindings;
 
-/// A file of a check, analyzed as far as the policy needs it.
+/// A file of a check, analyzed to the extent that the policy needs.
 #[derive(Debug, Clone)]
 pub struct CheckedFile {
-    /// The inventory, and what is inside its images.
+    /// The inventory, and the contents of its images.
     pub survey: AnalyzedFile,
     /// Index of the input that the file was found in.
     pub input: usize,
     /// Result of comparing it with the proofs of changes, if the policy requires a proof.
     pub proof: ProofStatus,
-    /// Metadata of a package in the file, if the policy requires that it agrees with the code; `None` in all other files.
+    /// Metadata of a package in the file, if the policy requires that it agrees with the code; `None` in all other
+    /// files.
     pub metadata: Option<Result<PackageMetadata, InvalidMetadata>>,
 }
 
@@ -127,7 +128,8 @@ struct Evaluator<'a> {
 }
 
 impl Evaluator<'_> {
-    /// Evaluates the rules that apply to single files. Of a file without device code only its damage can be reported.
+    /// Evaluates the rules that apply to single files. A file without device code can only have findings about its
+    /// damage.
     fn evaluate_file(&mut self, facts: &FileFacts<'_>) {
         let requirements = self.policy.requirements_for(facts.path());
         for &rule in Rule::ALL {

@@ -1,4 +1,5 @@
-//! Proofs of changes. Files are hashed by the caller, because a proof is about the file on disk and not about its inventory.
+//! Proofs of changes. Files are hashed by the caller, because a proof is about the file on disk and not about its
+//! inventory.
 
 use super::findings::{RuleFindings, undecided, violated};
 use crate::check::facts::FileFacts;

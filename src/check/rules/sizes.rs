@@ -1,7 +1,7 @@
-//! Limits of the bytes that device code takes in files, as it is stored.
+//! Limits of the stored size of device code in files.
 //!
-//! Images that are compressed together have no sizes of their own, so a limit is decided by bounds: it is met if all images
-//! at their largest fit, and exceeded if those of known size do not.
+//! Images that are compressed together have no individual sizes, so bounds decide. A limit is met if all images fit at
+//! their largest size. It is exceeded if the images of known size alone do not fit.
 
 use super::findings::{RuleFindings, undecided, violated};
 use crate::check::coverage::allows;

@@ -1,5 +1,5 @@
-//! An edit applied to an input: its file, or the files in it, are edited; the result is written, proven, and then gets its
-//! name.
+//! An edit applied to an input: its file, or the files in it, are edited; the result is written, proven, and then gets
+//! its name.
 //!
 //! ```text
 //! tree: the files of the input, members of static libraries and of zip files included --> patches of the input
@@ -31,15 +31,15 @@ pub trait FileEdit: Sync {
     /// Returns the edit of a file.
     fn edit<'a>(&'a self, file: &'a File) -> Result<Box<dyn Edit + 'a>>;
 
-    /// Returns the devices on which the runtimes must select the same images of this file as before.
+    /// Devices where the runtimes must select the same images of this file as before.
     fn devices(&self, file: &File) -> Vec<Device>;
 
-    /// Returns the number of devices on which the images of this file are judged.
+    /// Number of devices that the images of this file are judged on.
     fn judged_devices(&self, file: &File) -> usize {
         self.devices(file).len()
     }
 
-    /// Returns whether new images may be for other targets than those that they replace.
+    /// Returns whether new images may have other targets than the images that they replace.
     fn changes_targets(&self) -> bool {
         false
     }
@@ -52,9 +52,9 @@ pub struct ApplyOptions {
     pub limits: Limits,
     /// Access to files.
     pub access: Access,
-    /// Leaves holes in the file where images were, as far as the file system has holes.
+    /// Leaves holes in the file where images were, if the file system supports holes.
     pub holes: bool,
-    /// Cuts free bytes out of linked files where nothing depends on the places of what follows.
+    /// Cuts free bytes out of linked files if nothing depends on the offsets of the bytes after them.
     pub shrinks: bool,
     /// Changes signed files, and removes their signatures.
     pub breaks_signatures: bool,
@@ -74,7 +74,8 @@ pub struct SplitHost {
 pub struct Applied {
     /// Size of the input, in bytes.
     pub size: u64,
-    /// Size of the result, in bytes. Of a planned edit of a zip file it is not known before its members are compressed.
+    /// Size of the result, in bytes. If an edit of a zip file is only planned, the size is unknown, because its members
+    /// are not compressed.
     pub new_size: Option<u64>,
     /// Files whose device code is elsewhere.
     pub split_hosts: Vec<SplitHost>,
@@ -106,8 +107,9 @@ struct Job<'a> {
     broken_signatures: RefCell<Vec<(String, Signature)>>,
 }
 
-/// Edits an input into an output that is complete and not committed, or only plans the edit. Calls `visit` with each file with
-/// device images. Returns `None` if there is none; it is an error if that is because the device code is in kpack archives.
+/// Edits an input into an output that is complete and not committed, or only plans the edit. Calls `visit` with each
+/// file with device images. Returns `None` if no file has any. If the device code is in kpack archives instead, this is
+/// an error.
 pub fn apply(
     input: Input,
     rule: &dyn FileEdit,

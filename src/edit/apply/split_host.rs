@@ -7,7 +7,7 @@ use super::{ApplyOptions, SplitHost};
 use crate::scan::KpackSearch;
 use crate::scan::inventory::{File, WrapperKind};
 
-/// Returns the archives of a file whose wrappers load code from archives; `None` for other files.
+/// Returns the archives of a file if its wrappers load code from archives; `None` for other files.
 pub fn split_host(part: &Part<'_>, file: &File, options: ApplyOptions) -> Option<SplitHost> {
     let is_split = file.wrappers.iter().any(|wrapper| wrapper.kind == WrapperKind::HipSplitByKpack);
     if !is_split && file.kpack.is_empty() {

@@ -1,7 +1,7 @@
 //! The files of an input, and the edits of all of them as patches of the input.
 //!
-//! Members of static libraries are edited where they are. Those of zip files are unpacked to temporary files, edited, proven,
-//! and compressed again one after another, because their bytes are not in the input.
+//! Members of static libraries are edited in place. Members of zip files are unpacked to temporary files, edited,
+//! proven, and compressed again one after another, because their bytes are not in the input.
 
 use std::io;
 use std::path::Path;
@@ -23,7 +23,8 @@ use crate::scan::inventory::File;
 use crate::scan::unpacked;
 use crate::scan::{CacheBudget, Options, Scan, Source, has_appended_archive, is_host_bitcode_with_images};
 
-/// Selections from each candidate set on a device: for the images that are kept, twice for the losses, and twice for the proof.
+/// Selections from each candidate set on a device: for the images that are kept, twice for the losses, and twice for
+/// the proof.
 const SELECTIONS_PER_DEVICE: usize = 5;
 
 /// The edits of all files of an input.
@@ -128,8 +129,8 @@ impl Job<'_> {
         Ok(patches)
     }
 
-    /// Charges the selections from a file on the devices of the edit: the images that it keeps, the devices that lose code, and the
-    /// proof are found by them.
+    /// Charges the selections from a file on the devices of the edit: the images that it keeps, the devices that lose
+    /// code, and the proof are found by them.
     fn charge_judgement(&self, part: &Part<'_>, file: &File) -> std::result::Result<(), Malformed> {
         let selections = self.rule.judged_devices(file).saturating_mul(SELECTIONS_PER_DEVICE);
         let view = part.bytes();
@@ -261,7 +262,6 @@ impl Job<'_> {
     }
 }
 
-/// Returns the name of a member for messages.
 fn name(archive: &Part<'_>, member: &Member<'_>) -> String {
     match &member.name {
         Some(name) => format!("{}!{name}", archive.name()),

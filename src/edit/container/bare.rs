@@ -10,8 +10,8 @@ use crate::edit::decision::{Effort, Recompression};
 use crate::edit::{EditError, Result};
 use crate::scan::inventory::Container;
 
-/// Writes the image, or nothing if it is dropped. An image of SYCL is compressed as before. A stream that is a container of its own
-/// keeps its size, because programs state it.
+/// Writes the image, or nothing if it is dropped. An image of SYCL is compressed as before. A stream that is itself the
+/// container keeps its size, because programs state it.
 pub fn write<'data>(view: View<'data>, container: &Container, fates: Vec<Fate<'data>>) -> Result<Content<'data>> {
     super::check_count(view, 1, &fates)?;
     let codec = container.codec.or(container.images.first().and_then(|image| image.codec)).unwrap_or(Codec::None);

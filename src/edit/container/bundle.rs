@@ -10,8 +10,9 @@ use crate::format::bundle::{self, Bundle};
 use crate::format::ccob::{self, Ccob, CompressError, Header, Version};
 use crate::scan::inventory::Container;
 
-/// Host entry of a bundle that would have no entries: readers take a bundle without entries for a string with the magic. It is
-/// the empty host entry that clang adds to every bundle for HIP (`clang/lib/Driver/ToolChains/HIPUtility.cpp`, LLVM 22).
+/// Host entry of a bundle that would have no entries: readers take a bundle without entries for a string with the
+/// magic. It is the empty host entry that clang adds to every bundle for HIP
+/// (`clang/lib/Driver/ToolChains/HIPUtility.cpp`, LLVM 22).
 const EMPTY_HOST: &str = "host-x86_64-unknown-linux-gnu-";
 
 /// Writes a bundle with the entries that are left. `view` is its bytes, decompressed.
@@ -40,8 +41,8 @@ pub fn write<'data>(
     Ok(content)
 }
 
-/// Writes a compressed bundle with the header of another version. The stream is the same, and borrowed. An image that the scan
-/// has read has passed the verification of the hash.
+/// Writes a compressed bundle with the header of another version. The stream is the same, and borrowed. An image that
+/// the scan has read has passed the verification of the hash.
 pub fn with_version(view: View<'_>, version: Version) -> Result<Content<'_>> {
     let bundle = Ccob::read(view)?;
     let total_size = bundle.stored.size().saturating_add(version.header_size());

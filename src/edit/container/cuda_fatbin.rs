@@ -1,4 +1,5 @@
-//! CUDA fat binaries: entries of kept images stay byte for byte, and groups are compressed again if one of their images changes.
+//! CUDA fat binaries: entries of kept images stay byte for byte, and groups are compressed again if one of their images
+//! changes.
 
 use super::effort::{self, Unit};
 use super::{Fate, check_count};
@@ -19,8 +20,8 @@ enum NewEntry<'data> {
     Changed(PlainEntry<'data>, Codec),
 }
 
-/// Writes a container with the images that are left. With `encoding`, all entries that can be compressed get this codec;
-/// `Some(None)` is none.
+/// Writes a container with the images that are left. With `encoding`, all entries that can be compressed get this
+/// codec. `Some(None)` is no codec.
 pub fn write<'data>(
     view: View<'data>,
     container: &Container,
@@ -49,8 +50,8 @@ fn stored_image(fate: Fate<'_>) -> StoredImage<'_> {
     }
 }
 
-/// Writes the entries with their codecs. Entries that change are compressed more strongly until the container has at most
-/// `goal` bytes.
+/// Writes the entries with their codecs. Entries that change are compressed more strongly until the container has at
+/// most `goal` bytes.
 fn same_codecs<'data>(
     entries: impl Iterator<Item = (StoredEntry<'data>, Vec<StoredImage<'data>>)>,
     goal: u64,
@@ -78,7 +79,7 @@ fn same_codecs<'data>(
     Ok(best.unwrap_or_default())
 }
 
-/// Writes the entries, those that change at a step of the levels of their codec.
+/// Writes all entries. Entries that change are compressed at a step of their codec's levels.
 fn at_step<'data>(entries: &[NewEntry<'data>], step: usize) -> Result<Content<'data>> {
     let mut content = Content::new();
     for entry in entries {

@@ -15,7 +15,7 @@ const BLOCK_LZ4: &[i32] = &[level::LZ4, 9, 12];
 /// Number of levels that [`Effort::Best`] compares: the strongest one does not always give the smallest result.
 const COMPARED: usize = 2;
 
-/// Form of compressed bytes, which determines the levels.
+/// Form of compressed bytes. It determines the levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// A container as a whole.
@@ -49,8 +49,8 @@ pub fn at_step(codec: Codec, unit: Unit, step: usize) -> Compression {
     Compression { codec, level: level.copied().unwrap_or_default() }
 }
 
-/// Calls `attempt` with one level after another and returns the result with the smallest size, which `attempt` returns
-/// beside it. With [`Effort::Fit`] this ends at the first result of at most `goal` bytes.
+/// Calls `attempt` with one level after another. It returns a result and its size; the smallest result is returned.
+/// With [`Effort::Fit`] this ends at the first result of at most `goal` bytes.
 pub fn compress<T, E>(
     how: Recompression,
     unit: Unit,

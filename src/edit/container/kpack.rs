@@ -11,8 +11,8 @@ use crate::edit::decision::{Effort, Recompression};
 use crate::edit::{EditError, Result};
 use crate::format::kpack::{KpackArchive, KpackEntry, KpackProperties, Scheme, StoredMember, compress, write_stored};
 
-/// Writes the archive with the code objects that are left; those that stay are stored as they are, unless `encoding` requests
-/// another form. `Some(None)` is none. Target IDs without code are no longer listed.
+/// Writes the archive with the code objects that are left. Kept code objects are stored as they are, unless `encoding`
+/// requests another form. `Some(None)` is uncompressed. Target IDs without code are no longer listed.
 pub fn write<'data>(
     view: View<'data>,
     fates: Vec<Fate<'data>>,

@@ -1,7 +1,7 @@
 //! Containers rebuilt from the images that an edit keeps or replaces.
 //!
-//! The inventory of the scan leads to the images, so that nothing is read or decompressed for a container in which nothing
-//! changes. The stored bytes of kept images are borrowed, except where everything around them is compressed.
+//! The inventory of the scan leads to the images, so that an unchanged container is neither read nor decompressed. The
+//! stored bytes of kept images are borrowed, except where everything around them is compressed.
 
 mod bare;
 mod bundle;
@@ -35,11 +35,11 @@ enum Fate<'data> {
     Keep,
     /// The image is left out.
     Drop,
-    /// The image has these bytes, which the container may compress.
+    /// The image has these bytes. The container may compress them.
     Replace(Content<'data>),
 }
 
-/// A function that returns bytes in which containers or images are stored, and decompresses them first if needed.
+/// A function that returns the stored bytes of containers or images. It decompresses them first if needed.
 type Space<'s, 'data> = &'s dyn Fn() -> Result<View<'data>, Malformed>;
 
 /// A container in its place.
@@ -59,13 +59,13 @@ struct Rebuilt<'data> {
     after: usize,
 }
 
-/// Rebuilds the container at the start of `view`, which may extend beyond it. `container` is its entry in the inventory of the
-/// file, and `first_index` the index of its first device image there. Returns `None` if nothing changes.
+/// Rebuilds the container at the start of `view`, which may extend beyond it. `container` is its entry in the inventory
+/// of the file, and `first_index` the index of its first device image there. Returns `None` if nothing changes.
 ///
 /// Entries of CUDA fat binaries are compressed by up to `workers` threads.
 ///
-/// The result has no padding after it, and no unused bytes except those that align images. It may be empty: offload binaries
-/// and images without a container are nothing without an image.
+/// The result has no padding after it, and no unused bytes except the padding that aligns images. It may be empty:
+/// without an image, nothing is left of an offload binary or of an image without a container.
 pub fn rebuild<'data>(
     view: View<'data>,
     container: &Container,
@@ -87,7 +87,7 @@ struct Rebuilder<'e> {
 }
 
 impl Rebuilder<'_> {
-    /// Rebuilds a container, of which `own` returns all bytes.
+    /// Rebuilds a container. `own` returns all its bytes.
     fn container<'data>(&self, own: Space<'_, 'data>, nested: Nested<'_>) -> Result<Rebuilt<'data>> {
         let container = nested.container;
         let encoding = match self.edit.encoding(container) {
@@ -193,8 +193,8 @@ struct Fates<'data> {
 }
 
 impl<'data> Fates<'data> {
-    /// Decides about the images of the innermost container of `around`. `space` returns the bytes in which they are stored, and
-    /// `start` is the offset of the first of these in the inventory.
+    /// Decides about the images of the innermost container of `around`. `space` returns the bytes that contain the
+    /// images, and `start` is the offset of the first of these bytes in the inventory.
     fn collect(rebuilder: &Rebuilder<'_>, space: Space<'_, 'data>, start: u64, around: &[&Container]) -> Result<Self> {
         let images = around.last().map(|container| container.images.as_slice()).unwrap_or_default();
         let mut fates = Fates { list: Vec::new(), before: 0, after: 0 };
@@ -266,8 +266,8 @@ fn alignment_of(offset: u64) -> u64 {
     1_u64.checked_shl(offset.trailing_zeros()).unwrap_or(LARGEST_ALIGNMENT).min(LARGEST_ALIGNMENT)
 }
 
-/// Joins the containers of an image: those that changed, and the others as they are in `view`. Bundles keep the alignment of
-/// their offsets, other containers one of eight bytes at most; bytes after the last container stay.
+/// Joins the containers of an image: changed containers as they are rebuilt, and the others from `view`. Bundles keep
+/// the alignment of their offsets; for other containers it is at most eight bytes. Bytes after the last container stay.
 fn joined<'data>(view: View<'data>, image: &Image, rebuilt: Vec<Option<Content<'data>>>) -> Result<Content<'data>> {
     let mut content = Content::new();
     let mut end = 0;
@@ -321,7 +321,7 @@ fn other_version(container: &Container, encoding: Encoding) -> Option<CcobVersio
     }
 }
 
-/// Returns the decompressed bytes of a container, which are kept in `stream`.
+/// Returns the decompressed bytes of a container. They are kept in `stream`.
 fn decompress<'a>(own: View<'a>, container: &Container, stream: &'a OnceCell<Vec<u8>>) -> Result<View<'a>, Malformed> {
     if let Some(bytes) = stream.get() {
         return Ok(own.derived(bytes));
@@ -333,7 +333,7 @@ fn decompress<'a>(own: View<'a>, container: &Container, stream: &'a OnceCell<Vec
     Ok(own.derived(stream.get_or_init(|| bytes)))
 }
 
-/// Returns an error if a container has another number of images than its inventory, which a limit has cut short.
+/// Fails if the number of images differs from the inventory's, because a limit has cut the inventory short.
 fn check_count(view: View<'_>, images: usize, fates: &[Fate<'_>]) -> Result<(), Malformed> {
     if images == fates.len() {
         return Ok(());

@@ -10,8 +10,8 @@ use crate::edit::{EditError, Result};
 use crate::format::offload_binary::{self, OffloadBinary, OffloadBinaryEntry, OffloadBinaryImage, Version};
 use crate::scan::inventory::Container;
 
-/// Writes offload binaries with the images that are left: one, or in version 1 one for each image. `view` is the bytes of the
-/// container, decompressed. Nothing is written if no image is left.
+/// Writes offload binaries with the images that are left: one, or in version 1 one for each image. `view` is the bytes
+/// of the container, decompressed. Nothing is written if no image is left.
 pub fn write<'data>(
     view: View<'data>,
     container: &Container,

@@ -6,8 +6,8 @@ use crate::base::content::Content;
 use crate::edit::{EditError, Result};
 use crate::format::oxart::{OxartBundle, OxartFate, edited};
 
-/// Writes the bundle with other payloads, in its own size if they fit. A bundle without payloads remains, because programs walk the
-/// section by the sizes of the bundles.
+/// Writes the bundle with other payloads, in its own size if they fit. A bundle without payloads remains, because
+/// programs walk the section by the sizes of the bundles.
 pub fn write<'data>(view: View<'data>, fates: Vec<Fate<'data>>) -> Result<Content<'data>> {
     let bundle = OxartBundle::read(view)?;
     check_count(view, bundle.payloads.len(), &fates)?;

@@ -27,7 +27,7 @@ impl Random {
         values[self.next(values.len())]
     }
 
-    /// Text that is no container, and of which no two are equal.
+    /// Unique text that is no container.
     fn text(&mut self) -> Vec<u8> {
         let words = 1 + self.next(400);
         let mut text = format!("image {:x} ", self.0).into_bytes();
@@ -67,7 +67,7 @@ impl Random {
         }
     }
 
-    /// Bytes of an image, which may be one or several containers.
+    /// Bytes of an image. They may be one or several containers.
     fn image(&mut self, depth: usize) -> Vec<u8> {
         if depth == 0 || self.next(3) > 0 {
             return self.text();
@@ -132,7 +132,7 @@ impl Random {
             .iter()
             .zip(&strings)
             .map(|(image, strings)| {
-                // Metadata of one entry, which no edit is about.
+                // Metadata of one entry. No edit affects it.
                 let is_metadata = version > Version::One && self.next(8) == 0;
                 let (flags, image): (u32, &[u8]) = if is_metadata { (1, b"") } else { (0, image) };
                 OffloadBinaryImage { image_kind: 1, offload_kind: 1, flags, strings, image }
@@ -154,7 +154,7 @@ impl Random {
 struct ByIndex {
     images: BTreeMap<usize, ImageEdit>,
     encoding: Encoding,
-    /// Type to which the encoding applies.
+    /// Type that the encoding applies to.
     of: Option<ContainerType>,
 }
 
@@ -188,7 +188,7 @@ pub fn images(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
     listed.collect()
 }
 
-/// Rebuilds all containers of a file, which follow each other.
+/// Rebuilds all containers of a file. The containers follow each other.
 pub fn rebuilt(bytes: &[u8], edit: &dyn Edit) -> Option<Vec<u8>> {
     let file = scanned(bytes);
     let (mut all, mut index, mut is_changed) = (Vec::new(), 0, false);
@@ -292,7 +292,7 @@ fn bundles_keep_their_alignment_and_host_entry() {
         assert_eq!(content.to_vec(), bundle::write(&[entries[0], entries[2]], alignment).unwrap().to_vec());
         assert!(borrows(&content, &bytes));
         assert_eq!(rebuilt_one(&bytes, &drops(&[0, 1])).to_vec(), bundle::write(&[host], 1).unwrap().to_vec());
-        // Without a host entry, one takes the place of the images.
+        // Without a host entry, a new one replaces the images.
         let bytes = bundle::write(&entries[1..], alignment).unwrap().to_vec();
         assert_eq!(rebuilt_one(&bytes, &drops(&[0, 1])).to_vec(), bundle::write(&[host], 1).unwrap().to_vec());
     }

@@ -1,13 +1,13 @@
-//! Splitting into kpack archives, from which HIP's runtime loads the code.
+//! Splitting into kpack archives. HIP's runtime loads the code from them.
 //!
-//! Each wrapper gets the magic of rocm-kpack and its index, and its pointer stays: the marker to which it must lead takes the
-//! place of the bundle. So no relocation, section or program header changes. rocm-kpack itself adds a section for one marker
-//! and redirects the pointers; the loader reads either.
+//! Each wrapper gets the magic of rocm-kpack and its index. Its pointer stays, because the marker that it must point to
+//! replaces the bundle. So no relocation, section or program header changes. rocm-kpack itself adds a section for one
+//! marker and redirects the pointers; the loader reads either.
 //!
-//! Code objects are numbered by their wrappers, and not, as by rocm-kpack, by their place among those of one target ID: the
-//! numbers differ as soon as a source file lacks a target ID. For the loader of ROCm 7.14 and earlier, the first archive that
-//! lists a target ID of the device decides. The archive for `gfx90a:xnack-` therefore also has the code objects that are
-//! there for `gfx90a` only.
+//! Code objects are numbered by their wrappers. rocm-kpack numbers them by their place among the code objects of one
+//! target ID: the numbers differ as soon as a source file lacks a target ID. For the loader of ROCm 7.14 and earlier,
+//! the first archive that lists a target ID of the device decides. The archive for `gfx90a:xnack-` therefore also has
+//! the code objects that exist for `gfx90a` only.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +29,7 @@ use crate::scan::inventory::{Container, NestedImage};
 use crate::scan::{InputSlice, Scan, Source};
 use crate::target::compatibility::serves;
 
-/// Directory of the archives, beside the host file.
+/// Directory of the archives, in the directory of the host file.
 const DIRECTORY: &str = ".kpack";
 
 /// A device image of a registered bundle.
@@ -39,7 +39,7 @@ struct Code<'a> {
     bundle: &'a RegisteredBundle<'a>,
 }
 
-/// Writes the host file with markers in place of its bundles, and an archive for each target ID.
+/// Writes an archive for each target ID, and the host file. Markers replace the bundles of the host file.
 pub fn split(
     scan: &Scan<InputSlice>,
     directory: &mut SplitDirectory<'_>,
@@ -96,7 +96,6 @@ fn archive(
     write(&sink)
 }
 
-/// Returns the images of the registered bundles.
 fn code<'a>(scan: &'a Scan<InputSlice>, registrations: &'a Registrations<'a>) -> Result<Vec<Code<'a>>> {
     let mut all = Vec::new();
     for nested in scan.file().nested_images() {
@@ -118,8 +117,8 @@ fn code<'a>(scan: &'a Scan<InputSlice>, registrations: &'a Registrations<'a>) ->
     Ok(all)
 }
 
-/// Returns for each index the code object that the archive of a target ID gets: code for exactly this target ID, else code
-/// that the runtime would take for it.
+/// Returns for each index the code object that the archive of a target ID gets: code for exactly this target ID, else
+/// code that the runtime would take for it.
 fn chosen<'a>(code: &'a [Code<'a>], arch: &str) -> BTreeMap<u32, &'a Code<'a>> {
     let mut chosen = BTreeMap::new();
     for code in code {
@@ -165,7 +164,8 @@ fn range(container: &Container) -> Range<u64> {
     container.start..container.start.saturating_add(container.size)
 }
 
-/// Returns the spans of the original that an archive holds: code for exactly its target ID, in a bundle that is not compressed.
+/// Returns the spans of the original that an archive holds: code for exactly its target ID, in a bundle that is not
+/// compressed.
 fn spans(chosen: &BTreeMap<u32, &Code<'_>>, arch: &str, name: &str) -> Vec<IndexedSpan> {
     let mut spans = Vec::new();
     for (&index, code) in chosen {
@@ -179,8 +179,8 @@ fn spans(chosen: &BTreeMap<u32, &Code<'_>>, arch: &str, name: &str) -> Vec<Index
     spans
 }
 
-/// Records what else differs between the host file and the original: the wrappers, and the bytes of the bundles around the
-/// images. The original cannot be restored if a bundle is compressed.
+/// Records what else differs between the host file and the original: the wrappers, and the bytes of the bundles around
+/// the images. The original cannot be restored if a bundle is compressed.
 fn record_rest(index: &mut Index, registrations: &Registrations<'_>, view: View<'_>, marker_size: u64) -> Result<()> {
     let compressed = registrations.bundles.iter().find(|(_, bundle)| bundle.container.codec.is_some());
     if let Some((offset, _)) = compressed {

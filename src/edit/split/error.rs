@@ -11,7 +11,7 @@ pub enum SplitError {
     /// A file cannot be read or written.
     #[error(transparent)]
     File(#[from] Error),
-    /// Bytes that violate their format; the caller knows the file.
+    /// Bytes that violate their format. The caller adds the file.
     #[error(transparent)]
     Malformed(#[from] Malformed),
     /// A package, whose members are files by themselves.
@@ -20,7 +20,7 @@ pub enum SplitError {
         /// The file.
         path: PathBuf,
     },
-    /// A thin archive, which only lists its members.
+    /// A thin archive. It only lists its members.
     #[error("{}: a thin archive only lists its members; split these files", path.display())]
     ThinArchive {
         /// The archive.
@@ -34,7 +34,7 @@ pub enum SplitError {
         /// The problem.
         problem: SplitProblem,
     },
-    /// A problem whose file the caller knows.
+    /// A problem in a file that the caller knows.
     #[error(transparent)]
     Problem(#[from] SplitProblem),
 }
@@ -85,7 +85,7 @@ pub enum SplitProblem {
         /// Target of the image.
         target: String,
     },
-    /// A bundle that is smaller than the marker in its place.
+    /// A bundle that is smaller than the marker that replaces it.
     #[error("bundle at {offset:#x}: the marker of {needed} bytes does not fit into {room}; use --format files")]
     NoRoom {
         /// Offset of the bundle.
@@ -104,7 +104,7 @@ pub enum SplitProblem {
     /// An index that does not record the original.
     #[error("cannot be joined: {0}")]
     NotJoinable(String),
-    /// A file that is not what the index states.
+    /// A file that differs from the index.
     #[error("{what} differs from the index: {found}, expected {expected}")]
     Differs {
         /// The property.

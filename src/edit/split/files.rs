@@ -22,8 +22,8 @@ const SHARED: &str = "shared";
 /// Name of the part with the headers and tables of containers.
 const CONTAINERS: &str = "containers";
 
-/// Writes the host file with zeros in place of its containers, and the parts. Nothing of a container stays: a table whose images
-/// are gone would still list them.
+/// Writes the host file and the parts. In the host file, zeros replace the containers. Nothing of a container stays: a
+/// table would still list the images that are gone.
 pub fn split(scan: &Scan<InputSlice>, directory: &mut SplitDirectory<'_>) -> Result<PlannedSplit> {
     let input = scan.source().input();
     let view = scan.source().view();
@@ -66,7 +66,6 @@ fn label(part: &PartSpans) -> &str {
     }
 }
 
-/// Returns the records of the spans of a part.
 fn spans(part: &PartSpans) -> Vec<IndexedSpan> {
     let span = |span: &Range<u64>| {
         let (offset, size) = (span.start, size_of_range(span));

@@ -9,9 +9,9 @@
 //!   "bytes": [ { "offset": 24, "hex": "48495046" } ] }
 //! ```
 //!
-//! The spans of the original file are back to back in a part, in the order of the index; those of a kpack archive have the
-//! `key` and the `arch` of a code object instead. `bytes` are spans that no part has. An index without `not_joinable` covers
-//! each difference between the host file and the original.
+//! A part contains spans of the original file back to back, in the order of the index. The spans of a kpack archive
+//! have the `key` and the `arch` of a code object instead. `bytes` are spans that no part has. An index without
+//! `not_joinable` covers each difference between the host file and the original.
 
 use std::path::{Component, Path};
 
@@ -61,7 +61,7 @@ pub enum IndexFormat {
     Kpack,
 }
 
-/// A file beside the index.
+/// A file in the directory of the index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexedFile {
     /// Path relative to the directory of the index.
@@ -75,8 +75,8 @@ pub struct IndexedFile {
 pub struct IndexedPart {
     #[serde(flatten)]
     pub file: IndexedFile,
-    /// Processors whose code it has. Code for several is compressed as one; a part without any has the headers and tables of
-    /// containers.
+    /// Processors whose code it has. Code for several processors is compressed together. A part without any processor
+    /// has the headers and tables of containers.
     pub archs: Vec<String>,
     pub spans: Vec<IndexedSpan>,
 }

@@ -19,8 +19,8 @@ use crate::base::io::{FileSet, Input, Output, OutputKind, Sink};
 use crate::edit::patch::{Patch, Patches};
 use crate::format::kpack::{KpackArchive, Scheme};
 
-/// Writes the original of the split file in `directory`. Each part must be what the index states, and so must the result, before
-/// it gets its name.
+/// Writes the original of the split file in `directory`. Each part must match the index. The result must match it too,
+/// before it gets its name.
 pub fn join(directory: &Path, path: &Path, options: SplitOptions) -> Result<()> {
     let index_path = directory.join(INDEX_NAME);
     let index = Input::open_file(index_path.clone(), options.access)?;
@@ -53,7 +53,7 @@ pub fn join(directory: &Path, path: &Path, options: SplitOptions) -> Result<()> 
     Ok(output.commit(inputs())?)
 }
 
-/// Returns an error unless a host file and its parts, which have no names yet, give the original.
+/// Returns an error unless a host file and its parts give the original. The files have no names yet.
 pub fn check(index: &Index, host: &Input, parts: &[Input]) -> Result<()> {
     if index.not_joinable.is_some() {
         return Ok(());

@@ -1,7 +1,7 @@
 //! Device code moved out of a file into others, and back: [`split`] and [`join`].
 //!
-//! The host file keeps its size, and zeros where the device code was. An index states for each span of the original where its
-//! bytes are, and the SHA-256 of every file, so that joining gives the identical bytes or fails.
+//! The host file keeps its size, with zeros in place of the device code. An index has the location of the bytes of each
+//! span of the original, and the SHA-256 of every file. So joining gives identical bytes or fails.
 
 mod archives;
 mod error;
@@ -33,7 +33,7 @@ pub type Result<T, E = SplitError> = std::result::Result<T, E>;
 pub enum SplitFormat {
     /// One file for each processor, with the bytes as they are stored.
     Files,
-    /// One kpack archive for each target ID, from which HIP's runtime loads the code.
+    /// One kpack archive for each target ID. HIP's runtime loads the code from the archives.
     Kpack {
         /// Level of zstd; `None` for uncompressed archives.
         compression_level: Option<i32>,
@@ -73,8 +73,8 @@ pub struct SplitFile {
     pub images: usize,
 }
 
-/// Moves the device code of a file to files in `directory`, beside a copy of the file without it. All files are written, or
-/// none: joining them must give the original.
+/// Moves the device code of a file to files in `directory`, and writes a copy of the file without it there. All files
+/// are written, or none: joining them must give the original.
 pub fn split(input: Input, directory: &Path, format: SplitFormat, options: SplitOptions) -> Result<SplitOutcome> {
     let path = input.path().to_owned();
     if let Some(format) = ArchiveFormat::of(input.view()) {

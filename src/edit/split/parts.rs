@@ -1,4 +1,4 @@
-//! The spans of a file that hold device code, by processor, and those of the containers around it.
+//! The spans of a file that hold device code, by processor, and the spans of the containers around it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -9,8 +9,8 @@ use crate::base::bytes::View;
 use crate::base::codec::is_compressed;
 use crate::scan::inventory::{Container, File, NestedImage};
 
-/// Spans with code for one processor, with code for several that is compressed as one, or, without processors, the headers and
-/// tables of containers.
+/// Spans with code for one processor, with code for several that is compressed as one, or, without processors, the
+/// headers and tables of containers.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct PartSpans {
     /// Processors.
@@ -24,11 +24,12 @@ pub struct PartSpans {
 /// Processors of the code in a span, and the number of images.
 type Contents = (BTreeSet<String>, usize);
 
-/// Returns the spans of containers: one part for each processor, in the order of their names, then the part with code for
-/// several, then the part with everything else in containers. Zeros at the ends of the latter's spans are left out.
+/// Returns the spans of containers: one part for each processor, in the order of their names, then the part with code
+/// for several, then the part with everything else in containers. Zeros at the ends of the last part's spans are left
+/// out.
 ///
-/// An image is a span by itself. Of a compressed container, the whole container is one: compressing its images again would not
-/// give the same bytes. So are the images of a CUDA fat binary that are compressed together.
+/// An image is a span by itself. A compressed container is one span, because compressing its images again would not
+/// give the same bytes. Images of a CUDA fat binary that are compressed together are one span, too.
 pub fn parts(file: &File, view: View<'_>) -> Result<Vec<PartSpans>> {
     let mut spans: BTreeMap<(u64, u64), Contents> = BTreeMap::new();
     for nested in file.nested_images() {
@@ -62,7 +63,7 @@ pub fn parts(file: &File, view: View<'_>) -> Result<Vec<PartSpans>> {
     Ok(parts.into_values().chain([shared, rest]).filter(|part| !part.spans.is_empty()).collect())
 }
 
-/// Returns what is left of the containers around spans with code: host entries, headers and tables.
+/// Returns the spans of containers without the spans with code: host entries, headers and tables.
 fn rest(file: &File, view: View<'_>, code: impl Iterator<Item = (u64, u64)>) -> Result<Vec<Range<u64>>> {
     let mut code = code.peekable();
     let mut rest = Vec::new();
@@ -87,7 +88,8 @@ fn without_zeros(view: View<'_>) -> Option<Range<u64>> {
     Some(view.start().saturating_add(first)..view.start().saturating_add(last).saturating_add(1))
 }
 
-/// Returns the span of an image in the file: its own, or that of the outermost compressed container around it.
+/// Returns the span of an image in the file. If a container around it is compressed, returns the span of the outermost
+/// such container.
 fn span(nested: &NestedImage<'_>) -> Range<u64> {
     match nested.containers.iter().find(|container| is_compressed(container.codec)) {
         Some(container) => container.range().unwrap_or(0..0),

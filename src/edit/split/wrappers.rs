@@ -9,7 +9,7 @@ use crate::format::ContainerType;
 use crate::format::fat_binary_wrapper::{CONTAINER_OFFSET, HIP_KPACK_MAGIC};
 use crate::scan::inventory::{Container, File, FileFormat, WrapperKind};
 
-/// Offset of the word that HIP leaves unused, and in which rocm-kpack stores the index of the code object.
+/// Offset of a word that HIP leaves unused. rocm-kpack stores the index of the code object in it.
 const INDEX_OFFSET: u64 = CONTAINER_OFFSET + 8;
 
 /// A bundle, and the indices of the wrappers that register it.
@@ -26,7 +26,7 @@ pub struct Registrations<'a> {
     pub patches: Vec<(u64, [u8; 4])>,
 }
 
-/// Returns the bundles that HIP's wrappers register. The index of a code object is that of its wrapper in the section.
+/// Returns the bundles that HIP's wrappers register. The index of a code object is its wrapper's index in the section.
 pub fn registrations<'a>(file: &'a File, view: View<'_>) -> Result<Registrations<'a>> {
     if !matches!(file.format, Some(FileFormat::Elf | FileFormat::Pe)) {
         return Err(SplitProblem::HostFormat.into());

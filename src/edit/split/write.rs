@@ -15,7 +15,7 @@ pub struct SplitDirectory<'a> {
     pub path: &'a Path,
     pub set: FileSet,
     pub access: Access,
-    /// Directories that did not exist; the innermost first.
+    /// Directories that did not exist, innermost first.
     pub created: Vec<CreatedDirectories>,
 }
 

@@ -28,8 +28,8 @@ pub struct Transcoding {
     pub bundle: Option<BundleForm>,
     /// Version of offload binaries.
     pub offload_binary: Option<OffloadBinaryVersion>,
-    /// Codec of compressed bundles, of offload binaries of version 3, of kpack archives and of the entries of CUDA fat binaries,
-    /// each as far as the format has it.
+    /// Codec of compressed bundles, of offload binaries of version 3, of kpack archives and of the entries of CUDA fat
+    /// binaries, for each format that supports it.
     pub codec: Option<Codec>,
     /// Level of compression.
     pub effort: Effort,
@@ -125,7 +125,7 @@ impl FileEdit for Transcoding {
     }
 }
 
-/// Returns the number of containers, at any depth, for which an encoding is requested.
+/// Number of containers, at any depth, that have a requested encoding.
 pub fn requested(file: &File, transcoding: &Transcoding) -> usize {
     containers(file).filter(|container| transcoding.of(container) != Encoding::Same).count()
 }

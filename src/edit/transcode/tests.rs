@@ -75,7 +75,7 @@ fn containers_get_the_requested_form() {
         assert_eq!(container.codec, Some(Codec::Zstd));
         let newer = transcoded(&compressed, CCOB_3);
         assert_eq!(scanned(&newer).containers[0].version, Some(3));
-        // Another version has the same stream, and the bundle in it is the one that was compressed.
+        // Another version has the same stream, with the bundle that was compressed.
         assert_eq!(newer[32..], compressed[24..]);
         assert_eq!(transcoded(&newer, CCOB_2), compressed);
         assert_eq!(transcoded(&newer, PLAIN), bundle);
@@ -115,7 +115,7 @@ fn offload_binaries_change_their_version_there_and_back() {
         let one = transcoded(bytes, to_version(Version::One, None));
         assert_eq!(one, all[0]);
         assert_eq!(scanned(&one).containers.len(), 3);
-        // A binary of version 1 has one image, and so have those that replace it.
+        // A binary of version 1 has one image, and so do the binaries that replace it.
         let back = transcoded(&one, to_version(version, None));
         assert_eq!(back, members.each_ref().map(|it| written(version, std::slice::from_ref(it))).concat());
     }

@@ -307,7 +307,7 @@ fn truncated_or_corrupt_locks_never_panic_and_valid_ones_round_trip() {
     assert!(read_back > 100, "{read_back}");
 }
 
-/// Two translation units for three architectures, in which one kernel is for one architecture only.
+/// Two translation units for three architectures. One kernel is for one architecture only.
 fn two_units() -> Vec<LockedImage> {
     let mut images = Vec::new();
     for (number, arch) in ["sm_80", "sm_90", "sm_100"].into_iter().enumerate() {

@@ -15,7 +15,7 @@ impl Random {
         values[self.below(values.len())].clone()
     }
 
-    /// Returns one of the values, or none in one of four cases.
+    /// One of the values, or in one of four cases none.
     fn maybe<T: Clone>(&mut self, values: &[T]) -> Option<T> {
         if self.below(4) == 0 { None } else { Some(self.pick(values)) }
     }

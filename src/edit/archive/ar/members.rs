@@ -22,7 +22,7 @@ const BSD_NAME: &[u8] = b"#1/";
 pub struct ArMember<'data> {
     /// Offset of the header.
     pub header: u64,
-    /// Name as it is stored, without padding: of long names in GNU's table the offset.
+    /// Stored name, without padding. For a long name in GNU's table, this is its offset.
     pub name: &'data [u8],
     /// Range of everything that the size in the header counts, a BSD name included.
     pub content: Range<u64>,

@@ -1,8 +1,9 @@
 //! `ar` archives: members change their sizes, and everything else stays as it is.
 //!
-//! An archive has three kinds of bytes that depend on the size of a member: the size in its header, the padding to an even
-//! offset, and the offsets in the symbol tables. Names of symbols do not change, because edits keep the symbols of objects. So
-//! the dates, owners and modes of members, their order and the table of long names need not be written again.
+//! An archive has three kinds of bytes that depend on the size of a member: the size in its header, the padding to an
+//! even offset, and the offsets in the symbol tables. Names of symbols do not change, because edits keep the symbols of
+//! objects. So the dates, owners and modes of members, their order and the table of long names need not be written
+//! again.
 
 mod members;
 mod symbol_table;
@@ -24,8 +25,8 @@ const DARWIN_ALIGNMENT: u64 = 8;
 /// Magic of thin archives.
 const THIN: &[u8] = b"!<thin>\n";
 
-/// Returns patches of an archive by patches of its members: adds those of headers, padding and symbol tables. All spans are
-/// relative to the archive, and each of the given ones must be within one member.
+/// Returns patches of an archive by patches of its members. Adds the patches of headers, padding and symbol tables. All
+/// spans are relative to the archive, and each of the given spans must be within one member.
 pub fn with_members<'data>(archive: View<'data>, changes: Patches<'data>) -> Result<Patches<'data>> {
     if changes.is_empty() {
         return Ok(changes);

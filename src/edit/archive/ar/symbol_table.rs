@@ -33,7 +33,7 @@ enum Endian {
 
 /// The offsets in a table.
 struct Offsets {
-    /// Range of the numbers, with what is between them.
+    /// Range of the offsets, with the bytes between them.
     range: Range<u64>,
     /// Distance of one offset from the next.
     step: u64,
@@ -48,8 +48,8 @@ pub fn is_table(member: &ArMember<'_>) -> bool {
     member.name == b"//" || member.name.starts_with(b"/<") || layout(member, false).is_some()
 }
 
-/// Returns the patches of all symbol tables. `new_header` returns the offset of a member's header after the change, by the
-/// offset before.
+/// Returns the patches of all symbol tables. `new_header` returns the offset of a member's header after the change, by
+/// the offset before.
 pub fn patches<'data>(
     archive: View<'data>,
     members: &[ArMember<'data>],
@@ -79,7 +79,7 @@ fn layout(member: &ArMember<'_>, has_first: bool) -> Option<Layout> {
     }
 }
 
-/// Locates the offsets, which must be within the member.
+/// Locates the offsets. They must be within the member.
 fn offsets(archive: View<'_>, member: &ArMember<'_>, layout: Layout) -> Result<Offsets, Malformed> {
     let (Layout::Gnu(width) | Layout::Bsd(width)) = layout else {
         return located(
@@ -101,7 +101,8 @@ fn offsets(archive: View<'_>, member: &ArMember<'_>, layout: Layout) -> Result<O
     }
 }
 
-/// Sets the range by the number at the start of the table: a number of offsets, or of bytes where names are between them.
+/// Sets the range by the number at the start of the table: a number of offsets, or of bytes where names are between
+/// them.
 fn located(archive: View<'_>, member: &ArMember<'_>, offsets: Offsets) -> Result<Offsets, Malformed> {
     let field = "archive symbol table";
     let count = number(archive, member.start, offsets.width, offsets.endian)?;

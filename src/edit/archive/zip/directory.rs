@@ -1,6 +1,7 @@
 //! Headers of a zip file, with the places of the numbers that an edit changes.
 //!
-//! Source: APPNOTE.TXT 6.3.10, sections 4.3.7 (local header), 4.3.9 (data descriptor), 4.3.12 (central directory), 4.3.14 to
+//! Source: APPNOTE.TXT 6.3.10, sections 4.3.7 (local header), 4.3.9 (data descriptor), 4.3.12 (central directory),
+//! 4.3.14 to
 //! 4.3.16 (ends), 4.5.3 (zip64).
 
 use std::ops::Range;
@@ -29,11 +30,11 @@ const CENTRAL_SIZE: u64 = 46;
 const END_SIZE: u64 = 22;
 const LOCATOR_SIZE: u64 = 20;
 
-/// Number of the extra field with 64-bit numbers, and the value of a 32-bit number that is there.
+/// Number of the extra field with 64-bit numbers, and the value of a 32-bit number that the field replaces.
 const ZIP64: u16 = 1;
 const ZIP64_MARK: u64 = u32::MAX as u64;
 
-/// A number and its place.
+/// A number and its offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Number {
     pub at: u64,
@@ -70,7 +71,7 @@ pub struct Directory<'data> {
     /// Offset of its first entry.
     pub start: u64,
     pub entries: Vec<Entry<'data>>,
-    /// Numbers in the records at the end that are offsets of the directory and of what follows it.
+    /// Numbers in the end records: offsets of the directory and of the records after it.
     pub offsets: Vec<Number>,
 }
 
@@ -102,7 +103,7 @@ impl<'data> Directory<'data> {
             let cause = Cause::Described("precedes the central directory".to_owned());
             return Err(archive.malformed("zip end of central directory", number.at, cause));
         }
-        // Readers disagree about which of several records counts, and only one is written again.
+        // If there are several end records, readers disagree about which counts, and only one is rewritten.
         if let Some(other) = other_end(archive, at, end.at)? {
             let cause = Cause::Described(format!("the file has another one at {:#x}", end.at));
             return Err(archive.malformed("zip end of central directory", other, cause));
@@ -205,7 +206,7 @@ fn ends(archive: View<'_>) -> Result<(End, Vec<Number>), Malformed> {
     Ok((End { at, count, directory: start.value }, offsets))
 }
 
-/// Searches for the record, after which there is only its comment.
+/// Searches for the record. Only its comment follows it.
 fn end_record(archive: View<'_>) -> Result<u64, Malformed> {
     let field = "zip end of central directory";
     let last = archive.size().saturating_sub(END_SIZE);
@@ -219,7 +220,7 @@ fn end_record(archive: View<'_>) -> Result<u64, Malformed> {
     (first..=last).rev().find(is_end).ok_or_else(|| archive.malformed(field, last, Cause::Described("missing".into())))
 }
 
-/// Returns the offset of a record at the end after the central directory, other than this one.
+/// Returns the offset of another end record after the central directory.
 fn other_end(archive: View<'_>, directory_end: u64, end: u64) -> Result<Option<u64>, Malformed> {
     let rest = archive.from(directory_end);
     archive.charge("zip end of central directory", Resource::Work, rest.size())?;
@@ -227,7 +228,7 @@ fn other_end(archive: View<'_>, directory_end: u64, end: u64) -> Result<Option<u
     Ok(found.map(|(at, _)| directory_end.saturating_add(at as u64)).find(|at| *at != end))
 }
 
-/// Reads an entry of the directory; returns the offset of the next one, too.
+/// Reads an entry of the directory. Also returns the offset of the next entry.
 fn entry(archive: View<'_>, at: u64) -> Result<(Entry<'_>, u64), Malformed> {
     expect(archive, "zip directory entry", at, CENTRAL)?;
     let size = |place: u64| archive.u16("zip directory entry", at.saturating_add(place)).map(u64::from);
@@ -243,8 +244,8 @@ fn entry(archive: View<'_>, at: u64) -> Result<(Entry<'_>, u64), Malformed> {
     Ok((Entry { header: at, name, fields, local }, comment.saturating_add(comment_size)))
 }
 
-/// Reads the common fields, and the offset of the local header in a directory entry. Numbers that do not fit are in an extra
-/// field.
+/// Reads the common fields, and the offset of the local header in a directory entry. Numbers that do not fit are in an
+/// extra field.
 fn fields(
     archive: View<'_>,
     flags_at: u64,

@@ -1,8 +1,8 @@
-//! Zip files, the format of wheels: members get new bytes, and all others stay as they are stored.
+//! Zip files, the format of wheels: members get new bytes, and all other members keep their stored bytes.
 //!
-//! Only the headers of changed members and the central directory are written again; names, order, timestamps, modes, extra
-//! fields and comments are not touched. A changed member keeps its compression method. In a wheel, `RECORD` gets the hashes and
-//! sizes of the changed members.
+//! Only the headers of changed members and the central directory are written again; names, order, timestamps, modes,
+//! extra fields and comments are not touched. A changed member keeps its compression method. In a wheel, `RECORD` gets
+//! the hashes and sizes of the changed members.
 
 mod directory;
 mod packed;
@@ -32,7 +32,7 @@ use crate::base::error::{Cause, Malformed};
 pub struct ZipFile<'data> {
     archive: View<'data>,
     directory: Directory<'data>,
-    /// Index in the directory of each of [`crate::base::archive::members`], which has no directories.
+    /// Index in the directory for each of [`crate::base::archive::members`]. Members exclude directories.
     members: Vec<usize>,
     /// Record of a wheel, once a member was compared with it.
     record: OnceCell<Option<Record>>,
@@ -62,8 +62,8 @@ impl<'data> ZipFile<'data> {
         Ok(ZipFile { archive, directory, members, record: OnceCell::new() })
     }
 
-    /// Compresses the new bytes of a member, an index of [`crate::base::archive::members`], with the method of the old ones; `name` is
-    /// the member's in errors.
+    /// Compresses the new bytes of a member with its old method. `member` is an index of
+    /// [`crate::base::archive::members`], and `name` the member's name in errors.
     pub fn pack(
         &self,
         member: usize,
@@ -100,8 +100,9 @@ impl<'data> ZipFile<'data> {
         Ok(Patches::new(patches).ok_or_else(overlap)?)
     }
 
-    /// Returns how the record of a wheel contradicts a member, an index of [`crate::base::archive::members`]. `bytes` are all bytes of the
-    /// member before the edit. One that changes must have a row; of others, a row must be right.
+    /// Returns how the record of a wheel contradicts a member. `member` is an index of
+    /// [`crate::base::archive::members`], and `bytes` are all bytes of the member before the edit. A changed member
+    /// must have a row. For an unchanged member, a row is optional, but must be right.
     pub fn contradiction(&self, member: usize, bytes: View<'_>, is_changed: bool) -> Result<Option<Malformed>> {
         if self.record.get().is_none() {
             let entry = self.directory.entries.iter().find(|entry| record::is_record(entry.name));
@@ -125,7 +126,7 @@ impl<'data> ZipFile<'data> {
         self.members.get(member).copied().ok_or_else(|| self.archive.malformed("zip file", 0, cause()))
     }
 
-    /// Returns the entry of a member that can be written.
+    /// Returns the entry of a member. An entry that cannot be written is an error.
     fn entry(&self, member: usize) -> Result<&Entry<'data>, Malformed> {
         let entry = self.directory.entries.get(self.entry_index(member)?).expect("an index of the directory");
         self.check_writable(entry).map(|()| entry)
@@ -142,7 +143,7 @@ impl<'data> ZipFile<'data> {
         }
     }
 
-    /// Returns the change of the record of a wheel.
+    /// Returns the change of the record if the file is a wheel.
     fn record<'a>(&self, changes: &[Change<'_>]) -> Result<Option<Change<'a>>> {
         let entries = &self.directory.entries;
         let Some(entry) = entries.iter().position(|entry| record::is_record(entry.name)) else { return Ok(None) };
@@ -260,14 +261,14 @@ impl Moves {
         Moves { spans: sums.collect() }
     }
 
-    /// Returns the new offset of what is in no span; `None` if it is in one.
+    /// Returns the new offset of a byte outside all spans; `None` if a span contains it.
     fn new_offset(&self, offset: u64) -> Option<u64> {
         let count = self.spans.partition_point(|(span, _, _)| span.end <= offset);
         let is_inside = self.spans.get(count).is_some_and(|(span, _, _)| span.start <= offset);
         (!is_inside).then(|| self.new_start(offset))
     }
 
-    /// Returns the new offset of the start of a span, or of what is in none.
+    /// Returns the new offset of the start of a span, or of a byte outside all spans.
     fn new_start(&self, offset: u64) -> u64 {
         let count = self.spans.partition_point(|(span, _, _)| span.end <= offset);
         let before = count.checked_sub(1).and_then(|last| self.spans.get(last));

@@ -12,8 +12,8 @@ use super::directory::DEFLATED;
 use crate::base::error::Result;
 use crate::base::io::{Access, Input, Spool, Spooled};
 
-/// Level whose results are as small as those of zlib's level 6, the default of `zip`, Python's `zipfile` and gzip. The level 6 of
-/// zlib-rs leaves 0.6 % more of a library (26 MB with CUDA's fat binaries), in two thirds of the time.
+/// Level with results as small as zlib's level 6, the default of `zip`, Python's `zipfile` and gzip. Level 6 of zlib-rs
+/// leaves 0.6 % more of a library (26 MB with CUDA's fat binaries), in two thirds of the time.
 const LEVEL: Compression = Compression::new(7);
 
 /// New bytes of a member of a zip file.
@@ -21,7 +21,7 @@ const LEVEL: Compression = Compression::new(7);
 pub struct PackedMember {
     /// Index of the member among [`crate::base::archive::members`].
     pub index: usize,
-    /// The bytes as they will be stored; a gigabyte of them is not in memory.
+    /// The bytes to store. They may be a gigabyte, so they are not kept in memory.
     pub stored: Spooled,
     /// Properties of the bytes that are stored.
     pub properties: Properties,
@@ -58,7 +58,7 @@ impl Packing {
         Packing { members: Vec::new(), spool: Spool::in_directory(directory) }
     }
 
-    /// Compresses the bytes that `write` writes; `name` is the member's in errors.
+    /// Compresses the bytes that `write` writes. `name` is the member's name in errors.
     pub(super) fn add(
         &mut self,
         index: usize,

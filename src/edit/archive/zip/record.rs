@@ -20,14 +20,15 @@ pub fn is_record(name: &[u8]) -> bool {
     is_metadata(name, b"RECORD")
 }
 
-/// Only the directory at the top counts: packages may contain copies of others.
+/// Only the directory at the top counts: packages may contain copies of other packages.
 fn is_metadata(name: &[u8], file: &[u8]) -> bool {
     let mut parts = name.split(|&byte| byte == b'/');
     let is_directory = |part: &[u8]| part.ends_with(DIRECTORY);
     parts.next().is_some_and(is_directory) && parts.next() == Some(file) && parts.next().is_none()
 }
 
-/// Returns a record with other hashes and sizes of these files. All other bytes stay. A row without a hash gets none.
+/// Returns a record with new hashes and sizes of these files. All other bytes stay. A row without a hash does not get
+/// one.
 pub fn with_files(record: &[u8], files: &HashMap<&[u8], RecordedFile>) -> Vec<u8> {
     let mut out = Vec::with_capacity(record.len());
     let mut rest = record;
@@ -79,8 +80,8 @@ impl Record {
         Record { has_mark: record.starts_with(BYTE_ORDER_MARK), rows }
     }
 
-    /// Returns how the record contradicts a file; `None` if it has a row with the file's hash and size. Installers would refuse such
-    /// a file, and an edit would give it a hash that looks right.
+    /// Returns how the record contradicts a file. Returns `None` if it has a row with the file's hash and size.
+    /// Installers would refuse a file with a contradiction, and an edit would give it a hash that looks right.
     pub fn contradiction(&self, name: &[u8], bytes: &[u8]) -> Option<String> {
         if self.has_mark {
             return Some("RECORD begins with a byte order mark".to_owned());
@@ -96,7 +97,8 @@ impl Record {
         Record::difference(stated, &row.size, bytes)
     }
 
-    /// Returns how the row of a file that stays as it is contradicts it; `None` if there is none, or its hash is not a SHA-256.
+    /// Returns how the row of an unchanged file contradicts the file. Returns `None` if it has no row, or if the row's
+    /// hash is not a SHA-256.
     pub fn contradiction_of_unchanged(&self, name: &[u8], bytes: &[u8]) -> Option<String> {
         let row = self.rows.get(name)?;
         Record::difference(row.hash.strip_prefix(SHA256)?, &row.size, bytes)
@@ -116,18 +118,17 @@ impl Record {
     }
 }
 
-/// Prefix of the hashes that records of wheels have today, with the encoded hash behind it.
+/// Prefix of the hashes that records of wheels have today. The encoded hash follows it.
 const SHA256: &[u8] = b"sha256=";
 
 /// Byte order mark in UTF-8. A record with one has no row for the file in its first.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Returns the size of the first row, with its line break. A quoted field may contain line breaks.
+/// Size of the first row, with its line break. A quoted field may contain line breaks.
 fn row_size(text: &[u8]) -> usize {
     size_until(text, b'\n').saturating_add(1).min(text.len())
 }
 
-/// Returns the size of the first field.
 fn field_size(text: &[u8]) -> usize {
     size_until(text, b',')
 }

@@ -149,7 +149,8 @@ fn members_that_cannot_be_written_are_errors() {
     assert!(rewrite(&zip, &[(9, b"x")]).unwrap_err().to_string().contains("no member 9"));
 }
 
-/// The archive reader falls back on another record at the end, which would keep the old offset of the directory.
+/// If there is another record at the end, the archive reader falls back on it. That record would keep the old offset of
+/// the directory.
 #[test]
 fn files_with_several_ends_are_errors() {
     let zip = &wheels()[0];

@@ -1,5 +1,5 @@
-//! The line on standard error about an exit status other than 0 for which no error was reported: the answer is on standard output, or
-//! nothing was found.
+//! The line on standard error that explains an exit status other than 0 without an error: the answer is on standard
+//! output, or nothing was found.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,4 +1,4 @@
-//! The code of an error whose type is not known.
+//! Looks up the code of an error of unknown type.
 
 use std::error::Error as StdError;
 

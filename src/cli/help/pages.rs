@@ -42,8 +42,8 @@ impl Pages {
         std::iter::from_fn(move || Some(Page { path: parts.next()?, text: parts.next()? }))
     }
 
-    /// Returns the page with a name: its path, its path in the repository, a directory, or the last part of the path where
-    /// no other page has the same.
+    /// Returns the page with a name. The name is its path, its path in the repository, a directory, or the last part of
+    /// the path if that is unique.
     pub fn find(&self, name: &str) -> Option<Page<'_>> {
         let name = name.strip_prefix("docs/").unwrap_or(name);
         let name = name.strip_suffix(".md").unwrap_or(name).trim_end_matches('/');

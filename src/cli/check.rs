@@ -25,7 +25,7 @@ use crate::scan::{CacheBudget, Options, Outcome};
 /// Check device code against a policy: architectures, kernels, sizes, debug information and more
 ///
 /// A policy is a TOML file: --init generates one from a known-good build, `fatbin schema policy` documents all keys.
-/// Every file is checked on its own, and an input without device code is a violation.
+/// Every file is checked separately, and an input without device code is a violation.
 ///
 /// Exit status: 0 if all requirements are met, 1 if one is violated, 2 if one cannot be decided or for trouble.
 #[derive(Args)]

@@ -121,7 +121,7 @@ pub fn run(mut arguments: Arguments) -> Result<Status> {
     Ok(status)
 }
 
-/// Scans all inputs, and reports those that cannot be read.
+/// Scans all inputs, and reports inputs that cannot be read.
 fn scan_inputs(
     inputs: &InputArguments,
     limits: &LimitArguments,

@@ -30,7 +30,7 @@ pub struct InputArguments {
     #[arg(long, value_name = "FILE")]
     files_from: Option<PathBuf>,
 
-    /// Kpack archive to read instead of those that split host files refer to, as ROCM_KPACK_PATH; repeatable
+    /// Kpack archive to read instead of the archives that split host files refer to, as ROCM_KPACK_PATH; repeatable
     #[arg(long, value_name = "FILE")]
     kpack_path: Vec<PathBuf>,
 
@@ -38,7 +38,7 @@ pub struct InputArguments {
     #[arg(long, value_name = "FILE")]
     kpack_path_prefix: Vec<PathBuf>,
 
-    /// Set that the paths of a list are added to.
+    /// Set that receives the paths of a list.
     #[arg(skip)]
     set: Option<FileSet>,
 }
@@ -199,7 +199,8 @@ fn scan_errors(outcome: &Outcome) -> Vec<Error> {
 /// Remedy where only the scan reads kpack archives.
 pub const SPECIFY_ARCHIVE: &str = "specify the archive, too";
 
-/// Warns about files whose device code is in kpack archives that are not among the inputs: only the scan reads those.
+/// Warns about files whose device code is in kpack archives that are not among the inputs. Only the scan reads such
+/// archives.
 pub fn warn_of_archives<'a>(files: impl Iterator<Item = &'a File>, problems: &Problems) {
     let archives = |file: &'a File| {
         let archives = file.kpack.iter().flat_map(|reference| &reference.archives);

@@ -207,7 +207,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Scans all inputs, reports those that cannot be read, and returns the scanned files with the place of each input.
+/// Scans all inputs, and reports inputs that cannot be read. Returns the scanned files, and the place of each input.
 fn scan_inputs(
     inputs: &InputArguments,
     limits: &LimitArguments,

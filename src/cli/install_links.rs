@@ -128,7 +128,7 @@ fn is_replaceable(_program: &Path, existing: &Path) -> Result<bool> {
     Ok(existing.is_symlink())
 }
 
-/// Returns whether an existing file is a copy of this program, and so was created by this command.
+/// Returns whether an existing file was created by this command, which leaves copies of this program.
 #[cfg(not(unix))]
 fn is_replaceable(program: &Path, existing: &Path) -> Result<bool> {
     let read = |path: &Path| std::fs::read(path).with_context(|| format!("{}: cannot read", path.display()));

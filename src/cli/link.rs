@@ -73,7 +73,7 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR")]
     cuda_path: Option<PathBuf>,
 
-    /// Register this image in place of those in the inputs
+    /// Register this image in place of the images in the inputs
     #[arg(long, value_name = "KIND=FILE", value_parser = parse_image)]
     override_image: Option<(OffloadKind, PathBuf)>,
 

@@ -57,7 +57,7 @@ fn subjects() -> MutexGuard<'static, Subjects> {
     SUBJECTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds the inputs to an error about all of them.
+/// Adds the inputs to an error about all inputs.
 pub fn with_inputs(error: anyhow::Error) -> anyhow::Error {
     let filter = match error.downcast_ref() {
         Some(ExtractError::Filter(error)) => Some(error),

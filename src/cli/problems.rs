@@ -91,7 +91,7 @@ struct Subject<'a> {
 }
 
 impl Problems {
-    /// Creates a log, which prints each message by itself if it is verbose.
+    /// Creates a log. A verbose log prints each message separately.
     pub fn new(is_verbose: bool) -> Problems {
         Problems { is_verbose, file: RefCell::default() }
     }

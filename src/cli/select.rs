@@ -47,7 +47,7 @@ pub struct Arguments {
     #[arg(long, value_name = "DRIVER", value_parser = parse_driver)]
     driver: Option<Driver>,
 
-    /// Require an image from every container with code for such devices, also from those with specialized code
+    /// Require an image from every container with code for such devices, also from containers with specialized code
     #[arg(long)]
     every: bool,
 

@@ -7,7 +7,7 @@ use flate2::read::ZlibDecoder;
 /// Paths and texts of all pages, each terminated by a NUL.
 static COMPRESSED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/pages"));
 
-/// Name of the page of a directory that lists the others.
+/// Name of the page that lists the other pages of its directory.
 const INDEX: &str = "README";
 
 /// Directories of pages, and single pages, in the order of the book, with their titles.

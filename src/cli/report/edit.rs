@@ -58,7 +58,7 @@ pub fn edit_loss(loss: &Loss, kernels: Option<usize>) -> String {
     format!("{} loses {}{kernels}", printable(&loss.device), counted(loss.images.len(), "image"))
 }
 
-/// Formats devices that lose code, those that lose the same images in one line.
+/// Formats devices that lose code, with one line for all devices that lose the same images.
 pub fn edit_losses_of_links(losses: &[Loss]) -> Vec<String> {
     let mut groups: BTreeMap<&[usize], Vec<String>> = BTreeMap::new();
     for Loss { device, images } in losses {

@@ -106,7 +106,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Joins the first parts and the number of the others.
+/// Joins the first parts, and the number of other parts.
 fn join_first(parts: Vec<String>, between: &str, all: bool) -> String {
     // "and 1 more" would be as long as the part itself.
     if all || parts.len() <= MAX_PARTS + 1 {

@@ -82,7 +82,7 @@ pub struct PageData {
     cells: Vec<CellData>,
     /// Distinct rows of the coverage, as indexes of their cells: most kernels of a library run on the same devices.
     patterns: Vec<Vec<u32>>,
-    /// Kernels, those with gaps first: indexes of the name and of the pattern.
+    /// Kernels, with gaps first: indexes of the name and of the pattern.
     coverage: Vec<(usize, usize)>,
     files: Vec<FileData>,
 }

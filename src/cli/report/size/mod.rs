@@ -53,7 +53,7 @@ impl SizeReport {
         self.levels.iter().any(|level| level.needs_kernels())
     }
 
-    /// Number of bytes that the files take in their packages, if all of them are in packages that state it.
+    /// Number of bytes that the files take in their packages, if every file is in a package that states it.
     fn packed_size(&self) -> Option<u64> {
         self.files.iter().map(|file| file.packed_size).sum::<Option<u64>>().filter(|_| !self.files.is_empty())
     }

@@ -41,7 +41,7 @@ const NAMES = new Haystack(data.names.map(([name, symbol]) => `${name} ${symbol 
 const IMAGES = new Haystack(images.map((image) => `${image.column.label} ${image.file.path}`), (row) => row.image.number);
 const SOURCES = new Haystack(data.sources, (row) => row.sourceIndex);
 
-/// Maximum number of rows of a table that contains all of them.
+/// Maximum number of rows of a table that contains all its rows.
 const MOST_AT_ONCE = 100;
 /// Number of rows that a longer table contains (about 22 are in view), and the number of rows above the view.
 const WINDOW = 60;
@@ -166,7 +166,7 @@ class Table {
     return this.shown.length > MOST_AT_ONCE;
   }
 
-  /// Inserts the rows from an index on: all of them, or as many as a long table contains.
+  /// Inserts the rows from an index on: all rows, or as many as a long table contains.
   draw(from) {
     const to = this.isLong() ? Math.min(this.shown.length, from + WINDOW) : this.shown.length;
     const spacer = (rows) => {
@@ -182,7 +182,7 @@ class Table {
     this.drawn = { from, to };
   }
 
-  /// Replaces the rows when the view comes near the first or last of them.
+  /// Replaces the rows when the view comes near the first or last row.
   follow() {
     if (!this.isLong()) return;
     const first = Math.floor(this.frame.scrollTop / this.height);

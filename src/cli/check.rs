@@ -24,8 +24,8 @@ use crate::scan::{CacheBudget, Options, Outcome};
 
 /// Check device code against a policy: architectures, kernels, sizes, debug information and more
 ///
-/// A policy is a TOML file: --init generates one from a known-good build, `fatbin schema policy` documents all keys. Every
-/// file is checked on its own, and an input without device code is a violation.
+/// A policy is a TOML file: --init generates one from a known-good build, `fatbin schema policy` documents all keys.
+/// Every file is checked separately, and an input without device code is a violation.
 ///
 /// Exit status: 0 if all requirements are met, 1 if one is violated, 2 if one cannot be decided or for trouble.
 #[derive(Args)]
@@ -38,7 +38,8 @@ pub struct Arguments {
     #[arg(long, conflicts_with_all = ["policy", "format"])]
     init: bool,
 
-    /// With --init, also write the schema of policies to PATH, and name it in the policy: editors check and complete keys
+    /// With --init, also write the schema of policies to PATH, and name it in the policy: editors check and complete
+    /// keys
     #[arg(long, value_name = "PATH", conflicts_with = "policy")]
     schema: Option<OutputArgument>,
 
@@ -143,7 +144,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     Ok(status_of(&verdict))
 }
 
-/// Returns the sizes of another build: of a lock, or of the files at a path.
+/// Reads the sizes of another build from a lock, or from the files at a path.
 fn baseline_sizes(path: &Path, limits: LimitArguments, problems: &Problems) -> Result<CodeSizes> {
     if let Some(lock) = read_lock(path, &limits)? {
         return Ok(CodeSizes::of_lock(&lock));
@@ -193,8 +194,8 @@ fn init(
     Ok(Status::Yes)
 }
 
-/// Writes the schema of policies, and returns the comment by which editors find it: a path relative to the policy, or an
-/// absolute one.
+/// Writes the policy schema. Returns the comment that points editors to it, with a path relative to the policy or an
+/// absolute path.
 fn write_schema((place, path): (OutputPath, OutputArgument)) -> Result<String> {
     let path = path.path();
     let mut output = Output::create(place)?;

@@ -17,8 +17,8 @@ const VARIABLES: [(&str, &str); 6] = [
 /// Beginning of the paragraph about the exit status.
 const STATUS: &str = "Exit status: ";
 
-/// Returns the page of a command: synopsis, description, arguments, options and exit status. `guide` are the paths of pages
-/// of the guide about it, with their titles.
+/// Returns the page of a command: synopsis, description, arguments, options and exit status. `guide` are the paths of
+/// pages of the guide about it, with their titles.
 pub fn command_page(command: &Command, guide: &[(String, &str)]) -> String {
     let name = display_name(command);
     let mut page = format!("# {name}\n\n");
@@ -90,7 +90,6 @@ fn is_flag(argument: &Arg) -> bool {
     !argument.is_positional() && !argument.get_action().takes_values()
 }
 
-/// Returns whether all commands have the option.
 fn is_common(argument: &Arg) -> bool {
     argument.is_global_set() || matches!(argument.get_id().as_str(), "help" | "version")
 }
@@ -139,7 +138,7 @@ fn write_values(page: &mut String, argument: &Arg) {
     let _ = write!(page, "    Values: {}\n\n", values.iter().map(value).collect::<Vec<_>>().join(", "));
 }
 
-/// Returns an argument as it is written on the command line.
+/// Formats an argument as it is written on the command line.
 fn syntax(argument: &Arg) -> String {
     let names = argument.get_value_names().unwrap_or_default();
     let values: Vec<String> = names.iter().map(|name| format!("<{name}>")).collect();

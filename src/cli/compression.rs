@@ -50,7 +50,8 @@ impl CompressionArguments {
         }
     }
 
-    /// Returns the requested compression of the entries of a CUDA fat binary, if any; the default level is that of fatbinary.
+    /// Returns the requested compression of the entries of a CUDA fat binary, if any. The default level is the level
+    /// that fatbinary uses.
     pub fn of_fatbin(&self, command: &str) -> Result<Option<Compression>> {
         let codec = match self.compress {
             None => return Ok(None),

@@ -1,4 +1,4 @@
-//! Options of the commands that change a file: the place of the result, and attributes that it gets from the input.
+//! Options of the commands that change a file: where the result goes, and which attributes it gets from the input.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::base::io::{
 };
 use crate::cli::codes::Code;
 
-/// Name of the group of options of which one is required. A command may add an option that needs no output.
+/// Name of an option group. One option of the group is required, and a command may add an option that needs no output.
 pub const DESTINATION: &str = "destination";
 
 /// Name of standard input and output.
@@ -30,10 +30,10 @@ pub struct DestinationArguments {
 
     /// Replace the input, once the result is complete and proven
     ///
-    /// The result is a new file that is renamed: a failure leaves the input as it was, and other hard links to the input keep the
-    /// old bytes. Symbolic links are followed. If the path leads to another file by then, or the input has changed, nothing is replaced.
-    /// Owner, group and timestamps are kept as with --preserve, and so are all bits of the mode and extended attributes. An attribute
-    /// that cannot be kept is a warning.
+    /// The result is a new file that is renamed: a failure leaves the input as it was, and other hard links to the
+    /// input keep the old bytes. Symbolic links are followed. If the path leads to another file by then, or the input
+    /// has changed, nothing is replaced. Owner, group and timestamps are kept as with --preserve, and so are all bits
+    /// of the mode and extended attributes. An attribute that cannot be kept is a warning.
     #[arg(short, long, group = DESTINATION, conflicts_with = "output")]
     in_place: bool,
 
@@ -80,7 +80,7 @@ impl DestinationArguments {
         self.output.as_ref().map_or(input, OutputArgument::path)
     }
 
-    /// Creates the output for an input; `None` without one of the options, which a command may permit.
+    /// Creates the output for an input. Returns `None` if no option of the group is given, which a command may permit.
     pub fn create(&self, input: &Path, set: &FileSet) -> Result<Option<ChangedOutput>> {
         let is_standard_input = input == Path::new(STANDARD);
         ensure!(!(self.in_place && is_standard_input), "--in-place: standard input is not a file; use -o");
@@ -114,7 +114,8 @@ impl DestinationArguments {
 }
 
 impl ChangedOutput {
-    /// Gives the output its attributes, and it and the proof their names. An attribute that it cannot get is a warning.
+    /// Sets the attributes of the output, then renames the output and the proof to their final names. An attribute that
+    /// cannot be set is a warning.
     pub fn commit(mut self, proof: Option<Output>, problems: &Problems) -> Result<()> {
         if let Some(attributes) = &self.attributes {
             for LostAttribute { name, cause } in self.output.set_attributes(attributes, &self.preserved)? {

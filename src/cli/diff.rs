@@ -19,10 +19,10 @@ use crate::cli::report::Differences;
 
 /// Compare the device code of two builds by file, arch and kernel
 ///
-/// Each side is a file, a directory, a wheel or another archive, or a lock; `-` reads standard input. Sizes are those of
-/// decompressed images and of the code of kernels. Files are compared with the file of the same path, or of the same name if
-/// it is unique; versions in the names of wheels and libraries are ignored. Where the code is the same, the causes of the
-/// difference are named: module IDs, paths, debug information, order, compression and others.
+/// Each side is a file, a directory, a wheel or another archive, or a lock; `-` reads standard input. Sizes are the
+/// sizes of decompressed images and of kernel code. Files are matched by path, or by name if the name is unique.
+/// Versions in the names of wheels and libraries are ignored. Where the code is the same, the causes of the difference
+/// are named: module IDs, paths, debug information, order, compression and others.
 ///
 /// Exit status: 0 if the device code is the same, 1 if it differs, 2 for trouble. With --max-growth: 0 if no limit is
 /// exceeded, 1 if one is.
@@ -44,8 +44,8 @@ pub struct Arguments {
     #[arg(long)]
     code_only: bool,
 
-    /// Fail if device code grows by more than a percentage (5%) or a size (10M), decompressed or stored; with an arch, if
-    /// its decompressed images do. May be repeated
+    /// Fail if device code grows by more than a percentage (5%) or a size (10M), decompressed or stored; with an arch,
+    /// if its decompressed images do. May be repeated
     #[arg(long, value_name = "[ARCH=]LIMIT", value_parser = parse_budget)]
     max_growth: Vec<Budget>,
 

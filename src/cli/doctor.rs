@@ -19,15 +19,16 @@ use crate::link::doctor::{DoctorOptions, Linker};
 
 /// Predict problems of a link with device code, before the link
 ///
-/// Predicts the addresses of the sections from the sizes in the objects and the order of sections of the linker, and reports
-/// relocations that large device sections move out of reach, images that no wrapper registers or several do, kernels
-/// without entries and entries without kernels, and module IDs and symbols that collide. No linker runs; a compiler prints the
-/// command line of its linker. Without a command line, the objects are linked by GNU ld into a position-independent executable.
+/// Predicts the addresses of the sections from the sizes in the objects and the order of sections of the linker, and
+/// reports relocations that large device sections move out of reach, images that no wrapper registers or several do,
+/// kernels without entries and entries without kernels, and module IDs and symbols that collide. No linker runs; a
+/// compiler prints the command line of its linker. Without a command line, the objects are linked by GNU ld into a
+/// position-independent executable.
 ///
 /// Exit status: 0 if there is no problem, 1 if there is one, 2 if an input cannot be read.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Objects and archives, all members of which are linked
+    /// Objects, and archives whose members are all linked
     #[arg(value_name = "OBJECT", required_unless_present = "line")]
     objects: Vec<OsString>,
 
@@ -115,7 +116,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     Ok(if diagnosis.problems.is_empty() { Status::Yes } else { Status::No })
 }
 
-/// Returns the words of a command line that may be inputs: without the linker, options and the output.
+/// Leaves out the linker, options and the output.
 fn inputs(line: &[OsString]) -> impl Iterator<Item = &OsString> {
     let is_output =
         |index: usize| index.checked_sub(1).and_then(|before| line.get(before)).is_some_and(|word| word == "-o");

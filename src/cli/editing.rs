@@ -31,15 +31,15 @@ pub struct EditArguments {
 
     /// Cut free bytes out of linked files, too, where nothing behind them has an address
     ///
-    /// Objects and files of containers always become smaller. A linked file keeps its size where a segment loads later bytes; a
-    /// note states the reason.
+    /// Objects and files of containers always become smaller. A linked file keeps its size where a segment loads later
+    /// bytes; a note states the reason.
     #[arg(long)]
     shrink: bool,
 
     /// Change signed files, and remove the signatures that this breaks
     ///
-    /// Authenticode and the signatures of kernel modules are removed. Those of Mach-O files, jars and wheels stay, and are not valid: sign
-    /// the result again.
+    /// Authenticode signatures and the signatures of kernel modules are removed. Signatures of Mach-O files, jars and
+    /// wheels stay, but become invalid: sign the result again.
     #[arg(long)]
     break_signature: bool,
 
@@ -124,7 +124,8 @@ impl EditArguments {
 }
 
 impl Editing<'_> {
-    /// Applies an edit, and calls `visit` with each file with device images. Returns `None`, with a message, if there is none.
+    /// Applies an edit, and calls `visit` with each file with device images. Returns `None`, with a message, if there
+    /// is none.
     pub fn apply(
         &mut self,
         rule: &dyn FileEdit,
@@ -182,7 +183,7 @@ impl Editing<'_> {
         Ok(())
     }
 
-    /// Returns the proof, if it is written.
+    /// `None` if the change is only planned, or no proof is written.
     fn proof(&mut self, command: &str) -> Result<Option<ProofDocument>> {
         let (Some((size, hash)), Some(output)) = (self.before, &mut self.output) else { return Ok(None) };
         let written = output.output.written(access::get())?;

@@ -19,9 +19,9 @@ use crate::host::Host;
 
 /// Write a host object with any files as named data, without registration
 ///
-/// The program refers to the bytes of a file by symbols: NAME is the first byte, NAME_end follows the last one, and NAME_size is a
-/// number of 64 bits. A NUL follows each file, so PTX can be passed to the driver as it is. The linker keeps the files that the
-/// program refers to and, with --gc-sections, drops the others.
+/// The program refers to the bytes of a file by symbols: NAME is the first byte, NAME_end follows the last one, and
+/// NAME_size is a number of 64 bits. A NUL follows each file, so PTX can be passed to the driver as it is. The linker
+/// keeps the files that the program refers to and, with --gc-sections, drops the others.
 ///
 /// `fatbin scan` lists the device images among the files, with the names of their symbols, also in a stripped program.
 ///
@@ -40,9 +40,10 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     symbols_from: Vec<PathBuf>,
 
-    /// Symbols of each file: NAME, NAME_end and NAME_size, or those of `ld -r -b binary`
+    /// Symbols of each file: NAME, NAME_end and NAME_size, or the symbols of `ld -r -b binary`
     ///
-    /// binary: NAME_start, NAME_end and the absolute symbol NAME_size. A FILE without a name has that of GNU ld, _binary_FILE.
+    /// binary: NAME_start, NAME_end and the absolute symbol NAME_size. A FILE without a name gets the name that GNU ld
+    /// uses, _binary_FILE.
     #[arg(long, value_name = "STYLE", value_enum, default_value_t = Symbols::StartEndSize)]
     symbols: Symbols,
 
@@ -88,7 +89,7 @@ pub struct Arguments {
     #[arg(short, long)]
     verbose: bool,
 
-    /// Files that --symbols binary names; they follow those of the options
+    /// Files that --symbols binary names; they follow the files of the options
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }

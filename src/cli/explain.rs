@@ -11,8 +11,8 @@ use crate::cli::codes::{Page, Section, pages};
 
 /// Explain an error code, or a rule of check
 ///
-/// Prints the meaning of an error, its usual reasons and its remedy. On a terminal, the last line after the messages of a command
-/// names the codes of its errors. Without a code, all codes and rules are listed.
+/// Prints the meaning of an error, its usual reasons and its remedy. On a terminal, the last line after the messages of
+/// a command names the codes of its errors. Without a code, all codes and rules are listed.
 ///
 /// Exit status: 0, or 2 for an unknown code.
 #[derive(Args)]
@@ -47,12 +47,12 @@ fn list(page: Page) -> String {
     format!("{}:\n{}", page.title, lines.collect::<String>())
 }
 
-/// Returns the names of all codes and rules.
+/// Names of all codes and rules.
 fn names() -> impl Iterator<Item = &'static str> {
     pages().flat_map(Page::sections).map(|section| section.name)
 }
 
-/// Returns the section about a code or rule. Codes are recognized in lower case, too.
+/// Codes are recognized in lower case, too.
 fn parse_section(text: &str) -> Result<Section> {
     let mut sections = pages().flat_map(Page::sections);
     if let Some(section) = sections.find(|section| section.name.eq_ignore_ascii_case(text)) {

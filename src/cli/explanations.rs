@@ -21,7 +21,7 @@ struct CodedMessage {
     message: String,
 }
 
-/// Creates an error of the command line, which has no type of its own.
+/// Creates an error for a command-line problem that has no error type.
 pub fn coded(code: Code, message: impl Into<String>) -> anyhow::Error {
     CodedMessage { code, message: message.into() }.into()
 }

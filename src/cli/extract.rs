@@ -22,11 +22,12 @@ use crate::scan::{CacheBudget, Outcome, ScannedFile};
 /// File that `--index` writes.
 const INDEX: &str = "index.json";
 
-/// Extract device images into files of their own
+/// Extract device images into separate files
 ///
-/// The names are stable and describe the image: FILE.INDEX-KIND-TRIPLE-ARCH.EXTENSION, or the template of --name. The path
-/// of each file is printed. Filters may be repeated: values of one option are alternatives. A filter that matches nothing is
-/// an error, and then nothing is written. An image that cannot be read is reported, and the others are extracted.
+/// The names are stable and describe the image: FILE.INDEX-KIND-TRIPLE-ARCH.EXTENSION, or the template of --name. The
+/// path of each file is printed. Filters may be repeated: values of one option are alternatives. A filter that matches
+/// nothing is an error, and then nothing is written. An image that cannot be read is reported, and the others are
+/// extracted.
 ///
 /// Exit status: 0 if images were extracted, 1 if none match, 2 for trouble.
 #[derive(Args)]
@@ -120,7 +121,7 @@ pub fn run(mut arguments: Arguments) -> Result<Status> {
     Ok(status)
 }
 
-/// Scans all inputs, and reports those that cannot be read.
+/// Scans all inputs, and reports inputs that cannot be read.
 fn scan_inputs(
     inputs: &InputArguments,
     limits: &LimitArguments,

@@ -30,7 +30,7 @@ pub struct InputArguments {
     #[arg(long, value_name = "FILE")]
     files_from: Option<PathBuf>,
 
-    /// Kpack archive to read instead of those that split host files refer to, as ROCM_KPACK_PATH; repeatable
+    /// Kpack archive to read instead of the archives that split host files refer to, as ROCM_KPACK_PATH; repeatable
     #[arg(long, value_name = "FILE")]
     kpack_path: Vec<PathBuf>,
 
@@ -38,7 +38,7 @@ pub struct InputArguments {
     #[arg(long, value_name = "FILE")]
     kpack_path_prefix: Vec<PathBuf>,
 
-    /// Set that the paths of a list are added to.
+    /// Set that receives the paths of a list.
     #[arg(skip)]
     set: Option<FileSet>,
 }
@@ -64,8 +64,8 @@ impl InputArguments {
         })
     }
 
-    /// Like [`InputArguments::scan_and`], until `take` returns [`ControlFlow::Break`]. A list that is a pipe is read while its
-    /// files are scanned.
+    /// Like [`InputArguments::scan_and`], until `take` returns [`ControlFlow::Break`]. A list that is a pipe is read
+    /// while its files are scanned.
     pub fn scan_until<R: Send>(
         &self,
         scanner: &Scanner,
@@ -111,7 +111,7 @@ impl InputArguments {
         Ok(())
     }
 
-    /// Adds all inputs to a set: those of a list when they are read.
+    /// Adds all inputs to a set. The paths in a list are added when the list is read.
     pub fn add_to(&mut self, set: &FileSet) {
         let lists = self.files_from.iter().filter(|path| !is_stream(path));
         for path in self.files.iter().chain(lists).chain(&self.kpack_path).chain(&self.kpack_path_prefix) {
@@ -135,7 +135,8 @@ impl InputArguments {
         Ok(InputArguments { files, files_from: None, ..self })
     }
 
-    /// Returns the names of the inputs in messages, in order, without those of a list; see [`InputArguments::with_listed`].
+    /// Returns the names of the inputs for messages, in order. The paths in a list are left out; see
+    /// [`InputArguments::with_listed`].
     pub fn names(&self) -> Vec<String> {
         let name = |path: &PathBuf| match path.to_str() {
             Some("-") => STANDARD_INPUT.to_owned(),
@@ -144,7 +145,7 @@ impl InputArguments {
         self.files.iter().map(name).collect()
     }
 
-    /// Returns all paths in order, and the error of a list that cannot be read.
+    /// All paths in order. A list that cannot be read yields an error.
     fn paths(&self) -> impl Iterator<Item = Result<PathBuf, Error>> {
         let listed = self.files_from.iter().flat_map(|list| {
             let (opened, failed) = match PathList::open(list) {
@@ -161,7 +162,6 @@ impl InputArguments {
         self.files.iter().cloned().map(Ok).chain(listed)
     }
 
-    /// Returns the outcome for a list that cannot be read.
     fn unreadable_list(&self, error: Error) -> Outcome {
         let path = self.files_from.as_deref().unwrap_or(Path::new("")).to_string_lossy().into_owned();
         Outcome::Unreadable { path, error }
@@ -191,7 +191,6 @@ impl SharedProgress {
     }
 }
 
-/// Returns the errors of a file that was scanned.
 fn scan_errors(outcome: &Outcome) -> Vec<Error> {
     let Outcome::Scanned(scanned) = outcome else { return Vec::new() };
     scanned.file().reported_errors().collect()
@@ -200,7 +199,8 @@ fn scan_errors(outcome: &Outcome) -> Vec<Error> {
 /// Remedy where only the scan reads kpack archives.
 pub const SPECIFY_ARCHIVE: &str = "specify the archive, too";
 
-/// Warns about files whose device code is in kpack archives that are not among the inputs: only the scan reads those.
+/// Warns about files whose device code is in kpack archives that are not among the inputs. Only the scan reads such
+/// archives.
 pub fn warn_of_archives<'a>(files: impl Iterator<Item = &'a File>, problems: &Problems) {
     let archives = |file: &'a File| {
         let archives = file.kpack.iter().flat_map(|reference| &reference.archives);
@@ -212,8 +212,8 @@ pub fn warn_of_archives<'a>(files: impl Iterator<Item = &'a File>, problems: &Pr
     }
 }
 
-/// Returns an error for each kpack archive of a file that is not itself one of the files. Each file has its path and those of
-/// its archives.
+/// Returns an error for each referenced kpack archive that is not one of the files. `files` has the path of each file
+/// and the paths of its archives.
 pub fn unread_archives(files: &[(&str, Vec<String>)], remedy: &str) -> Vec<anyhow::Error> {
     let on_disk = |path: &str| std::fs::canonicalize(path).ok();
     let mut scanned: Option<BTreeSet<PathBuf>> = None;

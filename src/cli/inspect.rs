@@ -27,9 +27,9 @@ use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
 
 /// List kernels in device images, with resource usage and source lines
 ///
-/// Reads AMD code objects, NVIDIA cubins, PTX and SPIR-V. SHARED is LDS on AMD devices, SCRATCH is stack on NVIDIA devices;
-/// a + means that it may grow. Sizes are bytes. Filters may be repeated: values of one option are alternatives. A filter
-/// that matches nothing is an error.
+/// Reads AMD code objects, NVIDIA cubins, PTX and SPIR-V. SHARED is LDS on AMD devices, SCRATCH is stack on NVIDIA
+/// devices; a + means that it may grow. Sizes are bytes. Filters may be repeated: values of one option are
+/// alternatives. A filter that matches nothing is an error.
 ///
 /// Exit status: 0 if there are device images, 1 if none match, 2 for trouble.
 #[derive(Args)]
@@ -38,11 +38,11 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Print the devices on which each kernel runs, over all files
+    /// Print the devices that each kernel runs on, over all files
     #[arg(long)]
     matrix: bool,
 
-    /// Devices of the matrix, instead of those that the files have code for
+    /// Devices of the matrix, instead of the devices that the files have code for
     #[arg(
         long,
         value_name = "DEVICE",
@@ -156,7 +156,8 @@ impl<'a> Run<'a> {
         Ok(status)
     }
 
-    /// Inspects the images with `read`, reports their problems, and calls `take` with the result of `work` on each, in order.
+    /// Inspects the images with `read`, reports their problems, and calls `take` with the result of `work` on each, in
+    /// order.
     fn inspect<R: Send>(
         &self,
         read: fn(ImageKind, View<'_>) -> Inspection,
@@ -206,7 +207,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Scans all inputs, reports those that cannot be read, and returns the scanned files with the place of each input.
+/// Scans all inputs, and reports inputs that cannot be read. Returns the scanned files, and the place of each input.
 fn scan_inputs(
     inputs: &InputArguments,
     limits: &LimitArguments,
@@ -243,7 +244,6 @@ enum Place {
 }
 
 impl Place {
-    /// Returns the inventory of the input.
     fn file<'a>(&'a self, scanned: &'a [ScannedFile]) -> &'a File {
         match self {
             Place::Scanned(index) => scanned[*index].file(),
@@ -251,17 +251,17 @@ impl Place {
         }
     }
 
-    /// Returns the index among the scanned files.
+    /// `None` for a file without device images.
     fn index(&self) -> Option<usize> {
         if let Place::Scanned(index) = self { Some(*index) } else { None }
     }
 
-    /// Returns the limits with which the input was read.
+    /// A file without device images has the default limits.
     fn limits(&self, scanned: &[ScannedFile]) -> Limits {
         self.index().map_or_else(Limits::default, |index| scanned[index].limits())
     }
 
-    /// `images` are those of the scanned files, in order.
+    /// `images` are the images of the scanned files, in order.
     fn inspected<'a>(
         &'a self,
         scanned: &'a [ScannedFile],
@@ -271,7 +271,7 @@ impl Place {
         InspectedFile { file: self.file(scanned), images: images.unwrap_or_default(), limits: self.limits(scanned) }
     }
 
-    /// `images` are those of the scanned files, in order.
+    /// `images` are the images of the scanned files, in order.
     fn surveyed<'a>(
         self,
         scanned: &'a [ScannedFile],

@@ -69,7 +69,7 @@ impl ImageWriter for TableWriter<'_> {
 pub struct DocumentWriter<'a> {
     out: &'a mut TextOutput,
     scanned: &'a [ScannedFile],
-    /// Files that were not begun, with their indices among the scanned files if they are of these.
+    /// Files that were not begun. A scanned file has its index among the scanned files.
     order: Box<dyn Iterator<Item = (&'a File, Option<usize>)> + 'a>,
     /// The scanned file that was begun last and has not ended.
     current: Option<usize>,
@@ -78,7 +78,7 @@ pub struct DocumentWriter<'a> {
 }
 
 impl<'a> DocumentWriter<'a> {
-    /// Creates a writer of these files, each with its index in `scanned` if it is one of those.
+    /// Creates a writer of these files. A scanned file has its index in `scanned`.
     pub fn new(
         out: &'a mut TextOutput,
         scanned: &'a [ScannedFile],

@@ -19,12 +19,12 @@ const CLANG_VERSION: &str = "clang version ";
 
 /// Create links to this program under the names of the tools it replaces
 ///
-/// The tools are LLVM's and NVIDIA's fatbinary. A clang that searches this directory first (-B DIR, or DIR at the front of PATH) runs this program instead of these
-/// tools. Existing links are replaced; any other file of such a name is an error and is left alone. The path of each link
-/// is printed. On Windows, copies take the place of links.
+/// The tools are LLVM's and NVIDIA's fatbinary. A clang that searches this directory first (-B DIR, or DIR at the front
+/// of PATH) runs this program instead of these tools. Existing links are replaced; any other file of such a name is an
+/// error and is left alone. The path of each link is printed. On Windows, copies take the place of links.
 ///
-/// The tools of each LLVM release differ in formats and rules. With --llvm or --for, the directory records the release in a
-/// file `fatbin-llvm`, and its links behave as the tools of that release. A version in the name of a link
+/// The tools of each LLVM release differ in formats and rules. With --llvm or --for, the directory records the release
+/// in a file `fatbin-llvm`, and its links behave as the tools of that release. A version in the name of a link
 /// (clang-offload-bundler-19) and the environment variable FATBIN_LLVM win over that file.
 ///
 /// Exit status: 0 if all links were created, 2 otherwise.
@@ -97,7 +97,7 @@ fn write_text(directory: &Path, text: &str) -> crate::base::error::Result<()> {
     output.commit([])
 }
 
-/// Returns the release of LLVM that a compiler is built on, from the output of its option `--version`.
+/// Reads the LLVM release of a compiler from the output of its option `--version`.
 fn release_of(compiler: &Path) -> Result<Release> {
     let compiler_name = compiler.display();
     let output =
@@ -109,14 +109,15 @@ fn release_of(compiler: &Path) -> Result<Release> {
     })
 }
 
-/// Returns the major version in the line `clang version N`, which every vendor's clang prints. Apple counts its own releases.
+/// Parses the major version in the line `clang version N`, which every vendor's clang prints. Returns `None` for
+/// Apple's clang, because Apple numbers its releases differently.
 fn clang_version(text: &str) -> Option<u32> {
     let line = text.lines().find(|line| line.contains(CLANG_VERSION) && !line.starts_with("Apple "))?;
     let (_, version) = line.split_once(CLANG_VERSION)?;
     version.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// Returns the path under which a tool is found: Windows runs only files whose name ends in the suffix of executables.
+/// Appends the executable suffix: Windows runs only files whose name ends in it.
 fn link_path(directory: &Path, tool: &str, executable_suffix: &str) -> PathBuf {
     directory.join(format!("{tool}{executable_suffix}"))
 }
@@ -127,14 +128,14 @@ fn is_replaceable(_program: &Path, existing: &Path) -> Result<bool> {
     Ok(existing.is_symlink())
 }
 
-/// Returns whether an existing file was created by this command: whether it is a copy of this program.
+/// Returns whether an existing file was created by this command, which leaves copies of this program.
 #[cfg(not(unix))]
 fn is_replaceable(program: &Path, existing: &Path) -> Result<bool> {
     let read = |path: &Path| std::fs::read(path).with_context(|| format!("{}: cannot read", path.display()));
     Ok(existing.is_file() && read(existing)? == read(program)?)
 }
 
-/// Creates a link. It takes the place of an existing one in a single step.
+/// Creates a link, or replaces an existing one in a single step.
 fn create(program: &Path, link: &Path) -> io::Result<()> {
     let temporary = link.with_extension("new");
     link_or_copy(program, &temporary)?;

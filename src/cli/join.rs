@@ -12,8 +12,8 @@ use crate::edit::split::{SplitOptions, join};
 
 /// Restore the file that `fatbin split` has split
 ///
-/// Reads index.json and the files that it names. Their hashes and that of the result must be those of the index, otherwise
-/// nothing is written.
+/// Reads index.json and the files that it names. The hashes of these files and of the result must match the index,
+/// otherwise nothing is written.
 ///
 /// Exit status: 0 if the file was written, 2 for trouble.
 #[derive(Args)]

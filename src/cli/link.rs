@@ -30,9 +30,9 @@ use crate::target::{IdStyle, OffloadKind};
 
 /// Link device code and the program that contains it
 ///
-/// Device images are taken from the objects and archives on the host linker's command line, linked for each target,
-/// and registered by an object that is added to the command line. The program may be a linker or a compiler that calls
-/// one. Code objects and bitcode for AMD GPUs need ld.lld, devices that are CPUs need cc; images that are linked already
+/// Device images are taken from the objects and archives on the host linker's command line, linked for each target, and
+/// registered by an object that is added to the command line. The program may be a linker or a compiler that calls one.
+/// Code objects and bitcode for AMD GPUs need ld.lld, devices that are CPUs need cc; images that are linked already
 /// need nothing.
 ///
 /// Exit status: 0 if the program was linked, 1 if it violates the policy, 2 if it was not linked.
@@ -48,8 +48,8 @@ pub struct Arguments {
 
     /// Spelling of the triples of AMD's GPUs in HIP's bundles
     ///
-    /// legacy: amdgcn-amd-amdhsa, the only one that HIP runtimes find; subarch: amdgpu9.0a-amd-amdhsa; as-given: as in the
-    /// inputs.
+    /// legacy: amdgcn-amd-amdhsa, the only one that HIP runtimes find; subarch: amdgpu9.0a-amd-amdhsa; as-given: as in
+    /// the inputs.
     #[arg(long, value_name = "STYLE", value_parser = id_style(), default_value = IdStyle::Legacy.name())]
     id_style: IdStyle,
 
@@ -57,7 +57,7 @@ pub struct Arguments {
     #[arg(long = "device-link-tool", value_name = "TARGET=PATH", value_parser = parse_tool)]
     device_link_tools: Vec<(String, PathBuf)>,
 
-    /// Argument for the device linkers, or for that of one target
+    /// Argument for the device linkers, or for the device linker of one target
     #[arg(long = "device-linker", value_name = "[TRIPLE=]ARGUMENT", allow_hyphen_values = true)]
     device_linker: Vec<OsString>,
 
@@ -65,15 +65,15 @@ pub struct Arguments {
     #[arg(long = "should-extract", value_name = "ARCH", value_delimiter = ',')]
     should_extract: Vec<String>,
 
-    /// Directory of ROCm, whose ld.lld is used; by default that of ROCM_PATH
+    /// Directory of ROCm, whose ld.lld is used; by default ROCM_PATH
     #[arg(long, value_name = "DIR")]
     rocm_path: Option<PathBuf>,
 
-    /// Directory of CUDA, whose ptxas and nvlink are used; by default that of CUDA_PATH
+    /// Directory of CUDA, whose ptxas and nvlink are used; by default CUDA_PATH
     #[arg(long, value_name = "DIR")]
     cuda_path: Option<PathBuf>,
 
-    /// Register this image in place of those in the inputs
+    /// Register this image in place of the images in the inputs
     #[arg(long, value_name = "KIND=FILE", value_parser = parse_image)]
     override_image: Option<(OffloadKind, PathBuf)>,
 
@@ -86,7 +86,7 @@ pub struct Arguments {
     #[arg(long, value_name = "POLICY", conflicts_with = "dry_run")]
     policy: Option<PathBuf>,
 
-    /// Print which images were linked from which inputs
+    /// Print the images that were linked, and their inputs
     #[arg(long, value_name = "FORMAT", value_enum)]
     report: Option<ReportFormat>,
 
@@ -199,8 +199,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     }
 }
 
-/// Checks the output against a policy. A build tool takes an output that exists for one that was linked, so that one which violates
-/// the policy is removed.
+/// Checks the output against a policy. An output that violates the policy is removed, because a build tool would take
+/// an existing output for a successful link.
 fn check_output(output: &Path, policy: &Policy, limits: LimitArguments) -> Result<Status> {
     let verdict = check_file(output, policy, limits)?;
     let status = status_of(&verdict);
@@ -213,7 +213,7 @@ fn check_output(output: &Path, policy: &Policy, limits: LimitArguments) -> Resul
     Ok(status)
 }
 
-/// Describes a step; `None` for one that others show.
+/// Describes a step. Returns `None` if other steps show it.
 fn describe(step: &LinkEvent<'_>) -> Option<String> {
     Some(match step {
         LinkEvent::Device(link) if link.commands.is_empty() => {
@@ -244,7 +244,7 @@ fn describe(step: &LinkEvent<'_>) -> Option<String> {
     })
 }
 
-/// Describes what has become of the inputs, a line each.
+/// Describes what became of the inputs, one line per input.
 fn account(inputs: &[AccountedInput]) -> Option<String> {
     let line = |input: &AccountedInput| {
         input.loss().unwrap_or_else(|| format!("{}: {}", input.path, input.state.name().replace('-', " ")))
@@ -311,7 +311,7 @@ fn options(arguments: Arguments) -> Result<LinkOptions> {
     })
 }
 
-/// Returns the words of a command line, quoted where a shell needs it.
+/// Formats a command line, with the words quoted where a shell needs it.
 fn words(command: &CommandLine) -> String {
     let quote = |word: &std::ffi::OsStr| {
         let word = word.to_string_lossy();

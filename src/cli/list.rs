@@ -61,7 +61,7 @@ fn list(path: &Path, arguments: &Arguments) -> Result<Status> {
         lines += &escape(id);
         lines.push('\n');
     });
-    // IDs that precede a malformed part are printed all the same.
+    // IDs that precede a malformed part are still printed.
     terminal::print(&lines)?;
     Ok(if listed? > 0 { Status::Yes } else { Status::No })
 }

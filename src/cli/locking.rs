@@ -1,4 +1,4 @@
-//! Locks of the inputs of a command: of files that are analyzed, or read from a lock file.
+//! Locks of the inputs of a command, from analyzed files or from a lock file.
 
 use std::path::{Path, PathBuf};
 
@@ -14,8 +14,8 @@ use crate::check::lock::paths::{LockBuilder, RecordedFile};
 use crate::check::lock::{Lock, LockedFile};
 use crate::scan::{CacheBudget, Options};
 
-/// Returns the lock of all device code in the inputs, and the exit status. Reports errors, and with `remedy` files whose device
-/// code is in kpack archives that are not among the inputs.
+/// Returns the lock of all device code in the inputs, and the exit status. Reports errors. With `remedy`, also reports
+/// files whose device code is in kpack archives that are not among the inputs.
 pub fn lock_of(
     inputs: &InputArguments,
     limits: &LimitArguments,
@@ -42,7 +42,7 @@ pub fn lock_of(
     Ok((Lock::new(files), status))
 }
 
-/// Returns the exit status for a file, apart from the errors in its images.
+/// Exit status for a file. Errors in its images are not counted.
 fn status_of(recorded: &RecordedFile) -> Status {
     if !recorded.scan_errors.is_empty() {
         Status::Trouble
@@ -53,8 +53,8 @@ fn status_of(recorded: &RecordedFile) -> Status {
     }
 }
 
-/// Returns one side of a comparison with `other`: the lock in the file `path`, or a lock of its device code. The paths of the
-/// latter are relative to `path`, so that two directories can be compared.
+/// Returns one side of a comparison with `other`: the lock in the file `path`, or a new lock of its device code. Paths
+/// in a new lock are relative to `path`, so that two directories can be compared.
 pub fn side(path: &Path, other: &Path, limits: &LimitArguments, problems: &Problems) -> Result<(Lock, Status)> {
     if let Some(lock) = read_lock(path, limits)? {
         return Ok((lock, Status::Yes));
@@ -83,7 +83,7 @@ pub fn read_lock(path: &Path, limits: &LimitArguments) -> Result<Option<Lock>> {
     Ok(Some(lock.with_context(|| path.display().to_string())?))
 }
 
-/// Returns the file at this path if it is a lock.
+/// Opens the file at this path if it is a lock.
 fn written_lock(path: &Path) -> Result<Option<Input>> {
     if path.is_dir() {
         return Ok(None);

@@ -54,7 +54,7 @@ pub fn run(arguments: Arguments, mut program: Command) -> Result<Status> {
         return Ok(Status::Yes);
     };
     std::fs::create_dir_all(directory).with_context(|| format!("{}: cannot create", directory.display()))?;
-    // Prefixes the names of the commands with that of the program.
+    // Prefixes the names of the commands with the name of the program.
     program.build();
     let pages = match arguments.format {
         Format::Roff => roff_pages(program)?,
@@ -78,7 +78,6 @@ fn roff_pages(program: Command) -> io::Result<Vec<ManualPage>> {
     [program].into_iter().chain(commands).map(page).collect()
 }
 
-/// Returns the text of a command's manual page.
 fn roff(command: Command) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     let source = concat!("fatbin ", env!("CARGO_PKG_VERSION"));

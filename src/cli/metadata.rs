@@ -20,11 +20,11 @@ use crate::scan::Options;
 
 /// Print the part of a package's metadata that its device code determines
 ///
-/// The inputs are the files of one package: its libraries, its directory, or the package. What the code does not determine is left
-/// out. `package.metadata = true` in a policy of `fatbin check` compares metadata with the code.
+/// The inputs are the files of one package: its libraries, its directory, or the package. What the code does not
+/// determine is left out. `package.metadata = true` in a policy of `fatbin check` compares metadata with the code.
 ///
-/// Exit status: 0 if metadata was printed, 1 if there is no device code, 2 if a file cannot be read or was not opened, or if the
-/// format cannot describe the code. In that case nothing is printed, because it would be incomplete.
+/// Exit status: 0 if metadata was printed, 1 if there is no device code, 2 if a file cannot be read or was not opened,
+/// or if the format cannot describe the code. In that case nothing is printed, because it would be incomplete.
 #[derive(Args)]
 pub struct Arguments {
     /// Format of the metadata
@@ -36,7 +36,7 @@ pub struct Arguments {
     backend: Option<BackendArgument>,
 
     /// Oldest CUDA version of a driver that the package supports, such as 12.8: __cuda of conda, and
-    /// cuda_version_lower_bound of wheel variants [default: that of `fatbin requires` for every image]
+    /// cuda_version_lower_bound of wheel variants [default: the version from `fatbin requires` for every image]
     #[arg(long, value_name = "VERSION", value_parser = parse_version)]
     cuda: Option<String>,
 
@@ -128,10 +128,11 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     Ok(status)
 }
 
-/// Device code of each file with some, the oldest CUDA version of a driver that loads all of it, and the exit status.
+/// Device code of each file that has any, the oldest CUDA version of a driver that loads all of it, and the exit
+/// status.
 type PackageCode = (Vec<FileCode>, Option<String>, Status);
 
-/// Returns the device code of the inputs. Reports errors.
+/// Reads the device code of the inputs. Reports errors.
 fn code_of_files(arguments: &Arguments, problems: &Problems) -> Result<PackageCode> {
     let (mut files, mut analyzed, mut status) = (Vec::new(), Vec::<AnalyzedFile>::new(), Status::No);
     let scanner = arguments.limits.scanner(Options::default());
@@ -154,7 +155,7 @@ fn code_of_files(arguments: &Arguments, problems: &Problems) -> Result<PackageCo
     Ok((files, cuda_floor(&analyzed), status))
 }
 
-/// Returns the oldest CUDA version of a driver that loads every image; `None` if it is not known.
+/// Oldest CUDA version of a driver that loads every image; `None` if it is not known.
 fn cuda_floor(files: &[AnalyzedFile]) -> Option<String> {
     let mut newest = None;
     for analyzed in files {
@@ -170,7 +171,6 @@ fn cuda_floor(files: &[AnalyzedFile]) -> Option<String> {
     newest.map(|(major, minor): (u32, u32)| format!("{major}.{minor}"))
 }
 
-/// Returns the metadata of a package.
 fn metadata(arguments: &Arguments, package: &DeviceCode, files: &[FileCode], cuda: Option<&str>) -> Result<String> {
     match arguments.format {
         Format::Json => Ok(report::metadata_json(package, files, cuda)),
@@ -196,7 +196,7 @@ fn metadata(arguments: &Arguments, package: &DeviceCode, files: &[FileCode], cud
     }
 }
 
-/// Returns the names of the backends that code is for.
+/// Names of the backends that the code is for.
 fn names(code: &DeviceCode) -> String {
     match code.backends()[..] {
         [] => "unknown devices".to_owned(),
@@ -211,7 +211,7 @@ fn parse_version(text: &str) -> Result<String> {
     Ok(text.to_owned())
 }
 
-/// Accepts the labels of PEP 825. The label `null` is that of the wheel without properties.
+/// Accepts the labels of PEP 825. The label `null` belongs to the wheel without properties.
 fn parse_label(text: &str) -> Result<String> {
     let is_allowed = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_lowercase() || b"._".contains(&byte);
     ensure!(!text.is_empty() && text != "null" && text.bytes().all(is_allowed), "invalid label, expected [0-9a-z._]+");

@@ -134,7 +134,7 @@ enum Command {
     Help(help::Arguments),
 }
 
-/// Runs the command line of the process, as the LLVM tool whose name the process was started under, if any.
+/// Runs the command line of the process. If the process was started under the name of an LLVM tool, acts as that tool.
 pub fn run(access: Access) -> ExitCode {
     signals::install();
     access::set(access);
@@ -143,7 +143,7 @@ pub fn run(access: Access) -> ExitCode {
         return status;
     }
     let result = standard_output::check().map_err(anyhow::Error::from).and_then(|()| run_command(arguments));
-    // What is still buffered would be written, and its errors ignored, when the process exits.
+    // Otherwise the rest of the buffer would be written when the process exits, and errors would be ignored.
     let result = result.and_then(|status| Ok(io::stdout().flush().map(|()| status)?));
     let status = result.unwrap_or_else(|error| Problems::default().report(negative::with_inputs(error)));
     recover::warn_of_unfinished();
@@ -152,7 +152,8 @@ pub fn run(access: Access) -> ExitCode {
 }
 
 fn run_command(arguments: Vec<OsString>) -> anyhow::Result<Status> {
-    // Build systems ask for the version at every start. The definitions of all commands take most of the time of the answer.
+    // Build systems ask for the version at every start. Without this shortcut, defining all commands would take most of
+    // the time.
     if let [_, flag] = arguments.as_slice()
         && (flag == "--version" || flag == "-V")
     {
@@ -176,7 +177,7 @@ fn run_command(arguments: Vec<OsString>) -> anyhow::Result<Status> {
     }
 }
 
-/// Returns the command and the name of each option and argument by which a command names an output, for the tests of the program.
+/// Returns the command and the name of each option and argument that names an output. Used by the program's tests.
 #[doc(hidden)]
 pub fn output_options() -> Vec<(String, String)> {
     let mut program = Arguments::command();

@@ -1,5 +1,5 @@
-//! The line on standard error about an exit status other than 0 for which no error was reported: the answer is on standard output, or
-//! nothing was found.
+//! The line on standard error that explains an exit status other than 0 without an error: the answer is on standard
+//! output, or nothing was found.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -57,7 +57,7 @@ fn subjects() -> MutexGuard<'static, Subjects> {
     SUBJECTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds the inputs to an error about all of them.
+/// Adds the inputs to an error about all inputs.
 pub fn with_inputs(error: anyhow::Error) -> anyhow::Error {
     let filter = match error.downcast_ref() {
         Some(ExtractError::Filter(error)) => Some(error),

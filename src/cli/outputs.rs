@@ -1,4 +1,5 @@
-//! Outputs of commands: the type of every option that names one, and the option by which a text replaces a binary file.
+//! Outputs of commands: the type of every option that names an output, and the option that lets a text replace a binary
+//! file.
 
 use std::any::TypeId;
 use std::ffi::OsString;
@@ -59,7 +60,7 @@ mod tests {
 
     use super::*;
 
-    /// Options and arguments that name files which the command reads; `*` stands for every command.
+    /// Options and arguments that name input files; `*` stands for every command.
     const INPUTS: [(&str, &str); 35] = [
         ("*", "files"),
         ("*", "files_from"),
@@ -102,7 +103,8 @@ mod tests {
     const PATH_WORDS: [&str; 12] =
         ["FILE", "DIR", "PATH", "OUT", "INPUT", "IMAGE", "OBJECT", "LOCK", "POLICY", "PROOF", "LINE", "COMPILER"];
 
-    /// An output is found by the type of its value. So an option whose value is a path has that type, or is listed as an input.
+    /// An output is found by the type of its value. An option whose value is a path must have that type, or be listed
+    /// as an input.
     #[test]
     fn every_option_that_names_a_file_is_an_input_or_an_output() {
         let mut program = crate::cli::Arguments::command();

@@ -25,9 +25,9 @@ use crate::target::{IdStyle, OffloadKind};
 ///
 /// Triple and arch are read from the header of an image unless they are given.
 ///
-/// The keys of --image in an offload binary are file, triple, arch, kind and any other, which the binary records. In a CUDA fat
-/// binary they are file, arch, ident (an identifier, usually the name of a source file), options (with which the driver
-/// compiles PTX, LTO-IR or Tile IR), debug (true or false), compress (none, zstd or lz4) and level.
+/// The keys of --image in an offload binary are file, triple, arch, kind and any other, which the binary records. In a
+/// CUDA fat binary they are file, arch, ident (an identifier, usually the name of a source file), options (passed to
+/// the driver when it compiles PTX, LTO-IR or Tile IR), debug (true or false), compress (none, zstd or lz4) and level.
 ///
 /// Exit status: 0 if the output was written, 2 otherwise.
 #[derive(Debug, Args)]
@@ -58,8 +58,8 @@ pub struct Arguments {
 
     /// Spelling of the triples of AMD's GPUs
     ///
-    /// legacy: amdgcn-amd-amdhsa; subarch: amdgpu9.0a-amd-amdhsa, which LLVM reads since release 23; as-given: as in --image,
-    /// and legacy for images whose headers record the target.
+    /// legacy: amdgcn-amd-amdhsa; subarch: amdgpu9.0a-amd-amdhsa, which LLVM reads since release 23; as-given: as in
+    /// --image, and legacy for images whose headers record the target.
     #[arg(long, value_name = "STYLE", value_parser = id_style(), default_value = IdStyle::AsGiven.name())]
     id_style: IdStyle,
 

@@ -66,7 +66,7 @@ struct EntryDescription {
 const KEYS: [&str; 7] = ["file", "arch", "ident", "options", "debug", "compress", "level"];
 
 impl EntryDescription {
-    /// Parses a value; `compression` is that of the command line.
+    /// `compression` is the default from the command line.
     fn parse(text: &str, compression: Option<Compression>) -> Result<EntryDescription> {
         let mut described = EntryDescription { compression, ..EntryDescription::default() };
         let mut stated_level = None;

@@ -1,5 +1,5 @@
-//! Lists of paths (`--files-from`), read line by line: the process at the other end of a pipe may write its next path only after
-//! it has read the result of the one before.
+//! Lists of paths (`--files-from`). They are read line by line, because the writer of a pipe may wait for the result of
+//! one path before it writes the next.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -29,7 +29,7 @@ impl PathList {
         Ok(PathList { name: name.to_owned(), reader: BufReader::new(source), has_failed: false })
     }
 
-    /// Returns the next line without its end, or `None` at the end of the list.
+    /// The line has no terminator. Returns `None` at the end of the list.
     fn next_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
         if self.reader.read_until(b'\n', &mut line)? == 0 {
@@ -45,7 +45,7 @@ impl PathList {
 impl Iterator for PathList {
     type Item = Result<PathBuf>;
 
-    /// Returns the next path. An error is the last item.
+    /// An error is the last item.
     fn next(&mut self) -> Option<Result<PathBuf>> {
         while !self.has_failed {
             match self.next_line() {
@@ -66,7 +66,7 @@ pub fn is_stream(list: &Path) -> bool {
     list == Path::new(STANDARD) || std::fs::metadata(list).is_ok_and(|metadata| !metadata.is_file())
 }
 
-/// Returns the path in a line of a list, in any encoding.
+/// Accepts any encoding.
 fn line_to_path(line: Vec<u8>) -> PathBuf {
     #[cfg(unix)]
     return <std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(line).into();

@@ -1,8 +1,8 @@
 //! Problems and warnings on standard error, one line each.
 //!
-//! A problem with one image of a file is often one with thousands of them. Messages about a file that differ only in their
-//! places are one line, with the first place and a count. They are printed when the messages about the file are
-//! complete, in the order of the first of each. All output on standard error that is not a progress bar is written here.
+//! A problem with one image of a file often affects thousands of images. Messages about a file that differ only in
+//! their places are merged into one line, with the first place and a count. The lines are printed once the file is
+//! complete, in the order of their first messages. All output on standard error is written here, except progress bars.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ use crate::embed::bundle::BundleError;
 use crate::scan::extract::ExtractError;
 use crate::scan::filter::FilterError;
 
-/// Maximum number of different messages about one file, each of which is held in memory.
+/// Maximum number of different messages about one file. All of them are held in memory.
 const MAX_GROUPS: usize = 100;
 
 /// True if an error was reported, or if nobody reads the output.
@@ -84,14 +84,14 @@ enum Severity {
     Warning,
 }
 
-/// A file, and the problem with it apart from its place.
+/// A file, and its problem without the place.
 struct Subject<'a> {
     path: &'a Path,
     problem: String,
 }
 
 impl Problems {
-    /// Creates a log, which prints each message by itself if it is verbose.
+    /// Creates a log. A verbose log prints each message separately.
     pub fn new(is_verbose: bool) -> Problems {
         Problems { is_verbose, file: RefCell::default() }
     }
@@ -180,7 +180,7 @@ impl FileProblems {
     }
 }
 
-/// Returns the archive of a member `ARCHIVE!MEMBER`, and the path itself for a file.
+/// Reduces `ARCHIVE!MEMBER` to the archive; the path of a file is returned unchanged.
 fn archive(path: &Path) -> &Path {
     match path.to_str().and_then(|text| text.split_once('!')) {
         Some((archive, _)) if !path.exists() => Path::new(archive),
@@ -189,7 +189,7 @@ fn archive(path: &Path) -> &Path {
 }
 
 impl<'a> Subject<'a> {
-    /// Returns the subject of an error about one of several places in a file; `None` for other errors.
+    /// Only an error about one of several places in a file has a subject; `None` for other errors.
     fn of(error: &'a anyhow::Error) -> Option<Self> {
         let subject = |path: &'a PathBuf, problem: String| Some(Subject { path, problem });
         if let Some(VerifyError::Image { path, why, .. }) = error.downcast_ref() {
@@ -227,8 +227,8 @@ fn input_error(error: &anyhow::Error) -> Option<&Error> {
     }
 }
 
-/// Adds the name of standard output to an error of writing to it: only such errors have no context. A closed pipe is not
-/// reported.
+/// Adds the name of standard output to an error of writing to it: only such errors have no context. A closed pipe is
+/// not reported.
 fn with_output(error: anyhow::Error) -> anyhow::Error {
     if error.chain().len() > 1 {
         return error;
@@ -286,8 +286,8 @@ fn print_line(prefix: &str, style: Style, message: &str) {
     let _ = io::stderr().write_all(format!("{style}{prefix}{style:#} {message}\n").as_bytes());
 }
 
-/// Prints the error in the arguments of a command line, or the help that they request, and ends the program. The error may
-/// contain arguments, such as names that a shell found in a directory.
+/// Prints the error in the arguments of a command line, or the help that they request, and ends the program. The error
+/// may contain arguments, such as names that a shell found in a directory.
 pub fn exit_with_usage(error: &clap::Error) -> ! {
     let text = error.to_string();
     let lines: Vec<String> =

@@ -90,7 +90,7 @@ impl ProofFile {
     }
 }
 
-/// Returns the hash of a file as hexadecimal digits.
+/// Hash of a file as hexadecimal digits.
 fn hash(path: &Path) -> error::Result<String> {
     let input = Input::open_file(path.to_owned(), access::get())?;
     let hash = hash_file(&input)?;

@@ -19,11 +19,12 @@ use crate::target::device::names_processor;
 /// Drop the device images that some devices do not need, from finished files
 ///
 /// With --for-device, every container keeps the images that its runtime selects on these devices: code for an earlier
-/// processor where there is none of its own, PTX where there is no machine code, everything that a device linker takes. With
-/// --keep and --drop, images are chosen by the exact name of their processor, and devices that lose code are reported.
+/// processor where there is none for the device itself, PTX where there is no machine code, everything that a device
+/// linker takes. With --keep and --drop, images are chosen by the exact name of their processor, and devices that lose
+/// code are reported.
 ///
-/// Linked files are changed in place: all addresses stay, and dropped images become holes. The result is scanned again and
-/// compared with the input before it gets its name.
+/// Linked files are changed in place: all addresses stay, and dropped images become holes. The result is scanned again
+/// and compared with the input before it gets its name.
 ///
 /// Exit status: 0 if the output was written, 1 if the input has no device images or none would be left, 2 for trouble.
 #[derive(Args)]
@@ -48,7 +49,8 @@ pub struct Arguments {
 
     /// Drop the relocatable code that device links have left in programs and libraries
     ///
-    /// The driver links it again for devices that the linked code does not serve. Those devices are reported. Objects keep it.
+    /// The driver links it again for devices that the linked code does not serve. Those devices are reported. Objects
+    /// keep it.
     #[arg(long)]
     relocatable: bool,
 
@@ -166,7 +168,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     Ok(Status::Yes)
 }
 
-/// Returns whether a runtime selects some image of a file on a device, or the program may.
+/// True if a runtime selects an image of a file on a device, or the program may select one.
 fn has_code_for(file: &File, device: &NamedDevice) -> bool {
     let sets = candidate_sets(file).into_iter().filter(|set| set.role != CodeRole::Leftover).collect::<Vec<_>>();
     let is_selected = |device: &Device| sets.iter().any(|set| !set.needed_on(device).is_empty());
@@ -174,12 +176,12 @@ fn has_code_for(file: &File, device: &NamedDevice) -> bool {
     device.devices.iter().any(|device| is_selected(device) || is_for(device))
 }
 
-/// Returns whether a set has relocatable code of a finished file.
+/// True if a set has relocatable code of a finished file.
 fn is_relocatable(set: &CandidateSet<'_>) -> bool {
     set.role == CodeRole::Leftover || set.candidates.iter().any(|candidate| candidate.link_input.is_some())
 }
 
-/// Returns the number of different kernels in the images that a device loses.
+/// Number of different kernels in the images that a device loses.
 fn kernels(edited: EditedInput<'_>, loss: &Loss) -> usize {
     let images = edited.scan.images().filter(|image| loss.images.contains(&image.index()));
     let names: BTreeSet<String> = images.flat_map(|image| crate::scan::inspect::kernel_names(&image)).collect();

@@ -13,12 +13,13 @@ use crate::cli::codes::Code;
 
 /// Restore the files that a killed run was replacing together
 ///
-/// `unbundle`, `split`, `embed` and changes with --proof write all of their files or none. A run that SIGKILL or a loss of power ends
-/// while the files get their names leaves some of them new, and a record (.fatbin-undo) in their directory. This command gives
-/// the directory the files that it had before that run; a file that was written again since stays as it is. The path of each
-/// restored file is printed.
+/// `unbundle`, `split`, `embed` and changes with --proof write all of their files or none. A run that SIGKILL or a loss
+/// of power ends while the files get their names leaves some of them new, and a record (.fatbin-undo) in their
+/// directory. This command gives the directory the files that it had before that run; a file that was written again
+/// since stays as it is. The path of each restored file is printed.
 ///
-/// Exit status: 0 if files were restored or there was nothing to restore, 1 if a file was written again since, 2 for trouble.
+/// Exit status: 0 if files were restored or there was nothing to restore, 1 if a file was written again since, 2 for
+/// trouble.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Directory with the files
@@ -43,7 +44,7 @@ pub fn run(arguments: &Arguments) -> Result<Status> {
     Ok(status)
 }
 
-/// Warns about directories in which a killed run has left its record, if the command wrote a file there.
+/// Warns if the command wrote a file to a directory with the record of a killed run.
 pub fn warn_of_unfinished() {
     for directory in take_unfinished() {
         let directory = directory.display();

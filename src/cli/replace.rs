@@ -24,21 +24,23 @@ use crate::target::OffloadKind;
 
 /// Replace device images in objects, executables, libraries and files of containers
 ///
-/// The new image gets the codec of the old one. In an executable or shared library the container stays in its place and must not
-/// become larger, while sections of objects get the sizes of their containers. Images that change are compressed more strongly
-/// until they fit. The result is scanned again and compared with the input before the output gets its name.
+/// The new image gets the codec of the old one. In an executable or shared library the container stays in its place and
+/// must not become larger, while sections of objects get the sizes of their containers. Images that change are
+/// compressed more strongly until they fit. The result is scanned again and compared with the input before the output
+/// gets its name.
 ///
 /// Exit status: 0 if the output was written, 1 if the input has no device images, 2 for trouble.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Replace the image that SELECTOR selects by FILE; may be repeated
     ///
-    /// SELECTOR is the number of the image, counted from 0 as by `extract`, or conditions that exactly one image meets, such as
-    /// arch:gfx90a or arch:sm_90,image:ptx. The conditions are kind, triple, arch, id and image (elf, ptx, bitcode, ...).
+    /// SELECTOR is the number of the image, counted from 0 as by `extract`, or conditions that exactly one image meets,
+    /// such as arch:gfx90a or arch:sm_90,image:ptx. The conditions are kind, triple, arch, id and image (elf, ptx,
+    /// bitcode, ...).
     #[arg(long = "image", value_name = "SELECTOR=FILE", required = true, value_parser = parse_replacement)]
     images: Vec<(ImageSelector, PathBuf)>,
 
-    /// Accept images whose target differs from that of the images they replace
+    /// Accept images for a target other than the target of the replaced images
     #[arg(long)]
     allow_other_target: bool,
 
@@ -102,8 +104,8 @@ fn smaller_forms() -> [(&'static str, Transcoding); 3] {
     ]
 }
 
-/// Tries other forms of the container at an offset, for which there is no room, and returns those that fit, or else those that
-/// are smaller.
+/// Tries other forms of the container at an offset where there is not enough room. Returns the forms that fit, or else
+/// the forms that are smaller.
 fn remedies(arguments: &Arguments, mut replace: Replace, (offset, too_large): (u64, u64)) -> String {
     let (mut fitting, mut others) = (Vec::new(), Vec::new());
     for (name, transcoding) in smaller_forms() {

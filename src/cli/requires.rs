@@ -18,15 +18,15 @@ use crate::scan::Options;
 
 /// Print the oldest NVIDIA driver, ROCm and LLVM that load the device code
 ///
-/// For each device of the code, or those of --device: the release that loads the image that the runtime prefers, and, where
-/// that is older, the one that loads some image. The column BECAUSE OF has the property that decides it: compression, PTX
-/// ISA, toolkit and architecture of a cubin, version of a container, triple of an entry ID. Drivers are those for Linux. What no
-/// document dates is unknown, never guessed.
+/// For each device of the code, or of --device, prints the release that loads the image preferred by the runtime. If an
+/// older release loads some image, prints that release, too. The column BECAUSE OF has the property that decides it:
+/// compression, PTX ISA, toolkit and architecture of a cubin, version of a container, triple of an entry ID. Driver
+/// versions are for Linux. A release that no document states is unknown, never guessed.
 ///
 /// Exit status: 0 if there is device code that runs on the devices, 1 if there is none, 2 for trouble.
 #[derive(Args)]
 pub struct Arguments {
-    /// Devices, such as sm_90 or gfx942, instead of those of the code
+    /// Devices, such as sm_90 or gfx942, instead of the devices of the code
     #[arg(
         long,
         value_name = "DEVICE",
@@ -84,7 +84,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     Ok(if status == Status::Yes && !has_floors { Status::No } else { status })
 }
 
-/// Prints the floors of files, and in JSON also those that could not be read.
+/// Prints the floors of files. The JSON also has the files that could not be read.
 fn print(required: &[RequiredFile<'_>], unread: &[File], json: bool) -> Result<()> {
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
@@ -99,12 +99,12 @@ fn print(required: &[RequiredFile<'_>], unread: &[File], json: bool) -> Result<(
     Ok(out.flush()?)
 }
 
-/// Returns whether a file has code for one of the devices, if the user named any.
+/// True if a file has code for one of the devices, if the user named any.
 fn runs_somewhere(required: &RequiredFile<'_>, are_named: bool) -> bool {
     !are_named || !required.without_floor.is_empty() || required.devices.iter().any(|(_, needs)| !needs.is_empty())
 }
 
-/// Returns the devices of the command line, if there are any.
+/// `None` if the command line has no devices.
 fn parse_devices(names: &[String]) -> Result<Option<Vec<NamedDevice>>> {
     let parse = |name: &String| NamedDevice::parse(name).with_context(|| format!("--device {name}"));
     let devices = names.iter().map(parse).collect::<Result<Vec<_>>>()?;

@@ -14,13 +14,13 @@ use crate::cli::report;
 use crate::cli::report::ScanDocument;
 use crate::scan::Options;
 
-/// Number of images from which on a table ends with a summary.
+/// Minimum number of images for a summary at the end of the table.
 const MANY_IMAGES: usize = 32;
 
 /// List device images in object files, executables, libraries and packages
 ///
-/// Exit status: 0 if any image was found, 1 if none, 2 if a file cannot be read or is truncated, if a container in it is
-/// malformed, or if none was found and a file was not opened.
+/// Exit status: 0 if any image was found, 1 if none, 2 if a file cannot be read or is truncated, if a container in it
+/// is malformed, or if none was found and a file was not opened.
 #[derive(Args)]
 pub struct Arguments {
     /// Print one JSON document (schema fatbin.scan/1) instead of a table
@@ -29,12 +29,12 @@ pub struct Arguments {
 
     /// Print one line of JSON per file, as soon as the file is scanned
     ///
-    /// Each line is an element of the document's array `files` with the field `schema`. A file that cannot be read has a line
-    /// with `errors`. Every file that is specified or listed has at least one line.
+    /// Each line is an element of the document's array `files` with the field `schema`. A file that cannot be read has
+    /// a line with `errors`. Every file that is specified or listed has at least one line.
     #[arg(long, conflicts_with = "json")]
     ndjson: bool,
 
-    /// Print only the summary by arch, with which a table of many images ends
+    /// Print only the summary by arch that ends a table of many images
     #[arg(long, conflicts_with_all = ["json", "ndjson", "verbose"])]
     summary: bool,
 

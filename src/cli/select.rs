@@ -21,15 +21,16 @@ use crate::target::Device;
 
 /// Show which image each runtime selects on a device, and why it rejects the others
 ///
-/// Needs no device and no driver: the answers follow the documented rules and the order of each runtime. Name a device with
-/// everything that code can depend on (gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64, intel_gpu_pvc); for features that the
-/// name leaves open, all answers are printed where they differ. Images without a container are listed, and no more: the program
-/// selects from them by its own rules. For a file that is split by rocm-kpack, the answers are those of
-/// its kpack archives, for the loaders of all releases. With --driver, images that this NVIDIA driver cannot load are rejected.
+/// Needs no device and no driver: the answers follow the documented rules and the order of each runtime. Name a device
+/// with everything that code can depend on (gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64, intel_gpu_pvc); for features
+/// that the name leaves open, all answers are printed where they differ. Images without a container are only listed,
+/// because the program selects them by its own rules. For a file that is split by rocm-kpack, the answers come from its
+/// kpack archives, for the loaders of all releases. With --driver, images that this NVIDIA driver cannot load are
+/// rejected.
 ///
-/// Exit status: 0 if every container with code for such devices has an image for this one, 1 if one has none or no container
-/// has such code, 2 for trouble, and where the answer is not known: only the program knows what it loads, or an image is of a kind
-/// that is newer than fatbin.
+/// Exit status: 0 if every container with code for such devices has an image for this one, 1 if one has none or no
+/// container has such code, 2 for trouble, and where the answer is not known: only the program knows what it loads, or
+/// an image is of a kind that is newer than fatbin.
 #[derive(Args)]
 pub struct Arguments {
     /// The device, such as gfx90a:sramecc+:xnack- or sm_90
@@ -41,11 +42,12 @@ pub struct Arguments {
     )]
     device: String,
 
-    /// NVIDIA driver, or the release of CUDA that it belongs to: 550, 550.54.14, 12.4. Images that it cannot load are rejected
+    /// NVIDIA driver, or the release of CUDA that it belongs to: 550, 550.54.14, 12.4. Images that it cannot load are
+    /// rejected
     #[arg(long, value_name = "DRIVER", value_parser = parse_driver)]
     driver: Option<Driver>,
 
-    /// Require an image from every container with code for such devices, also from those with specialized code
+    /// Require an image from every container with code for such devices, also from containers with specialized code
     #[arg(long)]
     every: bool,
 
@@ -154,7 +156,7 @@ impl Scanned {
         }
     }
 
-    /// Returns the properties of the images, for which compressed cubins are read, and whether all of them can be read.
+    /// Reads the properties of the images, including compressed cubins. Returns false if a cubin cannot be read.
     fn requirements(&self, problems: &Problems) -> (ImageRequirements, bool) {
         let file = self.file();
         let codes = match self {
@@ -175,8 +177,8 @@ impl Scanned {
         (ImageRequirements::new(file, &codes), is_read)
     }
 
-    /// Returns the gaps of a file with the kernels in them, for which their images are read. Sets without kernels have no gaps: nvcc's
-    /// link step adds one to every program.
+    /// Reads the images in the gaps of a file to list the kernels in them. Sets without kernels have no gaps: nvcc's
+    /// link step adds such a set to every program.
     fn gaps<'a>(&self, answered: &mut AnsweredFile<'a>, problems: &Problems) -> Vec<KernelGap<'a>> {
         let unserved: BTreeSet<usize> = answered.gaps().into_iter().flat_map(|gap| gap.images).collect();
         let kernels = match self {

@@ -25,11 +25,12 @@ use crate::scan::{CacheBudget, Options, Outcome, ScannedFile, Scanner};
 
 /// Report what the bytes of files are for: archs, kernels, containers
 ///
-/// Every byte of a file is in exactly one row, so that the stored bytes add up to its size. Bytes outside of images and kernels have
-/// rows in brackets. Images that are compressed together share the stored bytes in proportion to their decompressed sizes, and so do
-/// the kernels of an image.
+/// Every byte of a file is in exactly one row, so that the stored bytes add up to its size. Bytes outside of images and
+/// kernels have rows in brackets. Images that are compressed together share the stored bytes in proportion to their
+/// decompressed sizes, and so do the kernels of an image.
 ///
-/// Of members of archives the size is that of the member; what wheels and zip files store of them is printed as packed.
+/// For a member of an archive, the size is the size of the member. The bytes that wheels and zip files store for it are
+/// printed as packed.
 ///
 /// Exit status: 0 if there are device images, 1 if there are none, 2 for trouble.
 #[derive(Args)]
@@ -38,15 +39,17 @@ pub struct Arguments {
     #[arg(long, value_name = "LEVEL", value_enum, value_delimiter = ',', default_value = "arch")]
     by: Vec<LevelName>,
 
-    /// Also list what is stored several times: identical images, kernels in several translation units, identical kernels
+    /// Also list what is stored several times: identical images, kernels in several translation units, identical
+    /// kernels
     #[arg(long, conflicts_with = "csv")]
     duplicates: bool,
 
-    /// Also print the size with this change, and the time that decompressing the images of an arch takes; may be repeated
+    /// Also print the size with this change, and the time that decompressing the images of an arch takes; may be
+    /// repeated
     ///
-    /// size, balance and speed compress everything as these modes of nvcc and fatbinary, with --compress-all; none stores it
-    /// uncompressed; zstd-N and lz4-N are codecs with their level; drop:ARCH,... leaves out images by their arch, as prune --drop.
-    /// Bundles are compressed with zstd, by size with level 19, by balance and speed with 3.
+    /// size, balance and speed compress everything as these modes of nvcc and fatbinary, with --compress-all; none
+    /// stores it uncompressed; zstd-N and lz4-N are codecs with their level; drop:ARCH,... leaves out images by their
+    /// arch, as prune --drop. Bundles are compressed with zstd, by size with level 19, by balance and speed with 3.
     #[arg(long, value_name = "CHANGE", value_parser = parse_change, conflicts_with = "csv")]
     what_if: Vec<NamedChange>,
 
@@ -218,7 +221,7 @@ struct MeasureOptions {
     sample: u32,
 }
 
-/// Returns the effects by their names in reports.
+/// Pairs the effects with their names in reports.
 fn effects(changes: Vec<NamedChange>, effects: Vec<Effect>) -> Vec<(String, Effect)> {
     let unchanged = (!changes.is_empty()).then(|| "unchanged".to_owned());
     unchanged.into_iter().chain(changes.into_iter().map(|change| change.name)).zip(effects).collect()
@@ -275,7 +278,7 @@ impl Measuring<'_> {
 }
 
 impl Measuring<'_> {
-    /// Adds the effects of all changes on a file. The status is that of the attempt alone: trouble, or none.
+    /// Adds the effects of all changes on a file. The status covers only this attempt: trouble, or none.
     fn try_changes(&self, scanned: &ScannedFile, effects: &mut Vec<Effect>) -> Status {
         let changes: Vec<WhatIf> = self.options.changes.iter().map(|named| named.change.clone()).collect();
         match crate::edit::what_if::what_if(scanned, &changes, self.options.sample) {
@@ -292,7 +295,7 @@ impl Measuring<'_> {
 }
 
 impl MeasureOptions {
-    /// Returns the names of changes that drop no image.
+    /// Names of changes that drop no image.
     fn unmatched<'a>(&'a self, effects: &'a [Effect]) -> impl Iterator<Item = &'a str> {
         let unchanged = effects.first().map(|effect| effect.images).filter(|_| self.sample == 100);
         let effects = self.changes.iter().zip(effects.iter().skip(1));
@@ -320,7 +323,7 @@ impl MeasureOptions {
     }
 }
 
-/// Returns the label of a file that its counterpart in another build has, too: the path below the input `name`, without versions.
+/// The counterpart of the file in another build has the same label: the path below the input `name`, without versions.
 fn common_label(path: &str, name: &str) -> String {
     let below = path.strip_prefix(name).map(|rest| rest.trim_start_matches(['/', '!']));
     let file_name = || name.rsplit('/').next().unwrap_or(name);

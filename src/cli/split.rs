@@ -15,11 +15,12 @@ use crate::edit::split::{SplitFormat, SplitOptions, SplitOutcome, split};
 
 /// Move the device code of a file to other files, one per processor
 ///
-/// DIR gets a copy of the file with zeros (holes, where the file system has them) in place of its device code, the files with
-/// the code, and index.json, from which `fatbin join` restores the identical file. All files are written, or none.
+/// DIR gets a copy of the file with zeros (holes, where the file system has them) in place of its device code, the
+/// files with the code, and index.json. `fatbin join` restores the identical file from DIR. All files are written, or
+/// none.
 ///
-/// Exit status: 0 if the files were written, 1 if there is nothing to do (no device code, or it is in kpack archives already),
-/// 2 for trouble.
+/// Exit status: 0 if the files were written, 1 if there is nothing to do (no device code, or it is in kpack archives
+/// already), 2 for trouble.
 #[derive(Args)]
 pub struct Arguments {
     /// Directory to write to; created if it does not exist
@@ -48,7 +49,7 @@ enum FormatArgument {
     /// One file per processor, with the bytes as they are stored; to be joined before use
     #[default]
     Files,
-    /// ROCm's kpack archives, one per target ID, from which HIP loads the code
+    /// ROCm's kpack archives, one per target ID; HIP loads the code from them
     Kpack,
 }
 

@@ -54,8 +54,8 @@ pub fn has_color(stream: &Term) -> bool {
     is_colored(choice, stream.is_term(), |name| var_os(name)) && accepts_colors()
 }
 
-/// Returns whether text is colored, as other programs with clap decide it. Sources: <https://no-color.org>,
-/// <https://bixense.com/clicolors>. Terminals in CI show colors, though `TERM` may be missing there.
+/// Follows the rules of other programs with clap. Sources: <https://no-color.org>, <https://bixense.com/clicolors>.
+/// Terminals in CI show colors, though `TERM` may be missing there.
 fn is_colored(choice: When, is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
     let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
     let is_wanted = variable("CLICOLOR").map(|value| value != "0");
@@ -72,7 +72,8 @@ fn is_colored(choice: When, is_terminal: bool, variable: impl Fn(&str) -> Option
     }
 }
 
-/// Returns width and color support of standard output. As in coreutils, `COLUMNS` overrides the width that a terminal reports.
+/// Returns width and color support of standard output. As in coreutils, `COLUMNS` overrides the width that a terminal
+/// reports.
 pub fn screen() -> Screen {
     let stdout = Term::stdout();
     let variable = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&columns: &usize| columns > 0);
@@ -81,8 +82,8 @@ pub fn screen() -> Screen {
     Screen { width, color: has_color(&stdout) }
 }
 
-/// Standard output for text. Reports escape the texts of files in their places; what passes them nevertheless is escaped
-/// here, except for line feeds and tabs.
+/// Standard output for text. Reports escape text from files where they insert it. As a safeguard, everything is escaped
+/// here again, except for line feeds and tabs.
 pub struct TextOutput {
     stream: StdoutLock<'static>,
     has_color: bool,

@@ -1,4 +1,4 @@
-//! The option `--threads` of all commands, and the environment variable `FATBIN_THREADS` of these and the drop-ins.
+//! The option `--threads` of all commands, and the environment variable `FATBIN_THREADS` of all commands and drop-ins.
 
 use std::num::NonZero;
 

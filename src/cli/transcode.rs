@@ -16,9 +16,10 @@ use crate::format::readers::Reader;
 
 /// Store device images in another form: compressed or not, in another version of their container
 ///
-/// The images stay the same, and each is compared with the input before the output gets its name. In executables and libraries the
-/// containers stay at their offsets, and space that is left becomes zeros; objects become smaller. A container that gets larger than
-/// its place is an error. Containers of types for which nothing is requested stay as they are.
+/// The images stay the same, and each is compared with the input before the output gets its name. In executables and
+/// libraries the containers stay at their offsets, and space that is left becomes zeros; objects become smaller. A
+/// container that gets larger than its place is an error. Containers stay as they are if nothing is requested for their
+/// type.
 ///
 /// Prints the releases of ROCm, LLVM and CUDA that are needed to read the result.
 ///

@@ -20,12 +20,12 @@ use crate::target::compatibility::{Fit, KindRules};
 
 /// Extract files from a bundle
 ///
-/// A target ID selects the entry of that ID, in any of its forms, or one that is compatible with it: hip and hipv4 are the
-/// same, and code that leaves a feature unspecified is compatible with a target that sets it. Either all files are written
-/// or none.
+/// A target ID selects the entry of that ID, in any of its forms, or one that is compatible with it: hip and hipv4 are
+/// the same, and code that leaves a feature unspecified is compatible with a target that sets it. Either all files are
+/// written or none.
 ///
-/// From an archive of bundles (a static library), each output is an archive of all code that is compatible with its target,
-/// for use by device linkers. Members that are not bundles are omitted.
+/// From an archive of bundles (a static library), each output is an archive of all code that is compatible with its
+/// target, for use by device linkers. Members that are not bundles are omitted.
 ///
 /// Exit status: 0 if all files were written, 1 if the bundle has no entry for a target, 2 otherwise.
 #[derive(Debug, Args)]
@@ -118,7 +118,7 @@ fn parse_requested(text: &str) -> Result<(String, OutputArgument)> {
     parse_target(text).map(|(id, file)| (id, file.into()))
 }
 
-/// Returns the reason why an entry is compatible with a target.
+/// Reason why an entry is compatible with a target.
 fn describe(fit: Fit) -> &'static str {
     match fit {
         Fit::Exact => "exact match",

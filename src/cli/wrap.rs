@@ -23,10 +23,10 @@ use crate::target::OffloadKind;
 
 /// Write a host object that registers device images when its program or library is loaded
 ///
-/// The object is ELF for Linux, COFF for Windows or Mach-O for macOS, by --host. An output named *.bc or *.ll is LLVM IR for a
-/// compiler. Triple and processor of an image are read from its header.
-/// OpenMP and SYCL take any number of images, each embedded inside an offload binary, so that `fatbin scan` and
-/// `llvm-objdump --offloading` can list it. CUDA and HIP take one fat binary, or images to build one from.
+/// The object is ELF for Linux, COFF for Windows or Mach-O for macOS, by --host. An output named *.bc or *.ll is LLVM
+/// IR for a compiler. Triple and processor of an image are read from its header. OpenMP and SYCL take any number of
+/// images, each embedded inside an offload binary, so that `fatbin scan` and `llvm-objdump --offloading` can list it.
+/// CUDA and HIP take one fat binary, or images to build one from.
 ///
 /// Exit status: 0 if the object was written, 2 if not.
 #[derive(Args)]
@@ -50,7 +50,7 @@ pub struct Arguments {
     #[arg(long, value_name = "file=F[,triple=T][,arch=A]", value_parser = parse_image)]
     image: Vec<ImageFile>,
 
-    /// LLVM release of the host objects and the runtime; auto is that of --match, else the newest
+    /// LLVM release of the host objects and the runtime; auto is the release of --match, or the newest
     #[arg(long, value_name = "ABI", default_value = "auto", value_parser = abi_names())]
     abi: String,
 
@@ -62,8 +62,8 @@ pub struct Arguments {
 
     /// Add an offload entry for a host program compiled without offloading
     ///
-    /// The entry is for the kernel or variable NAME of the image. The host refers to it by the address of HOST_SYMBOL, by
-    /// default NAME. Flags are a number, or names of OpenMP's flags with | between them: link, ctor, dtor, indirect.
+    /// The entry is for the kernel or variable NAME of the image. The host refers to it by the address of HOST_SYMBOL,
+    /// by default NAME. Flags are a number, or names of OpenMP's flags with | between them: link, ctor, dtor, indirect.
     #[arg(long, value_name = "NAME[=HOST_SYMBOL][,size=N][,flags=N][,data=N][,aux=SYMBOL]", value_parser = parse_entry)]
     entry: Vec<OffloadEntry>,
 
@@ -77,7 +77,7 @@ pub struct Arguments {
 
     /// Embed the images unchanged, without an offload binary around each
     ///
-    /// For CUDA and HIP, embed the single image as the fat binary whatever it looks like.
+    /// For CUDA and HIP, embed the single image as the fat binary, regardless of its format.
     #[arg(long)]
     raw: bool,
 
@@ -89,7 +89,7 @@ pub struct Arguments {
     #[arg(short, long)]
     verbose: bool,
 
-    /// Images; they follow those of --image
+    /// Images; they follow the images of --image
     #[arg(value_name = "IMAGE")]
     images: Vec<PathBuf>,
 }
@@ -186,7 +186,8 @@ fn options(arguments: Arguments) -> Result<WrapOptions> {
     })
 }
 
-/// Parses `NAME[=HOST_SYMBOL][,size=N][,flags=N][,data=N][,aux=SYMBOL]`; numbers may be hexadecimal, and flags have names.
+/// Parses `NAME[=HOST_SYMBOL][,size=N][,flags=N][,data=N][,aux=SYMBOL]`; numbers may be hexadecimal, and flags have
+/// names.
 fn parse_entry(text: &str) -> Result<OffloadEntry> {
     let mut parts = text.split(',');
     let first = parts.next().unwrap_or_default();
@@ -215,11 +216,11 @@ fn parse_entry(text: &str) -> Result<OffloadEntry> {
     Ok(entry)
 }
 
-/// Flags of OpenMP's entries: a variable of which the device has a pointer, a constructor and a destructor of the device, and a
-/// function that is called through a pointer. Source: libomptarget, `omptarget.h`.
+/// Flags of OpenMP's entries: a variable that the device reaches through a pointer, a constructor and a destructor of
+/// the device, and a function that is called through a pointer. Source: libomptarget, `omptarget.h`.
 const FLAGS: [(&str, u32); 4] = [("link", 1), ("ctor", 2), ("dtor", 4), ("indirect", 8)];
 
-/// Returns the flags with these names, between which `|` stands; `None` for any other text.
+/// Parses names of flags with `|` between them; `None` for any other text.
 fn named_flags(text: &str) -> Option<u32> {
     let flag = |name: &str| FLAGS.iter().find(|(known, _)| *known == name).map(|&(_, flag)| flag);
     text.split('|').try_fold(0, |flags, name| Some(flags | flag(name)?))

@@ -1,4 +1,4 @@
-//! The code of an error whose type is not known.
+//! Looks up the code of an error of unknown type.
 
 use std::error::Error as StdError;
 
@@ -25,7 +25,7 @@ use crate::scan::extract::{ExtractError, TemplateError};
 use crate::scan::filter::FilterError;
 use crate::target::{InvalidBundleEntryId, InvalidDevice, InvalidTargetId, UnsupportedStyle};
 
-/// Tries one type after the other.
+/// Tries each type in turn.
 macro_rules! code_of_types {
     ($error:expr, $($type:ty,)+) => {
         None$(.or_else(|| $error.downcast_ref::<$type>().map(Coded::code)))+

@@ -1,8 +1,8 @@
-//! Codes of errors, by which `fatbin explain` finds the page about them.
+//! Error codes. `fatbin explain` prints the page about a code.
 //!
-//! A code identifies a problem that a person solves in one way, so that several error variants share one. Each error type has
-//! its codes in this module, by a `match` over all variants: a new variant without a code does not compile. A code never
-//! changes its meaning, and a removed code is not used again. The texts are in `docs/errors`.
+//! A code stands for a problem with one remedy, so several error variants may share a code. This module assigns the
+//! codes of each error type in a `match` over all variants, so a new variant without a code does not compile. A code
+//! never changes its meaning, and a removed code is not used again. The texts are in `docs/errors`.
 
 mod basics;
 mod judgement;

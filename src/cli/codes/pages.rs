@@ -2,7 +2,7 @@
 
 use crate::check::Rule;
 
-/// Pages in `docs/errors`: those about errors, and that about the rules of `check`, which is last.
+/// Pages in `docs/errors`: the pages about errors, then the page about the rules of `check`.
 const TEXTS: [&str; 11] = [
     include_str!("../../../docs/errors/command-line.md"),
     include_str!("../../../docs/errors/bytes.md"),

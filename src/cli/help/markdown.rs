@@ -61,7 +61,7 @@ fn heading(line: &str) -> Option<(usize, &str)> {
     Some((level, title.strip_prefix(' ')?)).filter(|_| (1..=6).contains(&level))
 }
 
-/// Returns the marker of an item, `-` or a number, and its text.
+/// Splits an item into its marker, `-` or a number, and its text.
 fn item(content: &str) -> Option<(&str, &str)> {
     let (marker, text) = content.split_once(' ')?;
     let is_number = marker.strip_suffix('.').is_some_and(|number| number.parse::<u32>().is_ok());
@@ -78,7 +78,7 @@ fn table<'a>(lines: &[&str]) -> Block<'a> {
     Block::Table(rows, right)
 }
 
-/// Returns the cells of a row. `\|` is a bar in a cell.
+/// `\|` is a bar in a cell.
 fn cells(line: &str) -> Vec<String> {
     let line = line.trim();
     let inner = line.strip_prefix('|').unwrap_or(line);

@@ -20,8 +20,8 @@ pub use render::render;
 
 /// Print help on a command or a topic; without a name, list both
 ///
-/// Topics are the pages of the book: tasks, the guide and the formats of containers. `fatbin help guide/scan` prints the page of
-/// the guide, `fatbin help scan` the options of the command.
+/// Topics are the pages of the book: tasks, the guide and the formats of containers. `fatbin help guide/scan` prints
+/// the page of the guide, `fatbin help scan` the options of the command.
 ///
 /// Exit status: 0, or 2 for an unknown name.
 #[derive(Debug, Args)]
@@ -56,7 +56,7 @@ fn print_command(command: &mut Command) -> io::Result<()> {
     command.print_long_help()
 }
 
-/// Returns the list of all topics in Markdown.
+/// Lists all topics in Markdown.
 fn topics(pages: &Pages, program: &Command) -> String {
     let mut text = "# Topics\n\n`fatbin help TOPIC` prints a page of the book.\n".to_owned();
     for (directory, title) in CHAPTERS {
@@ -68,7 +68,7 @@ fn topics(pages: &Pages, program: &Command) -> String {
     text
 }
 
-/// Returns the shortest name of a page.
+/// Shortest name of a page.
 fn topic<'a>(pages: &Pages, page: Page<'a>, program: &Command) -> &'a str {
     let is_short = program.find_subcommand(page.name()).is_none() && pages.find(page.name()) == Some(page);
     if is_short { page.name() } else { page.path }
@@ -77,7 +77,7 @@ fn topic<'a>(pages: &Pages, page: Page<'a>, program: &Command) -> &'a str {
 /// Maximum number of pages that an error lists.
 const MAX_PAGES: usize = 5;
 
-/// Returns the error about an unknown name, with similar names and the pages that contain it.
+/// Creates the error about an unknown name. It lists similar names, and the pages that contain the name.
 fn unknown(name: &str, pages: &Pages, program: &Command) -> anyhow::Error {
     let commands = program.get_subcommands().map(Command::get_name);
     let names = commands.chain(pages.iter().map(|page| topic(pages, page, program)));

@@ -7,7 +7,7 @@ use flate2::read::ZlibDecoder;
 /// Paths and texts of all pages, each terminated by a NUL.
 static COMPRESSED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/pages"));
 
-/// Name of the page of a directory that lists the others.
+/// Name of the page that lists the other pages of its directory.
 const INDEX: &str = "README";
 
 /// Directories of pages, and single pages, in the order of the book, with their titles.
@@ -42,8 +42,8 @@ impl Pages {
         std::iter::from_fn(move || Some(Page { path: parts.next()?, text: parts.next()? }))
     }
 
-    /// Returns the page with a name: its path, its path in the repository, a directory, or the last part of the path where
-    /// no other page has the same.
+    /// Returns the page with a name. The name is its path, its path in the repository, a directory, or the last part of
+    /// the path if that is unique.
     pub fn find(&self, name: &str) -> Option<Page<'_>> {
         let name = name.strip_prefix("docs/").unwrap_or(name);
         let name = name.strip_suffix(".md").unwrap_or(name).trim_end_matches('/');

@@ -71,7 +71,7 @@ impl Layout {
         parts.collect()
     }
 
-    /// Formats a table, whose cells are wrapped where its lines would be too long.
+    /// Formats a table. Cells are wrapped if the lines would be too long.
     fn table(&self, rows: &[Vec<String>], right: &[bool]) -> String {
         let rows: Vec<Vec<String>> =
             rows.iter().map(|row| row.iter().map(|cell| self.inline(cell)).collect()).collect();
@@ -94,7 +94,7 @@ impl Layout {
         text
     }
 
-    /// Returns the widths of columns. Too wide columns are narrowed, the widest first.
+    /// Columns that are too wide are narrowed, the widest first.
     fn column_widths(&self, rows: &[Vec<String>]) -> Vec<usize> {
         let count = rows.iter().map(Vec::len).max().unwrap_or_default();
         let width =
@@ -111,7 +111,7 @@ impl Layout {
     }
 }
 
-/// Returns a text without its markup.
+/// Removes the markup.
 fn plain(text: &str) -> String {
     Layout { width: 0, color: false }.inline(text)
 }
@@ -122,7 +122,7 @@ fn unescaped(text: &str) -> String {
     ["\\<", "\\*", "\\_", "\\[", "\\|"].iter().fold(text, |text, escaped| text.replace(escaped, &escaped[1..]))
 }
 
-/// Breaks a text into lines of at most `width` characters. Words that are longer have lines of their own.
+/// Breaks a text into lines of at most `width` characters. A longer word is on a separate line.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ').filter(|word| !word.is_empty()) {

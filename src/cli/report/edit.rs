@@ -58,7 +58,7 @@ pub fn edit_loss(loss: &Loss, kernels: Option<usize>) -> String {
     format!("{} loses {}{kernels}", printable(&loss.device), counted(loss.images.len(), "image"))
 }
 
-/// Formats devices that lose code, those that lose the same images in one line.
+/// Formats devices that lose code, with one line for all devices that lose the same images.
 pub fn edit_losses_of_links(losses: &[Loss]) -> Vec<String> {
     let mut groups: BTreeMap<&[usize], Vec<String>> = BTreeMap::new();
     for Loss { device, images } in losses {
@@ -71,7 +71,7 @@ pub fn edit_losses_of_links(losses: &[Loss]) -> Vec<String> {
     groups.into_iter().map(line).collect()
 }
 
-/// Difference between size and disk size from which a file has holes worth a word, in bytes.
+/// Minimum difference between size and disk size for the holes of a file to be reported, in bytes.
 const HOLES: u64 = 64 << 10;
 
 /// Formats the size of a file before and after an edit, and the space on disk before and after if the result has holes.

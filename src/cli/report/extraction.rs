@@ -1,8 +1,8 @@
-//! `extract --index`: the files that images were written to, in the schema `fatbin.extract/1`. Fields are never removed from
-//! a schema.
+//! `extract --index`: the files that images were written to, in the schema `fatbin.extract/1`. Fields are never removed
+//! from a schema.
 //!
-//! Sizes are in bytes. A field that is absent is unknown or does not apply. `schemas/fatbin.extract-1.schema.json` documents
-//! the fields.
+//! Sizes are in bytes. A field that is absent is unknown or does not apply. `schemas/fatbin.extract-1.schema.json`
+//! documents the fields.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ pub struct Index {
     metadata: Vec<IndexMetadata>,
 }
 
-/// An entry that holds properties only, for which no file is written.
+/// An entry that holds only properties. No file is written for it.
 #[derive(Debug, Serialize)]
 struct IndexMetadata {
     path: String,

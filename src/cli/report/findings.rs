@@ -7,7 +7,7 @@ use crate::target::natural_order;
 
 /// Findings of one file and rule with the same message.
 pub struct FindingGroup<'a> {
-    /// The first of them, which represents all.
+    /// The first finding, which represents all.
     pub finding: &'a Finding,
     /// Images of findings about images.
     pub images: Vec<&'a ImageLocation>,

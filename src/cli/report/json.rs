@@ -45,10 +45,10 @@ struct JsonFile<'a> {
     wrappers: Vec<JsonWrapper<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     kpack: Vec<JsonKpackReference<'a>>,
-    /// Bytecode from which images are compiled when the file is linked.
+    /// Bytecode that is compiled to images when the file is linked.
     #[serde(skip_serializing_if = "Option::is_none")]
     offload_bytecode: Option<&'static str>,
-    /// Offsets of the containers that no wrapper points to, where others of their type have one.
+    /// Offsets of the containers that no wrapper points to, if other containers of the same type have a wrapper.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unreferenced: Vec<u64>,
     #[serde(skip_serializing_if = "is_zero")]
@@ -70,8 +70,9 @@ struct JsonSection<'a> {
     unexplained: u64,
 }
 
-/// A structure that registers a container. At most one of the last three fields is present: the offset of a container, that
-/// of other bytes, or the name of a symbol that another file defines. Without them it points to nothing.
+/// A structure that registers a container. At most one of the last three fields is present: the offset of a container,
+/// the offset of other bytes, or the name of a symbol that another file defines. Without them the structure points to
+/// nothing.
 #[derive(Serialize)]
 struct JsonWrapper<'a> {
     kind: &'static str,
@@ -91,7 +92,7 @@ struct JsonWrapper<'a> {
     symbol: Option<&'a str>,
 }
 
-/// Device code in kpack archives beside the file.
+/// Device code in kpack archives next to the file.
 #[derive(Serialize)]
 struct JsonKpackReference<'a> {
     /// Offset of the marker.
@@ -273,8 +274,8 @@ pub fn json(files: &[inventory::File]) -> String {
     document.take()
 }
 
-/// Formats a document with indentation and a final newline. Strings are exact: characters that a terminal would obey, or
-/// not display, are escaped in JSON's own syntax.
+/// Formats a document with indentation and a final newline. Strings are exact: characters that a terminal would obey,
+/// or not display, are escaped in JSON's own syntax.
 pub fn to_pretty_json(document: &impl Serialize) -> String {
     to_indented_json(document, "  ")
 }
@@ -361,7 +362,7 @@ impl<'a> JsonKpackReference<'a> {
 }
 
 impl<'a> JsonContainer<'a> {
-    /// Creates the mirror of a container. `codec` is that of the compressed container around it.
+    /// Creates the mirror of a container. `codec` is the codec of the compressed container around it.
     fn new(file: &inventory::File, container: &'a inventory::Container, codec: Option<Codec>) -> Self {
         let codec = container.codec.or(codec);
         JsonContainer {

@@ -8,7 +8,7 @@ use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
 use crate::base::escape::escape_json;
 
-/// The text of a document so far, and the objects and arrays that are open. It is that of
+/// The text of a document so far, and the objects and arrays that are open. The text is formatted as by
 /// [`to_pretty_json`](super::json::to_pretty_json).
 #[derive(Debug, Default)]
 pub struct JsonStream {
@@ -109,7 +109,7 @@ pub fn nested_json(value: &impl Serialize, depth: usize) -> String {
     }
     let written = value.serialize(&mut Serializer::with_formatter(&mut bytes, formatter));
     written.expect("strings and numbers serialize");
-    // The texts of several images wait for their turn, up to half of them room to grow.
+    // The texts of several images wait for their turn. Up to half of each buffer would be spare capacity.
     bytes.shrink_to_fit();
     let text = String::from_utf8(bytes).expect("JSON is UTF-8");
     match escape_json(&text) {

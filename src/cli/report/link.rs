@@ -1,5 +1,5 @@
-//! `link --report`: which images were linked from which inputs, as a table or as one document of schema `fatbin.link/1`. Later
-//! versions of fatbin only add fields.
+//! `link --report`: the images that were linked and their inputs, as a table or as one document of schema
+//! `fatbin.link/1`. Later versions of fatbin only add fields.
 
 use serde::Serialize;
 

@@ -1,5 +1,5 @@
-//! `metadata`: the part of a package's metadata that its device code determines, in the formats of other programs, and as a
-//! document of schema `fatbin.metadata/1`.
+//! `metadata`: the part of a package's metadata that its device code determines, in the formats of other programs, and
+//! as a document of schema `fatbin.metadata/1`.
 
 use serde::Serialize;
 
@@ -64,8 +64,8 @@ struct JsonUndetermined<'a> {
     reason: &'static str,
 }
 
-/// Returns the document of schema `fatbin.metadata/1` about a package with these files. `cuda` is the oldest CUDA version of a
-/// driver that loads its code, if it is known.
+/// Returns the document of schema `fatbin.metadata/1` about a package with these files. `cuda` is the oldest CUDA
+/// version of a driver that loads its code, if it is known.
 pub fn metadata_json(package: &DeviceCode, files: &[FileCode], cuda: Option<&str>) -> String {
     let undetermined = package.undetermined.iter();
     to_pretty_json(&JsonDocument {
@@ -103,7 +103,7 @@ impl JsonBackend {
     }
 }
 
-/// Returns the architectures as `CMAKE_CUDA_ARCHITECTURES` names them.
+/// Uses the names of `CMAKE_CUDA_ARCHITECTURES`.
 fn cmake_architectures(code: &DeviceCode) -> Vec<String> {
     let name = |arch: &nvptx::Arch, form| format!("{}{}-{form}", arch.number, Suffix::letter(arch.suffix));
     let real = code.cubins.iter().map(|arch| name(arch, "real"));
@@ -115,7 +115,7 @@ pub fn hugging_face_json(code: &DeviceCode, backend: Backend) -> String {
     to_pretty_json(&hugging_face::document(code, backend))
 }
 
-/// Returns `variant.json` of a wheel with this label, or the one that is derived from the properties.
+/// Returns `variant.json` of a wheel with this label. Without a label, the label is derived from the properties.
 pub fn wheel_variant_json(code: &DeviceCode, cuda: Option<&str>, label: Option<&str>) -> String {
     let properties = wheel_variant::properties(code, cuda);
     let label = label.map_or_else(|| wheel_variant::label(&properties), str::to_owned);

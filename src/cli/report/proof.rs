@@ -1,5 +1,5 @@
-//! `--proof`: what a change did to each image, and the hashes of the file before and after, in the schema `fatbin.proof/1`.
-//! Fields are never removed from a schema.
+//! `--proof`: what a change did to each image, and the hashes of the file before and after, in the schema
+//! `fatbin.proof/1`. Fields are never removed from a schema.
 //!
 //! Sizes are in bytes. `schemas/fatbin.proof-1.schema.json` documents the fields.
 
@@ -38,7 +38,7 @@ pub struct ProvenFile {
     path: String,
     /// Number of bytes outside of the changed spans.
     unchanged: u64,
-    /// Devices on which the runtimes select the same images as before.
+    /// Devices whose runtimes select the same images as before.
     devices: Vec<String>,
     images: Vec<ProvenImage>,
 }

@@ -1,4 +1,4 @@
-//! Schemas of all JSON documents, as JSON Schema, draft 2020-12. That of policies is of draft 7, which editors support.
+//! Schemas of all JSON documents, as JSON Schema, draft 2020-12. The policy schema uses draft 7, which editors support.
 //!
 //! The number in the name of a schema changes only when a field is removed or changes its meaning.
 
@@ -11,7 +11,7 @@ pub struct Schema {
     pub text: &'static str,
 }
 
-/// Schemas, one for each command that writes JSON, and that of policies.
+/// A schema for each command that writes JSON, and the policy schema.
 pub const SCHEMAS: [Schema; 14] = [
     Schema { command: "scan", text: include_str!("schemas/fatbin.scan-1.schema.json") },
     Schema { command: "inspect", text: include_str!("schemas/fatbin.inspect-1.schema.json") },

@@ -8,7 +8,7 @@ use crate::scan::inventory::{
 };
 use crate::target::{OffloadKind, subarch};
 
-/// Returns the headings, with one for symbols only where images have any: those that are arrays in the data of a program.
+/// Symbols have a column only if an image has one. Such images are arrays in the data of a program.
 fn headings(has_symbols: bool) -> Vec<Column> {
     let texts = ["CONTAINER", "SECTION", "KIND", "TRIPLE", "ARCH", "IMAGE"].map(Column::left);
     let numbers = ["OFFSET", "SIZE"].map(Column::right);
@@ -16,8 +16,8 @@ fn headings(has_symbols: bool) -> Vec<Column> {
     texts.into_iter().chain(numbers).chain(symbol).collect()
 }
 
-/// Formats the inventory of a file as lines. `verbose` adds the accounting of sections, which is otherwise printed only for
-/// sections with unexplained bytes, the index and address of each image, and the wrappers.
+/// Formats the inventory of a file as lines. `verbose` adds the accounting of sections, which is otherwise printed only
+/// for sections with unexplained bytes, the index and address of each image, and the wrappers.
 pub fn table(file: &File, verbose: bool, screen: &Screen) -> String {
     let count = match file.device_images().count() {
         0 => "no device images".to_owned(),
@@ -68,7 +68,8 @@ pub fn table(file: &File, verbose: bool, screen: &Screen) -> String {
     text
 }
 
-/// Formats a row for each image that contains no others, under headings, and after them contradictions and unknown values.
+/// Formats a row for each image that contains no other images, under headings. Contradictions and unknown values
+/// follow.
 fn images(file: &File, screen: &Screen) -> String {
     let (mut rows, mut warnings) = (Vec::new(), Vec::new());
     let has_symbols = file.device_images().any(|image| image.symbol.is_some());
@@ -103,7 +104,7 @@ pub fn metadata_entries(file: &File) -> impl Iterator<Item = String> {
     })
 }
 
-/// Returns the name of the format whose version is printed.
+/// Name of the format whose version is printed.
 fn versioned_format(image: &Image) -> &'static str {
     match image.image_kind {
         ImageKind::Elf if image.triple.as_deref().is_some_and(subarch::is_amdgpu) => "code object",

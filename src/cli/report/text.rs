@@ -1,11 +1,11 @@
-//! Text for terminals: columns, in which text from files is escaped.
+//! Text for terminals: columns, with text from files escaped.
 
 use console::{Alignment, Style, measure_text_width, pad_str};
 
 use crate::base::escape::escape;
 
-/// Properties of the output that text is laid out for. By default it is not a terminal: lines are not shortened, and have
-/// no color.
+/// Properties of the output that text is laid out for. By default it is not a terminal: lines are not shortened, and
+/// have no color.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Screen {
     /// Width of a terminal in characters; `None` for files and pipes, whose lines are not shortened.
@@ -75,8 +75,8 @@ const GAP: usize = 2;
 /// Minimum width of a shortened column of text.
 const NARROWEST: usize = 10;
 
-/// Lays out rows under headings, as indented lines. Cells are escaped. If the lines would be wider than the screen, texts are
-/// shortened in the middle; numbers never are.
+/// Lays out rows under headings, as indented lines. Cells are escaped. If the lines would be wider than the screen,
+/// texts are shortened in the middle; numbers never are.
 pub fn columns(headings: &[Column], rows: impl Iterator<Item = Vec<String>>, screen: &Screen) -> String {
     let rows: Vec<Vec<String>> = rows.map(escaped).collect();
     let mut text = String::new();
@@ -85,7 +85,8 @@ pub fn columns(headings: &[Column], rows: impl Iterator<Item = Vec<String>>, scr
     text
 }
 
-/// Writes rows like [`columns`], line by line. `rows` is called several times: a table of any size takes the memory of one row.
+/// Writes rows like [`columns`], line by line. `rows` is called several times: a table of any size takes the memory of
+/// one row.
 pub fn write_columns<I: Iterator<Item = Vec<String>>>(
     headings: &[Column],
     rows: impl Fn() -> I,
@@ -137,7 +138,7 @@ fn lay_out(headings: &[Column], rows: Rows<'_>, screen: &Screen, write: &mut dyn
     rows(&mut line);
 }
 
-/// Returns the widths of columns that fit into `width`, from their largest ones: the longest texts are shortened first, and the
+/// Reduces the largest widths of columns until the columns fit into `width`. The longest texts are shortened first, and
 /// headings never.
 fn fitting(headings: &[Column], widths: &[usize], width: usize) -> Vec<usize> {
     let mut widths = widths.to_vec();
@@ -154,7 +155,7 @@ fn fitting(headings: &[Column], widths: &[usize], width: usize) -> Vec<usize> {
     widths
 }
 
-/// Returns both ends of a text with an ellipsis between them.
+/// Keeps both ends of a text, with an ellipsis between them.
 fn shorten(text: &str, width: usize) -> String {
     let kept = width.saturating_sub(1);
     let front = take_width(text.chars(), kept.div_ceil(2));
@@ -163,7 +164,7 @@ fn shorten(text: &str, width: usize) -> String {
     format!("{front}…{back}")
 }
 
-/// Returns the characters that fit into `width`.
+/// Takes the characters that fit into `width`.
 fn take_width(text: impl Iterator<Item = char>, width: usize) -> String {
     let mut used = 0;
     let fits = |c: &char| {

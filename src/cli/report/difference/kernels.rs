@@ -1,5 +1,5 @@
-//! Table of the kernels of a file that differ: one row per kernel, for all archs together. Otherwise a kernel that grew for
-//! ten archs would take ten rows and leave none for the next.
+//! Table of the kernels of a file that differ: one row per kernel, for all archs together. Otherwise a kernel that grew
+//! for ten archs would take ten rows and leave none for the next.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -73,7 +73,7 @@ impl<'a> Row<'a> {
         names
     }
 
-    /// Returns the size of the code of one side for all archs together, as far as it is known.
+    /// Code size of one side, summed over the archs with a known size; `None` if there are none.
     fn size(&self, side: impl Fn(&KernelDifference<'a>) -> Option<&'a LockedKernel>) -> Option<u64> {
         let sizes = self.archs.iter().filter_map(|(_, it)| side(it)?.code_size());
         sizes.reduce(u64::saturating_add)
@@ -83,8 +83,8 @@ impl<'a> Row<'a> {
         self.archs.iter().map(|(_, it)| it.growth()).fold(0, i64::saturating_add)
     }
 
-    /// Returns the figures that changed for any arch. With `all`, or where the kernel was added or removed for some archs
-    /// and changed for others, returns each different change once, with its archs.
+    /// Formats the figures that changed for any arch. Formats each different change once, with its archs, if `all` is
+    /// set or if the kernel was added or removed for some archs and changed for others.
     fn changes(&self, all: bool) -> Vec<String> {
         let mut changes: Vec<(String, Vec<&str>)> = Vec::new();
         for (arch, difference) in &self.archs {
@@ -106,7 +106,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Joins the first parts and the number of the others.
+/// Joins the first parts, and the number of other parts.
 fn join_first(parts: Vec<String>, between: &str, all: bool) -> String {
     // "and 1 more" would be as long as the part itself.
     if all || parts.len() <= MAX_PARTS + 1 {
@@ -115,8 +115,8 @@ fn join_first(parts: Vec<String>, between: &str, all: bool) -> String {
     format!("{} and {} more", parts[..MAX_PARTS].join(between), parts.len() - MAX_PARTS)
 }
 
-/// Describes equal kinds of differences of one kernel: the figures that changed, as ranges, without the size of the code,
-/// which has a column.
+/// Describes equal kinds of differences of one kernel: the figures that changed, as ranges, without the size of the
+/// code, which has a column.
 fn describe(differences: &[&KernelDifference<'_>]) -> String {
     let pairs: Vec<_> = differences.iter().filter_map(|it| it.before().zip(it.after())).collect();
     if pairs.is_empty() {

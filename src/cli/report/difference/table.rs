@@ -45,7 +45,7 @@ pub fn differences_table(differences: &Differences<'_>, all: bool, screen: &Scre
     text + &left_out(comparison.files.len(), shown, "file")
 }
 
-/// Returns the causes of all differences, if the code is the same.
+/// Formats the causes of all differences, if the code is the same.
 fn same_code(comparison: &Comparison<'_>) -> String {
     let Some(causes) = comparison.causes_with_same_code() else { return String::new() };
     if causes.is_empty() {
@@ -73,7 +73,7 @@ fn listed(causes: &BTreeSet<DifferenceCause>) -> String {
 /// Number of rows about duplicated code.
 const MAX_DUPLICATES: usize = 5;
 
-/// Returns the code that the new build has more often.
+/// Lists the code that occurs more often in the new build.
 fn duplicates(duplicates: &[Duplicate<'_>], all: bool) -> String {
     let bytes = duplicates.iter().fold(0, |sum: u64, it| sum.saturating_add(it.bytes));
     let [_, ..] = duplicates else { return String::new() };
@@ -99,7 +99,7 @@ fn budget_line(result: &BudgetResult<'_>) -> String {
     format!("  growth limit {limit}{arch}{stored}: {word}, {}\n", signed(grown, percent(result.old, grown)))
 }
 
-/// Returns an old and a new size and the growth.
+/// Formats an old and a new size, and the growth.
 fn sizes(old: Option<u64>, new: Option<u64>) -> String {
     match (old, new) {
         (Some(old), Some(new)) if old == new => format!("{new} bytes"),

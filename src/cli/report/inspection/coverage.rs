@@ -31,7 +31,7 @@ pub fn family_table(coverage: &Coverage<'_>, screen: &Screen, write: &mut dyn Fn
     write(&not_inspected(coverage));
 }
 
-/// Returns the numbers of kernels on each device.
+/// Formats the numbers of kernels on each device.
 fn summary(coverage: &Coverage<'_>, screen: &Screen) -> String {
     let (kernels, devices) = (counted(coverage.kernels.len(), "kernel"), counted(coverage.devices.len(), "device"));
     let mut text = match coverage.kernels_with_gaps() {

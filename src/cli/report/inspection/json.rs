@@ -1,13 +1,13 @@
 //! `inspect --json`: one document of schema `fatbin.inspect/1`. Later versions of fatbin only add fields.
 //!
 //! It has `files`, or with `--matrix` a `matrix`. Numbers are bytes or counts. An absent field is unknown or not
-//! applicable. `kind` to `address` of an image are those of `fatbin.scan/1`.
+//! applicable. The fields `kind` to `address` of an image are the same as in `fatbin.scan/1`.
 //!
 //! ```text
 //! { "schema": "fatbin.inspect/1",
 //!   "files": [ { "path": "a.whl!lib/x.so",
-//!     "images": [ { "index": 0, "kind": "hip", "image": "elf", "triple": "amdgcn-amd-amdhsa", "arch": "gfx90a", "offset": 4242,
-//!       "address": "file://lib/x.so#offset=4242&size=900",
+//!     "images": [ { "index": 0, "kind": "hip", "image": "elf", "triple": "amdgcn-amd-amdhsa", "arch": "gfx90a",
+//!       "offset": 4242, "address": "file://lib/x.so#offset=4242&size=900",
 //!       "not_inspected": "a reason",
 //!       "kernels": [ { "name": "_Z1kPi", "demangled": "k(int*)",
 //!         "registers": 8, "max_registers": 128,                        NVIDIA

@@ -1,6 +1,6 @@
 //! Table of `inspect`: one line per image, followed by one row per kernel.
 //!
-//! Figures that no kernel of an image has are left out, so that the images of each vendor get the columns of that vendor.
+//! Figures that no kernel of an image has are left out, so that each image gets the columns of its vendor.
 
 use std::collections::HashMap;
 
@@ -36,7 +36,6 @@ pub fn inspection_table(path: &str, inspected: &InspectedImage<'_>, screen: &Scr
     text + &compilers(&inspection.debug)
 }
 
-/// Returns the line of a property set.
 fn property_set(set: &PropertySet) -> String {
     let property = |property: &Property| match property.value {
         PropertyValue::Number(value) => format!("{}={value}", printable(&property.name)),
@@ -84,7 +83,6 @@ fn table(kernels: &[Kernel], screen: &Screen) -> String {
     columns(&headings, rows, screen)
 }
 
-/// Returns the heading of a figure's column.
 fn heading(figure: Figure) -> &'static str {
     match figure {
         Figure::Registers => "REGS",
@@ -105,7 +103,7 @@ fn heading(figure: Figure) -> &'static str {
     }
 }
 
-/// Returns the text of a figure. A minimum has a plus sign, and a required work-group shape replaces the number of threads.
+/// A minimum has a plus sign, and a required work-group shape replaces the number of threads.
 fn cell(figure: Figure, kernel: &Kernel) -> Option<String> {
     let value = figure.value(kernel);
     match (figure, value, kernel.required_threads) {
@@ -115,7 +113,7 @@ fn cell(figure: Figure, kernel: &Kernel) -> Option<String> {
     }
 }
 
-/// Returns the last component of a Unix or Windows path.
+/// Last component of a Unix or Windows path.
 fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
@@ -123,7 +121,7 @@ fn file_name(path: &str) -> &str {
 /// Maximum number of units named per compiler, and of properties per set.
 const MAX_NAMED: usize = 4;
 
-/// Returns a line for each compiler with the units that it compiled, in their order.
+/// Formats a line for each compiler, with the units that it compiled in their order.
 fn compilers(debug: &DebugInfo) -> String {
     let mut compilers: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut known: HashMap<&str, usize> = HashMap::new();

@@ -1,5 +1,5 @@
-//! Data of the page, as one compact document: a name that is in a hundred images is stored once, and a kernel is a row of
-//! numbers. Its format is private to the scripts of the page; the public format is that of `--json`.
+//! Data of the page, as one compact document: a name that is in a hundred images is stored once, and a kernel is a row
+//! of numbers. The format is private to the scripts of the page; `--json` writes the public format.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -39,8 +39,8 @@ const fn figure([key, heading, unit, title]: [&'static str; 4], of: fn(&Kernel) 
     KernelFigure { key, heading, title, unit, of }
 }
 
-/// Properties in the order of the columns. Vendors' terms for the same property share a column, so that the table fits a
-/// page.
+/// Properties in the order of the columns. Vendors' terms for the same property share a column, so that the table fits
+/// a page.
 const FIGURES: [KernelFigure; 8] = [
     figure(["code", "Code", "bytes", "Size of the machine code"], |kernel| kernel.code_size),
     figure(["registers", "Registers", "count", "Vector registers per thread or work-item"], |kernel| {
@@ -82,7 +82,7 @@ pub struct PageData {
     cells: Vec<CellData>,
     /// Distinct rows of the coverage, as indexes of their cells: most kernels of a library run on the same devices.
     patterns: Vec<Vec<u32>>,
-    /// Kernels, those with gaps first: indexes of the name and of the pattern.
+    /// Kernels, with gaps first: indexes of the name and of the pattern.
     coverage: Vec<(usize, usize)>,
     files: Vec<FileData>,
 }
@@ -137,8 +137,8 @@ struct ImageData {
     kernels: Vec<KernelRow>,
 }
 
-/// A kernel: index of its name, its properties, its source file and line, 1 if it may need more scratch, and the number of
-/// bytes that belong to it alone.
+/// A kernel: index of its name, its properties, its source file and line, 1 if it may need more scratch, and the number
+/// of bytes that belong to it alone.
 #[derive(Serialize)]
 struct KernelRow(usize, [Option<u64>; FIGURES.len()], Option<(usize, u64)>, u8, u64);
 
@@ -238,7 +238,7 @@ impl<T> Default for Distinct<T> {
 }
 
 impl<T: Clone + Eq + Hash> Distinct<T> {
-    /// Returns the index of a value, and whether it is new.
+    /// Index of a value, and whether it is new.
     fn number(&mut self, value: T) -> (usize, bool) {
         let next = self.all.len();
         let number = *self.numbers.entry(value.clone()).or_insert(next);
@@ -259,7 +259,7 @@ impl<'a> ArchKey<'a> {
     }
 }
 
-/// Returns the archs of all inspected images, by triple and name.
+/// Archs of all inspected images, by triple and name.
 fn columns<'a>(files: &[&'a AnalyzedFile]) -> (Vec<ArchColumn>, HashMap<ArchKey<'a>, usize>) {
     let images = files.iter().flat_map(|file| file.images());
     let mut found: HashMap<ArchKey<'_>, ArchColumn> = HashMap::new();
@@ -276,7 +276,7 @@ fn columns<'a>(files: &[&'a AnalyzedFile]) -> (Vec<ArchColumn>, HashMap<ArchKey<
     (columns, keys.into_iter().zip(0..).collect())
 }
 
-/// Returns the vendor that determines the color of an image.
+/// The vendor determines the color of an image.
 fn vendor(image: &inventory::Image) -> &'static str {
     let triple = image.triple.as_deref().unwrap_or_default();
     let begins = |word| triple.starts_with(word);

@@ -1,10 +1,10 @@
 //! The page: one HTML document with the analysis of files, for browsers and as an artifact of CI.
 //!
-//! It consists of `page.html`, `page.css` and the scripts in this directory, embedded unchanged, and of the analysis as a
-//! JSON document ([`data`]), compressed: the names of a large library's kernels are nearly all of a page, and shrink to a
-//! twentieth. The page loads nothing: its content security policy forbids that, and allows only this style and this script,
-//! by their hashes. A kernel whose name is markup is stopped twice: the document is Base64, and a script that escaped from it
-//! would not run. The scripts insert text as text only.
+//! It consists of `page.html`, `page.css` and the scripts in this directory, embedded unchanged, and of the analysis as
+//! a JSON document ([`data`]), compressed: the names of a large library's kernels are nearly all of a page, and shrink
+//! to a twentieth. The page loads nothing: its content security policy forbids that, and allows only this style and
+//! this script, by their hashes. A kernel whose name is markup is stopped twice: the document is Base64, and a script
+//! that escaped from it would not run. The scripts insert text as text only.
 
 mod base64;
 mod data;
@@ -50,8 +50,7 @@ pub fn write_page(path: OutputPath, files: &[&AnalyzedFile], verdict: Option<&Ve
     output.commit([])
 }
 
-/// Returns the page of files, and of their verdict if they were checked. Images that were not inspected because the command
-/// line did not select them are left out.
+/// Images that were not inspected because the command line did not select them are left out.
 fn page(files: &[&AnalyzedFile], verdict: Option<&Verdict>) -> Result<String> {
     let script = format!("(async () => {{\n\"use strict\";\n{}}})();\n", SCRIPTS.concat());
     let policy = format!(
@@ -71,7 +70,7 @@ fn compressed(data: &PageData) -> Vec<u8> {
     encoder.finish().expect("writing to memory does not fail")
 }
 
-/// Returns the source expression of a content security policy that allows only this text.
+/// Source expression of a content security policy that allows only this text.
 fn source(text: &str) -> String {
     format!("'sha256-{}'", base64(&Sha256::digest(text)))
 }

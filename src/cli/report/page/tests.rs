@@ -66,7 +66,7 @@ fn with_kernel(name: &str) -> String {
     page(&[&surveyed("lib.so", vec![(cubin("sm_90"), inside(vec![kernel(name)]))])], None).unwrap()
 }
 
-/// Returns the text between the tags of the document, as a browser finds it.
+/// Text between the tags of the document, as a browser finds it.
 fn document(page: &str) -> &str {
     let (_, rest) = page.split_once("<script type=\"application/gzip\" id=\"data\">").unwrap();
     rest.split_once("</script>").unwrap().0

@@ -1,7 +1,7 @@
 //! `requires --json`: one document of schema `fatbin.requires/1`. Later versions of fatbin only add fields.
 //!
-//! A floor that is known has `known: true` and `at_least`, the oldest release that works; without `at_least`, no requirement
-//! is known. Numbers of drivers are those for Linux on x86-64.
+//! A floor that is known has `known: true` and `at_least`, the oldest release that works; without `at_least`, no
+//! requirement is known. Driver versions are for Linux on x86-64.
 //!
 //! ```text
 //! { "schema": "fatbin.requires/1",
@@ -104,7 +104,7 @@ struct JsonCause {
     count: usize,
 }
 
-/// Returns the document about files and about those that could not be read, with a final newline.
+/// Returns the document about files, including files that could not be read, with a final newline.
 pub fn requires_json(files: &[RequiredFile<'_>], unread: &[File]) -> String {
     let files = files.iter().map(JsonFile::new).chain(unread.iter().map(JsonFile::unread));
     to_pretty_json(&Document { schema: SCHEMA, files: files.collect() })

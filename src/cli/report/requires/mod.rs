@@ -15,7 +15,7 @@ pub struct RequiredFile<'a> {
     pub floors: FileFloors<'a>,
     /// Names of devices, each with what it needs; nothing if nothing in the file runs on it, or no floor is known.
     pub devices: Vec<(String, Vec<DeviceNeed>)>,
-    /// Names of devices on which something runs that no product is known to need a release for.
+    /// Names of devices that can run some code without a known minimum release of any product.
     pub without_floor: Vec<String>,
     /// Number of further devices that the code is for.
     pub omitted_devices: usize,

@@ -52,7 +52,7 @@ pub fn requires_text(required: &RequiredFile<'_>, screen: &Screen) -> String {
     text
 }
 
-/// Returns the rows of the devices. Devices with equal floors and properties share them.
+/// Devices with equal floors and properties share rows.
 fn device_rows(required: &RequiredFile<'_>) -> Vec<Vec<String>> {
     let mut groups: Vec<(Vec<&str>, Vec<DeviceNeed>)> = Vec::new();
     for (device, needs) in required.devices.iter().filter(|(_, needs)| !needs.is_empty()) {
@@ -73,7 +73,7 @@ fn device_rows(required: &RequiredFile<'_>) -> Vec<Vec<String>> {
     rows.collect()
 }
 
-/// Returns whether needs differ at most in their images.
+/// True if needs differ at most in their images.
 fn is_alike(one: &[DeviceNeed], other: &[DeviceNeed]) -> bool {
     let is_equal = |one: &Need, other: &Need| {
         let properties = |need: &Need| need.causes.iter().map(|cause| cause.requirement).collect::<Vec<_>>();
@@ -87,7 +87,7 @@ fn is_alike(one: &[DeviceNeed], other: &[DeviceNeed]) -> bool {
         })
 }
 
-/// Returns a row for the preferred image, and one for another that needs less.
+/// Formats a row for the preferred image, and a row for another image that needs less.
 fn rows_of(devices: &str, need: &DeviceNeed) -> Vec<Vec<String>> {
     let mut rows = vec![row(devices, "preferred", need.product, &need.preferred)];
     if need.some.floor != need.preferred.floor {
@@ -100,7 +100,7 @@ fn row(devices: &str, image: &str, product: Product, need: &Need) -> Vec<String>
     vec![named(product, need), image.to_owned(), causes(&need.causes), devices.to_owned()]
 }
 
-/// Returns the floor with the product's name.
+/// Formats the floor with the product's name.
 fn named(product: Product, need: &Need) -> String {
     let bound = [Some(need.floor.least), need.floor.most];
     if bound.into_iter().flatten().any(|limit| limit.release.is_some()) {
@@ -114,7 +114,7 @@ fn named(product: Product, need: &Need) -> String {
     format!("{product} {}", need.floor)
 }
 
-/// Returns the properties that decide a floor, and their images.
+/// Formats the properties that decide a floor, and their images.
 fn causes(causes: &[FloorCause]) -> String {
     if causes.is_empty() {
         return "-".to_owned();

@@ -1,4 +1,4 @@
-//! Choices from which a runtime selects nothing on a device, with the kernels that the device does not get.
+//! Choices where a runtime selects nothing on a device, with the kernels that the device does not get.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::image::family;
 /// Number of families of kernels that are listed.
 const LISTED: usize = 8;
 
-/// Choices with code for the same processors, from which nothing is selected, and the kernels in them.
+/// Choices with code for the same processors where nothing is selected, and the kernels in them.
 #[derive(Debug)]
 pub struct KernelGap<'a> {
     /// The choices.

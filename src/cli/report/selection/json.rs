@@ -1,7 +1,8 @@
 //! `select --json`: one document of schema `fatbin.select/1`. Later versions of fatbin only add fields.
 //!
-//! `index` of an image is its number among the device images of its file, as in `fatbin.inspect/1`; `kind` to `offset` are
-//! those of `fatbin.scan/1`. A choice has several answers where the name of the device is ambiguous and the answers differ.
+//! `index` of an image is its number among the device images of its file, as in `fatbin.inspect/1`; the fields `kind`
+//! to `offset` are the same as in `fatbin.scan/1`. A choice has several answers where the name of the device is
+//! ambiguous and the answers differ.
 //!
 //! ```text
 //! { "schema": "fatbin.select/1",
@@ -58,13 +59,13 @@ struct JsonFile<'a> {
     /// Images without a container for the platform of the devices.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     selected_by_program: Vec<JsonProgramImage<'a>>,
-    /// Choices from which nothing is selected.
+    /// Choices where nothing is selected.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     gaps: Vec<JsonGap<'a>>,
     errors: Vec<JsonError>,
 }
 
-/// An image from which the program selects by its own rules.
+/// An image that the program may select, by its own rules.
 #[derive(Serialize)]
 struct JsonProgramImage<'a> {
     #[serde(flatten)]

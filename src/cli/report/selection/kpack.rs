@@ -18,7 +18,8 @@ pub fn text(path: &str, answered: &AnsweredReference<'_>, screen: &Screen) -> St
     text
 }
 
-/// Returns a line for a file: the number of code objects, and of those that a generation of the loader does not find.
+/// Returns a line for a file: the number of code objects, and the number of code objects that a generation of the
+/// loader does not find.
 pub fn summary(path: &str, name: &str, answered: &AnsweredReference<'_>) -> String {
     let code = || answered.devices.iter().flat_map(|device| &device.code);
     let count = counted(answered.reference.indices.len(), "code object");
@@ -35,8 +36,8 @@ pub fn summary(path: &str, name: &str, answered: &AnsweredReference<'_>) -> Stri
     format!("{path}: {name}: {count} in kpack archives: {outcomes}\n")
 }
 
-/// Returns the rows for consecutive code objects with equal answers: one, or one for each generation of the loader where the
-/// answers differ.
+/// Formats consecutive code objects with equal answers as one row. If the generations of the loader have different
+/// answers, there is a row for each generation.
 fn rows(code: &[AnsweredCode<'_>]) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for group in code.chunk_by(|one, next| one.answers == next.answers) {
@@ -82,7 +83,8 @@ struct JsonCode<'a> {
     answers: Vec<JsonAnswer<'a>>,
 }
 
-/// Answer of a generation of the loader: an archive and the target ID of the code in it, or the reason why there is none.
+/// Answer of a generation of the loader: an archive and the target ID of the code in it, or the reason why there is
+/// none.
 #[derive(Serialize)]
 struct JsonAnswer<'a> {
     release: &'static str,

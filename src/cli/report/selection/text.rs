@@ -34,7 +34,7 @@ pub fn selection_text(answered: &AnsweredFile<'_>, name: &str, screen: &Screen) 
     blocks.chain(answered.kpack.iter().map(|it| kpack::text(&answered.file.path, it, screen))).collect()
 }
 
-/// Returns a block for the images from which the program selects.
+/// Formats a block for the images that the program may select.
 fn by_program(answered: &AnsweredFile<'_>, screen: &Screen) -> Option<String> {
     let candidates = &answered.selected_by_program;
     let first = candidates.first()?;
@@ -60,7 +60,7 @@ fn more(times: usize) -> String {
     if times == 0 { String::new() } else { format!("  and {} like this\n", counted(times, "more choice")) }
 }
 
-/// Returns a key that is equal for equal blocks, and the block.
+/// Formats a block, and creates a key that is equal for equal blocks.
 fn block(
     path: &str,
     set: &CandidateSet<'_>,
@@ -107,7 +107,7 @@ fn verdict(set: &CandidateSet<'_>, selection: &Selection) -> String {
     }
 }
 
-/// Returns a row for each image, in order.
+/// A row for each image, in order.
 fn rows(set: &CandidateSet<'_>, selection: &Selection) -> Vec<Vec<String>> {
     let row = |(index, verdict, reason): (usize, CandidateVerdict, String)| {
         let candidate = &set.candidates[index];
@@ -151,7 +151,7 @@ pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Devic
     format!("{path}: {name}: {choices}: {}{unregistered}\n", outcomes.join(", "))
 }
 
-/// Returns the answer about a file from which no runtime selects code for a platform.
+/// Answer about a file without selectable code for a platform.
 fn without_code(file: &File, platform: Platform) -> String {
     if let Some(text) = to_be_linked(file, platform) {
         return text;
@@ -164,7 +164,7 @@ fn without_code(file: &File, platform: Platform) -> String {
     format!("no code for {name} devices: relocatable code for {} that nothing registers", listed(&leftovers))
 }
 
-/// Returns the place of an answer in the summary, and its name.
+/// Place of an answer in the summary, and its name.
 fn outcome(selection: &Selection) -> (u8, &'static str) {
     match selection.selected {
         _ if selection.is_undecided() => (1, "undecided"),
@@ -173,7 +173,7 @@ fn outcome(selection: &Selection) -> (u8, &'static str) {
     }
 }
 
-/// Returns the least favorable answer: one that selects nothing, if any.
+/// The least favorable answer: one that selects nothing, if any.
 fn worst<'a>(answered: &'a AnsweredSet<'_>) -> Option<&'a DeviceAnswer<'a>> {
     let rank = |selection: &Selection| (outcome(selection).0, selection.selected.map(|(_, way)| way));
     answered.answers.iter().max_by_key(|it| rank(&it.selection))

@@ -28,7 +28,7 @@ pub struct SizeReport {
     pub total_before: Option<Size>,
     /// Rows of the first level.
     pub rows: Vec<Row>,
-    /// Names of changes, and their effects; the first is that of no change.
+    /// Names of changes, and their effects. The first entry is for no change.
     pub effects: Vec<(String, Effect)>,
     /// Percentage of the bytes that were rebuilt for the effects.
     pub sample: u32,
@@ -48,12 +48,12 @@ pub struct SizedFile {
 }
 
 impl SizeReport {
-    /// Returns whether the rows of some level are kernels.
+    /// True if the rows of some level are kernels.
     fn has_kernels(&self) -> bool {
         self.levels.iter().any(|level| level.needs_kernels())
     }
 
-    /// Number of bytes that the files take in their packages, if all of them are in packages that state it.
+    /// Number of bytes that the files take in their packages, if every file is in a package that states it.
     fn packed_size(&self) -> Option<u64> {
         self.files.iter().map(|file| file.packed_size).sum::<Option<u64>>().filter(|_| !self.files.is_empty())
     }

@@ -1,4 +1,4 @@
-//! Sizes as a table, in which the rows of a level are below that of the level before.
+//! Sizes as a table. The rows of a level are below their row of the previous level.
 
 use super::duplicates::duplicates_table;
 use super::what_if::what_if_table;
@@ -38,7 +38,7 @@ fn headings(report: &SizeReport) -> Vec<Column> {
     numbers.iter().map(|heading| Column::right(heading)).chain([label]).collect()
 }
 
-/// Adds rows, and below each those of the next level.
+/// Adds rows. The rows of the next level follow each of them.
 fn add_rows(report: &SizeReport, rows: &[Row], depth: usize, screen: &Screen, cells: &mut Vec<Vec<String>>) {
     for row in rows {
         let label = format!("{:width$}{}", "", row.label.text(), width = 2 * depth);

@@ -8,7 +8,7 @@ use super::{SizeReport, growth};
 use crate::cli::report::Screen;
 use crate::cli::report::text::{Column, columns};
 
-/// Formats a line for each change; nothing if there are none. Of the times it has that of the arch that takes longest.
+/// Formats a line for each change; nothing if there are none. The time is for the slowest arch.
 pub fn what_if_table(report: &SizeReport, screen: &Screen) -> String {
     let Some((_, unchanged)) = report.effects.first() else { return String::new() };
     let sampled = match report.sample {

@@ -56,7 +56,7 @@ impl CodeSizes {
         *sum = sum.saturating_add(size.unwrap_or(0));
     }
 
-    /// Returns the number of images and their decompressed bytes.
+    /// Number of images, and their decompressed bytes.
     fn total(&self) -> (u64, u64) {
         let add = |(images, sum): (u64, u64), &(more, size): &(u64, u64)| (images + more, sum.saturating_add(size));
         self.archs.values().fold((0, 0), add)

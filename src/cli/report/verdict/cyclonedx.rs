@@ -1,4 +1,5 @@
-//! Inventory and verdict as CycloneDX 1.6: files with device code are components, and their images are components of these.
+//! Inventory and verdict as CycloneDX 1.6: files with device code are components, and their images are nested
+//! components.
 //!
 //! Serial number and time are left out, so that equal inputs give equal documents.
 

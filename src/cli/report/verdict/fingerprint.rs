@@ -1,4 +1,4 @@
-//! Fingerprints by which other programs recognize a finding in the next run.
+//! Fingerprints that let other programs recognize a finding in the next run.
 
 use sha2::{Digest, Sha256};
 

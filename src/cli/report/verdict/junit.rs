@@ -1,5 +1,5 @@
-//! A verdict as JUnit XML, which CI systems show as tests: a suite for each file, with a case for each rule. An undecided
-//! rule is an error, which in JUnit means that the test itself failed to run.
+//! A verdict as JUnit XML, which CI systems show as tests: a suite for each file, with a case for each rule. An
+//! undecided rule is an error, which in JUnit means that the test itself failed to run.
 //!
 //! JUnit XML has no specification; this follows the schema of Jenkins' xUnit plugin.
 
@@ -29,7 +29,7 @@ pub fn verdict_junit(verdict: &Verdict) -> String {
     text + "</testsuites>\n"
 }
 
-/// Returns the attributes of a suite.
+/// Attributes of a suite.
 fn with_counts(name: &str, evaluations: &[&Evaluation]) -> String {
     let count = |outcome| evaluations.iter().filter(|it| it.outcome == outcome).count().to_string();
     attributes(&[
@@ -40,7 +40,7 @@ fn with_counts(name: &str, evaluations: &[&Evaluation]) -> String {
     ])
 }
 
-/// Returns the lines of a case.
+/// Lines of a case.
 fn case(evaluation: &Evaluation, findings: &[&Finding]) -> String {
     let rule = evaluation.rule.name();
     let start = format!("    <testcase{}", attributes(&[("name", rule), ("classname", &evaluation.path)]));
@@ -62,8 +62,8 @@ fn attributes(attributes: &[(&str, &str)]) -> String {
     attributes.iter().map(|(name, value)| format!(" {name}=\"{}\"", xml_text(value))).collect()
 }
 
-/// Escapes text for elements and attributes. Characters that XML 1.0 cannot represent (section 2.2, production Char) are
-/// replaced.
+/// Escapes text for elements and attributes. Characters that XML 1.0 cannot represent (section 2.2, production Char)
+/// are replaced.
 fn xml_text(text: &str) -> String {
     let mut escaped = String::new();
     for c in printable(text).chars() {

@@ -1,4 +1,4 @@
-//! Verdicts as text and in the formats of other programs. Names in them come from files, and are escaped.
+//! Verdicts as text and in the formats of other programs. Names come from files, and are escaped.
 
 mod code_sizes;
 mod cyclonedx;

@@ -13,7 +13,6 @@ const CELL_HINTS = {
   gap: (device) => `Fails on ${device}: the image that is selected there lacks it, and another image of its container has it`,
 };
 
-/// Returns a row for each kernel.
 function coverageRows() {
   const patterns = data.patterns.map((pattern) => {
     const cells = pattern.map((index) => data.cells[index]);

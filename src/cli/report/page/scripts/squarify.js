@@ -28,7 +28,7 @@ function squarify(sizes, width, height) {
   return placed;
 }
 
-/// Returns the end of the row after which its worst aspect ratio would increase, and the area of the row.
+/// Returns the end of the row and its area. The row ends before the size that would increase its worst aspect ratio.
 function longestRow(sizes, first, scale, side) {
   const largest = sizes[first] * scale;
   let [area, end, best] = [0, first, Infinity];

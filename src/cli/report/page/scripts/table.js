@@ -1,11 +1,11 @@
-// A table that sorts and filters. A long table contains only the rows in view, with spacers above and below for the others:
-// thirty thousand rows of twelve cells took Chromium three seconds for every change.
+// A table that sorts and filters. A long table contains only the rows in view, with spacers above and below for the
+// others: thirty thousand rows of twelve cells took Chromium three seconds for every change.
 
 /// Maximum number of words whose hits are kept.
 const MOST_WORDS = 32;
 
-/// Texts that the filter searches, each once for all the rows that have it: a library has a hundred and fifty thousand kernels
-/// of twenty thousand names.
+/// Texts that the filter searches, each once for all the rows that have it: a library has a hundred and fifty thousand
+/// kernels of twenty thousand names.
 class Haystack {
   /// `indexOf(row)` is the index of the row's text, or null.
   constructor(texts, indexOf) {
@@ -41,18 +41,18 @@ const NAMES = new Haystack(data.names.map(([name, symbol]) => `${name} ${symbol 
 const IMAGES = new Haystack(images.map((image) => `${image.column.label} ${image.file.path}`), (row) => row.image.number);
 const SOURCES = new Haystack(data.sources, (row) => row.sourceIndex);
 
-/// Maximum number of rows of a table that contains all of them.
+/// Maximum number of rows of a table that contains all its rows.
 const MOST_AT_ONCE = 100;
-/// Number of rows that a longer table contains, of which about 22 are in view, and the number of them above the view.
+/// Number of rows that a longer table contains (about 22 are in view), and the number of rows above the view.
 const WINDOW = 60;
 const ABOVE = 20;
 
 /// Creates a table in a section.
 ///
-/// A column has `heading`, `title`, `isNumber`, `value(row)` to sort by (null comes last), `show(row)` for the text if it
-/// differs from the value, and `draw(row)` if the cell is an element. `isKey` marks the column that takes the remaining
-/// width; `most` is the maximum width of the others in letters, `signs` the width of icons in pixels. The filter searches
-/// the texts of `search`, or else `words(row)`.
+/// A column has `heading`, `title`, `isNumber`, `value(row)` to sort by (null comes last), `show(row)` for the text if
+/// it differs from the value, and `draw(row)` if the cell is an element. `isKey` marks the column that takes the
+/// remaining width; `most` is the maximum width of the others in letters, `signs` the width of icons in pixels. The
+/// filter searches the texts of `search`, or else `words(row)`.
 class Table {
   constructor(section, { noun, rows, columns, words, search, controls = [], sort = null, label }) {
     Object.assign(this, { noun, rows, sort, label });
@@ -90,7 +90,8 @@ class Table {
     this.update(false);
   }
 
-  /// Sets the width of a column. The layout is fixed, because an automatic one is computed again for every inserted row.
+  /// Sets the width of a column. The layout is fixed, because an automatic one is computed again for every inserted
+  /// row.
   width(column) {
     if (column === this.columns[0]) [this.letters, this.pixels] = [0, 0];
     const made = element("col", { class: column.isKey ? "key" : "" });
@@ -104,8 +105,8 @@ class Table {
     return made;
   }
 
-  /// Returns the length of the longest text. The largest number is the longest one; formatting a hundred thousand of them to
-  /// compare lengths is slow.
+  /// Returns the length of the longest text. The largest number is the longest one; formatting a hundred thousand of
+  /// them to compare lengths is slow.
   longest(column) {
     if (!column.isNumber) return this.rows.reduce((most, row) => Math.max(most, this.text(column, row).length), 0);
     const largest = this.rows.reduce((most, row) => (most && column.value(row) <= column.value(most) ? most : row), null);
@@ -165,7 +166,7 @@ class Table {
     return this.shown.length > MOST_AT_ONCE;
   }
 
-  /// Inserts the rows from an index on: all of them, or as many as a long table contains.
+  /// Inserts the rows from an index on: all rows, or as many as a long table contains.
   draw(from) {
     const to = this.isLong() ? Math.min(this.shown.length, from + WINDOW) : this.shown.length;
     const spacer = (rows) => {
@@ -181,7 +182,7 @@ class Table {
     this.drawn = { from, to };
   }
 
-  /// Replaces the rows when the view comes near the first or last of them.
+  /// Replaces the rows when the view comes near the first or last row.
   follow() {
     if (!this.isLong()) return;
     const first = Math.floor(this.frame.scrollTop / this.height);

@@ -1,5 +1,5 @@
-// The map of bytes: one level of the tree as cells, each with a preview of its contents. Cells are buttons, of which one is
-// in the tab order; arrow keys move between them by position.
+// The map of bytes: one level of the tree as cells, each with a preview of its contents. Cells are buttons. One of them
+// is in the tab order, and arrow keys move between them by position.
 
 /// Minimum area of a cell in square pixels. Smaller cells are merged.
 const SMALLEST = { cell: 140, inner: 40 };

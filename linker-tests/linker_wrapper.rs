@@ -1,5 +1,5 @@
-//! fatbin's objects beside those of clang-linker-wrapper, which cannot be called alone: clang's driver calls it, and keeps its
-//! object and the wrapped image with `-save-temps`.
+//! fatbin's objects, compared with the objects of clang-linker-wrapper. That tool cannot be called alone: clang's
+//! driver calls it, and keeps its object and the wrapped image with `-save-temps`.
 //!
 //! fatbin wraps the image as well, both objects are linked with a program that has entries and with the judge, and both logs
 //! must be equal, with the size and the hash of each registered image. In LLVM 15 and 16 that is the offload binary around OpenMP's
@@ -18,7 +18,7 @@ use crate::harness::step::Step;
 use crate::harness::tools::{Missing, Tool, llvm_tool, path_with};
 use crate::harness::trial::{completion, fresh_directory};
 
-/// Kind, its value in entries, and releases: those of the tool in Debian 12 before the release of the reference.
+/// Kind, its value in entries, and releases: the tool's releases in Debian 12 that precede the reference.
 const REFERENCES: [(&str, u32, [&str; 3]); 3] =
     [("openmp", 1, ["15", "16", "19"]), ("cuda", 2, ["15", "16", "19"]), ("hip", 4, ["15", "16", "19"])];
 

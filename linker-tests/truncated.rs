@@ -71,7 +71,7 @@ const fn on_its_own(name: &'static str, package: &'static str, stem: &'static st
 /// Cuts, in percent of the size.
 const PERCENT: [u64; 11] = [1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 99];
 
-/// Borders of a library at which it is cut.
+/// Borders of a library where it is truncated.
 const BORDERS: usize = 16;
 
 /// Commands that accept a whole library and reject a cut one.

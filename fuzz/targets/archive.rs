@@ -19,7 +19,7 @@ use fatbin_fuzz::fuzz_target;
 const DEPTH: usize = 3;
 /// Bytes to unpack from one input: a few kilobytes can hold gigabytes.
 const MOST_UNPACKED: usize = 1 << 20;
-/// Members to open: those of a zip file can share their bytes.
+/// Members to open. Members of a zip file can share their bytes.
 const MOST_MEMBERS: usize = 1000;
 /// Members of one library to change.
 const MOST_CHANGED: usize = 8;
@@ -95,7 +95,7 @@ impl Write for Bounded {
     }
 }
 
-/// Compares the members of a static library with those of a reader that knows short names only.
+/// Compares the members of a static library with the members found by a reader that knows short names only.
 fn compare_library(data: &[u8]) {
     let Some(expected) = naive_library(data) else { return };
     let Some(Ok(found)) = members(View::new(data)) else { return };

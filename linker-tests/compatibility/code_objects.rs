@@ -193,7 +193,7 @@ fn is_compatible(code: &str, device: &str) -> Result<bool> {
     Ok(code.serves(&device, KindRules::default()).is_ok())
 }
 
-/// Returns the pairs of processors for which LLVM inlines a function of the first into a kernel of the second.
+/// Returns the pairs of processors where LLVM inlines a function of the first into a kernel of the second.
 fn inlined(directory: &Path, functions: &[&String], kernels: &BTreeSet<&str>) -> Result<BTreeSet<Pair>> {
     std::fs::write(directory.join("calls.ll"), calls(functions, kernels)?)?;
     let opt = Tool::Opt.path()?;

@@ -91,7 +91,7 @@ fn agree(trial: &str, ours: &Answers, theirs: &Answers, exceptions: &[TooLenient
     Ok(())
 }
 
-/// Requires that the names which a tool does not know are exactly those of a list.
+/// Requires that a list has exactly the names that the tool does not know.
 fn equal_names(what: &str, found: &BTreeSet<String>, listed: &str) -> Result<()> {
     let listed: BTreeSet<String> = listed.split_whitespace().map(str::to_owned).collect();
     let surplus: Vec<&String> = found.difference(&listed).collect();

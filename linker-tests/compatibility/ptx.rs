@@ -51,8 +51,8 @@ pub fn agrees_with_ptxas(directory: &Path) -> Result<()> {
     undecided_pairs(&undecided)
 }
 
-/// Requires that the pairs of a target and a device which no single release of ptxas knows are those of [`UNDECIDED`], and code
-/// for architectures that are later than the device.
+/// Requires that exactly these pairs of a target and a device are unknown to every single release of ptxas: the pairs
+/// of [`UNDECIDED`], and code for architectures that are later than the device.
 fn undecided_pairs(answers: &Answers) -> Result<()> {
     let running = answers.iter().filter(|(_, runs)| **runs);
     let running = running.map(|((code, device), _)| format!("{code}-on-{device}")).collect();
@@ -66,7 +66,7 @@ fn undecided_pairs(answers: &Answers) -> Result<()> {
     Ok(())
 }
 
-/// Returns the targets that ptxas knows. They are those of fatbin.
+/// Returns the targets that ptxas knows. They equal fatbin's targets.
 fn targets(directory: &Path, ptxas: &Ptxas) -> Result<Vec<String>> {
     let numbers: Vec<String> = (1..END).map(|number| format!("sm_{number}")).collect();
     let numbers = ptxas.known_targets(directory, &numbers)?;

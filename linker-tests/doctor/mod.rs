@@ -1,4 +1,5 @@
-//! `fatbin doctor` beside real links of device sections of more than 2 GiB: it predicts exactly the links that fail.
+//! `fatbin doctor`, compared with real links of device sections of more than 2 GiB: it predicts exactly the links that
+//! fail.
 //!
 //! Objects of compilers show the other problems, see [`compilers`]. Device sections are holes in sparse objects; outputs are gigabytes, and are removed at once.
 
@@ -27,9 +28,9 @@ struct Form {
     compile: &'static [&'static str],
     /// Objects: the program's and a device section. The order decides on the layout of lld.
     objects: [&'static str; 2],
-    /// Linkers with which it links.
+    /// Linkers that can link it.
     links: &'static [Linker],
-    /// Linkers with which it does not.
+    /// Linkers that cannot.
     fails: &'static [Linker],
 }
 
@@ -84,7 +85,7 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// Returns a trial, the files of which are removed at its end.
+/// Returns a trial whose files are removed at its end.
 fn trial(name: String, run: impl Fn(&Path) -> Result<()> + Send + 'static) -> Trial {
     Trial::ignorable_test(format!("doctor/{name}"), move || {
         completion(fresh_directory("doctor", &name.replace('/', "-")).and_then(|directory| {

@@ -54,7 +54,7 @@ pub fn compile_program(directory: &Path, options: &[&str]) -> Result<()> {
     step.args(options).run().map(drop)
 }
 
-/// Writes an object with a device section of 2,200 MiB, the bytes of which are a hole, and a pointer to it.
+/// Writes an object with a device section of 2,200 MiB, whose bytes are a hole, and a pointer to it.
 pub fn write_image(directory: &Path, name: &str, image: Image) -> Result<()> {
     let mut object = Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
     let flags = elf::SHF_ALLOC.0 | if image.is_large { SHF_X86_64_LARGE } else { 0 };

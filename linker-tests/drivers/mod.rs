@@ -28,7 +28,7 @@ use crate::harness::trial::{completion, fresh_directory};
 use session::{File, Outcome, Session};
 use table::{Line, Reason};
 
-/// Releases of clang, those of Debian 12 and the newest.
+/// Releases of clang: all in Debian 12, and the newest.
 const RELEASES: [u32; 5] = [14, 15, 16, 19, 22];
 
 /// Tables, and the releases that they have lines for.
@@ -110,7 +110,6 @@ fn expectation_faults(line: &Line, theirs: &Outcome, release: u32) -> Vec<String
     faults
 }
 
-/// Returns the differences between two sides.
 fn differences(line: &Line, theirs: &Outcome, ours: &Outcome) -> Vec<String> {
     let mut differences = Vec::new();
     if theirs.status != ours.status {
@@ -135,7 +134,6 @@ fn differences(line: &Line, theirs: &Outcome, ours: &Outcome) -> Vec<String> {
     differences
 }
 
-/// Returns the files that differ between two sides.
 fn file_differences(line: &Line, theirs: &Outcome, ours: &Outcome, directory: &Path) -> Result<Vec<String>> {
     let mut differences = Vec::new();
     let names: BTreeSet<&String> = theirs.files.keys().chain(ours.files.keys()).collect();

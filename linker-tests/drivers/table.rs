@@ -23,7 +23,7 @@ pub enum Tool {
 impl Tool {
     pub const ALL: [Tool; 4] = [Tool::Bundler, Tool::Packager, Tool::Wrapper, Tool::Fatbinary];
 
-    /// Returns the name by which clang of a release calls the tool.
+    /// Returns the tool's name in calls by clang of this release.
     pub fn name(self, release: u32) -> &'static str {
         match self {
             Tool::Bundler => "clang-offload-bundler",
@@ -120,7 +120,6 @@ fn parse(text: &str, release: u32) -> Result<Vec<Line>> {
     Ok(lines)
 }
 
-/// Returns whether a release is in a range.
 fn applies(releases: &str, release: u32) -> Result<bool> {
     let (first, last) = releases.split_once('-').unwrap_or((releases, releases));
     let is_before_end = last.is_empty() || release <= last.parse()?;

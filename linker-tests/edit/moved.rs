@@ -157,7 +157,7 @@ fn patchelf_moves_a_container(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes the runtime, the loader and the wrapper. Returns whether the form is that of a library.
+/// Writes the runtime, the loader and the wrapper. Returns whether the form is a library.
 fn prepare(directory: &Path, registered: &Registered, flags: &[&str]) -> Result<bool> {
     let runtime = RUNTIME.replace("RUNTIME", registered.runtime).replace("MAGIC", registered.magic);
     let is_library = flags.contains(&"-shared");

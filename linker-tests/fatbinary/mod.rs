@@ -3,8 +3,8 @@
 //!
 //! | module | trials |
 //! |---|---|
-//! | [`compare`], [`divergences`] | the drop-in `fatbinary` beside the tool |
-//! | [`containers`] | `fatbin pack --kind cuda` beside fatbinary and cuobjdump |
+//! | [`compare`], [`divergences`] | the drop-in `fatbinary`, compared with the tool |
+//! | [`containers`] | `fatbin pack --kind cuda`, compared with fatbinary and cuobjdump |
 //! | [`clang`] | compilers that call the drop-in |
 //! | [`relocatable`] | PTX of the objects of a link |
 //! | [`tile_ir`] | Tile IR that nvcc writes |
@@ -172,7 +172,6 @@ fn group(directory: &Path, options: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Returns the kind of each entry.
 fn entry_kinds(bytes: &[u8]) -> Result<Vec<u16>> {
     let (mut kinds, mut at) = (Vec::new(), 16);
     while at < bytes.len() {

@@ -82,7 +82,7 @@ fn programs(directory: &Path, target: &OffloadTarget) -> Result<()> {
     Ok(())
 }
 
-/// Returns the sizes and hashes of the images of a program, whose properties are those of the target.
+/// Returns the sizes and hashes of the images of a program. Their properties must match the target.
 fn described(directory: &Path, name: &str, target: &OffloadTarget) -> Result<Vec<String>> {
     let verified = fatbin(directory, &["verify", name])?;
     ensure!(verified.stdout.ends_with(", intact\n"), "{}", verified.error("not intact"));

@@ -1,4 +1,5 @@
-//! CUDA files on a GPU: the driver's choice among images, and its floors, beside the predictions of `select` and `requires`.
+//! CUDA files on a GPU: the driver's choice among images and its floors, compared with the predictions of `select` and
+//! `requires`.
 //!
 //! `scripts/gpu` builds a directory of programs, images and predictions that runs on any machine with a GPU. Here it runs
 //! against a stand-in for libcuda, which records and checks each call: that shows that the trials work and that two readers of

@@ -68,7 +68,6 @@ pub fn trials() -> Vec<Trial> {
         .collect()
 }
 
-/// Returns metadata for a processor with some kernels.
 fn metadata(processor: &str, kernels: &[&str], minor: u32) -> String {
     let kernel = |name: &&str| {
         format!(

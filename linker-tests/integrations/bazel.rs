@@ -39,7 +39,7 @@ def cc_toolchain_suite(**arguments):
     ("coverage/BUILD", "filegroup(name = \"coverage_report_generator\", visibility = [\"//visibility:public\"])\n"),
 ];
 
-/// A workspace, and the directories beside it.
+/// A workspace, and the directories next to it.
 struct Workspace<'a> {
     bazel: PathBuf,
     clang: PathBuf,

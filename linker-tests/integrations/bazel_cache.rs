@@ -62,7 +62,7 @@ fn links_come_from_the_cache_in(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A workspace with an output directory of its own; only the cache is common.
+/// A workspace with a separate output directory. Workspaces share only the cache.
 struct Workspace<'a> {
     bazel: &'a Path,
     workspace: PathBuf,

@@ -74,7 +74,7 @@ impl<'a> Example<'a> {
         step.env("LD_LIBRARY_PATH", libraries).env("OMP_TARGET_OFFLOAD", "MANDATORY").run()
     }
 
-    /// Returns the time at which the program was linked.
+    /// Returns the time when the program was linked.
     fn time_of_program(&self) -> Result<SystemTime> {
         Ok(std::fs::metadata(self.build.join("program"))?.modified()?)
     }

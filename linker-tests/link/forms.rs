@@ -271,7 +271,6 @@ fn fatbin_links(directory: &Path, clang: &Path) -> Result<()> {
     step.run().map(drop)
 }
 
-/// Returns the files of a unit.
 fn files(unit: &str) -> Vec<String> {
     match unit {
         "object" => ["kernel.o", "helper.o"].map(str::to_owned).into(),

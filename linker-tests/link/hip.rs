@@ -1,4 +1,4 @@
-//! HIP: bundles, registration and objects beside those of the reference.
+//! HIP: bundles, registration and objects, compared with the reference.
 
 use std::path::Path;
 
@@ -14,7 +14,8 @@ use crate::linker_wrapper::kernel;
 
 const PROCESSORS: [&str; 4] = ["gfx90a:xnack+", "gfx90a:xnack-", "gfx942", "gfx1100"];
 
-/// The bundles in HIP libraries are equal to those of the reference's tool: two translation units, an archive, and compressed.
+/// The bundles in HIP libraries equal the bundles of the reference's tool: two translation units, an archive, and
+/// compressed.
 pub fn bundles(directory: &Path) -> Result<()> {
     inputs::compile_hip(directory, &PROCESSORS)?;
     Step::new(directory, Tool::Ar.path()?).args(["rcs", "libhelper.a", "helper.o"]).run()?;
@@ -110,7 +111,7 @@ fn same_images(directory: &Path, one: &str, other: &str) -> Result<()> {
     Ok(())
 }
 
-/// Functions that HIP's launches call, besides those of the judge.
+/// Functions that HIP's launches call, in addition to the judge's.
 const STUBS: &str = "\
 int hipLaunchKernel(void) { return 0; }
 unsigned __hipPopCallConfiguration(void) { return 0; }

@@ -66,7 +66,7 @@ fn create(directory: &Path, name: &str, images: &str) -> Result<()> {
 }
 
 fn compile(directory: &Path, options: &[&str], output: &str) -> Result<()> {
-    // An externally visible variable, for which linkers take members of archives.
+    // An externally visible variable. It makes linkers extract members of archives.
     std::fs::write(directory.join("host.c"), "__attribute__((visibility(\"protected\"), used)) int x;\n")?;
     let compile = Step::new(directory, Tool::Clang.path()?).args(["--target=x86_64-unknown-linux-gnu", "-c"]);
     compile.args(options).args(["host.c", "-o", output]).run().map(drop)

@@ -53,7 +53,7 @@ pub fn images(directory: &Path, name: &str) -> Result<String> {
         let kernels = image["kernels"].as_array().into_iter().flatten().map(|kernel| kernel["name"].to_string());
         lines.push(format!("{} {:?}", image["arch"], kernels.collect::<Vec<_>>()));
     }
-    // Early releases have an order of their own, which no runtime depends on.
+    // Early releases use a different order. No runtime depends on it.
     lines.sort();
     Ok(lines.join("\n"))
 }
@@ -107,7 +107,7 @@ fn openmp(directory: &Path, release: &str, clang: &Path, links: &str) -> Result<
         [openmp_library(release, "libomp.so.5")?, openmp_library(release, &format!("libomptarget.so.{release}"))?];
     let program = format!("program-{release}");
     let compile = Step::new(directory, clang).args(["-B", links, "-fopenmp", "-fopenmp-targets=x86_64-pc-linux-gnu"]);
-    // The libraries that the driver names are those of one release, which is another.
+    // The driver names the libraries of a single release, which is a different one.
     let link = compile.args(["-O2", "-Wl,--no-as-needed", "openmp.c"]).args(&libraries);
     let directory_of = libraries[1].parent().context("a library is in a directory")?;
     link.arg("-L").arg(directory_of).args(["-o", &program]).run()?;

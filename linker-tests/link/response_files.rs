@@ -1,4 +1,4 @@
-//! Response files: their words beside those that linkers read, and one that `fatbin link` writes.
+//! Response files: their words compared with the words that linkers read, and one that `fatbin link` writes.
 
 use std::path::{Path, PathBuf};
 

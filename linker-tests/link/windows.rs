@@ -1,5 +1,5 @@
-//! `fatbin link` for Windows: a program that clang compiled, whose device code is in COFF objects, linked by lld-link and by
-//! MinGW-w64, and run. And wrapper objects beside each other, which LLVM's cannot be.
+//! `fatbin link` for Windows: a program that clang compiled, with device code in COFF objects, linked by lld-link and
+//! by MinGW-w64, and run. Several wrapper objects can be linked together, which LLVM's do not allow.
 
 use std::path::{Path, PathBuf};
 

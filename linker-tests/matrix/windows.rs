@@ -1,4 +1,4 @@
-//! The rows of the matrix for Windows: objects linked and run, and the objects of LLVM's tools beside them.
+//! The rows of the matrix for Windows: objects linked and run, and compared with the objects of LLVM's tools.
 //!
 //! | host | runtime | linkers | run by |
 //! |---|---|---|---|
@@ -75,7 +75,6 @@ impl Link {
     }
 }
 
-/// Returns the name of the object of the host program.
 fn host_object(entries: Entries) -> &'static str {
     match entries {
         Entries::Program => "host-program.o",

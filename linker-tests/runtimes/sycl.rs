@@ -8,8 +8,8 @@ use crate::harness::directives::fixture;
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, fetched, find_in, llvm_directory, llvm_tool, not_fetched};
 
-/// A program that lists the kernels that the runtime knows before, while and after a library is loaded. The declarations are those of
-/// the runtime's ABI, whose headers are a part of the compiler.
+/// A program that lists the kernels that the runtime knows before, while and after a library is loaded. The
+/// declarations come from the runtime's ABI, because its headers are a part of the compiler.
 const LIST: &str = r#"
 #include <cstdio>
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-//! Relocatable CUDA code: programs as nvcc links them, made by the assembler of the C compiler. The answers about the H100 are those of
-//! real programs of nvcc 13.0, with driver 580.159.04.
+//! Relocatable CUDA code: programs as nvcc links them, made by the assembler of the C compiler. The answers about the
+//! H100 come from real programs of nvcc 13.0, with driver 580.159.04.
 
 use serde_json::Value;
 

@@ -151,7 +151,7 @@ impl Sandbox {
         run(self.command(env!("CARGO_BIN_EXE_fatbin")).args(words.split_whitespace()))
     }
 
-    /// Runs a shell script in the directory, in which `fatbin` is the program.
+    /// Runs a shell script in the directory, with `fatbin` in its path.
     fn shell(&self, script: &str) -> Run {
         run(self.command("sh").args(["-c", script]).env("PATH", path_with_program()))
     }
@@ -195,7 +195,7 @@ fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name)).unwrap()
 }
 
-/// Returns the paths of the sources of the test programs with their text, except that of harness/command.rs.
+/// Returns the paths and texts of the sources of the test programs, except harness/command.rs.
 fn sources_of_tests() -> impl Iterator<Item = (PathBuf, String)> {
     let below = |directory| documents::files_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join(directory), "rs");
     let paths =

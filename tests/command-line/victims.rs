@@ -105,7 +105,6 @@ fn inputs() -> Sandbox {
 }
 
 impl Writer {
-    /// Returns the command line with an output.
     fn line(&self, output: &str, name: &str) -> String {
         let arguments = self.arguments.replace("ONE", ONE).replace("HOST", HOST).replace("OUT", output);
         format!("{} {}", self.command, arguments.replace("NAME", name))

@@ -1,9 +1,10 @@
 //! Real libraries cut at several places, like the remains of a download. Without an error, such a library would be one with
 //! less device code, or without any.
 //!
-//! Each library is cut at percentages of its size and at the ends of sections or members, a sample where there are many. The
-//! commands that must reject the cuts take turns; unit tests cut small files at every byte. With `FATBIN_ALL_CUTS=1`, all commands
-//! must reject the cuts at all starts and ends, and there are more and larger libraries (about fifteen minutes of processor time).
+//! Each library is cut at percentages of its size and at the ends of sections or members, a sample where there are
+//! many. The commands that must reject the cuts take turns; unit tests cut small files at every byte. With
+//! `FATBIN_ALL_CUTS=1`, all commands must reject the cuts at all starts and ends, and there are more and larger
+//! libraries (about fifteen minutes of processor time).
 
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;

@@ -1,5 +1,6 @@
-//! Reads arbitrary bytes as an archive, with archives in it. Members are in the archive; a library without special members
-//! has those that a naive reader finds. A member with new bytes has them afterwards, and all others are as before.
+//! Reads arbitrary bytes as an archive, with archives in it. Members are in the archive. For a library without special
+//! members, a naive reader finds the same members. A member that was replaced has the new bytes, and all others are
+//! unchanged.
 
 #![no_main]
 

@@ -8,8 +8,9 @@
 //! | [`code_objects`] | code objects and AMD's devices | ld.lld, the inliner of LLVM for generic ones, clang-offload-bundler |
 //! | [`rubin`] | a family of three in all commands | ptxas and nvlink |
 //!
-//! The tools are asked for the architectures that they know, too. So a new release of a tool that knows more, or that disagrees,
-//! fails here with the names. Pairs that no tool decides are listed by name in the modules, with the source of fatbin's answer.
+//! The tools are asked for the architectures that they know, too. So a new release of a tool that knows more, or that
+//! disagrees, fails here with the names. Pairs that no tool decides are listed by name in the modules, with the source
+//! of fatbin's answer.
 
 mod code_objects;
 mod cubins;

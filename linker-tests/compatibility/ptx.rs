@@ -19,10 +19,11 @@ const WITHOUT_DEVICES: &str = "sm_10 sm_11 sm_12 sm_13 sm_82";
 /// Devices that none of the releases compiles for. Source: the rule is the one of all other devices.
 const WITHOUT_TOOLS: &str = "sm_20 sm_21 sm_30 sm_32";
 
-/// PTX that runs on a device, by the rule of all other devices: `sm_88` is newer than the last release that compiles for `sm_101`.
+/// PTX that runs on a device by the rule of all other devices. `sm_88` is newer than the last release that compiles for
+/// `sm_101`.
 const UNDECIDED: &str = "sm_88-on-sm_101";
 
-/// Number above those that NVIDIA may give to its next architectures.
+/// Higher than any number that NVIDIA may give to its next architectures.
 const END: u32 = 200;
 
 /// Every target that some release of ptxas knows, on every device that one compiles for.

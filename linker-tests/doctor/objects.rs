@@ -16,8 +16,8 @@ const SIZE: u64 = 2200 << 20;
 /// Flag of sections that may be far from all others (x86-64 psABI, table 4.3).
 const SHF_X86_64_LARGE: u64 = 0x1000_0000;
 
-/// A program whose code refers to data, zeros and constants by 32 bits, and that throws if it has an argument. `catch (...)` needs no
-/// table of types, which mold would report as out of reach.
+/// A program whose code refers to data, zeros and constants by 32 bits, and that throws if it has an argument. `catch
+/// (...)` needs no table of types, which mold would report as out of reach.
 const PROGRAM: &str = r#"
 #include <stdio.h>
 int state = 1, zero[16];

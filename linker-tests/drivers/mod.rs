@@ -1,10 +1,10 @@
 //! Every clang as a client of the drop-ins: command lines of users with the tools of the compiler's release and with the links
 //! of `fatbin install-links`.
 //!
-//! The command lines of a table run one after the other in one directory, so that links use the objects of earlier lines. Both
-//! sides must agree after each line: exit status, output, commands of clang's driver, and every file to the byte, unless the
-//! table states a reason. The table states the drop-ins that a line calls, and the run must confirm it. Programs for the host as an
-//! OpenMP device run.
+//! The command lines of a table run one after the other in one directory, so that links use the objects of earlier
+//! lines. Both sides must agree after each line: exit status, output, commands of clang's driver, and every file to the
+//! byte, unless the table states a reason. The table states the drop-ins that a line calls, and the run must confirm
+//! it. Programs for the host as an OpenMP device run.
 //!
 //! | table | command lines |
 //! |---|---|

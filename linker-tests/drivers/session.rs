@@ -225,7 +225,7 @@ impl Session {
         Ok((output.status.code(), printed, text_without_random_names(&commands)))
     }
 
-    /// Returns the files by name, except those in the directories of tools and libraries.
+    /// Returns the files by name, except files in the directories of tools and libraries.
     fn files(&self) -> Result<BTreeMap<String, File>> {
         let mut files = BTreeMap::new();
         for entry in std::fs::read_dir(&self.directory)? {

@@ -1,10 +1,10 @@
 //! Tables of command lines.
 //!
 //! Each line has three columns: releases of LLVM, expectations, and the command. Releases are a number, `15-19` or `15-`.
-//! Expectations are the drop-ins that are called, or `-` for none; `fails` for a command that must fail; and the reason why
-//! outputs may differ ([`Reason`]). A line whose second column is `$NAME =` defines text that replaces `$NAME` in commands.
-//! Empty lines and lines that begin with `#` are ignored; anything else is an error with the line: a misspelled column must
-//! not weaken a test.
+//! Expectations are the drop-ins that are called, or `-` for none. `fails` stands for a command that must fail. The
+//! reason why outputs may differ is a [`Reason`]. A line whose second column is `$NAME =` defines text that replaces
+//! `$NAME` in commands. Empty lines and lines that begin with `#` are ignored. Anything else is an error with the line:
+//! a misspelled column must not weaken a test.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

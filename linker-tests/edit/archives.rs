@@ -1,4 +1,4 @@
-//! Static libraries and wheels with changed members: what archivers, linkers, unzip, Python and pip make of them.
+//! Static libraries and wheels with changed members, read by archivers, linkers, unzip, Python and pip.
 
 use std::path::{Path, PathBuf};
 

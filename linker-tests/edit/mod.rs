@@ -2,7 +2,7 @@
 //!
 //! | module | trials |
 //! |---|---|
-//! | [`moved`] | libraries whose sections another tool has moved, and what the loader and the runtime make of them |
+//! | [`moved`] | libraries whose sections another tool has moved, read by the loader and the runtime |
 //! | [`prune`] | real libraries and programs pruned to the images that devices need |
 //! | [`split`] | device code in separate files, and back |
 //! | [`strip`] | images without debug information: the same code for disassemblers and linkers |

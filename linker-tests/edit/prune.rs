@@ -178,7 +178,8 @@ fn ptx_is_the_only_way(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// cuBLAS on a device of 8.6 runs the code for 8.0 where it has no other: NVIDIA's guide for nvprune names both for that reason.
+/// cuBLAS on a device of 8.6 runs the code for 8.0 where it has no other: NVIDIA's guide for nvprune names both for
+/// that reason.
 fn lower_minor_versions_are_kept(directory: &Path) -> Result<()> {
     library(directory, &[&["sm_80.cubin", "sm_86.cubin"], &["sm_75.cubin", "sm_80.cubin", "sm_90.cubin"]])?;
     fatbin(directory).args(["prune", "--keep", "sm_86", "library.so", "-o", "by-name.so"]).run()?;

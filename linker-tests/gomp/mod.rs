@@ -1,5 +1,5 @@
-//! Programs that GCC 12 compiles with OpenMP for NVIDIA and AMD: their images, with symbols and without, and their objects before the
-//! link.
+//! Programs that GCC 12 compiles with OpenMP for NVIDIA and AMD: their images, with symbols and without, and their
+//! objects before the link.
 
 use std::path::Path;
 

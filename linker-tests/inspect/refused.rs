@@ -1,4 +1,5 @@
-//! Code objects that HIP refuses: clang assembles them, and AMD's library for code objects judges those whose metadata it cannot find.
+//! Code objects that HIP refuses: clang assembles them, and AMD's library for code objects judges those whose metadata
+//! it cannot find.
 
 use std::path::Path;
 

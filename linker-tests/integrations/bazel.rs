@@ -1,7 +1,7 @@
 //! The example with Bazel.
 //!
-//! Bazel 4 fetches the rules for C and Java and the tools for coverage from GitHub, even for a program without tests. Here they are
-//! Debian's rules for Java, and substitutes that lead to Bazel's built-in rules for C.
+//! Bazel 4 fetches the rules for C and Java and the tools for coverage from GitHub, even for a program without tests.
+//! Here they are Debian's rules for Java, and substitutes that lead to Bazel's built-in rules for C.
 
 use std::fs;
 use std::path::{Path, PathBuf};

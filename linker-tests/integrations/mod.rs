@@ -1,5 +1,6 @@
-//! The project in `integrations/example`, built by CMake with Ninja and with Make, by Meson and by Bazel, as users of an installed
-//! fatbin build it. Its OpenMP program runs with the real runtime. Outputs are built again when an image changes, and only then.
+//! The project in `integrations/example`, built by CMake with Ninja and with Make, by Meson and by Bazel, as users of
+//! an installed fatbin build it. Its OpenMP program runs with the real runtime. Outputs are built again when an image
+//! changes, and only then.
 
 mod bazel;
 mod bazel_cache;

@@ -49,8 +49,8 @@ pub fn bundles(directory: &Path) -> Result<()> {
     same_images(directory, "linked", "expected")
 }
 
-/// Objects for gfx90a and for gfx90a:xnack+ are refused by the reference's tool, by its replacement, and by fatbin's own commands; two
-/// settings of the feature are not.
+/// The reference's tool, its replacement, and fatbin's own commands refuse objects for gfx90a and gfx90a:xnack+. They
+/// accept objects with both settings of the feature.
 pub fn conflicts(directory: &Path) -> Result<()> {
     install_links(directory)?;
     let theirs = llvm_tool("clang-linker-wrapper", "22", "clang-tools-22")?;
@@ -85,7 +85,8 @@ pub fn conflicts(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Compressed bundles have the same header but for sizes and hash, and the same images. The bytes depend on the release of zstd.
+/// Compressed bundles have the same images, and the same header except sizes and hash. The bytes depend on the release
+/// of zstd.
 fn compressed(directory: &Path, theirs: &Path, ours: &Path) -> Result<()> {
     let mut headers = Vec::new();
     for (program, name) in [(theirs, "theirs"), (ours, "ours")] {

@@ -93,8 +93,9 @@ fn openmp_libraries(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// After the compilation, clang's driver calls fatbin, which calls the system's compiler and linker, and the program offloads to
-/// the CPU under libomptarget. No other program is in `PATH`, and the programs that were executed are compared with a list.
+/// After the compilation, clang's driver calls fatbin, which calls the system's compiler and linker, and the program
+/// offloads to the CPU under libomptarget. No other program is in `PATH`, and the programs that were executed are
+/// compared with a list.
 fn openmp_without_llvm(directory: &Path) -> Result<()> {
     let strace = in_path("strace").ok_or_else(|| Missing::new("strace", "strace"))?;
     inputs::compile_openmp(directory)?;

@@ -64,8 +64,8 @@ __attribute__((device)) int missing(int);
 __attribute__((device)) int unused(int x) { return missing(x); }
 ";
 
-/// Libraries with members of archives have the kernels of the reference's. Up to LLVM 20, those members are linked that define what is
-/// used, and those with kernels; later, all.
+/// Libraries with members of archives have the same kernels as the reference's libraries. Up to LLVM 20, a member is
+/// linked if it defines a used symbol or has a kernel. Later releases link all members.
 pub fn archives(directory: &Path) -> Result<()> {
     for release in ["15", "16", "19", "22"] {
         let links = format!("links-{release}");

@@ -19,7 +19,7 @@ const TEXTS: [&str; 6] = [
     "one\n\ttwo\r\nthree",
 ];
 
-/// The words are those in the messages of each linker about missing files.
+/// The words come from the messages of each linker about missing files.
 pub fn quotes(directory: &Path) -> Result<()> {
     let linkers = [
         (Tool::Bfd, "cannot find ", ": "),

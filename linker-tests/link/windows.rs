@@ -73,7 +73,7 @@ pub fn two_objects_without_entries(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Compiles what every program contains besides the code under test.
+/// Compiles the other parts that every program contains.
 fn compile_common(directory: &Path, triple: &str) -> Result<()> {
     let matrix = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/matrix");
     let sources = [

@@ -170,8 +170,8 @@ impl WindowsCells<'_> {
         Ok(())
     }
 
-    /// Links a wrapper object with a host program, and compares the output of the run. The reference object is LLVM's for the images
-    /// of the kind.
+    /// Links a wrapper object with a host program, and compares the output of the run. The reference object is LLVM's
+    /// for the images of the kind.
     fn check(&self, link: Link, name: &str, wrapper: &str, entries: Entries, images: &Images) -> Result<()> {
         let row = self.row;
         let is_reference = wrapper == "reference.o";

@@ -1,6 +1,6 @@
-//! `fatbin requires` on the output of NVIDIA's tools and on packages that people install. ptxas of each release accepts the
-//! versions of the PTX ISA that the driver of that release compiles; the floors of the packages were worked out by hand from their
-//! toolkits and architectures.
+//! `fatbin requires` on the output of NVIDIA's tools and on packages that people install. ptxas of each release accepts
+//! the versions of the PTX ISA that the driver of that release compiles; the floors of the packages were worked out by
+//! hand from their toolkits and architectures.
 
 use std::path::{Path, PathBuf};
 

@@ -99,7 +99,7 @@ const MODES: [(&str, &[&str]); 4] = [
     ("speed", &["--compress-mode=speed", "--compress-all"]),
 ];
 
-/// Writes the images of nvJPEG for four archs with fatbinary in each mode, and compares the sizes with those that are predicted from
+/// Writes the images of nvJPEG for four archs with fatbinary in each mode, and compares the sizes with predictions from
 /// each of the other files.
 fn predicts_fatbinary(directory: &Path) -> Result<()> {
     let fatbinary = Tool::Fatbinary.path()?;

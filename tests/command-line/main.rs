@@ -138,8 +138,8 @@ impl Sandbox {
         names
     }
 
-    /// Runs `fatbin` in the directory with arguments separated by white space. The line about a negative answer is left out: the
-    /// tests of [`silence`] are about it.
+    /// Runs `fatbin` in the directory with arguments separated by white space. The line about a negative answer is left
+    /// out: the tests of [`silence`] are about it.
     fn fatbin(&self, arguments: &str) -> Run {
         let run = self.fatbin_with_answer(arguments);
         Run { err: silence::without_answer(arguments, run.err), ..run }
@@ -214,7 +214,7 @@ fn tests_run_commands_in_a_fixed_environment() {
     }
 }
 
-/// A program cannot be run as long as a command of another test has inherited it, open for writing.
+/// A program cannot be executed while a command of another test has inherited it, open for writing.
 #[test]
 fn tests_write_programs_in_another_process() {
     for (path, text) in sources_of_tests() {

@@ -82,7 +82,7 @@ fn every_command_prints_equal_problems_once_with_a_count() {
         assert_eq!(counts, vec![DAMAGED - 1; lines], "{command}: {}", brief.err);
         let complete = sandbox.fatbin(&format!("{command} --verbose"));
         assert_eq!(counted(&complete).len(), DAMAGED * lines, "{command}: {}", complete.err);
-        // The line is the first of those that it counts.
+        // The line is the first line that the count includes.
         let first = counted(&brief)[0].0;
         assert!(first.strip_prefix("fatbin: ").unwrap().starts_with(start), "{command}: {first}");
         assert_eq!(complete.err.lines().next(), Some(first), "{command}");

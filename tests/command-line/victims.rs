@@ -1,5 +1,5 @@
-//! Files that a mistake in the arguments could overwrite: every option of every command that names an output, on every kind of file
-//! that it could name.
+//! Files that a mistake in the arguments could overwrite: every option of every command that names an output, on every
+//! kind of file that it could name.
 
 use std::os::unix::fs::symlink;
 
@@ -140,7 +140,7 @@ impl Writer {
     }
 }
 
-/// Runs that were to overwrite a file, and those that did.
+/// Number of runs that tried to overwrite a file, and the runs that succeeded.
 #[derive(Default)]
 struct Victims {
     runs: usize,

@@ -123,8 +123,8 @@ impl<'py> FromPyObject<'_, 'py> for Argument {
 /// How files are accessed.
 pub fn access(map: bool) -> Access {
     if map {
-        // SAFETY: the documentation of every function with this parameter states that files must not change while they are
-        // used, and offers `map=False` for those that may.
+        // SAFETY: the documentation of every function with this parameter states that files must not change while they
+        // are used, and offers `map=False` for files that may change.
         unsafe { Access::map() }
     } else {
         Access::read()

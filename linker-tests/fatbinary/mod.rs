@@ -30,7 +30,7 @@ use crate::harness::trial::{completion, fresh_directory};
 /// Compression modes, and whether LTO-IR is scrambled in them.
 const MODES: [(&str, bool); 4] = [("none", false), ("default", true), ("size", true), ("speed", true)];
 
-/// Architectures of the cubins in groups and of those without a container.
+/// Architectures of the cubins in groups, and of the cubins without a container.
 const ARCHITECTURES: [&str; 7] = ["sm_75", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_100f", "sm_120"];
 
 pub fn trials() -> Vec<Trial> {

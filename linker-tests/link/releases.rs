@@ -58,7 +58,7 @@ pub fn images(directory: &Path, name: &str) -> Result<String> {
     Ok(lines.join("\n"))
 }
 
-/// A function that nothing uses, and that uses a function that nothing defines.
+/// An unused function that uses an undefined function.
 const UNUSED: &str = "\
 __attribute__((device)) int missing(int);
 __attribute__((device)) int unused(int x) { return missing(x); }

@@ -96,7 +96,7 @@ fn write(directory: &Path, format: &str, files: &[String], others: &Value) -> Re
     Ok(document)
 }
 
-/// Returns the devices that `fatbin select` finds code for in one of the files.
+/// Returns the devices that have code in one of the files, according to `fatbin select`.
 fn running(directory: &Path, files: &[String]) -> Result<BTreeSet<u32>> {
     let mut running = BTreeSet::new();
     for number in DEVICES {

@@ -65,7 +65,7 @@ fn contents(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Conten
     Ok(contents)
 }
 
-/// Extracts the images of a file with fatbin, and returns the contents of those with one of the extensions.
+/// Extracts the images of a file with fatbin, and returns the contents of all images with one of the extensions.
 fn extracted(directory: &Path, file: &str, extensions: &[&str]) -> Result<Contents> {
     let output = directory.join("ours");
     if output.exists() {

@@ -1,5 +1,5 @@
 //! Programs of several objects that nvcc links. nvlink checks each answer of `select`: it links the images that the
-//! driver would link at load time, and fails without the images of one container.
+//! driver would link at load time, and refuses the image of one container alone.
 
 use std::path::{Path, PathBuf};
 

@@ -38,7 +38,7 @@ const BUNDLES: [(&str, &[&str], &[&str]); 6] = [
     ("other-processor.o", &["-type=o"], &["gfx1030"]),
 ];
 
-/// Requested IDs, with a flag; not all kinds are those of the bundles.
+/// Requested IDs, with a flag. Some kinds do not occur in the bundles.
 const REQUESTS: [(&[&str], Option<&str>); 7] = [
     (&["hip-amdgcn-amd-amdhsa--gfx906"], None),
     (&["hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+", HOST, "hip-amdgcn-amd-amdhsa--gfx908"], None),
@@ -161,7 +161,8 @@ fn refuses_what_the_reference_refuses() -> Result<()> {
     Ok(())
 }
 
-/// Links a library of HIP code in two files, in which a kernel of one calls a function of the other: the link needs both.
+/// Links a library of HIP code in two files. A kernel in one file calls a function in the other, so the link needs
+/// both.
 fn a_hip_library_is_linked() -> Result<()> {
     let directory = fresh_directory("bundle-archives", "hip-rdc")?;
     let bundler = Tool::OffloadBundler.path()?;

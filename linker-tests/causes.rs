@@ -12,7 +12,7 @@ use crate::harness::step::Step;
 use crate::harness::tools::{Tool, fetched, find_in, llvm_tool, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
 
-/// Name of a trial, and its test in a directory of its own.
+/// Name of a trial, and its test in a separate directory.
 type Test = (&'static str, fn(&Path) -> Result<()>);
 
 const TRIALS: [Test; 5] = [

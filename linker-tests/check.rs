@@ -12,7 +12,7 @@ use crate::harness::command::command;
 use crate::harness::tools::{fetched, find_in, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
 
-/// Name of a trial, and its test in a directory of its own.
+/// Name of a trial, and its test in a separate directory.
 type Test = (&'static str, fn(&Path) -> Result<()>);
 
 const TRIALS: [Test; 4] = [
@@ -145,7 +145,8 @@ fn each_library_of_a_wheel_is_checked_on_its_own(directory: &Path) -> Result<()>
         "{}",
         checked.out
     );
-    // Status 1 means that no rule is undecided: the relocatable cubins of CUDA 11.8 are searched, too. ROCm's compilers leave a path.
+    // Status 1 means that no rule is undecided: the relocatable cubins of CUDA 11.8 are searched, too. ROCm's compilers
+    // leave a path.
     let with_paths: BTreeSet<String> = found_in(&checked, "build-paths").into_iter().collect();
     ensure!(with_paths.iter().eq(["rocm64", "rocm70", "rocm71", "rocm72"]), "{with_paths:?}\n{}", checked.out);
     // If PTX is accepted, only the finding about ROCm 6.4 remains.

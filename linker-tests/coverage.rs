@@ -17,7 +17,7 @@ use crate::vendors::nvcc;
 /// Stem of the file name of a wheel that is not among the real files.
 pub const TORCHVISION: &str = "torchvision-0.29.2-py3-none-manylinux_2_28_x86_64";
 
-/// Two kernels, of which code for `sm_86` lacks one.
+/// Two kernels. Code for `sm_86` lacks one.
 const REMOVED: &str = "\
 __global__ void everywhere(int *p) { *p = 1; }
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ != 860
@@ -103,7 +103,7 @@ fn removed_kernel(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Kernels for `sm_90a` alone are no gaps, beside others for three architectures.
+/// Kernels for `sm_90a` alone are no gaps, even next to kernels for three architectures.
 fn specialized_kernels(directory: &Path) -> Result<()> {
     compile(directory, &["-gencode=arch=compute_90a,code=sm_90a"], SPECIALIZED, "specialized.o")?;
     let archs = ["-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_90,code=sm_90"];

@@ -49,7 +49,7 @@ const SUBJECTS: [Subject; 8] = [
     Subject { name: "fatbinary", path: || Tool::Fatbinary.path(), drop_in: "fatbinary/options.rs" },
 ];
 
-/// Returns the trials; `names` are those of all others.
+/// Returns the trials. `names` are the names of all other trials.
 pub fn trials(names: BTreeSet<String>) -> Vec<Trial> {
     let options = SUBJECTS.iter().map(|subject| {
         Trial::ignorable_test(format!("features/options/{}", subject.name), move || {

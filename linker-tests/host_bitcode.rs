@@ -1,5 +1,5 @@
-//! Objects of hosts that are bitcode, of every release of clang and of rustc: those without device code are host files, and device
-//! images in others are those of the object that is not bitcode.
+//! Objects of hosts that are bitcode, of every release of clang and of rustc. Objects without device code are host
+//! files. Other objects have the same device images as the object that is not bitcode.
 
 use std::path::Path;
 

@@ -1,10 +1,11 @@
-//! fatbin's objects beside those of clang-linker-wrapper, which cannot be called alone: clang's driver calls it, and keeps its
-//! object and the wrapped image with `-save-temps`.
+//! fatbin's objects, compared with the objects of clang-linker-wrapper. That tool cannot be called alone: clang's
+//! driver calls it, and keeps its object and the wrapped image with `-save-temps`.
 //!
-//! fatbin wraps the image as well, both objects are linked with a program that has entries and with the judge, and both logs
-//! must be equal, with the size and the hash of each registered image. In LLVM 15 and 16 that is the offload binary around OpenMP's
-//! image, whose bytes differ; the trials `runtimes/openmp-15-devices` show that the runtime reads it. CUDA's device code cannot be linked without NVIDIA's tools of that time, which are not
-//! available; a script replaces them, because the contents of the fat binary do not matter here.
+//! fatbin wraps the image as well. Both objects are linked with a program that has entries and with the judge. Both
+//! logs must be equal, with the size and the hash of each registered image. In LLVM 15 and 16 the image is the offload
+//! binary around OpenMP's image, and the bytes differ; the trials `runtimes/openmp-15-devices` show that the runtime
+//! reads it. CUDA's device code cannot be linked without NVIDIA's tools of that time, which are not available. A script
+//! replaces them, because the contents of the fat binary do not matter here.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +19,7 @@ use crate::harness::step::Step;
 use crate::harness::tools::{Missing, Tool, llvm_tool, path_with};
 use crate::harness::trial::{completion, fresh_directory};
 
-/// Kind, its value in entries, and releases: those of the tool in Debian 12 before the release of the reference.
+/// Kind, its value in entries, and releases: the tool's releases in Debian 12 that precede the reference.
 const REFERENCES: [(&str, u32, [&str; 3]); 3] =
     [("openmp", 1, ["15", "16", "19"]), ("cuda", 2, ["15", "16", "19"]), ("hip", 4, ["15", "16", "19"])];
 

@@ -23,11 +23,11 @@
 //! | [`runtimes`] | releases of real runtimes with the generations that they accept |
 //! | [`link_hygiene`] | effects of the wrapper object on the rest of a program |
 //! | [`ir`] | LLVM IR of the wrappers, compiled by the compilers that call them |
-//! | [`link`] | `fatbin link`, and clang-linker-wrapper beside its replacement |
-//! | [`doctor`] | `fatbin doctor` beside links of device sections of more than 2 GiB |
-//! | [`linker_wrapper`] | objects of clang-linker-wrapper, called by clang, beside fatbin's |
+//! | [`link`] | `fatbin link`, and clang-linker-wrapper compared with its replacement |
+//! | [`doctor`] | `fatbin doctor`, compared with links of device sections of more than 2 GiB |
+//! | [`linker_wrapper`] | objects of clang-linker-wrapper, called by clang, compared with fatbin's |
 //! | [`device_link`] | relocatable CUDA code of nvcc's programs, and nvlink about the links at load time |
-//! | [`dropin`] | each drop-in beside the LLVM tool that it replaces |
+//! | [`dropin`] | each drop-in, compared with the LLVM tool that it replaces |
 //! | [`drivers`] | command lines of every clang with the original tools and with the drop-ins |
 //! | [`edit`] | commands that change finished files, on real libraries and programs |
 //! | [`embedded`] | images without a container: ways to embed them, and real libraries |
@@ -38,10 +38,10 @@
 //! | [`gpu`] | CUDA files on a GPU, or on a stand-in for libcuda that records each call |
 //! | [`gomp`] | programs that GCC compiles for NVIDIA and AMD |
 //! | [`host_bitcode`] | objects of hosts that are bitcode, of every clang and of rustc |
-//! | [`inspect`] | `fatbin inspect` beside the output of LLVM's and NVIDIA's tools |
+//! | [`inspect`] | `fatbin inspect`, compared with the output of LLVM's and NVIDIA's tools |
 //! | [`counts`] | `scripts/count` and programs that became slower |
 //! | [`coverage`] | kernels by device in libraries of nvcc, and in torchvision |
-//! | [`compatibility`] | which code runs on which device, compared with NVIDIA's and LLVM's tools |
+//! | [`compatibility`] | the devices that run each kind of code, compared with NVIDIA's and LLVM's tools |
 //! | [`check`] | reports of `fatbin check` against their published schemas, and policies for real files |
 //! | [`metadata`] | metadata of packages, read by variantlib, the loader of Hugging Face's kernels and conda's rattler |
 //! | [`causes`] | causes of differences between two builds of one source |
@@ -49,17 +49,17 @@
 //! | [`page`] | the page of `--html` in a browser |
 //! | [`features`] | the lists of features, compared with the help of the tools and the names of all trials |
 //! | [`fatbinary`] | containers that NVIDIA's fatbinary writes, its drop-in, and `fatbin pack --kind cuda` |
-//! | [`cuobjdump`] | NVIDIA's cuobjdump beside the drop-in of its name |
-//! | [`release`] | forms in which fatbin is released, installed by their tools |
-//! | [`roc_obj`] | ROCm's roc-obj-ls and roc-obj-extract beside the drop-ins |
-//! | [`vendors`] | every form that vendors' tools write, beside the vendors' own extraction |
+//! | [`cuobjdump`] | NVIDIA's cuobjdump, compared with its drop-in |
+//! | [`release`] | released packages of fatbin, installed by their tools |
+//! | [`roc_obj`] | ROCm's roc-obj-ls and roc-obj-extract, compared with the drop-ins |
+//! | [`vendors`] | every form that vendors' tools write, compared with the vendors' own extraction |
 //! | [`wrappers`] | registration structures in files of every format |
 //! | [`readme`] | the answers in the README |
 //! | [`real_files`], [`false_magics`] | packages that people install, and files full of magics without any image |
 //! | [`requires`] | floors of the output of NVIDIA's tools, and of packages that people install |
 //! | [`size`] | sums of `fatbin size` on packages that people install |
 //! | [`kpack`] | kpack archives of an independent writer and reader |
-//! | [`oxart`] | artifact bundles of cuda-oxide, beside its published crate |
+//! | [`oxart`] | artifact bundles of cuda-oxide, compared with its published crate |
 //! | [`zebin`] | Level Zero binaries of Intel's ocloc |
 //! | [`sycl`] | property sets of libraries that DPC++ has linked |
 //! | [`threads`] | output with several threads and with one, on packages that people install |
@@ -160,7 +160,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns the trials, with the lock without which they must not run.
+/// Returns the trials, and the lock that they must hold.
 fn exclusive_trials(arguments: &Arguments) -> Result<(Option<File>, Vec<Trial>)> {
     let lock = if arguments.list { None } else { Some(lock::wait_for_other_runs("linker-tests")?) };
     Ok((lock, trials()?))

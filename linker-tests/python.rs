@@ -1,4 +1,4 @@
-//! The module and the wheel for Python: built by maturin, installed into an environment of its own, tested there.
+//! The module and the wheel for Python: built by maturin, installed into a separate environment, tested there.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! roc-obj-ls and roc-obj-extract of ROCm beside the drop-ins of these names. The scripts are those of Debian's hipcc 5.2.3, which
-//! does not yet print that they are deprecated.
+//! roc-obj-ls and roc-obj-extract of ROCm, compared with the drop-ins of these names. The scripts come from Debian's
+//! hipcc 5.2.3, which does not yet print that they are deprecated.
 
 use std::path::Path;
 
@@ -111,7 +111,7 @@ fn lists_code_objects(directory: &Path) -> Result<()> {
     for arguments in [&["-h"][..], &["-vh", "x"], &[], &["../nothing"], &["../one.o", "../nothing", "../two.o"]] {
         same(&pair, arguments)?;
     }
-    // objdump adds messages of its own.
+    // objdump prints further messages.
     let (theirs, ours) = both(&pair, &["../one.s"])?;
     ensure!(theirs.status == ours.status && theirs.err.ends_with(&ours.err) && !ours.err.is_empty(), "{ours:?}");
     Ok(())

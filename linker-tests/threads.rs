@@ -32,7 +32,7 @@ pub fn trials() -> Vec<Trial> {
     output.into_iter().chain([trial("none-started".to_owned(), starts_no_thread)]).collect()
 }
 
-/// Returns a trial in a directory of its own.
+/// Returns a trial in a separate directory.
 fn trial(name: String, test: impl FnOnce(&Path) -> Result<()> + Send + 'static) -> Trial {
     Trial::ignorable_test(format!("threads/{name}"), move || {
         completion(fresh_directory("threads", &name.replace('/', "-")).and_then(|directory| test(&directory)))

@@ -1,5 +1,5 @@
-//! Triples and processors of bitcode, and triples of SPIR-V, beside the output of `llvm-dis` for the same file. llvm-dis of
-//! release 22 reads the bitcode of all earlier ones.
+//! Triples and processors of bitcode, and triples of SPIR-V, compared with the output of `llvm-dis` for the same file.
+//! llvm-dis of release 22 reads the bitcode of all earlier ones.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ const DEVICES: [(&str, &str, &[&str]); 6] = [
 /// Triple of bitcode for a host, which LLVM puts into a wrapper, and of bitcode that it does not.
 const HOSTS: [(&str, bool); 2] = [("arm64-apple-macosx11.0.0", true), ("x86_64-unknown-linux-gnu", false)];
 
-/// Targets of SPIR-V, for which LLVM 22 is the first release with a compiler of its own, and the triples that are reported.
+/// Targets of SPIR-V and the triples that are reported. LLVM 22 is the first release with its own compiler for SPIR-V.
 const SPIRV: [(&str, &str); 3] = [
     ("spirv64-unknown-unknown", "spirv64-unknown-unknown"),
     ("spirv32-unknown-unknown", "spirv32-unknown-unknown"),

@@ -1,9 +1,10 @@
 //! Real libraries cut at several places, like the remains of a download. Without an error, such a library would be one with
 //! less device code, or without any.
 //!
-//! Each library is cut at percentages of its size and at the ends of sections or members, a sample where there are many. The
-//! commands that must reject the cuts take turns; unit tests cut small files at every byte. With `FATBIN_ALL_CUTS=1`, all commands
-//! must reject the cuts at all starts and ends, and there are more and larger libraries (about fifteen minutes of processor time).
+//! Each library is cut at percentages of its size and at the ends of sections or members, a sample where there are
+//! many. The commands that must reject the cuts take turns; unit tests cut small files at every byte. With
+//! `FATBIN_ALL_CUTS=1`, all commands must reject the cuts at all starts and ends, and there are more and larger
+//! libraries (about fifteen minutes of processor time).
 
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
@@ -71,7 +72,7 @@ const fn on_its_own(name: &'static str, package: &'static str, stem: &'static st
 /// Cuts, in percent of the size.
 const PERCENT: [u64; 11] = [1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 99];
 
-/// Borders of a library at which it is cut.
+/// Borders of a library where it is truncated.
 const BORDERS: usize = 16;
 
 /// Commands that accept a whole library and reject a cut one.

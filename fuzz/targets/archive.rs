@@ -1,5 +1,6 @@
-//! Reads arbitrary bytes as an archive, with archives in it. Members are in the archive; a library without special members
-//! has those that a naive reader finds. A member with new bytes has them afterwards, and all others are as before.
+//! Reads arbitrary bytes as an archive, with archives in it. Members are in the archive. For a library without special
+//! members, a naive reader finds the same members. A member that was replaced has the new bytes, and all others are
+//! unchanged.
 
 #![no_main]
 
@@ -19,7 +20,7 @@ use fatbin_fuzz::fuzz_target;
 const DEPTH: usize = 3;
 /// Bytes to unpack from one input: a few kilobytes can hold gigabytes.
 const MOST_UNPACKED: usize = 1 << 20;
-/// Members to open: those of a zip file can share their bytes.
+/// Members to open. Members of a zip file can share their bytes.
 const MOST_MEMBERS: usize = 1000;
 /// Members of one library to change.
 const MOST_CHANGED: usize = 8;
@@ -95,7 +96,7 @@ impl Write for Bounded {
     }
 }
 
-/// Compares the members of a static library with those of a reader that knows short names only.
+/// Compares the members of a static library with the members found by a reader that knows short names only.
 fn compare_library(data: &[u8]) {
     let Some(expected) = naive_library(data) else { return };
     let Some(Ok(found)) = members(View::new(data)) else { return };

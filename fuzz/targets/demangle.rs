@@ -28,7 +28,6 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// Returns the demangled name of a kernel.
 fn demangle(name: &str) -> Option<String> {
     let ptx = format!(".version 8.0\n.target sm_90\n.address_size 64\n.entry {name}(){{ret;}}\n");
     let budget = budget(ptx.as_bytes());

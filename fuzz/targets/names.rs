@@ -1,5 +1,5 @@
 //! Reads arbitrary text as a template of file names, an address, and the name of a device or a target. A name from a
-//! template stays below the output directory, whatever the image is called.
+//! template stays below the output directory for every name of an image.
 
 #![no_main]
 

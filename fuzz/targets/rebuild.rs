@@ -46,7 +46,6 @@ fn is_image(container: &Container) -> bool {
     matches!(container.container_type, Bitcode | DeviceElf | Embedded | LtoIr | Ptx | SpirV | TileIr)
 }
 
-/// Returns the file with its containers rebuilt.
 fn rebuilt(view: View<'_>, file: &File, edit: &ByBits) -> EditResult<Vec<u8>> {
     let (mut new, mut end, mut index) = (Vec::new(), 0, 0);
     for container in &file.containers {

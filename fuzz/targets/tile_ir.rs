@@ -1,4 +1,4 @@
-//! Reads arbitrary bytes as Tile IR, on its own and in a CUDA fat binary, from which the same bytes are read again.
+//! Reads arbitrary bytes as Tile IR, alone and in a CUDA fat binary. The fat binary must yield the same bytes.
 
 #![no_main]
 

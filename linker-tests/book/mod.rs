@@ -43,7 +43,7 @@ fn copy_repository(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns a shell that runs a command line, in which `$0` builds the book of a copy.
+/// Returns a shell that runs a command line. There, `$0` builds the book of a copy.
 fn shell(directory: &Path, line: &str) -> Result<Step> {
     let site = fetched("book");
     if !site.is_dir() {

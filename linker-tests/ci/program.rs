@@ -1,4 +1,4 @@
-//! The program that the action gets: that of a release, or one that it builds.
+//! The program that the action gets: a released one, or one that it builds.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! AMD's code objects, compared with ld.lld, LLVM's inliner, and clang-offload-bundler.
 //!
-//! - ld.lld links two objects if they are for one processor, and if no feature is on in one and off in the other. A device is an
-//!   object that sets all features.
+//! - ld.lld links two objects if they are for one processor, and if no feature is on in one and off in the other. A device
+//!   is an object that sets all features.
 //! - Code for a generic processor uses only instructions that all members have. The inliner decides that: it inlines a function
 //!   into a kernel of another processor if the latter has all features of the former.
 //! - clang-offload-bundler takes code objects for a target ID from bundles, by LLVM's rules of compatibility.
@@ -174,8 +174,8 @@ fn is_generic(id: &str) -> bool {
     processor(id).ends_with("-generic")
 }
 
-/// Returns the pair that lld is asked about. For one processor it is the pair itself. For two processors it does not depend on the
-/// features and the order: lld compares the processors first.
+/// Returns the pair that lld is asked about. For one processor it is the pair itself. For two processors it does not
+/// depend on the features and the order: lld compares the processors first.
 fn asked(pair: &Pair) -> Pair {
     let (code, device) = pair;
     let processors = [processor(code), processor(device)];
@@ -193,7 +193,7 @@ fn is_compatible(code: &str, device: &str) -> Result<bool> {
     Ok(code.serves(&device, KindRules::default()).is_ok())
 }
 
-/// Returns the pairs of processors for which LLVM inlines a function of the first into a kernel of the second.
+/// Returns the pairs of processors where LLVM inlines a function of the first into a kernel of the second.
 fn inlined(directory: &Path, functions: &[&String], kernels: &BTreeSet<&str>) -> Result<BTreeSet<Pair>> {
     std::fs::write(directory.join("calls.ll"), calls(functions, kernels)?)?;
     let opt = Tool::Opt.path()?;

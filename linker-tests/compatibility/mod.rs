@@ -8,8 +8,9 @@
 //! | [`code_objects`] | code objects and AMD's devices | ld.lld, the inliner of LLVM for generic ones, clang-offload-bundler |
 //! | [`rubin`] | a family of three in all commands | ptxas and nvlink |
 //!
-//! The tools are asked for the architectures that they know, too. So a new release of a tool that knows more, or that disagrees,
-//! fails here with the names. Pairs that no tool decides are listed by name in the modules, with the source of fatbin's answer.
+//! The tools are asked for the architectures that they know, too. So a new release of a tool that knows more, or that
+//! disagrees, fails here with the names. Pairs that no tool decides are listed by name in the modules, with the source
+//! of fatbin's answer.
 
 mod code_objects;
 mod cubins;
@@ -91,7 +92,7 @@ fn agree(trial: &str, ours: &Answers, theirs: &Answers, exceptions: &[TooLenient
     Ok(())
 }
 
-/// Requires that the names which a tool does not know are exactly those of a list.
+/// Requires that a list has exactly the names that the tool does not know.
 fn equal_names(what: &str, found: &BTreeSet<String>, listed: &str) -> Result<()> {
     let listed: BTreeSet<String> = listed.split_whitespace().map(str::to_owned).collect();
     let surplus: Vec<&String> = found.difference(&listed).collect();

@@ -19,10 +19,11 @@ const WITHOUT_DEVICES: &str = "sm_10 sm_11 sm_12 sm_13 sm_82";
 /// Devices that none of the releases compiles for. Source: the rule is the one of all other devices.
 const WITHOUT_TOOLS: &str = "sm_20 sm_21 sm_30 sm_32";
 
-/// PTX that runs on a device, by the rule of all other devices: `sm_88` is newer than the last release that compiles for `sm_101`.
+/// PTX that runs on a device by the rule of all other devices. `sm_88` is newer than the last release that compiles for
+/// `sm_101`.
 const UNDECIDED: &str = "sm_88-on-sm_101";
 
-/// Number above those that NVIDIA may give to its next architectures.
+/// Higher than any number that NVIDIA may give to its next architectures.
 const END: u32 = 200;
 
 /// Every target that some release of ptxas knows, on every device that one compiles for.
@@ -51,8 +52,8 @@ pub fn agrees_with_ptxas(directory: &Path) -> Result<()> {
     undecided_pairs(&undecided)
 }
 
-/// Requires that the pairs of a target and a device which no single release of ptxas knows are those of [`UNDECIDED`], and code
-/// for architectures that are later than the device.
+/// Requires that exactly these pairs of a target and a device are unknown to every single release of ptxas: the pairs
+/// of [`UNDECIDED`], and code for architectures that are later than the device.
 fn undecided_pairs(answers: &Answers) -> Result<()> {
     let running = answers.iter().filter(|(_, runs)| **runs);
     let running = running.map(|((code, device), _)| format!("{code}-on-{device}")).collect();
@@ -66,7 +67,7 @@ fn undecided_pairs(answers: &Answers) -> Result<()> {
     Ok(())
 }
 
-/// Returns the targets that ptxas knows. They are those of fatbin.
+/// Returns the targets that ptxas knows. They equal fatbin's targets.
 fn targets(directory: &Path, ptxas: &Ptxas) -> Result<Vec<String>> {
     let numbers: Vec<String> = (1..END).map(|number| format!("sm_{number}")).collect();
     let numbers = ptxas.known_targets(directory, &numbers)?;

@@ -11,7 +11,7 @@ use crate::harness::command::command;
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
 
-/// Devices, and the method by which each runs code of `both.fatbin`.
+/// Devices, and how each runs code of `both.fatbin`.
 const ANSWERS: [(&str, &str); 5] = [
     ("sm_100", "native"),
     ("sm_103", "compatible"),

@@ -27,7 +27,8 @@ const SETTINGS: [&str; 6] = ["", ":xnack+", ":xnack-", ":sramecc+", ":sramecc+:x
 const MALFORMED: [&str; 5] =
     ["gfx90a:xnack", "gfx90a:bogus+", "gfx90a:xnack+:xnack-", "gfx90a:xnack+:xnack+", "gfx90a:xnack+sramecc+"];
 
-/// Forms that clang accepts and files do not have: it ignores a colon at the end, which the grammar of target IDs does not have.
+/// Forms that clang accepts and files do not have: it ignores a colon at the end, which the grammar of target IDs does
+/// not have.
 const TOLERATED: [&str; 2] = ["gfx90a:", "gfx90a:xnack+:"];
 
 /// Every name with every setting is valid for both or for neither.
@@ -83,8 +84,9 @@ pub fn combinations_agree_with_clang(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether clang accepts a combination by mistake. It documents that a feature is set in all target IDs of a processor or
-/// in none, and looks only for features that the second ID in the order of the texts has and the first has not.
+/// Returns whether clang accepts a combination by mistake. Its documentation says that a feature is set in all target
+/// IDs of a processor or in none. clang looks only for features that are in the second ID, in the order of the texts,
+/// and not in the first.
 fn is_missed_by_clang(one: &str, other: &str) -> bool {
     let (first, second) = if one < other { (one, other) } else { (other, one) };
     let features = |id: &str| id.split(':').skip(1).map(|it| it.trim_end_matches(['+', '-']).to_owned()).collect();

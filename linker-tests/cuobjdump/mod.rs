@@ -1,4 +1,4 @@
-//! NVIDIA's cuobjdump beside the drop-in of its name.
+//! NVIDIA's cuobjdump, compared with its drop-in.
 //!
 //! | module | trials |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! Programs of several objects that nvcc links. nvlink is asked about each answer of `select`: it links the images that the driver would
-//! link at load time, and not without those of one container.
+//! Programs of several objects that nvcc links. nvlink checks each answer of `select`: it links the images that the
+//! driver would link at load time, and refuses the image of one container alone.
 
 use std::path::{Path, PathBuf};
 
@@ -52,7 +52,6 @@ fn nvcc() -> Result<PathBuf> {
     Ok(Some(path).filter(|path| path.is_file()).ok_or_else(|| not_fetched("nvcc"))?)
 }
 
-/// Returns nvcc's options for targets.
 fn options(targets: &str) -> impl Iterator<Item = String> {
     targets.split(' ').map(|target| {
         let (code, number) = target.split_at(1);

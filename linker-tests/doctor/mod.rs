@@ -1,6 +1,8 @@
-//! `fatbin doctor` beside real links of device sections of more than 2 GiB: it predicts exactly the links that fail.
+//! `fatbin doctor`, compared with real links of device sections of more than 2 GiB: it predicts exactly the links that
+//! fail.
 //!
-//! Objects of compilers show the other problems, see [`compilers`]. Device sections are holes in sparse objects; outputs are gigabytes, and are removed at once.
+//! Objects of compilers show the other problems, see [`compilers`]. Device sections are holes in sparse objects.
+//! Outputs have gigabytes, and are removed at once.
 
 mod compilers;
 mod objects;
@@ -27,9 +29,9 @@ struct Form {
     compile: &'static [&'static str],
     /// Objects: the program's and a device section. The order decides on the layout of lld.
     objects: [&'static str; 2],
-    /// Linkers with which it links.
+    /// Linkers that can link it.
     links: &'static [Linker],
-    /// Linkers with which it does not.
+    /// Linkers that cannot.
     fails: &'static [Linker],
 }
 
@@ -47,8 +49,9 @@ const SMALL: Form = Form {
 /// The same with a device section that the compiler or `fatbin wrap` marked as large.
 const LARGE: Form = Form { objects: ["program.o", "large.o"], links: &[Gold, Mold], fails: &[], ..SMALL };
 
-/// Links. By hand, 110 more combinations of linker, form, model, name and order were predicted rightly: GNU ld 2.40, gold 1.16, lld 22,
-/// mold 1.10.1; small, medium and large model; orphans, `.rodata`, `.ldata`, and sections with the flag or the name alone.
+/// Links. By hand, 110 more combinations of linker, form, model, name and order were predicted correctly: GNU ld 2.40,
+/// gold 1.16, lld 22, mold 1.10.1; small, medium and large model; orphans, `.rodata`, `.ldata`, and sections with the
+/// flag or the name alone.
 const FORMS: [(&str, Form); 6] = [
     ("pie", SMALL),
     ("no-pie", Form { link: "-no-pie", compile: &["-fno-pie"], fails: &[Bfd, Lld, Mold], ..SMALL }),
@@ -84,7 +87,7 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// Returns a trial, the files of which are removed at its end.
+/// Returns a trial whose files are removed at its end.
 fn trial(name: String, run: impl Fn(&Path) -> Result<()> + Send + 'static) -> Trial {
     Trial::ignorable_test(format!("doctor/{name}"), move || {
         completion(fresh_directory("doctor", &name.replace('/', "-")).and_then(|directory| {

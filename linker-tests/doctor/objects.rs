@@ -16,8 +16,8 @@ const SIZE: u64 = 2200 << 20;
 /// Flag of sections that may be far from all others (x86-64 psABI, table 4.3).
 const SHF_X86_64_LARGE: u64 = 0x1000_0000;
 
-/// A program whose code refers to data, zeros and constants by 32 bits, and that throws if it has an argument. `catch (...)` needs no
-/// table of types, which mold would report as out of reach.
+/// A program whose code refers to data, zeros and constants by 32 bits, and that throws if it has an argument. `catch
+/// (...)` needs no table of types, which mold would report as out of reach.
 const PROGRAM: &str = r#"
 #include <stdio.h>
 int state = 1, zero[16];
@@ -54,7 +54,7 @@ pub fn compile_program(directory: &Path, options: &[&str]) -> Result<()> {
     step.args(options).run().map(drop)
 }
 
-/// Writes an object with a device section of 2,200 MiB, the bytes of which are a hole, and a pointer to it.
+/// Writes an object with a device section of 2,200 MiB, whose bytes are a hole, and a pointer to it.
 pub fn write_image(directory: &Path, name: &str, image: Image) -> Result<()> {
     let mut object = Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
     let flags = elf::SHF_ALLOC.0 | if image.is_large { SHF_X86_64_LARGE } else { 0 };

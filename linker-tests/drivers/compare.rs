@@ -14,7 +14,7 @@ use crate::harness::step::Step;
 /// Sections whose contents depend on the order of symbols' names, and the hash of all sections.
 const ORDERED_SECTIONS: [&str; 4] = [".symtab", ".strtab", ".shstrtab", ".note.gnu.build-id"];
 
-/// Beginning of the names of the sections in which clang-offload-bundler stores a bundle.
+/// Prefix of the sections where clang-offload-bundler stores a bundle.
 const BUNDLE_SECTION: &str = "__CLANG_OFFLOAD_BUNDLE__";
 
 /// A section: name, address, flags and contents.

@@ -1,10 +1,10 @@
 //! Every clang as a client of the drop-ins: command lines of users with the tools of the compiler's release and with the links
 //! of `fatbin install-links`.
 //!
-//! The command lines of a table run one after the other in one directory, so that links use the objects of earlier lines. Both
-//! sides must agree after each line: exit status, output, commands of clang's driver, and every file to the byte, unless the
-//! table states a reason. The table states the drop-ins that a line calls, and the run must confirm it. Programs for the host as an
-//! OpenMP device run.
+//! The command lines of a table run one after the other in one directory, so that links use the objects of earlier
+//! lines. Both sides must agree after each line: exit status, output, commands of clang's driver, and every file to the
+//! byte, unless the table states a reason. The table states the drop-ins that a line calls, and the run must confirm
+//! it. Programs for the host as an OpenMP device run.
 //!
 //! | table | command lines |
 //! |---|---|
@@ -28,7 +28,7 @@ use crate::harness::trial::{completion, fresh_directory};
 use session::{File, Outcome, Session};
 use table::{Line, Reason};
 
-/// Releases of clang, those of Debian 12 and the newest.
+/// Releases of clang: all in Debian 12, and the newest.
 const RELEASES: [u32; 5] = [14, 15, 16, 19, 22];
 
 /// Tables, and the releases that they have lines for.
@@ -110,7 +110,6 @@ fn expectation_faults(line: &Line, theirs: &Outcome, release: u32) -> Vec<String
     faults
 }
 
-/// Returns the differences between two sides.
 fn differences(line: &Line, theirs: &Outcome, ours: &Outcome) -> Vec<String> {
     let mut differences = Vec::new();
     if theirs.status != ours.status {
@@ -135,7 +134,6 @@ fn differences(line: &Line, theirs: &Outcome, ours: &Outcome) -> Vec<String> {
     differences
 }
 
-/// Returns the files that differ between two sides.
 fn file_differences(line: &Line, theirs: &Outcome, ours: &Outcome, directory: &Path) -> Result<Vec<String>> {
     let mut differences = Vec::new();
     let names: BTreeSet<&String> = theirs.files.keys().chain(ours.files.keys()).collect();

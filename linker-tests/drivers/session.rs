@@ -1,8 +1,8 @@
 //! The command lines of a table, run one after the other in one directory by one side.
 //!
-//! Both sides use the same path, so that paths in outputs are equal. `links`, the directory of `-B`, contains the tools of the
-//! release or the links of `fatbin install-links`. It also contains a copy of clang-linker-wrapper, which calls the tools
-//! beside itself and not those of `-B`.
+//! Both sides use the same path, so that paths in outputs are equal. `links`, the directory of `-B`, contains the tools
+//! of the release or the links of `fatbin install-links`. It also contains a copy of clang-linker-wrapper, because the
+//! wrapper calls the tools in its own directory and ignores `-B`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -120,14 +120,13 @@ impl Session {
         Ok(())
     }
 
-    /// Returns a program of the release.
     fn installed(&self, name: &str, package: &str) -> Result<PathBuf> {
         let path = PathBuf::from(format!("/usr/lib/llvm-{}/bin/{name}", self.release));
         let missing = || Missing::new(&path.display().to_string(), &format!("{package}-{}", self.release));
         if path.is_file() { Ok(path) } else { Err(missing().into()) }
     }
 
-    /// Links OpenMP's libraries and its plugins, which are beside them, under the names that clang's driver uses.
+    /// Links OpenMP's libraries and the plugins in the same directory, under the names that clang's driver uses.
     fn link_libraries(&self) -> Result<()> {
         let libraries = self.directory.join(LIBRARIES);
         std::fs::create_dir(&libraries)?;
@@ -151,7 +150,7 @@ impl Session {
         Ok(())
     }
 
-    /// Creates a CUDA installation with NVIDIA's tools. Its fatbinary is that of the links; compilers before LLVM 22 call a
+    /// Creates a CUDA installation with NVIDIA's tools and the fatbinary in `links`. Compilers before LLVM 22 call a
     /// stand-in, because today's fatbinary does not accept their options.
     fn install_cuda(&self) -> Result<()> {
         let bin = stand_ins(&self.directory)?;
@@ -188,7 +187,7 @@ impl Session {
         Ok(outcomes)
     }
 
-    /// Moves the files to a directory of their own, so that the other side can run in the same directory.
+    /// Moves the files to a separate directory, so that the other side can run in the same directory.
     pub fn close(self, to: &Path) -> Result<()> {
         std::fs::remove_dir(&self.temporary)?;
         Ok(std::fs::rename(&self.directory, to)?)
@@ -226,7 +225,7 @@ impl Session {
         Ok((output.status.code(), printed, text_without_random_names(&commands)))
     }
 
-    /// Returns the files by name, except those in the directories of tools and libraries.
+    /// Returns the files by name, except files in the directories of tools and libraries.
     fn files(&self) -> Result<BTreeMap<String, File>> {
         let mut files = BTreeMap::new();
         for entry in std::fs::read_dir(&self.directory)? {

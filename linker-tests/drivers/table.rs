@@ -1,10 +1,10 @@
 //! Tables of command lines.
 //!
 //! Each line has three columns: releases of LLVM, expectations, and the command. Releases are a number, `15-19` or `15-`.
-//! Expectations are the drop-ins that are called, or `-` for none; `fails` for a command that must fail; and the reason why
-//! outputs may differ ([`Reason`]). A line whose second column is `$NAME =` defines text that replaces `$NAME` in commands.
-//! Empty lines and lines that begin with `#` are ignored; anything else is an error with the line: a misspelled column must
-//! not weaken a test.
+//! Expectations are the drop-ins that are called, or `-` for none. `fails` stands for a command that must fail. The
+//! reason why outputs may differ is a [`Reason`]. A line whose second column is `$NAME =` defines text that replaces
+//! `$NAME` in commands. Empty lines and lines that begin with `#` are ignored. Anything else is an error with the line:
+//! a misspelled column must not weaken a test.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -23,7 +23,7 @@ pub enum Tool {
 impl Tool {
     pub const ALL: [Tool; 4] = [Tool::Bundler, Tool::Packager, Tool::Wrapper, Tool::Fatbinary];
 
-    /// Returns the name by which clang of a release calls the tool.
+    /// Returns the tool's name in calls by clang of this release.
     pub fn name(self, release: u32) -> &'static str {
         match self {
             Tool::Bundler => "clang-offload-bundler",
@@ -120,7 +120,6 @@ fn parse(text: &str, release: u32) -> Result<Vec<Line>> {
     Ok(lines)
 }
 
-/// Returns whether a release is in a range.
 fn applies(releases: &str, release: u32) -> Result<bool> {
     let (first, last) = releases.split_once('-').unwrap_or((releases, releases));
     let is_before_end = last.is_empty() || release <= last.parse()?;

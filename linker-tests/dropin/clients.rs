@@ -128,7 +128,7 @@ impl Client {
         Ok(())
     }
 
-    /// Name by which the driver calls its packager.
+    /// Name and path of the packager that the driver calls.
     fn packager(&self) -> Result<(&'static str, PathBuf)> {
         if self.release == "22" {
             return Ok(("llvm-offload-binary", Tool::OffloadBinary.path()?));

@@ -1,7 +1,7 @@
 //! `llvm-offload-binary FILE --image=...`: the images found in each file, the matches, and the names of outputs.
 //!
-//! The files are those that the tool supports: offload binaries alone, in every kind of object, program, library and archive,
-//! and malformed ones. `src/cli/dropin/offload_packager` lists the divergences of the drop-in; two of them affect the
+//! The tool supports all of the files: offload binaries alone, in every kind of object, program, library and archive,
+//! and malformed ones. `src/cli/dropin/offload_packager` lists the divergences of the drop-in. Two of them affect the
 //! comparison: [`Pair::same_but_for_words`] for inputs that cannot be read, and names that would leave the directory.
 
 use std::path::Path;
@@ -401,10 +401,10 @@ const FIRST_MEMBER: usize = 8 + 60;
 /// No value begins with two zeros followed by other bytes: the tool would treat the file as an object.
 const VALUES: [u64; 12] = [0, 1, 2, 7, 8, 31, 33, 39, 41, 0x0101_0101, u64::MAX - 39, u64::MAX];
 
-/// Size of the header of a COFF object; that of ELF is longer.
+/// Size of the header of a COFF object. The ELF header is longer.
 const SMALLEST_HEADER: usize = 20;
 
-/// Checks a triple that is a path, to which the tool would write.
+/// Checks a triple that is a path. The tool would write to that path.
 fn names_stay_in_the_directory(directory: &Path, pair: &Pair) -> Result<()> {
     let pack = "-o ../hostile.bin --image=file=../one.o,triple=x/../../../../escaped,arch=/y";
     ensure!(pair.call(Side::Theirs, &Call::line(pack))?.status == 0, "the tool refuses to pack it");

@@ -1,4 +1,4 @@
-//! fatbin's drop-ins beside the tools that they replace.
+//! fatbin's drop-ins, compared with the tools that they replace.
 //!
 //! Both are called by the same name with the same arguments in equal directories, and compared by exit status, output and
 //! files. The path of the tool, which begins its messages, is reduced to the name. Finally, the [`clients`] of such a tool
@@ -27,7 +27,7 @@ pub fn trials() -> Vec<Trial> {
     all.into_iter().flatten().collect()
 }
 
-/// A tool and its drop-in, each under the same name in a directory of its own.
+/// A tool and its drop-in, each under the same name in a separate directory.
 pub struct Pair {
     directory: PathBuf,
     name: &'static str,
@@ -127,7 +127,7 @@ impl Pair {
         self.directory.join(format!("{side:?}")).join(self.name)
     }
 
-    /// Calls one program in a new directory beside the common files, which are in `..`.
+    /// Calls one program in a new directory. The common files are in `..`.
     pub fn call(&self, side: Side, call: &Call) -> Result<CallResult> {
         let program = self.program(side);
         let run = self.directory.join("run");

@@ -1,7 +1,7 @@
 //! Parsing of command lines, independent of the tool's work: errors, suggestions, response files and help.
 //!
-//! The only exceptions are those of `src/cli/dropin/llvm_options`: the version, the options of LLVM's passes, and response
-//! files that cannot be read, after which the tool crashes.
+//! `src/cli/dropin/llvm_options` lists the only exceptions: the version, the options of LLVM's passes, and unreadable
+//! response files, where the tool crashes.
 
 use std::path::Path;
 

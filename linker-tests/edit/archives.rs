@@ -1,4 +1,4 @@
-//! Static libraries and wheels with changed members: what archivers, linkers, unzip, Python and pip make of them.
+//! Static libraries and wheels with changed members, read by archivers, linkers, unzip, Python and pip.
 
 use std::path::{Path, PathBuf};
 
@@ -102,7 +102,7 @@ fn of_llvm_ar(directory: &Path, format: &str) -> Result<()> {
     Ok(())
 }
 
-/// The members of a thin archive are files of their own, which are not changed unasked.
+/// The members of a thin archive are separate files, and are not changed unless requested.
 fn thin_is_an_error(directory: &Path) -> Result<()> {
     let ar = in_path("ar").ok_or_else(|| Missing::new("ar", "binutils"))?;
     Step::new(directory, &ar).args(["rcsD", "--thin", "lib.a"]).args(members(directory)?).run()?;

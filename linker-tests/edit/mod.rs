@@ -2,9 +2,9 @@
 //!
 //! | module | trials |
 //! |---|---|
-//! | [`moved`] | libraries whose sections another tool has moved, and what the loader and the runtime make of them |
+//! | [`moved`] | libraries whose sections another tool has moved, read by the loader and the runtime |
 //! | [`prune`] | real libraries and programs pruned to the images that devices need |
-//! | [`split`] | device code in files of its own, and back |
+//! | [`split`] | device code in separate files, and back |
 //! | [`strip`] | images without debug information: the same code for disassemblers and linkers |
 //! | [`archives`] | static libraries and wheels with changed members, for archivers, linkers and installers |
 //! | [`wheels`] | real wheels pruned to one device, installed and imported |
@@ -41,7 +41,7 @@ pub fn trials() -> Vec<Trial> {
     all.into_iter().flatten().collect()
 }
 
-/// Returns a trial in a directory of its own, which is removed if the trial passes: real libraries are large.
+/// Returns a trial in a separate directory, which is removed if the trial passes: real libraries are large.
 fn trial(name: String, test: impl Fn(&Path) -> Result<()> + Send + 'static) -> Trial {
     let directory = name.replace('/', "-");
     Trial::ignorable_test(format!("edit/{name}"), move || {

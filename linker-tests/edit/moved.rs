@@ -1,5 +1,5 @@
-//! Files whose sections patchelf has moved, judged by the loader: what the runtime is passed at the start, and segments that are
-//! refused.
+//! Files whose sections patchelf has moved, judged by the loader: what the runtime is passed at the start, and segments
+//! that are refused.
 
 use std::path::Path;
 
@@ -56,7 +56,8 @@ __attribute__((constructor)) static void start(void) { __RUNTIMERegisterFatBinar
 /// Puts the containers where patchelf moves them: next to the names of libraries.
 const SCRIPT: &str = "SECTIONS { .nv_fatbin : { *(.nv_fatbin) } } INSERT AFTER .note.gnu.build-id;";
 
-/// Offload kind, name of the runtime's functions, start of a container, sections, start of a wrapper, image and a device for it.
+/// Offload kind, name of the runtime's functions, start of a container, sections, start of a wrapper, image and a
+/// device for it.
 struct Registered {
     kind: &'static str,
     runtime: &'static str,
@@ -157,7 +158,7 @@ fn patchelf_moves_a_container(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes the runtime, the loader and the wrapper. Returns whether the form is that of a library.
+/// Writes the runtime, the loader and the wrapper. Returns whether the form is a library.
 fn prepare(directory: &Path, registered: &Registered, flags: &[&str]) -> Result<bool> {
     let runtime = RUNTIME.replace("RUNTIME", registered.runtime).replace("MAGIC", registered.magic);
     let is_library = flags.contains(&"-shared");
@@ -199,8 +200,9 @@ fn judged(directory: &Path, name: &str, registered: &Registered, is_library: boo
     Ok(is_passed)
 }
 
-/// Changes of the offset and the alignment of a segment, judged by the loader of this system. `verify` accepts what it maps, and
-/// reports what it refuses. Where the loader only compares offsets within a page, older ones compare all of the alignment.
+/// Changes of the offset and the alignment of a segment, judged by the loader of this system. `verify` accepts what it
+/// maps, and reports what it refuses. Where the loader only compares offsets within a page, older ones compare all of
+/// the alignment.
 fn segments_load_or_not(directory: &Path) -> Result<()> {
     std::fs::write(directory.join("runtime.c"), RUNTIME.replace("RUNTIME", "cuda").replace("MAGIC", CUDA.magic))?;
     std::fs::write(directory.join("loader.c"), LOADER)?;

@@ -14,7 +14,7 @@ use crate::harness::tools::{Tool, llvm_tool};
 use crate::real_files::path_of;
 use crate::runtimes::{HOST, directories_of, hip_library, openmp_library};
 
-/// A real package: the pattern of its libraries, and the devices for which they are pruned.
+/// A real package: the pattern of its libraries, and the devices to keep.
 struct Package {
     name: &'static str,
     pattern: &'static str,
@@ -178,7 +178,8 @@ fn ptx_is_the_only_way(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// cuBLAS on a device of 8.6 runs the code for 8.0 where it has no other: NVIDIA's guide for nvprune names both for that reason.
+/// cuBLAS on a device of 8.6 runs the code for 8.0 where it has no other: NVIDIA's guide for nvprune names both for
+/// that reason.
 fn lower_minor_versions_are_kept(directory: &Path) -> Result<()> {
     library(directory, &[&["sm_80.cubin", "sm_86.cubin"], &["sm_75.cubin", "sm_80.cubin", "sm_90.cubin"]])?;
     fatbin(directory).args(["prune", "--keep", "sm_86", "library.so", "-o", "by-name.so"]).run()?;
@@ -228,8 +229,8 @@ fn served(directory: &Path, library: &str, device: &str) -> Result<usize> {
     Ok(done.stdout.matches("\"chosen\": true").count())
 }
 
-/// A program with images for three processors is pruned to that of the host, and runs its region under libomptarget: linked at a
-/// fixed address or not, with pointers in relocations or in packed ones.
+/// A program with images for three processors keeps only the host's image, and runs its region under libomptarget. It
+/// is linked at a fixed address or not, with pointers in plain or in packed relocations.
 fn openmp_runs(directory: &Path, release: &'static str) -> Result<()> {
     let libomp = openmp_library(release, "libomp.so.5")?;
     let libomptarget = openmp_library(release, &format!("libomptarget.so.{release}"))?;

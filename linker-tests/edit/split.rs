@@ -1,5 +1,5 @@
-//! `fatbin split` and `fatbin join`: real libraries in parts and back, and the archives from which HIP loads code, read by an
-//! independent reader.
+//! `fatbin split` and `fatbin join`: real libraries in parts and back. An independent reader reads the archives that
+//! HIP loads code from.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ const PACKAGES: [(&str, &str); 6] = [
     ("rocrand", ""),
 ];
 
-/// Devices on which code in archives is compared with that in bundles.
+/// Devices that compare code in archives with code in bundles.
 const DEVICES: [&str; 4] =
     ["gfx90a:sramecc+:xnack-", "gfx90a:sramecc+:xnack+", "gfx908:sramecc+:xnack-", "gfx906:sramecc+:xnack-"];
 

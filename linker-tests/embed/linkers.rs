@@ -149,7 +149,6 @@ impl Build<'_> {
     }
 }
 
-/// Returns whether the stack of a program is executable.
 fn has_executable_stack(program: &Path) -> Result<bool> {
     let bytes = std::fs::read(program)?;
     let header = elf::FileHeader64::<object::Endianness>::parse(&*bytes)?;

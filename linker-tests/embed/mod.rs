@@ -1,5 +1,5 @@
-//! `fatbin embed`: objects beside those of `ld -r -b binary` and of assemblers ([`thousands`]), linked by every linker
-//! ([`linkers`]), for other machines and systems ([`hosts`]), and used by Rust ([`rust`]).
+//! `fatbin embed`: objects compared with the output of `ld -r -b binary` and of assemblers ([`thousands`]), linked by
+//! every linker ([`linkers`]), for other machines and systems ([`hosts`]), and used by Rust ([`rust`]).
 
 mod hosts;
 mod linkers;
@@ -58,7 +58,7 @@ impl Files {
         Ok(files)
     }
 
-    /// Macros with which `check.c` is compiled.
+    /// Macros for the compilation of `check.c`.
     fn macros(&self) -> [String; 2] {
         [("KERNEL", &self.kernel), ("TEXT", &self.text)]
             .map(|(name, bytes)| format!("-D{name}_HASH={:#x}u", fnv(bytes)))

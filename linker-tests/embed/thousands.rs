@@ -1,4 +1,5 @@
-//! Objects of 2,000 cubins beside those of `ld -r -b binary` and of an assembler, and names of C++ beside those of clang.
+//! Objects of 2,000 cubins, compared with the output of `ld -r -b binary` and of an assembler, and C++ names, compared
+//! with clang's.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -15,7 +16,7 @@ use crate::harness::tools::Tool;
 
 const COUNT: usize = 2000;
 
-/// Maximum size of an object in bytes beyond that of the files, for each file: section header, symbols, record, alignment.
+/// Maximum overhead of an object for each file, in bytes: section header, symbols, record, alignment.
 const MAX_OVERHEAD: usize = 700;
 
 /// Global symbols of an object of GNU ld: bytes at the start, address after the end, and value of the size.

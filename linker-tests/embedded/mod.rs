@@ -1,4 +1,4 @@
-//! Device images without a container: every way in which programs embed them, real libraries that have them, and `fatbin embed`.
+//! Device images without a container: every way to embed them, real libraries that contain them, and `fatbin embed`.
 
 mod libraries;
 mod ways;

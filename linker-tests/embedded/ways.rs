@@ -1,7 +1,8 @@
-//! Every way in which tools embed images: the same bytes are found in the object, in the linked library, and in the stripped one.
+//! Every way that tools embed images: the same bytes are found in the object, in the linked library, and in the
+//! stripped one.
 //!
-//! The commands are those of the projects: PyTorch's AOTInductor, TensorRT-LLM's `TLLM_INCBIN`, tvm-ffi's `embed_cubin`, Triton's
-//! and bin2c's arrays, `#embed`, and Rust's macros.
+//! The commands come from the projects: PyTorch's AOTInductor, TensorRT-LLM's `TLLM_INCBIN`, tvm-ffi's `embed_cubin`,
+//! Triton's and bin2c's arrays, `#embed`, and Rust's macros.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -78,7 +79,7 @@ fn finds_the_images(directory: &Path, way: &Way) -> Result<()> {
     let (images, done) = scanned(directory, Path::new("stripped"), &[])?;
     ensure!(images.len() == IMAGES.len(), "{}", done.error("other images after strip"));
     if way.name == "tvm-ffi" {
-        // The names are those of the exported symbols for sizes.
+        // The names belong to the exported symbols for sizes.
         let names: Vec<_> = images.iter().filter_map(|image| image.symbol.as_deref()).collect();
         ensure!(
             names == ["_binary_k_90_cubin", "_binary_code_hsaco", "_binary_k_ptx"],
@@ -180,7 +181,7 @@ fn aot_inductor(directory: &Path) -> Result<&'static str> {
     linked(directory, &objects.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// TensorRT-LLM: sections of their own, and the size behind the data.
+/// TensorRT-LLM: separate sections, and the size behind the data.
 fn incbin(directory: &Path) -> Result<&'static str> {
     let mut text = String::new();
     for image in IMAGES {

@@ -14,7 +14,7 @@ use crate::linker_wrapper::stand_ins;
 /// Releases of clang in Debian 12 that pass `--image`.
 pub const RELEASES: [&str; 4] = ["14", "15", "16", "19"];
 
-/// The cubins and the PTX of an object are those that ptxas and clang wrote.
+/// An object has exactly the cubins and the PTX that ptxas and clang wrote.
 pub fn builds_an_object(directory: &Path, release: &str) -> Result<()> {
     let clang = llvm_tool("clang", release, &format!("clang-{release}"))?;
     fatbin(directory, &["install-links", "--llvm", release, "links"])?;

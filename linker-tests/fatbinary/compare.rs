@@ -1,4 +1,4 @@
-//! The drop-in beside NVIDIA's tool: tables of command lines, the texts of PTX, and the divergences.
+//! The drop-in compared with NVIDIA's tool: tables of command lines, the texts of PTX, and the divergences.
 
 use std::path::Path;
 
@@ -56,7 +56,6 @@ pub fn prepare(directory: &Path) -> Result<Pair> {
     Pair::new(directory, "fatbinary", &Tool::Fatbinary.path()?)
 }
 
-/// Returns the command lines of a table.
 fn lines(table: &str) -> impl Iterator<Item = Vec<String>> {
     let lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.map(|line| line.split_whitespace().map(word).collect())

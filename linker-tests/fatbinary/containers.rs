@@ -10,7 +10,7 @@ use super::{cubins, entry_kinds, fatbin, fatbinary, word};
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
 
-/// A container: arguments of `pack --kind cuda`, kinds of the entries, and lines of which cuobjdump prints each.
+/// A container: arguments of `pack --kind cuda`, kinds of the entries, and lines that cuobjdump must print.
 struct Container {
     arguments: &'static str,
     kinds: &'static [u16],
@@ -116,7 +116,6 @@ fn inputs(arguments: &'static str) -> impl Iterator<Item = &'static str> {
     words.filter(|word| word.ends_with(".cubin") || word.ends_with(".ptx"))
 }
 
-/// Returns the contents of the files in a directory.
 fn contents(directory: &Path) -> Result<BTreeSet<Vec<u8>>> {
     std::fs::read_dir(directory)?.map(|entry| Ok(std::fs::read(entry?.path())?)).collect()
 }

@@ -3,8 +3,8 @@
 //!
 //! | module | trials |
 //! |---|---|
-//! | [`compare`], [`divergences`] | the drop-in `fatbinary` beside the tool |
-//! | [`containers`] | `fatbin pack --kind cuda` beside fatbinary and cuobjdump |
+//! | [`compare`], [`divergences`] | the drop-in `fatbinary`, compared with the tool |
+//! | [`containers`] | `fatbin pack --kind cuda`, compared with fatbinary and cuobjdump |
 //! | [`clang`] | compilers that call the drop-in |
 //! | [`relocatable`] | PTX of the objects of a link |
 //! | [`tile_ir`] | Tile IR that nvcc writes |
@@ -30,7 +30,7 @@ use crate::harness::trial::{completion, fresh_directory};
 /// Compression modes, and whether LTO-IR is scrambled in them.
 const MODES: [(&str, bool); 4] = [("none", false), ("default", true), ("size", true), ("speed", true)];
 
-/// Architectures of the cubins in groups and of those without a container.
+/// Architectures of the cubins in groups, and of the cubins without a container.
 const ARCHITECTURES: [&str; 7] = ["sm_75", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_100f", "sm_120"];
 
 pub fn trials() -> Vec<Trial> {
@@ -172,7 +172,6 @@ fn group(directory: &Path, options: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Returns the kind of each entry.
 fn entry_kinds(bytes: &[u8]) -> Result<Vec<u16>> {
     let (mut kinds, mut at) = (Vec::new(), 16);
     while at < bytes.len() {

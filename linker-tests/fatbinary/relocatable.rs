@@ -1,5 +1,5 @@
-//! PTX of the objects of a link (`--image2=kind=reloc`): the drop-in beside fatbinary, on objects of nvcc, and what the other commands
-//! make of it.
+//! PTX of the objects of a link (`--image2=kind=reloc`): the drop-in compared with fatbinary on objects of nvcc, and
+//! the output of the other commands.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! Objects that nvcc 13.5 compiles from Tile C++: cubins and Tile IR in a fat binary of their own, beside that of SIMT code.
+//! Objects that nvcc 13.5 compiles from Tile C++. Cubins and Tile IR are in a separate fat binary, next to the one with
+//! SIMT code.
 
 use std::path::{Path, PathBuf};
 
@@ -29,8 +30,8 @@ fn compile(directory: &Path, nvcc: &Path, options: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Each image is listed, inspected and extracted; the Tile IR equals that of `nvcc -tilebc`, and its kernels are those of NVIDIA's
-/// disassembler.
+/// Each image is listed, inspected and extracted. The Tile IR equals the output of `nvcc -tilebc`, and NVIDIA's
+/// disassembler lists the same kernels.
 pub fn are_read(directory: &Path) -> Result<()> {
     let nvcc = program("nvcc")?;
     compile(directory, &nvcc, &["-tilebc", "-o", "tile.tilebc"])?;

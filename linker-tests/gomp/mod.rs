@@ -1,5 +1,5 @@
-//! Programs that GCC 12 compiles with OpenMP for NVIDIA and AMD: their images, with symbols and without, and their objects before the
-//! link.
+//! Programs that GCC 12 compiles with OpenMP for NVIDIA and AMD: their images, with symbols and without, and their
+//! objects before the link.
 
 use std::path::Path;
 
@@ -82,7 +82,7 @@ fn programs(directory: &Path, target: &OffloadTarget) -> Result<()> {
     Ok(())
 }
 
-/// Returns the sizes and hashes of the images of a program, whose properties are those of the target.
+/// Returns the sizes and hashes of the images of a program. Their properties must match the target.
 fn described(directory: &Path, name: &str, target: &OffloadTarget) -> Result<Vec<String>> {
     let verified = fatbin(directory, &["verify", name])?;
     ensure!(verified.stdout.ends_with(", intact\n"), "{}", verified.error("not intact"));

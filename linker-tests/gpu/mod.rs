@@ -1,8 +1,10 @@
-//! CUDA files on a GPU: the driver's choice among images, and its floors, beside the predictions of `select` and `requires`.
+//! CUDA files on a GPU: the driver's choice among images and its floors, compared with the predictions of `select` and
+//! `requires`.
 //!
-//! `scripts/gpu` builds a directory of programs, images and predictions that runs on any machine with a GPU. Here it runs
-//! against a stand-in for libcuda, which records and checks each call: that shows that the trials work and that two readers of
-//! the same documents agree, and nothing about a driver. On a machine with a GPU, `gpu/device` runs it there.
+//! `scripts/gpu` builds a directory of programs, images and predictions that runs on any machine with a GPU. Here it
+//! runs against a stand-in for libcuda, which records and checks each call. This shows that the trials work and that
+//! two readers of the same documents agree. It shows nothing about a driver. On a machine with a GPU, `gpu/device` runs
+//! the directory there.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

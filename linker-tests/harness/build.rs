@@ -1,6 +1,6 @@
 //! The build of a case: compiles the host, makes and wraps the images, and links the program.
 //!
-//! Names are relative to the trial's directory, in which every command runs.
+//! Names are relative to the trial's directory, and every command runs there.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Tool};
 use crate::harness::wrap::Wrapper;
 
-/// The way in which the wrapper object is linked into the program.
+/// How the wrapper object is linked into the program.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Form {
     /// A position-independent program.
@@ -92,7 +92,7 @@ impl Build<'_> {
         match self.form {
             Form::Pie | Form::NoPie => {}
             Form::Shared => {
-                // Without a name of its own, the program would refer to the library by its path at link time.
+                // Without a soname, the program would refer to the library by its path at link time.
                 link("libcase.so", &["-shared", "-Wl,-soname,libcase.so"], &carried)?;
                 carrier = PathBuf::from("libcase.so");
                 carried = vec![carrier.clone()];

@@ -1,6 +1,6 @@
 //! An OpenMP program whose image is registered by an object that the library has written for another language.
 //!
-//! Its region is that of `integrations/example`. libomptarget runs the image on the host.
+//! Its region comes from `integrations/example`. libomptarget runs the image on the host.
 
 use std::path::Path;
 

@@ -230,7 +230,7 @@ impl Linker {
         .path()
     }
 
-    /// Returns the flags with which `cc` uses the linker, including its directory, which `cc` might not search.
+    /// Returns the flags that make `cc` use the linker, including its directory, which `cc` might not search.
     pub fn cc_flags(self) -> Result<Vec<String>> {
         let path = self.path()?;
         let directory = path.parent().unwrap_or(Path::new("/"));
@@ -260,7 +260,7 @@ pub fn not_fetched(name: &str) -> Missing {
     Missing::by(name, "scripts/test --install fetches it")
 }
 
-/// Returns a program of an LLVM release other than that of the reference.
+/// Returns a program of an LLVM release other than the reference.
 pub fn llvm_tool(name: &str, release: &str, package: &str) -> Result<PathBuf> {
     let versioned = format!("{name}-{release}");
     Ok(in_path(&versioned).ok_or_else(|| Missing::new(&versioned, package))?)

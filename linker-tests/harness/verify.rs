@@ -34,7 +34,8 @@ pub fn prints_expected(case: &Case, done: &Done) -> Result<()> {
     Ok(())
 }
 
-/// Checks that `fatbin scan` finds each image in an offload binary of its own, in order, with triple and size, and no other.
+/// Checks that `fatbin scan` finds exactly these images, each in a separate offload binary, in order, with triple and
+/// size.
 pub fn scan_finds(directory: &Path, file: &Path, images: &[Image]) -> Result<()> {
     let done = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--json"]).arg(file).run()?;
     let report: Value =

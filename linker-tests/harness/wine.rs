@@ -30,7 +30,7 @@ pub fn wine(directory: &Path, program: &Path, arguments: &[&str]) -> Result<Outp
     Ok(Output { status: command.status()?, stdout: std::fs::read(stdout)?, stderr: std::fs::read(stderr)? })
 }
 
-/// Makes the library through which programs without a C runtime call the functions of Windows.
+/// Makes the import library that lets programs without a C runtime call the functions of Windows.
 pub fn import_library(directory: &Path) -> Result<PathBuf> {
     let definitions = directory.join("kernel32.def");
     let library = directory.join("kernel32.lib");

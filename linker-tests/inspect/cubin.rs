@@ -76,8 +76,8 @@ pub fn compare(directory: &Path, level: &str) -> Result<Ours> {
     Ok(ours)
 }
 
-/// What is to be linked has no stack size yet, and cuobjdump prints 0. The frame is known, and what is known is the least
-/// that there will be: where the linked kernel has none of its own, there may still be callees.
+/// An unlinked cubin has no stack size yet, and cuobjdump prints 0. The frame size is known, and is a lower bound: a
+/// linked kernel without a frame may still have callees.
 fn to_be_linked(directory: &Path) -> Result<()> {
     let linked = assembled(directory, &[], "sm_90", &[], "none")?;
     assemble(directory, "sm_90", &["-c"])?;

@@ -54,8 +54,8 @@ pub fn compare(directory: &Path, ours: &Ours, file: &str) -> Result<()> {
     }
 }
 
-/// Where there is nothing but line tables, a kernel's line is that of its first row that has one. In a cubin each kernel has
-/// a sequence that begins at 0; which is whose is told by the relocations, in the same order.
+/// If there are only line tables, a kernel's line comes from the first row that states one. In a cubin each kernel has
+/// a sequence that begins at 0. The relocations, in the same order, assign the sequences to kernels.
 fn lines(directory: &Path, ours: &Ours, file: &str) -> Result<()> {
     let table = Step::new(directory, Tool::Dwarfdump.path()?).args(["--debug-line", file]).run()?;
     let relocations = Step::new(directory, Tool::Readelf.path()?).args(["--relocs", "--wide", file]).run()?.stdout;

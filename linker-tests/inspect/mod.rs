@@ -29,7 +29,7 @@ pub fn trials() -> Vec<Trial> {
         .collect()
 }
 
-/// Returns a trial in a directory of its own.
+/// Returns a trial in a separate directory.
 fn trial(name: String, test: impl FnOnce(&Path) -> Result<()> + Send + 'static) -> Trial {
     let directory = name.replace(['/', ':'], "-");
     Trial::ignorable_test(format!("inspect/{name}"), move || {
@@ -74,7 +74,7 @@ impl Ours {
     }
 }
 
-/// Prefix of the name of a type, by which SYCL names a kernel. fatbin prints the type alone.
+/// Prefix of SYCL's kernel names, which name a type. fatbin prints the type alone.
 const TYPE_NAME: &str = "typeinfo name for ";
 
 /// Names that are passed to llvm-cxxfilt at a time. Systems limit the length of a command line.

@@ -1,4 +1,5 @@
-//! Code objects that HIP refuses: clang assembles them, and AMD's library for code objects judges those whose metadata it cannot find.
+//! Code objects that HIP refuses: clang assembles them, and AMD's library for code objects judges those whose metadata
+//! it cannot find.
 
 use std::path::Path;
 
@@ -68,7 +69,6 @@ pub fn trials() -> Vec<Trial> {
         .collect()
 }
 
-/// Returns metadata for a processor with some kernels.
 fn metadata(processor: &str, kernels: &[&str], minor: u32) -> String {
     let kernel = |name: &&str| {
         format!(

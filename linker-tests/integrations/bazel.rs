@@ -1,7 +1,7 @@
 //! The example with Bazel.
 //!
-//! Bazel 4 fetches the rules for C and Java and the tools for coverage from GitHub, even for a program without tests. Here they are
-//! Debian's rules for Java, and substitutes that lead to Bazel's built-in rules for C.
+//! Bazel 4 fetches the rules for C and Java and the tools for coverage from GitHub, even for a program without tests.
+//! Here they are Debian's rules for Java, and substitutes that lead to Bazel's built-in rules for C.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ def cc_toolchain_suite(**arguments):
     ("coverage/BUILD", "filegroup(name = \"coverage_report_generator\", visibility = [\"//visibility:public\"])\n"),
 ];
 
-/// A workspace, and the directories beside it.
+/// A workspace, and the directories next to it.
 struct Workspace<'a> {
     bazel: PathBuf,
     clang: PathBuf,

@@ -1,5 +1,5 @@
-//! Bazel with a cache on disk. An object that fatbin writes again, in another directory and with another number of threads, has the
-//! same bytes, so the link is not run again.
+//! Bazel with a cache on disk. An object that fatbin writes again, in another directory and with another number of
+//! threads, has the same bytes, so the link is not run again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use crate::harness::step::{Done, Step};
 use crate::harness::tools::Tool;
 use crate::harness::trial::without_spaces;
 
-/// Bazel's description of the build. The file `threads` is an input of `wrap`, so that its action runs again when only the number
-/// of threads differs. `link` sees no more than the outputs of `wrap`.
+/// Bazel's description of the build. The file `threads` is an input of `wrap`, so that its action runs again when only
+/// the number of threads differs. `link` sees no more than the outputs of `wrap`.
 const BUILD: &str = r#"
 genrule(
     name = "wrap",
@@ -62,7 +62,7 @@ fn links_come_from_the_cache_in(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A workspace with an output directory of its own; only the cache is common.
+/// A workspace with a separate output directory. Workspaces share only the cache.
 struct Workspace<'a> {
     bazel: &'a Path,
     workspace: PathBuf,

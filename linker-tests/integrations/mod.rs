@@ -1,5 +1,6 @@
-//! The project in `integrations/example`, built by CMake with Ninja and with Make, by Meson and by Bazel, as users of an installed
-//! fatbin build it. Its OpenMP program runs with the real runtime. Outputs are built again when an image changes, and only then.
+//! The project in `integrations/example`, built by CMake with Ninja and with Make, by Meson and by Bazel, as users of
+//! an installed fatbin build it. Its OpenMP program runs with the real runtime. Outputs are built again when an image
+//! changes, and only then.
 
 mod bazel;
 mod bazel_cache;
@@ -74,7 +75,7 @@ impl<'a> Example<'a> {
         step.env("LD_LIBRARY_PATH", libraries).env("OMP_TARGET_OFFLOAD", "MANDATORY").run()
     }
 
-    /// Returns the time at which the program was linked.
+    /// Returns the time when the program was linked.
     fn time_of_program(&self) -> Result<SystemTime> {
         Ok(std::fs::metadata(self.build.join("program"))?.modified()?)
     }

@@ -1,8 +1,9 @@
 //! LLVM IR of the wrappers: compilers call the drop-ins and compile their output, and LLVM's tools read it.
 //!
-//! [`matrix`](crate::matrix) links and runs IR of every kind, ABI and host. The trials here show that compilers of LLVM 14 and
-//! 15 build whole OpenMP programs with the drop-in instead of clang-offload-wrapper ([`driver`]), that the drop-ins' output
-//! compiles to the same object as that of the tools ([`reference`]), and that readers of IR accept it ([`readers`]).
+//! [`matrix`](crate::matrix) links and runs IR of every kind, ABI and host. The trials here show that compilers of LLVM
+//! 14 and 15 build whole OpenMP programs with the drop-in instead of clang-offload-wrapper ([`driver`]), that the
+//! drop-ins' output compiles to the same object as the output of the tools ([`reference`]), and that readers of IR
+//! accept it ([`readers`]).
 
 mod driver;
 mod readers;

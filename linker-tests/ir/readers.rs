@@ -16,7 +16,7 @@ const COMPILERS: [&str; 5] = ["14", "15", "16", "19", "22"];
 /// Releases whose package with llvm-dis is installed.
 const DISASSEMBLERS: [&str; 2] = ["14", "22"];
 
-/// Kinds, with the oldest and the newest ABI, and those between them that differ in their functions.
+/// Kinds, with the oldest and the newest ABI, and the ABIs between them that have different functions.
 const ROWS: [(&str, &[&str]); 4] = [
     ("openmp", &["llvm10", "llvm14", "llvm19", "llvm22", "llvm24", "main", "aomp"]),
     ("cuda", &["llvm15", "llvm19", "llvm22"]),
@@ -24,7 +24,7 @@ const ROWS: [(&str, &[&str]); 4] = [
     ("sycl", &["llvm22", "llvm23", "main"]),
 ];
 
-/// Names of entries that text must quote, that LLVM would interpret, or that the wrapper has too.
+/// Names of entries that need quotes in text, that LLVM would interpret, or that the wrapper also uses.
 const NAMES: [&str; 11] = [
     "plain",
     "llvm.used",

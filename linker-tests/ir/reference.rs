@@ -1,4 +1,4 @@
-//! Objects compiled from the drop-ins' output beside those from the output of LLVM's tools.
+//! Objects compiled from the drop-ins' output, compared with objects from the output of LLVM's tools.
 //!
 //! OpenMP's objects are equal symbol by symbol: sections, bytes, alignment and relocations. The functions of CUDA and HIP
 //! have other machine code for the same calls, which `matrix` compares, so only their data is compared here.
@@ -20,7 +20,7 @@ const CALLS: [(&str, &str, &str, &[&str]); 8] = [
     ("14", "clang-offload-wrapper", "clang-tools-14", &["-target", "x86_64-pc-linux-gnu", "every-byte", "large"]),
     ("15", "clang-offload-wrapper", "clang-tools-15", &["-target", "x86_64-pc-linux-gnu", "large"]),
     ("15", "clang-offload-wrapper", "clang-tools-15", &["-target=aarch64-unknown-linux-gnu", "large", "every-byte"]),
-    // Hosts for which no object can be written: IR depends on them only by the triple.
+    // Hosts without support for writing objects. IR depends on them only by the triple.
     ("14", "clang-offload-wrapper", "clang-tools-14", &["-target=mips64-linux-gnu", "large"]),
     ("15", "clang-offload-wrapper", "clang-tools-15", &["-target=sparc-sun-solaris", "every-byte"]),
     (
@@ -71,7 +71,7 @@ fn equals(directory: &Path, release: &str, tool: &str, package: &str, arguments:
     Ok(())
 }
 
-/// A symbol of an object as far as it means the same at every place.
+/// A symbol of an object, without its position in the object.
 #[derive(Debug, PartialEq, Eq)]
 struct SymbolContents {
     section: Option<SectionProperties>,

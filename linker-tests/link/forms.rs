@@ -1,7 +1,8 @@
 //! Forms of a link line: each registers the kernels, or the link fails with a message.
 //!
-//! The device code of a HIP or OpenMP program is in objects, an archive, a thin archive, or an archive of bitcode. `fatbin link` and the
-//! replacement of clang-linker-wrapper, called by clang, link it in every form. The runtime of the program prints what is registered.
+//! The device code of a HIP or OpenMP program is in objects, an archive, a thin archive, or an archive of bitcode.
+//! `fatbin link` and the replacement of clang-linker-wrapper, called by clang, link it in every form. The runtime of
+//! the program prints what is registered.
 //!
 //! `FATBIN_ALL_FORMS=1` links all forms with every client; else some forms are for some of them only.
 
@@ -16,8 +17,9 @@ use crate::harness::parallel::parallel;
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, Tool, llvm_tool};
 
-/// Forms: a name and the words of the line behind the compiler. `M` are the objects of the program, `U` the files with device code, `,U` the
-/// same with commas in front, `X U` with `-Xlinker` in front of each, and `L` each file as `-l:FILE`.
+/// Forms: a name and the words of the line behind the compiler. `M` are the objects of the program, `U` the files with
+/// device code, `,U` the same with commas in front, `X U` with `-Xlinker` in front of each, and `L` each file as
+/// `-l:FILE`.
 const FORMS: [(&str, &str); 30] = [
     ("last", "M U"),
     ("first", "U M"),
@@ -67,7 +69,7 @@ void launch(void) {
 }
 ";
 
-/// Functions of the runtimes: those that register print the names of kernels.
+/// Functions of the runtimes. The registration functions print the names of kernels.
 pub const RUNTIME: &str = "\
 int puts(const char *);
 struct Entry { SIZES };
@@ -138,7 +140,7 @@ enum Outcome {
     Fails,
     /// The replacement keeps the status of the reference, and prints a note.
     Noted,
-    /// The program has no kernels, and nobody says so.
+    /// The program has no kernels, and no message says this.
     Lost,
 }
 
@@ -192,7 +194,7 @@ fn cells() -> impl Iterator<Item = Cell> {
     })
 }
 
-/// Returns whether a cell is among those that are linked by default: one of six, and of fatbin's own command one of three.
+/// Returns whether a cell is linked by default: one cell in six, and one in three for fatbin's own command.
 fn is_quick(number: usize, cell: &Cell) -> bool {
     let step = if cell.client == Client::Link { 3 } else { 6 };
     (number / 5 + number % 5).is_multiple_of(step)
@@ -204,13 +206,13 @@ fn is_expected(line: &str) -> bool {
     let is_duplicate = line.contains("| twice | object |") || line.contains("| twice | thin |");
     // GNU ld takes no member of an archive for an object behind it.
     let is_before = line.contains("| first |") && !line.contains("| object |");
-    // As the reference does, the replacement links no archive without an object that has device code, unless the compiler names the
-    // processor; and it does not read what only the linker sees.
+    // Like the reference, the replacement links no archive without an object that has device code, unless the compiler
+    // names the processor. It does not read what only the linker sees.
     let is_noted = line.contains("| Noted |") && (!line.contains("| object |") || line.contains("| linker script |"));
     // ld.lld drops the entries of bitcode, and then rejects references to their section.
     let is_dropped = line.contains("| gc-sections | bitcode |") && line.contains("__start_");
-    // Libraries of the host's line are inputs of the link for a CPU as a device, which reads no bitcode of the host, and links all of
-    // libgcc if the line has restored a state: the reference fails alike.
+    // For a CPU as a device, libraries of the host's line are inputs of the link. This link reads no bitcode of the
+    // host, and links all of libgcc if the line has restored a state. The reference fails in the same way.
     let is_for_device = line.contains("| whole") && (line.contains("is not an object") || line.contains("libgcc.a"));
     is_duplicate || is_before || is_noted || is_dropped || is_for_device && line.contains("| clang ")
 }
@@ -271,7 +273,6 @@ fn fatbin_links(directory: &Path, clang: &Path) -> Result<()> {
     step.run().map(drop)
 }
 
-/// Returns the files of a unit.
 fn files(unit: &str) -> Vec<String> {
     match unit {
         "object" => ["kernel.o", "helper.o"].map(str::to_owned).into(),

@@ -1,4 +1,4 @@
-//! HIP: bundles, registration and objects beside those of the reference.
+//! HIP: bundles, registration and objects, compared with the reference.
 
 use std::path::Path;
 
@@ -14,7 +14,8 @@ use crate::linker_wrapper::kernel;
 
 const PROCESSORS: [&str; 4] = ["gfx90a:xnack+", "gfx90a:xnack-", "gfx942", "gfx1100"];
 
-/// The bundles in HIP libraries are equal to those of the reference's tool: two translation units, an archive, and compressed.
+/// The bundles in HIP libraries equal the bundles of the reference's tool: two translation units, an archive, and
+/// compressed.
 pub fn bundles(directory: &Path) -> Result<()> {
     inputs::compile_hip(directory, &PROCESSORS)?;
     Step::new(directory, Tool::Ar.path()?).args(["rcs", "libhelper.a", "helper.o"]).run()?;
@@ -48,8 +49,8 @@ pub fn bundles(directory: &Path) -> Result<()> {
     same_images(directory, "linked", "expected")
 }
 
-/// Objects for gfx90a and for gfx90a:xnack+ are refused by the reference's tool, by its replacement, and by fatbin's own commands; two
-/// settings of the feature are not.
+/// The reference's tool, its replacement, and fatbin's own commands refuse objects for gfx90a and gfx90a:xnack+. They
+/// accept objects with both settings of the feature.
 pub fn conflicts(directory: &Path) -> Result<()> {
     install_links(directory)?;
     let theirs = llvm_tool("clang-linker-wrapper", "22", "clang-tools-22")?;
@@ -84,7 +85,8 @@ pub fn conflicts(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Compressed bundles have the same header but for sizes and hash, and the same images. The bytes depend on the release of zstd.
+/// Compressed bundles have the same images, and the same header except sizes and hash. The bytes depend on the release
+/// of zstd.
 fn compressed(directory: &Path, theirs: &Path, ours: &Path) -> Result<()> {
     let mut headers = Vec::new();
     for (program, name) in [(theirs, "theirs"), (ours, "ours")] {
@@ -110,7 +112,7 @@ fn same_images(directory: &Path, one: &str, other: &str) -> Result<()> {
     Ok(())
 }
 
-/// Functions that HIP's launches call, besides those of the judge.
+/// Functions that HIP's launches call, in addition to the judge's.
 const STUBS: &str = "\
 int hipLaunchKernel(void) { return 0; }
 unsigned __hipPopCallConfiguration(void) { return 0; }

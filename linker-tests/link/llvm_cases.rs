@@ -66,13 +66,14 @@ fn create(directory: &Path, name: &str, images: &str) -> Result<()> {
 }
 
 fn compile(directory: &Path, options: &[&str], output: &str) -> Result<()> {
-    // An externally visible variable, for which linkers take members of archives.
+    // An externally visible variable. It makes linkers extract members of archives.
     std::fs::write(directory.join("host.c"), "__attribute__((visibility(\"protected\"), used)) int x;\n")?;
     let compile = Step::new(directory, Tool::Clang.path()?).args(["--target=x86_64-unknown-linux-gnu", "-c"]);
     compile.args(options).args(["host.c", "-o", output]).run().map(drop)
 }
 
-/// The LLVM IR that both programs print makes objects with the same sections, as LLVM's test linker-wrapper-image.c expects them.
+/// The LLVM IR that both programs print makes objects with the same sections, as LLVM's test linker-wrapper-image.c
+/// expects them.
 pub fn wrapped_modules(directory: &Path) -> Result<()> {
     let programs = tables::programs(directory)?;
     compile(directory, &[], "elf.o")?;
@@ -121,8 +122,8 @@ fn data_sections(bytes: &[u8]) -> Result<Vec<String>> {
     Ok(sections)
 }
 
-/// Expectations of LLVM's test linker-wrapper-verbose.c on the main branch: images, further words, and the commands in their order.
-/// Each command is a list of fragments in their order.
+/// Expectations of LLVM's test linker-wrapper-verbose.c on the main branch: images, further words, and the commands in
+/// their order. Each command is a list of fragments in their order.
 const VERBOSE: [(&str, &str, &[&[&str]]); 5] = [
     (
         "openmp nvptx64-nvidia-cuda sm_70, openmp amdgcn-amd-amdhsa gfx90a",
@@ -204,8 +205,8 @@ const VERBOSE: [(&str, &str, &[&[&str]]); 5] = [
     ),
 ];
 
-/// The printed commands of the main branch include all that is needed to link again. It is not packaged: fatbin's commands are compared
-/// with LLVM's test.
+/// The printed commands of the main branch include all that is needed to link again. It is not packaged: fatbin's
+/// commands are compared with LLVM's test.
 pub fn verbose(directory: &Path) -> Result<()> {
     super::fatbin(directory).args(["install-links", "--llvm", "24", "links"]).run()?;
     compile(directory, &[], "elf.o")?;

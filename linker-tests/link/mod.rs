@@ -1,4 +1,4 @@
-//! `fatbin link`, and clang-linker-wrapper beside its replacement.
+//! `fatbin link`, and clang-linker-wrapper compared with its replacement.
 
 mod clients;
 mod cuda;
@@ -75,7 +75,6 @@ pub fn trials() -> Vec<Trial> {
     trials.into_iter().map(trial).collect()
 }
 
-/// Returns a step that runs fatbin.
 fn fatbin(directory: &Path) -> Step {
     Step::new(directory, env!("CARGO_BIN_EXE_fatbin"))
 }
@@ -94,8 +93,9 @@ fn openmp_libraries(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// After the compilation, clang's driver calls fatbin, which calls the system's compiler and linker, and the program offloads to
-/// the CPU under libomptarget. No other program is in `PATH`, and the programs that were executed are compared with a list.
+/// After the compilation, clang's driver calls fatbin, which calls the system's compiler and linker, and the program
+/// offloads to the CPU under libomptarget. No other program is in `PATH`, and the programs that were executed are
+/// compared with a list.
 fn openmp_without_llvm(directory: &Path) -> Result<()> {
     let strace = in_path("strace").ok_or_else(|| Missing::new("strace", "strace"))?;
     inputs::compile_openmp(directory)?;
@@ -157,8 +157,8 @@ fn relocatable(directory: &Path) -> Result<()> {
     runs(directory, "program")
 }
 
-/// Device code is found in the bitcode of a host, in that of every release, and is that of the object. A program that clang's driver
-/// links offloads.
+/// Device code is found in a host's bitcode for every release, and equals the code in the object. A program that
+/// clang's driver links offloads.
 fn host_bitcode(directory: &Path) -> Result<()> {
     std::fs::write(directory.join("openmp.c"), inputs::OPENMP)?;
     let openmp = ["-fopenmp", "-fopenmp-targets=x86_64-pc-linux-gnu", "-O1"];
@@ -210,7 +210,7 @@ fn linked_image(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Images of two offload kinds are not written to one file. The reference keeps only those of one.
+/// Images of two offload kinds are not written to one file. The reference keeps the images of one kind only.
 fn two_fat_binaries(directory: &Path) -> Result<()> {
     inputs::compile_hip(directory, &["gfx90a"])?;
     inputs::compile_openmp(directory)?;

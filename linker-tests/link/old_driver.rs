@@ -1,4 +1,5 @@
-//! Objects and bundles of clang's old offload driver, whose device code `fatbin link` links, and those of DPC++, which it refuses.
+//! Objects and bundles of clang's old offload driver and of DPC++. `fatbin link` links the device code of the former
+//! and refuses the latter.
 
 use std::path::{Path, PathBuf};
 

@@ -53,19 +53,19 @@ pub fn images(directory: &Path, name: &str) -> Result<String> {
         let kernels = image["kernels"].as_array().into_iter().flatten().map(|kernel| kernel["name"].to_string());
         lines.push(format!("{} {:?}", image["arch"], kernels.collect::<Vec<_>>()));
     }
-    // Early releases have an order of their own, which no runtime depends on.
+    // Early releases use a different order. No runtime depends on it.
     lines.sort();
     Ok(lines.join("\n"))
 }
 
-/// A function that nothing uses, and that uses a function that nothing defines.
+/// An unused function that uses an undefined function.
 const UNUSED: &str = "\
 __attribute__((device)) int missing(int);
 __attribute__((device)) int unused(int x) { return missing(x); }
 ";
 
-/// Libraries with members of archives have the kernels of the reference's. Up to LLVM 20, those members are linked that define what is
-/// used, and those with kernels; later, all.
+/// Libraries with members of archives have the same kernels as the reference's libraries. Up to LLVM 20, a member is
+/// linked if it defines a used symbol or has a kernel. Later releases link all members.
 pub fn archives(directory: &Path) -> Result<()> {
     for release in ["15", "16", "19", "22"] {
         let links = format!("links-{release}");
@@ -107,7 +107,7 @@ fn openmp(directory: &Path, release: &str, clang: &Path, links: &str) -> Result<
         [openmp_library(release, "libomp.so.5")?, openmp_library(release, &format!("libomptarget.so.{release}"))?];
     let program = format!("program-{release}");
     let compile = Step::new(directory, clang).args(["-B", links, "-fopenmp", "-fopenmp-targets=x86_64-pc-linux-gnu"]);
-    // The libraries that the driver names are those of one release, which is another.
+    // The driver names the libraries of a single release, which is a different one.
     let link = compile.args(["-O2", "-Wl,--no-as-needed", "openmp.c"]).args(&libraries);
     let directory_of = libraries[1].parent().context("a library is in a directory")?;
     link.arg("-L").arg(directory_of).args(["-o", &program]).run()?;

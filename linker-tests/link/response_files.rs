@@ -1,4 +1,4 @@
-//! Response files: their words beside those that linkers read, and one that `fatbin link` writes.
+//! Response files: their words compared with the words that linkers read, and one that `fatbin link` writes.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ const TEXTS: [&str; 6] = [
     "one\n\ttwo\r\nthree",
 ];
 
-/// The words are those in the messages of each linker about missing files.
+/// The words come from the messages of each linker about missing files.
 pub fn quotes(directory: &Path) -> Result<()> {
     let linkers = [
         (Tool::Bfd, "cannot find ", ": "),

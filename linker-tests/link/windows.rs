@@ -1,5 +1,5 @@
-//! `fatbin link` for Windows: a program that clang compiled, whose device code is in COFF objects, linked by lld-link and by
-//! MinGW-w64, and run. And wrapper objects beside each other, which LLVM's cannot be.
+//! `fatbin link` for Windows: a program that clang compiled, with device code in COFF objects, linked by lld-link and
+//! by MinGW-w64, and run. Several wrapper objects can be linked together, which LLVM's do not allow.
 
 use std::path::{Path, PathBuf};
 
@@ -73,7 +73,7 @@ pub fn two_objects_without_entries(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Compiles what every program contains besides the code under test.
+/// Compiles the other parts that every program contains.
 fn compile_common(directory: &Path, triple: &str) -> Result<()> {
     let matrix = Path::new(env!("CARGO_MANIFEST_DIR")).join("linker-tests/matrix");
     let sources = [

@@ -1,8 +1,8 @@
-// An exception that leaves a registration function has to get through the constructor of the wrapper object, with every
-// register that the constructor had saved put back.
+// An exception that leaves a registration function must unwind through the constructor of the wrapper object, and
+// restore every register that the constructor has saved.
 //
-// At program start nothing is thrown, for nobody could catch it; instead the stack is walked, which has to get through our
-// frame to whoever calls constructors. Then `main` calls the constructors once more, within reach of a handler.
+// At program start nothing is thrown, because nothing could catch it. Instead the stack is walked, through our frame to
+// the caller of the constructors. Then `main` calls the constructors again, inside a try block.
 #include <cstdio>
 #include <cstdlib>
 #include <unwind.h>

@@ -64,7 +64,7 @@ impl Cells<'_> {
             }
             ProgramForm::Shared | ProgramForm::Dlopen => {
                 let judge = self.kit.judge_library(self.row.judge());
-                // Directories of its libraries: its own, and that of the judge.
+                // Directories of its libraries and of the judge.
                 let path = format!("$ORIGIN:{}", self.kit.directory().display());
                 let flags = ["-rpath", path.as_str(), "-soname", "libcell.so"];
                 let library =
@@ -84,7 +84,7 @@ impl Cells<'_> {
     }
 }
 
-/// Returns the first line in which two logs differ.
+/// Returns the first line that differs between two logs.
 pub fn difference(expected: &str, found: &str) -> String {
     let (mut expected, mut found) = (expected.lines(), found.lines());
     let mut number = 1;

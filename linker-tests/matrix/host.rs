@@ -1,8 +1,8 @@
 //! The columns of the matrix: hosts, the commands that compile, link and run programs for them, and the links that do not
 //! exist.
 //!
-//! Linkers are run directly, not through a compiler: that is one process per link instead of three, it is the same for every
-//! host and linker, and a C library without a compiler of its own is enough (Debian's cross libcs).
+//! Linkers are run directly, not through a compiler. That is one process per link instead of three, it is the same for
+//! every host and linker, and a C library without its own compiler is enough (Debian's cross libcs).
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -15,7 +15,7 @@ use crate::harness::tools::{Linker, Missing, Tool, in_path};
 
 /// A host and its tools.
 pub struct Host {
-    /// Name of the machine, with which its triple begins.
+    /// Name of the machine; its triple begins with it.
     pub name: &'static str,
     /// Triple for LLVM's tools and `fatbin wrap --host`.
     pub triple: &'static str,

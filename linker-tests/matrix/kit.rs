@@ -88,7 +88,7 @@ impl Kit {
         self.directory.join(format!("libjudge-{judge}.so"))
     }
 
-    /// Returns the objects of every program besides those under test: its `main`, and the startup code.
+    /// Returns the objects that every program needs, except the objects under test: its `main`, and the startup code.
     pub fn main(&self, output: LinkOutput) -> Vec<PathBuf> {
         let main = self.object("main");
         if self.has_libc { vec![main] } else { vec![main, self.start(output)] }

@@ -1,6 +1,7 @@
 //! The rows of the matrix for macOS: programs without a library, linked by ld64.lld and run under Linux by `macho-loader.c`.
 //!
-//! The entries come from `fatbin wrap --entry`: ld64.lld 22 drops those of host programs. No tool of LLVM writes a reference.
+//! The entries come from `fatbin wrap --entry`, because ld64.lld 22 drops the entries of host programs. No tool of LLVM
+//! writes a reference.
 
 use std::path::{Path, PathBuf};
 

@@ -37,7 +37,7 @@ pub fn check(cells: &Cells, reference: Reference, images: &Images, ours: &Path) 
     };
     let expected = cells.expected.replace("limit -1", limit_of_llvm(cells));
     let program = cells.kit.program_with_entries(cells.row);
-    // The inputs of a tool are those of its kind.
+    // The kind determines the inputs of a tool, so the key does not contain them.
     let names = ["reference", cells.row.kind, cells.host.name, cells.row.judge(), &expected].map(str::as_bytes);
     let paths = [compiler.as_os_str(), program.as_os_str()].map(std::ffi::OsStr::as_encoded_bytes);
     once(&[&names[..], &paths].concat(), || {

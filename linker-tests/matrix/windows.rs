@@ -1,4 +1,4 @@
-//! The rows of the matrix for Windows: objects linked and run, and the objects of LLVM's tools beside them.
+//! The rows of the matrix for Windows: objects linked and run, and compared with the objects of LLVM's tools.
 //!
 //! | host | runtime | linkers | run by |
 //! |---|---|---|---|
@@ -75,7 +75,6 @@ impl Link {
     }
 }
 
-/// Returns the name of the object of the host program.
 fn host_object(entries: Entries) -> &'static str {
     match entries {
         Entries::Program => "host-program.o",
@@ -171,8 +170,8 @@ impl WindowsCells<'_> {
         Ok(())
     }
 
-    /// Links a wrapper object with a host program, and compares the output of the run. The reference object is LLVM's for the images
-    /// of the kind.
+    /// Links a wrapper object with a host program, and compares the output of the run. The reference object is LLVM's
+    /// for the images of the kind.
     fn check(&self, link: Link, name: &str, wrapper: &str, entries: Entries, images: &Images) -> Result<()> {
         let row = self.row;
         let is_reference = wrapper == "reference.o";

@@ -1,5 +1,5 @@
-//! `fatbin metadata` beside the programs that read such metadata: variantlib, the loader of Hugging Face's kernels, and
-//! conda's rattler. `readers.py` calls them.
+//! `fatbin metadata`, compared with the programs that read such metadata: variantlib, the loader of Hugging Face's
+//! kernels, and conda's rattler. `readers.py` calls them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::harness::step::Step;
 use crate::harness::tools::{Missing, Tool, fetched, find_in, in_path, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
 
-/// Name of a trial, and its test in a directory of its own.
+/// Name of a trial, and its test in a separate directory.
 type Test = (&'static str, fn(&Path) -> Result<()>);
 
 const TRIALS: [Test; 5] = [
@@ -37,7 +37,7 @@ const PACKAGES: [&str; 6] = [
 /// Devices whose names `fatbin select` is asked about.
 const DEVICES: [u32; 14] = [75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121];
 
-/// Parts whose code the loader of kernels does not distinguish from that of other parts of the same major version.
+/// Parts whose code the loader of kernels does not distinguish from code for other parts of the same major version.
 const INDISTINCT: [u32; 5] = [87, 88, 101, 107, 110];
 
 pub fn trials() -> Vec<Trial> {
@@ -53,7 +53,6 @@ fn fatbin(directory: &Path) -> Step {
     Step::new(directory, env!("CARGO_BIN_EXE_fatbin"))
 }
 
-/// Returns what a reader makes of a file.
 fn read(directory: &Path, reader: &str, file: &str) -> Result<Value> {
     let python = in_path("python3").ok_or_else(|| Missing::new("python3", "python3"))?;
     let site = fetched("package-metadata");
@@ -86,7 +85,7 @@ fn compile(directory: &Path, package: &str) -> Result<Vec<String>> {
     Ok(files)
 }
 
-/// Returns the metadata of a package in a format, with the keys that its reader requires besides.
+/// Returns the metadata of a package in a format, with the additional keys that its reader requires.
 fn write(directory: &Path, format: &str, files: &[String], others: &Value) -> Result<Value> {
     let done = fatbin(directory).args(["metadata", "--format", format]).args(files).run()?;
     let mut document: Value = serde_json::from_str(&done.stdout)?;
@@ -97,7 +96,7 @@ fn write(directory: &Path, format: &str, files: &[String], others: &Value) -> Re
     Ok(document)
 }
 
-/// Returns the devices on which `fatbin select` finds code in one of the files.
+/// Returns the devices that have code in one of the files, according to `fatbin select`.
 fn running(directory: &Path, files: &[String]) -> Result<BTreeSet<u32>> {
     let mut running = BTreeSet::new();
     for number in DEVICES {

@@ -110,7 +110,7 @@ fn programs(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The crate reads a program in which payloads were replaced, and one in which nothing could be dropped.
+/// The crate reads a program with replaced payloads, and one where nothing could be dropped.
 fn edits(directory: &Path) -> Result<()> {
     let writer = writer()?;
     link(directory, &writer, Linker::Bfd)?;

@@ -59,7 +59,7 @@ class Browser:
         wishes = {"prefers-color-scheme": "dark" if dark else "light", "prefers-reduced-motion": "reduce"}
         features = [{"name": name, "value": value} for name, value in wishes.items()]
         self.devtools("Emulation.setEmulatedMedia", features=features)
-        # What it shows before anybody opens anything consists of many files of its own.
+        # The browser's start page loads many files.
         self.open("about:blank")
         self.requests()
 

@@ -42,7 +42,7 @@ pub fn trials() -> Vec<Trial> {
     reader.chain(cuobjdump::trials()).chain(bundler::trials()).collect()
 }
 
-/// Returns a trial on one of the files, in a directory of its own.
+/// Returns a trial on one of the files, in a separate directory.
 fn trial(file: &'static RealFile, what: &'static str, test: fn(&Path, &RealFile) -> Result<()>) -> Trial {
     Trial::ignorable_test(format!("real_files/{what}/{}", file.name), move || {
         completion(fresh_directory("real_files", &format!("{what}-{}", file.name)).and_then(|directory| {

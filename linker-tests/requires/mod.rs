@@ -1,6 +1,6 @@
-//! `fatbin requires` on the output of NVIDIA's tools and on packages that people install. ptxas of each release accepts the
-//! versions of the PTX ISA that the driver of that release compiles; the floors of the packages were worked out by hand from their
-//! toolkits and architectures.
+//! `fatbin requires` on the output of NVIDIA's tools and on packages that people install. ptxas of each release accepts
+//! the versions of the PTX ISA that the driver of that release compiles; the floors of the packages were worked out by
+//! hand from their toolkits and architectures.
 
 use std::path::{Path, PathBuf};
 
@@ -71,7 +71,7 @@ pub fn trials() -> Vec<Trial> {
     ptx.into_iter().chain(cubins).chain(packages).collect()
 }
 
-/// Returns a trial in a directory of its own.
+/// Returns a trial in a separate directory.
 fn trial(name: &str, test: impl FnOnce(&Path) -> Result<()> + Send + 'static) -> Trial {
     let directory = name.replace('/', "-");
     Trial::ignorable_test(format!("requires/{name}"), move || {
@@ -138,7 +138,7 @@ fn ptx(directory: &Path, release: &str) -> Result<()> {
     Ok(())
 }
 
-/// The floor of a cubin is that of its toolkit and architecture, in every form in which fatbinary stores it.
+/// The toolkit and the architecture decide the floor of a cubin, in every form that fatbinary stores.
 fn modes(directory: &Path, release: &str, (arch, version): (&str, &str), floors_of: [&str; 2]) -> Result<()> {
     std::fs::write(directory.join("k.ptx"), ptx_text(version, arch))?;
     Step::new(directory, ptxas(release)?).args([&format!("-arch={arch}"), "-o", "k.cubin", "k.ptx"]).run()?;

@@ -63,7 +63,7 @@ const DEVICES: [&str; 4] =
 /// Low byte of `e_flags` in code for these processors.
 const MACHINES: [(&str, u8); 3] = [("gfx906", 0x2f), ("gfx908", 0x30), ("gfx90a", 0x3f)];
 
-/// Compares with libamd_comgr, by which HIP selects the entry of a bundle, and which needs no device.
+/// Compares with libamd_comgr. HIP uses it to select the entry of a bundle, and it needs no device.
 pub fn hip(directory: &Path, release: &'static str, linker: Linker) -> Result<()> {
     let hip = hip_library(release)?;
     let comgr = hip.parent().and_then(|directory| find_in(directory, "libamd_comgr.so.2"));

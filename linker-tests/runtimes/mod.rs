@@ -155,8 +155,8 @@ fn wrap(directory: &Path) -> Step {
     Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).arg("wrap")
 }
 
-/// As LD_LIBRARY_PATH: a run path would not be inherited by the libraries of the runtimes. What a runtime needs of other
-/// packages was fetched beside it, into the directory where Debian has it.
+/// As LD_LIBRARY_PATH: the libraries of the runtimes would not inherit a run path. Libraries that a runtime needs from
+/// other packages were fetched with it, into the directory where Debian has them.
 pub fn directories_of(libraries: &[&Path]) -> String {
     let own = libraries.iter().filter_map(|library| library.parent().map(Path::to_owned));
     let beside =

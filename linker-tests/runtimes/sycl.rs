@@ -8,8 +8,8 @@ use crate::harness::directives::fixture;
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, fetched, find_in, llvm_directory, llvm_tool, not_fetched};
 
-/// A program that lists the kernels that the runtime knows before, while and after a library is loaded. The declarations are those of
-/// the runtime's ABI, whose headers are a part of the compiler.
+/// A program that lists the kernels that the runtime knows before, while and after a library is loaded. The
+/// declarations come from the runtime's ABI, because its headers are a part of the compiler.
 const LIST: &str = r#"
 #include <cstdio>
 #include <dlfcn.h>
@@ -50,8 +50,8 @@ int main(int, char **arguments) {
 /// A kernel in OpenCL C, which is a kernel for SYCL's runtime, too.
 const KERNEL: &str = "__kernel void work(__global int *to) { *to = 42; }\n";
 
-/// Registers, lists and unregisters the kernels of objects by `wrap`, with the kernels in options, and by `link`, with those that
-/// clang-sycl-linker finds.
+/// Registers, lists and unregisters the kernels of objects. `wrap` gets the kernels in options; `link` uses the kernels
+/// that clang-sycl-linker finds.
 pub fn register(directory: &Path) -> Result<()> {
     let runtime = find_in(&fetched("sycl-9"), "libsycl.so.9").ok_or_else(|| not_fetched("libsycl.so.9"))?;
     std::fs::write(directory.join("list.cpp"), LIST)?;

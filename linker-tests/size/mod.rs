@@ -1,5 +1,5 @@
-//! `fatbin size` on packages that people install: rows add up to the sizes that Python's zipfile states of the members, and the effects
-//! of compression are those of fatbinary.
+//! `fatbin size` on packages that people install: rows add up to the member sizes in Python's zipfile, and the effects
+//! of compression match fatbinary.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub fn trials() -> Vec<Trial> {
     sums.chain([trial("what-if/fatbinary", predicts_fatbinary)]).collect()
 }
 
-/// Returns a trial in a directory of its own.
+/// Returns a trial in a separate directory.
 fn trial(name: &str, test: impl FnOnce(&Path) -> Result<()> + Send + 'static) -> Trial {
     let directory = name.replace('/', "-");
     Trial::ignorable_test(format!("size/{name}"), move || {
@@ -28,7 +28,7 @@ fn trial(name: &str, test: impl FnOnce(&Path) -> Result<()> + Send + 'static) ->
     })
 }
 
-/// Combinations of levels, each of which reads other parts of the files.
+/// Combinations of levels. Each reads other parts of the files.
 const LEVELS: [&str; 6] = ["arch", "file,container", "tu,arch", "codec,kind", "kernel", "arch,family"];
 
 /// Prints size and packed size of each member of a zip file, or the size of another file.
@@ -99,7 +99,7 @@ const MODES: [(&str, &[&str]); 4] = [
     ("speed", &["--compress-mode=speed", "--compress-all"]),
 ];
 
-/// Writes the images of nvJPEG for four archs with fatbinary in each mode, and compares the sizes with those that are predicted from
+/// Writes the images of nvJPEG for four archs with fatbinary in each mode, and compares the sizes with predictions from
 /// each of the other files.
 fn predicts_fatbinary(directory: &Path) -> Result<()> {
     let fatbinary = Tool::Fatbinary.path()?;

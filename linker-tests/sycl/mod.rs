@@ -52,7 +52,7 @@ fn library(directory: &Path, name: &str, count: usize) -> Result<()> {
         ensure!(misc.as_array().is_some_and(|properties| !properties.is_empty()), "{image}");
         let kernels: Vec<&Value> = image["kernels"].as_array().into_iter().flatten().map(|it| &it["name"]).collect();
         for property in set(KERNELS).and_then(|set| set["properties"].as_array()).into_iter().flatten() {
-            // Other names are those of functions.
+            // Other names belong to functions.
             if property["name"].as_str().is_some_and(|name| name.starts_with(TYPE_NAME)) {
                 ensure!(kernels.contains(&&property["name"]), "{property} is no kernel of image {}", image["index"]);
                 named += 1;

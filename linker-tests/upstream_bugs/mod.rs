@@ -1,8 +1,8 @@
 //! Bugs of LLVM's and NVIDIA's tools on well-formed files, which fatbin handles.
 //!
-//! Each trial makes a file, extracts every image with fatbin, and compares the bytes. It also runs the upstream tool. The
-//! release in which the bug was found, [`Upstream::release`], must show it: a trial that fails then shows nothing. Any other
-//! release may have fixed the bug, which the trial prints.
+//! Each trial makes a file, extracts every image with fatbin, and compares the bytes. It also runs the upstream tool.
+//! [`Upstream::release`], where the bug was found, must still show the bug; otherwise the trial proves nothing and
+//! fails. Any other release may have fixed the bug, and the trial prints this.
 
 mod cuobjdump;
 mod llvm;
@@ -21,7 +21,7 @@ pub fn trials() -> Vec<Trial> {
     llvm::trials().into_iter().chain(cuobjdump::trials()).collect()
 }
 
-/// Returns a trial in a directory of its own.
+/// Returns a trial in a separate directory.
 fn trial(name: &str, test: fn(&Path) -> Result<()>) -> Trial {
     let directory = name.replace('/', "-");
     Trial::ignorable_test(format!("upstream_bugs/{name}"), move || {
@@ -29,7 +29,7 @@ fn trial(name: &str, test: fn(&Path) -> Result<()>) -> Trial {
     })
 }
 
-/// An upstream tool, and the release in which its bugs were found.
+/// An upstream tool, and the release that has the bugs.
 struct Upstream {
     tool: Tool,
     /// Text in the output of `--version`.
@@ -42,8 +42,8 @@ const OFFLOAD_BINARY: Upstream = Upstream { tool: Tool::OffloadBinary, release: 
 const CUOBJDUMP: Upstream = Upstream { tool: Tool::Cuobjdump, release: "release 13.5," };
 
 impl Upstream {
-    /// Checks the result of a test for the bug, in which an error means that the bug did not show. That is an error with the
-    /// release in which the bug was found, and printed as fixed with any other.
+    /// Checks the result of a test for the bug. An error means that the bug did not show. With the release that has the
+    /// bug, this is an error; with any other release, the bug is printed as fixed.
     fn has_bug(&self, directory: &Path, test: Result<()>) -> Result<()> {
         let Err(fixed) = test else { return Ok(()) };
         let version = Step::new(directory, self.tool.path()?).arg("--version").run()?.stdout;

@@ -1,5 +1,5 @@
-//! CUDA objects of clang 22, which calls NVIDIA's fatbinary 13.5, beside cuobjdump. Earlier releases pass an option that this
-//! fatbinary no longer has; `fatbinary/clang` compiles with them and the drop-in.
+//! CUDA objects of clang 22, which calls NVIDIA's fatbinary 13.5, compared with cuobjdump. Earlier releases pass an
+//! option that this fatbinary no longer has; `fatbinary/clang` compiles with them and the drop-in.
 
 use std::path::Path;
 

@@ -1,12 +1,12 @@
-//! Every form in which vendors' tools write device code: each output is read by fatbin, extracted, and compared with the vendor's
-//! own extraction. Both must have the same number of images with the same bytes.
+//! Every form of device code that vendors' tools write. fatbin reads and extracts each output. The vendor's own
+//! extraction must have the same number of images with the same bytes.
 //!
 //! | module | trials |
 //! |---|---|
-//! | [`nvcc`] | nvcc 13.0 and 13.5 beside cuobjdump |
-//! | [`ptxas`] | cubins of ptxas 11.8, 12.0 and 12.9 beside cuobjdump |
-//! | [`clang`] | HIP and OpenMP of every clang beside clang-offload-bundler and llvm-offload-binary |
-//! | [`clang_cuda`] | CUDA of clang 22 beside cuobjdump |
+//! | [`nvcc`] | nvcc 13.0 and 13.5, compared with cuobjdump |
+//! | [`ptxas`] | cubins of ptxas 11.8, 12.0 and 12.9, compared with cuobjdump |
+//! | [`clang`] | HIP and OpenMP of every clang, compared with clang-offload-bundler and llvm-offload-binary |
+//! | [`clang_cuda`] | CUDA of clang 22, compared with cuobjdump |
 //!
 //! PyPI has all of nvcc since release 13.0, and only ptxas of earlier ones. 13.0 is the first and 13.5 the last; of CUDA 11 and
 //! 12, the last and the first and last release are used. What nvcc of CUDA 11.8 to 12.8 writes is in [`crate::cuobjdump`] and
@@ -65,7 +65,7 @@ fn contents(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Conten
     Ok(contents)
 }
 
-/// Extracts the images of a file with fatbin, and returns the contents of those with one of the extensions.
+/// Extracts the images of a file with fatbin, and returns the contents of all images with one of the extensions.
 fn extracted(directory: &Path, file: &str, extensions: &[&str]) -> Result<Contents> {
     let output = directory.join("ours");
     if output.exists() {

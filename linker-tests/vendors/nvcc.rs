@@ -9,7 +9,7 @@ use crate::dropin::{Call, Pair};
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, fetched, not_fetched};
 
-/// Releases of which PyPI has everything.
+/// Releases that are complete on PyPI.
 pub const RELEASES: [&str; 2] = ["13.0", "13.5"];
 
 const TABLE: &str = include_str!("nvcc.txt");

@@ -1,4 +1,4 @@
-//! Cubins of releases of which PyPI has only ptxas, as files and in containers of fatbinary 13.5.
+//! Cubins of releases where PyPI has only ptxas, as files and in containers of fatbinary 13.5.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ const ARCHITECTURES: [(&str, &str, &str); 12] = [
     ("sm_120", "12.9", "8.8"),
 ];
 
-/// Releases of which cuobjdump 13.5 does not take some cubins for device code, nor does fatbinary 13.5 concatenate them.
+/// Releases with cubins that cuobjdump 13.5 does not recognize as device code and fatbinary 13.5 does not concatenate.
 const REJECTED: [&str; 1] = ["12.0"];
 
 const OPTIONS: [&[&str]; 4] = [&[], &["-c"], &["-g"], &["-lineinfo"]];
@@ -84,7 +84,7 @@ pub fn cubins(directory: &Path, release: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether cuobjdump rejects a cubin of a release of which that is known. The drop-in lists it.
+/// Returns whether cuobjdump rejects a cubin. It must be of a release in [`REJECTED`]. The drop-in lists it.
 fn is_rejected(pair: &Pair, release: &str, path: &str, arch: &str) -> Result<bool> {
     let (theirs, ours) = pair.both(&Call::new(&["-lelf", path]))?;
     let is_listed = ours.status == 0 && ours.out.ends_with(&format!(".{}.cubin\n", arch.trim_end_matches('f')));

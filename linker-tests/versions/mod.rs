@@ -68,8 +68,8 @@ fn finds_hip(release: u32, value: u8) -> Result<()> {
     Ok(())
 }
 
-/// Reads one file with binaries from before and after the change: fatbin finds both images, and the packager of a release
-/// those of its own number, whether the tool or the drop-in.
+/// Reads one file with binaries from before and after the change. fatbin finds both images. The packager of a release,
+/// tool or drop-in, finds only the images with the number of this release.
 fn finds_both_numbers_of_hip() -> Result<()> {
     let directory = fresh_directory("versions", "hip-kinds-in-one-file")?;
     let drop_in = |release: u32| directory.join(format!("{PACKAGER}-{release}"));

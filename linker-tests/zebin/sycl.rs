@@ -132,7 +132,6 @@ pub fn runtime(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether a word is the start of a longer one.
 fn is_start(word: &str, longer: &str) -> bool {
     longer.len() > word.len() && longer.starts_with(word)
 }

@@ -23,7 +23,7 @@ class Counter:
     def __init__(self):
         if shutil.which("valgrind") is None:
             raise Failure("valgrind not found (Debian package valgrind)")
-        # Without them, valgrind offers an older processor, for which libraries choose other code.
+        # Without AVX2, valgrind offers an older processor, and libraries choose other code for it.
         if platform.machine() != "x86_64" or " avx2 " not in open("/proc/cpuinfo").read():
             raise Failure("counts are recorded for x86-64 with AVX2; this processor has no AVX2")
 
@@ -31,7 +31,7 @@ class Counter:
         """Returns the number of instructions of a job, whose output must be right."""
         words = [str(program), *job.words]
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}", "--log-file=counted", *words]
-        # One thread, whatever the machine has, and no settings of the user.
+        # One thread on every machine, and no settings of the user.
         environment = {"PATH": os.environ["PATH"], "LC_ALL": "C", "TMPDIR": str(directory), "FATBIN_THREADS": "1"}
         done = subprocess.run(command, cwd=directory, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=600,
                               preexec_fn=lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}))

@@ -43,7 +43,7 @@ def build(name, profile, target_directory):
     return target_directory / program.target / ("debug" if profile == "dev" else profile) / f"fatbin{program.suffix}"
 
 
-# A quick build, without what takes most of the space. Flags, because a profile of its own would share no build script.
+# A quick build, without what takes most of the space. Flags, because a separate profile would share no build script.
 DEVELOPMENT = ["-Cdebuginfo=0", "-Cstrip=symbols"]
 
 

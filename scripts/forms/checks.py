@@ -51,7 +51,7 @@ class Check:
         if form == "c-library":
             return [library.file_name(self.version)]
         if form == "wheel":
-            # Its name states the systems for which it is.
+            # Its name states the systems that it supports.
             pattern = f"fatbin-{re.escape(self.version)}-cp311-abi3-manylinux.*[.]whl"
             return [name for name in self.files if re.fullmatch(pattern, name)][:1] or ["fatbin-*.whl"]
         machines = [PROGRAMS[name].debian for name in forms if name in PROGRAMS and PROGRAMS[name].debian]

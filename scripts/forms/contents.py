@@ -45,7 +45,7 @@ def debian_tree(tree, changelog):
     for file, place in COMPLETIONS.values():
         if place:
             result[place] = tree[f"completions/{file}"]
-    # Debian has the text of the Apache license in usr/share/common-licenses, to which the file copyright refers.
+    # Debian has the text of the Apache license in usr/share/common-licenses. The file copyright refers to it.
     result[f"{doc}/copyright"] = File((ROOT / "packaging/deb/copyright").read_bytes())
     result[f"{share}/lintian/overrides/fatbin"] = File((ROOT / "packaging/deb/fatbin/lintian-overrides").read_bytes())
     result[f"{doc}/THIRD-PARTY.gz"] = File(compressed(tree["THIRD-PARTY.txt"].data))

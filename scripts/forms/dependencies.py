@@ -57,10 +57,10 @@ def notices(target, directory=ROOT):
     for package in (dependencies.packages[other] for other in dependencies.others):
         name = f"{package['name']} {package['version']}"
         found = False
-        # fatbin, whose licenses are beside this text.
+        # fatbin itself, whose licenses are in the same directory as this text.
         if package["source"] is None:
             continue
-        # The sources in C of a package have licenses of their own.
+        # A package's C sources have separate licenses.
         for path in sorted(Path(package["manifest_path"]).parent.rglob("*")):
             if path.is_file() and LICENSE_FILE.match(path.name):
                 text = path.read_text(errors="replace").strip()

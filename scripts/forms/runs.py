@@ -17,7 +17,7 @@ WINDOWS = re.compile(r"(api-ms-win-.*|kernel32|ntdll|ws2_32|userenv|msvcrt|bcryp
 # Commands of Mach-O files. Source: mach-o/loader.h.
 LC_LOAD_DYLIB, LC_CODE_SIGNATURE = 0xC, 0x1D
 
-# Wine 8 lacks this library, from which Rust's standard library takes random numbers.
+# Wine 8 lacks this library. Rust's standard library takes random numbers from it.
 RANDOM_NUMBERS = """
 #include <windows.h>
 BOOLEAN NTAPI SystemFunction036(PVOID buffer, ULONG length);

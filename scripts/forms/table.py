@@ -20,7 +20,8 @@ class Program:
     suffix: str = ""
     # Flags of rustc.
     flags: tuple = ()
-    # C compiler, which is also the linker. `zig` is that of the Python package ziglang, for the target in `zig`.
+    # C compiler, which is also the linker. `zig` is the compiler of the Python package ziglang, for the target in
+    # `zig`.
     cc: str = "zig"
     zig: str = ""
     # Names of the machine in Debian and in OCI images.
@@ -28,11 +29,11 @@ class Program:
     oci: str = ""
 
 
-# glibc is linked statically, and the program is position-independent. With musl, whose memcpy is slow, `inspect --json` of torch's
-# libtorch_cuda.so takes 1.7 times the processor time.
+# glibc is linked statically, and the program is position-independent. With musl, whose memcpy is slow, `inspect --json`
+# of torch's libtorch_cuda.so takes 1.7 times the processor time.
 STATIC = ("-Ctarget-feature=+crt-static",)
-# Relocations that the program applies to itself when it starts, in a table of bits instead of 24 bytes each. The linker of Debian 12
-# writes it for x86 only.
+# Relocations that the program applies to itself when it starts, in a table of bits instead of 24 bytes each. The linker
+# of Debian 12 writes it for x86 only.
 PACKED = ("-Clink-arg=-Wl,-z,pack-relative-relocs",)
 
 PROGRAMS = {
@@ -49,7 +50,7 @@ FORMS = [*PROGRAMS, *PACKAGES]
 # The program that prints the manual pages, the completions and the links of all forms.
 NATIVE = "x86_64-linux"
 
-# Releases of LLVM for which the package fatbin-links has a directory.
+# Releases of LLVM that have a directory in the package fatbin-links.
 LINKED_RELEASES = range(14, 25)
 
 

@@ -13,7 +13,7 @@ LIBRARIES = [Path("/usr/lib/llvm-22/lib/libomptarget.so.22.1"), LIBOMP]
 # libomptarget looks for libomp by this name, too. A second copy, of the system, ends the program.
 OTHER_NAME = "libomp.so"
 
-# Libraries of the system, which must be as new as those of Debian 12.
+# Libraries of the system. They must be at least as new as Debian 12's.
 SYSTEM = re.compile(r"(ld-linux-x86-64|libc|libm|libdl|libpthread|librt)\.so\.\d+")
 
 # libomptarget loads its CUDA plugin only if libcuda has cuFuncGetParamInfo.

@@ -100,20 +100,20 @@ def prediction(file, values):
         return {"unknown": "not decided"}
     choices = [choice for choice in file["choices"] if choice["runtime"]["name"] in ("CUDA", "libomptarget")]
     answers = [answer for choice in choices for answer in choice["answers"]]
-    # Programs of several objects and real libraries have several containers: those that hold input of the device linker serve no
-    # device by themselves.
+    # Programs of several objects and real libraries have several containers: those that hold input of the device linker
+    # serve no device by themselves.
     if served := [answer for answer in answers if answer["answer"] in SERVED]:
         return {"value": values[served[0]["chosen"]]}
     if others := [answer["answer"] for answer in answers if answer["answer"] != "nothing"]:
         return {"unknown": others[0]}
     images = [image for answer in answers for image in answer["images"]]
     if choices and choices[0]["runtime"]["name"] == "libomptarget":
-        # It accepts an image by its header. If the driver refuses the image, the program is aborted; without an image the host runs
-        # the region.
+        # It accepts an image by its header. If the driver refuses the image, the program is aborted; without an image
+        # the host runs the region.
         is_accepted = any("load it" in image["reason"] for image in images)
         return {"aborts": True} if is_accepted else {"value": HOST}
     reasons = [image["reason"] for image in images if "does not load it" in image["reason"]]
-    # Libraries have error codes of their own; the driver has its own for what it cannot link.
+    # Libraries have separate error codes; the driver has another one for what it cannot link.
     is_registered = not any("no wrapper registers" in image["reason"] for image in images)
     if values is SUCCEEDS or not is_registered:
         return {"errors": []}

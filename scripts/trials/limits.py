@@ -21,11 +21,11 @@ OUTPUT = 16 * MIB
 ERROR_LINE = 1000
 # Runs of a command that exceeds its CPU time: on a busy machine, the same work takes longer.
 ATTEMPTS = 3
-# CPU seconds of `slowdown` on the machine for which limits are stated.
+# CPU seconds of `slowdown` on the reference machine for the limits.
 YARDSTICK, YARDSTICK_STEPS = 0.09, 1_500_000
 # On a machine that is slower still, a process may be ended before it exceeds its limit.
 LARGEST_SLOWDOWN = 5
-# Seconds after which a process is examined again. One that sleeps and has used no CPU time since hangs.
+# Seconds before a process is examined again. If it sleeps and has used no CPU time since, it hangs.
 SLEEP = 30
 
 # Control characters except tab and line feed; C1 controls, bidirectional controls and invisible characters as UTF-8.

@@ -145,7 +145,7 @@ class Batch:
             if found := violations(single) + temporaries(self.output):
                 self.fail(path, single, found)
                 alone = True
-        # Limits are those of one file.
+        # The limits apply to a single file.
         together = crashes(outcome) + raw_text(outcome)
         if not alone and together and not excesses(outcome, Limits()):
             self.fail(files[0], outcome, [f"only in a batch: {reason}" for reason in together])

@@ -61,7 +61,6 @@ fn thin(members: &[(&str, &[u8])]) -> Vec<u8> {
     bytes
 }
 
-/// Returns the names and contents of the members of an archive.
 fn members(sandbox: &Sandbox, name: &str) -> Vec<(String, Vec<u8>)> {
     let bytes = sandbox.read(name);
     let members = archive::members(View::new(&bytes)).expect("an archive").unwrap();

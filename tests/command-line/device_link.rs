@@ -1,5 +1,5 @@
-//! Relocatable CUDA code: programs as nvcc links them, made by the assembler of the C compiler. The answers about the H100 are those of
-//! real programs of nvcc 13.0, with driver 580.159.04.
+//! Relocatable CUDA code: programs as nvcc links them, made by the assembler of the C compiler. The answers about the
+//! H100 come from real programs of nvcc 13.0, with driver 580.159.04.
 
 use serde_json::Value;
 
@@ -41,7 +41,8 @@ fn fatbin(sandbox: &Sandbox, name: &str, images: &str) {
     }
 }
 
-/// Returns the assembly of device links, each with the images of its linked code and its inputs. `modules` adds the names of modules.
+/// Returns the assembly of device links. Each link has the images of its linked code and its inputs. `modules` adds the
+/// names of modules.
 fn assembly(sandbox: &Sandbox, links: &[(&str, &[Input<'_>])], modules: bool) -> String {
     let (mut code, mut wrappers, mut names, mut definitions) = Default::default();
     let add = |text: &mut String, line: String| *text += &(line + "\n");
@@ -232,7 +233,7 @@ fn relocatable_code_of_an_object_is_to_be_linked_first() {
     assert!(sandbox.fatbin("select --device sm_90 lib.a").out.contains("to be linked first"));
     let matrix = sandbox.fatbin("inspect --matrix lib.o").out;
     assert!(matrix.contains("TO BE LINKED") && matrix.contains("\n  link   "), "{matrix}");
-    // An object has code for what its linker can make of it.
+    // An object counts as code for every device that its linker can build code for.
     sandbox.file("policy.toml", "[archs]\nrequire = [\"sm_90\"]\n");
     sandbox.fatbin("check --policy policy.toml lib.o").ok();
     sandbox.fatbin("prune --for-device sm_90 -o out.o lib.o").ok();

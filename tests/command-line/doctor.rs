@@ -38,7 +38,7 @@ fn program(r_type: elf::RelocationType) -> Vec<u8> {
     object.write().unwrap()
 }
 
-/// Writes an object with a section of a large size, the bytes of which are a hole at the end of the file.
+/// Writes an object with a large section. The section's bytes are a hole at the end of the file.
 fn sparse(sandbox: &Sandbox, path: &str, section: &str, flags: u64) {
     let mut object = object_file();
     let id = object.add_section(Vec::new(), section.into(), SectionKind::ReadOnlyData);
@@ -72,7 +72,6 @@ fn kinds(document: &Value) -> Vec<&str> {
     document["problems"].as_array().unwrap().iter().map(|problem| problem["kind"].as_str().unwrap()).collect()
 }
 
-/// Returns the order of the sections.
 fn order(document: &Value) -> Vec<&str> {
     document["layout"].as_array().unwrap().iter().map(|section| section["name"].as_str().unwrap()).collect()
 }

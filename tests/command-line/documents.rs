@@ -25,7 +25,7 @@ pub fn files_below(directory: &Path, extension: &str) -> Vec<PathBuf> {
     files
 }
 
-/// All Markdown documents: those in the root directory, in `docs`, and that of the fixtures.
+/// All Markdown documents: the root directory, `docs`, and the document of the fixtures.
 fn documents() -> Vec<PathBuf> {
     let mut documents = files_below(&root().join("docs"), "md");
     for entry in std::fs::read_dir(root()).unwrap() {

@@ -128,7 +128,7 @@ fn release_is_that_of_the_name_then_the_variable_then_the_directory() {
         crate::run(command.envs(variable.map(|value| ("FATBIN_LLVM", value)))).ok();
         assert_eq!(offload_kind(&sandbox, "out"), kind, "{link}, {variable:?}");
     }
-    // Without a release, the name is that of a tool which LLVM 20 called last with these numbers.
+    // Without a release, the link has the name of a tool that LLVM 20 called last with these numbers.
     sandbox.fatbin("install-links links").ok();
     assert!(!name("fatbin-llvm").exists());
     let mut command = sandbox.command(name("clang-offload-packager"));

@@ -7,7 +7,6 @@ use crate::Sandbox;
 /// Names and contents of the files that the tests embed.
 const FILES: [(&str, &[u8]); 3] = [("one", b"first"), ("two", b""), ("three", b"\0\xff\0")];
 
-/// Returns a directory with the files.
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
     for (name, bytes) in FILES {

@@ -27,7 +27,7 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-/// Returns the sections of the pages about codes, or of that about rules, each with its name and text.
+/// Returns the sections of the pages about codes, or of the page about rules, each with its name and text.
 fn sections(about_rules: bool) -> Vec<(String, String)> {
     let mut sections = Vec::new();
     for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/errors")).unwrap() {

@@ -160,7 +160,7 @@ fn an_input_that_is_truncated_is_an_error_and_leaves_nothing() {
 #[test]
 fn an_input_that_grows_or_is_overwritten_is_an_error_and_leaves_nothing() {
     let grow = |path: &Path| File::options().append(true).open(path).unwrap().write_all(b"more").unwrap();
-    // The same size, and a time of its own.
+    // The same size, but a different time.
     let overwrite = |path: &Path| {
         let mut file = File::options().write(true).open(path).unwrap();
         file.write_all(&fixture("answer-gfx90a-xnack+.hsaco")[..64]).unwrap();

@@ -14,8 +14,7 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-/// Returns what a command prints about `a.o` and `a.bc`, with the first in the name of both, and without what depends on the
-/// place of the bytes.
+/// Returns what a command prints about `a.o` and `a.bc`. Both outputs name `a.o`, and offsets of the bytes are removed.
 fn answers(sandbox: &Sandbox, command: &str) -> [(i32, String); 2] {
     ["a.o", "a.bc"].map(|name| {
         let Run { status, out, err, .. } = sandbox.fatbin(&format!("{command} {name}"));

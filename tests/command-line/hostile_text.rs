@@ -161,7 +161,7 @@ fn text_bundle() -> String {
     ids.map(entry).concat()
 }
 
-/// Names of archive members, of which some would leave the output directory.
+/// Names of archive members. Some would leave the output directory.
 fn member_names(outside: &Path) -> Vec<String> {
     let outside = outside.display();
     let own = [
@@ -268,7 +268,7 @@ const POLICY: &str = "must-hold = [\"nothing*\"]\n[archs]\nforbid = [\"gfx906\"]
                       build-paths = false\ndebug = \"none\"\nregistered = true\nduplicates = false\ncompressed = true\n\
                       [sizes]\ntotal = \"1 kB\"\nfile = \"10 B\"\n[[kernels]]\nmax-registers = 0\narchs = \"all\"\n";
 
-/// Commands on all inputs, and commands on single inputs of which some have no errors.
+/// Commands on all inputs, and commands on single inputs. Some of these have no errors.
 const COMMANDS: [&str; 25] = [
     "scan",
     "scan -v",

@@ -99,13 +99,13 @@ fn a_full_disk_leaves_the_old_file() {
 fn a_directory_without_write_permission_leaves_the_old_file() {
     let sandbox = sandbox();
     let program = sandbox.path("fatbin");
-    // By another process: a file that this one writes cannot be executed while a test beside it starts a command, which inherits
-    // the descriptor for a moment ("text file busy").
+    // By another process: a file that this process writes cannot be executed while a concurrent test starts a command,
+    // because the command inherits the descriptor for a moment ("text file busy").
     let copied = sandbox.command("cp").arg(env!("CARGO_BIN_EXE_fatbin")).arg(&program).status().unwrap();
     assert!(copied.success());
     let old = sandbox.read("file");
     let directory = program.parent().unwrap();
-    // The directory is the last one: others can reach all files, whatever the umask of this process is.
+    // The directory is the last one, so that others can reach all files regardless of this process's umask.
     for path in [&program, &sandbox.path("file"), &sandbox.path("new"), directory] {
         std::fs::set_permissions(path, Permissions::from_mode(0o555)).unwrap();
     }

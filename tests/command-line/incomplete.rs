@@ -1,4 +1,4 @@
-//! Files that were cut, and files in which others are packed and that are not opened.
+//! Truncated files, and files that pack others and are not opened.
 
 use std::io::Write;
 
@@ -89,7 +89,7 @@ fn no_command_accepts_a_cut_archive() {
     }
     let tar = tar.into_inner().unwrap();
     let second = 512 + one.len().next_multiple_of(512);
-    // The end of a tar file is two blocks of zeros, of which one suffices.
+    // A tar file ends with two blocks of zeros; one suffices.
     let contents = tar.len() - 1024;
     sandbox.file("a.tar", &tar).file("a.zip", zip.finish().unwrap().into_inner());
     cuts_are_rejected(&sandbox, "a.tar", &[512, second, second + 512, contents]);

@@ -1,5 +1,6 @@
-//! The drop-ins as the tools of LLVM 23 and 24, and offload binaries of version 2. No such tools are installed: the expected
-//! values are those of LLVM's tests in `llvm/test/tools/llvm-offload-binary` and `clang/test/Driver/linker-wrapper-image.c`.
+//! The drop-ins as the tools of LLVM 23 and 24, and offload binaries of version 2. No such tools are installed: the
+//! expected values come from LLVM's tests in `llvm/test/tools/llvm-offload-binary` and
+//! `clang/test/Driver/linker-wrapper-image.c`.
 
 use crate::dropin::called;
 use crate::{Run, Sandbox};

@@ -138,8 +138,8 @@ impl Sandbox {
         names
     }
 
-    /// Runs `fatbin` in the directory with arguments separated by white space. The line about a negative answer is left out: the
-    /// tests of [`silence`] are about it.
+    /// Runs `fatbin` in the directory with arguments separated by white space. The line about a negative answer is left
+    /// out: the tests of [`silence`] are about it.
     fn fatbin(&self, arguments: &str) -> Run {
         let run = self.fatbin_with_answer(arguments);
         Run { err: silence::without_answer(arguments, run.err), ..run }
@@ -151,7 +151,7 @@ impl Sandbox {
         run(self.command(env!("CARGO_BIN_EXE_fatbin")).args(words.split_whitespace()))
     }
 
-    /// Runs a shell script in the directory, in which `fatbin` is the program.
+    /// Runs a shell script in the directory, with `fatbin` in its path.
     fn shell(&self, script: &str) -> Run {
         run(self.command("sh").args(["-c", script]).env("PATH", path_with_program()))
     }
@@ -195,7 +195,7 @@ fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name)).unwrap()
 }
 
-/// Returns the paths of the sources of the test programs with their text, except that of harness/command.rs.
+/// Returns the paths and texts of the sources of the test programs, except harness/command.rs.
 fn sources_of_tests() -> impl Iterator<Item = (PathBuf, String)> {
     let below = |directory| documents::files_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join(directory), "rs");
     let paths =
@@ -214,7 +214,7 @@ fn tests_run_commands_in_a_fixed_environment() {
     }
 }
 
-/// A program cannot be run as long as a command of another test has inherited it, open for writing.
+/// A program cannot be executed while a command of another test has inherited it, open for writing.
 #[test]
 fn tests_write_programs_in_another_process() {
     for (path, text) in sources_of_tests() {

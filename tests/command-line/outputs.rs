@@ -89,7 +89,7 @@ fn a_killed_run_is_found_and_undone() {
     std::fs::write(&one, "new").unwrap();
     std::fs::write(sandbox.path("out/.fatbin-old"), "old").unwrap();
     std::fs::write(&other, "new").unwrap();
-    // A run that was killed between the names of its two outputs, of which the first existed.
+    // A run that was killed between the names of its two outputs. The first existed.
     let identity = |path| std::fs::metadata(path).map(|it| format!("({}, {})", it.dev(), it.ino())).unwrap();
     let files = format!("one\0.fatbin-old\0{}\0other\0\0{}\0", identity(&one), identity(&other));
     sandbox.file("out/.fatbin-undo", format!("fatbin.undo/1\n{files}"));

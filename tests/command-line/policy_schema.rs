@@ -48,7 +48,7 @@ fn the_schema_and_the_program_agree_on_the_examples() {
     }
 }
 
-/// Checks that every key of an object has a description and examples, its own or those of a definition.
+/// Checks that every key of an object has a description and examples, directly or from a definition.
 fn check_keys(schema: &Value, object: &Value, path: &str, count: &mut usize) {
     for (key, value) in object["properties"].as_object().into_iter().flatten() {
         let path = format!("{path}.{key}");

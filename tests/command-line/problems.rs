@@ -82,7 +82,7 @@ fn every_command_prints_equal_problems_once_with_a_count() {
         assert_eq!(counts, vec![DAMAGED - 1; lines], "{command}: {}", brief.err);
         let complete = sandbox.fatbin(&format!("{command} --verbose"));
         assert_eq!(counted(&complete).len(), DAMAGED * lines, "{command}: {}", complete.err);
-        // The line is the first of those that it counts.
+        // The line is the first line that the count includes.
         let first = counted(&brief)[0].0;
         assert!(first.strip_prefix("fatbin: ").unwrap().starts_with(start), "{command}: {first}");
         assert_eq!(complete.err.lines().next(), Some(first), "{command}");
@@ -134,11 +134,11 @@ fn the_number_of_lines_about_a_file_is_limited() {
     assert_eq!(sandbox.fatbin("verify -v library").err.lines().count(), 250);
 }
 
-/// The scan reads the headers of images that are files of their own, and the inspection reads them again.
+/// The scan reads the headers of images in separate files, and the inspection reads them again.
 #[test]
 fn a_problem_of_an_image_that_is_a_file_is_one_line() {
     let sandbox = Sandbox::new();
-    // A wrapper without its last fields, and an instruction of nine words of which one is there.
+    // A wrapper without its last fields, and an instruction of nine words with only one word.
     sandbox.file("cut.bc", b"\xde\xc0\x17\x0bP\xed\x12");
     sandbox.file("cut.spv", [0x0723_0203, 0x0001_0400, 0, 100, 0, 0x0009_0011_u32].map(u32::to_le_bytes).concat());
     for command in

@@ -94,7 +94,7 @@ fn exact_names_are_a_mode_of_their_own_with_warnings() {
 #[test]
 fn code_without_a_processor_is_kept() {
     let sandbox = Sandbox::new();
-    // A shader, which is a file of its own, and LTO-IR, which no driver selects.
+    // A shader (a separate file) and LTO-IR. No driver selects LTO-IR.
     let module = [0x0723_0203, 0x0001_0400, 0, 24, 0, 0x2_0011, 4, 0x2_0011, 5, 0x3_000e, 2, 2];
     let function = [0x5_0036, 20, 7, 0, 21, 0x2_00f8, 9, 0x1_00fd, 0x1_0038];
     let words: Vec<u32> = module.into_iter().chain(function).collect();

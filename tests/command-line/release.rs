@@ -40,7 +40,7 @@ fn cargo_binstall_downloads_the_archives_of_the_script() {
         let format = if archive.ends_with(".zip") { "zip" } else { "tgz" };
         assert_eq!(value(target, "pkg-fmt"), format);
     }
-    // Rust for Windows is usually that for MSVC, and that for Linux may be that for musl. The programs run there.
+    // Rust for Windows usually targets MSVC, and Rust for Linux may target musl. The programs run there.
     for (target, released) in [
         ("x86_64-pc-windows-msvc", "x86_64-pc-windows-gnu"),
         ("x86_64-unknown-linux-musl", "x86_64-unknown-linux-gnu"),

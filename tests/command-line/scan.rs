@@ -368,7 +368,6 @@ fn flags_an_image_whose_container_states_another_processor() {
     assert_eq!((&images[0]["own_arch"], &images[1]["own_arch"]), (&json!("gfx90a"), &Value::Null));
 }
 
-/// Returns the offset of the bytes.
 fn place(object: &[u8], bytes: &[u8]) -> usize {
     object.windows(bytes.len()).position(|there| there == bytes).unwrap()
 }

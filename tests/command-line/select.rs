@@ -227,7 +227,7 @@ lib.o: sm_89: 2 choices: 1 jit-ptx, 1 nothing
     assert_eq!(sandbox.fatbin("select --every --device sm_89 lib.o").status, 1);
     assert_eq!(sandbox.fatbin("select --every --device sm_90 lib.o").status, 0);
     assert_eq!(sandbox.fatbin("select --device sm_75 lib.o").status, 1);
-    // Each file is a library of its own.
+    // Each file is a separate library.
     assert_eq!(sandbox.fatbin("select --device sm_89 general.o special.o").status, 1);
     let gaps = &document(&sandbox, "--device sm_89 lib.o")["files"][0]["gaps"];
     assert_eq!(gaps, &json!([{ "archs": ["sm_90"], "choices": 1, "kernels": ["answer_kernel"] }]));

@@ -20,7 +20,7 @@ fn id(number: u32) -> String {
     format!("hip-amdgcn-amd-amdhsa--gfx9{number:02}")
 }
 
-/// Returns the files of a directory apart from hidden ones, and the number of those.
+/// Returns the files of a directory except hidden ones, and the number of hidden files.
 fn contents(directory: &Path) -> (BTreeMap<String, Vec<u8>>, usize) {
     let mut files = BTreeMap::new();
     for entry in std::fs::read_dir(directory).unwrap().flatten() {

@@ -33,7 +33,6 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-/// Returns the JSON document of a command on a file.
 fn json(sandbox: &Sandbox, command: &str) -> serde_json::Value {
     serde_json::from_str(&sandbox.fatbin(command).ok()).unwrap()
 }

@@ -1,5 +1,5 @@
-//! Files that a mistake in the arguments could overwrite: every option of every command that names an output, on every kind of file
-//! that it could name.
+//! Files that a mistake in the arguments could overwrite: every option of every command that names an output, on every
+//! kind of file that it could name.
 
 use std::os::unix::fs::symlink;
 
@@ -105,7 +105,6 @@ fn inputs() -> Sandbox {
 }
 
 impl Writer {
-    /// Returns the command line with an output.
     fn line(&self, output: &str, name: &str) -> String {
         let arguments = self.arguments.replace("ONE", ONE).replace("HOST", HOST).replace("OUT", output);
         format!("{} {}", self.command, arguments.replace("NAME", name))
@@ -141,7 +140,7 @@ impl Writer {
     }
 }
 
-/// Runs that were to overwrite a file, and those that did.
+/// Number of runs that tried to overwrite a file, and the runs that succeeded.
 #[derive(Default)]
 struct Victims {
     runs: usize,

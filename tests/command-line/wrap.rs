@@ -184,7 +184,7 @@ fn host_option_selects_objects_for_macos() {
     let run = sandbox.fatbin("wrap --kind hip --abi llvm20 -o old.o --host arm64-apple-macosx a");
     let message = "fatbin: --abi llvm20: host arm64-apple-macosx is not supported (available for it: llvm21, llvm22, llvm23, llvm24, main)\n";
     assert_eq!((run.status, run.err.as_str()), (2, message));
-    // An object without entries of its own has the placeholder in the section of clang's.
+    // An object without entries has the placeholder in the section that clang uses.
     sandbox.fatbin("wrap --kind hip -o entries.o --host arm64-apple-macosx a").ok();
     let run = sandbox.fatbin("wrap --kind hip --match entries.o -v -o w.o a");
     assert_eq!(run.err, "fatbin: w.o: ABI llvm22, host arm64-apple-macosx\n");

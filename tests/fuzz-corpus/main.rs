@@ -1,6 +1,6 @@
 //! Replays the inputs of `fuzz/corpus` without a fuzzer: each reaches code that no smaller one reaches.
 //!
-//! The targets are those of `fuzz/targets`. Here they are functions, and the crate that they import is this one.
+//! The targets come from `fuzz/targets`. Here they are functions, and they import this crate.
 
 use std::path::Path;
 

@@ -167,7 +167,7 @@ impl<'host> Workspace<'host> {
         if kind == ProgramKind::Library {
             let library = self.compile().args(["-shared", "-fPIC", "-o", "library.so"]);
             library.args(objects).arg(judge).run()?;
-            // With a slash in its name, so that the loader searches the directory in which the program is started.
+            // With a slash in its name, so that the loader looks in the program's working directory.
             return self.compile().args(["-pie", "-fPIE"]).arg(main).arg("./library.so").run();
         }
         if kind == ProgramKind::Guarded {

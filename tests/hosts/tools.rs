@@ -10,7 +10,7 @@ use crate::debian::debian;
 
 /// A host and its names in other tools.
 pub struct Host {
-    /// Name of the machine, with which its triple begins.
+    /// Name of the machine; its triple begins with it.
     pub name: &'static str,
     /// Debian's triple, which also begins the names of its tools.
     pub triple: &'static str,

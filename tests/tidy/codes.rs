@@ -4,8 +4,8 @@ use std::fs;
 
 use super::{source_directory, source_files};
 
-/// Types whose values are not errors of a command: those of build scripts, reasons in results, causes of findings, and parts of other
-/// errors.
+/// Types whose values are not errors of a command: errors of build scripts, reasons in results, causes of findings, and
+/// parts of other errors.
 const WITHOUT_CODES: [&str; 10] = [
     "BuildError",
     "CapabilityMismatch",

@@ -1,4 +1,4 @@
-//! The paths by which source text refers to modules of the crate.
+//! Paths in source text that refer to modules of the crate.
 //!
 //! Paths are recognized by their root: `crate`, `self` or `super`. Tests at the end of a file and comments are left out:
 //! both may refer to anything.

@@ -36,7 +36,7 @@ fn dependencies(files: &[SourceFile]) -> BTreeMap<String, Siblings> {
     let mut directories: BTreeMap<String, Siblings> = BTreeMap::new();
     for file in &files {
         for reference in references(&file.text, &file.module) {
-            // Every directory on the file's path that the reference leads through, apart from the crate's root.
+            // Every directory on the file's path that the reference leads through, except the crate's root.
             for depth in 1..file.module.len().min(reference.len()) {
                 let directory = &file.module[..depth];
                 if reference[..depth] != *directory {
@@ -56,7 +56,7 @@ fn dependencies(files: &[SourceFile]) -> BTreeMap<String, Siblings> {
     directories
 }
 
-/// Returns the groups of modules of which each uses every other, directly or through others.
+/// Returns the groups of modules that all use each other, directly or through others.
 fn cycles(siblings: &Siblings) -> Vec<Vec<String>> {
     let reachable: BTreeMap<&String, BTreeSet<&String>> =
         siblings.keys().map(|module| (module, reachable(siblings, module))).collect();

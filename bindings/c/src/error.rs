@@ -116,7 +116,7 @@ pub fn guard<T>(error: Option<&mut MaybeUninit<*mut Failure>>, failed: T, call: 
     value
 }
 
-/// Runs a destructor, from which no panic escapes.
+/// Runs a destructor, and catches its panics.
 pub fn free<T>(handle: Option<Box<T>>) {
     // What is left after a panic is leaked.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(handle)));

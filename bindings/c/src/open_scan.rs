@@ -89,7 +89,7 @@ impl<T: ?Sized> Owned<T> {
 
 impl<T: ?Sized> Drop for Owned<T> {
     fn drop(&mut self) {
-        // SAFETY: the pointer is that of a leaked box, and is freed once.
+        // SAFETY: the pointer comes from a leaked box, and is freed once.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }

@@ -59,7 +59,7 @@ pub unsafe fn path(path: *const c_char, name: &str) -> Result<PathBuf> {
 ///
 /// # Safety
 ///
-/// `paths` is NULL, or points to `count` pointers, for each of which the rules of [`text`] hold.
+/// `paths` is NULL, or points to `count` pointers. Each must meet the requirements of [`text`].
 pub unsafe fn paths(paths: *const *const c_char, count: usize, name: &str) -> Result<Vec<PathBuf>> {
     if count == 0 {
         return Ok(Vec::new());
@@ -107,7 +107,8 @@ pub unsafe fn write_record<T: Copy>(record: &T, to: *mut T, size: usize, name: &
     }
     let (known, from) = (size.min(size_of::<T>()), ptr::from_ref(record).cast::<u8>());
     let to = to.cast::<u8>();
-    // SAFETY: the caller promises `size` bytes, of which these are the first; they are not those of a record of this library.
+    // SAFETY: the caller promises `size` bytes, and these are the first of them. They do not overlap a record of this
+    // library.
     unsafe { ptr::copy_nonoverlapping(from, to, known) };
     // SAFETY: the rest of the same bytes.
     unsafe { ptr::write_bytes(to.add(known), 0, size - known) };

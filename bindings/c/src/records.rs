@@ -70,7 +70,7 @@ pub struct Image {
     pub compressed: bool,
 }
 
-/// Records of a file and its members, in order, and their strings. The hashes are those of the inventory.
+/// Records of a file and its members, in order, and their strings. The hashes come from the inventory.
 #[derive(Debug, Default)]
 pub struct Records {
     pub containers: Vec<Container>,
@@ -78,7 +78,7 @@ pub struct Records {
     strings: Strings,
 }
 
-/// Indices of the containers of one inventory among those of all.
+/// Global indices of the containers of one inventory.
 #[derive(Debug, Default)]
 pub struct ContainerIndices(HashMap<*const inventory::Container, usize>);
 

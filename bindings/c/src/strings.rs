@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::{CString, c_char};
 use std::ptr;
 
-/// Converts text, in which NUL becomes U+FFFD, the replacement character.
+/// Converts text, and replaces NUL by U+FFFD, the replacement character.
 pub fn c_string(text: &str) -> CString {
     CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default()
 }

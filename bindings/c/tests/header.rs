@@ -1,4 +1,4 @@
-//! The header is that of the sources. With FATBIN_UPDATE_HEADER=1 in the environment, it is written.
+//! The header agrees with the sources. With FATBIN_UPDATE_HEADER=1 in the environment, it is written.
 
 use std::path::Path;
 

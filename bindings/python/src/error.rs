@@ -50,7 +50,7 @@ pub fn from_error(error_: &Error) -> PyErr {
     error(message, path.map(AsRef::as_ref), offset, problem)
 }
 
-/// Creates the exception for an error without a file of its own, or whose message begins with it.
+/// Creates the exception for an error without a file, or with a message that already begins with the file.
 pub fn from_message(message: impl ToString, path: Option<&Path>) -> PyErr {
     let message = message.to_string();
     let problem = path.map_or(message.clone(), |path| without_path(&message, path));

@@ -1,4 +1,4 @@
-//! Files, containers and images. The attributes are those of `fatbin scan --json`.
+//! Files, containers and images, with the attributes of `fatbin scan --json`.
 
 use std::sync::Arc;
 
@@ -120,7 +120,7 @@ impl<'py> Records<'_, 'py> {
         let containers = self.containers(&image.containers, codec)?;
         let index = is_leaf.then_some(self.images.len());
         let (source, mut image) = (Arc::clone(self.source), image.clone());
-        // They have records of their own.
+        // Nested containers have separate records.
         image.containers = Vec::new();
         let record = Bound::new(self.py, Image { source, image, codec, index, containers })?;
         if is_leaf {

@@ -19,7 +19,7 @@ pub struct Selection {
     verdicts: Py<PyTuple>,
 }
 
-/// Returns the selections for a device; for a name that leaves settings open, those for each setting.
+/// Returns the selections for a device. If its name leaves settings open, each setting has a selection.
 pub fn select(py: Python<'_>, file: &File, name: &str, images: &Bound<'_, PyTuple>) -> PyResult<Vec<Selection>> {
     let devices = Device::parse(name).map_err(invalid)?;
     let image = |number: usize| -> PyResult<Py<Image>> { Ok(images.get_item(number)?.cast_into::<Image>()?.unbind()) };

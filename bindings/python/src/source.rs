@@ -82,7 +82,7 @@ impl Source {
         }
     }
 
-    /// Calls `read` with the device image that has this index. Each call has a budget of its own.
+    /// Calls `read` with the device image that has this index. Each call has a separate budget.
     pub fn read<R>(&self, index: usize, read: impl FnOnce(&ImageRef<'_>) -> Result<R, Malformed>) -> Result<R> {
         let owner = self.open()?;
         let budget = Budget::new(Limits::default(), owner.bytes().len() as u64);
@@ -120,11 +120,11 @@ impl<'py> FromPyObject<'_, 'py> for Argument {
     }
 }
 
-/// Method by which files are accessed.
+/// How files are accessed.
 pub fn access(map: bool) -> Access {
     if map {
-        // SAFETY: the documentation of every function with this parameter states that files must not change while they are
-        // used, and offers `map=False` for those that may.
+        // SAFETY: the documentation of every function with this parameter states that files must not change while they
+        // are used, and offers `map=False` for files that may change.
         unsafe { Access::map() }
     } else {
         Access::read()
@@ -164,7 +164,7 @@ pub fn scan_paths(paths: &[PathBuf], options: Options, access: Access) -> Result
         Outcome::Unreadable { error, .. } => {
             failed.get_or_insert(error);
         }
-        // An archive in which nothing was found.
+        // An archive without results.
         Outcome::Empty(_) => {}
     });
     failed.map_or(Ok(scanned), Err)

@@ -78,7 +78,7 @@ pub fn is_bundled_like_the_tool(pair: &Pair, kind: &Type) -> Result<()> {
     let mut bundles = 0;
     for (row, targets) in TARGETS.iter().enumerate() {
         for (column, options) in OPTIONS.iter().enumerate() {
-            // The tool also prints figures for a bundle of objects, those of an empty file.
+            // For a bundle of objects, the tool also prints figures; they describe an empty file.
             let has_figures = options.0.contains("-compression-level") && options.0.ends_with("-verbose");
             let is_object = kind.host.is_some() && spelled(targets).contains("host");
             let is_asked = (row + column + kind.name.len()).is_multiple_of(kind.every);
@@ -141,7 +141,7 @@ impl Cell<'_> {
         match self.kind.host {
             Some(host) if target.starts_with("host") => host,
             host => match FILES[(self.seed + index) % FILES.len()] {
-                // The tool cannot read COFF objects to which it has added nothing: a divergence.
+                // A divergence: the tool cannot read COFF objects if it has added nothing to them.
                 "empty" if host == Some("host.obj") => "text",
                 file => file,
             },

@@ -209,7 +209,7 @@ fn reads_standard_input_once(pair: &Pair) -> Result<()> {
     Ok(())
 }
 
-/// Names of which the tool stores only the triple.
+/// Names that the tool shortens to the triple.
 const DROPPED: [&str; 6] = [
     "hip-amdgcn-amd-amdhsa--gfx940",
     "hip-amdgcn-amd-amdhsa--fiji",

@@ -70,7 +70,7 @@ fn prepare_long(directory: &Path) -> Result<()> {
     prepare(directory, 400_000)
 }
 
-/// Makes a file with another name and a mode of its own.
+/// Makes a file with another name and another mode.
 fn prepare(directory: &Path, size: usize) -> Result<()> {
     let path = directory.join("x");
     fs::write(&path, vec![7; size])?;

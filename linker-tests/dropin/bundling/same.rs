@@ -18,7 +18,7 @@ const MEASURED: [&str; 7] = [
     "Decompression speed",
 ];
 
-/// Calls both programs, requires equal results, and returns that of the tool.
+/// Calls both programs, requires equal results, and returns the result of the tool.
 pub fn calls(pair: &Pair, call: &Call) -> Result<(CallResult, CallResult)> {
     let (theirs, ours) = pair.both(call)?;
     let (mut one, mut other) = (plain(&theirs)?, plain(&ours)?);

@@ -19,7 +19,7 @@ pub const CASES: &[Case] = &[
     // PTX instead of machine code, from a version on.
     ("archs = { require = ['sm_90', 'sm_86'], ptx-fallback = 'compute_80' }", "cuda.o", 0, &[]),
     ("archs = { require = ['sm_90', 'sm_86'], ptx-fallback = 'compute_86' }", "cuda.o", 1, &["no code for sm_86"]),
-    // Devices: code that runs there, whatever its target is.
+    // Devices: code that runs there, for any target.
     ("archs.devices = ['sm_90', 'gfx90a:sramecc+:xnack-']", "both.o", 0, &[]),
     ("archs.devices = ['sm_86']", "cuda.o", 1, &["devices: no machine code that runs on sm_86 (only PTX, which is compiled when it is loaded)"]),
     ("archs = { devices = ['sm_86'], ptx-fallback = 'compute_80' }", "cuda.o", 0, &[]),

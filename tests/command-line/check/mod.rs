@@ -9,7 +9,6 @@ mod situations;
 
 use crate::{Run, Sandbox};
 
-/// Returns the offset of bytes in a file.
 fn position(file: &[u8], bytes: &[u8]) -> usize {
     file.windows(bytes.len()).position(|window| window == bytes).unwrap()
 }
@@ -101,7 +100,7 @@ impl Sandbox {
             let at = position(bytes, &[0x50, 0xed, 0x55, 0xba]);
             bytes[at + 16 + 42] |= 1;
         });
-        // The kind of the same entry as well, which is that of scrambled LTO-IR.
+        // The kind of the same entry as well: scrambled LTO-IR.
         patch("opaque.o", "lto-ir.o", &|bytes| {
             let at = position(bytes, &[0x50, 0xed, 0x55, 0xba]);
             bytes[at + 16] = 8;

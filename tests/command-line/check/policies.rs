@@ -1,4 +1,5 @@
-//! Invalid policies: one error with line and column, exit status 2. The schema of policies agrees as far as a schema can.
+//! Invalid policies: one error with line and column, exit status 2. The schema of policies rejects those that a schema
+//! can express.
 
 use serde_json::Value;
 

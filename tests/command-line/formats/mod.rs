@@ -59,12 +59,10 @@ impl Record<'_> {
         &self.bytes[field.offset..field.offset + field.size.unwrap()]
     }
 
-    /// Returns a number, as a size or an offset.
     fn get(&self, name: &str) -> usize {
         self.bytes(name).iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte))
     }
 
-    /// Returns the size of the structure.
     fn size(&self) -> usize {
         size(self.fields)
     }
@@ -127,7 +125,6 @@ fn offload_binaries_are_read_by_the_tables() {
     }
 }
 
-/// Returns the string with a key of an entry.
 fn string(
     bytes: &[u8],
     entry: &Record<'_>,
@@ -200,7 +197,7 @@ fn compressed_bundles_are_read_by_the_tables() {
             assert!(bytes[header.size()..].starts_with(magic), "the stream follows the header");
         }
     }
-    // No current tool writes version 1; its stream is that of version 2.
+    // No current tool writes version 1; its stream equals the stream of version 2.
     sandbox.fatbin(&format!("{BUNDLE} --compress --format-version 2 -o out")).ok();
     let (new, old) = (&tables["Version 2"], &tables["Version 1"]);
     let bytes = sandbox.read("out");

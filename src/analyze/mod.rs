@@ -16,6 +16,8 @@ pub(crate) mod survey;
 #[cfg(feature = "full")]
 pub(crate) mod verify;
 
-pub use select::{AnsweredFile, AnsweredSet, DeviceAnswer, CandidateSet, CandidateVerdict, RejectReason, Selection, candidate_sets};
+pub use select::{
+    AnsweredFile, AnsweredSet, CandidateSet, CandidateVerdict, DeviceAnswer, RejectReason, Selection, candidate_sets,
+};
 #[cfg(feature = "full")]
 pub use verify::{VerifyError, verify};

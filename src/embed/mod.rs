@@ -14,14 +14,13 @@ pub(crate) mod pack_fatbin;
 pub(crate) mod wrap;
 
 #[cfg(feature = "files")]
-pub use build::{BuildError, EmbeddedFiles, RegisteredImages};
-#[cfg(feature = "files")]
-pub use bundle::{BundleError, BundleInput, BundleOptions, BundleSummary, UnbundleOptions, bundle, unbundle};
+pub use self::{
+    build::{BuildError, EmbeddedFiles, RegisteredImages},
+    bundle::{BundleError, BundleInput, BundleOptions, BundleSummary, UnbundleOptions, bundle, unbundle},
+    pack::{PackInput, PackOptions, pack},
+    pack_fatbin::{FatbinInput, FatbinOptions, pack_fatbin},
+};
 pub use llvm::{NEWEST, Release};
-#[cfg(feature = "files")]
-pub use pack::{PackInput, PackOptions, pack};
-#[cfg(feature = "files")]
-pub use pack_fatbin::{FatbinInput, FatbinOptions, pack_fatbin};
 pub use wrap::{
     EmbeddedForm, ImageError, LargeImages, OffloadEntry, SourceImage, TargetOverride, WrapError, WrapperBuilder,
     WrapperFormat,

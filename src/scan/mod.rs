@@ -25,29 +25,30 @@ mod search;
 mod source;
 mod structure;
 
-#[cfg(all(test, feature = "full"))]
+#[cfg(test)]
 mod host_tests;
-#[cfg(all(test, feature = "full"))]
+#[cfg(test)]
 mod incomplete_tests;
-#[cfg(all(test, feature = "full"))]
+#[cfg(test)]
 mod tests;
 
 use crate::base::error::Result;
 
-pub use cache::CacheBudget;
 #[cfg(feature = "full")]
-pub use extract::{
-    Destination, ExtractError, ExtractObserver, ExtractOptions, ExtractedFile, NameTemplate, TemplateError, extract,
+pub use self::{
+    extract::{
+        Destination, ExtractError, ExtractObserver, ExtractOptions, ExtractedFile, NameTemplate, TemplateError, extract,
+    },
+    filter::{FilterError, ImageFilter, KernelPattern, Predicate},
+    inspect::{image_error, inspect_image},
 };
-#[cfg(feature = "full")]
-pub use filter::{FilterError, ImageFilter, KernelPattern, Predicate};
+pub use cache::CacheBudget;
 pub use images::{ImageBytes, ImageReader, ImageRef, Scan};
 #[cfg(feature = "files")]
-pub use inputs::paths::{InputPath, Outcome, Scanner};
-#[cfg(feature = "files")]
-pub use inputs::{Archives, InputSlice, OpenOptions, ScannedFile, each_input};
-#[cfg(feature = "full")]
-pub use inspect::{image_error, inspect_image};
+pub use inputs::{
+    Archives, InputSlice, OpenOptions, ScannedFile, each_input,
+    paths::{InputPath, Outcome, Scanner},
+};
 pub use inventory::{
     Address, Container, DiskLocation, File, FileFormat, Image, NestedImage, Node, NotOpened, Registration, Section,
     SectionRef,

@@ -1,4 +1,4 @@
-//! NVIDIA's cuobjdump: lists and extracts the images of CUDA fat binaries. What it disassembles is not offered.
+//! NVIDIA's cuobjdump: lists and extracts the images of CUDA fat binaries. It does not disassemble.
 //!
 //! Source: the output of cuobjdump 13.5.37, which `linker-tests/cuobjdump` compares with this module's.
 //!
@@ -48,7 +48,7 @@ const VERSION: &str = concat!(
 /// Exit status for a file without device code.
 const NO_DEVICE_CODE: u8 = 255;
 
-/// Parses the contents of an option file, in which further option files are errors.
+/// Parses the contents of an option file. Nested option files are errors.
 pub fn read_options(option_file: &[u8]) -> Result<(), String> {
     TOOL.read_options(option_file)
 }
@@ -78,7 +78,6 @@ pub fn run(arguments: &[OsString]) -> u8 {
     }
 }
 
-/// Performs a request on a file.
 fn list(path: &Path, request: &Request) -> Result<(), ToolFailure> {
     let mut listing = Listing::new(path, request);
     let (mut done, mut is_empty) = (Ok(()), true);
@@ -105,7 +104,7 @@ fn list(path: &Path, request: &Request) -> Result<(), ToolFailure> {
     Ok(())
 }
 
-/// Reports kinds of images of which the file has none.
+/// Reports the kinds of images that the file does not contain.
 fn report_missing(path: &Path, request: &Request, listing: &Listing) {
     let (elf, ptx) = match &request.action {
         Action::Extract(kinds) => (kinds.elf.is_some(), kinds.ptx.is_some()),

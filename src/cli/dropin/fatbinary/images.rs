@@ -31,7 +31,7 @@ pub struct EntryInput {
     minified: Vec<u8>,
 }
 
-/// Opens the file of an image of an option.
+/// Opens the image file that an option names.
 fn open_image(argument: &KeywordValues, option: &str) -> Result<EntryInput, ToolFailure> {
     let missing_file = || fatal("Missing file in image");
     let unknown_kind = || fatal("Missing or unknown kind in image3");
@@ -73,7 +73,7 @@ fn open(file: &[u8]) -> Result<Input, ToolFailure> {
     if path.is_dir() {
         return Err(fatal("Memory allocation failure"));
     }
-    // To the tool, `-` is the name of a file.
+    // The tool treats `-` as a file name.
     let place = if path == Path::new("-") { Path::new("./-") } else { &path };
     Input::open(place, access::get()).map_err(|_| fatal(format!("Could not open input file '{}'", text(file))))
 }
@@ -90,12 +90,12 @@ pub fn open_all(line: &ParsedLine) -> Result<Vec<EntryInput>, ToolFailure> {
 }
 
 impl EntryInput {
-    /// Returns whether the file is an object of a link.
+    /// True for an object of a link.
     pub fn is_relocatable(&self) -> bool {
         self.image_type == ImageType::Relocatable
     }
 
-    /// Returns the entries of the file, in the order of the output.
+    /// Entries of the file, in output order.
     pub fn members<'a>(
         &'a self,
         line: &'a ParsedLine,
@@ -164,12 +164,13 @@ impl EntryInput {
     }
 }
 
-/// Returns whether an ELF file is for NVIDIA's devices (`e_machine` 190).
+/// ELF files for NVIDIA's devices have `e_machine` 190.
 fn is_cubin(bytes: &[u8]) -> bool {
     bytes.get(18..20) == Some(&[190, 0])
 }
 
-/// Parses a number with an optional suffix, as C's `strtol` does: white space and a sign are skipped, and no digits are 0.
+/// Parses a number with an optional suffix like C's `strtol`: white space and a sign are skipped, and text without
+/// digits is 0.
 fn parse_arch(text: &[u8]) -> Option<Arch> {
     let (number, suffix) = match text {
         [number @ .., b'a'] => (number, Some(Suffix::Specific)),

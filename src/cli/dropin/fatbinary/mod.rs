@@ -48,17 +48,16 @@ fn fatal(message: impl AsRef<str>) -> ToolFailure {
     TOOL.fatal(message)
 }
 
-/// Creates the failure for an output that cannot be written.
 fn write_failure(error: &Error) -> ToolFailure {
     fatal(error.to_string())
 }
 
-/// Creates an error of the library that fatbinary calls.
+/// Error of the library that fatbinary calls.
 fn library_error(message: &str) -> ToolFailure {
     ToolFailure::error(format!("\nnvFatbin error: {message}\n"))
 }
 
-/// Parses the contents of an option file, in which further option files are errors.
+/// Parses the contents of an option file. Nested option files are errors.
 pub fn read_options(option_file: &[u8]) -> Result<(), String> {
     TOOL.read_options(option_file)
 }
@@ -118,7 +117,7 @@ fn container<'a>(members: &[FatbinMember<'a>]) -> Result<Content<'a>, ToolFailur
     })
 }
 
-/// Properties of all entries that options state.
+/// Properties that options set for all entries.
 #[derive(Debug, Clone, Copy)]
 struct EntryProperties {
     is_64_bit: bool,
@@ -174,7 +173,7 @@ fn write_outputs(line: &ParsedLine, files: &[EntryInput], container: &Content<'_
 }
 
 fn create(path: &OsStr) -> Result<Output, ToolFailure> {
-    // To the tool, `-` is the name of a file, and an empty name is invalid.
+    // The tool treats `-` as a file name, and an empty name as invalid.
     let place = if path == "-" { PathBuf::from("./-") } else { PathBuf::from(path) };
     let failure = || fatal(format!("Could not open output file '{}'", path.display()));
     if place == Path::new("") {

@@ -15,7 +15,7 @@
 //! | device links run at the same time | the result is the same |
 //! | an archive that is named twice is linked once | host linkers take a member once; the tool defines its symbols twice |
 //! | a note for device code that is lost | the tool is silent, and the program fails at the first launch |
-//! | temporary files are in a directory of their own, with names that do not depend on chance | builds are reproducible |
+//! | temporary files are in a separate directory, with deterministic names | builds are reproducible |
 
 mod commands;
 mod help;
@@ -122,7 +122,7 @@ fn link_options(program: &OsStr, stand_in: StandIn, options: &Options, line: Hos
         product,
         host,
         release: stand_in.release,
-        // The tool writes no other spelling: HIP's runtime finds no other.
+        // The tool writes no other spelling, and HIP's runtime finds no other.
         id_style: IdStyle::Legacy,
         accepts_subarchs: stand_in.release_with(|release| release.reads_subarchs).reads_subarchs,
         requested: options.should_extract.clone(),
@@ -133,7 +133,7 @@ fn link_options(program: &OsStr, stand_in: StandIn, options: &Options, line: Hos
             version: stand_in.release.number,
         },
         override_image: options.override_image.as_deref().map(override_image).transpose()?,
-        // The tool does not search for kernels: its status stays, with a note.
+        // The tool does not search for kernels, so a missing one is a note and the exit status stays.
         entry_check: if options.dry_run { EntryCheck::Off } else { EntryCheck::Warn },
         // The tool calls clang-offload-bundler.
         rejects_conflicts: stand_in.release.bundler.rejects_conflicts && !options.dry_run,
@@ -150,8 +150,8 @@ fn link_options(program: &OsStr, stand_in: StandIn, options: &Options, line: Hos
     })
 }
 
-/// Returns the arguments for device links. Up to LLVM 19, text before `=` in a word for the device linker is always a triple, so that
-/// `--build-id=none` is for no target.
+/// Returns the arguments for device links. Up to LLVM 19, text before `=` in a word for the device linker is always a
+/// triple, so `--build-id=none` is for no target.
 fn device_arguments(rules: LinkerRules, options: &Options) -> DeviceArguments {
     let parse =
         |word: &OsString| if rules.has_own_lto { TargetArgument::split(word) } else { TargetArgument::parse(word) };
@@ -169,12 +169,12 @@ fn device_arguments(rules: LinkerRules, options: &Options) -> DeviceArguments {
     }
 }
 
-/// Returns the note on a kernel that no image has.
+/// Note on a kernel that no image has.
 fn missing_kernel(MissingKernel { path, kind, name }: &MissingKernel) -> String {
     format!("{path}: no {} image has kernel {name}; its launch fails", kind.name())
 }
 
-/// Returns the number of device linkers at the same time: every processor, unless the caller limits them.
+/// Maximum number of concurrent device linkers: one per processor, unless the caller limits them.
 fn jobs(options: &Options) -> Result<usize> {
     match options.jobs.as_deref() {
         None | Some("jobserver") => Ok(threads()),
@@ -193,7 +193,7 @@ fn override_image(value: &OsStr) -> Result<(OffloadKind, PathBuf)> {
     };
     let kind = std::str::from_utf8(kind).ok().and_then(OffloadKind::from_name);
     let path = PathBuf::from(path);
-    // The file is the first that the tool reads.
+    // The tool reads this file first.
     if !path.exists() {
         return Err(format!("'{}': No such file or directory", path.display()));
     }
@@ -201,7 +201,7 @@ fn override_image(value: &OsStr) -> Result<(OffloadKind, PathBuf)> {
     Ok((kind, path))
 }
 
-/// Returns the tool's message for an error.
+/// The tool's message for an error.
 fn message(error: &LinkError) -> String {
     match error {
         LinkError::Failed { program, .. } => {

@@ -105,7 +105,7 @@ impl NvidiaTool {
         format!("{name}{severity}{}\n", message.replace('\n', &continuation))
     }
 
-    /// Parses the contents of an option file, in which further option files are errors.
+    /// Parses the contents of an option file. Nested option files are errors.
     pub fn read_options(&self, option_file: &[u8]) -> Result<(), String> {
         ParsedLine::new(*self).parse_option_file(option_file).map_err(|failure| failure.message)
     }

@@ -1,6 +1,6 @@
 //! clang-offload-bundler: bundles, lists and unbundles files for several targets.
 //!
-//! Output and exit status are exactly those of the release's tool; its help describes the options. llvm-objcopy is not needed:
+//! Output and exit status match the release's tool exactly. Its help describes the options. llvm-objcopy is not needed:
 //! `-###` prints the calls that the tool would make, and makes none either.
 //!
 //! | divergence from LLVM 22.1 | why |
@@ -44,7 +44,7 @@
 //! | a name that ends in a dash, and an unknown processor, are stored in the usual form | the tools of LLVM 17 to 20 append the whole name or a dash |
 //! | a triple of one part is invalid | no compiler writes it |
 //! | `-verbose` prints no timers | the timers of LLVM 18 to 20 depend on the machine |
-//! | of several suggestions for an unknown option, that of LLVM 22 is printed | the order is that of a hash map |
+//! | of several suggestions for an unknown option, LLVM 22's is printed | the tool's order comes from a hash map |
 
 mod archives;
 mod compatibility_trace;
@@ -67,7 +67,7 @@ use crate::embed::llvm::NEWEST;
 use environment::Settings;
 use request::Request;
 
-/// Result of an operation; the error is the message with which the tool exits with status 1.
+/// Result of an operation. The error is a message; the tool then exits with status 1.
 type Result<T, E = String> = std::result::Result<T, E>;
 
 /// Parses a response file as the command line of the newest release's tool.

@@ -1,4 +1,4 @@
-//! The order in which a packager stores the strings of an image.
+//! The order of an image's strings, as a packager stores them.
 //!
 //! The tool stores the arguments of `--image` in hash maps and iterates over their buckets. Every compilation with clang's new
 //! driver uses the tool, so with any other order an object compiled with this program would differ from one compiled
@@ -23,8 +23,7 @@ const STRING_MAP_BUCKETS: usize = 16;
 /// Maximum number of hashed bytes of a key. The hash of longer keys differs from LLVM's, which affects only their order.
 const LONGEST: usize = 64;
 
-/// Returns the indices of `keys`, which are distinct, in the iteration order of a `DenseMap` after the keys were inserted in
-/// the given order.
+/// Indices of the distinct `keys` in the iteration order of a `DenseMap`, after they were inserted in the given order.
 pub fn dense_map_order(keys: &[&[u8]]) -> Vec<usize> {
     let mut map = Map::new(DENSE_MAP_BUCKETS, city_hash);
     for (index, key) in keys.iter().enumerate() {
@@ -36,7 +35,7 @@ pub fn dense_map_order(keys: &[&[u8]]) -> Vec<usize> {
     map.buckets.into_iter().flatten().collect()
 }
 
-/// Returns the same for a `StringMap`.
+/// The same for a `StringMap`.
 pub fn string_map_order(keys: &[&[u8]]) -> Vec<usize> {
     let mut map = Map::new(STRING_MAP_BUCKETS, bernstein_hash);
     for (index, key) in keys.iter().enumerate() {
@@ -143,7 +142,7 @@ fn mix(low: u64, high: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Returns the order in which keys that follow `file` in an argument are stored.
+    /// Storage order of keys that follow `file` in an argument.
     fn stored(keys: &[&str]) -> Vec<usize> {
         let all: Vec<&[u8]> = std::iter::once("file").chain(keys.iter().copied()).map(str::as_bytes).collect();
         dense_map_order(&all).into_iter().filter_map(|index| index.checked_sub(1)).collect()
@@ -154,7 +153,7 @@ mod tests {
         assert_eq!(stored(&["triple", "arch", "feature"]), [2, 1, 0]);
     }
 
-    // Both orders are those of llvm-offload-binary 22.1.8 for these keys.
+    // Both orders come from llvm-offload-binary 22.1.8 with these keys.
 
     #[test]
     fn hashes_keys_of_every_length_like_llvm() {

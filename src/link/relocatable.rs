@@ -1,8 +1,8 @@
 //! Objects that contain linked device code (`-r`): a later link neither takes their device code again nor mixes their entries
 //! with others.
 //!
-//! The section with device code of the inputs is removed, and the section of entries gets a name of its own, with the hash of
-//! the object; so do the symbols at its start and end, which linkers define. Source: clang-linker-wrapper 22.1.8.
+//! The section with device code of the inputs is removed. The hash of the object is added to the name of the section of
+//! entries, and to the symbols at its start and end, which linkers define. Source: clang-linker-wrapper 22.1.8.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,10 +18,10 @@ use crate::host::rewrite;
 /// Section with device code that is not linked yet.
 const OFFLOADING: &[u8] = b".llvm.offloading";
 
-/// Prefixes of names that are made of the name of a section: its relocations, and the symbols at its start and end.
+/// Prefixes of names that contain the name of a section: its relocations, and the symbols at its start and end.
 const PREFIXES: [&str; 5] = ["", ".rela", ".rel", "__start_", "__stop_"];
 
-/// Returns the hash of an object, or of no bytes.
+/// Hash of an object, or of no bytes.
 pub fn hash(object: Option<&Path>, access: Access) -> Result<u64> {
     let input = object.map(|path| Input::open_file(path.to_owned(), access)).transpose()?;
     Ok(stored_hash::hash(input.iter().map(|input| input.view().data())))

@@ -1,8 +1,9 @@
 //! The release of LLVM that a drop-in behaves as.
 //!
-//! Compilers call their tools without a version, and older compilers need the formats and the rules of their own release. The
-//! release is that of, in this order: the version suffix of the program's name, the environment variable `FATBIN_LLVM`, the
-//! directory of links that contains the program, and the last release whose compiler calls a tool of this name.
+//! Compilers call their tools without a version, and older compilers need the formats and rules of their own release. The
+//! release comes from the first of these that states one: the version suffix of the program's name, the environment
+//! variable `FATBIN_LLVM`, the directory of links that contains the program, and the last release whose compiler calls a
+//! tool of this name.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -87,8 +88,8 @@ pub fn parse(text: &str) -> Result<Release, String> {
     })
 }
 
-/// Returns the last release whose compiler calls a tool by its name without a version, as far as the tool's output depends on
-/// it. LLVM 21 still calls clang-offload-packager, but numbers offload kinds like LLVM 22.
+/// Default release of a tool: the last release whose compiler calls it by its name without a version. The exception is
+/// clang-offload-packager: LLVM 21 still calls it, but numbers offload kinds like LLVM 22.
 fn default_release(tool: Tool) -> Release {
     match tool {
         Tool::ClangOffloadWrapper => NEWEST.of_clang_offload_wrapper(),

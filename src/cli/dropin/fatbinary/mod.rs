@@ -99,7 +99,7 @@ fn construct(line: &ParsedLine) -> Result<(), ToolFailure> {
     if let Some(compression) = mode.compression.filter(|_| line.flag("concat")) {
         members = concatenate(members, compression);
     }
-    // PTX of objects follows all other images, from the last object on.
+    // PTX of objects follows all other images, in reverse order.
     let mut relocatable = Vec::new();
     for file in files.iter().filter(|file| file.is_relocatable()) {
         relocatable.extend(file.members(line, mode, target)?);

@@ -175,7 +175,7 @@ fn read(file: &OsStr) -> std::io::Result<Vec<u8>> {
     if std::fs::metadata(file)?.is_dir() { Ok(Vec::new()) } else { std::fs::read(file) }
 }
 
-/// Returns whether the tools take a text for a number: digits after a sign, or nothing.
+/// The tools accept digits after an optional sign, and an empty text.
 fn is_number(text: &[u8]) -> bool {
     let digits = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
     digits.iter().all(u8::is_ascii_digit)

@@ -1,7 +1,7 @@
 //! Settings from the command line, or from the environment for options that are not given.
 //!
-//! Source: the behavior of clang-offload-bundler 19.1.7 and 22.1.8 under these variables. Warnings about them begin without a program
-//! name.
+//! Source: the behavior of clang-offload-bundler 19.1.7 and 22.1.8 under these variables. Warnings about them begin
+//! without a program name.
 
 use std::ffi::OsString;
 

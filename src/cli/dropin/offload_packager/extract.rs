@@ -188,7 +188,7 @@ fn is_shared_object(view: View<'_>) -> bool {
     is_elf && File::parse(ObjectBytes(view)).is_ok_and(|file| file.kind() == ObjectKind::Dynamic)
 }
 
-/// Decompressed bytes of a binary that is stored compressed.
+/// Decompressed bytes of a binary; `None` if it is stored uncompressed.
 fn decompressed(binary: &OffloadBinary<'_>) -> Result<Option<Vec<u8>>, Malformed> {
     match &binary.contents {
         OffloadBinaryContents::Entries(_) => Ok(None),

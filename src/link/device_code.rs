@@ -28,7 +28,7 @@ pub struct DeviceCode<'data> {
     pub linked_already: BTreeSet<usize>,
 }
 
-/// HIP's images in objects of the old offload driver, which register their fat binary by themselves.
+/// HIP's images in objects of the old offload driver. These objects register their fat binary themselves.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct OldHip {
     /// Symbols that the objects use to refer to the fat binary.
@@ -150,7 +150,7 @@ impl<'data> OldObjects<'data> {
         let view = file.bundle()?;
         let bundled = bundled::read(view).map_err(|malformed| malformed.in_file(Path::new(file.path())))?;
         if !bundled.entries.is_empty() || bundled.sycl.is_some() || bundled.host.is_some() {
-            // If the host's part of a bundle is an object, it has the symbols.
+            // The symbols are in the host's part of a bundle, if that is an object.
             let symbols = bundled::symbols(bundled.host.unwrap_or(view));
             self.objects.push(OldObject { index, bundled, symbols });
         }

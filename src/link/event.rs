@@ -1,4 +1,4 @@
-//! Steps of a link, for those who print them.
+//! Steps of a link, reported to the caller.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -26,8 +26,7 @@ pub enum LinkEvent<'a> {
     HostPrinted(&'a str),
     /// Device code that cannot be linked here.
     Refused(&'a RefusedInput),
-    /// An input whose device code is not linked, although the host linker takes it. No other image of its kind is
-    /// linked.
+    /// An input of the host linker whose device code is not linked. No other image of its kind is linked either.
     Lost(&'a AccountedInput),
     /// Files with device code that the host linker has found by itself. The link is repeated with them.
     Found(&'a [PathBuf]),

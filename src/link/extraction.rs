@@ -23,8 +23,8 @@ struct SymbolState {
 /// Symbols of the images in a group, by their names.
 type SymbolTable = HashMap<String, SymbolState>;
 
-/// Groups images by their targets. Members of archives are added if they are needed, or are for the processors in
-/// `requested`.
+/// Groups images by their targets. Members of archives are added if they are needed, or are for a `requested`
+/// processor.
 pub fn group<'data>(
     inputs: &[DeviceInput<'_>],
     targets: &[Target<'data>],

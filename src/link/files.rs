@@ -1,7 +1,6 @@
 //! The files between the steps of a link: temporary files, or files that are kept in the working directory.
 //!
-//! Names are derived from the inputs and have no random part. Commands and messages of two links differ only in the
-//! directory.
+//! Names depend on the inputs and not on chance. Commands and messages of two links differ only in the directory.
 
 use std::collections::HashMap;
 use std::ffi::OsString;

@@ -56,8 +56,8 @@ pub fn group_objects<'data>(targets: &[Target<'data>], rules: LinkerRules) -> Ve
     groups
 }
 
-/// Adds an image to the groups that accept it, and to the group of its target. That group is created if `creates` is
-/// true.
+/// Adds an image to the groups that accept it, and to the group of its target. With `creates`, a missing group is
+/// created.
 fn join<'data>(
     groups: &mut Vec<Group<'data>>,
     index: usize,

@@ -35,7 +35,7 @@ pub enum Replacement {
 pub struct Token {
     /// The word.
     pub text: OsString,
-    /// Words that pass it to the program, which may be a compiler.
+    /// Words that pass it to the program. The program may be a compiler.
     pub written: Vec<OsString>,
 }
 
@@ -108,7 +108,7 @@ const WITH_VALUE: [(&str, Form, MeaningOf); 19] = [
     ("--library-path", Form::Separate, Meaning::LibraryDirectory),
     ("-library-path", Form::Separate, Meaning::LibraryDirectory),
     ("-L", Form::Both, Meaning::LibraryDirectory),
-    // The tool takes `--library=` for a path; linkers do not.
+    // The tool reads the value of `--library=` as a path; linkers do not.
     ("--library=", Form::Joined, Meaning::Library),
     ("--rpath=", Form::Joined, Meaning::RunPath),
     ("-rpath=", Form::Joined, Meaning::RunPath),
@@ -272,7 +272,7 @@ impl HostWord {
     }
 }
 
-/// A word by itself, or one whose value follows.
+/// A word without a value, or an option whose value follows.
 enum Word {
     Complete(Meaning),
     Needs(MeaningOf),

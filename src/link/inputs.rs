@@ -50,7 +50,7 @@ pub struct DeviceInput<'data> {
     pub file: &'data HostFile,
     /// Number of the host file.
     pub index: usize,
-    /// True if the image is linked only with others of its target.
+    /// True if the image is linked only with other images of its target.
     pub is_lazy: bool,
 }
 
@@ -70,8 +70,7 @@ pub struct Inputs<'line> {
     pub files: Vec<HostFile>,
     /// Words that concern libraries. The link for a CPU as a device shares them with the link of the program.
     pub libraries: Vec<Library<'line>>,
-    /// Archives, with the numbers of their members. A linker takes a member once, however often the line names the
-    /// archive.
+    /// Archives, with the numbers of their members. A linker takes a member once, even if the line repeats the archive.
     archives: HashMap<FileIdentity, Range<usize>>,
 }
 

@@ -73,7 +73,7 @@ impl LinkedImage<'_> {
 /// Bytes of a linked image, and the file that holds them.
 #[derive(Debug, Clone)]
 pub enum ImageBytes<'data> {
-    /// The only image of its target, which is linked already.
+    /// The only image of its target. It is linked already.
     Unchanged(&'data DeviceInput<'data>),
     /// Output of a device linker.
     File(Arc<Input>),

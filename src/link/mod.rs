@@ -231,7 +231,7 @@ fn missing_kernels(
     missing_kernels::find(opened, images)
 }
 
-/// Reports kernels that no image has. They may be an error, depending on the options.
+/// Reports kernels that no image has. They are an error with [`EntryCheck::Deny`].
 fn report_missing(
     missing: &[MissingKernel],
     account: &dyn Fn(Option<&TracedFiles>) -> Result<Vec<AccountedInput>>,
@@ -249,7 +249,7 @@ fn report_missing(
     Ok(())
 }
 
-/// Reports inputs whose images are lost. They are an error if missing kernels are.
+/// Reports inputs whose images are lost. They are an error with [`EntryCheck::Deny`].
 fn report_lost(lost: &[AccountedInput], options: &LinkOptions, report: &mut dyn FnMut(&LinkEvent<'_>)) -> Result<()> {
     if let (EntryCheck::Deny, Some(input)) = (options.entry_check, lost.iter().find_map(AccountedInput::loss)) {
         return Err(LinkError::NotLinked { input });

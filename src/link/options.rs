@@ -31,7 +31,7 @@ pub struct LinkOptions {
     pub id_style: IdStyle,
     /// Image that replaces the images in the inputs, with its offload kind.
     pub accepts_subarchs: bool,
-    /// Image that is registered in place of those in the inputs, with its offload kind.
+    /// Image that replaces the images in the inputs, with its offload kind.
     pub override_image: Option<(OffloadKind, PathBuf)>,
     /// Treatment of kernels that host objects use but no image has.
     pub entry_check: EntryCheck,

@@ -53,7 +53,7 @@ impl ProgramLink<'_> {
         Ok(traced)
     }
 
-    /// Names the bundle with bitcode that a host linker has not read.
+    /// Names a bundle with bitcode that the host linker could not read.
     fn explain(self, error: LinkError) -> LinkError {
         let is_bundle = |file: &&HostFile| file.archive().is_none() && file.is_bundle();
         match (error, self.opened.iter().find(is_bundle)) {

@@ -1,7 +1,7 @@
 //! The words that a host linker sees, from the command line of its program: a linker, or a compiler that calls one.
 //!
-//! Response files are expanded, and the compilers' options for words of the linker (`-Wl,`, `-Xlinker`) are taken apart. Each word
-//! keeps a spelling that means the same to the program.
+//! Response files are expanded, and the compilers' options for words of the linker (`-Wl,`, `-Xlinker`) are taken
+//! apart. Each word keeps a spelling that means the same to the program.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -72,8 +72,8 @@ impl HostLine {
     }
 }
 
-/// Adds the words of a list, and returns whether some are from response files. A list without a word that concerns
-/// device code stays as written.
+/// Adds the words of a list. Returns whether some are from response files. A list without a word that concerns device
+/// code stays as written.
 fn add_list(tokens: &mut Vec<Token>, list: &[u8], word: &OsStr, access: Access) -> Result<bool> {
     let items: Vec<OsString> = list.split(|&byte| byte == b',').map(os_string).collect();
     let is_single = items.len() == 1;

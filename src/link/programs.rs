@@ -47,7 +47,7 @@ impl ProgramPaths {
     }
 }
 
-/// Name of a program without its version and the target in front: `clang++` for `clang++-22`, `gcc` for
+/// Name of a program without its version and its target prefix: `clang++` for `clang++-22`, `gcc` for
 /// `x86_64-linux-gnu-gcc-12`.
 pub fn name(program: &Path) -> String {
     let file = program.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();

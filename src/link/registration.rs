@@ -80,7 +80,7 @@ fn wrapper<'a>(
 const PLACEHOLDER: &[u8] = &[0];
 
 fn source<'a>(image: &'a LinkedImage<'_>) -> SourceImage<'a> {
-    // clang-sycl-linker writes offload binaries, which state the targets of their images.
+    // clang-sycl-linker writes offload binaries. They state the targets of their images.
     let target = if image.kinds.contains(&OffloadKind::Sycl) && image.bytes.is_some() {
         TargetOverride::default()
     } else {
@@ -147,7 +147,7 @@ fn fat_binary<'data>(
         None => FatBinary::Parts(content),
         Some((how, version)) => {
             let whole = Input::from_temp_file(&path, &std::env::temp_dir(), Access::read(), |file| {
-                // The header states the size of the stream and takes its place at the end.
+                // The header states the size of the stream, so it is written at the end.
                 file.write_all(&vec![0; version.header_size() as usize])?;
                 let compressed = ccob::compress(&content, how, version, &mut *file, &mut |_| ());
                 file.rewind()?;

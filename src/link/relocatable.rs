@@ -1,8 +1,9 @@
-//! Objects that contain linked device code (`-r`): a later link neither takes their device code again nor mixes their entries
-//! with others.
+//! Objects that contain linked device code (`-r`). A later link does not take their device code again, and does not mix
+//! their entries with the entries of other objects.
 //!
 //! The section with device code of the inputs is removed. The hash of the object is added to the name of the section of
-//! entries, and to the symbols at its start and end, which linkers define. Source: clang-linker-wrapper 22.1.8.
+//! entries, and to the names of the symbols at its start and end. Linkers define these symbols. Source:
+//! clang-linker-wrapper 22.1.8.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -27,8 +28,8 @@ pub fn hash(object: Option<&Path>, access: Access) -> Result<u64> {
     Ok(stored_hash::hash(input.iter().map(|input| input.view().data())))
 }
 
-/// Removes the section with device code, and adds the hash to the names of the sections of entries and of the symbols at their
-/// starts and ends.
+/// Removes the section with device code. Adds the hash to the names of the sections of entries, and to the names of the
+/// symbols at their starts and ends.
 pub fn isolate(path: &Path, entry_sections: &BTreeSet<&str>, hash: u64, access: Access) -> Result<()> {
     let rename = |name: &[u8]| {
         let is_of_entries = |section: &&str| {

@@ -1,8 +1,8 @@
 //! Response files: words of a command line in a file, `@FILE`.
 //!
-//! GNU's and LLVM's programs read them alike, except for two styles of quotes. A word for a file that does not exist
-//! stays unchanged. Sources: GCC 12 and binutils 2.40 (`buildargv`), clang and lld 22 on Linux; lld-link 22 for
-//! Windows' rules.
+//! GNU's and LLVM's programs read them in the same way, except for two styles of quotes. A word for a file that does
+//! not exist stays unchanged. Sources: GCC 12 and binutils 2.40 (`buildargv`), clang and lld 22 on Linux; lld-link 22
+//! for Windows' rules.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub struct Expanded {
     pub has_response_files: bool,
 }
 
-/// Maximum depth of response files that refer to others.
+/// Maximum depth of nested response files.
 const MAX_NESTING: usize = 32;
 
 const UTF_8_MARK: &[u8] = b"\xef\xbb\xbf";

@@ -45,8 +45,7 @@ const COMPILERS: [&str; 17] = [
 
 const MAP_OPTION: &str = "/lldmap:";
 
-/// How to get the list of the files that the linker of a line reads; `None` if that is unknown. `map` is the path for a
-/// map.
+/// How to list the files that the linker of a line reads; `None` if this is unknown. `map` is the path for a map.
 pub fn of_line(program: &Path, line: &HostLine, host: &str, map: impl FnOnce() -> PathBuf) -> Option<Trace> {
     let name = programs::name(program);
     let has =

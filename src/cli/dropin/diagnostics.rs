@@ -64,8 +64,8 @@ fn supports_colors(terminal: &str) -> bool {
         || terminal.ends_with(COLORED_SUFFIX)
 }
 
-/// Writes text to standard output and returns the tool's exit status: `status`, or failure if the text cannot be written.
-/// A closed pipe is a failure without a message.
+/// Writes text to standard output. Returns the exit status: `status`, or failure if the text cannot be written. A
+/// closed pipe is a failure without a message.
 pub fn print(text: &str, status: u8) -> u8 {
     let mut out = io::stdout();
     let writable = if text.is_empty() { Ok(()) } else { standard_output::check() };

@@ -64,8 +64,7 @@ pub enum ExtraTools {
     RocObj,
 }
 
-/// Names of the tools that are replaced in a release; without a release, of the tools that are replaced in every
-/// release.
+/// Names of the tools that a release replaces. Without a release, names of the tools that every release replaces.
 pub fn names(release: Option<Release>, extra: &[ExtraTools]) -> impl Iterator<Item = &'static str> {
     let is_linked = move |tool: &Tool| match tool {
         Tool::LinkerWrapper => release.is_some_and(|release| release.linker.is_replaced),

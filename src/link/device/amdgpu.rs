@@ -1,4 +1,4 @@
-//! AMD GPUs: ld.lld, as clang 22.1.8 calls it. It links bitcode and relocatable code objects alike.
+//! AMD GPUs: ld.lld, as clang 22.1.8 calls it. It links both bitcode and relocatable code objects.
 
 use std::ffi::OsString;
 

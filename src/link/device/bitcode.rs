@@ -1,7 +1,8 @@
 //! Bitcode for targets other than AMD GPUs, up to LLVM 19. There, clang-linker-wrapper optimizes bitcode and passes
 //! objects to the linkers.
 //!
-//! clang compiles each file by itself, and the linker of the target links the results: nothing is inlined across files.
+//! clang compiles each file separately, and the linker of the target links the results. Nothing is inlined across
+//! files.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -40,8 +41,7 @@ pub fn commands(job: &Job<'_>, linker: &DeviceLinker, find: Find<'_>) -> Result<
     Ok(commands)
 }
 
-/// File for the code of an input. Its name begins with the name of the output, because one input may be in several
-/// links.
+/// File for the code of an input. The name begins with the output, because one input may be in several links.
 fn compiled(job: &Job<'_>, number: usize) -> DeviceFile {
     let (extension, image_kind) =
         if is_assembled(job) { ("lto.ptx", ImageKind::Ptx) } else { ("lto.o", ImageKind::Elf) };
@@ -55,8 +55,7 @@ pub fn is_assembled(job: &Job<'_>) -> bool {
     triple::architecture(job.triple).is_some_and(|architecture| ASSEMBLED.contains(&architecture))
 }
 
-/// Arguments for clang to compile a file. PTX is written by the compiler proper: the driver of LLVM 15 has no such
-/// target.
+/// Arguments for clang to compile a file. The compiler proper writes PTX: the driver of LLVM 15 has no such target.
 fn compilation(job: &Job<'_>, input: &Path, output: &Path) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::new();
     if is_assembled(job) {

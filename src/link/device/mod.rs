@@ -30,7 +30,7 @@ pub struct DeviceArguments {
     pub linker: Vec<TargetArgument>,
     /// Interpretation of these arguments.
     pub linker_words: DeviceWords,
-    /// Arguments of the compiler, which determine some of the linker's.
+    /// Arguments of the compiler. Some of the linker's arguments depend on them.
     pub compiler: Vec<TargetArgument>,
     /// Options for LLVM's optimizer and code generator.
     pub llvm: Vec<LlvmArgument>,
@@ -52,7 +52,7 @@ pub struct TargetArgument {
 pub struct LlvmArgument {
     /// The option.
     pub value: OsString,
-    /// True if it was given as `-mllvm`, which clang-linker-wrapper passes on in two forms.
+    /// True if it was given as `-mllvm`. clang-linker-wrapper passes this on in two forms.
     pub is_mllvm: bool,
 }
 

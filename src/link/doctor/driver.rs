@@ -50,7 +50,7 @@ const MAX_DRIVERS: usize = 4;
 /// Program that links device code before it calls the linker.
 const LINKER_WRAPPER: &str = "clang-linker-wrapper";
 
-/// Program that takes device code out of the inputs, when clang links HIP's relocatable device code by itself.
+/// Program that extracts device code from the inputs, when clang itself links HIP's relocatable device code.
 const BUNDLER: &str = "clang-offload-bundler";
 
 /// Command line of the linker that a compiler calls. A linker's own command line is returned unchanged.
@@ -85,8 +85,7 @@ pub fn linker_command(program: &OsStr, arguments: &[OsString]) -> Result<LinkerC
     Ok(LinkerCommand { program, arguments, links_device_code })
 }
 
-/// Runs a compiler so that it prints its commands. Returns whether they link device code, and the words of the last
-/// one.
+/// Runs a compiler so that it prints its commands. Returns whether they link device code, and the last command.
 fn printed_command(
     program: &Path,
     arguments: &[OsString],

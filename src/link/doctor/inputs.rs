@@ -60,8 +60,7 @@ impl Inputs {
     }
 }
 
-/// Opens the objects of a line one after another, with their numbers. Thousands of them must not be open at the same
-/// time.
+/// Opens the objects of a line one by one, with their numbers, so that thousands of them are not open at once.
 pub fn for_each_object(
     line: &LinkLine,
     options: &DoctorOptions,

@@ -145,7 +145,7 @@ impl LinkLine {
                 inputs: objects.collect(),
             });
         };
-        // GCC passes the words of response files in a temporary response file, which it removes.
+        // GCC passes the words of response files on in a temporary response file, and then removes it.
         let given = expand(arguments.to_vec(), options, 0)?;
         let LinkerCommand { program, arguments, links_device_code } = driver::linker_command(program, &given)?;
         let words = expand(arguments, options, 0)?;
@@ -227,8 +227,8 @@ const NAME_OPTIONS: [&str; 8] =
 /// Extensions of objects and static libraries.
 const INPUT_EXTENSIONS: [&str; 5] = ["o", "obj", "a", "lib", "lo"];
 
-/// Checks that an input exists, unless an earlier step of the compiler would write it. After another option, only a word with the
-/// extension of an object or a library is certainly an input.
+/// Checks that an input exists, unless an earlier step of the compiler would write it. After another option, only a
+/// word with the extension of an object or a library is certainly an input.
 fn check_exists(meaning: &Meaning, before: Option<&OsString>, given: &[OsString]) -> Result<()> {
     let (Meaning::Input(path) | Meaning::WholeInput(path)) = meaning else { return Ok(()) };
     let is_given = given.contains(path);

@@ -18,7 +18,7 @@ use crate::scan::Source;
 use crate::scan::inventory::{Container, Wrapper, WrapperKind, WrapperTarget};
 use crate::target::OffloadKind;
 
-/// Section for images of relocatable CUDA code, which nvlink links.
+/// Section for images of relocatable CUDA code. nvlink links them.
 const CUDA_RELOCATABLE: &str = "__nv_relfatbin";
 
 /// Place in an object: its number, and the offset in the file.

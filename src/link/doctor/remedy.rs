@@ -4,7 +4,7 @@
 use crate::format::ContainerType;
 use crate::scan::inventory::{Container, WrapperKind};
 
-/// Images in offload binaries, which the linker drops.
+/// Images in offload binaries. The linker drops them.
 pub const LINK_OFFLOAD_BINARIES: &str =
     "link with fatbin link -- COMMAND LINE, or with the compiler and its offload options";
 
@@ -12,7 +12,7 @@ pub const LINK_OFFLOAD_BINARIES: &str =
 pub const LINK_HIP_BUNDLES: &str = "link with clang --hip-link -fgpu-rdc --no-offload-new-driver, or compile with --offload-new-driver and \
      link with fatbin link -- COMMAND LINE";
 
-/// Images of OpenMP in sections of a bundle, which clang wrote up to LLVM 14.
+/// Images of OpenMP in sections of a bundle. clang up to LLVM 14 wrote them.
 pub const LINK_OPENMP_BUNDLES: &str = "link with the clang that compiled the object, and its -fopenmp-targets";
 
 /// Images of DPC++.

@@ -17,7 +17,8 @@ pub struct Resolution {
 }
 
 impl Resolution {
-    /// Resolves the symbols of objects. A member of an archive is linked if it defines a symbol that a linked object needs.
+    /// Resolves the symbols of objects. A member of an archive is linked if a linked object needs a symbol that it
+    /// defines.
     pub fn new(objects: &[LinkedFile]) -> Resolution {
         let mut resolution = Resolution { is_linked: vec![false; objects.len()], ..Resolution::default() };
         let mut members: HashMap<&str, usize> = HashMap::new();

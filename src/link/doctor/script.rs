@@ -130,8 +130,7 @@ fn sections<'a>(
         if name == ";" {
             continue;
         }
-        // The type of a section may follow its name. An address or an alignment may not, because it would move the
-        // section.
+        // A type may follow the name of a section. An address or an alignment may not: it would move the section.
         if tokens.peek() == Some(&"(") {
             skip_group(tokens, "(", ")");
         }

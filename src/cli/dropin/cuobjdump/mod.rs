@@ -1,6 +1,6 @@
 //! NVIDIA's cuobjdump: lists and extracts the images of CUDA fat binaries. It does not disassemble.
 //!
-//! Source: the output of cuobjdump 13.5.37, which `linker-tests/cuobjdump` compares with this module's.
+//! Source: the output of cuobjdump 13.5.37. `linker-tests/cuobjdump` compares it with the output of this module.
 //!
 //! | divergence from cuobjdump 13.5 | why |
 //! |---|---|

@@ -1,5 +1,4 @@
-//! The C source of `--embedded-fatbin`: the container as data, and the structure that registers it with the CUDA
-//! runtime.
+//! The C source of `--embedded-fatbin`: the container as data, and the structure that registers it in the CUDA runtime.
 
 use super::{ToolFailure, write_failure};
 use crate::base::error::Result;

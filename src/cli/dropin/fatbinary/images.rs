@@ -17,7 +17,7 @@ const EI_CLASS: usize = 4;
 const CLASS_32: u8 = 1;
 const CLASS_64: u8 = 2;
 
-/// Architecture of images of `--image2`, which states none.
+/// Architecture of `--image2`. Its images state none.
 const IMAGE2_ARCH: &[u8] = b"80";
 
 /// An image and its file.
@@ -61,7 +61,7 @@ fn open_image(argument: &KeywordValues, option: &str) -> Result<EntryInput, Tool
     Ok(EntryInput { image_type, arch: arch.to_vec(), input, minified })
 }
 
-/// Parses the value of `profile`, which states the kind as a prefix of the architecture.
+/// Parses the value of `profile`. The kind is a prefix of the architecture.
 fn parse_profile(profile: &[u8]) -> Result<(ImageType, &[u8]), ToolFailure> {
     let prefixes = [(&b"sm_"[..], ImageType::Elf), (b"compute_", ImageType::Ptx)];
     let parsed = prefixes.iter().find_map(|(prefix, kind)| Some((*kind, profile.strip_prefix(*prefix)?)));

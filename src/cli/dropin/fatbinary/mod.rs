@@ -1,6 +1,6 @@
 //! NVIDIA's fatbinary: writes CUDA fat binaries, as a file or as C source. nvcc and clang call it.
 //!
-//! Source: the output of fatbinary 13.5.37, which `linker-tests/fatbinary` compares with this module's.
+//! Source: the output of fatbinary 13.5.37. `linker-tests/fatbinary` compares it with the output of this module.
 //!
 //! | divergence from fatbinary 13.5 | why |
 //! |---|---|

@@ -5,7 +5,7 @@
 /// Text before the version of a module.
 const VERSION: &[u8] = b".version";
 
-/// Removes comments, and blanks after white space. Line breaks and strings remain. `/*/` is a whole comment, and a quote
+/// Removes comments, and blanks after white space. Line breaks and strings remain. `/*/` is a whole comment. A quote
 /// after a backslash neither begins nor ends a string.
 pub fn minify(text: &[u8]) -> Vec<u8> {
     let mut minified = Vec::with_capacity(text.len());

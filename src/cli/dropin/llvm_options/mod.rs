@@ -1,16 +1,16 @@
 //! Command lines in the syntax of LLVM's tools, described by tables.
 //!
-//! All of the tools parse their command lines with one library (`llvm::cl`) and so share its conventions: one dash or two, a
-//! value after `=` or as the next argument, response files, a suggestion for an unknown option, and a help generated from
-//! the same tables. A drop-in defines its [`Tool`] and receives a [`Line`]; the conventions are implemented here.
+//! All of the tools parse their command lines with one library (`llvm::cl`) and share its conventions: one dash or two,
+//! a value after `=` or as the next argument, response files, a suggestion for an unknown option, and a help generated
+//! from the same tables. A drop-in defines its [`Tool`] and receives a [`Line`]. The conventions are implemented here.
 //!
-//! Source: the output of llvm-offload-binary, llvm-offload-wrapper and clang-offload-bundler of LLVM 22.1.8, which
-//! `linker-tests/dropin/options.rs` compares with this module's. Since LLVM 15, an option that may occur once may occur any
-//! number of times and the last value counts, so there is no message about that.
+//! Source: the output of llvm-offload-binary, llvm-offload-wrapper and clang-offload-bundler of LLVM 22.1.8. The test
+//! `linker-tests/dropin/options.rs` compares it with the output here. Since LLVM 15, an option that may occur once may
+//! occur any number of times and the last value counts, so there is no message about that.
 //!
-//! Three divergences. The tools are linked with all of LLVM and accept the options of all its passes (`--stats`), which have
-//! no effect there and are unknown here. The tools crash after the message about a response file that cannot be read; this
-//! program exits with status 1. And `--version` names this program.
+//! There are three divergences. The tools are linked with all of LLVM and accept the options of all its passes
+//! (`--stats`). These have no effect there, and are unknown here. After the message about a response file that cannot
+//! be read, the tools crash; this program exits with status 1. `--version` names this program.
 
 mod arguments;
 mod help;

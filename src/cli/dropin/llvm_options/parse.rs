@@ -14,7 +14,7 @@ use super::{
     ExitAction, Line, LlvmOption, Occurs, Stop, Tool, ValueType, dashed, help, nearest, response_files, values,
 };
 
-/// Parses a command line. `program` is the path that the tool was called by, which messages repeat.
+/// Parses a command line. `program` is the path that the tool was called by. Messages repeat it.
 pub fn parse(tool: &Tool, program: &OsStr, arguments: &[OsString]) -> Result<Line, Stop> {
     let arguments = arguments.iter().map(|argument| bytes(argument).to_vec()).collect();
     let arguments = match response_files::expand(arguments) {
@@ -42,7 +42,7 @@ struct Parser<'a> {
     /// Last part of the path.
     name: String,
     line: Line,
-    /// Options that occurred, also those with an invalid value: they are not missing.
+    /// Options that occurred, even with an invalid value: they are not missing.
     met: Vec<&'static str>,
     /// Messages about all errors so far.
     errors: String,

@@ -1,9 +1,9 @@
 //! Response files: an argument `@FILE` is replaced by the arguments in the file.
 //!
-//! Replacement precedes all other parsing and applies everywhere, also to another option's value and after `--`. If the file
-//! does not exist, the argument stays as it is. Arguments in a file are separated by white space; a backslash escapes the
-//! next character, and both kinds of quotes preserve white space. A file may name others, relative to the working directory,
-//! but not itself.
+//! Replacement precedes all other parsing and applies everywhere, including another option's value and arguments after
+//! `--`. If the file does not exist, the argument stays unchanged. Arguments in a file are separated by white space. A
+//! backslash escapes the next character, and both kinds of quotes preserve white space. A file may name other files,
+//! relative to the working directory, but not itself.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Command lines in the syntax of NVIDIA's tools: a long name after two dashes or a short one after one, and a value after `=`
-//! or as the next argument.
+//! Command lines in the syntax of NVIDIA's tools. A name is long after two dashes, or short after one dash. A value
+//! follows `=`, or is the next argument.
 //!
 //! Derived from the output of fatbinary and cuobjdump 13.5, which share the syntax and its messages.
 

@@ -1,4 +1,4 @@
-//! Option files: the arguments in a file, which the option names.
+//! Option files: an option names a file that contains further arguments.
 //!
 //! Blanks separate arguments. A backslash escapes the next character, and double quotes preserve blanks. Quotes are
 //! then removed, even escaped ones, unless a backslash remains before them (fatbinary 13.5).

@@ -1,7 +1,7 @@
 //! clang-offload-bundler: bundles, lists and unbundles files for several targets.
 //!
-//! Output and exit status match the release's tool exactly. Its help describes the options. llvm-objcopy is not needed:
-//! `-###` prints the calls that the tool would make, and makes none either.
+//! Output and exit status are the same as for the release's tool, whose help describes the options. llvm-objcopy is not
+//! needed: `-###` prints the calls that the tool would make, and makes none either.
 //!
 //! | divergence from LLVM 22.1 | why |
 //! |---|---|

@@ -71,8 +71,8 @@ impl Request {
     }
 }
 
-/// Files of a repeatable option, or of the option that lists them all. The latter is deprecated if the release has
-/// both.
+/// Files of a repeatable option, or of the option that lists them all. If a release has both, the latter is deprecated
+/// there.
 fn files(
     line: &Line,
     [option, old]: [&str; 2],

@@ -8,7 +8,7 @@ use crate::format::ccob::Version;
 /// Line about a bundle that is not compressed.
 const UNCOMPRESSED: &str = "Uncompressed bundle.\n";
 
-/// Prints the figures of the compressed bundles in a file of this size. Nothing is printed about a file smaller than
+/// Prints the figures of the compressed bundles in a file of this size. Prints nothing for a file smaller than
 /// `smallest`.
 pub fn print(size: u64, figures: &[CompressionStats], smallest: u64) {
     if figures.is_empty() && size >= smallest {

@@ -51,8 +51,7 @@ struct Found<'a> {
 }
 
 impl Extraction<'_> {
-    /// Extracts the entries that match the requested images. Since LLVM 23, all entries are extracted if none is
-    /// requested.
+    /// Extracts the entries that match the requested images. Without requested images, LLVM 23 and later extract all.
     pub fn run(&self) -> Result<()> {
         let parts = self.parts_with_binaries()?;
         let mut binaries = Vec::new();

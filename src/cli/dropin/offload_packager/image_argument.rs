@@ -1,5 +1,5 @@
-//! The argument `--image=<key>=<value>,...`, by the tool's rules: a key without `=` has an empty value, and the values of a
-//! repeated key are joined with commas.
+//! The argument `--image=<key>=<value>,...`, by the tool's rules: a key without `=` has an empty value, and the values
+//! of a repeated key are joined with commas.
 
 use super::map_order::{dense_map_order, string_map_order};
 use crate::embed::llvm::KindNumbers;
@@ -42,8 +42,8 @@ impl ImageArgument {
         }
         let strings = string_order(&pairs, rules.string_order);
         let mut image = ImageArgument { pairs, strings, files: None };
-        // The tool distinguishes a `file` without `=` from one with an empty value: the former names no file, the latter a
-        // file with an empty name.
+        // A `file` without `=` differs from a `file` with an empty value: the former names no file, the latter a file
+        // with an empty name.
         let names_no_file = text.split(',').filter(|part| is_file(part)).eq([FILE]);
         image.files = image.file().map(|file| match rules.packed_files {
             PackedFiles::One => vec![file.to_owned()],

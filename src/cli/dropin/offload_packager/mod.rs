@@ -1,4 +1,5 @@
-//! clang-offload-packager, since LLVM 22 llvm-offload-binary: packs device images into offload binaries and extracts them.
+//! clang-offload-packager, or llvm-offload-binary since LLVM 22: packs device images into offload binaries and extracts
+//! them.
 //!
 //! The differences between releases are columns of [`crate::embed::llvm::RELEASES`].
 //!
@@ -18,8 +19,8 @@
 //! nothing specifies the release, the first release from LLVM 22 on with the options of the call is replaced, and
 //! binaries of every version are read. The help of the options for compression is not LLVM's.
 //!
-//! Losses of the tool are kept: several images for one file cause a warning, and the last one remains. `fatbin extract`
-//! reports an error instead.
+//! Losses of the tool are kept. If several images have one file, a warning is printed and the last image remains.
+//! `fatbin extract` reports an error instead.
 
 mod extract;
 mod image_argument;

@@ -34,8 +34,8 @@ pub fn pack(
     create(output).and_then(|begun| pack_into(begun, &packed, &options)).map_err(|error| format_error(&error))
 }
 
-/// Reads an image. Its name determines its kind, except for bitcode: with link-time optimization, clang names bitcode
-/// `.o`.
+/// Reads an image. Its name determines its kind, except for bitcode, which clang names `.o` with link-time
+/// optimization.
 fn read(file: &Path, image: &ImageArgument, kinds: KindNumbers) -> Result<PackInput> {
     let input = open(file).map_err(|error| format_error(&error))?;
     let is_bitcode = DeviceImage::identify(input.view()).image_kind == ImageKind::Bitcode;

@@ -2,15 +2,16 @@
 //!
 //! Source: the output of fatbinary 13.5.37. `linker-tests/fatbinary` compares it with the output of this module.
 //!
-//! | divergence from fatbinary 13.5 | why |
-//! |---|---|
-//! | `--image=profile=P,file=F` is accepted; entries are then compressed with LZ4 | clang before LLVM 22 passes it to earlier releases of fatbinary, whose drivers may not read zstd |
-//! | LTO-IR is stored uncompressed | fatbinary scrambles what it compresses |
-//! | a truncated or damaged cubin is refused | fatbinary stores it, or ends with a segmentation fault |
-//! | options for the codec and key of entries, which the help does not list, are unknown | nvcc does not pass them |
-//! | outputs are written completely or not at all | a build uses existing outputs |
-//! | a full device is an error | the tool ignores errors of writing |
-//! | `--version` names this program | it is not NVIDIA's |
+//! Divergences from fatbinary 13.5, with the reasons:
+//!
+//! - `--image=profile=P,file=F` is accepted, and entries are then compressed with LZ4. clang before LLVM 22 passes it
+//!   to earlier releases of fatbinary. The drivers of these releases may not read zstd.
+//! - LTO-IR is stored uncompressed. fatbinary scrambles what it compresses.
+//! - A truncated or damaged cubin is refused. fatbinary stores it, or ends with a segmentation fault.
+//! - Options for the codec and key of entries, which the help does not list, are unknown. nvcc does not pass them.
+//! - Outputs are written completely or not at all. A build uses existing outputs.
+//! - A full device is an error. The tool ignores write errors.
+//! - `--version` names this program. It is not NVIDIA's.
 
 mod compression;
 mod embed;

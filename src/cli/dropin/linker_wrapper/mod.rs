@@ -1,21 +1,26 @@
 //! clang-linker-wrapper: links the device code in the inputs of a host linker, and then the program.
 //!
-//! | divergence from LLVM 22.1 | why |
-//! |---|---|
-//! | up to LLVM 19, ld.lld optimizes code for AMD GPUs, and clang compiles other bitcode file by file | the tool optimizes by itself |
-//! | up to LLVM 19, two definitions of a device symbol are an error of the device linker | the tool takes the first without a word |
-//! | `--bitcode-library` and `--builtin-bitcode` are errors | not supported |
-//! | device code is linked by the linker of its target, without clang | no program of LLVM but ld.lld is needed |
-//! | an image that is linked already passes unchanged | the tool links it again, into an empty image |
-//! | device code in the output of `-r` is not linked again | it is registered already |
-//! | `--emit-fatbin-only` with images of several offload kinds is an error | the tool writes one fat binary over the other |
-//! | without an output on the command line, the program has its device code | the tool drops it |
-//! | `--override-image` reads the processor of a cubin as CUDA 13 writes it | the tool takes `sm_90` for `sm_90a` |
-//! | images of several triples are ordered by triple, then by processor | the tool's comparison is not an order |
-//! | device links run at the same time | the result is the same |
-//! | an archive that is named twice is linked once | host linkers take a member once; the tool defines its symbols twice |
-//! | a note for device code that is lost | the tool is silent, and the program fails at the first launch |
-//! | temporary files are in a separate directory, with deterministic names | builds are reproducible |
+//! Divergences from LLVM 22.1, with the reasons:
+//!
+//! - Up to LLVM 19, ld.lld optimizes code for AMD GPUs, and clang compiles other bitcode file by file. The tool itself
+//!   optimizes.
+//! - Up to LLVM 19, two definitions of a device symbol are an error of the device linker. The tool silently takes the
+//!   first.
+//! - `--bitcode-library` and `--builtin-bitcode` are errors. They are not supported.
+//! - Device code is linked by the linker of its target, without clang. ld.lld is the only program of LLVM that is
+//!   needed.
+//! - An image that is linked already passes unchanged. The tool links it again, into an empty image.
+//! - Device code in the output of `-r` is not linked again. It is registered already.
+//! - `--emit-fatbin-only` with images of several offload kinds is an error. The tool writes one fat binary over the
+//!   other.
+//! - Without an output on the command line, the program has its device code. The tool drops it.
+//! - `--override-image` reads the processor of a cubin as CUDA 13 writes it. The tool takes `sm_90` for `sm_90a`.
+//! - Images of several triples are ordered by triple, then by processor. The tool's comparison is not an order.
+//! - Device links run at the same time. The result is the same.
+//! - An archive that is named twice is linked once. Host linkers take a member once. The tool defines its symbols
+//!   twice.
+//! - Device code that is lost causes a note. The tool is silent, and the program fails at the first launch.
+//! - Temporary files are in a separate directory, with deterministic names. This keeps builds reproducible.
 
 mod commands;
 mod help;

@@ -3,17 +3,22 @@
 //!
 //! The differences between releases are columns of [`crate::embed::llvm::RELEASES`].
 //!
-//! | divergence from LLVM 22.1 | why |
-//! |---|---|
-//! | outputs are written completely or not at all, also where the tool overwrites a file in place or fails half way | a build uses existing outputs |
-//! | an input that cannot be parsed is reported with file, offset and field, not as "Invalid data was encountered" | the error can be located |
-//! | an image or string outside of its binary, and an entry of unexpected size, are such errors | the tool reads out of bounds |
-//! | a file too short for the header of an object, or with two leading zeros, is not an object | the tool treats the latter as an object for an unknown machine |
-//! | a device or pipe that cannot be written to is an ordinary error, not an "LLVM ERROR" | errors have one form |
-//! | text in a binary does not form paths: `/` in a generated name becomes `_` | the binary may be untrusted |
-//! | keys and values must be UTF-8 | they are text in every known file |
-//! | symbols of bitcode are not in the symbol table of an archive | bitcode is not supported |
-//! | a thin archive is refused if more of its members contain binaries than files may be open at once | payloads are copied from open files, not from memory |
+//! Divergences from LLVM 22.1, with the reasons:
+//!
+//! - Outputs are written completely or not at all, even if the tool overwrites a file in place or fails half way. A
+//!   build uses existing outputs.
+//! - An input that cannot be parsed is reported with file, offset and field, not as "Invalid data was encountered". The
+//!   error can be located.
+//! - An image or string outside of its binary, and an entry of unexpected size, are reported in the same way. The tool
+//!   reads out of bounds.
+//! - A file too short for the header of an object, or with two leading zeros, is not an object. The tool treats the
+//!   latter as an object for an unknown machine.
+//! - A device or pipe that cannot be written to is an ordinary error, not an "LLVM ERROR". Errors have one form.
+//! - Text in a binary does not form paths: `/` in a generated name becomes `_`. The binary may be untrusted.
+//! - Keys and values must be UTF-8. They are text in every known file.
+//! - Symbols of bitcode are not in the symbol table of an archive. Bitcode is not supported.
+//! - A thin archive is refused if more of its members contain binaries than files may be open at once. Payloads are
+//!   copied from open files, not from memory.
 //!
 //! LLVM 23 and 24 were not available. Their behavior comes from LLVM's tests, `llvm/test/tools/llvm-offload-binary`. If
 //! nothing specifies the release, the first release from LLVM 22 on with the options of the call is replaced, and

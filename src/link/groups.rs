@@ -6,7 +6,7 @@
 //! GPUs are one target. Source: clang-linker-wrapper 22.1.8, for files in every order; for spellings LLVM 23,
 //! `AMDGPUTargetParser.cpp`.
 //!
-//! Since LLVM 24, objects for AMD's GPUs join only groups of their own target. Members of archives join only groups
+//! Since LLVM 24, objects for AMD's GPUs join only groups with the same target. Members of archives join only groups
 //! that they provide code for; see [`crate::target::link_rules`].
 
 use crate::embed::llvm::linker::LinkerRules;

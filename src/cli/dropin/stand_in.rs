@@ -1,7 +1,7 @@
 //! The release of LLVM that a drop-in behaves as.
 //!
-//! Compilers call their tools without a version, and older compilers need the formats and rules of their own release.
-//! The release comes from the first of these that states one: the version suffix of the program's name, the environment
+//! Compilers call their tools without a version, and older compilers need the formats and rules of their release. The
+//! release comes from the first of these that states one: the version suffix of the program's name, the environment
 //! variable `FATBIN_LLVM`, the directory of links that contains the program, and the last release whose compiler calls
 //! a tool of this name.
 

@@ -41,7 +41,7 @@ pub fn commands(job: &Job<'_>, linker: &DeviceLinker, find: Find<'_>) -> Result<
     Ok(commands)
 }
 
-/// File for the code of an input. The name begins with the output, because one input may be in several links.
+/// File for the code of an input. Its name begins with the output's, because one input may be in several links.
 fn compiled(job: &Job<'_>, number: usize) -> DeviceFile {
     let (extension, image_kind) =
         if is_assembled(job) { ("lto.ptx", ImageKind::Ptx) } else { ("lto.o", ImageKind::Elf) };

@@ -26,7 +26,7 @@ pub enum LinkEvent<'a> {
     HostPrinted(&'a str),
     /// Device code that cannot be linked here.
     Refused(&'a RefusedInput),
-    /// An input of the host linker whose device code is not linked. No other image of its kind is linked either.
+    /// An input whose device code is not linked, although the host linker takes it. No image of its kind is linked.
     Lost(&'a AccountedInput),
     /// Files with device code that the host linker has found by itself. The link is repeated with them.
     Found(&'a [PathBuf]),

@@ -28,8 +28,8 @@ pub struct Files {
     names: HashMap<String, usize>,
 }
 
-/// A command line of this size in bytes gets a response file. Systems accept more, except for programs with a small
-/// stack. Windows accepts 32 KiB.
+/// A command line of this size in bytes or more gets a response file. Systems accept more, except for programs with a
+/// small stack. Windows accepts 32 KiB.
 const LONGEST_COMMAND: usize = if cfg!(windows) { 30_000 } else { 128 << 10 };
 
 /// Programs that read a response file by an option instead of `@`.

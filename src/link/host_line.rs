@@ -171,7 +171,7 @@ impl HostLine {
         })
     }
 
-    /// Inputs, and values of options that are not known here. The name of a shared library is left out.
+    /// Inputs, and values of options that are not known here, except the name of the shared library.
     pub fn inputs(&self) -> impl Iterator<Item = &OsStr> {
         let before = std::iter::once(None).chain(self.words.iter().map(|word| word.written.last()));
         let is_name =

@@ -1,4 +1,4 @@
-//! The account of a link: what has become of each input with device code or offload entries.
+//! The account of a link: the state of each input with device code or offload entries.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,13 +19,13 @@ use crate::format::fat_binary_wrapper::{CUDA, HIP};
 pub struct AccountedInput {
     /// Path, or `ARCHIVE!MEMBER`.
     pub path: String,
-    /// What has become of it.
+    /// State of the input after the link.
     pub state: InputState,
     /// Targets of its images: triple and processor.
     pub targets: BTreeSet<(String, String)>,
 }
 
-/// What has become of an input.
+/// State of an input after a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InputState {
     /// Its images are linked, or it has entries only.
@@ -70,7 +70,7 @@ impl InputState {
 /// Sections of containers that the object itself registers.
 const REGISTERED: [&str; 3] = [".llvm.offloading.relocatable", HIP.container_section, CUDA.container_section];
 
-/// Returns the account of all files, in their order. `used` are the numbers of the images that were linked.
+/// Account of all files, in their order. `used` are the numbers of the images that were linked.
 pub fn account(
     files: &[HostFile],
     code: &DeviceCode<'_>,
@@ -108,12 +108,12 @@ pub fn account(
     Ok(account)
 }
 
-/// Returns the numbers of the images in groups.
+/// Numbers of the images in groups.
 pub fn used(groups: &[Group<'_>]) -> BTreeSet<usize> {
     groups.iter().flat_map(|group| group.images.iter().copied()).collect()
 }
 
-/// Returns whether the host linker takes a file: by its own list, or by the symbols.
+/// The linker's list of archive members decides. Without one, the symbols decide.
 fn is_taken(index: usize, file: &HostFile, code: &DeviceCode<'_>, traced: Option<&TracedFiles>) -> bool {
     match (traced.filter(|traced| !traced.members.is_empty()), file.archive()) {
         (Some(traced), Some(archive)) if file.is_lazy() => {

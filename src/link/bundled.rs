@@ -1,8 +1,8 @@
-//! Device code of the old offload driver: the default of HIP's relocatable device code up to clang 22, of OpenMP up to clang 14, and of
-//! DPC++.
+//! Device code of the old offload driver. It is the default driver for HIP's relocatable device code up to clang 22,
+//! for OpenMP up to clang 14, and for DPC++.
 //!
-//! A host object has a section for each bundle entry. Bitcode is a bundle file with the host's module as one of the entries, which a
-//! linker cannot read. Source: objects and files of clang 15 to 22.
+//! A host object has a section for each bundle entry. Bitcode is a bundle file with the host's module as one of the
+//! entries. A linker cannot read it. Source: objects and files of clang 15 to 22.
 
 use object::elf;
 use object::read::{File, FileKind, Object, ObjectSection, ObjectSymbol};
@@ -27,7 +27,7 @@ pub struct Bundled<'data> {
     pub host: Option<View<'data>>,
 }
 
-/// Names of the symbols by which the objects of the old driver refer to their fat binary: defined by a device link.
+/// Names of the symbols that objects of the old driver use to refer to their fat binary. A device link defines them.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct HipSymbols {
     /// Start of the fat binary.
@@ -36,14 +36,15 @@ pub struct HipSymbols {
     pub handles: Vec<String>,
 }
 
-/// First parts of the names. clang 18 and earlier have no hash behind that of the fat binary, and define the handle in the object.
+/// Prefixes of the names. In clang 18 and earlier, the symbol of the fat binary has no hash after the prefix, and the
+/// object defines the handle.
 const FAT_BINARY: &str = "__hip_fatbin";
 const HANDLE: &str = "__hip_gpubin_handle";
 
-/// Structure whose name begins like the symbol of the fat binary, and which each object defines.
+/// Structure that each object defines. Its name begins like the symbol of the fat binary.
 const WRAPPER: &str = "__hip_fatbin_wrapper";
 
-/// Returns the decompressed bundle in a file that is a compressed one.
+/// Decompressed bundle of a file; `None` if the file is not a compressed bundle.
 pub fn decompressed(view: View<'_>) -> Result<Option<Vec<u8>>, Malformed> {
     if !view.starts_with(&crate::format::ccob::MAGIC) {
         return Ok(None);
@@ -51,7 +52,7 @@ pub fn decompressed(view: View<'_>) -> Result<Option<Vec<u8>>, Malformed> {
     Ccob::read(view)?.decompress().map(Some)
 }
 
-/// Reads the device code of the old driver in an object or a bundle file; nothing from any other file.
+/// Reads the device code of the old driver in an object or a bundle file; empty for any other file.
 pub fn read(view: View<'_>) -> Result<Bundled<'_>, Malformed> {
     if view.starts_with(bundle::MAGIC) {
         let mut bundled = Bundled::default();
@@ -75,7 +76,7 @@ fn read_sections(view: View<'_>) -> Result<Bundled<'_>, Malformed> {
     }
     for section in file.sections() {
         let Some(id) = section.name().ok().and_then(|name| name.strip_prefix(bundle_section::NAME)) else { continue };
-        // A section that is loaded is part of an object that registers its images.
+        // A loaded section belongs to an object that registers its images.
         let is_loaded =
             matches!(section.flags(), SectionFlags::Elf { sh_flags, .. } if sh_flags.0 & elf::SHF_ALLOC.0 != 0);
         let Some((offset, size)) = section.file_range() else { continue };
@@ -109,12 +110,12 @@ impl<'data> Bundled<'data> {
     }
 }
 
-/// Symbols of an object that refer to its fat binary, or define those of others.
+/// Symbols of an object that refer to its fat binary, or define the fat binaries of other objects.
 #[derive(Debug, Default)]
 pub struct FatBinarySymbols {
     /// Symbols that another object must define.
     pub undefined: HipSymbols,
-    /// Names of fat binaries that the object defines: it is a result of a device link.
+    /// Names of fat binaries that the object defines, as the result of a device link.
     pub defined: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The device code in the inputs of a host linker: images to link, and those that must be linked otherwise.
+//! The device code in the inputs of a host linker: images to link here, and images that must be linked otherwise.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -28,10 +28,10 @@ pub struct DeviceCode<'data> {
     pub linked_already: BTreeSet<usize>,
 }
 
-/// HIP's images in objects of the old offload driver, which register their fat binary by themselves.
+/// HIP's images in objects of the old offload driver. These objects register their fat binary themselves.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct OldHip {
-    /// Symbols by which the objects refer to it.
+    /// Symbols that the objects use to refer to the fat binary.
     pub symbols: HipSymbols,
     /// True if no other objects have HIP kernels, so that nothing else registers it.
     pub is_alone: bool,
@@ -90,7 +90,7 @@ impl DeviceCode<'_> {
         }
     }
 
-    /// Refuses the images that only DPC++ links, of files that the linker takes.
+    /// Refuses the images that only DPC++ links, in files that the linker takes.
     fn refuse_sycl(&mut self, files: &[HostFile], mut sycl: Vec<(usize, String)>) {
         let is_sycl = |input: &DeviceInput<'_>| {
             let is_unknown = DeviceLinker::of(input.target().triple).is_none();
@@ -108,13 +108,13 @@ impl DeviceCode<'_> {
         }
     }
 
-    /// Returns whether the linker takes a file.
+    /// True if the linker takes a file.
     pub fn takes(&self, index: usize, file: &HostFile) -> bool {
         !file.is_lazy() || self.is_taken.get(index).copied().unwrap_or(true)
     }
 }
 
-/// Returns whether only objects of the old driver have HIP kernels.
+/// True if only objects of the old driver have HIP kernels.
 fn is_alone(code: &DeviceCode<'_>, files: &[HostFile]) -> Result<bool> {
     let symbols = &code.old_hip.symbols;
     if symbols.fat_binaries.is_empty() && symbols.handles.is_empty() {
@@ -150,14 +150,14 @@ impl<'data> OldObjects<'data> {
         let view = file.bundle()?;
         let bundled = bundled::read(view).map_err(|malformed| malformed.in_file(Path::new(file.path())))?;
         if !bundled.entries.is_empty() || bundled.sycl.is_some() || bundled.host.is_some() {
-            // The host's part of a bundle has the symbols of an object, if it is one.
+            // The symbols are in the host's part of a bundle, if that is an object.
             let symbols = bundled::symbols(bundled.host.unwrap_or(view));
             self.objects.push(OldObject { index, bundled, symbols });
         }
         Ok(())
     }
 
-    /// Finds out whether an earlier device link has defined the fat binary to which the objects refer.
+    /// Finds out whether an earlier device link has defined the objects' fat binary.
     fn find_linked(&mut self, files: &[HostFile]) {
         let used: BTreeSet<&String> =
             self.objects.iter().flat_map(|object| &object.symbols.undefined.fat_binaries).collect();
@@ -169,7 +169,7 @@ impl<'data> OldObjects<'data> {
         self.is_linked = used.into_iter().all(|name| defined.contains(name));
     }
 
-    /// Returns the symbols to define.
+    /// Symbols to define.
     fn symbols(&self) -> HipSymbols {
         let mut symbols = HipSymbols::default();
         if !self.is_linked {

@@ -1,4 +1,4 @@
-//! Symbols of device images, by which linkers take members of archives.
+//! Symbols of device images. Linkers use them to select members of archives.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::base::error::Cause;
 use crate::format::bitcode::symbols::{self, GlobalSymbol};
 use crate::format::{DeviceImage, ImageKind};
 
-/// Returns the global symbols of an image; `None` for one that linkers do not take from archives.
+/// Global symbols of an image; `None` for an image that linkers do not take from archives.
 pub fn read(input: &DeviceInput<'_>) -> Result<Option<Vec<GlobalSymbol>>> {
     let view = input.entry.image;
     let path = Path::new(input.file.path());

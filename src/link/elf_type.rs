@@ -8,7 +8,7 @@ use crate::base::bytes::View;
 /// Offset of the type in the file header (System V ABI, figure 4-3).
 const E_TYPE: u64 = 16;
 
-/// Returns the type of an ELF file of either byte order; `None` for any other file.
+/// Type of an ELF file of either byte order; `None` for any other file.
 pub fn elf_type(view: View<'_>) -> Option<FileType> {
     FileKind::parse(view.data()).ok().filter(|kind| matches!(kind, FileKind::Elf32 | FileKind::Elf64))?;
     let is_big_endian = view.data().get(5) == Some(&elf::ELFDATA2MSB.0);

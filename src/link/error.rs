@@ -52,7 +52,7 @@ pub enum LinkError {
         /// Triple of the image.
         triple: String,
     },
-    /// A finished image together with others of its target.
+    /// A finished image and other images of its target.
     #[error("{path}: the image for {target} is linked already and cannot be linked with others; specify one of them")]
     LinkedAlready {
         /// Host file of the image.
@@ -100,7 +100,7 @@ pub enum LinkError {
         /// Package with the program.
         package: &'static str,
     },
-    /// Images of which one sets a feature of the processor that the other leaves open.
+    /// Conflicting images: one sets a feature of the processor, and the other leaves it open.
     #[error("conflicting targets {one} and {other}: {FEATURE_RULE}")]
     ConflictingTargets {
         /// The first ID.
@@ -140,7 +140,7 @@ pub enum LinkError {
         /// Inputs whose device code is not linked, with the reason.
         not_linked: Vec<String>,
     },
-    /// Device code of an input that the linker takes is not linked.
+    /// Device code of an input is not linked, although the linker takes the input.
     #[error("{input}; link an object that has")]
     NotLinked {
         /// The input, and the reason.
@@ -186,7 +186,7 @@ pub enum LinkError {
         /// Exit status or signal.
         status: std::process::ExitStatus,
     },
-    /// A host linker has failed with the host's part of a bundle, which is bitcode for the most part.
+    /// A host linker has failed with the host's part of a bundle. This part is usually bitcode.
     #[error(
         "{} failed ({status}); {path} is a bundle with host code: if that is bitcode, link with lld, or compile objects without -emit-llvm and -flto",
         program.display()

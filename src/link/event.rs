@@ -1,4 +1,4 @@
-//! Steps of a link, for those who print them.
+//! Steps of a link, reported to the caller.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::target::OffloadKind;
 /// A step of a link before it runs, or something that was found on the way.
 #[derive(Debug)]
 pub enum LinkEvent<'a> {
-    /// An archive has device images, and none of them is linked.
+    /// An archive has device images, but none of them is linked.
     UnusedArchive(&'a UnusedArchive),
     /// Images of a host file are written to files.
     Extract(&'a [ExtractedImage<'a>]),
@@ -26,11 +26,11 @@ pub enum LinkEvent<'a> {
     HostPrinted(&'a str),
     /// Device code that cannot be linked here.
     Refused(&'a RefusedInput),
-    /// An input whose device code is not linked, though the host linker takes it and no other image of its kind is.
+    /// An input whose device code is not linked, although the host linker takes it. No image of its kind is linked.
     Lost(&'a AccountedInput),
-    /// Files with device code that the host linker has found by itself: the link is repeated with them.
+    /// Files with device code that the host linker has found by itself. The link is repeated with them.
     Found(&'a [PathBuf]),
-    /// What has become of the inputs with device code.
+    /// State of the inputs with device code.
     Account(&'a [AccountedInput]),
     /// A kernel that a host object uses is in no image.
     MissingKernel(&'a MissingKernel),

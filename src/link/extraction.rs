@@ -1,8 +1,8 @@
-//! Members of archives by their symbols, as clang-linker-wrapper up to LLVM 20 takes them.
+//! Members of archives by their symbols, as in clang-linker-wrapper up to LLVM 20.
 //!
-//! A member joins the groups of compatible targets where it defines a symbol that is used and not defined, or a new symbol that is
-//! visible to the host, such as a kernel. Each member that joins may use symbols of others, so that all are read again until none
-//! joins. Source: clang-linker-wrapper 15.0, 16.0 and 19.1.
+//! A member joins the groups of compatible targets if it defines a symbol that is used and not defined, or a new symbol
+//! that is visible to the host, such as a kernel. A member that joins may use symbols of others, so all are read again
+//! until none joins. Source: clang-linker-wrapper 15.0, 16.0 and 19.1.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,8 @@ struct SymbolState {
 /// Symbols of the images in a group, by their names.
 type SymbolTable = HashMap<String, SymbolState>;
 
-/// Groups images by their targets, with the members of archives that they need, or that are for the processors in `requested`.
+/// Groups images by their targets. Members of archives are added if they are needed, or are for a `requested`
+/// processor.
 pub fn group<'data>(
     inputs: &[DeviceInput<'_>],
     targets: &[Target<'data>],
@@ -67,7 +68,7 @@ pub fn group<'data>(
     Ok(groups)
 }
 
-/// Returns whether a member with these symbols joins a group.
+/// True if a member with these symbols joins a group.
 fn is_needed(table: &SymbolTable, symbols: &[GlobalSymbol]) -> bool {
     symbols.iter().filter(|symbol| !symbol.is_undefined).any(|symbol| match table.get(&symbol.name) {
         Some(SymbolState { is_defined: true, .. }) => false,
@@ -81,7 +82,7 @@ fn add(table: &mut SymbolTable, symbols: &[GlobalSymbol]) {
         let new = SymbolState { is_defined: !symbol.is_undefined, is_weak: symbol.is_weak };
         let state = table.entry(symbol.name.clone()).or_insert(new);
         state.is_defined |= new.is_defined;
-        // One use that is not weak must be resolved.
+        // A use that is not weak must be resolved.
         state.is_weak &= new.is_weak;
     }
 }

@@ -1,6 +1,6 @@
-//! The files between the steps of a link: temporary ones, or files in the working directory that are kept.
+//! The files between the steps of a link: temporary files, or files that are kept in the working directory.
 //!
-//! Names follow from the inputs and not from chance, so that commands and messages of two links are equal but for the directory.
+//! Names depend on the inputs and not on chance. Commands and messages of two links differ only in the directory.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -19,20 +19,20 @@ use crate::base::io::{FileSet, Input, Output, OutputKind, ScratchDirectory, Sink
 /// Files between the steps.
 #[derive(Debug)]
 pub struct Files {
-    /// Absent where files are kept.
+    /// Absent if files are kept.
     scratch: Option<ScratchDirectory>,
-    /// Name of the output, with which most names begin.
+    /// Name of the output. Most names begin with it.
     output: String,
     is_dry_run: bool,
     /// Names that are in use, and the number that was last added to each.
     names: HashMap<String, usize>,
 }
 
-/// Size of a command line in bytes from which its words are in a response file. Systems accept more, but for programs with a small
-/// stack; Windows accepts 32 KiB.
+/// A command line of this size in bytes or more gets a response file. Systems accept more, except for programs with a
+/// small stack. Windows accepts 32 KiB.
 const LONGEST_COMMAND: usize = if cfg!(windows) { 30_000 } else { 128 << 10 };
 
-/// Programs that read a response file by another option than `@`.
+/// Programs that read a response file by an option instead of `@`.
 const OPTIONS_FILES: [(&str, &str); 2] = [("nvlink", "--options-file"), ("ptxas", "--options-file")];
 
 /// Programs without response files.
@@ -46,13 +46,13 @@ impl Files {
         Ok(Files { scratch, output, is_dry_run: options.is_dry_run, names: HashMap::new() })
     }
 
-    /// Returns the path for a file whose name is that of the output and `rest`.
+    /// Path for a file named after the output, followed by `rest`.
     pub fn of_output(&mut self, rest: &str) -> PathBuf {
         let name = format!("{}.{rest}", self.output);
         self.path(name)
     }
 
-    /// Returns the path for a file; a number is added to a name that is in use. Text in a device image does not form paths.
+    /// Path for a file. A number is added to a name that is in use. Text in a device image does not form paths.
     pub fn path(&mut self, name: String) -> PathBuf {
         let name = name.replace(['/', '\\', '\0'], "_");
         let (stem, extension) = name.rsplit_once('.').unwrap_or((&name, ""));
@@ -90,7 +90,7 @@ impl Files {
         Ok(output.commit(inputs)?)
     }
 
-    /// Returns a command with its words in a response file if the system may refuse so many.
+    /// Command with its words in a response file, if the system may refuse so many.
     pub fn shortened(&mut self, command: CommandLine) -> Result<CommandLine> {
         let size: usize = command.arguments.iter().map(|word| word.len() + 1).sum();
         let name = programs::name(&command.program);
@@ -100,7 +100,7 @@ impl Files {
         self.with_response_file(command, Quoting::Gnu)
     }
 
-    /// Returns a command with its words in a response file.
+    /// Command with its words in a response file.
     pub fn with_response_file(&mut self, command: CommandLine, quoting: Quoting) -> Result<CommandLine> {
         let path = self.of_output("rsp");
         let text = response_files::write(command.arguments.iter().map(OsString::as_os_str), quoting);
@@ -113,7 +113,7 @@ impl Files {
         Ok(CommandLine { arguments, ..command })
     }
 
-    /// Writes a file of these bytes, parts of which are in inputs.
+    /// Writes a file with these contents. Parts of the contents are in inputs.
     pub fn write_content<'a, I: Iterator<Item = &'a Input>>(
         &self,
         path: &Path,

@@ -1,12 +1,13 @@
 //! Grouping of device images by target: each group is one device link.
 //!
-//! An image belongs to the group of its target, and a copy of it to each group of a compatible target that exists when the
-//! image is read: code for `gfx90a` is linked into code for `gfx90a:xnack+`. Members of archives come last, and belong only to
-//! groups that exist, and to targets that are requested. The two spellings of a triple for AMD's GPUs are one target. Source:
-//! clang-linker-wrapper 22.1.8, for files in every order; for spellings LLVM 23, `AMDGPUTargetParser.cpp`.
+//! An image belongs to the group of its target. A copy of it belongs to each group of a compatible target that exists
+//! when the image is read: code for `gfx90a` is linked into code for `gfx90a:xnack+`. Members of archives come last.
+//! They belong only to groups that exist, and to targets that are requested. The two spellings of a triple for AMD's
+//! GPUs are one target. Source: clang-linker-wrapper 22.1.8, for files in every order; for spellings LLVM 23,
+//! `AMDGPUTargetParser.cpp`.
 //!
-//! Since LLVM 24, objects for AMD's GPUs join only groups of their own target, and members of archives those for which they provide
-//! code; see [`crate::target::link_rules`].
+//! Since LLVM 24, objects for AMD's GPUs join only groups with the same target. Members of archives join only groups
+//! that they provide code for; see [`crate::target::link_rules`].
 
 use crate::embed::llvm::linker::LinkerRules;
 use crate::target::link_rules::CodeTarget;
@@ -16,11 +17,11 @@ use crate::target::{target_id, triple};
 /// Target of a device image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target<'data> {
-    /// Triple; empty where it is not stated.
+    /// Triple; empty if it is not stated.
     pub triple: &'data str,
-    /// Processor; empty where it is not stated.
+    /// Processor; empty if it is not stated.
     pub arch: &'data str,
-    /// True for an image in a member of an archive of which the linker takes what it needs.
+    /// True for an image in an archive member that is linked only if needed.
     pub is_lazy: bool,
 }
 
@@ -31,11 +32,11 @@ pub struct Group<'data> {
     pub triple: &'data str,
     /// Processor of the first image.
     pub arch: &'data str,
-    /// Indices of the images, in the order in which they are linked.
+    /// Indices of the images, in link order.
     pub images: Vec<usize>,
 }
 
-/// Groups images by their targets. Of members of archives, code for the processors in `requested` is linked even if no other
+/// Groups images by their targets. Members of archives for the processors in `requested` are linked even if no other
 /// image is for the target.
 pub fn group<'data>(targets: &[Target<'data>], requested: &[String], rules: LinkerRules) -> Vec<Group<'data>> {
     let mut groups = group_objects(targets, rules);
@@ -46,7 +47,7 @@ pub fn group<'data>(targets: &[Target<'data>], requested: &[String], rules: Link
     groups
 }
 
-/// Groups images by their targets, without those of members of archives.
+/// Groups images by their targets, without members of archives.
 pub fn group_objects<'data>(targets: &[Target<'data>], rules: LinkerRules) -> Vec<Group<'data>> {
     let mut groups: Vec<Group<'data>> = Vec::new();
     for (index, target) in targets.iter().enumerate().filter(|(_, target)| !target.is_lazy) {
@@ -55,7 +56,8 @@ pub fn group_objects<'data>(targets: &[Target<'data>], rules: LinkerRules) -> Ve
     groups
 }
 
-/// Adds an image to the groups that accept it, and to that of its target, which is created if `creates`.
+/// Adds an image to the groups that accept it, and to the group of its target. With `creates`, a missing group is
+/// created.
 fn join<'data>(
     groups: &mut Vec<Group<'data>>,
     index: usize,
@@ -72,12 +74,12 @@ fn join<'data>(
 }
 
 impl Group<'_> {
-    /// Returns whether the group is that of a target.
+    /// True if this is the group of a target.
     pub fn is_own(&self, target: &Target<'_>, rules: LinkerRules) -> bool {
         target.relation_to(self, rules) == Relation::Own
     }
 
-    /// Returns whether images for a target belong to the group.
+    /// True if images for a target belong to the group.
     pub fn accepts(&self, target: &Target<'_>, rules: LinkerRules) -> bool {
         target.relation_to(self, rules) != Relation::Other
     }
@@ -86,7 +88,7 @@ impl Group<'_> {
 /// Relation of an image to a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Relation {
-    /// The group is that of the image's target.
+    /// The group has the image's target.
     Own,
     /// A copy of the image is linked into the group.
     Joined,
@@ -115,8 +117,8 @@ impl Target<'_> {
     }
 }
 
-/// Returns whether code for two different processors of one triple can be linked together: the processors of the target IDs
-/// are equal, and no feature is on in one and off in the other.
+/// Tests whether code for two different processors of one triple can be linked together: the processors of the target
+/// IDs are equal, and no feature is on in one and off in the other.
 fn are_compatible(one: &str, other: &str) -> bool {
     if one == GENERIC || other == GENERIC {
         return true;
@@ -142,7 +144,7 @@ mod tests {
         groups_of("llvm22", targets, requested)
     }
 
-    /// Returns the groups of a release as text: processor, then its images.
+    /// Groups of a release as text: the processor, then its images.
     fn groups_of(release: &str, targets: &str, requested: &[&str]) -> Vec<String> {
         let target = |text: &'static str| {
             let (arch, is_lazy) = text.strip_prefix('?').map_or((text, false), |arch| (arch, true));

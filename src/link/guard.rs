@@ -1,7 +1,7 @@
-//! The guard of a link: no device code is lost in silence.
+//! The guard of a link: no device code is lost silently.
 //!
-//! The output's entries name kernels, which the output's images must have. A file that the host linker has found by itself must have no
-//! device code.
+//! The output's entries name kernels. The output's images must have these kernels. A file that the host linker has
+//! found by itself must have no device code.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -28,7 +28,7 @@ use crate::format::{bundle, ccob, offload_binary};
 use crate::scan::{self, Archives, InputSlice, OpenOptions, Source};
 use crate::target::OffloadKind;
 
-/// Returns the kernels in the entries of the output that none of its images has; nothing if the linker has written no file.
+/// Kernels in the entries of the output that none of its images has; empty if the linker has written no file.
 pub fn missing_in_output(
     output: &Path,
     files: &[HostFile],
@@ -54,7 +54,7 @@ pub fn missing_in_output(
     missing.into_iter().map(|kernel| name_origin(kernel, files)).collect()
 }
 
-/// Returns the inputs whose images are not linked, though the linker takes them, if no other image of their kind is.
+/// Inputs whose images are not linked, although the linker takes them and no other image of their kind is linked.
 pub fn lost(
     account: Vec<AccountedInput>,
     files: &[HostFile],
@@ -86,7 +86,7 @@ fn name_origin(kernel: MissingKernel, files: &[HostFile]) -> Result<MissingKerne
     Ok(kernel)
 }
 
-/// Returns the files with device code or entries that the linker has read and the command line does not name.
+/// Files with device code or entries that the linker has read and the command line does not name.
 pub fn found_by_linker(
     traced: Option<&TracedFiles>,
     files: &[HostFile],
@@ -131,7 +131,7 @@ pub fn found_by_linker(
     Ok(found)
 }
 
-/// Returns whether a file is an archive that only names its members.
+/// True for an archive that only names its members.
 fn is_thin(path: &Path) -> bool {
     let mut start = [0; THIN_MAGIC.len()];
     File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *THIN_MAGIC

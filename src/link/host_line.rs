@@ -1,7 +1,8 @@
-//! The command line of a host linker: its words, and the meaning of those that concern device code.
+//! The command line of a host linker: its words, and their meaning for device code.
 //!
-//! A word without a meaning here is passed on in its place; options of linkers are too many to be listed. The value of such an
-//! option looks like an input, and is one only if a file of that name has device code. Source: clang-linker-wrapper 22.1.8.
+//! A word without a meaning here is passed on in its place, because linkers have too many options to list. The value of
+//! such an option looks like an input, and is one only if a file of that name has device code. Source:
+//! clang-linker-wrapper 22.1.8.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -14,18 +15,18 @@ use crate::base::io::os_string;
 pub struct HostLine {
     /// Words in groups that belong together: an option and its value.
     pub words: Vec<HostWord>,
-    /// Style of the response files that words are from; `None` if there are none.
+    /// Style of the response files in the line; `None` if there are none.
     pub response_files: Option<Quoting>,
 }
 
-/// What the linker gets in place of an input.
+/// Replacement of an input of the linker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Replacement {
-    /// The input.
+    /// The input stays.
     Nothing,
-    /// No word.
+    /// The input is removed.
     Removed,
-    /// Another file.
+    /// Another file replaces the input.
     By(PathBuf),
 }
 
@@ -34,7 +35,7 @@ pub enum Replacement {
 pub struct Token {
     /// The word.
     pub text: OsString,
-    /// Words by which it is given to the program, which may be a compiler.
+    /// Words that pass it to the program. The program may be a compiler.
     pub written: Vec<OsString>,
 }
 
@@ -56,7 +57,7 @@ pub enum Meaning {
     Library(OsString),
     /// A directory with libraries.
     LibraryDirectory(OsString),
-    /// A directory in which the program searches libraries.
+    /// A directory that the linked program searches for libraries.
     RunPath(OsString),
     /// Directory that replaces `=` at the start of a directory with libraries.
     Sysroot(OsString),
@@ -64,11 +65,11 @@ pub enum Meaning {
     WholeInput(OsString),
     /// The output file.
     Output(OsString),
-    /// Members of the archives that follow are linked even if nothing refers to them, or not.
+    /// True if members of the archives that follow are linked even if nothing refers to them.
     WholeArchive(bool),
     /// The output is an object.
     Relocatable,
-    /// Of no concern for device code.
+    /// No meaning for device code.
     Other,
 }
 
@@ -93,9 +94,9 @@ enum Form {
 /// Meaning of an option with a value.
 type MeaningOf = fn(OsString) -> Meaning;
 
-/// Options with a value. A prefix of another option follows it.
+/// Options with a value. An option precedes any option that is a prefix of it.
 const WITH_VALUE: [(&str, Form, MeaningOf); 19] = [
-    // Those of Microsoft's linker.
+    // Microsoft's linker.
     ("-out:", Form::Joined, Meaning::Output),
     ("-libpath:", Form::Joined, Meaning::LibraryDirectory),
     ("-wholearchive:", Form::Joined, Meaning::WholeInput),
@@ -107,19 +108,19 @@ const WITH_VALUE: [(&str, Form, MeaningOf); 19] = [
     ("--library-path", Form::Separate, Meaning::LibraryDirectory),
     ("-library-path", Form::Separate, Meaning::LibraryDirectory),
     ("-L", Form::Both, Meaning::LibraryDirectory),
-    // The tool takes `--library=` for a path; linkers do not.
+    // The tool reads the value of `--library=` as a path; linkers do not.
     ("--library=", Form::Joined, Meaning::Library),
     ("--rpath=", Form::Joined, Meaning::RunPath),
     ("-rpath=", Form::Joined, Meaning::RunPath),
     ("--rpath", Form::Separate, Meaning::RunPath),
     ("-rpath", Form::Separate, Meaning::RunPath),
     ("--sysroot=", Form::Joined, Meaning::Sysroot),
-    // Of macOS.
+    // macOS.
     ("-force_load", Form::Separate, Meaning::WholeInput),
     ("-l", Form::Both, Meaning::Library),
 ];
 
-/// Options whose value is the name of the shared library, which is often its path.
+/// Options whose value is the name of the shared library. The name is often its path.
 const NAME_OPTIONS: [&str; 4] = ["-soname", "--soname", "-h", "-install_name"];
 
 /// Options without a value.
@@ -128,14 +129,14 @@ const FLAGS: [(&str, Meaning); 8] = [
     ("-whole-archive", Meaning::WholeArchive(true)),
     ("--no-whole-archive", Meaning::WholeArchive(false)),
     ("-no-whole-archive", Meaning::WholeArchive(false)),
-    // Of macOS.
+    // macOS.
     ("-all_load", Meaning::WholeArchive(true)),
     ("-r", Meaning::Relocatable),
     ("--relocatable", Meaning::Relocatable),
     ("-relocatable", Meaning::Relocatable),
 ];
 
-/// Options of linkers that begin like those with a value, the last two those of macOS.
+/// Linker options that begin like an option with a value. The last two are for macOS.
 const OTHERS: [&str; 4] = ["-oformat", "-omagic", "-lto_library", "-object_path_lto"];
 
 impl HostLine {
@@ -162,7 +163,7 @@ impl HostLine {
         Ok(line)
     }
 
-    /// Returns the output file; the last one where there are several.
+    /// Output file; the last one if there are several.
     pub fn output(&self) -> Option<&OsStr> {
         self.words.iter().rev().find_map(|word| match &word.meaning {
             Meaning::Output(path) => Some(path.as_os_str()),
@@ -170,7 +171,7 @@ impl HostLine {
         })
     }
 
-    /// Returns the inputs, and values of options that are not known here, but not the name that a shared library gets.
+    /// Inputs, and values of options that are not known here, except the name of the shared library.
     pub fn inputs(&self) -> impl Iterator<Item = &OsStr> {
         let before = std::iter::once(None).chain(self.words.iter().map(|word| word.written.last()));
         let is_name =
@@ -181,8 +182,8 @@ impl HostLine {
         })
     }
 
-    /// Returns the words as the user gave them, with inputs replaced that the linker cannot read. Objects precede the first
-    /// library, which may define what they use.
+    /// Words as the user gave them, with replacements for inputs that the linker cannot read. Objects precede the first
+    /// library, because the library may define what they use.
     pub fn with_objects(&self, objects: &[PathBuf], replacement: &dyn Fn(&OsStr) -> Replacement) -> Vec<OsString> {
         let is_library = |word: &HostWord| matches!(word.meaning, Meaning::Library(_) | Meaning::WholeArchive(_));
         let at = self.words.iter().position(is_library).unwrap_or(self.words.len());
@@ -191,7 +192,7 @@ impl HostLine {
         [written(before), objects.iter().map(OsString::from).collect(), written(after)].concat()
     }
 
-    /// Returns the words as clang-linker-wrapper passes them on: in one spelling, with the objects after every output.
+    /// Words as clang-linker-wrapper passes them on: in one spelling, with the objects after every output.
     pub fn respelled(&self, objects: &[PathBuf]) -> Vec<OsString> {
         let mut words = Vec::new();
         for word in &self.words {
@@ -203,25 +204,25 @@ impl HostLine {
         words
     }
 
-    /// Returns whether the output is an object.
+    /// True if the output is an object.
     pub fn is_relocatable(&self) -> bool {
         self.words.iter().any(|word| word.meaning == Meaning::Relocatable)
     }
 }
 
 impl HostWord {
-    /// Returns whether it is an option for a library, or for a directory with libraries.
+    /// True for an option with a library, or with a directory of libraries.
     pub fn is_library_option(&self) -> bool {
         matches!(self.meaning, Meaning::Library(_) | Meaning::LibraryDirectory(_) | Meaning::RunPath(_))
     }
 
-    /// Returns the last word as the linker sees it.
+    /// Last word as the linker sees it.
     pub fn text(&self) -> &[u8] {
         let bytes = self.written.last().map_or(&[][..], |word| word.as_encoded_bytes());
         bytes.strip_prefix(b"-Wl,").unwrap_or(bytes)
     }
 
-    /// Returns the words as the user gave them, with another input or none.
+    /// Words as the user gave them, with another input or none.
     fn replaced(&self, replacement: &dyn Fn(&OsStr) -> Replacement) -> Vec<OsString> {
         let Meaning::Input(path) = &self.meaning else { return self.written.clone() };
         match replacement(path) {
@@ -231,7 +232,7 @@ impl HostWord {
         }
     }
 
-    /// Returns the words for a compiler that calls the linker.
+    /// Words for a compiler that calls the linker.
     pub fn for_compiler(&self) -> Vec<OsString> {
         match &self.meaning {
             Meaning::RunPath(directory) => vec![joined("-Wl,-rpath,", directory)],
@@ -241,7 +242,7 @@ impl HostWord {
         }
     }
 
-    /// Returns the words as clang-linker-wrapper passes them to clang for a CPU as a device.
+    /// Words as clang-linker-wrapper passes them to clang for a CPU as a device.
     pub fn for_clang(&self) -> Vec<OsString> {
         match &self.meaning {
             Meaning::WholeArchive(_) => self.for_compiler(),
@@ -249,7 +250,7 @@ impl HostWord {
         }
     }
 
-    /// Returns the words in the spelling of clang-linker-wrapper.
+    /// Words in the spelling of clang-linker-wrapper.
     pub fn respelled(&self) -> Vec<OsString> {
         let is_microsoft = self.written.first().is_some_and(|word| is_microsoft(word));
         let option = match &self.meaning {
@@ -271,7 +272,7 @@ impl HostWord {
     }
 }
 
-/// A word by itself, or one whose value follows.
+/// A word without a value, or an option whose value follows.
 enum Word {
     Complete(Meaning),
     Needs(MeaningOf),
@@ -279,7 +280,7 @@ enum Word {
 
 fn read(word: &OsStr) -> Word {
     let bytes = word.as_encoded_bytes();
-    // What a compiler passes on to its linker.
+    // Compilers pass this on to their linker.
     let text = bytes.strip_prefix(b"-Wl,").unwrap_or(bytes);
     if let Some((_, meaning)) = FLAGS.iter().find(|(flag, _)| flag.as_bytes() == text) {
         return Word::Complete(meaning.clone());
@@ -303,19 +304,18 @@ fn read(word: &OsStr) -> Word {
     Word::Complete(if is_input { Meaning::Input(word.to_owned()) } else { Meaning::Other })
 }
 
-/// Returns whether a word is the option of Microsoft's linker that takes all members of all archives.
+/// True for the option of Microsoft's linker that takes all members of all archives.
 pub fn is_whole_line(word: &[u8]) -> bool {
     word.split_first().is_some_and(|(first, name)| b"-/".contains(first) && name.eq_ignore_ascii_case(b"wholearchive"))
 }
 
-/// Returns whether a word is an option of Microsoft's linker.
 fn is_microsoft(word: &OsStr) -> bool {
     let mut options = WITH_VALUE.iter().filter(|(option, ..)| option.ends_with(':'));
     options.any(|(option, ..)| value_of(word.as_encoded_bytes(), option).is_some())
 }
 
-/// Returns the text after an option. Those that end in a colon are Microsoft's, in which case does not matter, and which may
-/// begin with a slash.
+/// Text after an option. Options that end in a colon are Microsoft's. Their case does not matter, and they may begin
+/// with a slash.
 fn value_of<'a>(word: &'a [u8], option: &str) -> Option<&'a [u8]> {
     if !option.ends_with(':') {
         return word.strip_prefix(option.as_bytes());

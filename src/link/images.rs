@@ -27,15 +27,15 @@ use crate::target::{OffloadKind, subarch};
 /// The device images of a program.
 #[derive(Debug)]
 pub struct LinkedImages<'data> {
-    /// Images, in the order in which their targets were found.
+    /// Images, by first occurrence of their targets.
     pub images: Vec<LinkedImage<'data>>,
-    /// Archives with device images, none of which is linked.
+    /// Archives whose device images are all left out of the link.
     pub unused_archives: Vec<UnusedArchive>,
     /// Numbers of the inputs that were linked.
     pub used: BTreeSet<usize>,
 }
 
-/// Links the images of each target, and returns them in the order in which their targets were found. Device linkers run at the
+/// Links the images of each target, and returns them by first occurrence of their targets. Device linkers run at the
 /// same time, and all of them run even if one fails.
 pub fn link<'data>(
     inputs: &'data [DeviceInput<'data>],
@@ -129,7 +129,7 @@ struct Preparation<'data, 'a> {
 }
 
 impl<'data> Preparation<'data, '_> {
-    /// Returns the images that have files, those of each host file together.
+    /// Images that have files, grouped by host file.
     fn extracted(&self) -> Vec<Vec<ExtractedImage<'data>>> {
         let mut of_files: Vec<Vec<ExtractedImage<'data>>> = Vec::new();
         for (input, file) in self.inputs.iter().zip(&self.written) {
@@ -198,8 +198,8 @@ impl<'data> Preparation<'data, '_> {
         Ok(link)
     }
 
-    /// Rejects bitcode for NVIDIA GPUs that contains OpenMP's device runtime, up to LLVM 18: clang does not remove its unused functions,
-    /// for which there is no code.
+    /// Rejects bitcode for NVIDIA GPUs that contains OpenMP's device runtime, up to LLVM 18. clang does not remove the
+    /// unused functions of the runtime, and there is no code for them.
     fn check_bitcode(&self, group: &Group<'_>, kinds: &[OffloadKind], path: &str) -> Result<()> {
         let rules = self.options.release.linker;
         let is_nvptx = triple::architecture(group.triple).is_some_and(|architecture| architecture.starts_with("nvptx"));
@@ -213,8 +213,8 @@ impl<'data> Preparation<'data, '_> {
         Ok(())
     }
 
-    /// Returns the file with an image, which is written when it is needed for the first time. One that is linked already has a
-    /// name only.
+    /// File with an image. The file is written when it is needed for the first time. An image that is linked already
+    /// has only a name.
     fn file(&mut self, index: usize, linker: &DeviceLinker, is_written: bool) -> Result<DeviceFile> {
         if let Some(file) = &self.written[index] {
             return Ok(file.clone());
@@ -237,7 +237,6 @@ impl<'data> Preparation<'data, '_> {
     }
 }
 
-/// Returns the offload kinds of images of one target.
 fn kinds<'data>(
     group: &Group<'_>,
     images: impl Iterator<Item = &'data DeviceInput<'data>>,

@@ -1,7 +1,8 @@
-//! From the words of a host linker's command line to its input files, and to the device images in a file.
+//! The input files on a host linker's command line, and the device images in a file.
 //!
-//! Libraries are searched like linkers search them. A file that does not exist, a shared library and a file without device code
-//! contribute nothing: words that are the value of an unknown option look like inputs. Source: clang-linker-wrapper 22.1.8.
+//! Libraries are searched like linkers search them. A file that does not exist, a shared library and a file without
+//! device code contribute nothing, because the value of an unknown option looks like an input. Source:
+//! clang-linker-wrapper 22.1.8.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -34,9 +35,9 @@ use crate::target::subarch;
 #[derive(Debug)]
 pub struct HostFile {
     slice: InputSlice,
-    /// Offload binaries that are not stored in the file as they are: those of bitcode, and compressed ones.
+    /// Decoded offload binaries: from bitcode, and compressed ones. The file does not contain them in this form.
     decoded: OnceLock<Input>,
-    /// True for a member of an archive of which the linker takes what it needs.
+    /// True for an archive member that is linked only if needed.
     is_lazy: bool,
 }
 
@@ -49,7 +50,7 @@ pub struct DeviceInput<'data> {
     pub file: &'data HostFile,
     /// Number of the host file.
     pub index: usize,
-    /// True if the image is linked only with others of its target.
+    /// True if the image is linked only with other images of its target.
     pub is_lazy: bool,
 }
 
@@ -67,13 +68,13 @@ pub struct Library<'line> {
 pub struct Inputs<'line> {
     /// Files that may have device images, in their order.
     pub files: Vec<HostFile>,
-    /// Words that concern libraries, which the link for a CPU as a device shares with that of the program.
+    /// Words that concern libraries. The link for a CPU as a device shares them with the link of the program.
     pub libraries: Vec<Library<'line>>,
-    /// Archives, with the numbers of their members. A linker takes a member of an archive once, however often the line names it.
+    /// Archives, with the numbers of their members. A linker takes a member once, even if the line repeats the archive.
     archives: HashMap<FileIdentity, Range<usize>>,
 }
 
-/// Opens the inputs, and the members of archives; `further` are files that the linker finds by itself.
+/// Opens the inputs, and the members of archives. `further` are files that the linker finds by itself.
 pub fn open<'line>(options: &'line LinkOptions, further: &[PathBuf]) -> Result<Inputs<'line>> {
     let mut inputs = Inputs::default();
     let mut states = InputStates::new(&options.line);
@@ -102,8 +103,8 @@ pub fn open<'line>(options: &'line LinkOptions, further: &[PathBuf]) -> Result<I
     Ok(inputs)
 }
 
-/// Returns the words about libraries for the link of a CPU as a device. Libraries with device code are parts of the program: their host
-/// code does not belong in the image, of which clang-linker-wrapper takes no notice.
+/// Words about libraries for the link of a CPU as a device. Libraries with device code are parts of the program. Their
+/// host code does not belong in the image. clang-linker-wrapper does not consider this.
 pub fn device_libraries<'line>(
     libraries: &[Library<'line>],
     inputs: &[DeviceInput<'_>],
@@ -149,7 +150,7 @@ impl Inputs<'_> {
     }
 }
 
-/// Returns the path of an input. Microsoft's linker searches libraries by their file names.
+/// Path of an input. Microsoft's linker searches libraries by their file names.
 fn input(options: &LinkOptions, name: &OsStr) -> PathBuf {
     let path = Path::new(name);
     let is_library = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("lib"));
@@ -157,8 +158,8 @@ fn input(options: &LinkOptions, name: &OsStr) -> PathBuf {
     found.unwrap_or_else(|| path.to_owned())
 }
 
-/// Returns the path of a library. A compiler that calls the linker searches further directories, so that one which is not in
-/// those of the command line is left to it.
+/// Path of a library. A compiler that calls the linker searches further directories. A library that is not in the
+/// directories of the command line is therefore left to the compiler.
 fn library(options: &LinkOptions, name: &OsStr, is_static: bool) -> Result<Option<PathBuf>> {
     match options.spelling {
         // The tool searches shared libraries in a static link, too.
@@ -170,7 +171,7 @@ fn library(options: &LinkOptions, name: &OsStr, is_static: bool) -> Result<Optio
     }
 }
 
-/// Returns the file names of a library, in the order in which a linker for the host searches them.
+/// File names of a library, in the search order of a linker for the host.
 fn library_names(name: &OsStr, host: &str, is_static: bool) -> Vec<OsString> {
     if let Some(file) = name.as_encoded_bytes().strip_prefix(b":") {
         return vec![os_string(file)];
@@ -187,12 +188,12 @@ fn library_names(name: &OsStr, host: &str, is_static: bool) -> Vec<OsString> {
     shared.filter(|_| !is_static).chain(archives).map(|(prefix, extension)| named(prefix, extension)).collect()
 }
 
-/// Returns the library with a name: `x` is `libx.so` or `libx.a`, whichever is in an earlier directory, and `:x` is `x`.
+/// Path of a library: `:x` is the file `x`, and `x` is `libx.so` or `libx.a`. An earlier directory takes precedence.
 pub fn find_library(line: &HostLine, name: &OsStr) -> Option<PathBuf> {
     find_file(line, &library_names(name, "", false))
 }
 
-/// Returns the file with one of these names, whichever is in an earlier directory for libraries.
+/// Path of a file with one of these names. An earlier directory for libraries takes precedence.
 fn find_file(line: &HostLine, names: &[OsString]) -> Option<PathBuf> {
     let root = line.words.iter().find_map(|word| match &word.meaning {
         Meaning::Sysroot(root) => Some(Path::new(root)),
@@ -208,7 +209,7 @@ fn find_file(line: &HostLine, names: &[OsString]) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Returns a directory, in which `=` at the start is the root of the target's files.
+/// A `=` at the start of a directory stands for the root of the target's files.
 fn below(root: Option<&Path>, directory: &Path) -> PathBuf {
     match directory.as_os_str().as_encoded_bytes().strip_prefix(b"=") {
         Some(inside) => {
@@ -223,18 +224,18 @@ fn below(root: Option<&Path>, directory: &Path) -> PathBuf {
 /// Section with images that are linked and registered, in an object that an earlier link has written.
 const LINKED: &[u8] = b".llvm.offloading.relocatable";
 
-/// Returns the device images in the offload binaries of a file, without those that are linked.
+/// Device images in the offload binaries of a file, without images that are linked already.
 pub fn entries(file: &HostFile) -> Result<Vec<OffloadBinaryEntry<'_>>> {
     let binaries = file.binaries()?;
     Ok(entries_with_image(&binaries).map_err(|malformed| malformed.in_file(Path::new(file.path())))?)
 }
 
-/// Returns the offload binaries of a file whose images are not linked yet.
+/// Offload binaries of a file whose images are not linked yet.
 fn read_binaries(view: View<'_>) -> Result<Vec<OffloadBinary<'_>>, Malformed> {
     scan::offload_binaries_in(view, Version::Three, &|section| section != LINKED)
 }
 
-/// Returns offload binaries back to back, those decompressed that are compressed; nothing if none is.
+/// Offload binaries back to back, decompressed; empty if none is compressed.
 fn decompressed(binaries: &[OffloadBinary<'_>]) -> Result<Vec<u8>, Malformed> {
     let is_compressed = |binary: &OffloadBinary<'_>| matches!(binary.contents, OffloadBinaryContents::Compressed(_));
     let mut bytes = Vec::new();
@@ -249,7 +250,6 @@ fn decompressed(binaries: &[OffloadBinary<'_>]) -> Result<Vec<u8>, Malformed> {
     Ok(bytes)
 }
 
-/// Returns the entries with an image.
 fn entries_with_image<'data>(binaries: &[OffloadBinary<'data>]) -> Result<Vec<OffloadBinaryEntry<'data>>, Malformed> {
     let mut entries = Vec::new();
     for binary in binaries {
@@ -267,7 +267,7 @@ fn entries_with_image<'data>(binaries: &[OffloadBinary<'data>]) -> Result<Vec<Of
 const INFLATED_SIZE_OFFSET: u64 = 32;
 
 impl HostFile {
-    /// Creates a file; `is_lazy` for a member of an archive of which the linker takes what it needs.
+    /// Creates a file. `is_lazy` is true for an archive member that is linked only if needed.
     pub fn new(slice: InputSlice, is_lazy: bool) -> HostFile {
         HostFile { slice, decoded: OnceLock::new(), is_lazy }
     }
@@ -287,7 +287,7 @@ impl HostFile {
         self.slice.path.strip_suffix(self.slice.member.as_deref()?)?.strip_suffix('!')
     }
 
-    /// Returns whether the host linker takes the file only if it needs it.
+    /// True if the host linker takes the file only if it needs it.
     pub fn is_lazy(&self) -> bool {
         self.is_lazy
     }
@@ -302,7 +302,7 @@ impl HostFile {
         &self.slice
     }
 
-    /// Returns the bytes, decompressed if they are a compressed bundle.
+    /// Bytes of the file, decompressed if they are a compressed bundle.
     pub fn bundle(&self) -> Result<View<'_>> {
         let (view, path) = (self.slice.view(), Path::new(self.path()));
         match bundled::decompressed(view).map_err(|malformed| malformed.in_file(path))? {
@@ -315,13 +315,13 @@ impl HostFile {
         }
     }
 
-    /// Returns whether the file is a bundle, compressed or not.
+    /// True for a bundle, compressed or not.
     pub fn is_bundle(&self) -> bool {
         let view = self.slice.view();
         view.starts_with(bundle::MAGIC) || view.starts_with(&ccob::MAGIC)
     }
 
-    /// Path of a file of device images, which is nothing to a host linker.
+    /// Path of a file of device images. A host linker cannot use it.
     pub fn device_file(&self) -> Option<&OsStr> {
         let is_device_file = self.slice.member.is_none() && self.slice.view().starts_with(&offload_binary::MAGIC);
         is_device_file.then(|| OsStr::new(&self.slice.path))
@@ -332,7 +332,7 @@ impl HostFile {
         self.decoded.get().unwrap_or_else(|| self.slice.input())
     }
 
-    /// Returns the offload binaries, which are decoded into a file without a name where they are not stored as they are.
+    /// Offload binaries. If they are not stored unchanged, they are decoded into a file without a name.
     fn binaries(&self) -> Result<Vec<OffloadBinary<'_>>> {
         let (view, path) = (self.slice.view(), Path::new(self.path()));
         let in_file = |malformed: Malformed| malformed.in_file(path);

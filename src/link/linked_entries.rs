@@ -1,7 +1,7 @@
 //! Offload entries of a program or library: the kernels that its wrapper registers by name.
 //!
-//! A linker concatenates the entries of all objects in one section. Their names are behind pointers, see [`crate::scan::pointers`]. A table
-//! of the layouts is in [`crate::embed::wrap`], under `entries`.
+//! A linker concatenates the entries of all objects in one section. Pointers in the entries refer to the names, see
+//! [`crate::scan::pointers`]. A table of the layouts is in [`crate::embed::wrap`], under `entries`.
 
 use object::ObjectKind;
 use object::read::{File, Object, ObjectSection};
@@ -20,7 +20,7 @@ pub struct LinkedKernel {
     pub kind: OffloadKind,
 }
 
-/// Number of bytes that linkers for Windows keep of the name of a section.
+/// Linkers for Windows shorten the name of a section to this number of bytes.
 const PE_NAME_SIZE: usize = 8;
 
 /// Offsets of the fields of an entry, in bytes.
@@ -38,7 +38,7 @@ const fn fields(layout: EntryLayout) -> Fields {
     }
 }
 
-/// Returns the kernels in the entries of a linked file that wrappers of a release register; none for any other file.
+/// Kernels in the entries of a linked file that wrappers of a release register; empty for any other file.
 pub fn linked_kernels(view: View<'_>, abi: &WrapperAbi) -> Vec<LinkedKernel> {
     let Ok(file) = File::parse(ObjectBytes(view)) else { return Vec::new() };
     if !matches!(file.kind(), ObjectKind::Executable | ObjectKind::Dynamic) {
@@ -55,7 +55,7 @@ pub fn linked_kernels(view: View<'_>, abi: &WrapperAbi) -> Vec<LinkedKernel> {
     kernels
 }
 
-/// Returns the kind whose entries are in a section; of a section for all kinds, any.
+/// Kind of the entries in a section; any kind for a section of all kinds.
 fn section_kind(name: &str, abi: &WrapperAbi) -> Option<OffloadKind> {
     let is_section = |section: &str| name == section || name.len() == PE_NAME_SIZE && section.starts_with(name);
     let kinds = [OffloadKind::OpenMp, OffloadKind::Cuda, OffloadKind::Hip];

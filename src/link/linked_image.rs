@@ -32,9 +32,9 @@ pub struct DeviceLink<'data> {
     pub output: PathBuf,
     /// Host files with the images.
     pub host_files: Vec<&'data str>,
-    /// Commands of the device linker; none where the image is linked already.
+    /// Commands of the device linker; none if the image is linked already.
     pub commands: Vec<CommandLine>,
-    /// Arguments with which clang links the images.
+    /// Arguments for clang to link the images.
     pub for_clang: Vec<OsString>,
     /// Offload kinds that register the image.
     pub kinds: Vec<OffloadKind>,
@@ -53,7 +53,7 @@ pub struct LinkedImage<'data> {
     pub kinds: Vec<OffloadKind>,
     /// Host files with the images that were linked.
     pub host_files: Vec<&'data str>,
-    /// Programs that linked the image; none where it was linked already.
+    /// Programs that linked the image; none if it was linked already.
     pub programs: Vec<PathBuf>,
     /// File of the image.
     pub path: PathBuf,
@@ -62,7 +62,7 @@ pub struct LinkedImage<'data> {
 }
 
 impl LinkedImage<'_> {
-    /// Returns the ID of the image in a bundle of HIP.
+    /// ID of the image in a HIP bundle.
     pub fn hip_id(&self, options: &LinkOptions) -> Result<String> {
         let arch = subarch::stated_arch(self.triple, Some(self.arch));
         let triple = options.id_style.triple(self.triple, arch)?;
@@ -73,7 +73,7 @@ impl LinkedImage<'_> {
 /// Bytes of a linked image, and the file that holds them.
 #[derive(Debug, Clone)]
 pub enum ImageBytes<'data> {
-    /// The only image of its target, which is linked already.
+    /// The only image of its target. It is linked already.
     Unchanged(&'data DeviceInput<'data>),
     /// Output of a device linker.
     File(Arc<Input>),

@@ -1,4 +1,4 @@
-//! Kernels that host objects use and no device image has: their launch fails when the program runs.
+//! Kernels that host objects use but no device image has. Their launch fails when the program runs.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::scan::inventory::{FileFormat, WrapperTarget};
 use crate::scan::{InputSlice, Options, Scan, Source};
 use crate::target::OffloadKind;
 
-/// A kernel that a host object uses and no image has.
+/// A kernel that a host object uses but no image has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingKernel {
     /// Host object with the offload entry.
@@ -27,8 +27,8 @@ pub struct MissingKernel {
     pub name: String,
 }
 
-/// Returns the kernels in the offload entries of host objects that no image of their kind has. Members of archives are left
-/// out, because the host linker takes only those that it needs; the output has the entries of these.
+/// Kernels in the offload entries of host objects that no image of their kind has. Members of archives are left out,
+/// because the host linker takes only the members that it needs. The output has the entries of these members.
 pub fn find(files: &[HostFile], images: &[LinkedImage<'_>]) -> Result<Vec<MissingKernel>> {
     let mut used = Vec::new();
     for file in files.iter().filter(|file| !file.is_lazy()) {
@@ -43,8 +43,8 @@ pub fn find(files: &[HostFile], images: &[LinkedImage<'_>]) -> Result<Vec<Missin
     Ok(without_available(used, images, files.iter().filter(|file| !file.is_lazy()).map(HostFile::slice)))
 }
 
-/// Returns the kernels that neither the images of their kind have, nor images that `files` register. A kind with an image whose kernels
-/// are unknown is left out.
+/// Kernels that are neither in the images of their kind nor in images that `files` register. A kind is left out if the
+/// kernels of one of its images are unknown.
 pub fn without_available<'a>(
     mut used: Vec<MissingKernel>,
     images: &[LinkedImage<'_>],
@@ -71,7 +71,7 @@ fn remove(used: &mut Vec<MissingKernel>, kind: OffloadKind, available: Option<BT
     used.retain(|kernel| kernel.kind != kind || is_missing(kernel));
 }
 
-/// Returns the kernels in the images of a kind that a file registers; `None` if those of an image are unknown.
+/// Kernels in the images of a kind that a file registers; `None` if the kernels of an image are unknown.
 fn registered(kind: OffloadKind, file: &InputSlice) -> Option<BTreeSet<String>> {
     let structure_only = Options { structure_only: true, ..Options::default() };
     let Ok(scan) = Scan::with_options(file.clone(), structure_only, None) else { return Some(BTreeSet::new()) };
@@ -90,7 +90,7 @@ fn registered(kind: OffloadKind, file: &InputSlice) -> Option<BTreeSet<String>> 
     Some(names)
 }
 
-/// Returns the kernels in the images of a kind; `None` if those of an image are unknown.
+/// Kernels in the images of a kind; `None` if the kernels of an image are unknown.
 fn available(kind: OffloadKind, images: &[LinkedImage<'_>]) -> Option<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for image in images.iter().filter(|image| image.kinds.contains(&kind)) {

@@ -4,7 +4,7 @@
 //! host linker's command line
 //!    |  program_line: the words of the linker, in every form that its program accepts
 //!    |  inputs: files and libraries, members of archives
-//!    |  device_code: device images, those of the old offload driver (bundled) included
+//!    |  device_code: device images, including images of the old offload driver (bundled)
 //!    v
 //! groups: images of one target
 //!    |  images: a device link for each, by the linker of the target; nothing where the image is linked already
@@ -13,7 +13,7 @@
 //!    |  program: host linker, with these objects; trace: the files that it has read
 //!    v
 //! program, library or object
-//!    |  guard: kernels of its entries in its images; account: what has become of each input
+//!    |  guard: kernels of its entries in its images; account: state of each input
 //!    v
 //! result, or an error
 //! ```
@@ -184,7 +184,7 @@ fn write_objects(
     Ok(objects)
 }
 
-/// Reports device code that cannot be linked. It is an error, unless missing kernels are none.
+/// Reports device code that cannot be linked. It is an error, unless missing kernels are not errors.
 fn check_refused(
     refused: &[RefusedInput],
     options: &LinkOptions,
@@ -198,8 +198,8 @@ fn check_refused(
     Ok(())
 }
 
-/// Removes the output of a link that has failed after the host linker has written it. A build tool takes an output that exists for one
-/// that was linked.
+/// Removes the output if a link fails after the host linker has written it. Otherwise a build tool takes the existing
+/// output for a linked program.
 fn remove_output(options: &LinkOptions) -> Result<()> {
     let output = options.output();
     if output.is_file() {
@@ -219,7 +219,6 @@ fn check_relocatable(options: &LinkOptions) -> Result<()> {
     }
 }
 
-/// Returns the kernels that host objects use and no image has.
 fn missing_kernels(
     opened: &[HostFile],
     images: &[LinkedImage<'_>],
@@ -232,7 +231,7 @@ fn missing_kernels(
     missing_kernels::find(opened, images)
 }
 
-/// Reports kernels that no image has; an error where they are one.
+/// Reports kernels that no image has. They are an error with [`EntryCheck::Deny`].
 fn report_missing(
     missing: &[MissingKernel],
     account: &dyn Fn(Option<&TracedFiles>) -> Result<Vec<AccountedInput>>,
@@ -250,7 +249,7 @@ fn report_missing(
     Ok(())
 }
 
-/// Reports inputs whose images are lost; an error where missing kernels are one.
+/// Reports inputs whose images are lost. They are an error with [`EntryCheck::Deny`].
 fn report_lost(lost: &[AccountedInput], options: &LinkOptions, report: &mut dyn FnMut(&LinkEvent<'_>)) -> Result<()> {
     if let (EntryCheck::Deny, Some(input)) = (options.entry_check, lost.iter().find_map(AccountedInput::loss)) {
         return Err(LinkError::NotLinked { input });
@@ -268,7 +267,7 @@ fn check_fat_binary(kinds: &[OffloadKind], options: &LinkOptions) -> Result<()> 
     }
 }
 
-/// Returns the offload kinds of the images, in the order in which they appear.
+/// Offload kinds of the images, in order of first appearance.
 fn kinds(images: &[LinkedImage<'_>]) -> Vec<OffloadKind> {
     let mut kinds = Vec::new();
     for kind in images.iter().flat_map(|image| &image.kinds) {

@@ -29,21 +29,21 @@ pub struct LinkOptions {
     pub release: Release,
     /// Spelling of the triples in HIP's bundles.
     pub id_style: IdStyle,
-    /// True if triples with a subarchitecture are accepted.
+    /// Image that replaces the images in the inputs, with its offload kind.
     pub accepts_subarchs: bool,
-    /// Image that is registered in place of those in the inputs, with its offload kind.
+    /// Image that replaces the images in the inputs, with its offload kind.
     pub override_image: Option<(OffloadKind, PathBuf)>,
-    /// Treatment of kernels that host objects use and no image has.
+    /// Treatment of kernels that host objects use but no image has.
     pub entry_check: EntryCheck,
-    /// Processors for which members of archives are linked even if no other image is for them.
+    /// Processors. Members of archives for them are linked even if no other image is for them.
     pub requested: Vec<String>,
     /// Arguments for the device linkers.
     pub device: DeviceArguments,
     /// Places of the device linkers.
     pub programs: ProgramPaths,
-    /// True if HIP images of which one sets a feature that another leaves open are an error.
+    /// True if conflicting HIP images are an error: one sets a feature that another leaves open.
     pub rejects_conflicts: bool,
-    /// True if a fat binary without images is an error; otherwise none is written.
+    /// True if a fat binary without images is an error. Otherwise no fat binary is written.
     pub requires_images: bool,
     /// Compression of HIP's bundles.
     pub compression: Option<(Compression, ccob::Version)>,
@@ -55,7 +55,7 @@ pub struct LinkOptions {
     pub is_dry_run: bool,
     /// True if the LLVM IR of the objects that register images is reported.
     pub reports_ir: bool,
-    /// True if the standard output is for the caller's own results; what the host linker prints there is reported.
+    /// True if the standard output is for the caller's own results. What the host linker prints there is reported.
     pub reserves_output: bool,
     /// Access to inputs.
     pub access: Access,
@@ -64,7 +64,7 @@ pub struct LinkOptions {
 }
 
 impl LinkOptions {
-    /// Returns the output of the host linker.
+    /// Output of the host linker.
     pub fn output(&self) -> &Path {
         self.line.output().map_or(Path::new("a.out"), Path::new)
     }
@@ -73,9 +73,9 @@ impl LinkOptions {
 /// Spelling of a host linker's arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spelling {
-    /// That of the user; objects precede the first library.
+    /// The user's spelling. Objects precede the first library.
     AsWritten,
-    /// That of clang-linker-wrapper; objects follow every output.
+    /// The spelling of clang-linker-wrapper. Objects follow every output.
     Respelled,
 }
 
@@ -84,11 +84,11 @@ pub enum Spelling {
 pub enum Product {
     /// The output of the host linker.
     Program,
-    /// The fat binary that would be registered; the host linker is not called.
+    /// The fat binary that would be registered. The host linker is not called.
     FatBinary,
 }
 
-/// Treatment of kernels that host objects use and no image has.
+/// Treatment of kernels that host objects use but no image has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryCheck {
     /// They are not searched for.

@@ -1,4 +1,4 @@
-//! An image that is registered in place of those in the inputs.
+//! An image that replaces the images in the inputs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub fn open(kind: OffloadKind, path: &Path, options: &LinkOptions) -> Result<Ove
 }
 
 impl OverrideImage {
-    /// Returns the image as the result of a device link.
+    /// The image as the result of a device link.
     pub fn linked(&self) -> LinkedImage<'_> {
         LinkedImage {
             triple: &self.triple,

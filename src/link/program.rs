@@ -1,4 +1,4 @@
-//! The link of the program, after that of its device code.
+//! The link of the program, after the link of its device code.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::base::content::Content;
 use crate::format::bitcode;
 use crate::target::OffloadKind;
 
-/// Size of a command line with response files in bytes from which it gets one again. Windows accepts 32 KiB.
+/// A command line with response files gets one again if it expands to this size in bytes. Windows accepts 32 KiB.
 const LONGEST_EXPANDED: usize = 30_000;
 
 /// The link of a program.
@@ -53,7 +53,7 @@ impl ProgramLink<'_> {
         Ok(traced)
     }
 
-    /// Names the bundle with bitcode that a host linker has not read.
+    /// Names a bundle with bitcode that the host linker could not read.
     fn explain(self, error: LinkError) -> LinkError {
         let is_bundle = |file: &&HostFile| file.archive().is_none() && file.is_bundle();
         match (error, self.opened.iter().find(is_bundle)) {
@@ -80,7 +80,7 @@ impl ProgramLink<'_> {
         Ok(CommandLine { program: options.linker.clone(), arguments })
     }
 
-    /// Returns the inputs that the linker cannot read, with what it gets instead: of a bundle, the host's part.
+    /// Inputs that the linker cannot read, with their replacements. A bundle is replaced by the host's part.
     fn replaced(self, files: &mut Files) -> Result<Vec<(String, Replacement)>> {
         let mut replaced = Vec::new();
         for file in self.opened.iter().filter(|file| file.archive().is_none()) {

@@ -1,7 +1,7 @@
 //! The words that a host linker sees, from the command line of its program: a linker, or a compiler that calls one.
 //!
-//! Response files are expanded, and the compilers' options for words of the linker (`-Wl,`, `-Xlinker`) are taken apart. Each word
-//! keeps a spelling that means the same to the program.
+//! Response files are expanded, and the compilers' options for words of the linker (`-Wl,`, `-Xlinker`) are taken
+//! apart. Each word keeps a spelling that means the same to the program.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -18,7 +18,7 @@ const LIST: &str = "-Wl,";
 /// Options of compilers whose value is a word for the linker.
 const WORD: [&str; 2] = ["-Xlinker", "--for-linker"];
 
-/// Options that change the treatment of the inputs behind them.
+/// Options that change the treatment of the inputs after them.
 const STATES: [&[u8]; 9] = [
     b"--push-state",
     b"--pop-state",
@@ -72,8 +72,8 @@ impl HostLine {
     }
 }
 
-/// Adds the words of a list, and returns whether some are from response files. A list without a word that concerns device code stays
-/// as it is written.
+/// Adds the words of a list. Returns whether some are from response files. A list without a word that concerns device
+/// code stays as written.
 fn add_list(tokens: &mut Vec<Token>, list: &[u8], word: &OsStr, access: Access) -> Result<bool> {
     let items: Vec<OsString> = list.split(|&byte| byte == b',').map(os_string).collect();
     let is_single = items.len() == 1;
@@ -102,7 +102,7 @@ fn concerns_device_code(word: &OsStr) -> bool {
     STATES.contains(&word.as_encoded_bytes())
 }
 
-/// Returns whether a word concerns no device code: an option, or the value of one, which is no file.
+/// True for an option, or for the value of one if it is not a file.
 fn is_of_no_concern(meaning: &Meaning) -> bool {
     match meaning {
         Meaning::Other | Meaning::RunPath(_) => true,
@@ -111,7 +111,6 @@ fn is_of_no_concern(meaning: &Meaning) -> bool {
     }
 }
 
-/// Returns the style of a program's response files.
 fn quoting(program: &Path, words: &[OsString]) -> Quoting {
     let stated = words.iter().rev().find_map(|word| word.to_str()?.strip_prefix("--rsp-quoting="));
     match stated {
@@ -127,7 +126,7 @@ fn quoting(program: &Path, words: &[OsString]) -> Quoting {
 }
 
 impl InputStates {
-    /// Returns the treatment at the start of a line. A static program's line is static as a whole.
+    /// Treatment at the start of a line. A static program's line is static as a whole.
     pub fn new(line: &HostLine) -> InputStates {
         let has = |words: &[&[u8]]| line.words.iter().any(|word| words.contains(&word.text()));
         let now = InputState {

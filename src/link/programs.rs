@@ -31,7 +31,7 @@ pub struct CommandLine {
 }
 
 impl ProgramPaths {
-    /// Returns the path of the linker for a triple; `None` where it is not installed.
+    /// Path of the linker for a triple; `None` if it is not installed.
     pub fn linker(&self, triple: &str, name: &str) -> Option<PathBuf> {
         let architecture = triple.split('-').next().unwrap_or_default();
         let is_for = |target: &str| [triple, architecture].iter().any(|own| triple::are_compatible(target, own));
@@ -39,7 +39,7 @@ impl ProgramPaths {
         specified.map(|(_, path)| path.clone()).or_else(|| self.find(name))
     }
 
-    /// Returns the path of a program; `None` where it is not installed.
+    /// Path of a program; `None` if it is not installed.
     pub fn find(&self, name: &str) -> Option<PathBuf> {
         let in_directories = self.directories.iter().map(|directory| directory.join(name)).find(|path| path.is_file());
         let versioned = self.version.map(|version| format!("{name}-{version}"));
@@ -47,7 +47,7 @@ impl ProgramPaths {
     }
 }
 
-/// Returns the name of a program without its version and the target in front: `clang++` for `clang++-22`, `gcc` for
+/// Name of a program without its version and its target prefix: `clang++` for `clang++-22`, `gcc` for
 /// `x86_64-linux-gnu-gcc-12`.
 pub fn name(program: &Path) -> String {
     let file = program.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
@@ -64,20 +64,19 @@ pub fn name(program: &Path) -> String {
 /// Names of programs that contain a dash.
 const WITH_DASH: [&str; 2] = ["lld-link", "clang-cl"];
 
-/// Returns the first file with this name in the directories of `PATH`.
 fn in_path(name: &str) -> Option<PathBuf> {
     find_in(&env::var_os("PATH")?, name)
 }
 
-/// Returns the first file with this name in a list of directories. An empty element would be the working directory, where
-/// other users may have put programs.
+/// First file with this name in a list of directories. An empty element would be the working directory, where other
+/// users may have put programs.
 fn find_in(list: &OsStr, name: &str) -> Option<PathBuf> {
     let directories = env::split_paths(list).filter(|directory| !directory.as_os_str().is_empty());
     directories.map(|directory| directory.join(name)).find(|path| path.is_file())
 }
 
 impl CommandLine {
-    /// Runs the program, and captures what it prints: several programs run at the same time.
+    /// Runs the program and captures what it prints, because several programs run at the same time.
     pub fn capture(&self) -> Result<Output> {
         let started = self.command().stdin(Stdio::null()).output();
         started.map_err(|cause| self.cannot_start(cause))
@@ -88,14 +87,14 @@ impl CommandLine {
         self.check(self.command().status())
     }
 
-    /// Runs the program like [`CommandLine::run`], and returns what it prints to its standard output.
+    /// Runs the program like [`CommandLine::run`], and returns what it prints to standard output.
     pub fn run_and_capture(&self) -> Result<(String, Result<()>)> {
         let started = self.command().stdin(Stdio::inherit()).stderr(Stdio::inherit()).output();
         let Output { status, stdout, .. } = started.map_err(|cause| self.cannot_start(cause))?;
         Ok((String::from_utf8_lossy(&stdout).into_owned(), self.check(Ok(status))))
     }
 
-    /// Returns the command. Its process ends with this one.
+    /// The process ends with this one.
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments);
@@ -112,7 +111,7 @@ impl CommandLine {
         LinkError::Start { program: self.program.clone(), cause }
     }
 
-    /// Returns the words of the command line.
+    /// Words of the command line.
     pub fn words(&self) -> impl Iterator<Item = &OsStr> {
         [Path::as_os_str(&self.program)].into_iter().chain(self.arguments.iter().map(OsString::as_os_str))
     }

@@ -19,7 +19,7 @@ pub enum Refusal {
         /// Triple of the images.
         triple: String,
     },
-    /// A member of an archive is a bundle with a module of the host, which no host linker reads.
+    /// A member of an archive is a bundle with a module of the host. No host linker reads it.
     BundleInArchive,
 }
 

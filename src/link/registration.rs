@@ -1,4 +1,4 @@
-//! From linked device images to the objects that register them, or to the fat binaries in those.
+//! Writes the objects that register linked device images, and the fat binaries in these objects.
 
 use std::io::{Seek, Write};
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ pub fn write_object(
     Ok(path)
 }
 
-/// Returns the writer of the object that registers images.
+/// Writer of the object that registers images.
 fn wrapper<'a>(
     kind: OffloadKind,
     images: &'a [LinkedImage<'_>],
@@ -76,11 +76,11 @@ fn wrapper<'a>(
     Ok(wrapper)
 }
 
-/// Image in place of one that a dry run does not link.
+/// Placeholder for an image that a dry run does not link.
 const PLACEHOLDER: &[u8] = &[0];
 
 fn source<'a>(image: &'a LinkedImage<'_>) -> SourceImage<'a> {
-    // clang-sycl-linker writes offload binaries, which state the targets of their images.
+    // clang-sycl-linker writes offload binaries. They state the targets of their images.
     let target = if image.kinds.contains(&OffloadKind::Sycl) && image.bytes.is_some() {
         TargetOverride::default()
     } else {
@@ -98,7 +98,7 @@ fn input<'a>(image: &'a LinkedImage<'_>) -> Option<&'a Input> {
 enum FatBinary<'data> {
     /// Parts in the images, and between them.
     Parts(Content<'data>),
-    /// A compressed one.
+    /// Compressed.
     File(Input),
 }
 
@@ -118,7 +118,7 @@ impl FatBinary<'_> {
     }
 }
 
-/// Returns the fat binary of a kind that has one. It is written to a file only where that is kept.
+/// Fat binary of a kind, if the kind has one. It is written to a file only if files are kept.
 fn fat_binary<'data>(
     kind: OffloadKind,
     images: &'data [LinkedImage<'_>],
@@ -147,7 +147,7 @@ fn fat_binary<'data>(
         None => FatBinary::Parts(content),
         Some((how, version)) => {
             let whole = Input::from_temp_file(&path, &std::env::temp_dir(), Access::read(), |file| {
-                // The header states the size of the stream and takes its place at the end.
+                // The header states the size of the stream, so it is written at the end.
                 file.write_all(&vec![0; version.header_size() as usize])?;
                 let compressed = ccob::compress(&content, how, version, &mut *file, &mut |_| ());
                 file.rewind()?;
@@ -182,7 +182,7 @@ pub fn write_fat_binary(
     files.write_content(options.output(), &content, inputs)
 }
 
-/// Rejects images of which one sets a feature of the processor that another leaves open: both serve one device.
+/// Rejects conflicting images: one sets a feature of the processor that another leaves open, and both serve one device.
 fn check_targets(images: &[LinkedImage<'_>], options: &LinkOptions) -> Result<()> {
     let ids: Vec<String> = images.iter().map(|image| image.hip_id(options)).collect::<Result<_>>()?;
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
@@ -192,7 +192,7 @@ fn check_targets(images: &[LinkedImage<'_>], options: &LinkOptions) -> Result<()
     }
 }
 
-/// Returns a bundle with an empty entry for the host in front.
+/// Bundle with an empty entry for the host in front.
 fn hip_bundle<'data>(images: &'data [LinkedImage<'_>], options: &LinkOptions) -> Result<Content<'data>> {
     let rules = options.release.linker;
     let id = |image: &LinkedImage<'_>| image.hip_id(options);
@@ -206,7 +206,6 @@ fn bytes<'a>(image: &'a LinkedImage<'_>) -> &'a [u8] {
     image.bytes.as_ref().map_or(&[], |bytes| bytes.view().data())
 }
 
-/// Returns a fat binary of cubins and PTX.
 fn cuda_fat_binary<'data>(images: &'data [LinkedImage<'_>]) -> Result<Content<'data>> {
     let mut members = Vec::new();
     for image in images {
@@ -218,7 +217,7 @@ fn cuda_fat_binary<'data>(images: &'data [LinkedImage<'_>]) -> Result<Content<'d
     cuda_fatbin::write(&members).ok_or_else(|| too_large(images))
 }
 
-/// Returns an offload binary for each image.
+/// One offload binary for each image.
 fn offload_binaries<'data>(
     kind: OffloadKind,
     images: &'data [LinkedImage<'_>],

@@ -1,8 +1,9 @@
-//! Objects that contain linked device code (`-r`): a later link neither takes their device code again nor mixes their entries
-//! with others.
+//! Objects that contain linked device code (`-r`). A later link does not take their device code again, and does not mix
+//! their entries with the entries of other objects.
 //!
-//! The section with device code of the inputs is removed, and the section of entries gets a name of its own, with the hash of
-//! the object; so do the symbols at its start and end, which linkers define. Source: clang-linker-wrapper 22.1.8.
+//! The section with device code of the inputs is removed. The hash of the object is added to the name of the section of
+//! entries, and to the names of the symbols at its start and end. Linkers define these symbols. Source:
+//! clang-linker-wrapper 22.1.8.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,17 +19,17 @@ use crate::host::rewrite;
 /// Section with device code that is not linked yet.
 const OFFLOADING: &[u8] = b".llvm.offloading";
 
-/// Prefixes of names that are made of the name of a section: its relocations, and the symbols at its start and end.
+/// Prefixes of names that contain the name of a section: its relocations, and the symbols at its start and end.
 const PREFIXES: [&str; 5] = ["", ".rela", ".rel", "__start_", "__stop_"];
 
-/// Returns the hash of an object, or of no bytes.
+/// Hash of an object, or of no bytes.
 pub fn hash(object: Option<&Path>, access: Access) -> Result<u64> {
     let input = object.map(|path| Input::open_file(path.to_owned(), access)).transpose()?;
     Ok(stored_hash::hash(input.iter().map(|input| input.view().data())))
 }
 
-/// Removes the section with device code, and adds the hash to the names of the sections of entries and of the symbols at their
-/// starts and ends.
+/// Removes the section with device code. Adds the hash to the names of the sections of entries, and to the names of the
+/// symbols at their starts and ends.
 pub fn isolate(path: &Path, entry_sections: &BTreeSet<&str>, hash: u64, access: Access) -> Result<()> {
     let rename = |name: &[u8]| {
         let is_of_entries = |section: &&str| {

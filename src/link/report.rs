@@ -13,13 +13,13 @@ use crate::target::OffloadKind;
 pub struct LinkReport {
     /// Output of the host linker, or the fat binary.
     pub output: PathBuf,
-    /// Targets, in the order in which they were found.
+    /// Targets, by first occurrence.
     pub targets: Vec<LinkedTarget>,
-    /// Archives with device images, none of which was linked.
+    /// Archives whose device images were all left out of the link.
     pub unused_archives: Vec<UnusedArchive>,
-    /// Kernels that host objects use and no image has.
+    /// Kernels that host objects use but no image has.
     pub missing_kernels: Vec<MissingKernel>,
-    /// What has become of the inputs with device code or offload entries.
+    /// State of the inputs with device code or offload entries.
     pub inputs: Vec<AccountedInput>,
 }
 
@@ -34,7 +34,7 @@ pub struct LinkedTarget {
     pub kinds: Vec<OffloadKind>,
     /// Host files with the images that were linked.
     pub host_files: Vec<String>,
-    /// Programs that linked the image; none where it was linked already.
+    /// Programs that linked the image; none if it was linked already.
     pub programs: Vec<PathBuf>,
     /// Size of the image in bytes; `None` in a dry run.
     pub size: Option<u64>,

@@ -1,7 +1,8 @@
 //! Response files: words of a command line in a file, `@FILE`.
 //!
-//! GNU's and LLVM's programs read them alike, but for two styles of quotes. A word for a file that does not exist stays as it is.
-//! Sources: GCC 12 and binutils 2.40 (`buildargv`), clang and lld 22 on Linux; lld-link 22 for Windows' rules.
+//! GNU's and LLVM's programs read them in the same way, except for two styles of quotes. A word for a file that does
+//! not exist stays unchanged. Sources: GCC 12 and binutils 2.40 (`buildargv`), clang and lld 22 on Linux; lld-link 22
+//! for Windows' rules.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ pub struct Expanded {
     pub has_response_files: bool,
 }
 
-/// Maximum depth of response files that refer to others.
+/// Maximum depth of nested response files.
 const MAX_NESTING: usize = 32;
 
 const UTF_8_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -54,7 +55,7 @@ fn response_file(word: &OsStr) -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-/// Returns the text of a file as UTF-8. Microsoft's build tools write UTF-16.
+/// Text of a file as UTF-8. Microsoft's build tools write UTF-16.
 fn text(bytes: &[u8], path: &Path) -> Result<Vec<u8>> {
     let from_utf_16 = |bytes: &[u8], number: fn([u8; 2]) -> u16| {
         let units = bytes.chunks(2).map(|unit| number([unit[0], unit.get(1).copied().unwrap_or_default()]));
@@ -138,7 +139,7 @@ fn split_windows(text: &[u8]) -> Vec<Vec<u8>> {
     words
 }
 
-/// Returns the text of a response file with these words, one a line.
+/// Text of a response file with these words, one a line.
 pub fn write<'a>(words: impl IntoIterator<Item = &'a OsStr>, quoting: Quoting) -> Vec<u8> {
     let mut text = Vec::new();
     for word in words {

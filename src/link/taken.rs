@@ -1,7 +1,8 @@
 //! The members of archives that a host linker takes, by the symbols of the inputs.
 //!
-//! The order of archives does not count, and shared libraries define nothing: a member may be listed that the linker does not take, and
-//! none that it takes is left out. Symbols that only a linker script or a library of the compiler's own uses are not known.
+//! The order of archives does not count, and shared libraries define nothing. The list may contain members that the
+//! linker does not take, but it lacks none that the linker takes. Symbols that only a linker script or one of the
+//! compiler's own libraries uses are not known.
 
 use std::collections::HashMap;
 
@@ -19,11 +20,11 @@ const ENTRY_POINTS: [&str; 4] = ["main", "_main", "WinMain", "wmain"];
 #[derive(Debug, Default)]
 struct FileSymbols {
     defined: Vec<String>,
-    /// Those that must be defined elsewhere, without weak ones.
+    /// Symbols that must be defined elsewhere, without weak ones.
     undefined: Vec<String>,
 }
 
-/// Returns for each file whether the linker takes it.
+/// For each file, whether the linker takes it.
 pub fn find(files: &[HostFile], line: &HostLine) -> Vec<bool> {
     let symbols: Vec<FileSymbols> = files.iter().map(|file| read(file.view())).collect();
     let mut members: HashMap<&str, usize> = HashMap::new();
@@ -45,7 +46,7 @@ pub fn find(files: &[HostFile], line: &HostLine) -> Vec<bool> {
     is_taken
 }
 
-/// Returns the symbols that the line asks for: `-u NAME`, `--undefined=NAME`, `/include:NAME`.
+/// Symbols that the line requests: `-u NAME`, `--undefined=NAME`, `/include:NAME`.
 fn requested(line: &HostLine) -> Vec<String> {
     let mut names = Vec::new();
     let mut is_next = false;

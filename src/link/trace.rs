@@ -5,7 +5,7 @@
 //! | GNU ld, gold, lld, mold; Apple's | `--trace`; `-t` | standard output: `FILE`, `ARCHIVE` or `ARCHIVE(MEMBER)` |
 //! | lld-link | `/lldmap:FILE` | map: `FILE:(SECTION)` or `ARCHIVE(MEMBER):(SECTION)` |
 //!
-//! Other linkers are not asked: a line counts as it is read. Sources: binutils 2.40, lld 22, mold 1.10.
+//! Other linkers are not asked. Their inputs are the files on the line. Sources: binutils 2.40, lld 22, mold 1.10.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -17,7 +17,7 @@ use super::programs;
 use super::words::joined;
 use crate::base::io::{Access, Input};
 
-/// Way to get the list of a linker.
+/// How to get the list from a linker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trace {
     /// Lines of the standard output.
@@ -37,7 +37,7 @@ pub struct TracedFiles {
     pub others: String,
 }
 
-/// Compilers that pass an option on to one of the linkers. The names of programs for one target end in them.
+/// Compilers that pass an option on to one of the linkers. Programs for one target have names that end in these.
 const COMPILERS: [&str; 17] = [
     "cc", "c++", "gcc", "g++", "gfortran", "clang", "clang++", "flang", "icx", "icpx", "ifx", "mpicc", "mpicxx",
     "mpic++", "mpifort", "c99", "c17",
@@ -45,7 +45,7 @@ const COMPILERS: [&str; 17] = [
 
 const MAP_OPTION: &str = "/lldmap:";
 
-/// Returns the way to get the list of the files that the linker of a line reads; `None` if it is not known. `map` is the path for a map.
+/// How to list the files that the linker of a line reads; `None` if this is unknown. `map` is the path for a map.
 pub fn of_line(program: &Path, line: &HostLine, host: &str, map: impl FnOnce() -> PathBuf) -> Option<Trace> {
     let name = programs::name(program);
     let has =
@@ -65,7 +65,7 @@ pub fn of_line(program: &Path, line: &HostLine, host: &str, map: impl FnOnce() -
 }
 
 impl Trace {
-    /// Returns the word that asks the linker.
+    /// Word that requests the list from the linker.
     pub fn word(&self) -> OsString {
         match self {
             Trace::Output(word) => word.clone(),
@@ -112,7 +112,7 @@ impl TracedFiles {
     }
 }
 
-/// Returns the files that linker scripts on a line name (`INPUT`, `GROUP`), for a linker that is not asked.
+/// Files that linker scripts on a line name (`INPUT`, `GROUP`), for a linker that is not asked.
 pub fn of_scripts(line: &HostLine, access: Access) -> Result<TracedFiles> {
     let mut files = TracedFiles::default();
     for word in &line.words {
@@ -133,10 +133,10 @@ pub fn of_scripts(line: &HostLine, access: Access) -> Result<TracedFiles> {
     Ok(files)
 }
 
-/// Size of a linker script from which a file is not read as one, in bytes.
+/// A file of this size in bytes or more is not read as a linker script.
 const LONGEST_SCRIPT: u64 = 1 << 20;
 
-/// Returns the names of files in the lists of a linker script, without libraries.
+/// Names of files in the lists of a linker script, without libraries.
 fn script_inputs(text: &str) -> Vec<String> {
     let mut names = Vec::new();
     for list in ["INPUT", "GROUP"].iter().flat_map(|list| text.split(list).skip(1)) {
@@ -170,7 +170,7 @@ fn of_output(output: &str) -> TracedFiles {
     files
 }
 
-/// Returns whether a line names a temporary object of a compiler, which has removed it since.
+/// True if a line names a temporary object that its compiler has since removed.
 fn is_removed_object(text: &str) -> bool {
     let path = Path::new(text);
     let is_object =

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::groups::Group;
 use super::inputs::DeviceInput;
 
-/// An archive with device images, none of which is linked.
+/// An archive whose device images are all left out of the link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnusedArchive {
     /// Path of the archive.
@@ -14,7 +14,7 @@ pub struct UnusedArchive {
     pub targets: BTreeSet<(String, String)>,
 }
 
-/// Returns the archives that are not in any group, in the order of the command line.
+/// Archives that are not in any group, in the order of the command line.
 pub fn find(inputs: &[DeviceInput<'_>], groups: &[Group<'_>]) -> Vec<UnusedArchive> {
     let used: BTreeSet<usize> = groups.iter().flat_map(|group| group.images.iter().copied()).collect();
     let used_paths: BTreeSet<&str> = used.iter().filter_map(|&index| inputs[index].file.archive()).collect();

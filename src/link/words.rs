@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-/// Returns an option and its value as one word.
+/// Option and value as one word.
 pub fn joined(option: &str, value: &OsStr) -> OsString {
     let mut word = OsString::from(option);
     word.push(value);
@@ -12,8 +12,8 @@ pub fn joined(option: &str, value: &OsStr) -> OsString {
 /// Style of the quotes in a response file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quoting {
-    /// A backslash keeps the meaning of the next character, in both kinds of quotes, too.
+    /// A backslash escapes the next character, even inside both kinds of quotes.
     Gnu,
-    /// Only double quotes; a backslash counts before them and nowhere else.
+    /// Only double quotes. A backslash has a meaning only before them.
     Windows,
 }

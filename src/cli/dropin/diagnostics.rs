@@ -64,8 +64,8 @@ fn supports_colors(terminal: &str) -> bool {
         || terminal.ends_with(COLORED_SUFFIX)
 }
 
-/// Writes text to standard output and returns the tool's exit status: `status`, or failure if the text cannot be written.
-/// A closed pipe is a failure without a message.
+/// Writes text to standard output. Returns the exit status: `status`, or failure if the text cannot be written. A
+/// closed pipe is a failure without a message.
 pub fn print(text: &str, status: u8) -> u8 {
     let mut out = io::stdout();
     let writable = if text.is_empty() { Ok(()) } else { standard_output::check() };
@@ -80,10 +80,10 @@ pub fn print(text: &str, status: u8) -> u8 {
     }
 }
 
-/// Size from which text is written, in bytes.
+/// Buffered text is written at this size, in bytes.
 const TEXT_SIZE: usize = 1 << 16;
 
-/// Text for standard output, which is written in large parts.
+/// Buffered text for standard output.
 #[derive(Debug, Default)]
 pub struct TextOutput {
     pending: String,
@@ -99,7 +99,7 @@ impl TextOutput {
         }
     }
 
-    /// Writes the text so far, and returns the tool's exit status. After an error, nothing more is written.
+    /// Writes the buffered text, and returns the tool's exit status. After an error, nothing more is written.
     pub fn flush(&mut self) -> u8 {
         self.has_failed |= !self.has_failed && print(&self.pending, 0) != 0;
         self.pending.clear();
@@ -107,13 +107,13 @@ impl TextOutput {
     }
 }
 
-/// Escapes a message, which has several lines in some tools, and shortens its lines to `limit` characters.
+/// Escapes a message and shortens its lines to `limit` characters. Messages of some tools have several lines.
 fn escape_message(message: &str, limit: usize) -> String {
     let lines: Vec<String> = message.split('\n').map(|line| shorten(&escape_lines(line), limit).into_owned()).collect();
     lines.join("\n")
 }
 
-/// Writes errors or warnings to standard error, which are complete lines.
+/// Writes complete lines with errors or warnings to standard error.
 pub fn write_messages(messages: &str) {
     write(&escape_message(messages, MAX_LINE));
 }
@@ -123,12 +123,12 @@ pub fn write_stderr(text: &str) {
     write(&escape_lines(text));
 }
 
-/// Writes escaped text to standard error. If that is closed, the exit status still reports the problem.
+/// Writes escaped text to standard error. If standard error is closed, the exit status still reports the problem.
 fn write(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// Returns the operating system's message for an error, without the error number that Rust appends.
+/// The operating system's message for an error, without the error number that Rust appends.
 pub fn cause(error: &io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error ") {

@@ -7,7 +7,7 @@ use crate::base::error::Result;
 use crate::base::io::{Input, STANDARD_INPUT};
 use crate::cli::access;
 
-/// Opens any file but a directory. Like LLVM's tools it reads standard input once: a second `-` is empty.
+/// Opens any file except a directory. Like LLVM's tools, it reads standard input once: a second `-` is empty.
 pub fn open(path: &Path) -> Result<Input> {
     if path == Path::new("-") {
         let directory = std::env::temp_dir();

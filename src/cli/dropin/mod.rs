@@ -1,7 +1,8 @@
-//! Drop-in replacements for LLVM's tools, NVIDIA's fatbinary and cuobjdump, and ROCm's roc-obj: called under the name of one, the program behaves as that tool.
+//! Drop-in replacements for LLVM's tools, NVIDIA's fatbinary and cuobjdump, and ROCm's roc-obj. Called under the name
+//! of a tool, the program behaves as that tool.
 //!
-//! A drop-in defines command-line syntax and wording and nothing else. Options are data, one table per tool; the work is
-//! done by the operations that fatbin's own commands use.
+//! A drop-in defines only command-line syntax and wording. Options are data, one table per tool. The work is done by
+//! the operations that fatbin's own commands use.
 
 mod cuobjdump;
 mod diagnostics;
@@ -63,7 +64,7 @@ pub enum ExtraTools {
     RocObj,
 }
 
-/// Returns the names of the tools that are replaced in a release; without one, of those that are replaced in every release.
+/// Names of the tools that a release replaces. Without a release, names of the tools that every release replaces.
 pub fn names(release: Option<Release>, extra: &[ExtraTools]) -> impl Iterator<Item = &'static str> {
     let is_linked = move |tool: &Tool| match tool {
         Tool::LinkerWrapper => release.is_some_and(|release| release.linker.is_replaced),
@@ -79,7 +80,7 @@ pub fn names(release: Option<Release>, extra: &[ExtraTools]) -> impl Iterator<It
     TOOLS.iter().filter(move |(_, tool)| is_linked(tool)).map(|(name, _)| *name)
 }
 
-/// Exit status of a failed run, that of LLVM's tools.
+/// Exit status of a failed run, as in LLVM's tools.
 const FAILED: u8 = 1;
 
 /// A tool and the major version in the suffix, as parsed from a program name.
@@ -89,7 +90,7 @@ struct Called {
     suffix: Option<u32>,
 }
 
-/// Parses the contents of a response file as command lines of the tools of the newest release, and returns what they print
+/// Parses the contents of a response file as command lines of the newest release's tools. Returns what they print
 /// instead of running.
 pub fn read_options(response_file: &[u8]) -> Vec<String> {
     let lines = [offload_bundler::read_options(response_file), offload_packager::read_options(response_file)];
@@ -98,7 +99,7 @@ pub fn read_options(response_file: &[u8]) -> Vec<String> {
     printed.chain(nvidia.into_iter().filter_map(Result::err)).collect()
 }
 
-/// Runs the tool that the program was called as. Returns `None` if the program's name is not that of a tool.
+/// Runs the tool that the program is named after. Returns `None` if the program's name is not a tool's.
 pub fn run(arguments: &[OsString]) -> Option<ExitCode> {
     let (program, arguments) = arguments.split_first()?;
     let called = Called::parse(Path::new(program).file_name()?)?;

@@ -1,8 +1,8 @@
 //! clang-offload-wrapper (LLVM 10 to 15, and AMD's variant) and llvm-offload-wrapper (since LLVM 21).
 //!
-//! The only divergence: the tools write LLVM bitcode, which must then be compiled. This program writes bitcode to a file named
-//! `*.bc`, as clang names it, and text to one named `*.ll`; elsewhere it writes the resulting object, and a build omits the
-//! step.
+//! The only divergence: the tools write LLVM bitcode, which must then be compiled. This program writes bitcode to a
+//! file named `*.bc`, as clang names it, and text to a file named `*.ll`. Otherwise it writes the resulting object, and
+//! a build omits the step.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -134,7 +134,6 @@ pub fn llvm(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {
     })
 }
 
-/// Returns the command line of a release's llvm-offload-wrapper.
 fn llvm_tool(release: &Release) -> &'static Tool<'static> {
     if release.offload_wrapper.is_extended { &LLVM_23 } else { &LLVM }
 }
@@ -179,7 +178,7 @@ fn options(
     Ok(WrapOptions {
         release: Some(release),
         host: host.map(|host| host.to_string_lossy().into_owned()),
-        // The tools embed any file as it is.
+        // The tools embed any file unchanged.
         form: if line.flag("add-omp-offload-notes") { EmbeddedForm::RawWithNotes } else { EmbeddedForm::Raw },
         access: access::get(),
         ..WrapOptions::new(kind, images.collect(), output)

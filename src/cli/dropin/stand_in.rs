@@ -1,8 +1,9 @@
 //! The release of LLVM that a drop-in behaves as.
 //!
-//! Compilers call their tools without a version, and older compilers need the formats and the rules of their own release. The
-//! release is that of, in this order: the version suffix of the program's name, the environment variable `FATBIN_LLVM`, the
-//! directory of links that contains the program, and the last release whose compiler calls a tool of this name.
+//! Compilers call their tools without a version, and older compilers need the formats and rules of their release. The
+//! release comes from the first of these that states one: the version suffix of the program's name, the environment
+//! variable `FATBIN_LLVM`, the directory of links that contains the program, and the last release whose compiler calls
+//! a tool of this name.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -15,7 +16,7 @@ use crate::embed::llvm::{NEWEST, RELEASES, Release};
 /// Environment variable with a release.
 const VARIABLE: &str = "FATBIN_LLVM";
 
-/// File in a directory of links with the name of the release of all links in it.
+/// File in a directory of links. It names the release of all links in the directory.
 pub const RELEASE_FILE: &str = "fatbin-llvm";
 
 /// Maximum number of links to follow from the program's name, like the operating system's own limit.
@@ -45,8 +46,8 @@ impl StandIn {
 }
 
 impl StandIn {
-    /// Returns the release for a call that needs a property: where nothing specifies the release, the first one with the
-    /// property, if it is later.
+    /// Returns the release for a call that needs a property. If nothing specifies the release, it is the first release
+    /// with the property, if that is later.
     pub fn release_with(&self, has_property: impl Fn(&Release) -> bool) -> Release {
         if self.is_specified || has_property(&self.release) {
             return self.release;
@@ -54,8 +55,8 @@ impl StandIn {
         self.later_releases().find(has_property).unwrap_or(self.release)
     }
 
-    /// Parses a command line with the options of the release. Where nothing specifies the release, a line that it rejects may
-    /// be one for a later release.
+    /// Parses a command line with the options of the release. If nothing specifies the release, a line that it rejects
+    /// may be for a later release.
     pub fn parse(
         &self,
         tool: fn(&Release) -> &'static LlvmTool<'static>,
@@ -87,8 +88,8 @@ pub fn parse(text: &str) -> Result<Release, String> {
     })
 }
 
-/// Returns the last release whose compiler calls a tool by its name without a version, as far as the tool's output depends on
-/// it. LLVM 21 still calls clang-offload-packager, but numbers offload kinds like LLVM 22.
+/// Default release of a tool: the last release whose compiler calls it by its name without a version. The exception is
+/// clang-offload-packager: LLVM 21 still calls it, but numbers offload kinds like LLVM 22.
 fn default_release(tool: Tool) -> Release {
     match tool {
         Tool::ClangOffloadWrapper => NEWEST.of_clang_offload_wrapper(),
@@ -99,7 +100,7 @@ fn default_release(tool: Tool) -> Release {
     }
 }
 
-/// Returns the release of the first link, from the program's name to the program itself, whose directory or name has one.
+/// Release of the first link whose directory or name has one, from the program's name to the program itself.
 fn of_links(program: &OsStr) -> Result<Option<Release>, String> {
     let Some(mut link) = find(Path::new(program)) else { return Ok(None) };
     for _ in 0..MOST_LINKS {
@@ -117,7 +118,7 @@ fn of_links(program: &OsStr) -> Result<Option<Release>, String> {
     Ok(None)
 }
 
-/// Returns the path of a program, which is found in `PATH` if its name has no directory.
+/// Path of a program. A name without a directory is searched in `PATH`.
 fn find(program: &Path) -> Option<PathBuf> {
     if program.parent().is_some_and(|directory| directory != Path::new("")) {
         return Some(program.to_owned());

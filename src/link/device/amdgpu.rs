@@ -1,4 +1,4 @@
-//! AMD GPUs: ld.lld, as clang 22.1.8 calls it. It links bitcode and relocatable code objects alike.
+//! AMD GPUs: ld.lld, as clang 22.1.8 calls it. It links both bitcode and relocatable code objects.
 
 use std::ffi::OsString;
 
@@ -24,7 +24,7 @@ pub const LINKER: DeviceLinker = DeviceLinker {
 
 const LLD: DeviceProgram = DeviceProgram { name: "ld.lld", package: "lld" };
 
-/// Option for the level of code generation, without its value. Linkers without it take the level of optimization.
+/// Option for the level of code generation, without its value. Linkers without it use the optimization level.
 const CODEGEN_LEVEL: &str = "--lto-CGO";
 
 /// Options of the compiler, joined with a value, and the linker's options with the same value.
@@ -35,7 +35,7 @@ const WITH_VALUE: [(&str, &[&str]); 4] = [
     ("-Rpass-analysis=", &["-plugin-opt=-pass-remarks-analysis="]),
 ];
 
-/// Levels of optimization that the linker does not know, and those that it uses for them.
+/// Optimization levels that the linker does not know, and their replacements.
 const LEVELS: [(&str, &str); 5] = [("", "1"), ("s", "2"), ("z", "2"), ("g", "1"), ("fast", "3")];
 
 const PARTITIONS: &str = "-flto-partitions=";
@@ -51,7 +51,7 @@ fn arguments(job: &Job<'_>) -> Vec<OsString> {
     if let Some(number) = options().filter_map(|option| option.strip_prefix(PARTITIONS)).last() {
         words.push(format!("--lto-partitions={number}").into());
     }
-    // Without the processor, the flags in the header of the result are those of the default one.
+    // Without the processor, the header of the result has the flags of the default processor.
     if !processor.is_empty() {
         words.push(format!("-plugin-opt=mcpu={processor}").into());
     }
@@ -78,7 +78,7 @@ fn arguments(job: &Job<'_>) -> Vec<OsString> {
     words
 }
 
-/// Returns the linker's options for an option of the compiler; most have none.
+/// Linker options for an option of the compiler; most have none.
 fn translate(option: &str) -> Vec<String> {
     if option == "-flto=thin" {
         return vec!["-plugin-opt=thinlto".to_owned()];
@@ -91,12 +91,12 @@ fn translate(option: &str) -> Vec<String> {
     to.iter().map(|option| format!("{option}{value}")).collect()
 }
 
-/// Checks that a processor is known: the linker takes an unknown one for the default one.
+/// Checks that a processor is known. The linker treats an unknown processor as the default.
 fn check_processor(arch: &str) -> Result<(), InvalidTargetId> {
     if stated(arch).is_some() { TargetId::parse(arch).map(drop) } else { Ok(()) }
 }
 
-/// Returns whether an image is a finished code object, which is a shared library.
+/// A finished code object is a shared library.
 fn is_complete(image: View<'_>) -> bool {
     elf_type(image) == Some(elf::ET_DYN)
 }

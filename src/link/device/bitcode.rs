@@ -1,6 +1,8 @@
-//! Bitcode for targets other than AMD GPUs, up to LLVM 19, whose clang-linker-wrapper optimizes it and passes objects to the linkers.
+//! Bitcode for targets other than AMD GPUs, up to LLVM 19. There, clang-linker-wrapper optimizes bitcode and passes
+//! objects to the linkers.
 //!
-//! clang compiles each file by itself, and the linker of the target links the results: nothing is inlined across files.
+//! clang compiles each file separately, and the linker of the target links the results. Nothing is inlined across
+//! files.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -11,13 +13,13 @@ use crate::link::error::Result;
 use crate::link::programs::CommandLine;
 use crate::target::triple;
 
-/// Level of optimization of the tool without an option.
+/// The tool's default optimization level.
 const LEVEL: &str = "-O2";
 
 /// Architectures whose code is assembled by another program.
 const ASSEMBLED: [&str; 2] = ["nvptx", "nvptx64"];
 
-/// Returns the commands that compile the bitcode among the inputs, and link the results with the other inputs.
+/// Commands that compile the bitcode among the inputs, and link the results with the other inputs.
 pub fn commands(job: &Job<'_>, linker: &DeviceLinker, find: Find<'_>) -> Result<Vec<CommandLine>> {
     let program = find(clang::PROGRAM)?;
     let is_bitcode = |input: &&DeviceFile| input.image_kind == ImageKind::Bitcode;
@@ -39,7 +41,7 @@ pub fn commands(job: &Job<'_>, linker: &DeviceLinker, find: Find<'_>) -> Result<
     Ok(commands)
 }
 
-/// Returns the file for the code of an input. Its name begins with the name of the output, because one input may be in several links.
+/// File for the code of an input. Its name begins with the output's, because one input may be in several links.
 fn compiled(job: &Job<'_>, number: usize) -> DeviceFile {
     let (extension, image_kind) =
         if is_assembled(job) { ("lto.ptx", ImageKind::Ptx) } else { ("lto.o", ImageKind::Elf) };
@@ -48,12 +50,12 @@ fn compiled(job: &Job<'_>, number: usize) -> DeviceFile {
     DeviceFile { path: job.output.with_file_name(name), image_kind }
 }
 
-/// Returns whether another program assembles what clang writes for the target.
+/// True if another program assembles clang's output for the target.
 pub fn is_assembled(job: &Job<'_>) -> bool {
     triple::architecture(job.triple).is_some_and(|architecture| ASSEMBLED.contains(&architecture))
 }
 
-/// Returns the arguments of clang that compile a file. PTX is written by the compiler proper: the driver of LLVM 15 has no such target.
+/// Arguments for clang to compile a file. The compiler proper writes PTX: the driver of LLVM 15 has no such target.
 fn compilation(job: &Job<'_>, input: &Path, output: &Path) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::new();
     if is_assembled(job) {
@@ -69,7 +71,7 @@ fn compilation(job: &Job<'_>, input: &Path, output: &Path) -> Vec<OsString> {
         }
     }
     words.push(LEVEL.into());
-    // The others are options of the driver.
+    // The other options are for the driver.
     let is_passed = |word: &&OsString| [&b"-O"[..], b"-Rpass"].iter().any(|it| starts_with(word, it));
     words.extend(job.compiler_arguments().filter(is_passed).cloned());
     words.extend(job.arguments.llvm.iter().flat_map(|option| ["-mllvm".into(), option.value.clone()]));
@@ -81,7 +83,7 @@ fn starts_with(word: &OsStr, start: &[u8]) -> bool {
     word.as_encoded_bytes().starts_with(start)
 }
 
-/// Returns the arguments of clang that combine all inputs in one file of bitcode.
+/// Arguments for clang to combine all inputs in one file of bitcode.
 fn joined_bitcode(job: &Job<'_>) -> Vec<OsString> {
     let mut words: Vec<OsString> = vec!["-cc1".into(), "-triple".into(), job.triple.into(), "-emit-llvm-bc".into()];
     let mut paths = job.inputs.iter().map(|input| PathBuf::as_path(&input.path));

@@ -9,7 +9,7 @@ use crate::target::triple;
 
 pub const PROGRAM: DeviceProgram = DeviceProgram { name: "clang", package: "clang" };
 
-/// Architectures for which clang's option for the processor is `-mcpu`.
+/// Architectures that take the processor from clang's option `-mcpu`.
 const AMDGPU: [&str; 1] = ["amdgcn"];
 /// Architectures whose linkers do not check for undefined symbols.
 const WITHOUT_UNDEFINED: [&str; 3] = ["nvptx", "nvptx64", "spirv64"];
@@ -58,7 +58,7 @@ pub fn arguments(job: &Job<'_>) -> Vec<OsString> {
     words
 }
 
-/// Returns the arguments as clang-linker-wrapper 19 passes them, with the words of `--device-linker` as they are.
+/// Arguments as clang-linker-wrapper 19 passes them, with the words of `--device-linker` unchanged.
 fn of_compiler_words(job: &Job<'_>) -> Vec<OsString> {
     let architecture = triple::architecture(job.triple).unwrap_or_default();
     let mut words: Vec<OsString> = vec!["--no-default-config".into(), "-o".into(), job.output.into()];
@@ -80,7 +80,6 @@ fn of_compiler_words(job: &Job<'_>) -> Vec<OsString> {
     words
 }
 
-/// Returns the words that pass an argument to the linker.
 fn to_linker(prefix: &str, value: &OsStr) -> [OsString; 2] {
     ["-Xlinker".into(), joined(prefix, value)]
 }

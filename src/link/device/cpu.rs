@@ -20,7 +20,7 @@ pub const LINKER: DeviceLinker = DeviceLinker {
 const CC: DeviceProgram = DeviceProgram { name: "cc", package: "gcc" };
 
 fn commands(job: &Job<'_>, find: Find<'_>) -> Result<Vec<CommandLine>> {
-    // An image uses its own definitions, and not those of the program.
+    // An image uses its own definitions, not the program's.
     let mut arguments: Vec<OsString> = vec!["-shared".into(), "-Wl,--no-undefined".into(), "-Wl,-Bsymbolic".into()];
     arguments.extend(job.paths());
     arguments.extend(job.libraries.iter().flat_map(|word| word.for_compiler()));

@@ -1,6 +1,6 @@
-//! Linking of the device images of one target, by the linker of that target.
+//! Links the device images of one target with the linker of that target.
 //!
-//! A linker is a row: the architectures that it is for, its programs, and the properties of its inputs. An image that is linked
+//! Each linker is a row: its architectures, its programs, and the properties of its inputs. An image that is linked
 //! already passes unchanged. clang links what no other program can: bitcode for targets other than AMD's.
 
 mod amdgpu;
@@ -30,7 +30,7 @@ pub struct DeviceArguments {
     pub linker: Vec<TargetArgument>,
     /// Interpretation of these arguments.
     pub linker_words: DeviceWords,
-    /// Arguments of the compiler, which determine some of the linker's.
+    /// Arguments of the compiler. Some of the linker's arguments depend on them.
     pub compiler: Vec<TargetArgument>,
     /// Options for LLVM's optimizer and code generator.
     pub llvm: Vec<LlvmArgument>,
@@ -52,7 +52,7 @@ pub struct TargetArgument {
 pub struct LlvmArgument {
     /// The option.
     pub value: OsString,
-    /// True if it was given as `-mllvm`, which clang-linker-wrapper passes on in two forms.
+    /// True if it was given as `-mllvm`. clang-linker-wrapper passes this on in two forms.
     pub is_mllvm: bool,
 }
 
@@ -90,7 +90,7 @@ pub struct DeviceFile {
 pub struct Job<'a> {
     /// Triple of the images.
     pub triple: &'a str,
-    /// Processor of the images; empty or `generic` where it is not stated.
+    /// Processor of the images; empty or `generic` if it is not stated.
     pub arch: &'a str,
     /// True if the SYCL runtime registers the result: clang-sycl-linker writes the table of kernels that it needs.
     pub is_sycl: bool,
@@ -127,15 +127,15 @@ pub type Find<'a> = &'a dyn Fn(DeviceProgram) -> super::Result<PathBuf>;
 pub struct DeviceLinker {
     /// Architectures, by the first of their names.
     architectures: &'static [&'static str],
-    /// Checks that a processor is known, where the programs do not.
+    /// Checks that a processor is known, if the programs do not.
     pub check_processor: fn(&str) -> Result<(), InvalidTargetId>,
-    /// Returns the commands that link images.
+    /// Commands that link images.
     commands: fn(&Job<'_>, Find<'_>) -> super::Result<Vec<CommandLine>>,
-    /// Extension of the files from which the linker reads images; `None` for any.
+    /// Extension that files must have for the linker to read images from them; `None` for any.
     pub extension: Option<&'static str>,
-    /// Returns whether clang has to link such images.
+    /// True if clang has to link images of this kind.
     needs_clang: fn(ImageKind) -> bool,
-    /// Returns whether an image needs no link if it is the only one of its target.
+    /// True if an image needs no link when it is the only one of its target.
     pub is_complete: fn(View<'_>) -> bool,
     /// True if such an image can be linked with others.
     pub links_complete: bool,
@@ -144,13 +144,13 @@ pub struct DeviceLinker {
 const LINKERS: [DeviceLinker; 4] = [amdgpu::LINKER, nvptx::LINKER, cpu::LINKER, spirv::LINKER];
 
 impl DeviceLinker {
-    /// Returns the linker for a triple.
+    /// Linker for a triple.
     pub fn of(triple: &str) -> Option<&'static DeviceLinker> {
         let architecture = triple::architecture(triple)?;
         LINKERS.iter().find(|linker| linker.architectures.contains(&architecture))
     }
 
-    /// Returns the commands that link images.
+    /// Commands that link images.
     pub fn commands(&self, job: &Job<'_>, find: Find<'_>) -> super::Result<Vec<CommandLine>> {
         let needs_clang = |input: &DeviceFile| (self.needs_clang)(input.image_kind);
         let is_linked_by_clang = job.is_sycl || job.rules.links_nvptx_bitcode && bitcode::is_assembled(job);
@@ -168,12 +168,11 @@ impl DeviceLinker {
 }
 
 impl<'a> Job<'a> {
-    /// Returns the arguments with which clang links the images.
+    /// Arguments for clang to link the images.
     pub fn for_clang(&self) -> Vec<OsString> {
         clang::arguments(self)
     }
 
-    /// Returns the arguments for the linker of this target.
     fn linker_arguments(&self) -> impl Iterator<Item = OsString> + use<'a> {
         let is_list = self.arguments.linker_words == DeviceWords::CommaSeparated;
         of_target(&self.arguments.linker, self.triple).flat_map(move |word| match word.to_str() {
@@ -182,12 +181,10 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Returns the arguments of the compiler for this target.
     fn compiler_arguments(&self) -> impl Iterator<Item = &'a OsString> + use<'a> {
         of_target(&self.arguments.compiler, self.triple)
     }
 
-    /// Returns the processor, if it is stated.
     fn processor(&self) -> Option<&'a str> {
         stated(self.arch)
     }
@@ -197,7 +194,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Returns the processor of a target, if it is stated.
+/// Processor of a target, if it is stated.
 pub fn stated(arch: &str) -> Option<&str> {
     Some(arch).filter(|arch| !["", GENERIC].contains(arch))
 }

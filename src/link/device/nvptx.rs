@@ -21,7 +21,7 @@ pub const LINKER: DeviceLinker = DeviceLinker {
     links_complete: false,
 };
 
-/// nvlink goes by the names of files.
+/// nvlink recognizes cubins by this extension.
 const EXTENSION: &str = "cubin";
 
 const NVLINK: DeviceProgram =
@@ -52,7 +52,7 @@ fn processor(job: &Job<'_>) -> Vec<OsString> {
     job.processor().map(|processor| ["-arch".into(), processor.into()]).into_iter().flatten().collect()
 }
 
-/// Returns whether an image is a finished cubin, and not a relocatable one.
+/// False for a relocatable cubin.
 fn is_complete(image: View<'_>) -> bool {
     elf_type(image).is_some_and(|file_type| file_type != elf::ET_REL)
 }

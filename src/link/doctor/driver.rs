@@ -33,7 +33,7 @@ pub enum DriverError {
     },
 }
 
-/// A command line that is a linker's.
+/// Command line of a linker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkerCommand {
     /// The linker, or a program that passes its arguments on to one.
@@ -50,10 +50,10 @@ const MAX_DRIVERS: usize = 4;
 /// Program that links device code before it calls the linker.
 const LINKER_WRAPPER: &str = "clang-linker-wrapper";
 
-/// Program that takes device code out of the inputs, when clang links HIP's relocatable device code by itself.
+/// Program that extracts device code from the inputs, when clang itself links HIP's relocatable device code.
 const BUNDLER: &str = "clang-offload-bundler";
 
-/// Returns the command line of the linker that a compiler calls; that of a linker is returned as it is.
+/// Command line of the linker that a compiler calls. A linker's own command line is returned unchanged.
 pub fn linker_command(program: &OsStr, arguments: &[OsString]) -> Result<LinkerCommand, DriverError> {
     let (mut program, mut arguments) = (PathBuf::from(program), arguments.to_vec());
     let mut links_device_code = false;
@@ -85,7 +85,7 @@ pub fn linker_command(program: &OsStr, arguments: &[OsString]) -> Result<LinkerC
     Ok(LinkerCommand { program, arguments, links_device_code })
 }
 
-/// Runs a compiler so that it prints its commands, and returns whether they link device code, and the words of the last.
+/// Runs a compiler so that it prints its commands. Returns whether they link device code, and the last command.
 fn printed_command(
     program: &Path,
     arguments: &[OsString],
@@ -103,8 +103,8 @@ fn printed_command(
     Ok((text.contains(BUNDLER), command))
 }
 
-/// Splits a line into words. Compilers quote words with double quotes, response files also with single ones; a backslash keeps the
-/// meaning of the next character.
+/// Splits a line into words. Compilers quote words with double quotes, response files also with single quotes. A
+/// backslash escapes the next character.
 pub fn split(text: &str) -> Vec<OsString> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut characters = text.chars();
@@ -124,7 +124,7 @@ pub fn split(text: &str) -> Vec<OsString> {
     words
 }
 
-/// Returns whether a program is a linker, or GCC's `collect2`, which passes its arguments on to one.
+/// True for a linker, and for GCC's `collect2`, which passes its arguments on to one.
 fn is_linker(program: &Path) -> bool {
     let name = program.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let last = name.rsplit('-').find(|part| !part.chars().all(|c| c.is_ascii_digit() || c == '.')).unwrap_or(name);
@@ -135,7 +135,7 @@ fn is_linker(program: &Path) -> bool {
         || Linker::from_name(program).is_some()
 }
 
-/// Returns the command line after `fatbin link --`.
+/// Command line after `fatbin link --`.
 fn linked_by_fatbin<'a>(program: &Path, arguments: &'a [OsString]) -> Option<&'a [OsString]> {
     if !is_named(program, "fatbin") || arguments.first().is_none_or(|word| word != "link") {
         return None;
@@ -144,13 +144,13 @@ fn linked_by_fatbin<'a>(program: &Path, arguments: &'a [OsString]) -> Option<&'a
     arguments.get(at.checked_add(1)?..)
 }
 
-/// Returns whether a program has a name, apart from a version.
+/// Compares the name of a program, ignoring its version.
 fn is_named(program: &Path, name: &str) -> bool {
     let own = program.file_name().and_then(OsStr::to_str).unwrap_or_default();
     own.strip_prefix(name).is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || "-.".contains(c)))
 }
 
-/// Returns the linker that clang-linker-wrapper calls.
+/// Linker that clang-linker-wrapper calls.
 fn linker_path(arguments: &[OsString]) -> Option<PathBuf> {
     let path = |word: &OsString| Some(PathBuf::from(word.to_str()?.strip_prefix("--linker-path=")?));
     arguments.iter().rev().find_map(path)

@@ -16,7 +16,7 @@ type Origin = (usize, Option<u64>);
 const OF_THE_RUNTIME: [&str; 4] =
     ["amdgcn.device.init", "amdgcn.device.fini", "nvptx$device$init", "nvptx$device$fini"];
 
-/// Returns the differences between the offload entries and the kernels of the images that are linked.
+/// Differences between the offload entries and the kernels of the linked images.
 pub fn find(inputs: &Inputs, resolution: &Resolution) -> Vec<Problem> {
     let mut entries: BTreeMap<OffloadKind, BTreeMap<&str, usize>> = BTreeMap::new();
     for number in resolution.linked() {
@@ -56,7 +56,7 @@ pub fn find(inputs: &Inputs, resolution: &Resolution) -> Vec<Problem> {
     problems
 }
 
-/// Returns the kernels in the images of a kind; `None` if there are no images, or those of one are unknown.
+/// Kernels in the images of a kind; `None` if there are no images, or the kernels of one are unknown.
 fn kernels(kind: OffloadKind, objects: &[LinkedFile], resolution: &Resolution) -> Option<BTreeMap<String, Origin>> {
     let mut kernels = BTreeMap::new();
     let mut has_images = false;

@@ -22,7 +22,7 @@ use crate::scan::{self, Archives, InputSlice, OpenOptions, Options, Scan, Source
 pub struct LinkedFile {
     /// Path, or `ARCHIVE!MEMBER`.
     pub path: String,
-    /// True for a member of an archive of which the linker takes what it needs.
+    /// True for an archive member that is linked only if needed.
     pub is_lazy: bool,
     /// The object.
     pub object: HostObject,
@@ -37,7 +37,7 @@ pub struct LinkedFile {
 /// The files of a link.
 #[derive(Debug)]
 pub struct Inputs {
-    /// Files in the order of the line; those that are not objects are left out.
+    /// Files in the order of the line. Files that are not objects are left out.
     pub objects: Vec<LinkedFile>,
 }
 
@@ -60,7 +60,7 @@ impl Inputs {
     }
 }
 
-/// Opens the objects of a line one after another, with their numbers: thousands of them are not open at the same time.
+/// Opens the objects of a line one by one, with their numbers, so that thousands of them are not open at once.
 pub fn for_each_object(
     line: &LinkLine,
     options: &DoctorOptions,

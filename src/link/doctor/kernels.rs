@@ -11,9 +11,9 @@ use crate::target::OffloadKind;
 pub struct ImageKernels {
     /// Offload kind.
     pub kind: OffloadKind,
-    /// Offset of the image, if it is stored as it is.
+    /// Offset of the image, if it is stored unchanged.
     pub offset: Option<u64>,
-    /// Names; `None` where the kernels are unknown.
+    /// Names; `None` if the kernels are unknown.
     pub names: Option<BTreeSet<String>>,
 }
 

@@ -12,16 +12,16 @@ use super::object_file::InputSection;
 use super::resolve::Resolution;
 use super::script::{Script, ScriptSection};
 
-/// Size of a page, to which parts with other permissions are aligned.
+/// Page size. Parts with different permissions are aligned to it.
 const PAGE: u64 = 0x1000;
 
-/// Estimated size of the headers and of each section that the linker makes. Distances are in question only above 2 GiB.
+/// Estimated size of the headers and of each section that the linker makes. Only distances above 2 GiB matter.
 const ESTIMATE: u64 = 0x1000;
 
 /// Sections that the linker makes.
 const MADE: [&str; 5] = [".got", ".got.plt", ".plt", ".dynamic", ".eh_frame_hdr"];
 
-/// Least size of a section that is moved, or named as the cause of an overflow.
+/// Minimum size of a section that is moved, or named as the cause of an overflow.
 pub const LARGE: u64 = 16 << 20;
 
 /// A section of the output.
@@ -33,7 +33,7 @@ pub struct OutputSection {
     pub address: u64,
     /// Size in bytes.
     pub size: u64,
-    /// Class, which decides on the place.
+    /// Class, which determines the placement.
     pub(super) class: Class,
     /// Alignment.
     align: u64,
@@ -60,30 +60,30 @@ impl Layout {
         assign(sections, objects, placement.base.unwrap_or(default))
     }
 
-    /// Returns the section of the output that holds an input section, and the address of the input section.
+    /// Output section of an input section, and the address of the input section.
     pub fn place(&self, object: usize, section: usize) -> Option<(&OutputSection, u64)> {
         let &(index, address) = self.places.get(&(object, section))?;
         Some((self.sections.get(index)?, address))
     }
 
-    /// Returns a section by name.
+    /// Section with a name.
     pub fn section(&self, name: &str) -> Option<&OutputSection> {
         self.sections.iter().find(|section| section.name == name)
     }
 
-    /// Returns the large sections that are in the range of addresses.
+    /// Large sections between two addresses.
     pub fn large_between(&self, one: u64, other: u64) -> impl Iterator<Item = &OutputSection> {
         let (low, high) = (one.min(other), one.max(other));
         self.sections.iter().filter(move |it| it.size >= LARGE && it.address < high && it.address + it.size > low)
     }
 
-    /// Returns the names of the large read-only sections.
+    /// Names of the large read-only sections.
     pub fn large_read_only(&self) -> impl Iterator<Item = &str> {
         let is_read_only = |it: &OutputSection| matches!(it.class, Class::ReadOnly | Class::LargeReadOnly);
         self.sections.iter().filter(move |it| is_read_only(it) && it.size >= LARGE).map(|it| it.name.as_str())
     }
 
-    /// Returns the section that holds an address, or ends there.
+    /// Section that contains an address, or ends there.
     pub fn section_at(&self, address: u64) -> Option<&OutputSection> {
         let after = self.sections.partition_point(|section| section.address <= address);
         self.sections.get(after.checked_sub(1)?)
@@ -94,13 +94,13 @@ impl Layout {
         self.sections.last().map_or(0, |section| section.address + section.size)
     }
 
-    /// Returns the sections, sorted by address.
+    /// Sections, sorted by address.
     pub fn into_sections(self) -> Vec<OutputSection> {
         self.sections.into_iter().filter(|section| section.size > 0 && !MADE.contains(&section.name.as_str())).collect()
     }
 }
 
-/// Returns the sections of the output, in the order of the first input of each.
+/// Output sections, in the order of the first input of each.
 fn collect(objects: &[LinkedFile], resolution: &Resolution, rules: &Rules, scripts: &[Script]) -> Vec<OutputSection> {
     let mut sections: Vec<OutputSection> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
@@ -129,7 +129,7 @@ fn empty(name: &str, class: Class) -> OutputSection {
     OutputSection { name: name.to_owned(), address: 0, size: 0, class, align: 1, inputs: Vec::new() }
 }
 
-/// Returns the name of the output section of an input section: that of a script, or of the linker's own layout.
+/// Name of an input section's output section, from a script or from the linker's own layout.
 fn output_name<'a>(input: &'a InputSection, rules: &Rules, scripts: &'a [Script]) -> &'a str {
     let name = rules.output_name(&input.name);
     let mut of_scripts = scripts.iter().flat_map(|script| &script.sections);
@@ -220,7 +220,6 @@ fn assign(mut sections: Vec<OutputSection>, objects: &[LinkedFile], base: u64) -
     Layout { sections, places }
 }
 
-/// Returns a number for the permissions of a class.
 fn permissions(class: Class) -> u8 {
     match class {
         Class::Note | Class::ReadOnly | Class::LargeReadOnly => 0,
@@ -245,7 +244,7 @@ mod tests {
     const AX: u64 = A | elf::SHF_EXECINSTR.0;
     const LARGE_A: u64 = A | 0x1000_0000;
 
-    /// Returns an object with sections of 100 bytes each.
+    /// Object with sections of 100 bytes each.
     fn file(sections: &[(&str, u64)]) -> LinkedFile {
         let section = |(index, &(name, flags)): (usize, &(&str, u64))| InputSection {
             index,
@@ -306,7 +305,7 @@ mod tests {
         assert_eq!(pie.section_at(address).map(|section| section.name.as_str()), Some(".nv_fatbin"));
         let fixed = layout(Linker::Bfd, OutputType::Executable, false, &[]);
         assert_eq!(fixed.place(1, 3).map(|(_, moved)| moved - address), Some(0x40_0000));
-        // Pages separate parts with other permissions.
+        // Pages separate parts with different permissions.
         let page = |name: &str| pie.section(name).unwrap().address / PAGE;
         assert!(page(".text") < page(".rodata") && page(".rodata") < page(".data") && pie.end() < 0x2_0000);
     }

@@ -79,7 +79,7 @@ pub struct LineInput {
     pub is_whole: bool,
 }
 
-/// Linker and options that decide on the layout of an output.
+/// Linker and options that determine the layout of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placement {
     /// Linker.
@@ -111,7 +111,7 @@ const MAX_NESTING: usize = 8;
 /// Options with the path of a linker script.
 const SCRIPT_OPTIONS: [&str; 4] = ["-T", "--script", "-dT", "--default-script"];
 
-/// Options that begin like that with a script, and state addresses.
+/// Options that begin like an option with a script, but state addresses.
 const ADDRESS_OPTIONS: [&str; 5] = ["-Ttext", "-Tdata", "-Tbss", "-Trodata", "-Tldata"];
 
 impl OutputType {
@@ -125,14 +125,14 @@ impl OutputType {
         }
     }
 
-    /// Returns whether it is linked at an address that its loader may change.
+    /// True if the loader may change its address.
     pub fn is_position_independent(self) -> bool {
         self != OutputType::Executable
     }
 }
 
 impl LinkLine {
-    /// Reads the command line, that of the compiler's linker for a compiler.
+    /// Reads the command line. For a compiler, this is the command line of its linker.
     pub fn new(options: &DoctorOptions) -> Result<LinkLine> {
         let objects = options.objects.iter().map(|path| LineInput { path: path.into(), is_whole: true });
         let Some((program, arguments)) = options.line.split_first() else {
@@ -145,7 +145,7 @@ impl LinkLine {
                 inputs: objects.collect(),
             });
         };
-        // GCC passes the words of response files on in another one, which it removes.
+        // GCC passes the words of response files on in a temporary response file, and then removes it.
         let given = expand(arguments.to_vec(), options, 0)?;
         let LinkerCommand { program, arguments, links_device_code } = driver::linker_command(program, &given)?;
         let words = expand(arguments, options, 0)?;
@@ -227,8 +227,8 @@ const NAME_OPTIONS: [&str; 8] =
 /// Extensions of objects and static libraries.
 const INPUT_EXTENSIONS: [&str; 5] = ["o", "obj", "a", "lib", "lo"];
 
-/// Checks that an input exists, unless an earlier step of the compiler would write it. After another option, only a word with the
-/// extension of an object or a library is certainly an input.
+/// Checks that an input exists, unless an earlier step of the compiler would write it. After another option, only a
+/// word with the extension of an object or a library is certainly an input.
 fn check_exists(meaning: &Meaning, before: Option<&OsString>, given: &[OsString]) -> Result<()> {
     let (Meaning::Input(path) | Meaning::WholeInput(path)) = meaning else { return Ok(()) };
     let is_given = given.contains(path);
@@ -261,14 +261,14 @@ fn expand(words: Vec<OsString>, options: &DoctorOptions, depth: usize) -> Result
     Ok(expanded)
 }
 
-/// Returns the linker of a command line; GCC's collect2 receives the option that selects it.
+/// GCC's collect2 receives the option that selects the linker.
 fn linker(program: &Path, words: &[OsString]) -> Option<Linker> {
     let selected = words.iter().rev().find_map(|word| word.to_str()?.strip_prefix("-fuse-ld=").map(PathBuf::from));
     let named = selected.unwrap_or_else(|| program.to_owned());
     let name = named.file_name().and_then(OsStr::to_str)?;
     match Linker::from_name(&named) {
         Some(linker) => Some(linker),
-        // The name of every system's default linker: the file behind it decides.
+        // Every system's default linker has this name, so the file behind it decides.
         None if name == "collect2" || name == "ld" || name.ends_with("-ld") => {
             let path = if named.is_file() && name != "collect2" { named } else { default_linker()? };
             let target = std::fs::canonicalize(&path).unwrap_or(path);
@@ -278,7 +278,7 @@ fn linker(program: &Path, words: &[OsString]) -> Option<Linker> {
     }
 }
 
-/// Returns the first file in `PATH` with the name of the default linker.
+/// First file in `PATH` with the name of the default linker.
 fn default_linker() -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?).map(|directory| directory.join("ld")).find(|path| path.is_file())
 }
@@ -294,7 +294,7 @@ fn output_type(words: &[OsString]) -> OutputType {
     words.iter().rev().filter(is_option).find_map(of_word).unwrap_or(OutputType::Executable)
 }
 
-/// Returns the address of the output that the words state. Addresses of single sections are not supported.
+/// Address of the output, if the words state it. Addresses of single sections are not supported.
 fn base(words: &[OsString]) -> Result<Option<u64>, LineError> {
     let mut base = None;
     let mut words = words.iter().filter_map(|word| word.to_str()).peekable();
@@ -306,7 +306,7 @@ fn base(words: &[OsString]) -> Result<Option<u64>, LineError> {
         }
         let value = value.or_else(|| words.next()).unwrap_or_default();
         let digits = value.strip_prefix("0x").unwrap_or(value);
-        // GNU ld reads addresses of segments as hexadecimal, with and without the prefix; lld demands it.
+        // GNU ld reads addresses of segments as hexadecimal, with and without the prefix. lld requires the prefix.
         match u64::from_str_radix(digits, 16) {
             Ok(address) if name == "image-base" || name == "Ttext-segment" => base = Some(address),
             _ => return Err(LineError::Address { option: option.to_owned() }),
@@ -318,7 +318,6 @@ fn base(words: &[OsString]) -> Result<Option<u64>, LineError> {
 /// Options that state addresses, without the dashes.
 const ADDRESSES: [&str; 6] = ["image-base", "Ttext-segment", "Ttext", "Tdata", "Tbss", "section-start"];
 
-/// Returns whether large read-only sections follow all others.
 fn places_large_last(words: &[OsString]) -> bool {
     let mut keywords =
         words.iter().filter_map(|word| word.to_str()).map(|word| word.strip_prefix("-z").unwrap_or(word));
@@ -334,7 +333,7 @@ enum ScriptOption {
     Joined(PathBuf),
 }
 
-/// Returns the option with the path of a linker script that a word is.
+/// Reads a word as an option with the path of a linker script.
 fn script_option(written: &[OsString]) -> Option<ScriptOption> {
     let [word] = written else { return None };
     let word = word.to_str()?;
@@ -347,8 +346,8 @@ fn script_option(written: &[OsString]) -> Option<ScriptOption> {
     joined.map(|path| ScriptOption::Joined(path.into()))
 }
 
-/// Returns whether a file on the command line is a linker script that describes sections. Linkers read every file of unknown format
-/// as a script, and libraries such as `libc.so` are scripts that name others.
+/// True for a linker script that describes sections. Linkers read every file of unknown format as a script, and
+/// libraries such as `libc.so` are scripts that name others.
 fn is_script(path: &Path, options: &DoctorOptions) -> Result<bool, Error> {
     const LONGEST: u64 = 1 << 20;
     let input = Input::open_file(path.to_owned(), options.access)?;
@@ -384,7 +383,7 @@ mod tests {
         for (words, linker, output_type) in cases {
             let line = LinkLine::new(&options(words)).unwrap();
             assert_eq!((line.placement.linker, line.placement.output_type), (linker, output_type), "{words:?}");
-            // A directory is no input.
+            // A directory is not an input.
             assert_eq!(line.inputs, [LineInput { path: "x.o".into(), is_whole: true }]);
         }
         let error = LinkLine::new(&options(&["wild", "src"])).unwrap_err().to_string();

@@ -1,8 +1,9 @@
-//! The layouts of linkers, as data: the order of the sections of an output, and the names and flags that decide on it.
+//! The layouts of linkers, as data: the order of the sections of an output, and the names and flags that determine it.
 //!
-//! Sources: the default script of GNU ld 2.40 (`ld --verbose`, for x86-64 in each of its forms); outputs of GNU ld 2.40, gold 1.16,
-//! LLVM's lld 22 and mold 1.10.1 from an object with sections of every class, as executables, position-independent executables
-//! and shared libraries. Sections that a linker script or the linker itself does not name are *orphans*.
+//! Sources: the default script of GNU ld 2.40 (`ld --verbose`, for x86-64 in each of its forms); outputs of GNU ld
+//! 2.40, gold 1.16, LLVM's lld 22 and mold 1.10.1 from an object with sections of every class, as executables,
+//! position-independent executables and shared libraries. Sections that neither a linker script nor the linker itself
+//! names are *orphans*.
 
 use std::path::Path;
 
@@ -19,7 +20,7 @@ pub enum Linker {
     Mold,
 }
 
-/// Class of a section, which decides on its place.
+/// Class of a section, which determines its placement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     Note,
@@ -39,11 +40,11 @@ pub enum Class {
 pub enum Place {
     /// The section with this name.
     Named(&'static str),
-    /// All sections of a class that have no place of their own.
+    /// All sections of a class that the order does not name.
     Rest(Class),
 }
 
-/// Property by which a linker recognizes large sections.
+/// How a linker recognizes large sections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LargeBy {
     /// The names `.lrodata`, `.ldata` and `.lbss`.
@@ -65,7 +66,7 @@ pub struct Rules {
     pub large_by: LargeBy,
     /// True if orphans of a class are sorted by name, false if they are in the order of the inputs.
     pub sorts_names: bool,
-    /// True if relocations in `.eh_frame` that do not reach their target are reported; otherwise they are truncated.
+    /// True if relocations in `.eh_frame` that do not reach their target are reported. Otherwise they are truncated.
     pub checks_unwind_tables: bool,
     /// Scripts with `INSERT`.
     pub inserts: Inserts,
@@ -201,7 +202,8 @@ const MOLD: Rules = Rules {
     inserts: Inserts::Refused,
 };
 
-/// Names of input sections that end up in the output section of that name, as do those with a dot and more text after it.
+/// Input sections with one of these names are merged into the output section of that name. So are sections whose name
+/// continues with a dot and more text.
 const MERGED: [&str; 10] = [
     ".text",
     ".rodata",
@@ -218,7 +220,7 @@ const MERGED: [&str; 10] = [
 /// The same for large sections.
 const MERGED_LARGE: [&str; 3] = [".lrodata", ".ldata", ".lbss"];
 
-/// Names of sections that are written only by the loader.
+/// Names of sections that only the loader writes.
 const RELRO: [&str; 7] =
     [".data.rel.ro", ".init_array", ".fini_array", ".preinit_array", ".ctors", ".dtors", ".bss.rel.ro"];
 
@@ -246,7 +248,7 @@ impl Linker {
         }
     }
 
-    /// Returns the linker with a name, or with a path of that name: `lld`, `/usr/bin/ld.lld-22`, `x86_64-linux-gnu-ld.bfd`.
+    /// Linker with a name, or with a path of that name: `lld`, `/usr/bin/ld.lld-22`, `x86_64-linux-gnu-ld.bfd`.
     pub fn from_name(path: &Path) -> Option<Linker> {
         let name = path.file_name()?.to_str()?;
         let name = name.strip_suffix(".exe").unwrap_or(name);
@@ -255,7 +257,7 @@ impl Linker {
         Linker::ALL.into_iter().find(|linker| linker.name() == last)
     }
 
-    /// Returns the rules of the layout.
+    /// Rules of the layout.
     pub fn rules(self) -> &'static Rules {
         match self {
             Linker::Bfd => &BFD,
@@ -267,14 +269,14 @@ impl Linker {
 }
 
 impl Rules {
-    /// Returns the name of the output section of an input section.
+    /// Name of the output section of an input section.
     pub fn output_name<'a>(&self, name: &'a str) -> &'a str {
         let large: &[&str] = if self.large_by == LargeBy::Nothing { &[] } else { &MERGED_LARGE };
         let is_merged = |prefix: &str| name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('.'));
         MERGED.iter().chain(large).find(|prefix| is_merged(prefix)).copied().unwrap_or(name)
     }
 
-    /// Returns whether a linker script may move the output section with this name.
+    /// True if a linker script may move the output section with this name.
     pub fn moves(&self, name: &str) -> bool {
         match self.inserts {
             Inserts::All => true,
@@ -283,19 +285,19 @@ impl Rules {
         }
     }
 
-    /// Returns the patterns of the input sections that end up in an output section.
+    /// Patterns of the input sections that are merged into an output section.
     pub fn patterns(&self, name: &str) -> Vec<String> {
         let is_merged = MERGED.contains(&name) || MERGED_LARGE.contains(&name);
         if is_merged { vec![name.to_owned(), format!("{name}.*")] } else { vec![name.to_owned()] }
     }
 
-    /// Returns whether sections of a name have a place of their own.
+    /// True if the order names sections with this name.
     pub fn names(&self, name: &str) -> bool {
         self.order.iter().any(|place| matches!(place, Named(named) if *named == name))
     }
 }
 
-/// Returns whether sections of this name are written only by the loader.
+/// True if only the loader writes sections with this name.
 pub fn is_relro(output_name: &str) -> bool {
     RELRO.contains(&output_name)
 }

@@ -1,7 +1,7 @@
-//! Prediction of what goes wrong in a link with device code, before the link.
+//! Predicts what goes wrong in a link with device code, before the link.
 //!
 //! ```text
-//! linker's command line (a compiler prints that of its linker)
+//! command line of a linker (a compiler prints its linker's)
 //!    |  inputs: objects, members of archives -> sections, symbols, device images
 //!    v
 //! resolve: the members and sections that the linker takes
@@ -14,7 +14,8 @@
 //! problems, and a linker script that moves large device sections out of the way
 //! ```
 //!
-//! Only headers, symbols and relocations are read; images only where two have the same size, or kernels are compared with entries.
+//! Only headers, symbols and relocations are read. Images are read only if two have the same size, or if kernels are
+//! compared with entries.
 
 mod driver;
 mod entries;
@@ -57,9 +58,9 @@ use resolve::Resolution;
 /// Options of a diagnosis.
 #[derive(Debug, Clone)]
 pub struct DoctorOptions {
-    /// Linker or compiler, and its arguments; objects alone if it is empty.
+    /// Linker or compiler, and its arguments. If it is empty, only `objects` are linked.
     pub line: Vec<OsString>,
-    /// Objects and archives that are linked besides those of the line.
+    /// Objects and archives that are linked in addition to the line.
     pub objects: Vec<OsString>,
     /// Linker whose layout is predicted, in place of the one that the line calls.
     pub linker: Option<Linker>,
@@ -82,7 +83,7 @@ pub struct Diagnosis {
     pub layout: Vec<OutputSection>,
     /// Problems, in the order of their kinds.
     pub problems: Vec<Problem>,
-    /// Script that places large device sections after all others; absent where there are none.
+    /// Script that places large device sections after all others; absent if there are none.
     pub script: Option<SuggestedScript>,
 }
 
@@ -110,7 +111,7 @@ pub enum DoctorError {
     /// The inputs are not objects.
     #[error("no objects in the inputs")]
     NoObjects,
-    /// Relocations of a machine that are not known, in a link so large that they could be out of reach.
+    /// The reach of a machine's relocations is unknown, in a link so large that they could be out of reach.
     #[error("{path}: the reach of relocations for {machine:?} is not known; supported are x86-64 and AArch64")]
     UnknownMachine {
         /// Host object.

@@ -1,4 +1,4 @@
-//! Symbols of device code that several objects define: module IDs, and what wrappers are called.
+//! Symbols of device code that several objects define: module IDs, and names of wrappers.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use super::problem::{Effect, Problem, ProblemKind};
 use super::remedy;
 use super::resolve::Resolution;
 
-/// Starts of the names of symbols that end in a module ID: clang's for HIP and CUDA, nvcc's for relocatable code. Sources: clang 22,
-/// `CGCUDANV.cpp`; objects of nvcc 13.5.
+/// Prefixes of symbols that end in a module ID: clang's for HIP and CUDA, nvcc's for relocatable code. Sources: clang
+/// 22, `CGCUDANV.cpp`; objects of nvcc 13.5.
 const MODULE_SYMBOLS: [&str; 4] = ["__hip_cuid_", "__cuda_cuid_", "__fatbinwrap_", "__cudaRegisterLinkedBinary_"];
 
-/// Returns the symbols that several of the linked objects with device code define.
+/// Finds the symbols that several of the linked objects with device code define.
 pub fn find(objects: &[LinkedFile], resolution: &Resolution) -> Vec<Problem> {
     let mut definitions: BTreeMap<&str, Vec<(usize, Definition)>> = BTreeMap::new();
     for number in resolution.linked() {

@@ -17,11 +17,11 @@ const SHF_X86_64_LARGE: u64 = 0x1000_0000;
 pub struct HostObject {
     /// Machine; absent for a file that is not an ELF object.
     pub machine: Option<Architecture>,
-    /// Sections that are loaded, or hold device code that is not.
+    /// Sections that are loaded, and sections with device code that is not loaded.
     pub sections: Vec<InputSection>,
     /// Symbols that other objects see, defined or not.
     pub symbols: Vec<GlobalSymbol>,
-    /// Groups of sections of which the linker takes the first of each name.
+    /// Section groups. The linker takes the first group of each name.
     pub groups: Vec<Group>,
 }
 
@@ -40,7 +40,7 @@ pub struct InputSection {
     pub align: u64,
     /// Flags of ELF.
     pub flags: u64,
-    /// Type, as far as it decides on the place.
+    /// Section type; only the part that determines its placement.
     pub kind: SectionKind,
 }
 
@@ -74,29 +74,29 @@ pub struct Group {
 }
 
 impl InputSection {
-    /// Returns whether a program has the section when it runs.
+    /// True if a program has the section when it runs.
     pub fn is_loaded(&self) -> bool {
         self.has(elf::SHF_ALLOC.0) && !self.is_excluded()
     }
 
-    /// Returns whether the linker drops the section.
+    /// True if the linker drops the section.
     pub fn is_excluded(&self) -> bool {
         self.has(elf::SHF_EXCLUDE.0)
     }
 
-    /// Returns whether it may be far from all others.
+    /// True if the section may be far from all others.
     pub fn is_large(&self) -> bool {
         self.has(SHF_X86_64_LARGE)
     }
 
-    /// Returns whether a flag is set.
+    /// True if a flag is set.
     pub fn has(&self, flag: u64) -> bool {
         self.flags & flag != 0
     }
 }
 
 impl HostObject {
-    /// Reads a file; one that is not a relocatable ELF object has no sections and symbols.
+    /// Reads a file. A file that is not a relocatable ELF object has no sections and no symbols.
     pub fn read(view: View<'_>) -> Result<HostObject, Malformed> {
         let Some(file) = elf_object(view) else { return Ok(HostObject::default()) };
         let mut object = HostObject { machine: Some(file.architecture()), ..HostObject::default() };
@@ -128,19 +128,19 @@ impl HostObject {
         Ok(object)
     }
 
-    /// Returns the section with an index in the section header table.
+    /// Section with an index in the section header table.
     pub fn section(&self, index: usize) -> Option<&InputSection> {
         let at = self.sections.partition_point(|section| section.index < index);
         self.sections.get(at).filter(|section| section.index == index)
     }
 
-    /// Returns the section that holds the byte at this offset of the file.
+    /// Section that contains the byte at this offset of the file.
     pub fn section_at(&self, offset: u64) -> Option<&InputSection> {
         let holds = |it: &&InputSection| offset.checked_sub(it.offset).is_some_and(|distance| distance < it.size);
         self.sections.iter().filter(|section| section.kind != SectionKind::UninitializedData).find(holds)
     }
 
-    /// Returns whether it has a symbol of this name that it does not define.
+    /// True if the object refers to a symbol of this name without defining it.
     pub fn needs(&self, name: &str) -> bool {
         self.symbols.iter().any(|symbol| symbol.definition.is_none() && symbol.name == name)
     }

@@ -22,10 +22,10 @@ use crate::scan::Source;
 /// Section with unwind tables.
 const UNWIND: &str = ".eh_frame";
 
-/// Least address of the end of an output in which a relocation can be out of reach: a distance of 2 GiB has to be in it.
+/// Minimum end address of an output with relocations out of reach: the output must span 2 GiB.
 const REACH: u64 = 1 << 31;
 
-/// Relocations between two sections of the output, none of which reaches its target.
+/// Relocations between two sections of the output. None of them reaches its target.
 #[derive(Debug)]
 pub struct Overflow {
     /// Host object of the first.
@@ -56,11 +56,11 @@ struct Search<'a> {
     objects: &'a [LinkedFile],
     resolution: &'a Resolution,
     output_type: OutputType,
-    /// By the names of the output sections of place and target.
+    /// Overflows, by the names of the output sections of place and target.
     found: BTreeMap<(String, String), Overflow>,
 }
 
-/// Returns the relocations that do not reach their targets, by the sections of place and target.
+/// Finds the relocations that do not reach their targets, by the sections of place and target.
 pub fn find(
     layout: &Layout,
     objects: &[LinkedFile],
@@ -131,7 +131,7 @@ impl Search<'_> {
         }
     }
 
-    /// Returns the address that a relocation leads to, and the name of the symbol; `None` where the address is not known.
+    /// Address that a relocation refers to, and the name of the symbol; `None` if the address is unknown.
     fn target<'data>(
         &self,
         file: &File<'data, ObjectBytes<'data>>,
@@ -168,7 +168,7 @@ impl Search<'_> {
         Some((address?, name.to_owned()))
     }
 
-    /// Returns the address of a symbol that an object or the linker defines.
+    /// Address of a symbol that an object or the linker defines.
     fn global(&self, name: &str) -> Option<u64> {
         if let Some((object, definition)) = self.resolution.definition(name) {
             return match definition.section {
@@ -196,7 +196,7 @@ fn symbol_index(relocation: &Relocation) -> Option<SymbolIndex> {
 }
 
 impl Overflow {
-    /// Returns the problem.
+    /// Describes the problem.
     pub fn problem(&self, layout: &Layout, linker: Linker, script_helps: bool) -> Problem {
         let section_name = |address| layout.section_at(address).map_or("", |section| section.name.as_str());
         let is_unwind = section_name(self.place) == UNWIND && !linker.rules().checks_unwind_tables;
@@ -233,7 +233,7 @@ impl Overflow {
         }
     }
 
-    /// Returns the large sections that cause the distance.
+    /// Large sections that cause the distance.
     fn causes(&self, layout: &Layout) -> String {
         let from = if self.reach.is_relative { self.place } else { 0 };
         let large = layout.large_between(from, self.target).map(|it| format!("{} ({} bytes)", it.name, it.size));
@@ -242,7 +242,7 @@ impl Overflow {
     }
 }
 
-/// Returns the remedy. Large sections are a matter of x86-64: GNU ld and gold place them last, lld does with an option, and mold places
+/// Remedy. Only x86-64 has large sections: GNU ld and gold place them last, lld does with an option, and mold places
 /// them between unwind tables and code.
 fn remedy(linker: Linker, machine: Architecture, script_helps: bool) -> String {
     let script = "link with GNU ld or lld and the script of --script FILE";

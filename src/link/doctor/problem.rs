@@ -1,6 +1,6 @@
 //! Problems of a link.
 
-/// A problem that a link will have, or a program that it writes.
+/// A problem of a link, or of the program that it writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// Kind.
@@ -15,7 +15,7 @@ pub struct Problem {
     pub offset: Option<u64>,
     /// Symbol.
     pub symbol: Option<String>,
-    /// Number of places with the same problem, of which this is the first.
+    /// Number of places with the same problem. This is the first of them.
     pub count: usize,
     /// Cause.
     pub message: String,

@@ -18,13 +18,13 @@ use crate::scan::Source;
 use crate::scan::inventory::{Container, Wrapper, WrapperKind, WrapperTarget};
 use crate::target::OffloadKind;
 
-/// Section for images of relocatable CUDA code, which nvlink links.
+/// Section for images of relocatable CUDA code. nvlink links them.
 const CUDA_RELOCATABLE: &str = "__nv_relfatbin";
 
 /// Place in an object: its number, and the offset in the file.
 type Place = (usize, u64);
 
-/// Returns the problems of the registration of images.
+/// Finds the problems of the registration of images.
 pub fn find(
     inputs: &Inputs,
     resolution: &Resolution,
@@ -35,7 +35,7 @@ pub fn find(
     let mut registered: BTreeMap<Place, Vec<Place>> = BTreeMap::new();
     for number in resolution.linked() {
         let file = &inputs.objects[number];
-        // Descriptors of OpenMP's images are not followed; every image in a section that stays has one.
+        // Descriptors of OpenMP's images are not followed. Every image in a section that stays has one.
         let described = file.inventory.containers.iter().filter(|it| it.container_type == ContainerType::OffloadBinary);
         for offset in described.filter_map(|container| container.offset) {
             if file.object.section_at(offset).is_some_and(InputSection::is_loaded) {
@@ -67,7 +67,7 @@ pub fn find(
     Ok(problems)
 }
 
-/// Returns the container to which a wrapper points.
+/// Container that a wrapper points to.
 fn destination(wrapper: &Wrapper, number: usize, objects: &[LinkedFile], resolution: &Resolution) -> Option<Place> {
     match &wrapper.target {
         WrapperTarget::Container(offset) => Some((number, *offset)),
@@ -76,7 +76,7 @@ fn destination(wrapper: &Wrapper, number: usize, objects: &[LinkedFile], resolut
             let section = objects[object].object.section(definition.section?)?;
             Some((object, section.offset.checked_add(definition.value)?))
         }
-        // Bytes that are not read, such as those of a compressed image of unknown format, may be a container nevertheless.
+        // Unread bytes, for example a compressed image of unknown format, may still be a container.
         WrapperTarget::Bytes(offset) => Some((number, *offset)),
         WrapperTarget::Nothing => None,
     }
@@ -101,7 +101,7 @@ fn missing_image(file: &LinkedFile, wrapper: &Wrapper) -> Problem {
     }
 }
 
-/// Returns the containers of an object that no wrapper registers, one problem for each section.
+/// Containers of an object that no wrapper registers, one problem for each section.
 fn unregistered(
     number: usize,
     file: &LinkedFile,
@@ -130,7 +130,7 @@ fn unregistered(
     problems
 }
 
-/// Returns the offset of a container that is not registered, the remedy and the cause; `None` for one that is, or that may be.
+/// Offset of an unregistered container, the remedy and the cause; `None` for a container that is or may be registered.
 fn reason(
     number: usize,
     file: &LinkedFile,
@@ -152,19 +152,19 @@ fn reason(
         let is_missing = needed.any(|symbol| resolution.definition(&symbol.name).is_none());
         return is_missing.then_some((offset, remedy::LINK_CUDA, "its device code is not linked"));
     }
-    // Programs load containers in other sections by themselves.
+    // Programs load containers in other sections themselves.
     if ![CUDA.container_section, HIP.container_section].contains(&name) || registered.contains_key(&(number, offset)) {
         return None;
     }
     Some((offset, remedy::WRAP, "no structure points to it"))
 }
 
-/// Returns whether the linker drops the section of a container.
+/// True if the linker drops the container's section.
 fn is_dropped(file: &LinkedFile, container: &Container) -> bool {
     container.offset.and_then(|offset| file.object.section_at(offset)).is_some_and(InputSection::is_excluded)
 }
 
-/// Start of the names of the functions by which the object of `nvcc -dlink` registers those of the program.
+/// Prefix of functions that the object of `nvcc -dlink` defines to register the objects of the program.
 const LINKED_BINARY: &str = "__cudaRegisterLinkedBinary_";
 
 fn twice(inputs: &Inputs, place: Place, wrappers: &[Place], message: String, remedy: &str) -> Problem {
@@ -184,7 +184,7 @@ fn twice(inputs: &Inputs, place: Place, wrappers: &[Place], message: String, rem
     }
 }
 
-/// Returns the registered containers with the same bytes. Only those of the same size are read.
+/// Finds registered containers with the same bytes. Only containers of the same size are read.
 fn same_images(
     inputs: &Inputs,
     registered: &BTreeMap<Place, Vec<Place>>,
@@ -227,8 +227,8 @@ fn hash(bytes: &[u8]) -> [u8; 32] {
     sha2::Sha256::digest(bytes).into()
 }
 
-/// Returns the sections of entries that several wrappers of a relocatable output register. Each registers the entries of all parts of
-/// the program that the output is linked into.
+/// Finds sections of entries that several wrappers of a relocatable output register. Each wrapper registers the entries
+/// of all parts of the program that the output is linked into.
 fn shared_entries(inputs: &Inputs, resolution: &Resolution) -> Vec<Problem> {
     let kinds = [OffloadKind::OpenMp, OffloadKind::Cuda, OffloadKind::Hip];
     let sections: BTreeSet<&str> =

@@ -31,7 +31,7 @@ enum Range {
     Unsigned,
     /// 32 bits, with or without a sign.
     Either,
-    /// 33 bits with a sign: 21 bits of a number of pages.
+    /// 33 bits with a sign: the number of a page, in 21 bits.
     Pages,
 }
 
@@ -44,7 +44,7 @@ pub enum Target {
     Stub,
     /// An entry of the global offset table for the symbol.
     Got,
-    /// An entry of the global offset table, or the symbol itself, for which the linker changes the instruction.
+    /// An entry of the global offset table, or the symbol itself if the linker changes the instruction.
     GotOrSymbol,
 }
 
@@ -83,7 +83,7 @@ const AARCH64: [Reach; 6] = [
 ];
 
 impl Reach {
-    /// Returns the relocation of a type; `None` if its reach is unlimited, or does not depend on the layout.
+    /// Relocation of a type; `None` if its reach is unlimited, or does not depend on the layout.
     pub fn of(machine: Architecture, r_type: u32) -> Option<Reach> {
         let table: &[Reach] = match machine {
             Architecture::X86_64 => &X86_64,
@@ -93,23 +93,23 @@ impl Reach {
         table.iter().find(|reach| reach.r_type == r_type).copied()
     }
 
-    /// Returns whether relocations of a machine are known.
+    /// True if relocations of a machine are known.
     pub fn is_known(machine: Architecture) -> bool {
         matches!(machine, Architecture::X86_64 | Architecture::Aarch64)
     }
 
-    /// Returns the value of the relocation.
+    /// Value of the relocation.
     pub fn value(&self, place: u64, target: u64, addend: i64) -> i128 {
         let target = i128::from(target) + i128::from(addend);
         if self.is_relative { target - i128::from(place) } else { target }
     }
 
-    /// Returns whether a value fits.
+    /// True if a value fits.
     pub fn holds(&self, value: i128) -> bool {
         self.limits().contains(&value)
     }
 
-    /// Least and greatest value.
+    /// Minimum and maximum value.
     pub fn limits(&self) -> RangeInclusive<i128> {
         match self.range {
             Range::Signed => -(1 << 31)..=(1 << 31) - 1,

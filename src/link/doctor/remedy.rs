@@ -1,10 +1,10 @@
-//! Remedies of problems, as imperatives: each mends its case if it is followed literally. `docs/guide/doctor.md` lists them with the trial
-//! that follows each. Those of relocations depend on the linker, see [`super::overflow`].
+//! Remedies of problems, as imperatives. Each fixes its case if it is followed literally. `docs/guide/doctor.md` lists
+//! them with the trial that follows each. Remedies of relocations depend on the linker, see [`super::overflow`].
 
 use crate::format::ContainerType;
 use crate::scan::inventory::{Container, WrapperKind};
 
-/// Images in offload binaries, which the linker drops.
+/// Images in offload binaries. The linker drops them.
 pub const LINK_OFFLOAD_BINARIES: &str =
     "link with fatbin link -- COMMAND LINE, or with the compiler and its offload options";
 
@@ -12,7 +12,7 @@ pub const LINK_OFFLOAD_BINARIES: &str =
 pub const LINK_HIP_BUNDLES: &str = "link with clang --hip-link -fgpu-rdc --no-offload-new-driver, or compile with --offload-new-driver and \
      link with fatbin link -- COMMAND LINE";
 
-/// Images of OpenMP in sections of a bundle, which clang wrote up to LLVM 14.
+/// Images of OpenMP in sections of a bundle. clang up to LLVM 14 wrote them.
 pub const LINK_OPENMP_BUNDLES: &str = "link with the clang that compiled the object, and its -fopenmp-targets";
 
 /// Images of DPC++.
@@ -21,7 +21,7 @@ pub const LINK_SYCL: &str = "link with the DPC++ compiler and -fsycl";
 /// Relocatable code of CUDA.
 pub const LINK_CUDA: &str = "link the output of nvcc -dlink, too";
 
-/// An image to which nothing points.
+/// An image that nothing points to.
 pub const WRAP: &str = "wrap the image with fatbin wrap, and link the wrapper in place of the object";
 
 /// A wrapper of nothing.
@@ -50,10 +50,10 @@ pub const COMPILE_WITH_ID: &str =
 /// Objects that define the same symbol.
 pub const RENAME: &str = "link one of the objects, or rename the symbol";
 
-/// Start of the IDs of HIP's and OpenMP's images in the names of sections.
+/// Prefixes of the IDs of HIP's and OpenMP's images in the names of sections.
 const IDS: [(&str, &str); 2] = [("hip", LINK_HIP_BUNDLES), ("openmp", LINK_OPENMP_BUNDLES)];
 
-/// Returns the remedy for a container in a section that the linker drops; `None` where that is no loss.
+/// Remedy for a container in a section that the linker drops; `None` if that is no loss.
 pub fn of_dropped(container: &Container) -> Option<&'static str> {
     let id = container.section_name().and_then(|name| name.strip_prefix(BUNDLE)).unwrap_or_default();
     match container.container_type {
@@ -68,10 +68,10 @@ pub fn of_dropped(container: &Container) -> Option<&'static str> {
     }
 }
 
-/// Start of the names of sections with the images of a bundle.
+/// Prefix of the names of sections with the images of a bundle.
 const BUNDLE: &str = "__CLANG_OFFLOAD_BUNDLE__";
 
-/// Returns the remedy for a wrapper whose container no input defines.
+/// Remedy for a wrapper whose container no input defines.
 pub fn of_missing(kind: WrapperKind, symbol: Option<&str>) -> String {
     let Some(symbol) = symbol else { return COMPILE_AGAIN.to_owned() };
     let section = match kind {

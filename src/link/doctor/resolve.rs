@@ -12,12 +12,13 @@ pub struct Resolution {
     is_linked: Vec<bool>,
     /// Definitions by name: the object and the place.
     definitions: HashMap<String, (usize, Definition)>,
-    /// Sections of groups that another object has, too: object and index of the section.
+    /// Sections that are dropped because another object has the same group: object and index of the section.
     dropped: HashSet<(usize, usize)>,
 }
 
 impl Resolution {
-    /// Resolves the symbols of objects. A member of an archive is linked if it defines a symbol that a linked object needs.
+    /// Resolves the symbols of objects. A member of an archive is linked if a linked object needs a symbol that it
+    /// defines.
     pub fn new(objects: &[LinkedFile]) -> Resolution {
         let mut resolution = Resolution { is_linked: vec![false; objects.len()], ..Resolution::default() };
         let mut members: HashMap<&str, usize> = HashMap::new();
@@ -71,22 +72,22 @@ impl Resolution {
         }
     }
 
-    /// Returns the numbers of the objects that are linked.
+    /// Numbers of the objects that are linked.
     pub fn linked(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.is_linked.len()).filter(|&number| self.is_linked[number])
     }
 
-    /// Returns whether an object is linked.
+    /// True if an object is linked.
     pub fn is_linked(&self, number: usize) -> bool {
         self.is_linked.get(number).copied().unwrap_or_default()
     }
 
-    /// Returns whether a section of a linked object is left out, because another object has the same group.
+    /// True if a section of a linked object is left out, because another object has the same group.
     pub fn is_dropped(&self, number: usize, section: usize) -> bool {
         self.dropped.contains(&(number, section))
     }
 
-    /// Returns the object that defines a symbol, and the place.
+    /// Object that defines a symbol, and the place.
     pub fn definition(&self, name: &str) -> Option<(usize, Definition)> {
         self.definitions.get(name).copied()
     }
@@ -97,7 +98,7 @@ mod tests {
     use super::*;
     use crate::link::doctor::object_file::{GlobalSymbol, Group, HostObject};
 
-    /// Returns an object with symbols: the name, and the section of a definition; a question mark makes a symbol weak.
+    /// Object with symbols: the name, and the section of a definition. A question mark makes a symbol weak.
     fn file(path: &str, is_lazy: bool, symbols: &[(&str, Option<Definition>)]) -> LinkedFile {
         let symbol = |&(name, definition): &(&str, Option<Definition>)| {
             let name = name.to_owned();

@@ -51,7 +51,7 @@ impl Script {
                     scripts.push(Script { sections: std::mem::take(&mut pending), is_after, anchor });
                 }
                 ";" => {}
-                // Statements about other things than sections: their arguments are in parentheses.
+                // Statements that are not about sections. Their arguments are in parentheses.
                 _ if tokens.peek() == Some(&"(") => skip_group(&mut tokens, "(", ")"),
                 other => return Err(ScriptError::Unsupported(other.to_owned())),
             }
@@ -59,7 +59,7 @@ impl Script {
         if pending.is_empty() { Ok(scripts) } else { Err(ScriptError::ReplacesLayout) }
     }
 
-    /// Returns the text of the script.
+    /// Text of the script.
     pub fn text(&self) -> String {
         let mut text = "/* Device sections after all others, written by fatbin doctor. */\nSECTIONS\n{\n".to_owned();
         for ScriptSection { name, patterns } in &self.sections {
@@ -71,13 +71,13 @@ impl Script {
 }
 
 impl ScriptSection {
-    /// Returns whether an input section belongs to this section.
+    /// True if an input section belongs to this section.
     pub fn takes(&self, name: &str) -> bool {
         self.patterns.iter().any(|pattern| matches(pattern.as_bytes(), name.as_bytes()))
     }
 }
 
-/// Returns whether a name matches a pattern, in which `*` is any text and `?` any character.
+/// In a pattern, `*` matches any text and `?` any character.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     // The last `*` in the pattern, and the start of the text after what it has matched.
     let (mut at, mut from, mut star) = (0, 0, None);
@@ -130,7 +130,7 @@ fn sections<'a>(
         if name == ";" {
             continue;
         }
-        // The type of a section may follow its name; an address or an alignment may not move it elsewhere.
+        // A type may follow the name of a section. An address or an alignment may not: it would move the section.
         if tokens.peek() == Some(&"(") {
             skip_group(tokens, "(", ")");
         }

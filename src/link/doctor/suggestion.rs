@@ -8,20 +8,20 @@ use super::resolve::Resolution;
 use super::script::{Script, ScriptSection};
 use super::{DoctorOptions, Result, overflow};
 
-/// A linker script that mends a layout.
+/// A linker script that repairs a layout.
 #[derive(Debug)]
 pub struct SuggestedScript {
     /// Text of the script.
     pub text: String,
-    /// Number of relocations that do not reach their targets with it.
+    /// Number of relocations that still do not reach their targets.
     pub remaining: usize,
 }
 
-/// Section after which large device sections are placed: nothing in a program refers to what follows it.
+/// Large device sections are placed after this section. Nothing in a program refers to what follows it.
 const LAST_SECTION: &str = ".bss";
 
-/// Returns the script that moves large read-only sections, and the number of problems that remain with it; `None` where nothing
-/// can be moved.
+/// Returns the script that moves large read-only sections, and the number of problems that remain with it; `None` if
+/// nothing can be moved.
 pub fn suggest(
     layout: &Layout,
     inputs: &Inputs,
@@ -43,8 +43,8 @@ pub fn suggest(
     Ok(Some(SuggestedScript { text: script.text(), remaining }))
 }
 
-/// Returns the script that places the large read-only sections of a layout after its other sections, as far as a linker with these
-/// rules moves them.
+/// Script that places the large read-only sections of a layout after its other sections. Sections that a linker with
+/// these rules does not move are left out.
 fn script(layout: &Layout, rules: &Rules) -> Option<Script> {
     let names = layout.large_read_only().filter(|name| rules.moves(name));
     let section = |name: &str| ScriptSection { patterns: rules.patterns(name), name: name.to_owned() };

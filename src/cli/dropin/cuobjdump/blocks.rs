@@ -5,10 +5,10 @@ use crate::format::cuda_fatbin::{EntryHeader, FatbinEntry, flag, kind};
 /// Word for a host that the flags do not state.
 const UNKNOWN_HOST: &str = "<unknown>";
 
-/// Hosts, and their flags, in the order in which they are tested.
+/// Hosts and their flags, in the order the tool tests them.
 const HOSTS: [(u64, &str); 3] = [(flag::LINUX, "linux"), (flag::MAC, "mac"), (flag::WINDOWS, "windows")];
 
-/// Kinds of entries, and how the tool names them.
+/// Names that the tool gives to the kinds of entries.
 const KINDS: [(u16, &str); 9] = [
     (0, "<invalid kind>"),
     (kind::PTX, "ptx"),
@@ -23,7 +23,7 @@ const KINDS: [(u16, &str); 9] = [
 
 const UNKNOWN_KIND: &str = "<unknown kind>";
 
-/// Names of the options of an entry, by its kind.
+/// Names of an entry's options, by its kind.
 const OPTIONS: [(u16, &str); 4] = [
     (kind::PTX, "ptxasOptions"),
     (kind::RELOCATABLE_PTX, "ptxasOptions"),
@@ -31,7 +31,7 @@ const OPTIONS: [(u16, &str); 4] = [
     (kind::TILE_IR, "tileIROptions"),
 ];
 
-/// Returns the architecture of an entry, by its header.
+/// Architecture of an entry, from its header.
 pub fn arch(header: &EntryHeader) -> String {
     let suffix = match header.flags & (flag::SPECIFIC | flag::FAMILY) {
         0 => "",
@@ -41,19 +41,19 @@ pub fn arch(header: &EntryHeader) -> String {
     format!("sm_{}{suffix}", header.arch_number)
 }
 
-/// Returns the options of an entry, for entries that have some.
+/// Name and text of an entry's options; `None` if it has none.
 pub fn options(entry: &FatbinEntry<'_>) -> Option<(&'static str, String)> {
     let (_, name) = OPTIONS.iter().find(|(kind, _)| *kind == entry.header.kind)?;
     Some((name, text(entry.options?.data())))
 }
 
-/// Returns the text of an identifier or of options, which ends at a NUL.
+/// Text of an identifier or of options, up to the first NUL.
 pub fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-/// Returns the block of an entry. The lines of images in a group begin with a tab.
+/// Describes an entry as a block of text. The lines of an image in a group begin with a tab.
 pub fn block(entry: &FatbinEntry<'_>, is_in_group: bool) -> String {
     let header = &entry.header;
     let name = KINDS.iter().find(|(kind, _)| *kind == header.kind).map_or(UNKNOWN_KIND, |(_, name)| name);

@@ -6,7 +6,7 @@ use crate::base::error::Malformed;
 use crate::image::ConstantBank;
 use crate::image::cubin_listing::{CubinSymbol, FunctionUsage, resource_usage, symbols};
 
-/// Types of symbols (System V ABI, and types of NVIDIA's devices from 10 on); others are `?`.
+/// Types of symbols: System V ABI, and NVIDIA's types from 10 on. Others are `?`.
 const TYPES: [(u8, &str); 9] = [
     (0, "NOTYPE"),
     (1, OBJECT),
@@ -26,10 +26,10 @@ const CUDA_OBJECT: &str = "CUDA_OBJECT";
 const BINDINGS: [&str; 3] = ["LOCAL", "GLOBAL", "WEAK"];
 const VISIBILITIES: [&str; 4] = ["DEFAULT", "INTERNAL", "HIDDEN", "PROTECTED"];
 
-/// Word for values that the tool does not know.
+/// Word for values unknown to the tool.
 const UNKNOWN: &str = "?";
 
-/// Memory of a variable: the upper three bits of `st_other`.
+/// Memory spaces of variables: the upper three bits of `st_other`.
 const MEMORIES: [(u8, &str); 5] =
     [(0x20, "GLOBAL"), (0x40, "SHARED"), (0x60, "LOCAL"), (0x80, "CONSTANT"), (0xa0, "RESERVED_SHARED")];
 const MEMORY_MASK: u8 = 0xe0;
@@ -40,7 +40,7 @@ const OBSCURE: u8 = 0x8;
 const UNIFIED: u8 = 0x4;
 const VISIBILITY: u8 = 0x3;
 
-/// Returns the resource usage of a cubin, and the requested functions that it does not have.
+/// Resource usage of a cubin, and the requested functions that are missing from it.
 pub fn usage_text(cubin: View<'_>, dump: &Dump) -> Result<(String, Vec<String>), Malformed> {
     let usage = resource_usage(cubin)?;
     let banks = |banks: &[ConstantBank]| -> String {
@@ -67,7 +67,7 @@ pub fn usage_text(cubin: View<'_>, dump: &Dump) -> Result<(String, Vec<String>),
     Ok((text, missing.map(|name| String::from_utf8_lossy(name).into_owned()).collect()))
 }
 
-/// Returns the symbols of a cubin.
+/// Text of a cubin's symbols.
 pub fn symbols_text(cubin: View<'_>) -> Result<String, Malformed> {
     let lines = symbols(cubin)?;
     Ok(lines.iter().fold("\nsymbols:\n".to_owned(), |text, symbol| text + &symbol_line(symbol)))
@@ -82,7 +82,7 @@ fn symbol_line(symbol: &CubinSymbol<'_>) -> String {
     format!("{symbol_type:<14}{binding:<8}{visibility:<11}{other:<34}{defined}  {}\n", symbol.name)
 }
 
-/// Returns the names of the bits of `st_other`.
+/// Names of the bits of `st_other`.
 fn other_text(other: u8, symbol_type: &str) -> String {
     let mut unknown = 0;
     let mut names = Vec::new();

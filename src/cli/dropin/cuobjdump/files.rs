@@ -1,4 +1,4 @@
-//! The file of a command line: its members, and the containers of each in the order of the output.
+//! The input file: its members, and their containers in output order.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::target::triple;
 const EXECUTABLE: &str = ".nv_fatbin";
 const RELOCATABLE: &str = "__nv_relfatbin";
 
-/// Size of the header of a container. The tool takes shorter files for truncated containers.
+/// Size of a container's header. The tool reports shorter files as truncated containers.
 const SMALLEST: u64 = 16;
 
 /// Contents of a file or of a member of an archive.
@@ -36,7 +36,7 @@ pub enum Contents<'data> {
     Nothing,
 }
 
-/// Returns the path in messages, which begins at the root.
+/// Absolute path, as it appears in messages.
 pub fn absolute(path: &Path) -> PathBuf {
     if path == Path::new("") {
         return PathBuf::new();
@@ -44,13 +44,13 @@ pub fn absolute(path: &Path) -> PathBuf {
     std::env::current_dir().map_or(path.to_owned(), |directory| directory.join(path))
 }
 
-/// Opens a file and passes its members to `take`: the file itself, unless it is an archive.
+/// Passes each member of an archive to `take`, or the file itself if it is not an archive.
 pub fn each_member(path: &Path, take: &mut dyn FnMut(Result<InputSlice, ToolFailure>)) -> Result<(), ToolFailure> {
     let failure = |_| TOOL.fatal(format!("Could not open input file '{}'", absolute(path).display()));
     if path.is_dir() {
         return Err(TOOL.fatal("Memory allocation failure"));
     }
-    // To the tool, `-` is the name of a file.
+    // The tool treats `-` as a file name.
     let place = if path == Path::new("-") { Path::new("./-") } else { path };
     let options = OpenOptions { archives: Archives::Libraries, limits: Limits::default(), access: access::get() };
     let input = Input::open(place, options.access).map_err(failure)?;
@@ -63,18 +63,18 @@ pub fn each_member(path: &Path, take: &mut dyn FnMut(Result<InputSlice, ToolFail
     Ok(())
 }
 
-/// Returns the failure for bytes that are not a container.
+/// Failure for bytes that are not a container.
 pub fn invalid_header(path: &Path) -> ToolFailure {
     TOOL.fatal(format!("Invalid fatbin header in '{}'", absolute(path).display()))
 }
 
-/// Returns whether an image is an ELF file for NVIDIA's devices.
+/// True for an ELF file for NVIDIA's devices.
 pub fn is_cubin(image: &DeviceImage) -> bool {
     image.image_kind == ImageKind::Elf && image.triple.as_deref() == Some(triple::NVPTX64)
 }
 
 impl<'data> Contents<'data> {
-    /// Finds the device code of a member. `is_all` includes relocatable code where there is other code.
+    /// Finds the device code of a member. With `is_all`, relocatable code is included even if there is other code.
     ///
     /// A file without the sections of NVIDIA's compilers may still hold containers: a raw file, a DLL, a library whose
     /// sections were renamed or whose section headers were stripped.
@@ -111,7 +111,7 @@ impl<'data> Contents<'data> {
         Contents::of(file, view, |container| container.section_name() == Some(name), contains)
     }
 
-    /// Returns the containers that are wanted, up to the first error at a relevant offset.
+    /// Wanted containers, up to the first error at a relevant offset.
     fn of(
         file: &File,
         view: View<'data>,
@@ -132,7 +132,7 @@ impl<'data> Contents<'data> {
         Contents::Containers { containers: parts, is_damaged: damage.is_some() }
     }
 
-    /// Appends other containers. Those after damage are not read.
+    /// Appends other containers. Containers after damage are not read.
     fn and(self, other: Self) -> Self {
         match (self, other) {
             (

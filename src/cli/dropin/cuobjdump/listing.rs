@@ -1,4 +1,4 @@
-//! The work on the entries of a file: lists, extraction and dumps, with the numbers that run through all of its members.
+//! Lists, extracts or dumps the entries of a file. Entries are numbered across all members.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,25 +20,24 @@ use crate::image::cubin_listing::code_sections;
 use crate::scan::{InputSlice, Source};
 use crate::target::nvptx::Arch;
 
-/// Kind of entries that cuobjdump lists like cubins, but calls unknown.
+/// Kind that cuobjdump lists with cubins, but calls unknown.
 const LISTED_AS_ELF: u16 = 0x10;
 
 /// First bytes of objects.
 const ELF_MAGIC: &[u8] = b"\x7fELF";
 
-/// Returns the part of a text before its NUL.
 fn up_to_nul(text: &[u8]) -> &[u8] {
     let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
     &text[..end]
 }
 
-/// The work on a file.
+/// Processing of a file.
 #[derive(Debug)]
 pub struct Listing<'a> {
     request: &'a Request,
     path: PathBuf,
     out: TextOutput,
-    /// Number of cubins, of texts and of code sections so far.
+    /// Numbers of cubins, texts and code sections so far.
     elf: usize,
     ptx: usize,
     text: usize,
@@ -53,19 +52,19 @@ struct Cubin<'a> {
     view: View<'a>,
     /// Identifier of its entry.
     identifier: Option<&'a [u8]>,
-    /// Architecture in names.
+    /// Architecture as it appears in names.
     arch: String,
     /// False for a file that is a cubin.
     is_entry: bool,
 }
 
-/// Returns the identifier that names an image.
+/// Identifier that names an image.
 fn identifier<'data>(entry: &FatbinEntry<'data>) -> Option<&'data [u8]> {
     entry.identifier.map(|identifier| up_to_nul(identifier.data())).filter(|identifier| !identifier.is_empty())
 }
 
 impl<'a> Listing<'a> {
-    /// Begins the work on a file.
+    /// Starts processing a file.
     pub fn new(path: &Path, request: &'a Request) -> Self {
         Listing {
             request,
@@ -89,7 +88,7 @@ impl<'a> Listing<'a> {
         self.ptx
     }
 
-    /// Returns whether the file has containers or is a cubin.
+    /// True if the file has containers or is a cubin.
     pub fn has_device_code(&self) -> bool {
         self.has_device_code
     }
@@ -102,7 +101,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// Does the work on a member, or on a file that is not an archive.
+    /// Processes a member, or a file that is not an archive.
     pub fn member(&mut self, slice: &InputSlice, contents: Contents<'_>) -> Result<(), ToolFailure> {
         let is_object = slice.view().starts_with(ELF_MAGIC) || !matches!(contents, Contents::Nothing);
         if let Some(member) = slice.member.as_deref().filter(|_| is_object) {
@@ -188,12 +187,12 @@ impl<'a> Listing<'a> {
         self.cubin(slice, &Cubin { bytes: view.data(), view, identifier: identifier(entry), arch, is_entry: true })
     }
 
-    /// Returns the failure for an image that cannot be decompressed.
+    /// Failure for an image that cannot be decompressed.
     fn unreadable(&self, entry: &FatbinEntry<'_>) -> ToolFailure {
         if entry.header.compressed_size == 0 { invalid_header(&self.path) } else { TOOL.fatal("Uncompress failed") }
     }
 
-    /// Returns the failure for a group without a valid table of its images.
+    /// Failure for a group without a valid table of its images.
     fn invalid_group(&self, group: &FatbinEntry<'_>) -> ToolFailure {
         let has_table = group.header.options_offset != 0;
         if has_table { TOOL.fatal("Internal error: invalid concat") } else { invalid_header(&self.path) }
@@ -203,7 +202,7 @@ impl<'a> Listing<'a> {
         TOOL.fatal(format!("Invalid ELF in '{}'", absolute(&self.path).display()))
     }
 
-    /// Returns the architecture of a cubin in names, in which the suffix `f` is missing.
+    /// Architecture of a cubin for names, without the suffix `f`.
     fn arch_of_cubin(&self, view: View<'_>) -> Result<String, ToolFailure> {
         let image = DeviceImage::identify(view);
         let arch = image.arch.as_deref().filter(|_| is_cubin(&image)).ok_or_else(|| self.invalid_elf())?;
@@ -267,7 +266,7 @@ impl<'a> Listing<'a> {
         Ok(())
     }
 
-    /// Lists the code sections of a cubin, or extracts those with names of the patterns.
+    /// Lists the code sections of a cubin, or extracts the sections with names that match the patterns.
     fn code_sections(
         &mut self,
         slice: &InputSlice,
@@ -335,12 +334,11 @@ impl<'a> Listing<'a> {
     }
 }
 
-/// Returns whether a name is among those to extract.
 fn is_wanted(patterns: &Option<Patterns>, name: &[u8]) -> bool {
     patterns.as_ref().is_some_and(|patterns| patterns.contain(name))
 }
 
-/// Returns the line of a file in a list, with text after its name.
+/// Line for a file in a list. `rest` follows its name.
 fn list_line(title: &str, number: usize, name: &[u8], rest: &str) -> String {
     format!("{title}{number:>5}: {}{rest}\n", String::from_utf8_lossy(name))
 }

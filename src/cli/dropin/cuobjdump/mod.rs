@@ -1,24 +1,26 @@
-//! NVIDIA's cuobjdump: lists and extracts the images of CUDA fat binaries. What it disassembles is not offered.
+//! NVIDIA's cuobjdump: lists and extracts the images of CUDA fat binaries. It does not disassemble.
 //!
-//! Source: the output of cuobjdump 13.5.37, which `linker-tests/cuobjdump` compares with this module's.
+//! Source: the output of cuobjdump 13.5.37. `linker-tests/cuobjdump` compares it with the output of this module.
 //!
-//! | divergence from cuobjdump 13.5 | why |
-//! |---|---|
-//! | `-sass` and `-elf` are refused | they need a disassembler; the message names the tools that have one |
-//! | containers are found in any section, in PE files and without section headers, where there is no `.nv_fatbin` | the tool does not find them |
-//! | entries for architectures that CUDA 13.5 does not support are listed | the tool refuses the whole file |
-//! | all members of an archive are read, cubins among them | the tool stops at the first member that is not an object, and skips cubins |
-//! | PTX without an option block, or without a NUL at its end, is read | the tool refuses the file |
-//! | zeros after the last container are padding, and an empty section has no entries | the tool refuses the file |
-//! | cubins whose tables are complete are read | the tool rejects some of CUDA 12.0 and 12.1 |
-//! | `-arch` also filters a cubin without a container by the number | the tool compares only the suffixes |
-//! | a version or a marker that no tool writes is an error | the tool does not check them |
-//! | a warning reports that two images have one name | the tool overwrites the first file silently |
-//! | an empty identifier is ignored | the tool ends with an internal error |
-//! | files are written completely or not at all, and never through symbolic links | names come from the file |
-//! | control characters in names and in PTX on standard output are escaped | they may be commands to a terminal |
-//! | the number of textures is not counted | the tool ends with an internal error for cubins that have some |
-//! | `--version` names this program | it is not NVIDIA's |
+//! Divergences from cuobjdump 13.5, with the reasons:
+//!
+//! - `-sass` and `-elf` are refused. They need a disassembler. The message names the tools that have one.
+//! - If there is no `.nv_fatbin`, containers are found in any section, in PE files and without section headers. The
+//!   tool does not find them.
+//! - Entries for architectures that CUDA 13.5 does not support are listed. The tool refuses the whole file.
+//! - All members of an archive are read, including cubins. The tool stops at the first member that is not an object,
+//!   and skips cubins.
+//! - PTX without an option block, or without a NUL at its end, is read. The tool refuses the file.
+//! - Zeros after the last container are padding, and an empty section has no entries. The tool refuses the file.
+//! - Cubins whose tables are complete are read. The tool rejects some of CUDA 12.0 and 12.1.
+//! - `-arch` also filters a cubin without a container by the number. The tool compares only the suffixes.
+//! - A version or a marker that no tool writes is an error. The tool does not check them.
+//! - A warning reports that two images have one name. The tool overwrites the first file silently.
+//! - An empty identifier is ignored. The tool ends with an internal error.
+//! - Files are written completely or not at all, and never through symbolic links. Names come from the file.
+//! - Control characters in names and in PTX on standard output are escaped. They may be commands to a terminal.
+//! - The number of textures is not counted. The tool ends with an internal error for cubins that have some.
+//! - `--version` names this program. It is not NVIDIA's.
 
 mod blocks;
 mod cubins;
@@ -48,7 +50,7 @@ const VERSION: &str = concat!(
 /// Exit status for a file without device code.
 const NO_DEVICE_CODE: u8 = 255;
 
-/// Parses the contents of an option file, in which further option files are errors.
+/// Parses the contents of an option file. Nested option files are errors.
 pub fn read_options(option_file: &[u8]) -> Result<(), String> {
     TOOL.read_options(option_file)
 }
@@ -78,7 +80,6 @@ pub fn run(arguments: &[OsString]) -> u8 {
     }
 }
 
-/// Performs a request on a file.
 fn list(path: &Path, request: &Request) -> Result<(), ToolFailure> {
     let mut listing = Listing::new(path, request);
     let (mut done, mut is_empty) = (Ok(()), true);
@@ -105,7 +106,7 @@ fn list(path: &Path, request: &Request) -> Result<(), ToolFailure> {
     Ok(())
 }
 
-/// Reports kinds of images of which the file has none.
+/// Reports the kinds of images that the file does not contain.
 fn report_missing(path: &Path, request: &Request, listing: &Listing) {
     let (elf, ptx) = match &request.action {
         Action::Extract(kinds) => (kinds.elf.is_some(), kinds.ptx.is_some()),

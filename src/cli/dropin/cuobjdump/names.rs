@@ -6,14 +6,14 @@ const NO_SOURCE: &[u8] = b"x";
 /// End of the name of a code section.
 const CODE_EXTENSION: &str = ".elf.bin";
 
-/// Length of the name of a code section up to which the source and the function are in it, in bytes: the longest name of a file. The
-/// tool counts the source with its directories.
+/// Maximum length in bytes of a code section's name that has the source and the function: the longest name of a file.
+/// The tool counts the source with its directories.
 const LONGEST: usize = 255;
 
-/// Number of bytes of each that are in the name of others.
+/// Number of bytes that longer names keep of the source and of the function.
 const SHORT: usize = 8;
 
-/// Returns the name of a file without its directories and its extension, and with `-` in place of blanks.
+/// Name of a file without directories and extension, with `-` in place of blanks.
 pub fn stem(path: &[u8]) -> Vec<u8> {
     let end = path.iter().position(|&byte| byte == 0).unwrap_or(path.len());
     let name = path[..end].rsplit(|&byte| std::path::is_separator(byte.into())).next().unwrap_or_default();
@@ -21,13 +21,13 @@ pub fn stem(path: &[u8]) -> Vec<u8> {
     stem.iter().map(|&byte| if byte == b' ' { b'-' } else { byte }).collect()
 }
 
-/// Returns the name of an image: `STEM.NUMBER.ARCH.EXTENSION`. An image with an identifier has no number.
+/// Name of an image: `STEM.NUMBER.ARCH.EXTENSION`. An image with an identifier has no number.
 pub fn image(stem: &[u8], number: Option<usize>, arch: &str, extension: &str) -> Vec<u8> {
     let number = number.map(|number| format!(".{number}")).unwrap_or_default();
     [stem, format!("{number}.{arch}.{extension}").as_bytes()].concat()
 }
 
-/// Returns the name of a code section. `source` is the identifier of the container, or the path of a cubin without one.
+/// Name of a code section. `source` is the identifier of the container, or the path of a cubin without one.
 pub fn code_section(source: Option<&[u8]>, function: &str, number: usize, arch: &str) -> Vec<u8> {
     let source = source.unwrap_or(NO_SOURCE);
     let function = function.as_bytes();

@@ -9,7 +9,7 @@ const ALL: &[u8] = b"all";
 /// A request.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Executable and relocatable code; without it, relocatable code only where there is no other.
+    /// True for executable and relocatable code; otherwise relocatable code is used only if there is no other.
     pub is_all: bool,
     /// Number of the architecture of the entries.
     pub arch: Option<u32>,
@@ -28,14 +28,14 @@ pub enum Action {
     Dump(Dump),
 }
 
-/// Values for each kind of files; `None` where that kind is not requested.
+/// Values for each kind of file; `None` if that kind is not requested.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Kinds<T> {
     /// Cubins.
     pub elf: Option<T>,
     /// PTX.
     pub ptx: Option<T>,
-    /// Code sections of cubins. They are not listed beside cubins.
+    /// Code sections of cubins. They are not listed together with cubins.
     pub text: Option<T>,
 }
 
@@ -48,9 +48,9 @@ pub struct Dump {
     pub symbols: bool,
     /// Text of PTX.
     pub ptx: bool,
-    /// Functions whose resources are printed; all without a list.
+    /// Functions whose resources are printed; `None` for all.
     pub functions: Option<Vec<Vec<u8>>>,
-    /// Number of the symbol of the function whose resources are printed.
+    /// Symbol number of the function whose resources are printed.
     pub function_index: Option<usize>,
 }
 
@@ -67,7 +67,7 @@ impl Patterns {
 }
 
 impl Request {
-    /// Returns the request of a command line.
+    /// Creates the request of a command line.
     pub fn of_line(line: &ParsedLine) -> Result<Self, ToolFailure> {
         let patterns = |name| line.list(name).map(|patterns| Patterns(patterns.to_vec()));
         let [elf, ptx, text] = ["extract-elf", "extract-ptx", "extract-text"].map(patterns);
@@ -110,7 +110,7 @@ impl Dump {
     }
 }
 
-/// Returns the number in `sm_90a`.
+/// Number of an architecture: 90 for `sm_90a`.
 fn number_of_arch(name: &[u8]) -> Option<u32> {
     let number = std::str::from_utf8(name).ok()?.strip_prefix("sm_")?;
     number.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse().ok()

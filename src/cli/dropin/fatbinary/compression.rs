@@ -25,8 +25,8 @@ const MODES: [(&str, Option<Compression>, bool); 5] = [
 ];
 
 impl CompressionMode {
-    /// Returns the mode of a command line. Images of `--image` are those of clang before LLVM 22 and an earlier release of
-    /// CUDA, whose drivers may not read zstd.
+    /// Returns the mode of a command line. `--image` comes from clang before LLVM 22, with an earlier release of CUDA.
+    /// The drivers of that release may not read zstd.
     pub fn of_line(line: &ParsedLine) -> Result<CompressionMode, ToolFailure> {
         let has_old_images = line.images.iter().any(|(option, _)| *option == "image");
         let default = if has_old_images { "speed" } else { "default" };
@@ -41,7 +41,7 @@ impl CompressionMode {
         Ok(CompressionMode { compression: if is_disabled { None } else { compression }, compresses_cubins })
     }
 
-    /// Returns the compression of an image.
+    /// Compression of an image.
     pub fn of(self, image_type: ImageType) -> Option<Compression> {
         let is_compressed = image_type != ImageType::Elf || self.compresses_cubins;
         if is_compressed { self.compression } else { None }

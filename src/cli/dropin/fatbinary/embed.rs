@@ -1,4 +1,4 @@
-//! The C source of `--embedded-fatbin`: the container as data, and the structure with which the CUDA runtime registers it.
+//! The C source of `--embedded-fatbin`: the container as data, and the structure that registers it in the CUDA runtime.
 
 use super::{ToolFailure, write_failure};
 use crate::base::error::Result;
@@ -81,7 +81,7 @@ fn write_assembly(section: &str, suffix: &str, words: &[u64], to: &mut Output) -
     let start = format!("asm(\n\".section {section}, \\\"a\\\"\\n\"\n\".align 8\\n\"\n\"fatbinData{suffix}:\\n\"\n");
     to.write(start.as_bytes())?;
     write_lines(words, to, |line| {
-        // As the tool writes the last line.
+        // Matches the tool's last line.
         let separator = if line.len() < WORDS_PER_LINE { ", " } else { "," };
         let words: Vec<String> = line.iter().map(|word| format!("{word:#018x}")).collect();
         format!("\".quad {}\\n\"\n", words.join(separator))
@@ -115,7 +115,7 @@ fn write_array(suffix: &str, words: &[u64], to: &mut Output) -> Result<()> {
     )?;
     write_lines(words, to, |line| {
         let words: Vec<String> = line.iter().map(|word| format!("{word:#018x}ull")).collect();
-        // As the tool writes full lines and the last one.
+        // Matches the tool's full lines and last line.
         let end = if line.len() < WORDS_PER_LINE { "" } else { ",\n" };
         words.join(",") + end
     })?;

@@ -12,7 +12,7 @@ pub enum ImageType {
 }
 
 impl ImageType {
-    /// Returns the kind with a name.
+    /// Parses the name of a kind.
     pub fn parse(name: &[u8]) -> Option<Self> {
         Some(match name {
             b"elf" => ImageType::Elf,

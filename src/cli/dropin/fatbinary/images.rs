@@ -17,7 +17,7 @@ const EI_CLASS: usize = 4;
 const CLASS_32: u8 = 1;
 const CLASS_64: u8 = 2;
 
-/// Architecture of images of `--image2`, which states none.
+/// Architecture of `--image2`. Its images state none.
 const IMAGE2_ARCH: &[u8] = b"80";
 
 /// An image and its file.
@@ -31,7 +31,7 @@ pub struct EntryInput {
     minified: Vec<u8>,
 }
 
-/// Opens the file of an image of an option.
+/// Opens the image file that an option names.
 fn open_image(argument: &KeywordValues, option: &str) -> Result<EntryInput, ToolFailure> {
     let missing_file = || fatal("Missing file in image");
     let unknown_kind = || fatal("Missing or unknown kind in image3");
@@ -61,7 +61,7 @@ fn open_image(argument: &KeywordValues, option: &str) -> Result<EntryInput, Tool
     Ok(EntryInput { image_type, arch: arch.to_vec(), input, minified })
 }
 
-/// Parses the value of `profile`, which states the kind as a prefix of the architecture.
+/// Parses the value of `profile`. The kind is a prefix of the architecture.
 fn parse_profile(profile: &[u8]) -> Result<(ImageType, &[u8]), ToolFailure> {
     let prefixes = [(&b"sm_"[..], ImageType::Elf), (b"compute_", ImageType::Ptx)];
     let parsed = prefixes.iter().find_map(|(prefix, kind)| Some((*kind, profile.strip_prefix(*prefix)?)));
@@ -73,7 +73,7 @@ fn open(file: &[u8]) -> Result<Input, ToolFailure> {
     if path.is_dir() {
         return Err(fatal("Memory allocation failure"));
     }
-    // To the tool, `-` is the name of a file.
+    // The tool treats `-` as a file name.
     let place = if path == Path::new("-") { Path::new("./-") } else { &path };
     Input::open(place, access::get()).map_err(|_| fatal(format!("Could not open input file '{}'", text(file))))
 }
@@ -90,12 +90,12 @@ pub fn open_all(line: &ParsedLine) -> Result<Vec<EntryInput>, ToolFailure> {
 }
 
 impl EntryInput {
-    /// Returns whether the file is an object of a link.
+    /// True for an object of a link.
     pub fn is_relocatable(&self) -> bool {
         self.image_type == ImageType::Relocatable
     }
 
-    /// Returns the entries of the file, in the order of the output.
+    /// Entries of the file, in output order.
     pub fn members<'a>(
         &'a self,
         line: &'a ParsedLine,
@@ -164,12 +164,13 @@ impl EntryInput {
     }
 }
 
-/// Returns whether an ELF file is for NVIDIA's devices (`e_machine` 190).
+/// ELF files for NVIDIA's devices have `e_machine` 190.
 fn is_cubin(bytes: &[u8]) -> bool {
     bytes.get(18..20) == Some(&[190, 0])
 }
 
-/// Parses a number with an optional suffix, as C's `strtol` does: white space and a sign are skipped, and no digits are 0.
+/// Parses a number with an optional suffix like C's `strtol`: white space and a sign are skipped, and text without
+/// digits is 0.
 fn parse_arch(text: &[u8]) -> Option<Arch> {
     let (number, suffix) = match text {
         [number @ .., b'a'] => (number, Some(Suffix::Specific)),

@@ -1,16 +1,17 @@
 //! NVIDIA's fatbinary: writes CUDA fat binaries, as a file or as C source. nvcc and clang call it.
 //!
-//! Source: the output of fatbinary 13.5.37, which `linker-tests/fatbinary` compares with this module's.
+//! Source: the output of fatbinary 13.5.37. `linker-tests/fatbinary` compares it with the output of this module.
 //!
-//! | divergence from fatbinary 13.5 | why |
-//! |---|---|
-//! | `--image=profile=P,file=F` is accepted; entries are then compressed with LZ4 | clang before LLVM 22 passes it to earlier releases of fatbinary, whose drivers may not read zstd |
-//! | LTO-IR is stored uncompressed | fatbinary scrambles what it compresses |
-//! | a truncated or damaged cubin is refused | fatbinary stores it, or ends with a segmentation fault |
-//! | options for the codec and key of entries, which the help does not list, are unknown | nvcc does not pass them |
-//! | outputs are written completely or not at all | a build uses existing outputs |
-//! | a full device is an error | the tool ignores errors of writing |
-//! | `--version` names this program | it is not NVIDIA's |
+//! Divergences from fatbinary 13.5, with the reasons:
+//!
+//! - `--image=profile=P,file=F` is accepted, and entries are then compressed with LZ4. clang before LLVM 22 passes it
+//!   to earlier releases of fatbinary. The drivers of these releases may not read zstd.
+//! - LTO-IR is stored uncompressed. fatbinary scrambles what it compresses.
+//! - A truncated or damaged cubin is refused. fatbinary stores it, or ends with a segmentation fault.
+//! - Options for the codec and key of entries, which the help does not list, are unknown. nvcc does not pass them.
+//! - Outputs are written completely or not at all. A build uses existing outputs.
+//! - A full device is an error. The tool ignores write errors.
+//! - `--version` names this program. It is not NVIDIA's.
 
 mod compression;
 mod embed;
@@ -48,17 +49,16 @@ fn fatal(message: impl AsRef<str>) -> ToolFailure {
     TOOL.fatal(message)
 }
 
-/// Creates the failure for an output that cannot be written.
 fn write_failure(error: &Error) -> ToolFailure {
     fatal(error.to_string())
 }
 
-/// Creates an error of the library that fatbinary calls.
+/// Error of the library that fatbinary calls.
 fn library_error(message: &str) -> ToolFailure {
     ToolFailure::error(format!("\nnvFatbin error: {message}\n"))
 }
 
-/// Parses the contents of an option file, in which further option files are errors.
+/// Parses the contents of an option file. Nested option files are errors.
 pub fn read_options(option_file: &[u8]) -> Result<(), String> {
     TOOL.read_options(option_file)
 }
@@ -100,7 +100,7 @@ fn construct(line: &ParsedLine) -> Result<(), ToolFailure> {
     if let Some(compression) = mode.compression.filter(|_| line.flag("concat")) {
         members = concatenate(members, compression);
     }
-    // PTX of objects follows all other images, from the last object on.
+    // PTX of objects follows all other images, in reverse order.
     let mut relocatable = Vec::new();
     for file in files.iter().filter(|file| file.is_relocatable()) {
         relocatable.extend(file.members(line, mode, target)?);
@@ -118,7 +118,7 @@ fn container<'a>(members: &[FatbinMember<'a>]) -> Result<Content<'a>, ToolFailur
     })
 }
 
-/// Properties of all entries that options state.
+/// Properties that options set for all entries.
 #[derive(Debug, Clone, Copy)]
 struct EntryProperties {
     is_64_bit: bool,
@@ -174,7 +174,7 @@ fn write_outputs(line: &ParsedLine, files: &[EntryInput], container: &Content<'_
 }
 
 fn create(path: &OsStr) -> Result<Output, ToolFailure> {
-    // To the tool, `-` is the name of a file, and an empty name is invalid.
+    // The tool treats `-` as a file name, and an empty name as invalid.
     let place = if path == "-" { PathBuf::from("./-") } else { PathBuf::from(path) };
     let failure = || fatal(format!("Could not open output file '{}'", path.display()));
     if place == Path::new("") {

@@ -5,7 +5,7 @@
 /// Text before the version of a module.
 const VERSION: &[u8] = b".version";
 
-/// Removes comments, and blanks after white space. Line breaks and strings remain. `/*/` is a whole comment, and a quote
+/// Removes comments, and blanks after white space. Line breaks and strings remain. `/*/` is a whole comment. A quote
 /// after a backslash neither begins nor ends a string.
 pub fn minify(text: &[u8]) -> Vec<u8> {
     let mut minified = Vec::with_capacity(text.len());
@@ -49,8 +49,8 @@ fn is_space(byte: u8) -> bool {
     byte.is_ascii_whitespace() || byte == 0x0b
 }
 
-/// Returns the version that fatbinary states for a text: that after the first `.version`, also in a comment; of the minor
-/// number, the first digit.
+/// Returns the version that fatbinary records for a text: the number after the first `.version`, even in a comment.
+/// Only the first digit of the minor number counts.
 pub fn version(text: &[u8]) -> Option<(u16, u16)> {
     let text = text.split(|&byte| byte == 0).next()?;
     let at = text.windows(VERSION.len()).position(|window| window == VERSION)?;

@@ -1,5 +1,5 @@
-//! PTX in the objects of a link, which `--image2=kind=reloc` adds to the output: the driver links it for devices that the linked
-//! code does not serve. Source: fatbinary 13.5 with objects of nvcc 13.5.
+//! PTX in the objects of a link. `--image2=kind=reloc` adds it to the output, and the driver links it for devices that
+//! the linked code does not serve. Source: fatbinary 13.5 with objects of nvcc 13.5.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ const RELOCATABLE: &str = "__nv_relfatbin";
 /// First bytes of ELF files.
 const ELF: &[u8] = b"\x7fELF";
 
-/// Returns the entries of an object, in its order; none for a cubin and for a container.
+/// Entries of an object, in its order; none for a cubin or a container.
 pub fn members(view: View<'_>) -> Result<Vec<FatbinMember<'_>>, ToolFailure> {
     if ArchiveFormat::of(view).is_some_and(ArchiveFormat::is_library) {
         let failure = library_error("internal error");

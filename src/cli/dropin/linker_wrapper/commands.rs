@@ -1,5 +1,5 @@
-//! The commands that the tool prints with `--dry-run` and `--wrapper-verbose`: those of LLVM's programs, most of which fatbin
-//! does not call. Since LLVM 24, they are all that is needed to link again.
+//! The commands that the tool prints with `--dry-run` and `--wrapper-verbose`. They call LLVM's programs; fatbin does
+//! not call most of these. Since LLVM 24, the commands are all that is needed to link again.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ impl<'a> Commands<'a> {
         Commands { options, release, is_relocatable, fat_binary: RefCell::default() }
     }
 
-    /// Returns the lines for a step; none for one that the tool does not have.
+    /// Lines for a step; empty for a step that the tool does not have.
     pub fn lines(&self, step: &LinkEvent<'_>) -> String {
         match step {
             LinkEvent::Printed(text) | LinkEvent::HostPrinted(text) | LinkEvent::Ir(text) => (*text).to_owned(),
@@ -49,7 +49,7 @@ impl<'a> Commands<'a> {
         }
     }
 
-    /// Returns the commands that write an object and what it contains.
+    /// Commands that write an object and its contents.
     fn wrapper(&self, kind: OffloadKind, images: &[LinkedImage<'_>], path: &Path) -> String {
         let mut lines = String::new();
         let contents: Vec<PathBuf> = match self.fat_binary.take() {
@@ -111,7 +111,7 @@ impl<'a> Commands<'a> {
     }
 }
 
-/// Returns the command that writes images of a host file to files.
+/// Command that writes images of a host file to files.
 fn extraction(images: &[ExtractedImage<'_>]) -> String {
     let Some(first) = images.first() else { return String::new() };
     let file = first.input.file;
@@ -126,7 +126,7 @@ fn extraction(images: &[ExtractedImage<'_>]) -> String {
     render("llvm-offload-binary", &words)
 }
 
-/// Returns the command that gives sections and symbols of an object names with its hash.
+/// Command that adds the hash of an object to the names of its sections and symbols.
 fn isolation(output: &Path, entry_sections: &BTreeSet<&str>, hash: u64) -> String {
     let mut words: Vec<OsString> = vec![output.into(), "--remove-section".into(), ".llvm.offloading".into()];
     for section in entry_sections {
@@ -138,7 +138,7 @@ fn isolation(output: &Path, entry_sections: &BTreeSet<&str>, hash: u64) -> Strin
     render("llvm-objcopy", &words)
 }
 
-/// Returns a command line as the tool prints it: only the program is in quotes.
+/// Command line as the tool prints it: only the program is in quotes.
 fn render(program: &str, words: &[OsString]) -> String {
     let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
     format!(" \"{program}\" {}\n", words.join(" "))

@@ -1,7 +1,7 @@
 //! The help of the tool by release, in the layout of LLVM's option tables.
 //!
-//! Source: `--help` and `--help-hidden` of LLVM 15, 16, 19 and 22. Options that are new in a release between two of these are listed from
-//! the one after the earlier.
+//! Source: `--help` and `--help-hidden` of LLVM 15, 16, 19 and 22. An option that is new between two of these releases
+//! is listed from the release after the earlier one.
 
 use std::fmt::Write;
 use std::ops::RangeInclusive;
@@ -102,7 +102,7 @@ const ROWS: [HelpRow; 57] = [
     shown(15..=16, "--", "The separator for the wrapped linker arguments"),
 ];
 
-/// Returns the text of `--help` or `--help-hidden` of a release.
+/// Text of `--help` or `--help-hidden` of a release.
 pub fn text(release: Option<u32>, with_hidden: bool) -> String {
     let release = release.unwrap_or(LAST);
     let is_listed = |row: &&HelpRow| row.releases.contains(&release) && (with_hidden || !row.is_hidden);

@@ -1,21 +1,26 @@
 //! clang-linker-wrapper: links the device code in the inputs of a host linker, and then the program.
 //!
-//! | divergence from LLVM 22.1 | why |
-//! |---|---|
-//! | up to LLVM 19, ld.lld optimizes code for AMD GPUs, and clang compiles other bitcode file by file | the tool optimizes by itself |
-//! | up to LLVM 19, two definitions of a device symbol are an error of the device linker | the tool takes the first without a word |
-//! | `--bitcode-library` and `--builtin-bitcode` are errors | not supported |
-//! | device code is linked by the linker of its target, without clang | no program of LLVM but ld.lld is needed |
-//! | an image that is linked already passes unchanged | the tool links it again, into an empty image |
-//! | device code in the output of `-r` is not linked again | it is registered already |
-//! | `--emit-fatbin-only` with images of several offload kinds is an error | the tool writes one fat binary over the other |
-//! | without an output on the command line, the program has its device code | the tool drops it |
-//! | `--override-image` reads the processor of a cubin as CUDA 13 writes it | the tool takes `sm_90` for `sm_90a` |
-//! | images of several triples are ordered by triple, then by processor | the tool's comparison is not an order |
-//! | device links run at the same time | the result is the same |
-//! | an archive that is named twice is linked once | host linkers take a member once; the tool defines its symbols twice |
-//! | a note for device code that is lost | the tool is silent, and the program fails at the first launch |
-//! | temporary files are in a directory of their own, with names that do not depend on chance | builds are reproducible |
+//! Divergences from LLVM 22.1, with the reasons:
+//!
+//! - Up to LLVM 19, ld.lld optimizes code for AMD GPUs, and clang compiles other bitcode file by file. The tool itself
+//!   optimizes the code there.
+//! - Up to LLVM 19, two definitions of a device symbol are an error of the device linker. The tool silently takes the
+//!   first.
+//! - `--bitcode-library` and `--builtin-bitcode` are errors. They are not supported.
+//! - Device code is linked by the linker of its target, without clang. ld.lld is the only program of LLVM that is
+//!   needed.
+//! - An image that is linked already passes unchanged. The tool links it again, into an empty image.
+//! - Device code in the output of `-r` is not linked again. It is registered already.
+//! - `--emit-fatbin-only` with images of several offload kinds is an error. The tool writes one fat binary over the
+//!   other.
+//! - Without an output on the command line, the program has its device code. The tool drops it.
+//! - `--override-image` reads the processor of a cubin as CUDA 13 writes it. The tool takes `sm_90` for `sm_90a`.
+//! - Images of several triples are ordered by triple, then by processor. The tool's comparison is not an order.
+//! - Device links run at the same time. The result is the same.
+//! - An archive that is named twice is linked once. Host linkers take a member once. The tool defines its symbols
+//!   twice.
+//! - Device code that is lost causes a note. The tool is silent, and the program fails at the first launch.
+//! - Temporary files are in a separate directory, with deterministic names. This keeps builds reproducible.
 
 mod commands;
 mod help;
@@ -122,7 +127,7 @@ fn link_options(program: &OsStr, stand_in: StandIn, options: &Options, line: Hos
         product,
         host,
         release: stand_in.release,
-        // The tool writes no other spelling: HIP's runtime finds no other.
+        // The tool writes no other spelling, and HIP's runtime finds no other.
         id_style: IdStyle::Legacy,
         accepts_subarchs: stand_in.release_with(|release| release.reads_subarchs).reads_subarchs,
         requested: options.should_extract.clone(),
@@ -133,7 +138,7 @@ fn link_options(program: &OsStr, stand_in: StandIn, options: &Options, line: Hos
             version: stand_in.release.number,
         },
         override_image: options.override_image.as_deref().map(override_image).transpose()?,
-        // The tool does not search for kernels: its status stays, with a note.
+        // The tool does not search for kernels, so a missing one is a note and the exit status stays.
         entry_check: if options.dry_run { EntryCheck::Off } else { EntryCheck::Warn },
         // The tool calls clang-offload-bundler.
         rejects_conflicts: stand_in.release.bundler.rejects_conflicts && !options.dry_run,
@@ -150,8 +155,8 @@ fn link_options(program: &OsStr, stand_in: StandIn, options: &Options, line: Hos
     })
 }
 
-/// Returns the arguments for device links. Up to LLVM 19, text before `=` in a word for the device linker is always a triple, so that
-/// `--build-id=none` is for no target.
+/// Returns the arguments for device links. Up to LLVM 19, text before `=` in a word for the device linker is always a
+/// triple, so `--build-id=none` is for no target.
 fn device_arguments(rules: LinkerRules, options: &Options) -> DeviceArguments {
     let parse =
         |word: &OsString| if rules.has_own_lto { TargetArgument::split(word) } else { TargetArgument::parse(word) };
@@ -169,12 +174,12 @@ fn device_arguments(rules: LinkerRules, options: &Options) -> DeviceArguments {
     }
 }
 
-/// Returns the note on a kernel that no image has.
+/// Note on a kernel that no image has.
 fn missing_kernel(MissingKernel { path, kind, name }: &MissingKernel) -> String {
     format!("{path}: no {} image has kernel {name}; its launch fails", kind.name())
 }
 
-/// Returns the number of device linkers at the same time: every processor, unless the caller limits them.
+/// Maximum number of concurrent device linkers: one per processor, unless the caller limits them.
 fn jobs(options: &Options) -> Result<usize> {
     match options.jobs.as_deref() {
         None | Some("jobserver") => Ok(threads()),
@@ -193,7 +198,7 @@ fn override_image(value: &OsStr) -> Result<(OffloadKind, PathBuf)> {
     };
     let kind = std::str::from_utf8(kind).ok().and_then(OffloadKind::from_name);
     let path = PathBuf::from(path);
-    // The file is the first that the tool reads.
+    // The tool reads this file first.
     if !path.exists() {
         return Err(format!("'{}': No such file or directory", path.display()));
     }
@@ -201,7 +206,7 @@ fn override_image(value: &OsStr) -> Result<(OffloadKind, PathBuf)> {
     Ok((kind, path))
 }
 
-/// Returns the tool's message for an error.
+/// The tool's message for an error.
 fn message(error: &LinkError) -> String {
     match error {
         LinkError::Failed { program, .. } => {

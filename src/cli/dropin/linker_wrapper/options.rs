@@ -24,7 +24,7 @@ pub struct Options {
     pub device_compiler: Vec<TargetArgument>,
     /// Options for LLVM during device links.
     pub llvm: Vec<LlvmArgument>,
-    /// Offload kind and file of an image that is registered in place of those in the inputs.
+    /// Offload kind and file of an image that replaces the images in the inputs.
     pub override_image: Option<OsString>,
     /// An option that fatbin does not support.
     pub unsupported: Option<&'static str>,
@@ -72,7 +72,7 @@ const JOINED: [(&str, SetValue); 14] = [
     ("--linker-arg=", |_, _| ()),
 ];
 
-/// Options with a value of the releases that optimize device code in the tool.
+/// Options with a value, in releases that optimize device code in the tool.
 const JOINED_WITH_LTO: [(&str, SetValue); 7] = [
     ("--opt-level=", |options, value| compiler_option(options, "-", value)),
     ("--ptxas-arg=", |options, value| {
@@ -86,7 +86,7 @@ const JOINED_WITH_LTO: [(&str, SetValue); 7] = [
     ("--builtin-bitcode=", |options, _| options.unsupported = Some("--builtin-bitcode")),
 ];
 
-/// Options without a value of the same releases.
+/// Options without a value, in the same releases.
 const FLAGS_WITH_LTO: [(&str, SetFlag); 5] = [
     ("--device-debug", |options| compiler_option(options, "-g", OsStr::new(""))),
     // The linker of the target always generates the code.
@@ -99,7 +99,7 @@ const FLAGS_WITH_LTO: [(&str, SetFlag); 5] = [
 
 /// Options without a value.
 const FLAGS: [(&str, SetFlag); 13] = [
-    // Of LLVM 24: how clang is found and called, which fatbin does only where no other program links the code.
+    // LLVM 24: how clang is found and called. fatbin calls it only if no other program links the code.
     ("--no-canonical-prefixes", |_| ()),
     ("--no-lto", |_| ()),
     ("--emit-fatbin-only", |options| options.emit_fatbin_only = true),

@@ -1,7 +1,7 @@
 //! The help, in the layout of the tools.
 //!
-//! `--help` lists the options under two headings, those of every tool and the tool's own; `--help-list` prints one list. All
-//! help texts begin in the same column, which the widest option that is shown anywhere determines.
+//! `--help` lists the options under two headings: the options of every tool, and the tool's own. `--help-list` prints
+//! one list. All help texts begin in the same column. The widest option that is shown anywhere determines the column.
 
 use super::{GENERIC, GENERIC_CATEGORY, LlvmOption, Shown, Tool, ValueType};
 
@@ -11,7 +11,7 @@ const SEPARATOR: &str = " - ";
 /// Text before each value of a choice.
 const VALUE_INDENT: &str = "    =";
 
-/// Returns the text of `--help` and `--help-hidden`.
+/// Text of `--help` and `--help-hidden`.
 pub fn by_category(tool: &Tool, program: &str, hidden: bool) -> String {
     // The help with headings mentions the list without them.
     let is_shown = |option: &LlvmOption| option.is_shown(hidden) || option.name == "help-list";
@@ -28,7 +28,7 @@ pub fn by_category(tool: &Tool, program: &str, hidden: bool) -> String {
     text
 }
 
-/// Returns the text of `--help-list` and `--help-list-hidden`.
+/// Text of `--help-list` and `--help-list-hidden`.
 pub fn list(tool: &Tool, program: &str, hidden: bool) -> String {
     let shown = || tool.all_options().filter(|option| option.is_shown(hidden));
     let entries = sorted(shown()).into_iter().map(|option| entry(option, width(shown())));
@@ -71,7 +71,7 @@ impl LlvmOption {
         self.shown == Shown::Always || hidden && self.shown == Shown::InHelpHidden
     }
 
-    /// Returns the option with the name of its value.
+    /// Option with the name of its value.
     fn spelled(&self) -> String {
         let name = super::dashed(self.name);
         match self.value {

@@ -1,16 +1,16 @@
 //! Command lines in the syntax of LLVM's tools, described by tables.
 //!
-//! All of the tools parse their command lines with one library (`llvm::cl`) and so share its conventions: one dash or two, a
-//! value after `=` or as the next argument, response files, a suggestion for an unknown option, and a help generated from
-//! the same tables. A drop-in defines its [`Tool`] and receives a [`Line`]; the conventions are implemented here.
+//! All of the tools parse their command lines with one library (`llvm::cl`) and share its conventions: one dash or two,
+//! a value after `=` or as the next argument, response files, a suggestion for an unknown option, and a help generated
+//! from the same tables. A drop-in defines its [`Tool`] and receives a [`Line`]. The conventions are implemented here.
 //!
-//! Source: the output of llvm-offload-binary, llvm-offload-wrapper and clang-offload-bundler of LLVM 22.1.8, which
-//! `linker-tests/dropin/options.rs` compares with this module's. Since LLVM 15, an option that may occur once may occur any
-//! number of times and the last value counts, so there is no message about that.
+//! Source: the output of llvm-offload-binary, llvm-offload-wrapper and clang-offload-bundler of LLVM 22.1.8. The test
+//! `linker-tests/dropin/options.rs` compares it with the output here. Since LLVM 15, an option that may occur once may
+//! occur any number of times and the last value counts, so there is no message about that.
 //!
-//! Three divergences. The tools are linked with all of LLVM and accept the options of all its passes (`--stats`), which have
-//! no effect there and are unknown here. The tools crash after the message about a response file that cannot be read; this
-//! program exits with status 1. And `--version` names this program.
+//! There are three divergences. The tools are linked with all of LLVM and accept the options of all its passes
+//! (`--stats`). These have no effect there, and are unknown here. After the message about a response file that cannot
+//! be read, the tools crash; this program exits with status 1. `--version` names this program.
 
 mod arguments;
 mod help;
@@ -74,7 +74,7 @@ pub enum ValueType {
     Immediately(ExitAction),
 }
 
-/// An action that ends the parsing of a command line, whatever else the line contains.
+/// An action that ends the parsing of a command line, regardless of the other arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitAction {
     /// Print the help by category.
@@ -124,7 +124,7 @@ pub struct Positional {
     pub at_most: Option<usize>,
 }
 
-/// Options that every tool accepts besides its own.
+/// Options that every tool accepts.
 static GENERIC: [LlvmOption; 9] = [
     generic(
         "help",
@@ -194,7 +194,7 @@ enum Given {
     Text(OsString),
 }
 
-/// Output and exit status of a tool that ends while it parses its command line: by an error, or after an [`ExitAction`].
+/// Output and exit status of a tool that stops at its command line, after an error or an [`ExitAction`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stop {
     /// Text for standard output.
@@ -206,12 +206,12 @@ pub struct Stop {
 }
 
 impl Line {
-    /// Returns the last text of an option.
+    /// Last text of an option.
     pub fn text(&self, name: &str) -> Option<&OsStr> {
         self.texts(name).last()
     }
 
-    /// Returns all texts of an option, in order.
+    /// All texts of an option, in order.
     pub fn texts(&self, name: &str) -> impl Iterator<Item = &OsStr> {
         self.all(name).filter_map(|given| match given {
             Given::Text(text) => Some(text.as_os_str()),
@@ -219,17 +219,17 @@ impl Line {
         })
     }
 
-    /// Returns whether a flag is on.
+    /// True if a flag is on.
     pub fn flag(&self, name: &str) -> bool {
         self.stated_flag(name).unwrap_or(false)
     }
 
-    /// Returns the value of a flag, if it is given.
+    /// Value of a flag, if it is given.
     pub fn stated_flag(&self, name: &str) -> Option<bool> {
         self.all(name).last().map(|given| *given == Given::Flag(true))
     }
 
-    /// Returns the last number of an option.
+    /// Last number of an option.
     pub fn number(&self, name: &str) -> Option<i64> {
         self.all(name).last().and_then(|given| match given {
             Given::Number(number) => Some(*number),
@@ -251,7 +251,7 @@ impl Stop {
 }
 
 impl<'a> Tool<'a> {
-    /// Returns the tool's own options and those of every tool.
+    /// The tool's own options, then the options of every tool.
     fn all_options(&self) -> impl Iterator<Item = &'a LlvmOption> + use<'a> {
         self.options.iter().chain(&GENERIC)
     }
@@ -260,13 +260,13 @@ impl<'a> Tool<'a> {
         self.all_options().find(|option| option.name.as_bytes() == name)
     }
 
-    /// Returns the text that the tools print with `-h`, and when there is nothing to do.
+    /// Text of `-h`, which the tools also print when there is nothing to do.
     pub fn short_help(&self, program: &OsStr) -> String {
         help::list(self, &arguments::file_name(program), false)
     }
 }
 
-/// Returns an option's name as messages spell it, with one dash or two.
+/// Name of an option in messages, with one dash or two.
 fn dashed(name: &str) -> String {
     if name.chars().count() == 1 || name.is_empty() { format!("-{name}") } else { format!("--{name}") }
 }

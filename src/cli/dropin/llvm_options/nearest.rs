@@ -3,9 +3,9 @@
 use super::arguments::text;
 use super::{Shown, Tool, ValueType, dashed};
 
-/// Order in which LLVM 22 iterates over its options, that of a hash map. Of several names at the same distance the first is
-/// suggested, and of several missing options the first is reported first. Source: the suggestions of the tools for thousands
-/// of names at the same distance from two of theirs. The order of names that no tool has both of is arbitrary.
+/// Order of LLVM 22's options in their hash map. Of several names at the same distance, the first is suggested; of
+/// several missing options, the first is reported first. Source: the tools' suggestions for thousands of names at the
+/// same distance from two of their options. The order of two names is arbitrary if no tool has both.
 const ORDER: [&str; 29] = [
     "help",
     "archive",
@@ -38,12 +38,12 @@ const ORDER: [&str; 29] = [
     "print-all-options",
 ];
 
-/// Returns the position of an option in [`ORDER`]; unknown names come last.
+/// Position of an option in [`ORDER`]; unknown names come last.
 pub fn place(name: &str) -> usize {
     ORDER.iter().position(|known| *known == name).unwrap_or(ORDER.len())
 }
 
-/// Returns the suggestion for an argument without its dashes; a value in the argument is kept.
+/// Suggestion for an argument without its dashes. A value in the argument is kept.
 pub fn suggestion(tool: &Tool, argument: &[u8]) -> Option<String> {
     if argument.is_empty() {
         return None;
@@ -65,7 +65,7 @@ pub fn suggestion(tool: &Tool, argument: &[u8]) -> Option<String> {
     })
 }
 
-/// Returns the Levenshtein distance of two names.
+/// Levenshtein distance of two names.
 fn distance(one: &[u8], other: &[u8]) -> usize {
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (above, byte) in one.iter().enumerate() {

@@ -1,11 +1,11 @@
 //! The parser of command lines, with the order of operations of the tools.
 //!
-//! Response files are expanded first. Then arguments are parsed one by one: an error is reported and parsing continues, so
-//! that one run reports all errors; an option for help or the version ends it at once, with success despite earlier errors.
+//! Response files are expanded first. Then arguments are parsed one by one. Parsing continues after an error, so that
+//! one run reports all errors. An option for help or the version ends it at once, with success despite earlier errors.
 //! Missing options are reported last.
 //!
-//! Options of one letter may be grouped (`-hx` is `-h -x`), and the tools parse any argument that begins with such a letter
-//! as a group: `-oFILE` is an error and not an output.
+//! Options of one letter may be grouped (`-hx` is `-h -x`), and the tools parse any argument that begins with such a
+//! letter as a group: `-oFILE` is an error, not an output.
 
 use std::ffi::{OsStr, OsString};
 
@@ -14,7 +14,7 @@ use super::{
     ExitAction, Line, LlvmOption, Occurs, Stop, Tool, ValueType, dashed, help, nearest, response_files, values,
 };
 
-/// Parses a command line. `program` is the path that the tool was called by, which messages repeat.
+/// Parses a command line. `program` is the path that the tool was called by. Messages repeat it.
 pub fn parse(tool: &Tool, program: &OsStr, arguments: &[OsString]) -> Result<Line, Stop> {
     let arguments = arguments.iter().map(|argument| bytes(argument).to_vec()).collect();
     let arguments = match response_files::expand(arguments) {
@@ -24,7 +24,7 @@ pub fn parse(tool: &Tool, program: &OsStr, arguments: &[OsString]) -> Result<Lin
     Parser::new(tool, program).parse(&arguments)
 }
 
-/// Returns arguments in which response files are replaced by the arguments in them.
+/// Replaces response files by the arguments in them.
 pub fn expand_response_files(arguments: &[OsString]) -> Result<Vec<OsString>, String> {
     let arguments = arguments.iter().map(|argument| bytes(argument).to_vec()).collect();
     Ok(response_files::expand(arguments)?.into_iter().map(os_string).collect())
@@ -42,7 +42,7 @@ struct Parser<'a> {
     /// Last part of the path.
     name: String,
     line: Line,
-    /// Options that occurred, also those with an invalid value: they are not missing.
+    /// Options that occurred, even with an invalid value: they are not missing.
     met: Vec<&'static str>,
     /// Messages about all errors so far.
     errors: String,
@@ -96,7 +96,7 @@ impl<'a> Parser<'a> {
         Err(Stop { out: String::new(), err: self.errors, status: 1 })
     }
 
-    /// Returns the option whose full name a word is.
+    /// Option with this full name.
     fn whole<'word>(&self, word: &'word [u8]) -> Option<Met<'a, 'word>> {
         let (name, value) = match word.iter().position(|&byte| byte == b'=') {
             Some(at) => (&word[..at], Some(&word[at + 1..])),
@@ -105,8 +105,8 @@ impl<'a> Parser<'a> {
         Some((self.tool.option(name)?, value))
     }
 
-    /// Returns the last option of a group of single letters, and switches those before it on. `word` becomes the rest of the
-    /// group, for which a suggestion is made if the result is `None`.
+    /// Switches on all options of a group of single letters except the last, and returns the last. `word` becomes the
+    /// rest of the group; if the result is `None`, a suggestion is made for it.
     fn in_group<'word>(&mut self, word: &mut &'word [u8]) -> Option<Met<'a, 'word>> {
         if word.len() == 1 {
             return None;
@@ -129,8 +129,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Records an option with its value, which is the next argument if one is required. Returns the action of an option that
-    /// ends the parsing.
+    /// Records an option with its value. If a value is required, it is the next argument. Returns the action of an
+    /// option that ends the parsing.
     fn provide<'line>(
         &mut self,
         option: &LlvmOption,

@@ -1,9 +1,9 @@
 //! Response files: an argument `@FILE` is replaced by the arguments in the file.
 //!
-//! Replacement precedes all other parsing and applies everywhere, also to another option's value and after `--`. If the file
-//! does not exist, the argument stays as it is. Arguments in a file are separated by white space; a backslash escapes the
-//! next character, and both kinds of quotes preserve white space. A file may name others, relative to the working directory,
-//! but not itself.
+//! Replacement precedes all other parsing and applies everywhere, including another option's value and arguments after
+//! `--`. If the file does not exist, the argument stays unchanged. Arguments in a file are separated by white space. A
+//! backslash escapes the next character, and both kinds of quotes preserve white space. A file may name other files,
+//! relative to the working directory, but not itself.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ use crate::cli::dropin::diagnostics::cause;
 /// Replaces every response file by the arguments in it.
 pub fn expand(arguments: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, String> {
     let mut expanded = Vec::new();
-    // The files that are being expanded must not occur again. Each level has the rest of its arguments: files may be nested
-    // thousands of levels deep, so this is no recursion.
+    // The files that are being expanded must not occur again. Each level keeps the rest of its arguments. There is no
+    // recursion, because files may be nested thousands of levels deep.
     let mut open: HashMap<FileIdentity, PathBuf> = HashMap::new();
     let mut levels = vec![(None, arguments.into_iter())];
     while let Some((identity, arguments)) = levels.last_mut() {
@@ -52,7 +52,7 @@ fn recursive(outer: &Path) -> String {
     format!("recursive expansion of: '{}'", outer.display())
 }
 
-/// Returns the absolute path of a file, if it exists.
+/// Absolute path of a file, if it exists.
 fn existing(name: &[u8]) -> Result<Option<PathBuf>, String> {
     let directory = std::env::current_dir()
         .map_err(|error| format!("cannot get absolute path for: {}{}", text(name), cause(&error)))?;
@@ -82,7 +82,7 @@ fn contents(path: &Path) -> Result<Vec<u8>, String> {
     }
 }
 
-// The wording is that of the tools.
+// The tools' wording.
 fn cannot_open(path: &Path, error: &std::io::Error) -> String {
     format!("cannot not open file '{}': {}", path.display(), cause(error))
 }
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(lines(b"a\0b \0c"), ["a", ""]);
     }
 
-    /// Returns a path for a response file, where a backslash is an escape.
+    /// Path for a response file, where a backslash is an escape.
     fn slashed(directory: &tempfile::TempDir, name: &str) -> String {
         directory.path().join(name).display().to_string().replace(std::path::MAIN_SEPARATOR, "/")
     }

@@ -44,7 +44,7 @@ fn signed(given: &[u8]) -> Option<i32> {
     i32::try_from(number).ok()
 }
 
-/// Parses digits in the base of their prefix: those of C, and `0b` and `0o`.
+/// Parses digits in the base of their prefix: the prefixes of C, `0b` and `0o`.
 fn magnitude(given: &[u8]) -> Option<u64> {
     let (digits, base) = match given {
         [b'0', b'x' | b'X', digits @ ..] => (digits, 16),

@@ -5,7 +5,7 @@ use super::{NvidiaOption, NvidiaTool, ValueType};
 /// Number of blanks after the longest text of a column.
 const GAP: usize = 2;
 
-/// Returns the help.
+/// Text of the help.
 pub fn help(tool: &NvidiaTool) -> String {
     let listed = || tool.options.iter().filter(|option| !option.help.is_empty());
     let long_column = listed().map(|option| long(option).len()).max().unwrap_or(0) + GAP;

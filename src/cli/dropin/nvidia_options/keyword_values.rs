@@ -33,7 +33,7 @@ impl KeywordValues {
         Ok(KeywordValues { pairs })
     }
 
-    /// Returns the value of a keyword.
+    /// Value of a keyword.
     pub fn value(&self, keyword: &str) -> Option<&[u8]> {
         self.pairs.iter().find(|(known, _)| *known == keyword).map(|(_, value)| value.as_slice())
     }

@@ -1,5 +1,5 @@
-//! Command lines in the syntax of NVIDIA's tools: a long name after two dashes or a short one after one, and a value after `=`
-//! or as the next argument.
+//! Command lines in the syntax of NVIDIA's tools. A name is long after two dashes, or short after one dash. A value
+//! follows `=`, or is the next argument.
 //!
 //! Derived from the output of fatbinary and cuobjdump 13.5, which share the syntax and its messages.
 
@@ -105,7 +105,7 @@ impl NvidiaTool {
         format!("{name}{severity}{}\n", message.replace('\n', &continuation))
     }
 
-    /// Parses the contents of an option file, in which further option files are errors.
+    /// Parses the contents of an option file. Nested option files are errors.
     pub fn read_options(&self, option_file: &[u8]) -> Result<(), String> {
         ParsedLine::new(*self).parse_option_file(option_file).map_err(|failure| failure.message)
     }

@@ -1,12 +1,12 @@
-//! Option files: the arguments in a file, which the option names.
+//! Option files: an option names a file that contains further arguments.
 //!
-//! Blanks separate arguments. A backslash escapes the next character, and double quotes preserve blanks. Quotes are then
-//! removed, also escaped ones, unless a backslash remains before them (fatbinary 13.5).
+//! Blanks separate arguments. A backslash escapes the next character, and double quotes preserve blanks. Quotes are
+//! then removed, even escaped ones, unless a backslash remains before them (fatbinary 13.5).
 
 /// Maximum number of option files that include one another.
 pub const MAX_DEPTH: usize = 15;
 
-/// A quote or a backslash that nothing follows.
+/// A quote or a backslash at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unterminated(pub &'static str);
 

@@ -42,32 +42,32 @@ impl ParsedLine {
         self.parse_at_depth(arguments, 0)
     }
 
-    /// Parses the contents of an option file that may name no further ones.
+    /// Parses the contents of an option file. Nested option files are errors.
     pub fn parse_option_file(&mut self, contents: &[u8]) -> Result<(), ToolFailure> {
         self.parse_contents(contents, MAX_DEPTH)
     }
 
-    /// Returns whether a flag is set.
+    /// True if a flag is set.
     pub fn flag(&self, name: &str) -> bool {
         self.flags.contains(name)
     }
 
-    /// Returns the value of an option that is not empty.
+    /// Value of an option, unless it is empty.
     pub fn text(&self, name: &str) -> Option<&[u8]> {
         self.texts.get(name).map(Vec::as_slice).filter(|value| !value.is_empty())
     }
 
-    /// Returns the value of an option, which may be empty.
+    /// Value of an option; it may be empty.
     pub fn value(&self, name: &str) -> Option<&[u8]> {
         self.texts.get(name).map(Vec::as_slice)
     }
 
-    /// Returns the texts of a list; `None` without the option.
+    /// Texts of a list; `None` without the option.
     pub fn list(&self, name: &str) -> Option<&[Vec<u8>]> {
         self.lists.get(name).map(Vec::as_slice)
     }
 
-    /// Returns the path that is the value of an option.
+    /// Path that is the value of an option.
     pub fn path(&self, name: &str) -> Option<OsString> {
         self.value(name).map(|value| os_string(value.to_vec()))
     }
@@ -141,7 +141,7 @@ impl ParsedLine {
         self.texts.insert(name, value);
     }
 
-    /// Returns the option with a name, `None` for an argument without dashes.
+    /// `None` for an argument without dashes.
     fn find(&self, name: &[u8]) -> Result<Option<&'static NvidiaOption>, ToolFailure> {
         let options = self.tool.options;
         let (found, name) = match name {
@@ -170,12 +170,12 @@ impl ParsedLine {
     }
 }
 
-/// Reads an option file. A directory is an empty one.
+/// Reads an option file. A directory reads as an empty file.
 fn read(file: &OsStr) -> std::io::Result<Vec<u8>> {
     if std::fs::metadata(file)?.is_dir() { Ok(Vec::new()) } else { std::fs::read(file) }
 }
 
-/// Returns whether the tools take a text for a number: digits after a sign, or nothing.
+/// The tools accept digits after an optional sign, and an empty text.
 fn is_number(text: &[u8]) -> bool {
     let digits = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
     digits.iter().all(u8::is_ascii_digit)
@@ -185,8 +185,8 @@ fn stray(tool: &NvidiaTool, character: &str) -> ToolFailure {
     tool.fatal(format!("Stray '{character}' character"))
 }
 
-/// Splits a list at commas outside of double quotes, which are removed. Blanks around an item do not count, and neither do
-/// empty items.
+/// Splits a list at commas outside of double quotes, and removes the quotes. Blanks around an item do not count, and
+/// neither do empty items.
 fn split(tool: &NvidiaTool, list: &[u8]) -> Result<Vec<Vec<u8>>, ToolFailure> {
     let (mut items, mut item, mut is_quoted) = (Vec::new(), Vec::new(), false);
     let mut previous = 0;

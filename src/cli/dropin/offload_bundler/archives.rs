@@ -34,7 +34,7 @@ fn describe(error: &BundleError, input: &Input, options: &UnbundleOptions) -> St
             let id = first.map_or("", |target| &target.id);
             format!("no compatible code object found for the target '{id}' in heterogeneous archive library: {archive}")
         }
-        // The tool's message for any file that is not an archive, whatever its size.
+        // The tool's message for a file of any size that is not an archive.
         BundleError::NotABundle { path, .. } if path == input.path() => "file too small to be an archive".to_owned(),
         other => errors::format_bundle_error(other),
     }

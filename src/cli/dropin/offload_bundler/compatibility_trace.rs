@@ -1,11 +1,11 @@
-//! The trace of `-debug-only=CodeObjectCompatibility`: one line per comparison of an entry with a target, with the reason of
-//! the result.
+//! The trace of `-debug-only=CodeObjectCompatibility`: one line per comparison of an entry with a target, with the
+//! reason for the result.
 //!
-//! Release builds of LLVM 22 refuse the option; the lines are those of a build with assertions.
+//! Release builds of LLVM 22 refuse the option. The lines match a build with assertions.
 
 use crate::target::compatibility::{Fit, TargetMismatch};
 
-/// Returns the line for one comparison.
+/// Line for one comparison.
 pub fn line(found: &str, requested: &str, verdict: &Result<Fit, TargetMismatch>) -> String {
     format!("{}\t[CodeObject: {found}]\t:\t[Target: {requested}]\n", describe(verdict))
 }

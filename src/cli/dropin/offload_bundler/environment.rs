@@ -1,7 +1,7 @@
-//! Settings from the command line and, for options that are not given, from the environment.
+//! Settings from the command line, or from the environment for options that are not given.
 //!
-//! Source: the behavior of clang-offload-bundler 19.1.7 and 22.1.8 under these variables. Warnings about them begin without a program
-//! name.
+//! Source: the behavior of clang-offload-bundler 19.1.7 and 22.1.8 under these variables. Warnings about them begin
+//! without a program name.
 
 use std::ffi::OsString;
 
@@ -10,7 +10,7 @@ use crate::base::codec::{Codec, Compression};
 use crate::embed::llvm::bundler::CompressionRules;
 use crate::format::ccob;
 
-/// Settings of a run, apart from its files and targets.
+/// Settings of a run, without its files and targets.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Settings {
     /// `-allow-missing-bundles`: write empty files for missing targets.
@@ -25,7 +25,7 @@ pub struct Settings {
     pub dry_run: bool,
     /// `-verbose`: print sizes and compression figures.
     pub verbose: bool,
-    /// Size of the smallest file about which anything is printed, in bytes.
+    /// Minimum size of a file to print figures about, in bytes.
     pub smallest_file: u64,
     /// `-debug-only=CodeObjectCompatibility`: print each comparison of an entry with a target.
     pub trace: bool,
@@ -36,8 +36,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads the settings, and returns them with the warnings about invalid variables. A release without compression reads no
-    /// variables.
+    /// Reads the settings, and returns them with the warnings about invalid variables. Releases without compression
+    /// read no variables.
     pub fn read(
         line: &Line,
         rules: Option<CompressionRules>,

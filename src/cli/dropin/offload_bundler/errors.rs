@@ -1,10 +1,10 @@
-//! Errors of fatbin's operations in the tool's words.
+//! Errors of fatbin's operations, in the tool's words.
 
 use crate::base::error::Error;
 use crate::cli::dropin::diagnostics::cause;
 use crate::embed::bundle::BundleError;
 
-/// Returns the message for an error; for one of the operating system, the message of that system alone.
+/// Message for an error. For an error of the operating system, it is the system's message alone.
 pub fn format(error: &Error) -> String {
     match error {
         Error::Io { path, cause: error, .. } => format!("'{}': {}", path.display(), cause(error)),
@@ -13,7 +13,7 @@ pub fn format(error: &Error) -> String {
     }
 }
 
-/// Returns the message for an error of an operation on bundles.
+/// Message for an error of an operation on bundles.
 pub fn format_bundle_error(error: &BundleError) -> String {
     match error {
         BundleError::File(error) => format(error),

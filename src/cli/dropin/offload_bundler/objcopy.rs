@@ -1,14 +1,14 @@
 //! The calls of llvm-objcopy that `-###` prints.
 //!
-//! The tool makes such calls for bundles of objects only. Build systems and tests look for these lines; this program makes
-//! no such calls. The temporary file in them, which contains the single byte that represents the host, has the name that the
-//! tool gives to its own.
+//! The tool makes such calls for bundles of objects only. Build systems and tests look for these lines; this program
+//! makes no such calls. The temporary file in them contains the single byte that represents the host. Its name is the
+//! name that the tool uses.
 
 use std::path::{Path, PathBuf};
 
 use crate::format::bundle::MAGIC_TEXT;
 
-/// Returns the call that makes a bundle by adding sections to the host's object, which is one of the files.
+/// Call that makes a bundle by adding sections to the host's object, which is one of the files.
 pub fn adding(files: &[(&str, &Path)], host: usize, output: &Path) -> String {
     let mut arguments = Vec::new();
     for (index, (id, file)) in files.iter().enumerate() {
@@ -20,7 +20,7 @@ pub fn adding(files: &[(&str, &Path)], host: usize, output: &Path) -> String {
     call(&arguments)
 }
 
-/// Returns the call that recovers the host's object by removing the sections.
+/// Call that recovers the host's object by removing the sections.
 pub fn removing(input: &Path) -> String {
     let [input, output] = [input, &temporary()].map(|path| path.display().to_string());
     call(&["--regex".to_owned(), format!("--remove-section={MAGIC_TEXT}.*"), "--".to_owned(), input, output])

@@ -14,7 +14,7 @@ pub const OVERVIEW: &str = concat!(
 /// Test of whether a release has an option.
 type Condition = fn(&BundlerRules) -> bool;
 
-/// Options, and the condition under which a release has them.
+/// Options, each with a test of the releases that have it.
 #[rustfmt::skip]
 const OPTIONS: [(LlvmOption, Condition); 20] = [
     (list("inputs", Occurs::RequiredCommaSeparated, "[<input file>,...]"), has_lists),
@@ -83,7 +83,7 @@ Current supported types are:
   gch - precompiled-header
   ast - clang AST file";
 
-/// Returns the options of a release.
+/// Options of a release.
 pub fn options(rules: &BundlerRules) -> Vec<LlvmOption> {
     OPTIONS.iter().filter(|(_, is_in)| is_in(rules)).map(|(option, _)| *option).collect()
 }

@@ -1,4 +1,4 @@
-//! Requests, and the errors in the options of one, in the order in which the tool checks them.
+//! Requests, and the errors in their options, checked in the tool's order.
 
 use std::ffi::{OsStr, OsString};
 
@@ -71,8 +71,8 @@ impl Request {
     }
 }
 
-/// Returns the files of a repeatable option, or of the option that lists them all, which is deprecated if the release has
-/// both.
+/// Files of a repeatable option, or of the option that lists them all. If a release has both, the latter is deprecated
+/// there.
 fn files(
     line: &Line,
     [option, old]: [&str; 2],
@@ -147,7 +147,7 @@ impl Counts {
     }
 }
 
-/// Returns the message of the first condition that is true.
+/// Message of the first condition that is true.
 fn first<const N: usize>(wrong: [(bool, &'static str); N]) -> Option<&'static str> {
     wrong.into_iter().find(|(is_wrong, _)| *is_wrong).map(|(_, message)| message)
 }

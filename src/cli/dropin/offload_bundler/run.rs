@@ -137,13 +137,13 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Returns whether a file is an object, to which sections are or were added.
+    /// True for an object that sections are or were added to.
     fn is_object(&self, input: &Input) -> bool {
         self.file_type.form == BundleForm::Object && rewrite::object_format(input.view()).is_some()
     }
 }
 
-/// Returns the warning about data after the first bundle.
+/// Warning about data after the first bundle.
 fn ignored(path: &Path, following: FollowingData) -> String {
     let what = match following.bundles {
         0 => "other data follows".to_owned(),
@@ -154,7 +154,7 @@ fn ignored(path: &Path, following: FollowingData) -> String {
     format!("{path}: {what} the first bundle at {offset:#x}; use fatbin extract to extract all images")
 }
 
-/// Returns the message about missing targets, listed in English.
+/// Message about missing targets, listed in English.
 fn not_found(mut ids: Vec<&str>) -> String {
     ids.sort_unstable();
     let listed = match ids[..] {

@@ -1,14 +1,14 @@
-//! `-targets`: valid targets, targets that conflict, and the IDs under which targets are stored.
+//! `-targets`: valid targets, conflicting targets, and the IDs that are stored for targets.
 //!
 //! Until LLVM 20, the tool takes the text after a name's last dash as the target ID if it knows that processor, and all
-//! before it as a triple of any length. Until LLVM 16 it stores the name as written, later with a triple of four parts. Since
-//! LLVM 21, it splits a name at its first five dashes, whatever is between them: kind, four parts of a triple, target ID. It
-//! stores the triple in normal form and drops a target ID whose processor it does not know: `hip-amdgcn-amd-amdhsa-gfx906`
-//! thus becomes code for any processor. Here an ID is stored as the tool stores it if that loses nothing, and otherwise in
-//! the intended form, with a warning.
+//! before it as a triple of any length. Until LLVM 16 it stores the name as written, later with a triple of four parts.
+//! Since LLVM 21, it splits a name at its first five dashes, regardless of the text between them: kind, four parts of a
+//! triple, target ID. It stores the triple in normal form and drops a target ID with an unknown processor, so
+//! `hip-amdgcn-amd-amdhsa-gfx906` becomes code for any processor. Here, an ID is stored as the tool stores it if that
+//! loses nothing. Otherwise it is stored in the intended form, with a warning.
 //!
-//! Source: the output of clang-offload-bundler 14.0.6, 15.0.6, 16.0.6, 19.1.7 and 22.1.8; of the last, for every processor
-//! that is known here.
+//! Source: the output of clang-offload-bundler 14.0.6, 15.0.6, 16.0.6, 19.1.7 and 22.1.8; for 22.1.8, with every
+//! processor that is known here.
 
 use super::Result;
 use crate::cli::dropin::stand_in::StandIn;
@@ -29,9 +29,9 @@ const TRIPLE_PARTS: usize = 4;
 /// A target of `-targets`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Target {
-    /// ID under which the target is stored.
+    /// Stored ID.
     pub id: String,
-    /// ID under which the tool stores the target, if it is another one.
+    /// ID that the tool stores, if it differs.
     pub tool_id: Option<String>,
     /// True if the target is the host.
     pub is_host: bool,
@@ -73,13 +73,13 @@ fn check_conflicts(names: &[SplitName]) -> Result<()> {
 
 const DUPLICATE: &str = "Duplicate targets are not allowed";
 
-/// Returns the target of an ID in its canonical form, whichever spelling the triple has.
+/// Target of an ID in its canonical form, for any spelling of the triple.
 fn canonical(id: &str) -> Option<String> {
     IdStyle::Legacy.id(&BundleEntryId::parse(id)?).ok()
 }
 
-/// Parses a name in the form of the release. If nothing specifies the release, a name that it refuses or loses may have the
-/// form that earlier releases accept.
+/// Parses a name in the form of the release. If nothing specifies the release, a name that it refuses or loses may have
+/// the form of an earlier release.
 fn read_one<'text>(name: &'text str, stand_in: &StandIn) -> Result<(SplitName<'text>, Target)> {
     let is_subarch = name.split('-').nth(1).is_some_and(subarch::is_spelled_amdgpu);
     let release = &stand_in.release_with(|release| !is_subarch || release.reads_subarchs);
@@ -111,7 +111,7 @@ struct SplitName<'text> {
     kind: &'text str,
     triple: String,
     target_id: &'text str,
-    /// ID under which the tool stores the target.
+    /// ID that the tool stores.
     stored: String,
 }
 
@@ -180,18 +180,18 @@ impl<'text> SplitName<'text> {
     }
 }
 
-/// Last part of the names of generic processors, which the tool knows as a processor.
+/// Last part of the names of generic processors. The tool knows it as a processor.
 const GENERIC: &str = "generic";
 
-/// Returns a triple with all of its parts, which may be empty.
+/// Triple with all of its parts, which may be empty.
 fn completed(triple: &str) -> String {
     let mut parts: Vec<&str> = triple.splitn(TRIPLE_PARTS, '-').collect();
     parts.resize(TRIPLE_PARTS, "");
     parts.join("-")
 }
 
-/// Returns whether the processor of a target ID is known to the tool. Of the processors known here, it does not know
-/// NVIDIA's family names, AMD's alternative names, two that AMD has dropped, and until LLVM 22 the recent ones.
+/// Tests whether the tool knows the processor of a target ID. Of the processors known here, it does not know NVIDIA's
+/// family names, AMD's alternative names, two that AMD has dropped, and until LLVM 22 the recent ones.
 fn is_known_to_the_tool(target_id: &str, release: &Release) -> bool {
     let (written, _) = cut(target_id);
     let is_family = written.starts_with("sm_") && written.ends_with('f');
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn subarchitectures_are_known_since_llvm_23() {
-        // Stored by clang-offload-bundler of the main branch; refused by those of LLVM 14 to 22.
+        // The main branch of clang-offload-bundler stores these; LLVM 14 to 22 refuse them.
         for id in ["hip-amdgpu9.4-amd-amdhsa--gfx9-4-generic:xnack+", "hip-amdgpu9.0a-amd-amdhsa--"] {
             for stand_in in [stand_in(23), stand_in(24), unspecified()] {
                 let target = read_as(&stand_in, id).unwrap().remove(0);

@@ -8,7 +8,7 @@ use crate::format::ccob::Version;
 /// Line about a bundle that is not compressed.
 const UNCOMPRESSED: &str = "Uncompressed bundle.\n";
 
-/// Prints the figures of the compressed bundles in a file of this size. Nothing is printed about a file smaller than
+/// Prints the figures of the compressed bundles in a file of this size. Prints nothing for a file smaller than
 /// `smallest`.
 pub fn print(size: u64, figures: &[CompressionStats], smallest: u64) {
     if figures.is_empty() && size >= smallest {
@@ -19,7 +19,7 @@ pub fn print(size: u64, figures: &[CompressionStats], smallest: u64) {
     }
 }
 
-/// Returns the figures of a bundle that was compressed.
+/// Figures of a bundle that was compressed.
 pub fn compressed(figures: &CompressionStats) -> String {
     let mut lines = vec![format!("Compressed bundle format version: {}", figures.version)];
     if figures.version >= 2 {
@@ -37,7 +37,7 @@ pub fn compressed(figures: &CompressionStats) -> String {
     lines.join("\n")
 }
 
-/// Returns the figures of a bundle that was decompressed. The hashes match, because decompression verifies the hash.
+/// Figures of a bundle that was decompressed. The hashes match, because decompression verifies the hash.
 fn decompressed(figures: &CompressionStats) -> String {
     let mut lines = vec![format!("Compressed bundle format version: {}", figures.version)];
     if figures.version >= 2 {

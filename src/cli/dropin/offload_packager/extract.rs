@@ -1,6 +1,6 @@
-//! Extraction: for each `--image` the binaries that match it, into one file, into an archive, or each into a file of its own
-//! with a generated name. Without `--image` nothing is extracted, since LLVM 23 everything; an `--image` that matches nothing
-//! is not an error.
+//! Extraction: for each `--image`, the matching binaries are written to one file, to an archive, or each to a separate
+//! file with a generated name. Without `--image`, nothing is extracted; since LLVM 23, everything is. An `--image` that
+//! matches nothing is not an error.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -51,7 +51,7 @@ struct Found<'a> {
 }
 
 impl Extraction<'_> {
-    /// Extracts the entries that match the requested images. Releases since LLVM 23 extract all where none is requested.
+    /// Extracts the entries that match the requested images. Without requested images, LLVM 23 and later extract all.
     pub fn run(&self) -> Result<()> {
         let parts = self.parts_with_binaries()?;
         let mut binaries = Vec::new();
@@ -100,8 +100,8 @@ impl Extraction<'_> {
         found.iter().try_for_each(|found| self.generate_file(*found, &mut index, 0))
     }
 
-    /// Extracts an entry to a file with a generated name. Releases since LLVM 23 extract the entries of a binary in it
-    /// instead, and print the names.
+    /// Extracts an entry to a file with a generated name. Releases since LLVM 23 print the name. If the entry contains
+    /// a binary, they extract the entries of that binary instead.
     fn generate_file(&self, found: Found<'_>, index: &mut usize, depth: usize) -> Result<()> {
         let extracts_all = self.release.packager.extracts_all;
         if !extracts_all || !found.entry.image.starts_with(&MAGIC) {
@@ -128,8 +128,8 @@ impl Extraction<'_> {
         Ok(())
     }
 
-    /// Returns the input, or the members of an archive, as far as they contain binaries: an archive may have more members
-    /// than files can be open at once. The first part that cannot be read is an error.
+    /// Parts that contain binaries: the input, or members of an archive. An archive may have more members than files
+    /// can be open at once. The first part that cannot be read is an error.
     fn parts_with_binaries(&self) -> Result<Vec<InputSlice>> {
         let input = self.input;
         let opened = open(input).map_err(|error| format!("'{}': {}", input.display(), format_error(&error)))?;
@@ -168,8 +168,8 @@ impl Extraction<'_> {
             && image.strings().all(is_match)
     }
 
-    /// Returns the file name `<stem>-<triple>-<arch>.<index>.<kind>`; since LLVM 23 without `-<arch>` for an entry without
-    /// one. The binary may be untrusted, so separators in its text are replaced.
+    /// File name `<stem>-<triple>-<arch>.<index>.<kind>`. Since LLVM 23, an entry without an architecture has no
+    /// `-<arch>`. The binary may be untrusted, so separators in its text are replaced.
     fn generated_name(&self, index: usize, entry: &OffloadBinaryEntry<'_>) -> String {
         let input = self.input.file_name().unwrap_or_default().to_string_lossy();
         let text = |key: &str| entry.string(key).unwrap_or_default().replace(['/', '\\'], "_");
@@ -181,13 +181,13 @@ impl Extraction<'_> {
     }
 }
 
-/// Returns whether a file is an ELF file for the dynamic linker, whose images are linked already.
+/// The images of an ELF file for the dynamic linker are linked already.
 fn is_shared_object(view: View<'_>) -> bool {
     let is_elf = matches!(FileKind::parse(view.data()), Ok(FileKind::Elf32 | FileKind::Elf64));
     is_elf && File::parse(ObjectBytes(view)).is_ok_and(|file| file.kind() == ObjectKind::Dynamic)
 }
 
-/// Returns the decompressed bytes of a binary that is stored compressed.
+/// Decompressed bytes of a binary; `None` if it is stored uncompressed.
 fn decompressed(binary: &OffloadBinary<'_>) -> Result<Option<Vec<u8>>, Malformed> {
     match &binary.contents {
         OffloadBinaryContents::Entries(_) => Ok(None),
@@ -195,7 +195,7 @@ fn decompressed(binary: &OffloadBinary<'_>) -> Result<Option<Vec<u8>>, Malformed
     }
 }
 
-/// Returns the entries of a binary, from its decompressed bytes if it is stored compressed.
+/// Entries of a binary, from its decompressed bytes if it is stored compressed.
 fn entries_of<'data>(
     binary: &OffloadBinary<'data>,
     decompressed: Option<&'data [u8]>,
@@ -206,7 +206,7 @@ fn entries_of<'data>(
     }
 }
 
-/// Returns the message for an error in a part of an archive. A missing member of a thin archive is named as in the archive.
+/// Message for an error in a part of an archive. A missing member of a thin archive is named as in the archive.
 fn member_error(error: &Error, archive: &Path) -> String {
     match error {
         Error::Io { path, .. } | Error::NotAFile { path, .. } => {

@@ -1,5 +1,5 @@
-//! The argument `--image=<key>=<value>,...`, by the tool's rules: a key without `=` has an empty value, and the values of a
-//! repeated key are joined with commas.
+//! The argument `--image=<key>=<value>,...`, by the tool's rules: a key without `=` has an empty value, and the values
+//! of a repeated key are joined with commas.
 
 use super::map_order::{dense_map_order, string_map_order};
 use crate::embed::llvm::KindNumbers;
@@ -23,7 +23,7 @@ pub const MEMBER: &str = "member";
 pub struct ImageArgument {
     /// Keys and values.
     pairs: Vec<(String, String)>,
-    /// Indices in `pairs` of what is stored or compared as strings, in order.
+    /// Indices in `pairs` of the pairs that are stored or compared as strings, in order.
     strings: Vec<usize>,
     /// Files to pack; `None` without the key `file`.
     files: Option<Vec<String>>,
@@ -42,8 +42,8 @@ impl ImageArgument {
         }
         let strings = string_order(&pairs, rules.string_order);
         let mut image = ImageArgument { pairs, strings, files: None };
-        // The tool distinguishes a `file` without `=` from one with an empty value: the former names no file, the latter a
-        // file with an empty name.
+        // A `file` without `=` differs from a `file` with an empty value: the former names no file, the latter a file
+        // with an empty name.
         let names_no_file = text.split(',').filter(|part| is_file(part)).eq([FILE]);
         image.files = image.file().map(|file| match rules.packed_files {
             PackedFiles::One => vec![file.to_owned()],
@@ -53,34 +53,34 @@ impl ImageArgument {
         image
     }
 
-    /// Returns the files to pack; `None` without the key `file`.
+    /// Files to pack; `None` without the key `file`.
     pub fn files(&self) -> Option<&[String]> {
         self.files.as_deref()
     }
 
-    /// Returns the file to extract to.
+    /// File to extract to.
     pub fn file(&self) -> Option<&str> {
         self.value(FILE)
     }
 
-    /// Returns the triple of the images.
+    /// Triple of the images.
     pub fn triple(&self) -> Option<&str> {
         self.value(TRIPLE)
     }
 
-    /// Returns the number of the offload kind in a binary; an unknown kind is 0.
+    /// Number of the offload kind in a binary; 0 for an unknown kind.
     pub fn offload_kind(&self, numbers: KindNumbers) -> Option<u16> {
         let kind = self.value(KIND)?;
         let known = OffloadKind::from_name(kind).filter(|known| known.name() == kind);
         Some(known.map_or(0, |kind| numbers.number(kind)))
     }
 
-    /// Returns whether the image is to be extracted from a member of an archive.
+    /// True if the image is to be extracted from a member of an archive.
     pub fn has_member(&self) -> bool {
         self.value(MEMBER).is_some()
     }
 
-    /// Returns the keys and values that are stored or compared as strings.
+    /// Keys and values that are stored or compared as strings.
     pub fn strings(&self) -> impl Iterator<Item = (&str, &str)> {
         self.strings.iter().map(|&index| (self.pairs[index].0.as_str(), self.pairs[index].1.as_str()))
     }
@@ -90,12 +90,12 @@ impl ImageArgument {
     }
 }
 
-/// Returns whether a part of the value has the key `file`.
+/// True for a part with the key `file`.
 fn is_file(part: &str) -> bool {
     part.split_once('=').map_or(part, |(key, _)| key) == FILE
 }
 
-/// Returns the indices of the pairs that are strings in the order in which a release stores them.
+/// Indices of the pairs that are strings, in the order that a release stores them.
 fn string_order(pairs: &[(String, String)], order: StringOrder) -> Vec<usize> {
     let all: Vec<usize> = (0..pairs.len()).collect();
     let reorder = |indices: &[usize], order: fn(&[&[u8]]) -> Vec<usize>| -> Vec<usize> {
@@ -170,7 +170,7 @@ mod tests {
         }
     }
 
-    /// The order is that of clang-offload-packager 15.0.6, 16.0.6 and 19.1.7 for these keys.
+    /// clang-offload-packager 15.0.6, 16.0.6 and 19.1.7 store these keys in this order.
     #[test]
     fn stores_strings_in_the_order_of_the_release() {
         let keys: Vec<String> = ('a'..='n').map(String::from).collect();

@@ -1,13 +1,14 @@
-//! The order in which a packager stores the strings of an image.
+//! The order of an image's strings, as a packager stores them.
 //!
-//! The tool stores the arguments of `--image` in hash maps and iterates over their buckets. Every compilation with clang's new
-//! driver uses the tool, so with any other order an object compiled with this program would differ from one compiled
-//! without it, and builds would not be reproducible. The maps are therefore reimplemented here. Both double their buckets when
-//! three quarters are full, and probe quadratically.
+//! The tool stores the arguments of `--image` in hash maps and iterates over their buckets. Every compilation with
+//! clang's new driver uses the tool. With any other order, an object compiled with this program would differ from one
+//! compiled without it, and builds would not be reproducible. The maps are therefore reimplemented here. Both double
+//! their buckets when three quarters are full, and probe quadratically.
 //!
-//! `DenseMap` has 64 buckets and LLVM's hash, which is CityHash with a fixed seed. Source: the output of llvm-offload-binary
-//! 22.1.8; `llvm/ADT/Hashing.h`, `llvm/ADT/DenseMap.h`. `StringMap` until LLVM 16 has 16 buckets and Bernstein's hash. Source:
-//! the output of clang-offload-packager 15.0.6 and 16.0.6; `llvm/lib/Support/StringMap.cpp`, `llvm/Support/DJB.h`.
+//! `DenseMap` has 64 buckets and LLVM's hash: CityHash with a fixed seed. Source: the output of llvm-offload-binary
+//! 22.1.8; `llvm/ADT/Hashing.h`, `llvm/ADT/DenseMap.h`. Until LLVM 16, `StringMap` has 16 buckets and Bernstein's hash.
+//! Source: the output of clang-offload-packager 15.0.6 and 16.0.6; `llvm/lib/Support/StringMap.cpp`,
+//! `llvm/Support/DJB.h`.
 
 /// Seed of LLVM's release builds.
 const SEED: u64 = 0xff51_afd7_ed55_8ccd;
@@ -20,11 +21,11 @@ const MUL: u64 = 0x9ddf_ea08_eb38_2d69;
 const DENSE_MAP_BUCKETS: usize = 64;
 const STRING_MAP_BUCKETS: usize = 16;
 
-/// Maximum number of hashed bytes of a key. The hash of longer keys differs from LLVM's, which affects only their order.
+/// Maximum number of hashed bytes of a key. For longer keys, the hash differs from LLVM's. Only their order is
+/// affected.
 const LONGEST: usize = 64;
 
-/// Returns the indices of `keys`, which are distinct, in the iteration order of a `DenseMap` after the keys were inserted in
-/// the given order.
+/// Indices of the distinct `keys` in the iteration order of a `DenseMap`, after they were inserted in the given order.
 pub fn dense_map_order(keys: &[&[u8]]) -> Vec<usize> {
     let mut map = Map::new(DENSE_MAP_BUCKETS, city_hash);
     for (index, key) in keys.iter().enumerate() {
@@ -36,7 +37,7 @@ pub fn dense_map_order(keys: &[&[u8]]) -> Vec<usize> {
     map.buckets.into_iter().flatten().collect()
 }
 
-/// Returns the same for a `StringMap`.
+/// The same for a `StringMap`.
 pub fn string_map_order(keys: &[&[u8]]) -> Vec<usize> {
     let mut map = Map::new(STRING_MAP_BUCKETS, bernstein_hash);
     for (index, key) in keys.iter().enumerate() {
@@ -143,7 +144,7 @@ fn mix(low: u64, high: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Returns the order in which keys that follow `file` in an argument are stored.
+    /// Storage order of keys that follow `file` in an argument.
     fn stored(keys: &[&str]) -> Vec<usize> {
         let all: Vec<&[u8]> = std::iter::once("file").chain(keys.iter().copied()).map(str::as_bytes).collect();
         dense_map_order(&all).into_iter().filter_map(|index| index.checked_sub(1)).collect()
@@ -154,7 +155,7 @@ mod tests {
         assert_eq!(stored(&["triple", "arch", "feature"]), [2, 1, 0]);
     }
 
-    // Both orders are those of llvm-offload-binary 22.1.8 for these keys.
+    // Both orders come from llvm-offload-binary 22.1.8 with these keys.
 
     #[test]
     fn hashes_keys_of_every_length_like_llvm() {

@@ -1,25 +1,31 @@
-//! clang-offload-packager, since LLVM 22 llvm-offload-binary: packs device images into offload binaries and extracts them.
+//! clang-offload-packager, or llvm-offload-binary since LLVM 22: packs device images into offload binaries and extracts
+//! them.
 //!
 //! The differences between releases are columns of [`crate::embed::llvm::RELEASES`].
 //!
-//! | divergence from LLVM 22.1 | why |
-//! |---|---|
-//! | outputs are written completely or not at all, also where the tool overwrites a file in place or fails half way | a build uses existing outputs |
-//! | an input that cannot be parsed is reported with file, offset and field, not as "Invalid data was encountered" | the error can be located |
-//! | an image or string outside of its binary, and an entry of unexpected size, are such errors | the tool reads out of bounds |
-//! | a file too short for the header of an object, or with two leading zeros, is not an object | the tool treats the latter as an object for an unknown machine |
-//! | a device or pipe that cannot be written to is an ordinary error, not an "LLVM ERROR" | errors have one form |
-//! | text in a binary does not form paths: `/` in a generated name becomes `_` | the binary may be untrusted |
-//! | keys and values must be UTF-8 | they are text in every known file |
-//! | symbols of bitcode are not in the symbol table of an archive | bitcode is not supported |
-//! | a thin archive is refused if more of its members contain binaries than files may be open at once | payloads are copied from open files, not from memory |
+//! Divergences from LLVM 22.1, with the reasons:
 //!
-//! LLVM 23 and 24 were not at hand: their behavior is that of LLVM's tests, `llvm/test/tools/llvm-offload-binary`. If nothing
-//! specifies the release, the first one from LLVM 22 on with the options of the call is replaced, and binaries of every version
-//! are read. The help of the options for compression is not LLVM's.
+//! - Outputs are written completely or not at all, even if the tool overwrites a file in place or fails half way. A
+//!   build uses existing outputs.
+//! - An input that cannot be parsed is reported with file, offset and field, not as "Invalid data was encountered". The
+//!   error can be located.
+//! - An image or string outside of its binary, and an entry of unexpected size, are reported in the same way. The tool
+//!   reads out of bounds.
+//! - A file too short for the header of an object, or with two leading zeros, is not an object. The tool treats the
+//!   latter as an object for an unknown machine.
+//! - A device or pipe that cannot be written to is an ordinary error, not an "LLVM ERROR". Errors have one form.
+//! - Text in a binary does not form paths: `/` in a generated name becomes `_`. The binary may be untrusted.
+//! - Keys and values must be UTF-8. They are text in every known file.
+//! - Symbols of bitcode are not in the symbol table of an archive. Bitcode is not supported.
+//! - A thin archive is refused if more of its members contain binaries than files may be open at once. Payloads are
+//!   copied from open files, not from memory.
 //!
-//! Losses of the tool are kept: several images for one file cause a warning, and the last one remains. `fatbin extract`
-//! reports an error instead.
+//! LLVM 23 and 24 were not available. Their behavior comes from LLVM's tests, `llvm/test/tools/llvm-offload-binary`. If
+//! nothing specifies the release, the first release from LLVM 22 on with the options of the call is replaced, and
+//! binaries of every version are read. The help of the options for compression is not LLVM's.
+//!
+//! Losses of the tool are kept. If several images have one file, a warning is printed and the last image remains.
+//! `fatbin extract` reports an error instead.
 
 mod extract;
 mod image_argument;
@@ -44,7 +50,7 @@ use crate::format::offload_binary::Version;
 use extract::Extraction;
 use image_argument::ImageArgument;
 
-/// Name of which LLVM 22 and later warn.
+/// Old name. LLVM 22 and later print a warning for it.
 const OLD_NAME: &str = "clang-offload-packager";
 
 /// Levels of zlib.
@@ -91,7 +97,7 @@ pub fn run(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {
                 input: Path::new(&input),
                 images: &images,
                 release: stand_in.release_with(|release| !needs_members || release.packager.has_members),
-                // Any release may be the caller, and a file of a later one is read instead of being refused.
+                // Any release may be the caller, so a file of a later release is read instead of refused.
                 newest: if stand_in.is_specified { rules.reads } else { Version::Three },
                 into_archive: line.flag("archive"),
                 diagnostics,
@@ -108,7 +114,6 @@ pub fn run(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {
     }
 }
 
-/// Returns the compression of the output, if it is requested.
 fn compression(line: &Line) -> Result<Option<Compression>> {
     if !line.flag("compress") {
         return Ok(None);
@@ -133,7 +138,7 @@ fn images(line: &Line, rules: &PackagerRules) -> Result<Vec<ImageArgument>> {
     texts.map(|image| text(image).map(|image| ImageArgument::parse(&image, rules))).collect()
 }
 
-/// Returns a name up to its last dot, like LLVM's `stem`.
+/// Name up to its last dot, like LLVM's `stem`.
 fn stem(name: &str) -> &str {
     match name {
         "." | ".." => name,
@@ -149,8 +154,8 @@ fn create(path: &Path) -> Result<Output, Error> {
     create_file(path)
 }
 
-/// Creates an output file, also one named `-`. A device is written to; anything else except a directory is replaced, including a
-/// link, like the tool does.
+/// Creates an output file, even one named `-`. A device is written to. Anything else except a directory is replaced,
+/// including a link, as the tool does.
 fn create_file(path: &Path) -> Result<Output, Error> {
     let set = FileSet::new();
     match (std::fs::metadata(path), path.file_name()) {
@@ -164,7 +169,7 @@ fn create_file(path: &Path) -> Result<Output, Error> {
     }
 }
 
-/// Returns the message for an error; for one of the operating system, the message of that system alone.
+/// Message for an error. For an error of the operating system, it is the system's message alone.
 fn format_error(error: &Error) -> String {
     match error {
         Error::Io { cause: error, .. } => cause(error),

@@ -34,7 +34,7 @@ const OFFLOAD_BINARY_TOOL: Tool = Tool {
     positional: INPUT,
 };
 
-/// The words of the help for the options of compression are not LLVM's.
+/// The help texts of the compression options are not LLVM's.
 static COMPRESSES: Tool =
     Tool { options: &[ARCHIVE, COMPRESS, COMPRESSION_FORMAT, COMPRESSION_LEVEL, IMAGE, OUTPUT], ..OFFLOAD_BINARY_TOOL };
 
@@ -65,7 +65,7 @@ const fn option(name: &'static str, value: ValueType, help: &'static str) -> Llv
     LlvmOption { name, value, occurs: Occurs::Optional, shown: Shown::Always, help }
 }
 
-/// Returns the command line of a release's tool.
+/// Command line of a release's tool.
 pub fn tool(rules: &PackagerRules) -> &'static Tool<'static> {
     match (rules.extraction, rules.is_renamed) {
         _ if rules.has_compression => &COMPRESSES,

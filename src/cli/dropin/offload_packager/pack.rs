@@ -1,4 +1,4 @@
-//! Packing: one offload binary per file, back to back; since version 2 one for all files.
+//! Packing: one offload binary per file, back to back; since version 2, one for all files.
 
 use std::path::Path;
 
@@ -34,7 +34,7 @@ pub fn pack(
     create(output).and_then(|begun| pack_into(begun, &packed, &options)).map_err(|error| format_error(&error))
 }
 
-/// Reads an image. Its kind is determined by its name, except for bitcode, which clang names `.o` with link-time
+/// Reads an image. Its name determines its kind, except for bitcode, which clang names `.o` with link-time
 /// optimization.
 fn read(file: &Path, image: &ImageArgument, kinds: KindNumbers) -> Result<PackInput> {
     let input = open(file).map_err(|error| format_error(&error))?;
@@ -45,7 +45,6 @@ fn read(file: &Path, image: &ImageArgument, kinds: KindNumbers) -> Result<PackIn
     Ok(PackInput { input, image_kind, offload_kind, flags: 0, strings })
 }
 
-/// Returns the message about a missing key.
 fn missing_key(required: RequiredKeys) -> &'static str {
     match required {
         RequiredKeys::FileAndTriple => "'file' and 'triple' are required image arguments",

@@ -61,14 +61,14 @@ fn shown(argument: &OsString) -> String {
     text(bytes(argument))
 }
 
-/// Returns the lines of standard input, unless that is a terminal.
+/// Lines of standard input, unless it is a terminal.
 fn addresses_of_input() -> Vec<String> {
     let input = io::stdin();
     if input.is_terminal() {
         return Vec::new();
     }
     let mut contents = Vec::new();
-    // What was read before an error are complete addresses, or an invalid one.
+    // The text before an error contains complete addresses, or an invalid one.
     let _ = input.lock().take(MAX_ADDRESSES).read_to_end(&mut contents);
     text(&contents).lines().map(str::to_owned).collect()
 }
@@ -111,7 +111,7 @@ struct Extraction {
     out: TextOutput,
 }
 
-/// An address, with its numbers as they are stated.
+/// An address, with its numbers as written.
 struct Address<'a> {
     /// Path in its encoded form.
     encoded: &'a str,
@@ -163,7 +163,7 @@ impl Extraction {
         let directory = self.output.as_deref().map_or(Path::new("."), Path::new);
         let set = FileSet::new();
         let mut output = if directory == Path::new("-") {
-            // Text precedes the bytes that follow it.
+            // Earlier text must precede the bytes.
             self.out.flush();
             Output::create(set.output(directory, OutputKind::Code)?)?
         } else {

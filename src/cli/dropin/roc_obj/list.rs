@@ -49,7 +49,7 @@ fn usage(program: &OsStr) -> String {
     )
 }
 
-/// The listing of all files, whose bundles are numbered together.
+/// The listing of all files. Bundles are numbered across files.
 #[derive(Debug)]
 struct Listing {
     is_verbose: bool,
@@ -61,7 +61,7 @@ struct Listing {
 impl Listing {
     /// Lists a file, and returns the exit status.
     fn file(&mut self, path: &Path) -> u8 {
-        // To the tool, `-` is the name of a file.
+        // The tool treats `-` as a file name.
         let place = if path == Path::new("-") { Path::new("./-") } else { path };
         let Ok(input) = Input::open(place, access::get()) else {
             write_messages(&format!("Error: failed to open file: {}\n", path.display()));
@@ -117,7 +117,7 @@ impl Listing {
     }
 }
 
-/// Scans a file by its structure, and by magic if that finds no section for bundles.
+/// Scans a file by its structure, or by magic if the structure has no section for bundles.
 fn bundles_of(input: &Input) -> crate::base::error::Result<File> {
     let options = Options { structure_only: true, ..Options::default() };
     let mut file = scan::scan(input, options)?;
@@ -129,7 +129,7 @@ fn bundles_of(input: &Input) -> crate::base::error::Result<File> {
     scan::scan(input, Options::default())
 }
 
-/// Returns the address of an image without its scheme.
+/// Address of an image, without its scheme.
 fn address(path: &Path, image: &Image) -> String {
     let range = image.offset.zip(image.size);
     let uri = FileUri { path: PathBuf::from(path), range }.to_string();

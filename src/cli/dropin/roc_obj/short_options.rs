@@ -60,7 +60,7 @@ impl ShortOptions {
         }
     }
 
-    /// Returns whether a flag is set.
+    /// True if a flag is set.
     pub fn has(&self, flag: u8) -> bool {
         self.flags.contains(&flag)
     }

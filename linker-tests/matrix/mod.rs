@@ -76,7 +76,10 @@ fn linux(row: &Row) -> Result<()> {
 fn add_cells(row: &Row, host: &Host, directory: &Path, results: &mut Results) -> Result<()> {
     let kit = Kit::of(host)?;
     let images = Images::write(directory)?;
-    let expected = host::read(&self::directory().join("expected").join(row.log))?.replace("{host}", host.triple);
+    let log = |name| -> Result<String> {
+        Ok(host::read(&self::directory().join("expected").join(name))?.replace("{host}", host.triple))
+    };
+    let expected = log(row.log)?;
     let cells = Cells { row, host, kit: &kit, directory, expected: &expected };
 
     let with_entries = directory.join("with-entries.o");
@@ -101,7 +104,10 @@ fn add_cells(row: &Row, host: &Host, directory: &Path, results: &mut Results) ->
     if let Some(reference) = row.reference {
         let outcome = match reference.lacks(host.name) {
             Some(reason) => Outcome::None(reason),
-            None => reference::check(&cells, reference, &images, &without).into(),
+            None => {
+                let expected = log(reference.log(row))?;
+                reference::check(&Cells { expected: &expected, ..cells }, reference, &images, &without).into()
+            }
         };
         results.add(&format!("{} reference pie", host.name), outcome);
     }

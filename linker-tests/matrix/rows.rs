@@ -40,6 +40,15 @@ pub enum Reference {
 }
 
 impl Reference {
+    /// Returns the log of programs with the tool's objects. clang-offload-wrapper registers its files as they are; the objects of
+    /// clang-linker-wrapper 15 to 17 register the offload binaries around them.
+    pub fn log(self, row: &Row) -> &'static str {
+        match self {
+            Reference::ClangOffloadWrapper(_) => "openmp-old",
+            Reference::LlvmOffloadWrapper => row.log,
+        }
+    }
+
     /// Returns the reason why the tool writes no object for a host, or `None` if it does.
     pub fn lacks(self, host: &str) -> Option<&'static str> {
         match self {
@@ -68,9 +77,9 @@ pub const ROWS: [Row; 43] = [
     row("openmp", "llvm12", "openmp-old",  Old, OMP,  WRAPPER_14),
     row("openmp", "llvm13", "openmp-old",  Old, OMP,  WRAPPER_14),
     row("openmp", "llvm14", "openmp-old",  Old, OMP,  WRAPPER_14),
-    row("openmp", "llvm15", "openmp-old",  Old, OMP,  WRAPPER_15),
-    row("openmp", "llvm16", "openmp-old",  Old, OMP,  None),
-    row("openmp", "llvm17", "openmp-old",  Old, OMP,  None),
+    row("openmp", "llvm15", "openmp-binaries", Old, OMP,  WRAPPER_15),
+    row("openmp", "llvm16", "openmp-binaries", Old, OMP,  None),
+    row("openmp", "llvm17", "openmp-binaries", Old, OMP,  None),
     row("openmp", "llvm18", "openmp-old",  Old, OMP,  None),
     row("openmp", "llvm19", "openmp-old",  Old, OMP,  None),
     row("openmp", "llvm20", "openmp-new",  New, OMP,  None),

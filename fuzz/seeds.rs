@@ -9,18 +9,18 @@ mod texts;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-use fatbin::View;
 use fatbin::Codec;
+use fatbin::OffloadKind;
+use fatbin::View;
+use fatbin::embed::{EmbeddedForm, TargetOverride};
 use fatbin::internals::base::codec::Compression;
+use fatbin::internals::base::content::Content;
 use fatbin::internals::format::ccob;
 use fatbin::internals::format::ccob::Version;
-use fatbin::internals::format::{DeviceImage, ImageKind, bundle, cuda_fatbin, kpack, offload_binary};
-use fatbin::internals::base::content::Content;
 use fatbin::internals::format::embed_record::record;
+use fatbin::internals::format::{DeviceImage, ImageKind, bundle, cuda_fatbin, kpack, offload_binary};
 use fatbin::internals::host::rewrite::{NewSection, with_sections};
 use fatbin::internals::wrap_files::{ImageFile, WrapOptions, wrap};
-use fatbin::OffloadKind;
-use fatbin::embed::{EmbeddedForm, TargetOverride};
 
 const HOST_ID: &str = "host-x86_64-unknown-linux-gnu-";
 

@@ -2,12 +2,12 @@
 
 #![no_main]
 
-use fatbin::View;
-use fatbin::internals::format::bitcode::{offload_binaries, symbols};
-use fatbin::OffloadKind;
-use fatbin::embed::{WrapperBuilder, WrapperFormat};
 use fatbin::Host;
+use fatbin::OffloadKind;
+use fatbin::View;
+use fatbin::embed::{WrapperBuilder, WrapperFormat};
 use fatbin::internals::format;
+use fatbin::internals::format::bitcode::{offload_binaries, symbols};
 use fatbin_fuzz::{budget, fuzz_target};
 
 /// Maximum number of bytes that a byte of bitcode yields: an element of an array has at least one bit.

@@ -2,11 +2,13 @@
 
 #![no_main]
 
-use fatbin::View;
 use fatbin::Codec;
+use fatbin::View;
 use fatbin::internals::base::codec::Compression;
 use fatbin::internals::format::DeviceImage;
-use fatbin::internals::format::cuda_fatbin::{CudaFatbin, FatbinImage, FatbinMember, concatenate, container, level, write, write_members};
+use fatbin::internals::format::cuda_fatbin::{
+    CudaFatbin, FatbinImage, FatbinMember, concatenate, container, level, write, write_members,
+};
 use fatbin_fuzz::fuzz_target;
 
 const ZSTD: Compression = Compression { codec: Codec::Zstd, level: level::ZSTD };

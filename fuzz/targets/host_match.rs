@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use fatbin::View;
 use fatbin::OffloadKind;
+use fatbin::View;
 use fatbin::internals::matching;
 use fatbin_fuzz::{budget, fuzz_target};
 

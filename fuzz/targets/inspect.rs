@@ -2,9 +2,9 @@
 
 #![no_main]
 
-use fatbin::{Budget, Limits, View};
-use fatbin::internals::format::{DeviceImage, ImageKind};
 use fatbin::image::inspect;
+use fatbin::internals::format::{DeviceImage, ImageKind};
+use fatbin::{Budget, Limits, View};
 use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

@@ -2,10 +2,12 @@
 
 #![no_main]
 
-use fatbin::{Budget, Limits, View};
 use fatbin::Codec;
 use fatbin::internals::base::codec::Compression;
-use fatbin::internals::format::offload_binary::{OffloadBinary, OffloadBinaryContents, OffloadBinaryImage, Version, compress, container, write};
+use fatbin::internals::format::offload_binary::{
+    OffloadBinary, OffloadBinaryContents, OffloadBinaryImage, Version, compress, container, write,
+};
+use fatbin::{Budget, Limits, View};
 use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

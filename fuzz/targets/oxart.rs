@@ -10,8 +10,9 @@ fuzz_target!(|data: &[u8]| {
     fatbin_fuzz::check_container(data, container);
     if let Ok(bundle) = OxartBundle::read(View::new(data)) {
         // Written again, a bundle has the same contents.
-        let payload =
-            |it: &fatbin::internals::format::oxart::OxartPayload<'_>| (it.kind, it.name.to_owned(), it.data.data().to_vec());
+        let payload = |it: &fatbin::internals::format::oxart::OxartPayload<'_>| {
+            (it.kind, it.name.to_owned(), it.data.data().to_vec())
+        };
         let payloads: Vec<_> = bundle.payloads.iter().map(payload).collect();
         let specs: Vec<_> =
             payloads.iter().map(|(kind, name, data)| OxartPayloadSpec { kind: *kind, name, data }).collect();

@@ -2,12 +2,12 @@
 
 #![no_main]
 
-use fatbin::{Budget, Limits, View};
 use fatbin::Codec;
-use fatbin::internals::format::ContainerType;
 use fatbin::internals::edit::{Edit, EditResult, EditedImage, Effort, Encoding, ImageEdit, Recompression, rebuild};
-use fatbin::scan::{Container, File};
+use fatbin::internals::format::ContainerType;
 use fatbin::scan::Scan;
+use fatbin::scan::{Container, File};
+use fatbin::{Budget, Limits, View};
 use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

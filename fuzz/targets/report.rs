@@ -3,12 +3,12 @@
 #![no_main]
 
 use fatbin::check::Policy;
-use fatbin::internals::check::{CheckedFile, ProofStatus, check};
 use fatbin::image::inspect;
+use fatbin::internals::check::{CheckedFile, ProofStatus, check};
 use fatbin::internals::report;
-use fatbin::scan::Scan;
 use fatbin::internals::select::AnsweredFile;
 use fatbin::internals::survey::{AnalyzedFile, ImageAnalysis, InspectedFile, InspectedImage};
+use fatbin::scan::Scan;
 use fatbin::target::Device;
 use fatbin::{Limits, View};
 use fatbin_fuzz::{budget, check_text, fuzz_target};

@@ -4,11 +4,11 @@
 
 use std::ops::Range;
 
-use fatbin::{Budget, Limits, View};
 use fatbin::Result;
 use fatbin::internals::format::FORMATS;
 use fatbin::scan::{Container, File};
 use fatbin::scan::{Scan, Source};
+use fatbin::{Budget, Limits, View};
 use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

@@ -4,8 +4,8 @@
 #![no_main]
 
 use fatbin::View;
-use fatbin::scan::Scan;
 use fatbin::internals::select::{FileFloors, candidate_sets};
+use fatbin::scan::Scan;
 use fatbin::target::Device;
 use fatbin_fuzz::{budget, fuzz_target};
 

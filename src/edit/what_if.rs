@@ -53,7 +53,8 @@ impl Effect {
         self.size = self.size.saturating_add(other.size);
         self.images = self.images.saturating_add(other.images);
         for (arch, time) in other.times {
-            *self.times.entry(arch).or_default() += time;
+            let sum = self.times.entry(arch).or_default();
+            *sum = sum.saturating_add(time);
         }
     }
 }

@@ -132,7 +132,9 @@ impl Inputs<'_> {
         let identity = file_identity(path).filter(|_| is_archive);
         if let Some(known) = identity.as_ref().and_then(|identity| self.archives.get(identity)) {
             let members = self.files.get_mut(known.clone()).unwrap_or_default();
-            members.iter_mut().for_each(|member| member.is_lazy &= !takes_all);
+            for member in members {
+                member.is_lazy &= !takes_all;
+            }
             return Ok(true);
         }
         let first = self.files.len();

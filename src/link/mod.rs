@@ -254,7 +254,9 @@ fn report_lost(lost: &[AccountedInput], options: &LinkOptions, report: &mut dyn 
     if let (EntryCheck::Deny, Some(input)) = (options.entry_check, lost.iter().find_map(AccountedInput::loss)) {
         return Err(LinkError::NotLinked { input });
     }
-    lost.iter().for_each(|input| report(&LinkEvent::Lost(input)));
+    for input in lost {
+        report(&LinkEvent::Lost(input));
+    }
     Ok(())
 }
 

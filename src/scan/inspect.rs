@@ -78,7 +78,7 @@ impl<'a> ImageErrors<'a> {
 
     fn is_reported(&self, problem: &Malformed) -> bool {
         let first = self.reported.partition_point(|error| error.offset < problem.offset);
-        let mut at_offset = self.reported[first..].iter().take_while(|error| error.offset == problem.offset);
+        let mut at_offset = self.reported.iter().skip(first).take_while(|error| error.offset == problem.offset);
         at_offset.any(|&error| error == problem)
     }
 }

@@ -12,8 +12,18 @@
 
 mod cache;
 #[cfg(feature = "full")]
+#[allow(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "positions in lists that the program builds, not in files"
+)]
 pub(crate) mod extract;
 #[cfg(feature = "full")]
+#[allow(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "positions in lists that the program builds, not in files"
+)]
 pub(crate) mod filter;
 mod images;
 #[cfg(feature = "files")]

@@ -94,7 +94,8 @@ impl Grouping<'_> {
             scan.map_images(&images, read, &mut |index, kernels| {
                 for part in left.by_ref() {
                     if part.owner.image().is_some() {
-                        return self.add_image(part, &images[index], kernels);
+                        let Some(image) = images.get(index) else { unreachable!("images are read by their index") };
+                        return self.add_image(part, image, kernels);
                     }
                     self.add_part(part);
                 }

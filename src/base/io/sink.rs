@@ -13,8 +13,6 @@ use object::write::{GrowableBuffer, WritableBuffer};
 
 use crate::base::error::Result;
 use crate::base::io::Input;
-#[cfg(feature = "files")]
-use crate::base::io::Output;
 
 /// An append-only buffer that copies small slices and refers to large ones.
 pub struct Sink<'data> {
@@ -23,20 +21,16 @@ pub struct Sink<'data> {
     slices: Vec<&'data [u8]>,
     /// Number of bytes appended so far.
     size: u64,
-    extents: Vec<SinkExtent<'data>>,
+    pub(in crate::base::io) extents: Vec<SinkExtent<'data>>,
     /// False if zeros are written instead of left out.
-    has_holes: bool,
+    pub(in crate::base::io) has_holes: bool,
 }
-
-/// Number of bytes copied between two reports of progress: large enough that the system calls cost nothing.
-#[cfg(feature = "files")]
-const PROGRESS_STEP: u64 = 64 << 20;
 
 /// Minimum size of a slice that is referred to, in bytes. Copying less costs no more than another extent.
 const MIN_SLICE: usize = 4 << 10;
 
 /// A part of the contents of a sink.
-enum SinkExtent<'data> {
+pub(in crate::base::io) enum SinkExtent<'data> {
     /// Bytes that were copied.
     Bytes(Vec<u8>),
     /// Bytes in memory.
@@ -110,19 +104,7 @@ impl<'data> Sink<'data> {
         self.size
     }
 
-    /// Writes everything to `output`.
-    #[cfg(feature = "files")]
-    pub fn write_to(&self, output: &mut Output) -> Result<()> {
-        self.write_with_progress(output, &mut |_| ())
-    }
-
-    /// Writes everything to `output`, whose space is not reserved first: reserving costs more than writing a small
-    /// file.
-    pub fn write_without_reservation(&self, output: &mut Output) -> Result<()> {
-        self.write_extents(output, &mut |_| ())
-    }
-
-    /// Writes everything to a writer other than [`Output`](super::Output).
+    /// Writes everything to a writer other than `Output`.
     pub fn copy_to(&self, output: &mut impl Write) -> io::Result<()> {
         for extent in &self.extents {
             match extent {
@@ -137,48 +119,6 @@ impl<'data> Sink<'data> {
             }
         }
         output.flush()
-    }
-
-    /// Writes everything to `output`, and calls `moved` with the number of bytes after each part.
-    #[cfg(feature = "files")]
-    pub fn write_with_progress(&self, output: &mut Output, moved: &mut dyn FnMut(u64)) -> Result<()> {
-        // Reserved space is not a hole.
-        if !(self.has_holes && self.extents.iter().any(|extent| matches!(extent, SinkExtent::Zeros(_)))) {
-            output.reserve(self.size())?;
-        }
-        self.write_extents(output, moved)
-    }
-
-    fn write_extents(&self, output: &mut Output, moved: &mut dyn FnMut(u64)) -> Result<()> {
-        for extent in &self.extents {
-            match extent {
-                SinkExtent::Bytes(bytes) => {
-                    output.write(bytes)?;
-                    moved(bytes.len() as u64);
-                }
-                SinkExtent::Slice(bytes) => {
-                    for part in bytes.chunks(PROGRESS_STEP as usize) {
-                        output.write(part)?;
-                        moved(part.len() as u64);
-                    }
-                }
-                SinkExtent::InputRange { input, offset, size } => {
-                    for part in (0..*size).step_by(PROGRESS_STEP as usize) {
-                        let part_size = PROGRESS_STEP.min(size - part);
-                        output.copy(input, offset + part, part_size)?;
-                        if input.is_closed() {
-                            input.release();
-                        }
-                        moved(part_size);
-                    }
-                }
-                SinkExtent::Zeros(size) => {
-                    output.write_zeros(*size, self.has_holes)?;
-                    moved(*size);
-                }
-            }
-        }
-        Ok(())
     }
 }
 
@@ -232,7 +172,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::base::io::{FileSet, OutputKind};
+    use crate::base::io::{FileSet, Output, OutputKind};
 
     fn create(path: &Path) -> Output {
         Output::create(FileSet::new().output(path, OutputKind::Code).unwrap()).unwrap()

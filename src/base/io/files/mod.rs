@@ -22,6 +22,7 @@ mod registry;
 mod scratch;
 #[doc(hidden)]
 pub mod signals;
+mod sink_output;
 mod spool;
 mod standard_input;
 #[doc(hidden)]

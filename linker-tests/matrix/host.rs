@@ -39,7 +39,8 @@ enum Libc {
 }
 
 /// Every host with Linux.
-pub static HOSTS: LazyLock<Vec<Host>> = LazyLock::new(|| fatbin::Host::ALL.into_iter().filter_map(Host::new).collect());
+pub static HOSTS: LazyLock<Vec<Host>> =
+    LazyLock::new(|| fatbin::Host::ALL.iter().copied().filter_map(Host::new).collect());
 
 /// Kind of program that contains the wrapper object.
 #[derive(Clone, Copy, PartialEq, Eq)]

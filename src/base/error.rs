@@ -24,6 +24,7 @@ pub struct Malformed {
 
 /// Reason why a field is invalid; each variant holds the offending value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Cause {
     /// The structure ends beyond the available bytes.
     #[error("truncated: need {needed} bytes, {available} available")]
@@ -166,6 +167,7 @@ pub enum Cause {
 
 /// Errors of operations on files, each with the file (or the argument, if there is no file) that it is about.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// An operating system call failed. The cause is part of the message and not a `source`, so that printing the whole
     /// chain of errors does not print it twice.
@@ -283,6 +285,27 @@ pub enum Error {
 }
 
 impl Error {
+    /// Path of the file that it concerns; `None` for an address that cannot be read.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Error::Io { path, .. }
+            | Error::NotAFile { path, .. }
+            | Error::Shrunk { path, .. }
+            | Error::SameFile { path }
+            | Error::SameOutput { path }
+            | Error::ReplacesBinary { path }
+            | Error::Changed { path }
+            | Error::UnreadableMember { path, .. }
+            | Error::NotOpened { path, .. }
+            | Error::Bitcode { path }
+            | Error::UnreadableOutput { path, .. }
+            | Error::Malformed { path, .. }
+            | Error::MalformedImage { path, .. }
+            | Error::TooLarge { path } => Some(path),
+            Error::Address { .. } => None,
+        }
+    }
+
     /// Returns a function for `map_err` on an operating system call about `path`; `action` completes "cannot …".
     pub fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Error {
         let path = path.to_owned();

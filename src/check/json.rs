@@ -55,7 +55,7 @@ impl Verdict {
         let document = JsonDocument {
             schema: SCHEMA,
             outcome: self.outcome().name(),
-            counts: Outcome::ALL.map(|outcome| (outcome.name(), self.count(outcome))).into(),
+            counts: Outcome::ALL.iter().map(|&outcome| (outcome.name(), self.count(outcome))).collect(),
             findings: self.findings.iter().map(JsonFinding::new).collect(),
             judged: self.evaluations.iter().map(JsonEvaluation::new).collect(),
         };

@@ -17,7 +17,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// All outcomes, in order.
-    pub const ALL: [Outcome; 4] = [Outcome::Passed, Outcome::Warned, Outcome::Violated, Outcome::Undecided];
+    pub const ALL: &[Outcome] = &[Outcome::Passed, Outcome::Warned, Outcome::Violated, Outcome::Undecided];
 
     /// Returns the name in reports.
     pub fn name(self) -> &'static str {

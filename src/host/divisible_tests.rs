@@ -62,7 +62,7 @@ fn part<'data>(file: &object::File<'data>, name: &str) -> &'data [u8] {
 
 #[test]
 fn symbols_delimit_the_parts_on_every_host() {
-    for host in Host::ALL {
+    for host in Host::ALL.iter().copied() {
         let bytes = emitted(&plan(SectionKind::ReadOnly, Scope::Global), host);
         let file = object::File::parse(&*bytes).unwrap();
         for (name, expected) in PARTS {

@@ -58,7 +58,7 @@ macro_rules! hosts {
 
         impl Host {
             /// Every host, the most common first.
-            pub const ALL: [Host; [$(Host::$host),+].len()] = [$(Host::$host),+];
+            pub const ALL: &[Host] = &[$(Host::$host),+];
 
             /// Returns the row of the table.
             pub(super) fn row(self) -> HostRow {
@@ -127,9 +127,9 @@ impl Host {
             let is_system = |rest: Option<&[&str]>| rest.is_some_and(|rest| host.row().system.has_spelling(rest));
             Some(host.name()) == machine && (is_system(parts.get(1..)) || is_system(parts.get(2..)))
         };
-        Host::ALL.into_iter().find(is_host).ok_or_else(|| HostError::UnsupportedTriple {
+        Host::ALL.iter().copied().find(is_host).ok_or_else(|| HostError::UnsupportedTriple {
             triple: triple.to_owned(),
-            suggestions: Suggestions::new(triple, Host::ALL.map(Host::triple)),
+            suggestions: Suggestions::new(triple, Host::ALL.iter().copied().map(Host::triple)),
             available: Host::supported(),
         })
     }
@@ -137,7 +137,7 @@ impl Host {
     /// Returns the machine and system that this program was built for, or an error if they are not a supported host.
     pub fn native() -> Result<Host, HostError> {
         let endianness = if cfg!(target_endian = "little") { Endianness::Little } else { Endianness::Big };
-        let native = Host::ALL.into_iter().find(|host| {
+        let native = Host::ALL.iter().copied().find(|host| {
             // Rust has one name for both byte orders of Power.
             let name = host.name();
             let name = name.strip_suffix("le").unwrap_or(name);
@@ -197,7 +197,7 @@ impl Host {
     /// Returns the names of all machines.
     pub fn machines() -> Vec<&'static str> {
         let mut names = Vec::new();
-        for name in Host::ALL.map(Host::name) {
+        for name in Host::ALL.iter().copied().map(Host::name) {
             if !names.contains(&name) {
                 names.push(name);
             }
@@ -208,7 +208,7 @@ impl Host {
     /// Returns the supported triples for messages: for each group of systems, the machines, then the systems.
     pub fn supported() -> String {
         let mut groups: Vec<(Vec<&str>, Vec<String>)> = Vec::new();
-        for host in Host::ALL {
+        for host in Host::ALL.iter().copied() {
             let systems = host.row().system.names();
             match groups.iter_mut().find(|(_, of_group)| *of_group == systems) {
                 Some((machines, _)) => machines.push(host.name()),
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn every_host_has_a_test_of_its_jumps() {
         let tests = include_str!("machines/tests.rs");
-        for host in Host::ALL {
+        for host in Host::ALL.iter().copied() {
             assert!(tests.contains(&format!("fn {}()", host.name())), "no test for {}", host.name());
         }
     }
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn parses_every_spelling_of_a_triple() {
         let aliases = [("amd64", Host::X86_64), ("arm64", Host::Aarch64), ("ppc64le", Host::Powerpc64le)];
-        let linux = Host::ALL.into_iter().filter(|host| host.format() == ObjectFormat::Elf);
+        let linux = Host::ALL.iter().copied().filter(|host| host.format() == ObjectFormat::Elf);
         let names = linux.map(|host| (host.name(), host)).chain(aliases);
         for (name, host) in names.chain([("systemz", Host::S390x)]) {
             for rest in
@@ -307,7 +307,7 @@ mod tests {
         for triple in others {
             let Err(error) = Host::from_triple(triple) else { panic!("{triple} is accepted") };
             let message = error.to_string();
-            for host in Host::ALL {
+            for host in Host::ALL.iter().copied() {
                 assert!(message.contains(host.name()), "{message}");
             }
             assert!(message.starts_with(&format!("{triple}: ")) && !message.contains('\n'), "{message}");
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn parses_its_own_triples() {
-        for host in Host::ALL {
+        for host in Host::ALL.iter().copied() {
             assert_eq!(Host::from_triple(host.triple()).unwrap(), host);
         }
     }

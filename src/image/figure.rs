@@ -4,6 +4,7 @@ use super::Kernel;
 
 /// A number that an image may state about a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Figure {
     /// [`Kernel::registers`].
     Registers,
@@ -39,7 +40,7 @@ pub enum Figure {
 
 impl Figure {
     /// All figures, in print order.
-    pub const ALL: [Figure; 15] = [
+    pub const ALL: &[Figure] = &[
         Figure::Registers,
         Figure::MaxRegisters,
         Figure::Vgprs,

@@ -17,6 +17,7 @@ use crate::base::spelling::Suggestions;
 
 /// Platform: the driver that loads images, regardless of the runtime above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Platform {
     /// AMD's drivers.
     Amd,
@@ -67,6 +68,7 @@ impl Platform {
 
 /// A device, with a value for everything that code can depend on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Device {
     /// Canonical target ID that sets every feature of its processor.
     Amd(String),
@@ -80,6 +82,7 @@ pub enum Device {
 
 /// Reason why a text is not the name of a device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InvalidDevice {
     /// The name is an invalid target ID.
     #[error("{0}")]

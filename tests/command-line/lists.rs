@@ -69,7 +69,7 @@ fn every_direct_dependency_has_a_reason() {
 
 #[test]
 fn every_host_is_documented() {
-    for host in Host::ALL {
+    for host in Host::ALL.iter().copied() {
         let name = match host {
             Host::X86_64 => "x86-64",
             Host::Aarch64 => "AArch64",
@@ -86,7 +86,7 @@ fn every_host_is_documented() {
 
 #[test]
 fn packages_of_every_host_are_installed() {
-    for host in Host::ALL {
+    for host in Host::ALL.iter().copied() {
         if let Some(architecture) = debian::debian(host).and_then(|row| row.architecture)
             && host != Host::X86_64
         {

@@ -32,7 +32,8 @@ pub enum Linker {
 use Linker::{Bfd, Gold, Lld, Mold};
 
 /// Every host with Linux.
-pub static HOSTS: LazyLock<Vec<Host>> = LazyLock::new(|| fatbin::Host::ALL.into_iter().filter_map(Host::new).collect());
+pub static HOSTS: LazyLock<Vec<Host>> =
+    LazyLock::new(|| fatbin::Host::ALL.iter().copied().filter_map(Host::new).collect());
 
 /// A tool that is not on this machine.
 #[derive(Debug)]

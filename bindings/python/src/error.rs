@@ -28,26 +28,10 @@ fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
 /// Creates the exception for an error of the library.
 pub fn from_error(error_: &Error) -> PyErr {
     let message = error_.to_string();
-    let (path, offset) = match error_ {
-        Error::Malformed { path, malformed } | Error::MalformedImage { path, malformed, .. } => {
-            return error(message, Some(path), Some(malformed.offset), malformed.to_string());
-        }
-        Error::Io { path, .. }
-        | Error::NotAFile { path, .. }
-        | Error::Shrunk { path, .. }
-        | Error::SameFile { path }
-        | Error::SameOutput { path }
-        | Error::ReplacesBinary { path }
-        | Error::Changed { path }
-        | Error::UnreadableMember { path, .. }
-        | Error::NotOpened { path, .. }
-        | Error::Bitcode { path }
-        | Error::UnreadableOutput { path, .. }
-        | Error::TooLarge { path } => (Some(path), None),
-        Error::Address { .. } => (None, None),
-    };
-    let problem = path.map_or(message.clone(), |path| without_path(&message, path));
-    error(message, path.map(AsRef::as_ref), offset, problem)
+    if let Error::Malformed { path, malformed } | Error::MalformedImage { path, malformed, .. } = error_ {
+        return error(message, Some(path), Some(malformed.offset), malformed.to_string());
+    }
+    from_message(message, error_.path())
 }
 
 /// Creates the exception for an error without a file, or with a message that already begins with the file.

@@ -64,7 +64,7 @@ impl Kernel {
     #[getter]
     fn figures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let figures = PyDict::new(py);
-        for figure in Figure::ALL {
+        for figure in Figure::ALL.iter().copied() {
             if let Some(value) = figure.value(&self.0) {
                 figures.set_item(figure.key(), value)?;
             }

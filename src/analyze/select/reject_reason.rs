@@ -6,6 +6,7 @@ use crate::target::runs_on::{CodeForm, Incompatibility, LoadMethod};
 
 /// Reason why a runtime does not select an image.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RejectReason {
     /// The code does not run on the device.
     #[error("{0}")]

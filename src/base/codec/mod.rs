@@ -22,6 +22,7 @@ pub use stream::{Stream, ZSTD_MAGIC, check_start, frame_content_size, skippable_
 
 /// Codec of stored bytes, named as in `fatbin scan --json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Codec {
     /// Uncompressed.
     None,

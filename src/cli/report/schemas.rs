@@ -89,7 +89,11 @@ mod tests {
 
     #[test]
     fn list_every_reason_for_not_opening_a_file() {
-        check_enums(["xz", "nested-too-deep"], &NotOpened::ALL.map(NotOpened::name), 1);
+        check_enums(
+            ["xz", "nested-too-deep"],
+            &NotOpened::ALL.iter().map(|reason| reason.name()).collect::<Vec<_>>(),
+            1,
+        );
     }
 
     #[test]

@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn symbols_are_those_of_the_host() {
         let symbol = |text: &str, host| Name::parse(text).unwrap().symbol("_end", Role::End, host);
-        for host in Host::ALL {
+        for host in Host::ALL.iter().copied() {
             assert_eq!(symbol("kernel", host), "kernel_end");
             assert_eq!(symbol("_ZN2ns6kernelE", host), "_ZN2ns6kernelE_end");
         }

@@ -74,6 +74,7 @@ pub struct File {
 
 /// Format of a file, as named by `fatbin scan --json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FileFormat {
     /// ELF.
     Elf,

@@ -42,7 +42,7 @@ pub enum NotOpened {
 
 impl NotOpened {
     /// Every reason.
-    pub const ALL: [NotOpened; 16] = [
+    pub const ALL: &[NotOpened] = &[
         NotOpened::Xz,
         NotOpened::Bzip2,
         NotOpened::Lzip,

@@ -6,6 +6,7 @@ use crate::format::{ContainerType, RegisteringRuntime, fat_binary_wrapper};
 
 /// Relation of a container to the wrappers of its file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Registration {
     /// The file has no wrapper for containers of this type, or the container is in another one.
     #[default]

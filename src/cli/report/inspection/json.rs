@@ -296,7 +296,7 @@ impl Serialize for JsonKernel<'_> {
         if let Some(demangled) = &kernel.demangled {
             map.serialize_entry("demangled", demangled)?;
         }
-        for figure in Figure::ALL {
+        for figure in Figure::ALL.iter().copied() {
             if let Some(value) = figure.value(kernel) {
                 map.serialize_entry(figure.key(), &value)?;
             }

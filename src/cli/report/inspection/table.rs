@@ -68,7 +68,7 @@ pub fn without_images<'a>(files: impl Iterator<Item = &'a File>) -> String {
 
 fn table(kernels: &[Kernel], screen: &Screen) -> String {
     let is_stated = |figure: &Figure| kernels.iter().any(|kernel| cell(*figure, kernel).is_some());
-    let figures: Vec<Figure> = Figure::ALL.into_iter().filter(is_stated).collect();
+    let figures: Vec<Figure> = Figure::ALL.iter().copied().filter(is_stated).collect();
     let has_source = kernels.iter().any(|kernel| kernel.source.is_some());
     let mut headings: Vec<Column> = figures.iter().map(|figure| Column::right(heading(*figure))).collect();
     headings.extend(has_source.then_some(Column::left("SOURCE")));

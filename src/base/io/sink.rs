@@ -167,7 +167,7 @@ impl GrowableBuffer for Sink<'_> {
     }
 }
 
-#[cfg(all(test, feature = "files"))]
+#[cfg(test)]
 mod tests {
     use std::path::Path;
 

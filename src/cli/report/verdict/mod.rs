@@ -55,7 +55,7 @@ fn sentence_of(group: &FindingGroup<'_>) -> String {
 
 /// Formats the number of evaluations by outcome.
 fn summary(verdict: &Verdict) -> String {
-    let counts = Outcome::ALL.iter().copied().map(|outcome| (outcome, verdict.count(outcome))).into_iter();
+    let counts = Outcome::ALL.iter().copied().map(|outcome| (outcome, verdict.count(outcome)));
     let counts = counts.filter(|&(outcome, count)| count > 0 || outcome == Outcome::Passed);
     let counts: Vec<String> = counts.map(|(outcome, count)| format!("{count} {}", outcome.name())).collect();
     format!("{}: {}", counted(verdict.evaluations.len(), "check"), counts.join(", "))

@@ -1,12 +1,13 @@
 //! Containers and errors of a scan in progress.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::builder::InventoryBuilder;
 use super::prefetch::Prefetch;
 use crate::base::bytes::{Budget, View, size_of_range};
 use crate::base::error::{Cause, Malformed};
-use crate::format::{self, Contents};
+use crate::format::{self, ContainerType, Contents};
 use crate::scan::Options;
 use crate::scan::cache::DecompressedCache;
 use crate::scan::inventory::{Container, File, FileFormat, Section, SectionRef};
@@ -40,6 +41,13 @@ pub struct Findings<'a> {
 }
 
 impl<'a> Findings<'a> {
+    /// Returns the index of each container of a type by its offset in the file.
+    pub fn indices_by_offset(&self, container_type: ContainerType) -> HashMap<u64, usize> {
+        let containers = self.containers.iter().enumerate();
+        let found = containers.filter(|(_, container)| container.container_type == container_type);
+        found.filter_map(|(index, container)| Some((container.offset?, index))).collect()
+    }
+
     /// Creates findings without containers.
     pub fn new(source: &'a dyn Source, view: View<'a>, options: Options, cache: Option<&'a DecompressedCache>) -> Self {
         Findings {

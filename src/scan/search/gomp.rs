@@ -52,13 +52,7 @@ pub fn has_bytecode(structure: &Structure<'_>) -> bool {
 
 /// Adds the offload kind and the names of functions and variables to the images that a program registers with libgomp.
 pub fn describe_images<'data>(view: View<'data>, structure: &Structure<'data>, findings: &mut Findings) {
-    let images: HashMap<u64, usize> = findings
-        .containers
-        .iter()
-        .enumerate()
-        .filter(|(_, container)| container.container_type == ContainerType::Embedded)
-        .filter_map(|(index, container)| Some((container.offset?, index)))
-        .collect();
+    let images = findings.indices_by_offset(ContainerType::Embedded);
     if images.is_empty() {
         return;
     }

@@ -47,13 +47,7 @@ const NUMBER: u64 = 1;
 
 /// Adds the property sets of SYCL images.
 pub fn describe_images<'data>(view: View<'data>, structure: &Structure<'data>, findings: &mut Findings) {
-    let images: HashMap<u64, usize> = findings
-        .containers
-        .iter()
-        .enumerate()
-        .filter(|(_, container)| container.container_type == ContainerType::SyclImage)
-        .filter_map(|(index, container)| Some((container.offset?, index)))
-        .collect();
+    let images = findings.indices_by_offset(ContainerType::SyclImage);
     if images.is_empty() {
         return;
     }

@@ -257,6 +257,11 @@ fn compile(directory: &Path, release: &str) -> Result<()> {
         Step::new(&own, &ar).args(["rcs", "archive.a", "kernel.o", "helper.o"]).run()?;
         Step::new(&own, &ar).args(["rcsT", "thin.a", "kernel.o", "helper.o"]).run()?;
         Step::new(&own, &ar).args(["rcs", "bitcode.a", "lto-kernel.o", "lto-helper.o"]).run()?;
+        // The cells of a release run at the same time and read these files.
+        for file in UNITS.into_iter().flat_map(files) {
+            std::fs::copy(own.join(&file), own.join("spaced name").join(&file))
+                .context("a file for the form with spaces")?;
+        }
         fatbin_links(&own, &clang)?;
         Step::new(&own, &ar).args(["rcs", "libomptarget.devicertl.a"]).run()?;
         for (library, source) in
@@ -288,9 +293,6 @@ fn words(own: &Path, name: &str, form: &str, unit: &str) -> Result<Vec<String>> 
     let path = |file: &str| own.join(file).display().to_string();
     let write = |name: &str, text: String| std::fs::write(own.join(name), text);
     let quote = |text: &str| format!("\"{text}\"");
-    for file in &files {
-        std::fs::copy(own.join(file), own.join("spaced name").join(file)).context("a file for the form with spaces")?;
-    }
     let prefixed = |suffix: &str| format!("{name}-{suffix}");
     write(&prefixed("unit.rsp"), files.join("\n"))?;
     write(&prefixed("all.rsp"), [&program[..], &files].concat().join(" "))?;

@@ -78,7 +78,7 @@ fn sycl<'data>(
     }
     let full_size = codec::frame_content_size(view)?;
     let size = codec::stream_size(Codec::Zstd, view, full_size)?;
-    let stored = view.part("SYCL image", 0, 0, size)?;
+    let stored = view.prefix("SYCL image", size)?;
     let start = codec::decompress_start(Codec::Zstd, stored, full_size, START)?;
     let image_kind = DeviceImage::identify(View::new(&start)).image_kind;
     if image_kind == ImageKind::OclocArchive {
@@ -98,7 +98,7 @@ fn sycl<'data>(
 /// Extends a frame of this size by the skippable frame that follows it, if any.
 fn with_padding(view: View<'_>, size: u64) -> Result<View<'_>, Malformed> {
     let padding = codec::skippable_frame_size(view.from(size)).unwrap_or(0);
-    view.part("SYCL image", 0, 0, size.saturating_add(padding))
+    view.prefix("SYCL image", size.saturating_add(padding))
 }
 
 fn with_one_image<'data>(

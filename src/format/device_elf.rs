@@ -7,7 +7,7 @@ use object::elf::{self, FileHeader64};
 use object::endian::{Endian, Endianness};
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
 
-use crate::base::bytes::{Resource, View, entry_offsets};
+use crate::base::bytes::{Extent, Resource, View, entry_offsets};
 use crate::base::error::{Cause, Malformed};
 use crate::target::cuda_tool_note::{self, CudaToolNote};
 use crate::target::nvptx::{self, Cubin};
@@ -136,8 +136,9 @@ const SH_OFFSET: u64 = 24;
 /// point to, and all of these must be within the view.
 fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) -> Result<u64, Malformed> {
     let malformed = |field, at, error: object::Error| view.malformed(field, at, Cause::ObjectFile(error));
-    let part_end =
-        |field, at, offset: u64, size: u64| view.part(field, at, offset, size).map(|_| offset.saturating_add(size));
+    let part_end = |field, at, offset: u64, size: u64| {
+        view.part(view.field(field, at), Extent { offset, size }).map(|_| offset.saturating_add(size))
+    };
     let (phoff, shoff) = (header.e_phoff(endian), header.e_shoff(endian));
     let segments_end =
         |count: u64| part_end("ELF program header offset", E_PHOFF, phoff, count.saturating_mul(SEGMENT_HEADER_SIZE));

@@ -20,7 +20,7 @@
 //! An ELF object also has a note with the name of the section that holds its records. The note refers to nothing, so it
 //! keeps no file in the program.
 
-use crate::base::bytes::View;
+use crate::base::bytes::{Extent, View};
 use crate::base::error::{Cause, Malformed};
 
 /// Bytes that begin a record. No text contains them.
@@ -96,22 +96,24 @@ pub fn read(view: View<'_>) -> Result<EmbeddedFile<'_>, Malformed> {
         let cause = Cause::Unexpected { value: length, expected: "1 to 65536" };
         return Err(view.malformed("name length", 24, cause));
     }
-    let name = view.string("name", 24, NAME_OFFSET, length)?;
+    let name = view.string(view.field("name", 24), Extent { offset: NAME_OFFSET, size: length })?;
     if name.contains(|c: char| c.is_control()) {
         return Err(view.malformed("name", NAME_OFFSET, Cause::Unreadable));
     }
     let name_end = NAME_OFFSET.saturating_add(length);
-    let padding = view.part("padding", 12, name_end, distance.saturating_sub(name_end))?;
+    let padding =
+        view.part(view.field("padding", 12), Extent { offset: name_end, size: distance.saturating_sub(name_end) })?;
     if padding.size() == 0 || padding.data().iter().any(|&byte| byte != 0) {
         let cause = Cause::Unexpected { value: distance, expected: "the end of zeros after the name" };
         return Err(view.malformed("distance", 12, cause));
     }
-    let bytes = view.part("bytes", 16, distance, size)?;
-    let terminator = view.part("terminator", 16, distance.saturating_add(size), 1)?;
+    let bytes = view.part(view.field("bytes", 16), Extent { offset: distance, size })?;
+    let terminator =
+        view.part(view.field("terminator", 16), Extent { offset: distance.saturating_add(size), size: 1 })?;
     if terminator.data() != [0] {
         return Err(terminator.malformed("terminator", 0, Cause::Unexpected { value: 1, expected: "0" }));
     }
-    let whole = view.part("embedded file", 16, 0, distance.saturating_add(size).saturating_add(1))?;
+    let whole = view.prefix(view.field("embedded file", 16), distance.saturating_add(size).saturating_add(1))?;
     Ok(EmbeddedFile { name, whole, view: bytes })
 }
 

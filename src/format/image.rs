@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::{DeviceImage, ImageKind, spirv};
-use crate::base::bytes::View;
+use crate::base::bytes::{Extent, View};
 use crate::base::codec;
 use crate::base::codec::Codec;
 use crate::base::error::Malformed;
@@ -131,7 +131,7 @@ impl<'data> ImageView<'data> {
 /// Returns the range of an image in a decompressed stream. The container states `offset` and `size`. An ELF file ends
 /// where its headers state, and PTX before the NULs that end it in memory.
 pub fn image_range(kind: ImageKind, stream: View<'_>, offset: u64, size: u64) -> Result<Range<usize>, Malformed> {
-    let own = stream.part("image in a group", 0, offset, size)?;
+    let own = stream.part("image in a group", Extent { offset, size })?;
     let own_size = match kind {
         ImageKind::Ptx => without_nul(own.data()),
         // The headers of a truncated file state more bytes than it has.

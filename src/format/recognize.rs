@@ -230,7 +230,7 @@ pub fn device_elf(view: View<'_>) -> Option<ContainerView<'_>> {
     if image.image_kind != ImageKind::Elf {
         return None;
     }
-    let view = view.part("ELF file", 0, 0, image.own_size?).ok()?;
+    let view = view.prefix("ELF file", image.own_size?).ok()?;
     image.triple?;
     let contents = Contents::Images(vec![ImageView::new(view, None, None, None)]);
     Some(ContainerView { container_type: ContainerType::DeviceElf, version: None, view, contents })

@@ -6,7 +6,7 @@
 //! 13.4), section Binary Format; NVIDIA/cuda-tile, lib/Bytecode; for the table of functions of version 13.5 the output
 //! of nvcc 13.5 and of cuda-tile 1.7.0.
 
-use crate::base::bytes::{Resource, View};
+use crate::base::bytes::{Extent, Resource, View};
 use crate::base::error::{Cause, Malformed};
 
 /// First bytes of a file.
@@ -88,7 +88,8 @@ impl<'data> TileIr<'data> {
             if number & HAS_ALIGNMENT != 0 {
                 cursor.align()?;
             }
-            let contents = view.part("Tile IR section size", size_at, cursor.at, size)?;
+            let contents =
+                view.part(view.field("Tile IR section size", size_at), Extent { offset: cursor.at, size })?;
             cursor.at = cursor.at.saturating_add(size);
             view.charge("Tile IR section", Resource::Memory, size_of::<TileIrSection<'_>>() as u64)?;
             sections.push(TileIrSection { number: number & !HAS_ALIGNMENT, contents });
@@ -121,7 +122,7 @@ impl<'data> Cursor<'data> {
     pub fn bytes(&mut self, field: &'static str, size: u64) -> Result<View<'data>, Malformed> {
         let rest = self.view.from(self.at);
         let truncated = |_| rest.malformed(field, 0, Cause::Truncated { needed: size, available: rest.size() });
-        let bytes = rest.part(field, 0, 0, size).map_err(truncated)?;
+        let bytes = rest.prefix(field, size).map_err(truncated)?;
         self.at = self.at.saturating_add(size);
         Ok(bytes)
     }

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::elf::{Elf, ElfSection};
 use super::generated_names::{SectionNames, has_generated_names, without_generated_names};
-use crate::base::bytes::{Resource, View};
+use crate::base::bytes::{Extent, Resource, View};
 use crate::base::error::Malformed;
 use crate::format::ImageKind;
 
@@ -103,7 +103,7 @@ impl HashedCode {
         let mut at = 0;
         for range in self.ranges.iter().chain([&(view.size()..view.size())]) {
             if let Some(gap) = range.start.checked_sub(at) {
-                hash.update(view.part("image", at, at, gap)?.data());
+                hash.update(view.record("image", Extent { offset: at, size: gap })?.data());
             }
             at = at.max(range.end);
         }

@@ -10,7 +10,7 @@ use object::read::elf::{
 };
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex};
 
-use crate::base::bytes::{NameMap, ObjectBytes, Resource, View, text_work};
+use crate::base::bytes::{Extent, NameMap, ObjectBytes, Resource, View, text_work};
 use crate::base::error::{Cause, Malformed};
 use crate::format::has_stored_bytes;
 
@@ -101,7 +101,7 @@ impl<'data> Elf<'data> {
     /// Stored bytes of a section; empty for a section without bytes in the file.
     pub fn bytes(&self, section: &ElfSection<'data, '_>) -> Result<View<'data>, Malformed> {
         let (offset, size) = self.file_range(section).unwrap_or_default();
-        self.view.part("ELF section offset", 0, offset, size)
+        self.view.part("ELF section offset", Extent { offset, size })
     }
 
     /// Upper byte of the field `sh_info` of a section.
@@ -189,7 +189,9 @@ impl<'data> Elf<'data> {
     /// `bytes` must be borrowed from this file.
     fn view_of(&self, bytes: &'data [u8]) -> View<'data> {
         let start = bytes.as_ptr().addr().wrapping_sub(self.view.data().as_ptr().addr());
-        self.view.part("ELF note", 0, start as u64, bytes.len() as u64).unwrap_or(self.view.derived(bytes))
+        self.view
+            .part("ELF note", Extent { offset: start as u64, size: bytes.len() as u64 })
+            .unwrap_or(self.view.derived(bytes))
     }
 }
 

@@ -14,7 +14,7 @@ use super::code_hash::{BYTES_PER_STEP, instructions};
 use super::elf::{Elf, ElfSection};
 use super::generated_names::without_generated_names;
 use super::{Inspection, Kernel, kernels, ptx};
-use crate::base::bytes::{NameMap, Resource, View, claim, text_work};
+use crate::base::bytes::{Extent, NameMap, Resource, View, claim, text_work};
 use crate::base::error::Malformed;
 use crate::format::ImageKind;
 
@@ -214,7 +214,7 @@ fn code_hash(
 ) -> Result<Sha256, Malformed> {
     let mut hash = Sha256::new();
     let size = code.end.saturating_sub(code.start);
-    update(&mut hash, elf.view.part("function", 0, code.start, size)?)?;
+    update(&mut hash, elf.view.part("function", Extent { offset: code.start, size })?)?;
     let start = code.start.saturating_sub(elf.file_range(section).unwrap_or_default().0);
     for (offset, relocation) in section.relocations() {
         elf.view.charge("relocation", Resource::Work, 1)?;

@@ -6,7 +6,7 @@
 use super::debug::DebugInfo;
 use super::kernel::{Kernel, LocatedKernel};
 use super::{Inspection, charge_kernel};
-use crate::base::bytes::View;
+use crate::base::bytes::{Extent, View};
 use crate::base::error::{Cause, Malformed};
 use crate::format::tile_ir::{Cursor, TileIr, TileIrVersion, section};
 
@@ -88,7 +88,7 @@ fn string<'data>(strings: View<'data>, index: u64, stated_at: &Cursor<'_>) -> Re
     }
     let table = cursor.at.next_multiple_of(STRING_OFFSETS_ALIGNMENT);
     let size = count.saturating_mul(4);
-    let offsets = strings.part("Tile IR string count", 0, table, size)?;
+    let offsets = strings.part("Tile IR string count", Extent { offset: table, size })?;
     let bytes = strings.from(table.saturating_add(size));
     let at = index.saturating_mul(4);
     let start = u64::from(offsets.u32("Tile IR string offset", at)?);
@@ -97,7 +97,7 @@ fn string<'data>(strings: View<'data>, index: u64, stated_at: &Cursor<'_>) -> Re
         next if next == count => bytes.size(),
         next => offsets.u32("Tile IR string offset", next.saturating_mul(4))?.into(),
     };
-    bytes.string("Tile IR string", 0, start, end.saturating_sub(start))
+    bytes.string("Tile IR string", Extent { offset: start, size: end.saturating_sub(start) })
 }
 
 /// Skips an attribute that begins with its tag.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use object::read::archive::{ArchiveFile, ArchiveMember};
 
 use super::{Member, MemberContent};
-use crate::base::bytes::View;
+use crate::base::bytes::{Extent, View};
 use crate::base::error::{Cause, Malformed};
 
 /// Magics of archives that contain their members, and of thin ones.
@@ -28,7 +28,7 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
         } else {
             // The library checked the range; if it is wrong nevertheless, this is an error and not a panic.
             end = offset.saturating_add(size);
-            MemberContent::Here(view.part("archive member size", offset, offset, size)?)
+            MemberContent::Here(view.record("archive member size", Extent { offset, size })?)
         };
         members.push(Member { name: Some(name), packed_size: None, content });
     }
@@ -46,7 +46,9 @@ pub fn tables_have_members(view: View<'_>) -> Result<(), Malformed> {
 fn symbols_have_members(view: View<'_>, archive: &ArchiveFile<'_>) -> Result<(), Malformed> {
     let Ok(Some(symbols)) = archive.symbols() else { return Ok(()) };
     let last = symbols.map_while(Result::ok).map(|symbol| symbol.offset().0).max();
-    last.map_or(Ok(()), |offset| view.part("archive symbol table", MAGIC_SIZE, offset, HEADER).map(|_| ()))
+    last.map_or(Ok(()), |offset| {
+        view.part(view.field("archive symbol table", MAGIC_SIZE), Extent { offset, size: HEADER }).map(|_| ())
+    })
 }
 
 /// Checks that a member uses the last long name. Archivers write one name per member, in the order of the members.
@@ -63,7 +65,7 @@ fn long_names_have_members(view: View<'_>, archive: &ArchiveFile<'_>) -> Result<
         return Ok(());
     }
     let stated_at = names.start().saturating_sub(view.start()).saturating_add(last as u64);
-    view.part("archive long name", stated_at, view.size(), HEADER).map(|_| ())
+    view.part(view.field("archive long name", stated_at), Extent { offset: view.size(), size: HEADER }).map(|_| ())
 }
 
 /// Returns the offset into the table of long names that a member has instead of a name: `/12`, or `/12:345` if thin
@@ -90,7 +92,7 @@ const SIZE: Range<usize> = 48..58;
 fn tables<'data>(view: View<'data>) -> Result<Vec<(&'data [u8], View<'data>)>, Malformed> {
     let mut tables = Vec::new();
     let mut at = MAGIC_SIZE;
-    while let Ok(header) = view.part("archive member", at, at, HEADER) {
+    while let Ok(header) = view.record("archive member", Extent { offset: at, size: HEADER }) {
         let text = |range: Range<usize>| header.data().get(range).unwrap_or_default().trim_ascii_end();
         if !TABLES.contains(&text(NAME)) {
             break;
@@ -99,8 +101,13 @@ fn tables<'data>(view: View<'data>) -> Result<Vec<(&'data [u8], View<'data>)>, M
         // The library reports an invalid number.
         let Some(size) = size else { break };
         let table_at = at.saturating_add(HEADER);
-        tables
-            .push((text(NAME), view.part("archive table size", at.saturating_add(SIZE.start as u64), table_at, size)?));
+        tables.push((
+            text(NAME),
+            view.part(
+                view.field("archive table size", at.saturating_add(SIZE.start as u64)),
+                Extent { offset: table_at, size },
+            )?,
+        ));
         at = table_at.saturating_add(size).next_multiple_of(2);
     }
     Ok(tables)

@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Write};
 use tar::{Archive, Entry, GnuHeader, Header};
 
 use super::{Member, MemberContent};
-use crate::base::bytes::View;
+use crate::base::bytes::{Extent, View};
 use crate::base::error::{Cause, Malformed};
 
 /// Size of a block: headers and contents are padded to it.
@@ -30,7 +30,7 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
         let stored = if kind.is_gnu_sparse() { entry.header().entry_size() } else { Ok(entry.size()) };
         let size = stored.map_err(|error| malformed(view, end, &error))?;
         let start = contents_offset(view, entry.raw_file_position(), entry.header());
-        let content = view.part("tar member size", start, start, size)?;
+        let content = view.record("tar member size", Extent { offset: start, size })?;
         end = start.saturating_add(size).next_multiple_of(BLOCK);
         super::charge_name(view, &entry.path_bytes())?;
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();

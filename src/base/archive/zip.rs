@@ -9,7 +9,7 @@ use flate2::{Crc, Decompress, FlushDecompress, Status};
 use zip::{CompressionMethod, ZipArchive};
 
 use super::{Member, MemberContent};
-use crate::base::bytes::{Resource, View};
+use crate::base::bytes::{Extent, Resource, View};
 use crate::base::error::{Cause, Malformed};
 
 /// First bytes of a zip file, the header of its first member.
@@ -90,7 +90,7 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
         let content = match (file.compression(), file.data_start()) {
             _ if file.encrypted() => MemberContent::Unreadable("is encrypted".to_owned()),
             (CompressionMethod::Stored, Some(start)) => {
-                MemberContent::Here(view.part("zip member size", start, start, file.size())?)
+                MemberContent::Here(view.record("zip member size", Extent { offset: start, size: file.size() })?)
             }
             (CompressionMethod::Deflated, Some(start)) => {
                 let rest = view.from(start).data();

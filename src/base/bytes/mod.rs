@@ -11,11 +11,13 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
 mod budget;
+mod extent;
 mod name_map;
 mod object_bytes;
 mod shares;
 
 pub use budget::{Budget, Limits, MAX_NESTING, Resource};
+pub use extent::{Extent, FieldPlace};
 pub(crate) use name_map::NameMap;
 pub(crate) use object_bytes::ObjectBytes;
 #[cfg(test)]
@@ -135,16 +137,39 @@ impl<'data> View<'data> {
         Malformed { field, offset: self.start.saturating_add(offset), cause }
     }
 
-    /// Returns the `size` bytes from `offset` on. The field `field` at `stated_at` states this range.
-    pub fn part(&self, field: &'static str, stated_at: u64, offset: u64, size: u64) -> Result<View<'data>, Malformed> {
-        self.get(offset, size)
-            .ok_or_else(|| self.malformed(field, stated_at, Cause::OutOfBounds { offset, size, limit: self.size() }))
+    /// Name and place of a field of this view, for errors about what it states.
+    pub fn field(&self, name: &'static str, offset: u64) -> FieldPlace {
+        FieldPlace::new(name, self.start.saturating_add(offset))
+    }
+
+    /// Returns a part of the view, which `field` states.
+    pub fn part(&self, field: impl Into<FieldPlace>, extent: Extent) -> Result<View<'data>, Malformed> {
+        self.get(extent).ok_or_else(|| self.out_of_bounds(field.into(), extent))
+    }
+
+    /// Returns a record of the view, which no other field states: errors are at its offset.
+    pub fn record(&self, name: &'static str, extent: Extent) -> Result<View<'data>, Malformed> {
+        self.part(self.field(name, extent.offset), extent)
+    }
+
+    /// Returns the first bytes of the view. `field` states their number.
+    pub fn prefix(&self, field: impl Into<FieldPlace>, size: u64) -> Result<View<'data>, Malformed> {
+        self.part(field, Extent { offset: 0, size })
+    }
+
+    /// Returns the bytes between two offsets. If the second precedes the first, it overlaps what ends there.
+    pub fn between(&self, field: impl Into<FieldPlace>, range: Range<u64>) -> Result<View<'data>, Malformed> {
+        let Range { start, end } = range;
+        match end.checked_sub(start) {
+            Some(size) => self.part(field, Extent { offset: start, size }),
+            None => Err(field.into().malformed(self.start, Cause::Overlap { offset: end, end: start })),
+        }
     }
 
     /// Returns everything from `offset` on; empty where `offset` is beyond the end.
     pub fn from(&self, offset: u64) -> View<'data> {
         let offset = offset.min(self.size());
-        self.get(offset, self.size().saturating_sub(offset)).expect("clamped to the view")
+        self.get(Extent { offset, size: self.size().saturating_sub(offset) }).expect("clamped to the view")
     }
 
     /// Returns the view without the zero bytes at its start: the padding in front of a container.
@@ -173,33 +198,52 @@ impl<'data> View<'data> {
         self.array(field, offset).map(u64::from_le_bytes)
     }
 
-    /// Reads the NUL-terminated UTF-8 string at `offset`. The field `field` at `stated_at` points to it.
-    pub fn c_string(&self, field: &'static str, stated_at: u64, offset: u64) -> Result<&'data str, Malformed> {
-        let tail = self.part(field, stated_at, offset, 0).map(|_| self.from(offset).data)?;
+    /// Reads the NUL-terminated UTF-8 string at `offset`, which `field` states.
+    pub fn c_string(&self, field: impl Into<FieldPlace>, offset: u64) -> Result<&'data str, Malformed> {
+        let field = field.into();
+        let Some((_, tail)) = self.data.split_at_checked(usize::try_from(offset).unwrap_or(usize::MAX)) else {
+            return Err(self.out_of_bounds(field, Extent { offset, size: 0 }));
+        };
         let end = CStr::from_bytes_until_nul(tail).ok().map(CStr::count_bytes);
-        self.charge_at(field, stated_at, Resource::Work, text_work(end.unwrap_or(tail.len())))?;
+        self.charge_text(field, end.unwrap_or(tail.len()))?;
         let text = end.and_then(|end| tail.get(..end));
-        let text = text.ok_or_else(|| self.malformed(field, stated_at, Cause::Unterminated))?;
-        std::str::from_utf8(text).map_err(|_| self.malformed(field, stated_at, Cause::Unreadable))
+        let text = text.ok_or_else(|| field.malformed(self.start, Cause::Unterminated))?;
+        std::str::from_utf8(text).map_err(|_| field.malformed(self.start, Cause::Unreadable))
     }
 
-    /// Reads the `size` bytes of UTF-8 text at `offset`. The field `field` at `stated_at` points to them.
-    pub fn string(&self, field: &'static str, stated_at: u64, offset: u64, size: u64) -> Result<&'data str, Malformed> {
-        let bytes = self.part(field, stated_at, offset, size)?.data;
-        self.charge_at(field, stated_at, Resource::Work, text_work(bytes.len()))?;
-        std::str::from_utf8(bytes).map_err(|_| self.malformed(field, stated_at, Cause::Unreadable))
+    /// Reads UTF-8 text, which `field` states.
+    pub fn string(&self, field: impl Into<FieldPlace>, extent: Extent) -> Result<&'data str, Malformed> {
+        let field = field.into();
+        let bytes = self.part(field, extent)?.data;
+        self.charge_text(field, bytes.len())?;
+        std::str::from_utf8(bytes).map_err(|_| field.malformed(self.start, Cause::Unreadable))
+    }
+
+    fn charge_text(&self, field: FieldPlace, length: usize) -> Result<(), Malformed> {
+        match self.budget {
+            Some(budget) => {
+                let charged = budget.charge(Resource::Work, text_work(length));
+                charged.map_err(|cause| field.malformed(self.start, cause))
+            }
+            None => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn out_of_bounds(&self, field: FieldPlace, Extent { offset, size }: Extent) -> Malformed {
+        field.malformed(self.start, Cause::OutOfBounds { offset, size, limit: self.size() })
     }
 
     fn array<const N: usize>(&self, field: &'static str, offset: u64) -> Result<[u8; N], Malformed> {
         self.charge_at(field, offset, Resource::Work, 1)?;
         let needed = N as u64;
         let available = self.size().saturating_sub(offset);
-        self.get(offset, needed)
+        self.get(Extent { offset, size: needed })
             .and_then(|view| view.data.try_into().ok())
             .ok_or_else(|| self.malformed(field, offset, Cause::Truncated { needed, available }))
     }
 
-    fn get(&self, offset: u64, size: u64) -> Option<View<'data>> {
+    fn get(&self, Extent { offset, size }: Extent) -> Option<View<'data>> {
         let end = usize::try_from(offset.checked_add(size)?).ok()?;
         let data = self.data.get(usize::try_from(offset).ok()?..end)?;
         Some(View { data, start: self.start.checked_add(offset)?, budget: self.budget })
@@ -244,9 +288,25 @@ mod tests {
     #[test]
     fn rejects_a_part_that_overflows() {
         let view = View::new(&[0; 16]);
-        let error = view.part("size", 8, u64::MAX, 2).unwrap_err();
+        let error = view.part(view.field("size", 8), Extent { offset: u64::MAX, size: 2 }).unwrap_err();
         assert_eq!(error.cause, Cause::OutOfBounds { offset: u64::MAX, size: 2, limit: 16 });
         assert_eq!(error.offset, 8);
+    }
+
+    #[test]
+    fn rejects_bytes_between_offsets_in_the_wrong_order() {
+        let view = View::new(&[0; 16]).from(4);
+        assert_eq!(view.between("gap", 2..6).unwrap().range(), 6..10);
+        let error = view.between("gap", Range { start: 6, end: 2 }).unwrap_err();
+        assert_eq!(error.to_string(), "gap at 0x4: offset 2 overlaps the preceding data, which ends at 6");
+    }
+
+    #[test]
+    fn errors_name_the_field_of_another_view() {
+        let file = View::new(&[0; 16]);
+        let header = file.from(4);
+        let error = file.from(8).prefix(header.field("size", 2), 9).unwrap_err();
+        assert_eq!(error.to_string(), "size at 0x6: offset 0 with size 9 is out of bounds (8 bytes available)");
     }
 
     #[test]
@@ -267,8 +327,8 @@ mod tests {
     #[test]
     fn strings_must_end_within_their_view() {
         let view = View::new(b"abc\0def");
-        assert_eq!(view.c_string("key", 0, 0), Ok("abc"));
-        assert_eq!(view.c_string("key", 0, 4).unwrap_err().cause, Cause::Unterminated);
-        assert!(matches!(view.c_string("key", 0, 8).unwrap_err().cause, Cause::OutOfBounds { .. }));
+        assert_eq!(view.c_string("key", 0), Ok("abc"));
+        assert_eq!(view.c_string("key", 4).unwrap_err().cause, Cause::Unterminated);
+        assert!(matches!(view.c_string("key", 8).unwrap_err().cause, Cause::OutOfBounds { .. }));
     }
 }

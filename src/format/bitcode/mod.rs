@@ -15,7 +15,7 @@ pub(super) mod test_writer;
 
 use std::ops::RangeInclusive;
 
-use crate::base::bytes::{Resource, View};
+use crate::base::bytes::{Extent, Resource, View};
 use crate::base::error::{Cause, Malformed};
 use bits::{Bits, Block};
 
@@ -84,7 +84,7 @@ fn stream(view: View<'_>) -> Result<View<'_>, Malformed> {
         return Err(view.malformed("bitcode wrapper", 0, cause));
     }
     let [offset, size] = [WRAPPER_OFFSET, WRAPPER_SIZE].map(|at| view.u32("bitcode wrapper", at));
-    view.part("bitcode wrapper", WRAPPER_OFFSET, offset?.into(), size?.into())
+    view.part(view.field("bitcode wrapper", WRAPPER_OFFSET), Extent { offset: offset?.into(), size: size?.into() })
 }
 
 /// Checks that the outer blocks are complete, that one is a module, and that the names of its symbols follow it. Bytes
@@ -106,7 +106,7 @@ pub fn extent(view: View<'_>) -> Result<View<'_>, Malformed> {
     let blocks = blocks(stream)?;
     let is_wrapped = view.starts_with(&WRAPPER_MAGIC);
     let size = if is_wrapped { stream.range_in(view).end } else { blocks.end };
-    view.part("bitcode", 0, 0, size)
+    view.prefix("bitcode", size)
 }
 
 /// Outer blocks of a stream with a complete module.

@@ -12,7 +12,7 @@
 use super::bits::{Bits, Block};
 use super::records::{Item, Records};
 use super::{STRTAB_BLOCK, stream};
-use crate::base::bytes::{Resource, View};
+use crate::base::bytes::{Extent, Resource, View};
 use crate::base::error::{Cause, Malformed};
 
 /// A global symbol of device code, in bitcode or ELF.
@@ -69,7 +69,10 @@ pub fn symbols(view: View<'_>) -> Result<Vec<GlobalSymbol>, Malformed> {
     let (table, strings) = (stream.derived(&table), stream.derived(&strings));
     let field = |at| table.u32("bitcode symbol table", at).map(u64::from);
     let (first, count) = (field(SYMBOLS_OFFSET)?, field(SYMBOLS_COUNT)?);
-    let symbols = table.part("bitcode symbol table", SYMBOLS_OFFSET, first, count.saturating_mul(SYMBOL_SIZE))?;
+    let symbols = table.part(
+        table.field("bitcode symbol table", SYMBOLS_OFFSET),
+        Extent { offset: first, size: count.saturating_mul(SYMBOL_SIZE) },
+    )?;
     let mut found = Vec::new();
     for bytes in symbols.data().chunks_exact(SYMBOL_SIZE as usize) {
         let symbol = symbols.derived(bytes);
@@ -79,7 +82,7 @@ pub fn symbols(view: View<'_>) -> Result<Vec<GlobalSymbol>, Malformed> {
             continue;
         }
         let (offset, size) = (field(SYMBOL_NAME)?, field(SYMBOL_NAME_SIZE)?);
-        let name = strings.part("bitcode symbol name", 0, offset.into(), size.into())?;
+        let name = strings.part("bitcode symbol name", Extent { offset: offset.into(), size: size.into() })?;
         name.charge("bitcode symbol name", Resource::Memory, name.size())?;
         found.push(GlobalSymbol {
             name: String::from_utf8_lossy(name.data()).into_owned(),

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::raw::{COUNT_OFFSET, ENTRIES_OFFSET, EntryHeader, MAGIC};
-use crate::base::bytes::{View, size_of_range};
+use crate::base::bytes::{Extent, View};
 use crate::base::error::{Cause, Malformed};
 use crate::target::BundleEntryId;
 
@@ -58,10 +58,10 @@ impl<'data> Bundle<'data> {
         let index = BundleIndex::read(view, view.size())?;
         let mut entries = Vec::new();
         for BundleIndexEntry { text, id, range, stated_at } in index.entries {
-            let code_object = view.part("bundle entry offset", stated_at, range.start, size_of_range(&range))?;
+            let code_object = view.between(view.field("bundle entry offset", stated_at), range)?;
             entries.push(BundleEntry { text, id, code_object });
         }
-        Ok(Bundle { entries, view: view.part("bundle", 0, 0, index.size)? })
+        Ok(Bundle { entries, view: view.prefix("bundle", index.size)? })
     }
 }
 
@@ -80,14 +80,16 @@ impl<'data> BundleIndex<'data> {
             return Err(start.malformed("bundle entry count", COUNT_OFFSET, cause));
         }
         let headers = count.saturating_mul(EntryHeader::SIZE);
-        start.part("bundle entry count", COUNT_OFFSET, ENTRIES_OFFSET, headers)?;
+        start
+            .part(start.field("bundle entry count", COUNT_OFFSET), Extent { offset: ENTRIES_OFFSET, size: headers })?;
         let mut entries = Vec::new();
         let mut at = ENTRIES_OFFSET;
         for _ in 0..count {
             let EntryHeader { offset, size, id_length } = EntryHeader::read(start.from(at))?;
             let id_at = at.saturating_add(EntryHeader::SIZE);
             let length_at = at.saturating_add(EntryHeader::ID_LENGTH);
-            let text = start.string("bundle entry id length", length_at, id_at, id_length)?;
+            let text = start
+                .string(start.field("bundle entry id length", length_at), Extent { offset: id_at, size: id_length })?;
             let id = BundleEntryId::parse(text).ok_or_else(|| {
                 start.malformed("bundle entry id", id_at, Cause::BundleEntryId { id: text.to_owned() })
             })?;

@@ -21,7 +21,7 @@ use aho_corasick::AhoCorasick;
 
 use super::raw::{MAGIC, MAGIC_TEXT};
 use super::read::BundleEntry;
-use crate::base::bytes::View;
+use crate::base::bytes::{Extent, View};
 use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};
 use crate::target::BundleEntryId;
@@ -128,7 +128,8 @@ fn entry<'data>(
     let id = BundleEntryId::parse(marker.id).ok_or_else(|| {
         view.malformed("bundle entry id", marker.id_at, Cause::BundleEntryId { id: marker.id.to_owned() })
     })?;
-    let code_object = view.part("text bundle", marker.start, start, end.saturating_sub(start))?;
+    let code_object =
+        view.part(view.field("text bundle", marker.start), Extent { offset: start, size: end.saturating_sub(start) })?;
     Ok(BundleEntry { text: marker.id, id, code_object })
 }
 

@@ -55,7 +55,7 @@ impl<'data> Ccob<'data> {
             Some(size) => size,
             None => codec::stream_size(header.codec, stream, header.full_size)?.saturating_add(header_size),
         };
-        let whole = view.part("compressed bundle total size", TOTAL_SIZE_OFFSET, 0, total_size)?;
+        let whole = view.prefix(view.field("compressed bundle total size", TOTAL_SIZE_OFFSET), total_size)?;
         if total_size <= header_size {
             let cause = Cause::Unexpected { value: total_size, expected: "more than the size of the header" };
             return Err(view.malformed("compressed bundle total size", TOTAL_SIZE_OFFSET, cause));

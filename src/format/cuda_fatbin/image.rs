@@ -100,7 +100,7 @@ impl<'data> FatbinImage<'data> {
             let value = u64::from(image.u32("Tile IR magic", 0)?);
             return Err(image.malformed("Tile IR magic", 0, Cause::Unexpected { value, expected: "7F TileIR" }));
         }
-        image.part("Tile IR header", 0, 0, TILE_IR_SIZE)?;
+        image.prefix("Tile IR header", TILE_IR_SIZE)?;
         let TileIrVersion { major, minor, tag } = TileIrVersion::read(image)?;
         // The entry repeats major and minor version in one field.
         let version = (u16::from_be_bytes([major, minor]), tag);

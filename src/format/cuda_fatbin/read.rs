@@ -1,7 +1,7 @@
 //! Reading: the entries are walked by their sizes. Each entry must fit into the size of the container.
 
 use super::raw::{ALIGNMENT, EntryHeader, GroupTable, Header, OptionBlock, kind};
-use crate::base::bytes::View;
+use crate::base::bytes::{Extent, View};
 use crate::base::codec::Codec;
 use crate::base::error::{Cause, Malformed};
 use crate::format::{DeviceImage, GroupPart, image_range, without_nul};
@@ -38,7 +38,7 @@ impl<'data> CudaFatbin<'data> {
     /// Reads the container at the start of a view that may extend beyond it.
     pub fn read(view: View<'data>) -> Result<Self, Malformed> {
         let (header, grouped) = read_grouped(view)?;
-        let view = view.part("CUDA fatbin size", 8, 0, header.size.saturating_add(Header::SIZE))?;
+        let view = view.prefix(view.field("CUDA fatbin size", 8), header.size.saturating_add(Header::SIZE))?;
         let mut entries = Vec::new();
         for GroupedEntry { entry, rows } in grouped {
             match rows {
@@ -63,7 +63,7 @@ pub struct GroupedEntry<'data> {
 /// image of unknown content.
 pub fn read_grouped(view: View<'_>) -> Result<(Header, Vec<GroupedEntry<'_>>), Malformed> {
     let header = Header::read(view)?;
-    let mut rest = view.part("CUDA fatbin size", 8, Header::SIZE, header.size)?;
+    let mut rest = view.part(view.field("CUDA fatbin size", 8), Extent { offset: Header::SIZE, size: header.size })?;
     let mut entries = Vec::new();
     while rest.size() > 0 {
         let (entry, next) = FatbinEntry::read(rest)?;
@@ -88,10 +88,10 @@ impl<'data> FatbinEntry<'data> {
             let cause = Cause::Unexpected { value: header_size, expected: "at least 64" };
             return Err(view.malformed("CUDA fatbin entry header size", 4, cause));
         }
-        let prefix = view.part("CUDA fatbin entry header size", 4, 0, header_size)?;
-        view.part("CUDA fatbin payload size", 8, header_size, header.stored_size)?;
+        let prefix = view.prefix(view.field("CUDA fatbin entry header size", 4), header_size)?;
+        view.part(view.field("CUDA fatbin payload size", 8), Extent { offset: header_size, size: header.stored_size })?;
         let size = header_size.saturating_add(header.stored_size);
-        let whole = view.part("CUDA fatbin payload size", 8, 0, size)?;
+        let whole = view.prefix(view.field("CUDA fatbin payload size", 8), size)?;
         let (identifier, options) = (identifier(prefix, &header)?, options(prefix, &header)?);
         let (codec, image) = (header.codec(), image(whole, &header)?);
         Ok((FatbinEntry { header, codec, part: None, identifier, options, image }, view.from(size)))
@@ -104,14 +104,15 @@ pub(super) fn group<'data>(
     group: &FatbinEntry<'data>,
 ) -> Result<Vec<(FatbinEntry<'data>, View<'data>)>, Malformed> {
     let table = GroupTable::read(view.from(EntryHeader::SIZE))?;
-    let prefix = view.part("CUDA fatbin entry header size", 4, 0, u64::from(group.header.header_size))?;
+    let prefix = view.prefix(view.field("CUDA fatbin entry header size", 4), u64::from(group.header.header_size))?;
     let (stated_at, size) = (EntryHeader::SIZE + 4, u64::from(table.size));
-    let table_view = prefix.part("CUDA fatbin group table size", stated_at, EntryHeader::SIZE, size)?;
+    let table_view = prefix
+        .part(prefix.field("CUDA fatbin group table size", stated_at), Extent { offset: EntryHeader::SIZE, size })?;
     let mut rows = table_view.from(GroupTable::SIZE);
     let mut entries = Vec::new();
     for _ in 0..table.count {
         let (entry, next) = group_row(rows, group)?;
-        let row = rows.part("CUDA fatbin group row", 0, 0, rows.size().saturating_sub(next.size()))?;
+        let row = rows.prefix("CUDA fatbin group row", rows.size().saturating_sub(next.size()))?;
         entries.push((entry, row));
         rows = next;
     }
@@ -129,7 +130,7 @@ fn group_row<'data>(
 ) -> Result<(FatbinEntry<'data>, View<'data>), Malformed> {
     let header = EntryHeader::read(row)?;
     let row_size = EntryHeader::SIZE.max(identifier_end(&header)).max(options_end(row, &header)?);
-    let prefix = row.part("CUDA fatbin group row", 0, 0, row_size)?;
+    let prefix = row.prefix("CUDA fatbin group row", row_size)?;
     let (identifier, options) = (identifier(prefix, &header)?, options(prefix, &header)?);
     let whole = if group.codec == Codec::None { group.image.size() } else { group.header.full_size };
     let (offset, size) = (u64::from(header.header_size), header.stored_size);
@@ -139,7 +140,13 @@ fn group_row<'data>(
     let (image, part) = match group.codec {
         Codec::None => {
             let own = image_range(header.image_kind(), group.image, offset, size)?;
-            (group.image.part("CUDA fatbin group offset", 4, offset, own.len() as u64)?, None)
+            (
+                group.image.part(
+                    group.image.field("CUDA fatbin group offset", 4),
+                    Extent { offset, size: own.len() as u64 },
+                )?,
+                None,
+            )
         }
         _ => (group.image, Some(GroupPart { offset, whole })),
     };
@@ -171,7 +178,7 @@ fn identifier<'data>(prefix: View<'data>, header: &EntryHeader) -> Result<Option
     if offset == 0 {
         return Ok(None);
     }
-    prefix.part("CUDA fatbin identifier offset", 32, offset, size).map(Some)
+    prefix.part(prefix.field("CUDA fatbin identifier offset", 32), Extent { offset, size }).map(Some)
 }
 
 fn options<'data>(prefix: View<'data>, header: &EntryHeader) -> Result<Option<View<'data>>, Malformed> {
@@ -181,11 +188,11 @@ fn options<'data>(prefix: View<'data>, header: &EntryHeader) -> Result<Option<Vi
     if at == 0 || !has_options {
         return Ok(None);
     }
-    prefix.part("CUDA fatbin options offset", 20, at, OptionBlock::SIZE)?;
+    prefix.part(prefix.field("CUDA fatbin options offset", 20), Extent { offset: at, size: OptionBlock::SIZE })?;
     let block = OptionBlock::read(prefix.from(at))?;
     let leading_nul = if header.kind == kind::ELF { 1 } else { 0 };
     let (offset, size) = (u64::from(block.offset).saturating_add(leading_nul), u64::from(block.size));
-    prefix.part("CUDA fatbin option string offset", at, offset, size).map(Some)
+    prefix.part(prefix.field("CUDA fatbin option string offset", at), Extent { offset, size }).map(Some)
 }
 
 /// Only compressed images state their exact size. An ELF file ends where its own headers end, a PTX text before the
@@ -193,7 +200,10 @@ fn options<'data>(prefix: View<'data>, header: &EntryHeader) -> Result<Option<Vi
 fn image<'data>(entry: View<'data>, header: &EntryHeader) -> Result<View<'data>, Malformed> {
     let offset = u64::from(header.header_size);
     if header.compressed_size != 0 {
-        return entry.part("CUDA fatbin compressed size", 16, offset, u64::from(header.compressed_size));
+        return entry.part(
+            entry.field("CUDA fatbin compressed size", 16),
+            Extent { offset, size: u64::from(header.compressed_size) },
+        );
     }
     let payload = entry.from(offset);
     let size = match (header.codec(), header.kind) {
@@ -201,5 +211,5 @@ fn image<'data>(entry: View<'data>, header: &EntryHeader) -> Result<View<'data>,
         (Codec::None, kind::PTX | kind::RELOCATABLE_PTX) => Some(without_nul(payload.data())),
         _ => None,
     };
-    entry.part("CUDA fatbin payload size", 8, offset, size.unwrap_or(header.stored_size))
+    entry.part(entry.field("CUDA fatbin payload size", 8), Extent { offset, size: size.unwrap_or(header.stored_size) })
 }

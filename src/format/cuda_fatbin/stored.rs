@@ -7,7 +7,7 @@ use super::compress::{WriteError, compress};
 use super::image::{FatbinImage, joined};
 use super::raw::{ALIGNMENT, EntryHeader, GroupTable, Header, codec_flag, flag, kind};
 use super::read::{FatbinEntry, group};
-use crate::base::bytes::{Resource, View};
+use crate::base::bytes::{Extent, Resource, View};
 use crate::base::codec;
 use crate::base::codec::{Codec, Compression};
 use crate::base::content::Content;
@@ -51,11 +51,11 @@ pub struct PlainEntry<'data> {
 /// Reads the entries of the container that is all of `view`, to be written again.
 pub fn stored_entries(view: View<'_>) -> Result<Vec<StoredEntry<'_>>, Malformed> {
     let header = Header::read(view)?;
-    let mut rest = view.part("CUDA fatbin size", 8, Header::SIZE, header.size)?;
+    let mut rest = view.part(view.field("CUDA fatbin size", 8), Extent { offset: Header::SIZE, size: header.size })?;
     let mut entries = Vec::new();
     while rest.size() > 0 {
         let (entry, next) = FatbinEntry::read(rest)?;
-        let view = rest.part("CUDA fatbin payload size", 8, 0, rest.size().saturating_sub(next.size()))?;
+        let view = rest.prefix(rest.field("CUDA fatbin payload size", 8), rest.size().saturating_sub(next.size()))?;
         let is_group = entry.header.kind == kind::GROUP;
         let rows = if is_group { group(rest, &entry).ok() } else { None };
         let rows = rows.map(|rows| rows.into_iter().map(|(_, row)| row).collect());
@@ -106,7 +106,9 @@ impl<'data> StoredEntry<'data> {
     fn prefix(&self) -> (EntryHeader, View<'data>) {
         let header = self.entry.header;
         let size = u64::from(header.header_size).saturating_sub(EntryHeader::SIZE);
-        let strings = self.view.part("CUDA fatbin entry header size", 4, EntryHeader::SIZE, size);
+        let strings = self
+            .view
+            .part(self.view.field("CUDA fatbin entry header size", 4), Extent { offset: EntryHeader::SIZE, size });
         (header, strings.unwrap_or_else(|_| self.view.from(self.view.size())))
     }
 
@@ -172,7 +174,8 @@ impl<'data> StoredEntry<'data> {
                 StoredImage::Dropped => continue,
                 StoredImage::Kept => {
                     let (start, size) = (u64::from(own.header_size), own.stored_size);
-                    let bytes = payload_view.part("CUDA fatbin group offset", 4, start, size)?;
+                    let bytes = payload_view
+                        .part(payload_view.field("CUDA fatbin group offset", 4), Extent { offset: start, size })?;
                     // Rows may share bytes.
                     bytes.charge("CUDA fatbin group offset", Resource::Memory, size)?;
                     plain.payload.push(bytes.data().to_vec());

@@ -8,7 +8,7 @@ use object::elf::{self, FileHeader64, SectionHeader64};
 use object::read::elf::{FileHeader, SectionHeader};
 
 use super::{EmbeddedImage, Region, unexpected};
-use crate::base::bytes::{Resource, View, text_work};
+use crate::base::bytes::{Extent, Resource, View, text_work};
 use crate::base::error::{Cause, Malformed};
 use crate::format::device_elf;
 use crate::target::amdgpu;
@@ -54,7 +54,7 @@ pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed>
     check_header(view, header)?;
     check(view, header)?;
     let size = device_elf::read(view)?.size;
-    let image = view.part("ELF file", 0, 0, size)?;
+    let image = view.prefix("ELF file", size)?;
     let names = section_names(image, header)?;
     let is_known = |name: &[u8]| match machine {
         elf::EM_CUDA => {
@@ -71,7 +71,7 @@ pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed>
 
 /// Checks the fields that have the same value on every device.
 fn check_header(view: View<'_>, header: &FileHeader64<LE>) -> Result<(), Malformed> {
-    let padding = view.part("ELF padding", EI_PADDING, EI_PADDING, E_TYPE - EI_PADDING)?;
+    let padding = view.record("ELF padding", Extent { offset: EI_PADDING, size: E_TYPE - EI_PADDING })?;
     if let Some(&value) = padding.data().iter().find(|&&byte| byte != 0) {
         return Err(unexpected(view, "ELF padding", EI_PADDING, value.into(), "0"));
     }

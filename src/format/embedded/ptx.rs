@@ -6,7 +6,7 @@
 
 use super::statements::Statements;
 use super::{EmbeddedImage, Region};
-use crate::base::bytes::{Resource, text_work};
+use crate::base::bytes::{Extent, Resource, text_work};
 use crate::base::error::{Cause, Malformed};
 use crate::target::nvptx::Ptx;
 
@@ -37,7 +37,7 @@ pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed>
     view.charge("PTX module", Resource::Work, text_work(statements.read))?;
     let end = end.ok_or_else(|| error("no functions or variables"))?;
     let size = before.len().saturating_sub(start.at).saturating_add(end.size);
-    let image = view.part("PTX module", at, start.at as u64, size as u64)?;
+    let image = view.part(view.field("PTX module", at), Extent { offset: start.at as u64, size: size as u64 })?;
     Ok(EmbeddedImage { has_stated_end: end.is_stated, ..EmbeddedImage::new(image) })
 }
 

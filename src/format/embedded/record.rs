@@ -2,7 +2,7 @@
 //! symbol.
 
 use super::{EmbeddedImage, Region, at_start, unexpected};
-use crate::base::bytes::View;
+use crate::base::bytes::{Extent, View};
 use crate::base::error::Malformed;
 use crate::format::embed_record;
 use crate::format::{DeviceImage, ImageKind};
@@ -26,7 +26,9 @@ pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed>
 /// The NUL after the bytes of a file is included, because it ends PTX.
 fn terminated<'data>(file: embed_record::EmbeddedFile<'data>, region: View<'data>) -> View<'data> {
     let distance = file.view.start().saturating_sub(region.start());
-    region.part("embedded file", 0, distance, file.view.size().saturating_add(1)).unwrap_or(file.view)
+    region
+        .part("embedded file", Extent { offset: distance, size: file.view.size().saturating_add(1) })
+        .unwrap_or(file.view)
 }
 
 /// The search does not recognize these images among other bytes.

@@ -51,7 +51,7 @@ pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed>
     let end = module.end().ok_or_else(|| {
         view.malformed("SPIR-V module", 0, Cause::Described("not a complete module with functions".to_owned()))
     })?;
-    view.part("SPIR-V module", 0, 0, end).map(EmbeddedImage::new)
+    view.prefix("SPIR-V module", end).map(EmbeddedImage::new)
 }
 
 /// Properties of the instructions that were read.

@@ -4,7 +4,7 @@
 //! is borrowed, and no memory is allocated for stated lengths. Unlike `rmp-serde`, it is available without features of
 //! the crate; the tests compare the two. Source: MessagePack specification.
 
-use crate::base::bytes::{Resource, View};
+use crate::base::bytes::{Extent, Resource, View};
 use crate::base::error::{Cause, Malformed};
 
 /// Reader of consecutive values.
@@ -61,7 +61,7 @@ impl<'data> MessagePackReader<'data> {
     pub fn text(&mut self, field: &'static str) -> Result<&'data str, Malformed> {
         match self.marker(field)? {
             (at, Marker::Text(size)) => {
-                let text = self.view.string(field, at, self.position, size)?;
+                let text = self.view.string(self.view.field(field, at), Extent { offset: self.position, size })?;
                 self.position = self.position.saturating_add(size);
                 Ok(text)
             }
@@ -86,7 +86,7 @@ impl<'data> MessagePackReader<'data> {
             left = match marker {
                 Marker::Number(_) => rest,
                 Marker::Text(size) | Marker::Other(size) => {
-                    self.view.part(field, at, self.position, size)?;
+                    self.view.part(self.view.field(field, at), Extent { offset: self.position, size })?;
                     self.position = self.position.saturating_add(size);
                     rest
                 }
@@ -156,7 +156,7 @@ impl<'data> MessagePackReader<'data> {
             let cause = Cause::Truncated { needed: size, available };
             return Err(self.malformed(field, self.position, cause));
         }
-        let bytes = self.view.part(field, self.position, self.position, size)?;
+        let bytes = self.view.record(field, Extent { offset: self.position, size })?;
         self.position = self.position.saturating_add(size);
         Ok(bytes.data().iter().fold(0, |number, &byte| number << 8 | u64::from(byte)))
     }

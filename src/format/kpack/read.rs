@@ -2,7 +2,7 @@
 
 use super::layout::{BLOBS_OFFSET, HSACO, Header, INDEX_SEPARATOR, Scheme, TOC_OFFSET, key};
 use super::message_pack::MessagePackReader;
-use crate::base::bytes::View;
+use crate::base::bytes::{Extent, View};
 use crate::base::error::{Cause, Malformed};
 
 /// Fields in errors.
@@ -66,7 +66,7 @@ impl<'data> KpackArchive<'data> {
     /// Reads the archive at the start of a view that may extend beyond it.
     pub fn read(view: View<'data>) -> Result<Self, Malformed> {
         let header = Header::read(view)?;
-        view.part(TOC, TOC_OFFSET, header.toc_offset, 1)?;
+        view.part(view.field(TOC, TOC_OFFSET), Extent { offset: header.toc_offset, size: 1 })?;
         let toc_view = view.from(header.toc_offset);
         let mut reader = MessagePackReader::new(toc_view);
         let toc = Toc::read(&mut reader, view)?;
@@ -77,7 +77,7 @@ impl<'data> KpackArchive<'data> {
             let cause = Cause::Described(format!("unsupported compression scheme {scheme:?}"));
             toc_view.malformed(TOC, scheme_at, cause)
         })?;
-        let blob_area = view.part(TOC, TOC_OFFSET, 0, header.toc_offset)?;
+        let blob_area = view.prefix(view.field(TOC, TOC_OFFSET), header.toc_offset)?;
         let blobs = match scheme {
             Scheme::None => plain_blobs(blob_area, toc_view, &toc.blobs.ok_or_else(|| missing(key::BLOBS))?)?,
             Scheme::ZstdPerKernel => {
@@ -101,7 +101,7 @@ impl<'data> KpackArchive<'data> {
             scheme,
             entries,
             blob_count: blobs.len() as u64,
-            view: view.part(TOC, TOC_OFFSET, 0, end)?,
+            view: view.prefix(view.field(TOC, TOC_OFFSET), end)?,
         })
     }
 }
@@ -231,7 +231,7 @@ fn plain_blobs<'data>(
             let cause = Cause::Unexpected { value: offset, expected: "at least 64, the size of the header" };
             return Err(toc.malformed(BLOB, at, cause));
         }
-        let view = blob_area.part(BLOB, 0, offset, size);
+        let view = blob_area.part(BLOB, Extent { offset, size });
         views.push(view.map_err(|error| toc.malformed(BLOB, at, error.cause))?);
     }
     let mut sorted: Vec<(u64, u64, u64)> = table.iter().copied().filter(|(.., size)| *size > 0).collect();
@@ -252,7 +252,7 @@ fn area<'data>(blob_area: View<'data>, toc: View<'data>, offset: u64, size: u64)
         let cause = Cause::Unexpected { value: offset, expected: "at least 64, the size of the header" };
         return Err(toc.malformed(FRAMES, 0, cause));
     }
-    blob_area.part(FRAMES, 0, offset, size).map_err(|error| toc.malformed(FRAMES, 0, error.cause))
+    blob_area.part(FRAMES, Extent { offset, size }).map_err(|error| toc.malformed(FRAMES, 0, error.cause))
 }
 
 /// Finds the zstd frame of each blob. The frames must fill the area.
@@ -263,7 +263,7 @@ fn frames(area: View<'_>) -> Result<Vec<View<'_>>, Malformed> {
     for _ in 0..count {
         let size = u64::from(area.u32(FRAMES, at)?);
         let start = at.saturating_add(4);
-        frames.push(area.part(FRAMES, at, start, size)?);
+        frames.push(area.part(area.field(FRAMES, at), Extent { offset: start, size })?);
         at = start.saturating_add(size);
     }
     if at != area.size() {

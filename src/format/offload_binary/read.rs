@@ -1,7 +1,7 @@
 //! Reading: every stated offset and size is checked against the binary before anything is returned.
 
 use super::raw::{self, Header, StringEntry, Version};
-use crate::base::bytes::{Resource, View, entry_offsets};
+use crate::base::bytes::{Extent, Resource, View, entry_offsets};
 use crate::base::codec;
 use crate::base::codec::Codec;
 use crate::base::error::{Cause, Malformed};
@@ -48,7 +48,7 @@ impl<'data> OffloadBinary<'data> {
     pub fn read(view: View<'data>) -> Result<Self, Malformed> {
         let header = Header::read(view)?;
         let version = header.version;
-        let view = view.part("offload binary size", 8, 0, header.size)?;
+        let view = view.prefix(view.field("offload binary size", 8), header.size)?;
         let after_header = view.size().checked_sub(version.header_size());
         if after_header.is_none() {
             let cause = Cause::Unexpected { value: header.size, expected: "at least the size of the header" };
@@ -88,7 +88,7 @@ fn read_entries<'data>(view: View<'data>, header: &Header) -> Result<Vec<Offload
         return Err(view.malformed("offload binary entry count", 24, cause));
     }
     let size = header.entries_count.saturating_mul(raw::Entry::SIZE);
-    view.part("offload binary entries offset", 16, header.entries_offset, size)?;
+    view.part(view.field("offload binary entries offset", 16), Extent { offset: header.entries_offset, size })?;
     let mut entries = Vec::new();
     for at in entry_offsets(header.entries_offset, header.entries_count, raw::Entry::SIZE) {
         let entry = raw::Entry::read(view.from(at))?;
@@ -98,7 +98,10 @@ fn read_entries<'data>(view: View<'data>, header: &Header) -> Result<Vec<Offload
             offload_kind: entry.offload_kind,
             flags: entry.flags,
             strings: read_strings(header.version, view, at, &entry)?,
-            image: view.part("offload binary image offset", image_stated_at, entry.image_offset, entry.image_size)?,
+            image: view.part(
+                view.field("offload binary image offset", image_stated_at),
+                Extent { offset: entry.image_offset, size: entry.image_size },
+            )?,
         });
     }
     reject_overlaps(view, header, &entries)?;
@@ -133,17 +136,23 @@ fn read_strings<'data>(
     let size = version.string_entry_size();
     let whole = entry.string_count.saturating_mul(size);
     let stated_at = entry_at.saturating_add(raw::Entry::STRING_OFFSET);
-    let table = view.part("offload binary string offset", stated_at, entry.string_offset, whole)?;
+    let table = view.part(
+        view.field("offload binary string offset", stated_at),
+        Extent { offset: entry.string_offset, size: whole },
+    )?;
     // Entries may share a table.
     table.charge("offload binary string count", Resource::Memory, whole)?;
     let mut strings = Vec::new();
     for at in entry_offsets(entry.string_offset, entry.string_count, size) {
         let string = StringEntry::read(version, view.from(at))?;
-        let key = view.c_string("offload binary key", at, string.key_offset)?;
+        let key = view.c_string(view.field("offload binary key", at), string.key_offset)?;
         let value_stated_at = at.saturating_add(StringEntry::VALUE_OFFSET);
         let value = match string.value_size {
-            None => view.c_string("offload binary value", value_stated_at, string.value_offset)?,
-            Some(size) => view.string("offload binary value", value_stated_at, string.value_offset, size)?,
+            None => view.c_string(view.field("offload binary value", value_stated_at), string.value_offset)?,
+            Some(size) => view.string(
+                view.field("offload binary value", value_stated_at),
+                Extent { offset: string.value_offset, size },
+            )?,
         };
         strings.push((key, value));
     }

@@ -7,7 +7,7 @@
 
 use super::OffloadBinaryEntry;
 use super::raw::image_kind;
-use crate::base::bytes::View;
+use crate::base::bytes::{Extent, View};
 use crate::base::error::Malformed;
 use crate::target::OffloadKind;
 
@@ -38,7 +38,7 @@ impl<'data> OffloadBinaryEntry<'data> {
             return Ok(self.image);
         }
         let size = self.image.u64("SYCLBIN metadata size", 0)?;
-        self.image.part("SYCLBIN metadata size", 0, SIZE_FIELD, size)?;
+        self.image.part("SYCLBIN metadata size", Extent { offset: SIZE_FIELD, size })?;
         Ok(self.image.from(SIZE_FIELD.saturating_add(size)))
     }
 

@@ -1,7 +1,7 @@
 //! Reading: every offset must be inside the bundle, and no data may overlap the tables or other data.
 
 use super::raw::{EntryRecord, Header, PayloadRecord};
-use crate::base::bytes::{Resource, View, entry_offsets, record_memory};
+use crate::base::bytes::{Extent, Resource, View, entry_offsets, record_memory};
 use crate::base::error::{Cause, Malformed};
 
 /// A checked bundle.
@@ -51,12 +51,15 @@ impl<'data> OxartBundle<'data> {
         let header = Header::read(view)?;
         let size = u64::from(header.size);
         let (entries_at, tables_end) = (header.entries(), header.tables_end());
-        let view = view.part("oxart size", 12, 0, size)?;
-        view.part("oxart payload count", 20, 0, tables_end)?;
+        let view = view.prefix(view.field("oxart size", 12), size)?;
+        view.prefix(view.field("oxart payload count", 20), tables_end)?;
         let name_size = u64::from(header.name_size);
-        let name = view.string("oxart name size", 16, Header::SIZE, name_size)?;
+        let name = view.string(view.field("oxart name size", 16), Extent { offset: Header::SIZE, size: name_size })?;
         let target_at = Header::SIZE.saturating_add(name_size);
-        let target = view.string("oxart target size", 18, target_at, header.target_size.into())?;
+        let target = view.string(
+            view.field("oxart target size", 18),
+            Extent { offset: target_at, size: header.target_size.into() },
+        )?;
         let mut payloads = Vec::new();
         for at in entry_offsets(header.records(), header.payload_count.into(), PayloadRecord::SIZE) {
             view.charge("oxart payload", Resource::Memory, record_memory(size_of::<OxartPayload<'_>>(), []))?;
@@ -75,14 +78,15 @@ impl<'data> OxartBundle<'data> {
 fn payload<'data>(view: View<'data>, at: u64, tables_end: u64) -> Result<OxartPayload<'data>, Malformed> {
     let record = PayloadRecord::read(view.from(at))?;
     let (offset, size) = (u64::from(record.data_offset), u64::from(record.data_size));
-    let data = view.part("oxart payload offset", at.saturating_add(4), offset, size)?;
+    let data = view.part(view.field("oxart payload offset", at.saturating_add(4)), Extent { offset, size })?;
     if offset < tables_end {
         let cause = Cause::Described("overlaps the tables".to_owned());
         return Err(view.malformed("oxart payload offset", at.saturating_add(4), cause));
     }
     let name_at = at.saturating_add(12);
     let (name_offset, name_size) = (u64::from(record.name_offset), u64::from(record.name_size));
-    let name = view.string("oxart payload name offset", name_at, name_offset, name_size)?;
+    let name =
+        view.string(view.field("oxart payload name offset", name_at), Extent { offset: name_offset, size: name_size })?;
     Ok(OxartPayload { kind: record.kind, name, data })
 }
 
@@ -90,7 +94,7 @@ fn entry<'data>(view: View<'data>, at: u64) -> Result<OxartEntry<'data>, Malform
     let record = EntryRecord::read(view.from(at))?;
     let symbol_at = at.saturating_add(12);
     let (offset, size) = (u64::from(record.symbol_offset), u64::from(record.symbol_size));
-    let symbol = view.string("oxart entry symbol offset", symbol_at, offset, size)?;
+    let symbol = view.string(view.field("oxart entry symbol offset", symbol_at), Extent { offset, size })?;
     Ok(OxartEntry { kind: record.kind, symbol, metadata: record.metadata })
 }
 

@@ -2,7 +2,7 @@
 
 use super::OxartBundle;
 use super::raw::{ALIGNMENT, EntryRecord, Header, PayloadRecord, VERSIONS};
-use crate::base::bytes::{View, entry_offsets, size_of_range};
+use crate::base::bytes::{Extent, View, entry_offsets, size_of_range};
 use crate::base::content::Content;
 use crate::base::error::Malformed;
 
@@ -126,7 +126,9 @@ pub(crate) fn edited<'data>(
         let size = size_of_range(&range);
         body.copy_to(view, range.start)?;
         let (data, new_size) = match fate {
-            OxartFate::Keep => (Content::from(view.part("oxart payload", 0, range.start, size)?.data()), Some(size)),
+            OxartFate::Keep => {
+                (Content::from(view.part("oxart payload", Extent { offset: range.start, size })?.data()), Some(size))
+            }
             OxartFate::Drop => (Content::new(), None),
             OxartFate::Replace(data) if data.size() <= size => {
                 let new_size = data.size();
@@ -157,8 +159,14 @@ pub(crate) fn edited<'data>(
     let Some(size) = body.end() else { return Ok(None) };
     let mut front = Vec::new();
     Header { size, payload_count: count, ..header }.write(&mut front);
-    let names = view.part("oxart name size", 16, Header::SIZE, header.records().saturating_sub(Header::SIZE))?;
-    let entries = view.part("oxart entry count", 22, header.entries(), body.start.saturating_sub(header.entries()))?;
+    let names = view.part(
+        view.field("oxart name size", 16),
+        Extent { offset: Header::SIZE, size: header.records().saturating_sub(Header::SIZE) },
+    )?;
+    let entries = view.part(
+        view.field("oxart entry count", 22),
+        Extent { offset: header.entries(), size: body.start.saturating_sub(header.entries()) },
+    )?;
     front.extend(names.data());
     front.extend(&tables);
     front.extend(entries.data());
@@ -173,7 +181,7 @@ impl<'data> Body<'data> {
     /// Appends the bytes of a bundle up to an offset.
     fn copy_to(&mut self, view: View<'data>, end: u64) -> Result<(), Malformed> {
         let start = self.start.saturating_add(self.content.size());
-        self.content.push(view.part("oxart bundle", 0, start, end.saturating_sub(start))?.data());
+        self.content.push(view.part("oxart bundle", Extent { offset: start, size: end.saturating_sub(start) })?.data());
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use gimli::{EndianSlice, RelocateReader, RunTimeEndian, SectionId};
 use object::elf;
 use object::{CompressionFormat, Endianness, Object, ObjectSection, RelocationFlags, RelocationTarget};
 
-use crate::base::bytes::{Resource, View};
+use crate::base::bytes::{Extent, Resource, View};
 use crate::base::codec;
 use crate::base::codec::Codec;
 use crate::base::error::{Cause, Malformed};
@@ -106,7 +106,8 @@ fn bytes<'data>(elf: &Elf<'data>, section: &ElfSection<'data, '_>) -> Result<Cow
         CompressionFormat::Zstandard => Codec::Zstd,
         _ => return Err(stored.malformed("debug section", 0, Cause::UnsupportedCodec { codec: "unknown" })),
     };
-    let stream = elf.view.part("compressed debug section", 0, range.offset, range.compressed_size)?;
+    let stream =
+        elf.view.part("compressed debug section", Extent { offset: range.offset, size: range.compressed_size })?;
     codec::decompress(codec, stream, range.uncompressed_size).map(Cow::Owned)
 }
 

@@ -9,7 +9,7 @@
 use super::{
     Compressed, CompressedContents, ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView,
 };
-use crate::base::bytes::View;
+use crate::base::bytes::{Cursor, View};
 use crate::base::codec;
 use crate::base::codec::Codec;
 use crate::base::error::{Cause, Malformed};
@@ -97,8 +97,12 @@ fn sycl<'data>(
 
 /// Extends a frame of this size by the skippable frame that follows it, if any.
 fn with_padding(view: View<'_>, size: u64) -> Result<View<'_>, Malformed> {
-    let padding = codec::skippable_frame_size(view.from(size)).unwrap_or(0);
-    view.prefix("SYCL image", size.saturating_add(padding))
+    let mut cursor = Cursor::new(view);
+    cursor.take_stated("SYCL image", size)?;
+    if let Some(padding) = codec::skippable_frame_size(cursor.rest()) {
+        cursor.take_stated("SYCL image", padding)?;
+    }
+    view.prefix("SYCL image", cursor.at())
 }
 
 fn with_one_image<'data>(

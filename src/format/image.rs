@@ -137,10 +137,15 @@ pub fn image_range(kind: ImageKind, stream: View<'_>, offset: u64, size: u64) ->
         // The headers of a truncated file state more bytes than it has.
         _ => DeviceImage::identify(own).own_size.unwrap_or(size).min(size),
     };
-    Ok(offset as usize..offset.saturating_add(own_size) as usize)
+    let range = own.prefix("image in a group", own_size)?.range_in(stream);
+    Ok(range.start as usize..range.end as usize)
 }
 
 /// Returns the number of bytes before the NULs at the end.
 pub fn without_nul(text: &[u8]) -> u64 {
-    text.iter().rposition(|&byte| byte != 0).map_or(0, |last| (last as u64).saturating_add(1))
+    let mut text = text;
+    while let [before @ .., 0] = text {
+        text = before;
+    }
+    text.len() as u64
 }

@@ -41,7 +41,7 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
             return Err(view.malformed("universal file offset", stated_at, Cause::Overlap { offset, end }));
         }
         let slice = view.part(view.field("universal file offset", stated_at), Extent { offset, size })?;
-        end = offset.saturating_add(size);
+        end = slice.range_in(view).end;
         let known = MACHINES.iter().find(|(known, _)| *known == machine);
         let name = known.map_or_else(|| format!("machine {}", machine.0), |(_, name)| (*name).to_owned());
         members.push(Member { name: Some(name), packed_size: None, content: MemberContent::Here(slice) });

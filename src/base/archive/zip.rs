@@ -35,8 +35,8 @@ const BYTES_PER_STEP: u64 = 64;
 /// Returns the offset of the first member of a zip file that ends a view and follows other bytes, such as a script or a
 /// program.
 pub fn appended_start(view: View<'_>, may_have_comment: bool) -> Option<u64> {
-    let end = end_record(view, may_have_comment)?;
-    let record = view.from(end);
+    let record = end_record(view, may_have_comment)?;
+    let end = record.range_in(view).start;
     let size = u64::from(record.u32("zip directory size", DIRECTORY_SIZE).ok()?);
     let has_directory = end.checked_sub(size).is_some_and(|at| view.from(at).starts_with(ENTRY));
     let has_large_directory =
@@ -54,16 +54,16 @@ pub fn appended_start(view: View<'_>, may_have_comment: bool) -> Option<u64> {
     start.filter(|&start| start > 0)
 }
 
-/// Returns the offset of the end record. Its comment extends to the end of the view.
-fn end_record(view: View<'_>, may_have_comment: bool) -> Option<u64> {
+/// Returns the end record. Its comment extends to the end of the view.
+fn end_record(view: View<'_>, may_have_comment: bool) -> Option<View<'_>> {
     let last = view.size().checked_sub(END_SIZE)?;
+    // A file may be smaller than the largest comment.
     let first = if may_have_comment { last.saturating_sub(MAX_COMMENT) } else { last };
-    let tail = view.from(first).data();
-    view.charge("zip comment", Resource::Work, tail.len() as u64 / BYTES_PER_STEP).ok()?;
-    let mut ends = ends(tail).into_iter().rev().map(|at| first.saturating_add(at as u64)).filter(|at| *at <= last);
-    ends.find(|&at| {
-        let comment = view.from(at).u16("zip comment", COMMENT_SIZE);
-        comment.is_ok_and(|size| u64::from(size) == last.saturating_sub(at))
+    let tail = view.from(first);
+    view.charge("zip comment", Resource::Work, tail.size() / BYTES_PER_STEP).ok()?;
+    ends(tail.data()).into_iter().rev().map(|at| tail.from(at as u64)).find(|record| {
+        let comment = record.u16("zip comment", COMMENT_SIZE);
+        record.size() >= END_SIZE && comment.is_ok_and(|size| u64::from(size) == record.from(END_SIZE).size())
     })
 }
 

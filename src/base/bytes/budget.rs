@@ -183,8 +183,7 @@ impl Budget {
     pub(crate) fn charge_part(&self, part: &Budget) -> Result<(), Cause> {
         self.0.exhausted.fetch_or(part.0.exhausted.load(Ordering::Relaxed), Ordering::Relaxed);
         for resource in Resource::ALL {
-            let used = part.limit(resource).saturating_sub(part.left(resource));
-            self.charge(resource, used)?;
+            self.charge(resource, part.used(resource))?;
         }
         Ok(())
     }
@@ -192,7 +191,7 @@ impl Budget {
     /// Charges the usage of a budget that [`Self::part`] has created, if this budget has that much left and the part is
     /// not exhausted. Otherwise nothing is charged, and the caller reads with this budget directly.
     pub(crate) fn charge_fitting_part(&self, part: &Budget) -> bool {
-        let used = |resource| part.limit(resource).saturating_sub(part.left(resource));
+        let used = |resource| part.used(resource);
         let decompressed = used(Resource::Decompressed);
         let available = |resource| self.left(resource).saturating_add(self.for_decompressed(resource, decompressed));
         let fits = part.exhaustion().is_none() && Resource::ALL.into_iter().all(|it| used(it) <= available(it));
@@ -257,6 +256,10 @@ impl Budget {
         let of_size = |resource: Resource| *self.0.base.of(resource);
         let decompressed = of_size(Resource::Decompressed).saturating_sub(self.left(Resource::Decompressed));
         of_size(resource).saturating_add(self.for_decompressed(resource, decompressed))
+    }
+
+    fn used(&self, resource: Resource) -> u64 {
+        self.limit(resource).saturating_sub(self.left(resource))
     }
 
     fn left(&self, resource: Resource) -> u64 {

@@ -11,6 +11,24 @@ pub struct Extent {
     pub size: u64,
 }
 
+/// A table in a view: entries of one size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Table {
+    /// Offset of the first entry in the view.
+    pub offset: u64,
+    /// Number of entries.
+    pub count: u64,
+    /// Size of an entry in bytes, not 0.
+    pub entry_size: u64,
+}
+
+impl Table {
+    /// All entries. A size beyond 64 bits is out of bounds in every view.
+    pub fn extent(self) -> Extent {
+        Extent { offset: self.offset, size: self.count.saturating_mul(self.entry_size) }
+    }
+}
+
 /// Name of a field and its place in the file, for errors about what the field states. A name alone is the start of the
 /// view that is read.
 #[derive(Debug, Clone, Copy)]

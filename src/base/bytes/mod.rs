@@ -11,12 +11,15 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
 mod budget;
+mod cursor;
 mod extent;
 mod name_map;
 mod object_bytes;
 mod shares;
 
 pub use budget::{Budget, Limits, MAX_NESTING, Resource};
+pub(crate) use cursor::Cursor;
+pub(crate) use extent::Table;
 pub use extent::{Extent, FieldPlace};
 pub(crate) use name_map::NameMap;
 pub(crate) use object_bytes::ObjectBytes;
@@ -123,23 +126,30 @@ impl<'data> View<'data> {
 
     /// Range of the view in the file.
     pub fn range(&self) -> Range<u64> {
-        self.start..self.start.saturating_add(self.size())
+        self.start..self.place(self.size())
     }
 
     /// Range of the view in a view around it.
     pub fn range_in(&self, outer: View<'_>) -> Range<u64> {
-        let start = self.start.saturating_sub(outer.start);
-        start..start.saturating_add(self.size())
+        debug_assert!(self.start >= outer.start, "{} precedes {}", self.start, outer.start);
+        let in_file = self.range();
+        in_file.start.saturating_sub(outer.start)..in_file.end.saturating_sub(outer.start)
+    }
+
+    /// Offset in the file of a byte of this view. One that no file can have is the largest: a number from a file may
+    /// be anything.
+    fn place(&self, offset: u64) -> u64 {
+        self.start.saturating_add(offset)
     }
 
     /// Creates an error about the field at `offset` of this view.
     pub fn malformed(&self, field: &'static str, offset: u64, cause: Cause) -> Malformed {
-        Malformed { field, offset: self.start.saturating_add(offset), cause }
+        Malformed { field, offset: self.place(offset), cause }
     }
 
     /// Name and place of a field of this view, for errors about what it states.
     pub fn field(&self, name: &'static str, offset: u64) -> FieldPlace {
-        FieldPlace::new(name, self.start.saturating_add(offset))
+        FieldPlace::new(name, self.place(offset))
     }
 
     /// Returns a part of the view, which `field` states.
@@ -166,10 +176,23 @@ impl<'data> View<'data> {
         }
     }
 
-    /// Returns everything from `offset` on; empty where `offset` is beyond the end.
+    /// Returns everything from `offset` on. It is empty if `offset` is beyond the end, and errors about it still state
+    /// where it would be.
     pub fn from(&self, offset: u64) -> View<'data> {
-        let offset = offset.min(self.size());
-        self.get(Extent { offset, size: self.size().saturating_sub(offset) }).expect("clamped to the view")
+        let data = usize::try_from(offset).ok().and_then(|offset| self.data.get(offset..)).unwrap_or_default();
+        View { data, start: self.place(offset), budget: self.budget }
+    }
+
+    /// Returns the entries of a table, which `field` states.
+    pub(crate) fn table(
+        &self,
+        field: FieldPlace,
+        table: Table,
+    ) -> Result<impl Iterator<Item = View<'data>> + use<'data>, Malformed> {
+        let whole = self.part(field, table.extent())?;
+        let entry_size = table.entry_size as usize;
+        let entries = (whole.start..).step_by(entry_size).zip(whole.data.chunks_exact(entry_size));
+        Ok(entries.map(move |(start, data)| View { data, start, budget: whole.budget }))
     }
 
     /// Returns the view without the zero bytes at its start: the padding in front of a container.
@@ -237,10 +260,9 @@ impl<'data> View<'data> {
     fn array<const N: usize>(&self, field: &'static str, offset: u64) -> Result<[u8; N], Malformed> {
         self.charge_at(field, offset, Resource::Work, 1)?;
         let needed = N as u64;
-        let available = self.size().saturating_sub(offset);
-        self.get(Extent { offset, size: needed })
-            .and_then(|view| view.data.try_into().ok())
-            .ok_or_else(|| self.malformed(field, offset, Cause::Truncated { needed, available }))
+        self.get(Extent { offset, size: needed }).and_then(|view| view.data.try_into().ok()).ok_or_else(|| {
+            self.malformed(field, offset, Cause::Truncated { needed, available: self.from(offset).size() })
+        })
     }
 
     fn get(&self, Extent { offset, size }: Extent) -> Option<View<'data>> {
@@ -255,14 +277,14 @@ pub fn size_of_range(range: &Range<u64>) -> u64 {
     range.end.saturating_sub(range.start)
 }
 
+/// Returns the offset of a rest of a text, or of bytes, in the whole that it ends.
+pub(crate) fn offset_of_rest<T: AsRef<[u8]> + ?Sized>(whole: &T, rest: &T) -> usize {
+    whole.as_ref().len().abs_diff(rest.as_ref().len())
+}
+
 /// Bytes of memory for keeping a record of this size with texts of these lengths.
 pub fn record_memory(size: usize, texts: impl IntoIterator<Item = usize>) -> u64 {
     texts.into_iter().map(text_memory).fold(size as u64, u64::saturating_add)
-}
-
-/// Returns the offsets of the `count` entries of `size` bytes in a table at `table`. Readers check them against a view.
-pub(crate) fn entry_offsets(table: u64, count: u64, size: u64) -> impl Iterator<Item = u64> {
-    (0..count).map(move |index| table.saturating_add(index.saturating_mul(size)))
 }
 
 /// Bytes of memory for keeping a text of this length: the text itself, and its copies in a report, escaped and laid

@@ -43,9 +43,14 @@ impl<'data> Bits<'data> {
         self.at = self.at.next_multiple_of(32);
     }
 
-    /// Skips words of 32 bits.
-    pub fn skip_words(&mut self, words: u64) -> Option<()> {
-        self.at = self.at.checked_add(words.checked_mul(32)?)?;
+    /// Position of the end of a block whose header has just been read.
+    pub fn end_of(&self, block: Block) -> Option<u64> {
+        self.at.checked_add(block.words.checked_mul(32)?)
+    }
+
+    /// Skips the rest of a block whose header has just been read.
+    pub fn skip_block(&mut self, block: Block) -> Option<()> {
+        self.at = self.end_of(block)?;
         Some(())
     }
 

@@ -40,7 +40,7 @@ pub fn processor(view: View<'_>) -> Option<String> {
                     read_groups(&mut bits, block, &mut processors)?;
                     break;
                 }
-                bits.skip_words(block.words)?;
+                bits.skip_block(block)?;
             }
             UNABBREV_RECORD => drop(record(&mut bits)?),
             END_BLOCK.. => return None,

@@ -12,7 +12,7 @@
 use super::bits::{Bits, Block};
 use super::records::{Item, Records};
 use super::{STRTAB_BLOCK, stream};
-use crate::base::bytes::{Extent, Resource, View};
+use crate::base::bytes::{Extent, Resource, Table, View};
 use crate::base::error::{Cause, Malformed};
 
 /// A global symbol of device code, in bitcode or ELF.
@@ -61,21 +61,17 @@ pub fn symbols(view: View<'_>) -> Result<Vec<GlobalSymbol>, Malformed> {
             _ => records.skip(block).ok_or_else(damaged)?,
         }
     }
-    let size = (table.len() as u64).saturating_add(strings.len() as u64);
-    stream.charge("bitcode", Resource::Decompressed, size)?;
+    for bytes in [&table, &strings] {
+        stream.charge("bitcode", Resource::Decompressed, bytes.len() as u64)?;
+    }
     if table.is_empty() {
         return Ok(Vec::new());
     }
     let (table, strings) = (stream.derived(&table), stream.derived(&strings));
     let field = |at| table.u32("bitcode symbol table", at).map(u64::from);
-    let (first, count) = (field(SYMBOLS_OFFSET)?, field(SYMBOLS_COUNT)?);
-    let symbols = table.part(
-        table.field("bitcode symbol table", SYMBOLS_OFFSET),
-        Extent { offset: first, size: count.saturating_mul(SYMBOL_SIZE) },
-    )?;
+    let rows = Table { offset: field(SYMBOLS_OFFSET)?, count: field(SYMBOLS_COUNT)?, entry_size: SYMBOL_SIZE };
     let mut found = Vec::new();
-    for bytes in symbols.data().chunks_exact(SYMBOL_SIZE as usize) {
-        let symbol = symbols.derived(bytes);
+    for symbol in table.table(table.field("bitcode symbol table", SYMBOLS_OFFSET), rows)? {
         let field = |at| symbol.u32("bitcode symbol", at);
         let flags = field(SYMBOL_FLAGS)?;
         if flags & GLOBAL == 0 || flags & FORMAT_SPECIFIC != 0 {

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::raw::{COUNT_OFFSET, ENTRIES_OFFSET, EntryHeader, MAGIC};
-use crate::base::bytes::{Extent, View};
+use crate::base::bytes::{Cursor, Table, View};
 use crate::base::error::{Cause, Malformed};
 use crate::target::BundleEntryId;
 
@@ -79,17 +79,17 @@ impl<'data> BundleIndex<'data> {
             let cause = Cause::Unexpected { value: 0, expected: "at least 1" };
             return Err(start.malformed("bundle entry count", COUNT_OFFSET, cause));
         }
-        let headers = count.saturating_mul(EntryHeader::SIZE);
-        start
-            .part(start.field("bundle entry count", COUNT_OFFSET), Extent { offset: ENTRIES_OFFSET, size: headers })?;
+        let mut cursor = Cursor::new(start);
+        cursor.take("bundle entry count", ENTRIES_OFFSET)?;
+        let headers = Table { offset: cursor.at(), count, entry_size: EntryHeader::SIZE };
+        start.part(start.field("bundle entry count", COUNT_OFFSET), headers.extent())?;
         let mut entries = Vec::new();
-        let mut at = ENTRIES_OFFSET;
         for _ in 0..count {
-            let EntryHeader { offset, size, id_length } = EntryHeader::read(start.from(at))?;
-            let id_at = at.saturating_add(EntryHeader::SIZE);
-            let length_at = at.saturating_add(EntryHeader::ID_LENGTH);
-            let text = start
-                .string(start.field("bundle entry id length", length_at), Extent { offset: id_at, size: id_length })?;
+            let at = cursor.at();
+            let EntryHeader { offset, size, id_length } = EntryHeader::read(cursor.rest())?;
+            let header = cursor.take("bundle entry", EntryHeader::SIZE)?;
+            let id_at = cursor.at();
+            let text = cursor.string(header.field("bundle entry id length", EntryHeader::ID_LENGTH), id_length)?;
             let id = BundleEntryId::parse(text).ok_or_else(|| {
                 start.malformed("bundle entry id", id_at, Cause::BundleEntryId { id: text.to_owned() })
             })?;
@@ -98,11 +98,12 @@ impl<'data> BundleIndex<'data> {
                 return Err(start.malformed("bundle entry offset", at, cause));
             };
             entries.push(BundleIndexEntry { text, id, range: offset..end, stated_at: at });
-            at = id_at.saturating_add(id_length);
         }
-        check_overlaps(start, &entries, at)?;
-        let end = entries.iter().map(|entry| entry.range.end).max();
-        Ok(BundleIndex { entries, size: end.unwrap_or(at).max(at) })
+        let index_end = cursor.at();
+        check_overlaps(start, &entries, index_end)?;
+        let ends = entries.iter().map(|entry| entry.range.end);
+        let size = ends.fold(index_end, u64::max);
+        Ok(BundleIndex { entries, size })
     }
 }
 

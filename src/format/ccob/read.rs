@@ -53,7 +53,10 @@ impl<'data> Ccob<'data> {
         codec::check_start(header.codec, stream)?;
         let total_size = match header.total_size {
             Some(size) => size,
-            None => codec::stream_size(header.codec, stream, header.full_size)?.saturating_add(header_size),
+            None => {
+                let size = codec::stream_size(header.codec, stream, header.full_size)?;
+                stream.prefix("compressed bundle", size)?.range_in(view).end
+            }
         };
         let whole = view.prefix(view.field("compressed bundle total size", TOTAL_SIZE_OFFSET), total_size)?;
         if total_size <= header_size {
@@ -67,7 +70,7 @@ impl<'data> Ccob<'data> {
             version: header.version,
             codec: header.codec,
             full_size: header.full_size,
-            hash: StoredHash { value: header.hash, offset: view.start().saturating_add(header.version.hash_offset()) },
+            hash: StoredHash { value: header.hash, offset: view.from(header.version.hash_offset()).start() },
             stored,
             view: whole,
         })

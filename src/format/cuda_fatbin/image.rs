@@ -1,7 +1,7 @@
 //! An image as an entry, with the properties that its header states and those that the user specifies. The module's
 //! documentation lists the differences from fatbinary.
 
-use super::compress::{WriteError, compress};
+use super::compress::{WriteError, compress, size_with};
 use super::raw::{ALIGNMENT, EntryHeader, OptionBlock, codec_flag, flag, kind};
 use crate::base::bytes::View;
 use crate::base::codec::Compression;
@@ -245,8 +245,7 @@ impl<'data> FatbinImage<'data> {
         }
         let mut options_offset = 0;
         if let Some(options) = self.options {
-            options_offset =
-                u32::try_from(EntryHeader::SIZE.saturating_add(strings.len() as u64)).map_err(too_large)?;
+            options_offset = size_with(EntryHeader::SIZE, strings.len() as u64)?;
             let offset = options_offset.checked_add(OptionBlock::SIZE as u32).ok_or(WriteError::TooLarge)?;
             OptionBlock { offset, size: u32::try_from(options.len()).map_err(too_large)? }.write(&mut strings);
             if self.kind == kind::ELF {
@@ -258,10 +257,9 @@ impl<'data> FatbinImage<'data> {
                 end_string(&mut strings);
             }
         }
-        let header_size = EntryHeader::SIZE.saturating_add(strings.len() as u64);
         let entry = EntryHeader {
             kind: self.kind,
-            header_size: u32::try_from(header_size).map_err(too_large)?,
+            header_size: size_with(EntryHeader::SIZE, strings.len() as u64)?,
             stored_size,
             compressed_size: 0,
             options_offset,

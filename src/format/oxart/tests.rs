@@ -167,7 +167,7 @@ fn records_round_trip() {
     let header = Header::read(View::new(&bytes)).unwrap();
     let mut again = Vec::new();
     header.write(&mut again);
-    for at in (header.records()..header.entries()).step_by(24) {
+    for at in (header.payloads().offset..header.entries().offset).step_by(24) {
         let start = again.len();
         PayloadRecord::read(View::new(&bytes).from(at)).unwrap().write(&mut again);
         assert_eq!(again[start..], bytes[at as usize..at as usize + 24]);

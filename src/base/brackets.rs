@@ -15,8 +15,25 @@ impl Brackets {
         self.0 = self.0.saturating_sub(1);
     }
 
-    /// Whether a bracket is open.
+    /// True if a bracket is open.
     pub fn is_open(self) -> bool {
         self.0 > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closing_bracket_without_an_opening_one_is_ignored() {
+        let mut brackets = Brackets::default();
+        brackets.close();
+        brackets.open();
+        brackets.open();
+        brackets.close();
+        assert!(brackets.is_open());
+        brackets.close();
+        assert!(!brackets.is_open());
     }
 }

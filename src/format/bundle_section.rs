@@ -83,9 +83,11 @@ fn sycl<'data>(
     let image_kind = DeviceImage::identify(View::new(&start)).image_kind;
     if image_kind == ImageKind::OclocArchive {
         let contents = CompressedContents::SyclImage { kind, triple };
-        let (codec, prefix) = (Codec::Zstd, Vec::new());
+        let codec = Codec::Zstd;
+        let prefix = Vec::new();
         let compressed = Compressed { codec, stored, full_size, prefix, hash: None, contents };
-        let (container_type, contents) = (ContainerType::SyclImage, Contents::Compressed(compressed));
+        let container_type = ContainerType::SyclImage;
+        let contents = Contents::Compressed(compressed);
         return Ok(ContainerView { container_type, version: None, view: with_padding(view, size)?, contents });
     }
     let mut image = ImageView::new(stored, kind, triple, None);

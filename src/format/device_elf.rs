@@ -139,7 +139,8 @@ fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) ->
     let part_end = |field, extent| view.part(field, extent).map(|part| part.range_in(view).end);
     let segments_field = view.field("ELF program header offset", E_PHOFF);
     let sections_field = view.field("ELF section header offset", E_SHOFF);
-    let (phoff, shoff) = (header.e_phoff(endian), header.e_shoff(endian));
+    let phoff = header.e_phoff(endian);
+    let shoff = header.e_shoff(endian);
     let segments_table = |count| Table { offset: phoff, count, entry_size: SEGMENT_HEADER_SIZE };
     let sections_table = |count| Table { offset: shoff, count, entry_size: SECTION_HEADER_SIZE };
     // A table at offset 0 does not exist. A count that is too large for the header is in section 0. That section exists
@@ -154,8 +155,8 @@ fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) ->
     let sections = sections.map_err(|error| malformed("ELF section header offset", E_SHOFF, error))?;
     let segments_table = segments_table(segments.len() as u64);
     let sections_table = sections_table(sections.len() as u64);
-    view.charge("ELF section header offset", Resource::Work, segments_table.count)?;
-    view.charge("ELF section header offset", Resource::Work, sections_table.count)?;
+    let work = [segments_table.count, sections_table.count].iter().sum();
+    view.charge("ELF section header offset", Resource::Work, work)?;
     let all_sections = Table { count: least_sections.max(sections_table.count), ..sections_table };
     let mut ends = vec![HEADER_SIZE];
     ends.push(part_end(segments_field, segments_table.extent())?);

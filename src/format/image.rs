@@ -73,7 +73,8 @@ impl<'data> ImageView<'data> {
     /// subarchitecture in the triple. Empty strings count as absent.
     pub(super) fn new(view: View<'data>, kind: Option<OffloadKind>, triple: Option<&str>, arch: Option<&str>) -> Self {
         let own = DeviceImage::identify(view);
-        let implied = || spirv::triple(view).filter(|_| own.image_kind == ImageKind::SpirV).map(str::to_owned);
+        let is_spirv = own.image_kind == ImageKind::SpirV;
+        let implied = || if is_spirv { spirv::triple(view).map(str::to_owned) } else { None };
         let stated = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
         let triple = stated(triple).or(own.triple.map(Cow::into_owned)).or_else(implied);
         let arch = subarch::image_arch(triple.as_deref().unwrap_or_default(), arch, own.arch.as_deref());

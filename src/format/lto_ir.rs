@@ -57,7 +57,8 @@ impl LtoIr {
 fn arch(view: View<'_>) -> Option<Arch> {
     let start = u64::from(view.u16("LTO-IR properties offset", PROPERTIES_OFFSET).ok()?);
     let mut properties = Cursor::new(view.from(start));
-    let (mut number, mut suffix) = (None, None);
+    let mut number = None;
+    let mut suffix = None;
     for _ in 0..MAX_PROPERTIES {
         let property = properties.take("LTO-IR property", PROPERTY_SIZE).ok()?;
         match (property.u16("LTO-IR property", 0).ok()?, property.u16("LTO-IR property", 2).ok()?) {

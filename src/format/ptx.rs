@@ -132,7 +132,9 @@ mod tests {
             let cut = check_file(View::new(format!("{HEAD}{tail}").as_bytes())).unwrap_err().to_string();
             assert_eq!(cut, "PTX module at 0x0: no functions or variables");
         }
-        let (of_gcc, of_clang, of_nvcc) = (".file 1 \"<dummy>\"\n", "\n\n", "\r\n\r\n\r\n\0");
+        let of_gcc = ".file 1 \"<dummy>\"\n";
+        let of_clang = "\n\n";
+        let of_nvcc = "\r\n\r\n\r\n\0";
         for tail in [tails[1], of_gcc, of_clang, of_nvcc] {
             assert_eq!(check_file(View::new(format!("{HEAD}{tail}").as_bytes())), Ok(()));
         }

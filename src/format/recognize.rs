@@ -56,7 +56,8 @@ const fn reader(container_type: ContainerType) -> Option<ReadContainer> {
 
 #[expect(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "evaluated by the compiler")]
 const fn format_count() -> usize {
-    let (mut count, mut index) = (0, 0);
+    let mut count = 0;
+    let mut index = 0;
     while index < ContainerType::ALL.len() {
         if let Recognition::Magic(_) = ContainerType::ALL[index].descriptor().recognition {
             count += 1;
@@ -70,7 +71,8 @@ const fn format_count() -> usize {
 const fn formats() -> [Format; format_count()] {
     let first = Format { container_type: ContainerType::OffloadBinary, magic: &[], read: offload_binary::container };
     let mut formats = [first; format_count()];
-    let (mut count, mut index) = (0, 0);
+    let mut count = 0;
+    let mut index = 0;
     while index < ContainerType::ALL.len() {
         let container_type = ContainerType::ALL[index];
         // A type with a magic and no reader does not compile, nor does a type with a reader and no magic.

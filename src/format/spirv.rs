@@ -86,7 +86,8 @@ pub fn instructions<'data>(view: View<'data>) -> impl Iterator<Item = Result<Ins
             return (!incomplete_word.is_empty()).then(|| Err(view.malformed("SPIR-V word", offset, cause)));
         };
         let first = word(*first, is_swapped);
-        let (size, opcode) = ((first >> 16) as usize, first as u16);
+        let size = (first >> 16) as usize;
+        let opcode = first as u16;
         let Some((operands, rest)) = size.checked_sub(1).and_then(|count| after.split_at_checked(count)) else {
             let cause = Cause::OutOfBounds { offset: 0, size: size as u64, limit: rest.len() as u64 };
             return Some(Err(view.malformed("SPIR-V instruction's words", offset, cause)));
@@ -129,7 +130,10 @@ pub fn check_file(view: View<'_>) -> Result<(), Malformed> {
 
 /// Fails if the module is incomplete.
 fn count_functions(view: View<'_>) -> Result<usize, Malformed> {
-    let (mut has_model, mut open_function, mut entries, mut functions) = (false, None, Vec::new(), HashSet::new());
+    let mut has_model = false;
+    let mut open_function = None;
+    let mut entries = Vec::new();
+    let mut functions = HashSet::new();
     for instruction in instructions(view) {
         let instruction = instruction?;
         let id = instruction.operand(1);

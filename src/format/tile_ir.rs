@@ -146,7 +146,8 @@ pub mod tests {
     /// Walks the sections as with a hex editor, without checks.
     fn naive(bytes: &[u8]) -> (Vec<(u8, &[u8])>, usize) {
         let integer = |at: &mut usize| {
-            let (mut value, mut shift) = (0, 0);
+            let mut value = 0;
+            let mut shift = 0;
             loop {
                 let byte = bytes[*at];
                 *at += 1;
@@ -157,7 +158,8 @@ pub mod tests {
                 }
             }
         };
-        let (mut sections, mut at) = (Vec::new(), 12);
+        let mut sections = Vec::new();
+        let mut at = 12;
         while bytes[at] != 0 {
             let number = bytes[at];
             at += 1;

@@ -59,7 +59,8 @@ impl<'data> Elf<'data> {
                 by_name.entry(name).or_insert(section.index());
             }
         }
-        let (header, endian) = (file.elf_header(), file.endian());
+        let header = file.elf_header();
+        let endian = file.endian();
         let is_based = header.e_type(endian) == elf::ET_REL || header.e_machine(endian) == elf::EM_CUDA;
         Ok(Elf { view, file, by_name, is_based })
     }
@@ -95,7 +96,7 @@ impl<'data> Elf<'data> {
     /// not know CUDA's types for such sections, and their sizes are sizes in memory.
     pub fn file_range(&self, section: &ElfSection<'_, '_>) -> Option<(u64, u64)> {
         let section_type = section.elf_section_header().sh_type(self.file.endian());
-        section.file_range().filter(|_| has_stored_bytes(self.machine(), section_type))
+        if has_stored_bytes(self.machine(), section_type) { section.file_range() } else { None }
     }
 
     /// Stored bytes of a section; empty for a section without bytes in the file.

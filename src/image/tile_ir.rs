@@ -38,7 +38,8 @@ pub fn inspect(view: View<'_>) -> Inspection {
     if file.version.tag != 0 {
         return Inspection::not_inspected("Tile IR with features of a preview");
     }
-    let (mut found, mut problems) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
+    let mut problems = Vec::new();
     if let Err(problem) = kernels(&file, &mut found) {
         problems.push(problem);
     }

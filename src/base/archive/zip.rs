@@ -139,7 +139,8 @@ thread_local! {
 fn inflate(stored: &[u8], crc32: u32, to: &mut dyn Write) -> io::Result<()> {
     INFLATER.with_borrow_mut(|Inflater { decoder, buffer }| {
         decoder.reset(false);
-        let (mut rest, mut crc) = (stored, Crc::new());
+        let mut rest = stored;
+        let mut crc = Crc::new();
         loop {
             let (read, written) = (decoder.total_in(), decoder.total_out());
             let status = decoder.decompress(rest, buffer, FlushDecompress::None)?;

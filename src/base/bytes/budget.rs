@@ -155,7 +155,7 @@ impl<T> PerResource<T> {
     }
 }
 
-/// Largest limit: no number of charges below it makes an amount wrap around.
+/// Largest limit: no number of charges below it makes an amount wrap around. Amounts that exceed it saturate.
 const MAX_LIMIT: u64 = 1 << 60;
 
 impl Budget {
@@ -307,8 +307,11 @@ mod tests {
         };
         for resource in Resource::ALL {
             let rate = resource.rate();
-            let (of_size, of_decompressed) = (per(rate.input), per(rate.decompressed));
-            let (unit, minimum, option) = (resource.unit(), rate.minimum, resource.option());
+            let of_size = per(rate.input);
+            let of_decompressed = per(rate.decompressed);
+            let unit = resource.unit();
+            let minimum = rate.minimum;
+            let option = resource.option();
             let row = format!("| {unit} | {minimum} | {of_size} | {of_decompressed} | `{option}` |");
             assert!(policy.contains(&row), "SECURITY.md lacks this row:\n{row}");
         }

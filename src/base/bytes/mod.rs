@@ -282,6 +282,8 @@ pub(crate) fn offset_of_rest<T: AsRef<[u8]> + ?Sized>(whole: &T, rest: &T) -> us
     whole.as_ref().len().abs_diff(rest.as_ref().len())
 }
 
+// Amounts for a budget saturate: the largest number exceeds every limit.
+
 /// Bytes of memory for keeping a record of this size with texts of these lengths.
 pub fn record_memory(size: usize, texts: impl IntoIterator<Item = usize>) -> u64 {
     texts.into_iter().map(text_memory).fold(size as u64, u64::saturating_add)
@@ -336,6 +338,30 @@ mod tests {
         let view = View::new(&[0; 16]).from(10);
         let error = view.u64("entry", 0).unwrap_err();
         assert_eq!(error.to_string(), "entry at 0xa: truncated: need 8 bytes, 6 available");
+    }
+
+    #[test]
+    fn errors_beyond_the_end_state_where_the_bytes_would_be() {
+        let view = View::new(&[0; 16]).from(4);
+        for (offset, expected) in [(12, 0x10), (20, 0x18), (u64::MAX, u64::MAX)] {
+            let error = view.from(offset).u16("field", 0).unwrap_err();
+            assert_eq!(error.to_string(), format!("field at {expected:#x}: truncated: need 2 bytes, 0 available"));
+        }
+    }
+
+    #[test]
+    fn tables_have_a_view_for_each_entry() {
+        let view = View::new(b"01234567").from(1);
+        let field = view.field("table", 0);
+        let read = |count| {
+            let entries = view.table(field, Table { offset: 1, count, entry_size: 3 });
+            entries.map(|entries| entries.map(|entry| entry.range()).collect::<Vec<_>>())
+        };
+        assert_eq!((read(0), read(2)), (Ok(Vec::new()), Ok(vec![2..5, 5..8])));
+        for count in [3, u64::MAX] {
+            let cause = Cause::OutOfBounds { offset: 1, size: count.saturating_mul(3), limit: 7 };
+            assert_eq!(read(count).unwrap_err(), view.malformed("table", 0, cause));
+        }
     }
 
     #[test]

@@ -33,7 +33,8 @@ impl<'data> Bits<'data> {
 
     /// Reads the header of a block, after the abbreviation ID that begins it.
     pub fn enter_block(&mut self) -> Option<Block> {
-        let (id, width) = (self.variable(8)?, u32::try_from(self.variable(4)?).ok()?);
+        let id = self.variable(8)?;
+        let width = u32::try_from(self.variable(4)?).ok()?;
         self.align();
         Some(Block { id, width, words: self.fixed(32)? })
     }
@@ -58,7 +59,8 @@ impl<'data> Bits<'data> {
     pub fn variable(&mut self, width: u32) -> Option<u64> {
         let group_width = width.checked_sub(1)?;
         let more = 1_u64.checked_shl(group_width)?;
-        let (mut value, mut shift) = (0, 0_u32);
+        let mut value = 0;
+        let mut shift = 0_u32;
         loop {
             let group = self.fixed(width)?;
             value |= (group & !more).checked_shl(shift)?;

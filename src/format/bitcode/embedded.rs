@@ -167,7 +167,8 @@ impl Module {
         let mut scope = records.enter(block);
         loop {
             let is_wanted = self.initializers.contains(&self.next_value);
-            let (mut code, mut array) = (None, Vec::new());
+            let mut code = None;
+            let mut array = Vec::new();
             let item = records.next(&mut scope, &mut |value| match code {
                 None => code = Some(value),
                 // Elements of a byte array have 8 bits.

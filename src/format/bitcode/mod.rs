@@ -225,7 +225,8 @@ fn module_triple(bits: &mut Bits<'_>, width: u32) -> Option<String> {
                 bits.skip_block(block)?;
             }
             UNABBREV_RECORD => {
-                let (code, count) = (bits.variable(VBR)?, bits.variable(VBR)?);
+                let code = bits.variable(VBR)?;
+                let count = bits.variable(VBR)?;
                 if code == TRIPLE {
                     return text(bits, count);
                 }

@@ -47,7 +47,7 @@ pub fn processor(view: View<'_>) -> Option<String> {
         }
     }
     processors.dedup();
-    processors.pop().filter(|_| processors.is_empty())
+    if processors.len() == 1 { processors.pop() } else { None }
 }
 
 /// Reads the groups of a block, and adds the processor of each that states one.

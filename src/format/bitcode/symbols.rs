@@ -53,7 +53,8 @@ pub fn symbols(view: View<'_>) -> Result<Vec<GlobalSymbol>, Malformed> {
     let stream = stream(view)?;
     let damaged = || stream.malformed("bitcode", 0, Cause::Described("invalid record".to_owned()));
     let mut records = Records::new(Bits::after_magic(stream.data(), u32::MAX).ok_or_else(damaged)?);
-    let (mut table, mut strings) = (Vec::new(), Vec::new());
+    let mut table = Vec::new();
+    let mut strings = Vec::new();
     while let Some(block) = records.outer_block() {
         match block.id {
             SYMTAB_BLOCK => table = blob(&mut records, block).ok_or_else(damaged)?,
@@ -67,7 +68,8 @@ pub fn symbols(view: View<'_>) -> Result<Vec<GlobalSymbol>, Malformed> {
     if table.is_empty() {
         return Ok(Vec::new());
     }
-    let (table, strings) = (stream.derived(&table), stream.derived(&strings));
+    let table = stream.derived(&table);
+    let strings = stream.derived(&strings);
     let field = |at| table.u32("bitcode symbol table", at).map(u64::from);
     let rows = Table { offset: field(SYMBOLS_OFFSET)?, count: field(SYMBOLS_COUNT)?, entry_size: SYMBOL_SIZE };
     let mut found = Vec::new();

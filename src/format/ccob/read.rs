@@ -138,7 +138,8 @@ impl<'data> Ccob<'data> {
         mut stream: Stream<'_>,
         mut consume: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), Failure<E>> {
-        let (mut hash, mut piece) = (Md5::new(), vec![0; PIECE]);
+        let mut hash = Md5::new();
+        let mut piece = vec![0; PIECE];
         loop {
             let filled = stream.read(&mut piece)?;
             let Some(bytes) = piece.get(..filled).filter(|bytes| !bytes.is_empty()) else { break };

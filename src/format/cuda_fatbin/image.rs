@@ -109,7 +109,9 @@ impl<'data> FatbinImage<'data> {
 
     /// Creates a member for code whose entry has options for a compiler.
     fn compiled_by_the_driver(kind: u16, code_version: (u16, u16), arch: Arch, image: &'data [u8]) -> Self {
-        let (flags, host, options) = (flag::BITS_64, HostSystem::Linux, Some(&b""[..]));
+        let flags = flag::BITS_64;
+        let host = HostSystem::Linux;
+        let options = Some(&b""[..]);
         FatbinImage { kind, code_version, arch, flags, host, identifier: b"", options, image }
     }
 
@@ -169,7 +171,8 @@ impl<'data> FatbinImage<'data> {
 
     /// Sets the language that the entry states, by default none.
     pub fn with_language(self, language: Option<Language>) -> Self {
-        let (cuda, opencl) = (language == Some(Language::Cuda), language == Some(Language::OpenCl));
+        let cuda = language == Some(Language::Cuda);
+        let opencl = language == Some(Language::OpenCl);
         self.with_flag(flag::CUDA, cuda).with_flag(flag::OPENCL, opencl)
     }
 

@@ -204,7 +204,7 @@ fn stated<'data>(entry: &FatbinEntry<'data>, image: &[u8]) -> Option<(EntryHeade
     let inherited = old.arch().filter(|it| it.number == arch.number && arch.suffix.is_none()).and_then(|it| it.suffix);
     let new = new.with_arch(Arch { suffix: arch.suffix.or(inherited), ..arch });
     let identifier = entry.identifier.map(|view| view.data()).unwrap_or_default();
-    let options = entry.options.filter(|_| old.kind != kind::ELF).map(|view| view.data());
+    let options = if old.kind == kind::ELF { None } else { entry.options.map(|view| view.data()) };
     let new = new.with_identifier(identifier);
     let (header, strings) = match options {
         Some(options) => new.with_options(options).parts(0),

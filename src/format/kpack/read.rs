@@ -179,7 +179,9 @@ fn entry<'data>(
     arch: &'data str,
 ) -> Result<KpackEntry<'data>, Malformed> {
     let at = reader.position();
-    let (mut code_type, mut ordinal, mut original_size) = (None, None, None);
+    let mut code_type = None;
+    let mut ordinal = None;
+    let mut original_size = None;
     for _ in 0..reader.map(CODE_OBJECT)? {
         let name_at = reader.position();
         match reader.text(CODE_OBJECT)? {

@@ -76,7 +76,8 @@ impl<'data> Archive<'data> {
     }
 
     fn member(&mut self, name: &str, data: Content<'data>) {
-        let (name, size) = (format!("{name}/"), data.size());
+        let name = format!("{name}/");
+        let size = data.size();
         let header = format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 644);
         self.content.append(Content::from(header.into_bytes()));
         self.content.append(data);

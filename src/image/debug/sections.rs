@@ -117,7 +117,10 @@ fn relocations(elf: &Elf<'_>, section: &ElfSection<'_, '_>) -> Relocations {
     let one = |(offset, relocation): (u64, object::Relocation)| {
         let RelocationFlags::Elf { r_type, .. } = relocation.flags() else { return None };
         let RelocationTarget::Symbol(symbol) = relocation.target() else { return None };
-        let symbol = elf.file.symbol_by_index(symbol).ok().filter(|_| ABSOLUTE.contains(&(machine, r_type.0)))?;
+        if !ABSOLUTE.contains(&(machine, r_type.0)) {
+            return None;
+        }
+        let symbol = elf.file.symbol_by_index(symbol).ok()?;
         let value = elf.address(&symbol).wrapping_add_signed(relocation.addend());
         let adds = relocation.has_implicit_addend();
         Some((usize::try_from(offset).ok()?, Relocated { value, adds }))

@@ -216,7 +216,7 @@ impl Input {
 
     /// Closes the descriptor of a temporary file. The bytes remain in the mapping, so thousands of them can be kept.
     pub(crate) fn without_descriptor(self) -> Self {
-        let file = self.file.filter(|_| self.state.is_some());
+        let file = if self.state.is_some() { self.file } else { None };
         Input { file, ..self }
     }
 

@@ -15,7 +15,7 @@ fuzz_target!(|data: &[u8]| {
 
     // An image truncated to its own size yields the same result.
     if let Some(size) = image.own_size {
-        let cut = View::new(data).part("image", 0, 0, size).expect("the own size is at most the size");
+        let cut = View::new(data).prefix("image", size).expect("the own size is at most the size");
         assert_eq!(DeviceImage::identify(cut), image);
         format::check_image(image.image_kind, cut).expect("an image with its own size is complete");
     }

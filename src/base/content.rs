@@ -40,6 +40,11 @@ impl<'data> Content<'data> {
         self.push(vec![0; padding as usize]);
     }
 
+    /// Appends zeros up to a size; none if the content is larger.
+    pub fn pad_to(&mut self, size: u64) {
+        self.push(vec![0; size.saturating_sub(self.size) as usize]);
+    }
+
     /// Returns content that borrows all runs.
     pub fn borrowed(&self) -> Content<'_> {
         Content { runs: self.runs().map(Cow::Borrowed).collect(), size: self.size }

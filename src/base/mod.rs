@@ -3,6 +3,7 @@
 
 #[cfg(feature = "files")]
 pub mod archive;
+pub mod brackets;
 pub mod bytes;
 pub mod codec;
 pub mod content;

@@ -198,7 +198,8 @@ mod tests {
 
     #[test]
     fn the_patterns_of_a_policy_share_a_budget() {
-        let (mut budget, mut count) = (PatternBudget::default(), 0);
+        let mut budget = PatternBudget::default();
+        let mut count = 0;
         let error = loop {
             match budget.regex(r"\w{5000}") {
                 Ok(_) => count += 1,

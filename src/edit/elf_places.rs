@@ -8,7 +8,7 @@ use object::endian::{Endianness, U64};
 use object::read::elf::{ProgramHeader, SectionHeader, Sym};
 
 use super::rooms::SectionRanges;
-use crate::base::bytes::{Resource, View, size_of_range};
+use crate::base::bytes::{Resource, View};
 
 /// Size of a symbol, and offset of its size.
 const SYMBOL: u64 = 24;
@@ -84,7 +84,7 @@ pub fn sized_symbols(view: View<'_>, endian: Endianness, sections: &[SectionHead
     for table in sections.iter().filter(|it| [SHT_SYMTAB, SHT_DYNSYM].contains(&it.sh_type(endian))) {
         let Some((start, size)) = table.file_range(endian) else { continue };
         let at = start..start.saturating_add(size);
-        let bytes = view.part("symbol table", 0, at.start, size_of_range(&at)).map(|view| view.data());
+        let bytes = view.between("symbol table", at.clone()).map(|view| view.data());
         let symbols: &[Sym64<Endianness>] = object::slice_from_all_bytes(bytes.unwrap_or_default()).unwrap_or_default();
         let memory = (symbols.len() as u64).saturating_mul(size_of::<SizedSymbol>() as u64);
         if view.charge("symbol table", Resource::Memory, memory).is_err() {

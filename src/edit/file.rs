@@ -74,7 +74,7 @@ pub fn edit_file<'data>(
     let workers = if jobs.len() < threads() { (1, threads()) } else { (threads(), 1) };
     let rebuild = |&(_, (container, first)): &(usize, (&Container, usize))| {
         let Some(span) = container.range() else { return Ok(None) };
-        let bytes = view.part("container", 0, span.start, size_of_range(&span))?;
+        let bytes = view.between("container", span)?;
         let rebuilt = rebuild(bytes, container, first, &edit, workers.1);
         release();
         rebuilt

@@ -18,7 +18,7 @@ use object::read::elf::{Dyn, FileHeader, ProgramHeader, Rela};
 
 use super::patch::Patch;
 use super::{EditError, Result};
-use crate::base::bytes::{Resource, View, size_of_range};
+use crate::base::bytes::{Extent, Resource, View, size_of_range};
 use crate::base::content::Content;
 
 /// Size of a row and of a pointer, in bytes.
@@ -163,7 +163,7 @@ impl<'data> LoadedFile<'data> {
         for range in &self.data {
             self.view.charge("pointer", Resource::Work, size_of_range(range) / BYTES_PER_STEP)?;
             let start = range.start.next_multiple_of(POINTER);
-            let part = self.view.part("segment", 0, start, range.end.saturating_sub(start))?;
+            let part = self.view.part("segment", Extent { offset: start, size: range.end.saturating_sub(start) })?;
             for (index, &word) in part.data().as_chunks::<{ POINTER as usize }>().0.iter().enumerate() {
                 let value = self.endian.read_u64(word);
                 if is_wanted(value) {
@@ -180,7 +180,7 @@ impl<'data> LoadedFile<'data> {
     /// Returns the relocated pointers with their offsets in the file.
     fn relocations(&self) -> Result<impl Iterator<Item = (u64, Pointer)>> {
         let (start, count) = self.relocations;
-        let table = self.view.part("relocations", 0, start, count.saturating_mul(RELOCATION))?;
+        let table = self.view.part("relocations", Extent { offset: start, size: count.saturating_mul(RELOCATION) })?;
         self.view.charge("relocation", Resource::Work, count)?;
         let relocations: &[Rela64<Endianness>] = object::slice_from_all_bytes(table.data()).unwrap_or_default();
         Ok(relocations.iter().enumerate().filter_map(move |(index, relocation)| {
@@ -232,7 +232,7 @@ impl<'data> LoadedFile<'data> {
         patches: &mut Vec<Patch<'data>>,
     ) -> Result<()> {
         let mut copy = |from, to: u64| -> Result<()> {
-            let bytes = self.view.part("pointer", from, from, POINTER)?.data();
+            let bytes = self.view.record("pointer", Extent { offset: from, size: POINTER })?.data();
             patches.extend(Patch::in_place(to..to.saturating_add(POINTER), Content::from(bytes)));
             Ok(())
         };
@@ -245,7 +245,7 @@ impl<'data> LoadedFile<'data> {
     }
 
     fn number(&self, at: u64) -> Option<u64> {
-        let bytes = self.view.part("number of images", at, at, 4).ok()?.data();
+        let bytes = self.view.record("number of images", Extent { offset: at, size: 4 }).ok()?.data();
         Some(u64::from(self.endian.read_u32(bytes.try_into().ok()?)))
     }
 

@@ -163,7 +163,7 @@ impl<'data> Patches<'data> {
         let mut parts = Vec::new();
         let mut end = 0;
         let kept = |range: Range<u64>| {
-            let part = file.part("span of an edit", 0, range.start, size_of_range(&range));
+            let part = file.between("span of an edit", range);
             Part::Kept(part.map(|view| view.data()).unwrap_or_default())
         };
         for patch in &self.0 {

@@ -7,7 +7,7 @@
 use super::patch::PatchLayout;
 use super::{EditedFile, ImageFate, ProofError};
 use crate::analyze::select::candidate_sets;
-use crate::base::bytes::View;
+use crate::base::bytes::{Extent, View};
 use crate::base::error::Malformed;
 use crate::scan::inventory::{File, Image};
 use crate::scan::{ImageRef, RELEASE_INTERVAL, Scan, Source};
@@ -166,7 +166,7 @@ fn is_equal(old: &dyn Source, at: u64, new: &dyn Source, new_at: u64, size: u64)
 }
 
 fn bytes<'data>(view: View<'data>, at: u64, size: u64) -> Option<&'data [u8]> {
-    view.part("unchanged bytes", 0, at, size).map(|part| part.data()).ok()
+    view.part("unchanged bytes", Extent { offset: at, size }).map(|part| part.data()).ok()
 }
 
 /// Compares the selections of each runtime on each device, container by container.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::base::bytes::{View, size_of_range};
+use crate::base::bytes::{Extent, View, size_of_range};
 use crate::scan::inventory::{Container, File};
 
 /// Ranges of sections, sorted by their starts.
@@ -55,7 +55,7 @@ impl Rooms {
         let next = file.containers.get(index.saturating_add(1)).and_then(Container::range).map(|next| next.start);
         let wrapper = self.wrappers.get(self.wrappers.partition_point(|offset| *offset < span.end)).copied();
         let end = section.end.min(next.unwrap_or(section.end)).min(wrapper.unwrap_or(section.end)).min(view.size());
-        let after = view.part("padding", 0, span.end, end.saturating_sub(span.end));
+        let after = view.part("padding", Extent { offset: span.end, size: end.saturating_sub(span.end) });
         let padding = after.map_or(0, |after| after.size().saturating_sub(after.skip_zeros().size()));
         own.saturating_add(padding)
     }

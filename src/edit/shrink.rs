@@ -69,6 +69,6 @@ pub fn grow<'data>(
 
 /// Returns whether there are only zeros in a range.
 pub fn is_zero(view: View<'_>, range: Range<u64>) -> bool {
-    let part = view.part("padding", 0, range.start, size_of_range(&range));
+    let part = view.between("padding", range);
     part.is_ok_and(|padding| padding.skip_zeros().size() == 0)
 }

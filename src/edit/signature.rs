@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use super::patch::{Patch, Patches};
-use crate::base::bytes::{Resource, View};
+use crate::base::bytes::{Extent, Resource, View};
 use crate::base::content::Content;
 use crate::base::error::Malformed;
 
@@ -210,7 +210,7 @@ fn universal_parts(view: View<'_>) -> impl Iterator<Item = View<'_>> {
     entries.filter_map(move |index| {
         let at = FIRST_ENTRY.saturating_add(u64::from(index).saturating_mul(ENTRY_SIZE));
         let [start, size] = [8, 12].map(|field| view.u32("entry", at.saturating_add(field)).map(u32::swap_bytes));
-        view.part("entry", at, start.ok()?.into(), size.ok()?.into()).ok()
+        view.part(view.field("entry", at), Extent { offset: start.ok()?.into(), size: size.ok()?.into() }).ok()
     })
 }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::base::bytes::View;
+use crate::base::bytes::{Extent, View};
 use crate::base::codec::Codec;
 use crate::base::parallel::{map_parallel, threads};
 use crate::edit::container::rebuild;
@@ -156,7 +156,7 @@ impl<'a> Sample<'a> {
 fn rebuilt(view: View<'_>, sampled: &Sampled<'_>, edit: &dyn Edit) -> Result<Effect, EditError> {
     let Sampled { container, first } = *sampled;
     let offset = container.offset.unwrap_or_default();
-    let own = view.part("container", 0, offset, container.size)?;
+    let own = view.part("container", Extent { offset, size: container.size })?;
     let new = rebuild(own, container, first, edit, 1)?;
     let (images, times) = match &new {
         Some(content) => load_times(View::new(&content.to_vec()))?,

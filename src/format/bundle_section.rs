@@ -9,7 +9,7 @@
 use super::{
     Compressed, CompressedContents, ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView,
 };
-use crate::base::bytes::View;
+use crate::base::bytes::{Cursor, View};
 use crate::base::codec;
 use crate::base::codec::Codec;
 use crate::base::error::{Cause, Malformed};
@@ -78,14 +78,16 @@ fn sycl<'data>(
     }
     let full_size = codec::frame_content_size(view)?;
     let size = codec::stream_size(Codec::Zstd, view, full_size)?;
-    let stored = view.part("SYCL image", 0, 0, size)?;
+    let stored = view.prefix("SYCL image", size)?;
     let start = codec::decompress_start(Codec::Zstd, stored, full_size, START)?;
     let image_kind = DeviceImage::identify(View::new(&start)).image_kind;
     if image_kind == ImageKind::OclocArchive {
         let contents = CompressedContents::SyclImage { kind, triple };
-        let (codec, prefix) = (Codec::Zstd, Vec::new());
+        let codec = Codec::Zstd;
+        let prefix = Vec::new();
         let compressed = Compressed { codec, stored, full_size, prefix, hash: None, contents };
-        let (container_type, contents) = (ContainerType::SyclImage, Contents::Compressed(compressed));
+        let container_type = ContainerType::SyclImage;
+        let contents = Contents::Compressed(compressed);
         return Ok(ContainerView { container_type, version: None, view: with_padding(view, size)?, contents });
     }
     let mut image = ImageView::new(stored, kind, triple, None);
@@ -97,8 +99,12 @@ fn sycl<'data>(
 
 /// Extends a frame of this size by the skippable frame that follows it, if any.
 fn with_padding(view: View<'_>, size: u64) -> Result<View<'_>, Malformed> {
-    let padding = codec::skippable_frame_size(view.from(size)).unwrap_or(0);
-    view.part("SYCL image", 0, 0, size.saturating_add(padding))
+    let mut cursor = Cursor::new(view);
+    cursor.take_stated("SYCL image", size)?;
+    if let Some(padding) = codec::skippable_frame_size(cursor.rest()) {
+        cursor.take_stated("SYCL image", padding)?;
+    }
+    view.prefix("SYCL image", cursor.at())
 }
 
 fn with_one_image<'data>(

@@ -20,7 +20,7 @@
 //! An ELF object also has a note with the name of the section that holds its records. The note refers to nothing, so it
 //! keeps no file in the program.
 
-use crate::base::bytes::View;
+use crate::base::bytes::{Cursor, Extent, View};
 use crate::base::error::{Cause, Malformed};
 
 /// Bytes that begin a record. No text contains them.
@@ -62,8 +62,9 @@ pub fn is_part_of(name: &str, section: &str) -> bool {
 
 /// Returns the record for `size` bytes that follow it at the next multiple of `alignment`, a power of two of at least
 /// 8.
+#[expect(clippy::arithmetic_side_effects, reason = "a name in memory")]
 pub fn record(name: &str, size: u64, alignment: u64) -> Vec<u8> {
-    let distance = NAME_OFFSET.saturating_add(name.len() as u64).saturating_add(1).next_multiple_of(alignment);
+    let distance = (NAME_OFFSET + name.len() as u64 + 1).next_multiple_of(alignment);
     let mut record = MAGIC.to_vec();
     record.extend(VERSION.to_le_bytes());
     record.extend((distance as u32).to_le_bytes());
@@ -96,22 +97,24 @@ pub fn read(view: View<'_>) -> Result<EmbeddedFile<'_>, Malformed> {
         let cause = Cause::Unexpected { value: length, expected: "1 to 65536" };
         return Err(view.malformed("name length", 24, cause));
     }
-    let name = view.string("name", 24, NAME_OFFSET, length)?;
+    let mut cursor = Cursor::new(view);
+    cursor.take("name", NAME_OFFSET)?;
+    let name = cursor.string(view.field("name", 24), length)?;
     if name.contains(|c: char| c.is_control()) {
         return Err(view.malformed("name", NAME_OFFSET, Cause::Unreadable));
     }
-    let name_end = NAME_OFFSET.saturating_add(length);
-    let padding = view.part("padding", 12, name_end, distance.saturating_sub(name_end))?;
+    let padding = view.between(view.field("distance", 12), cursor.at()..distance)?;
     if padding.size() == 0 || padding.data().iter().any(|&byte| byte != 0) {
         let cause = Cause::Unexpected { value: distance, expected: "the end of zeros after the name" };
         return Err(view.malformed("distance", 12, cause));
     }
-    let bytes = view.part("bytes", 16, distance, size)?;
-    let terminator = view.part("terminator", 16, distance.saturating_add(size), 1)?;
+    let bytes = view.part(view.field("bytes", 16), Extent { offset: distance, size })?;
+    let after_bytes = Extent { offset: bytes.range_in(view).end, size: 1 };
+    let terminator = view.part(view.field("terminator", 16), after_bytes)?;
     if terminator.data() != [0] {
         return Err(terminator.malformed("terminator", 0, Cause::Unexpected { value: 1, expected: "0" }));
     }
-    let whole = view.part("embedded file", 16, 0, distance.saturating_add(size).saturating_add(1))?;
+    let whole = view.prefix(view.field("embedded file", 16), terminator.range_in(view).end)?;
     Ok(EmbeddedFile { name, whole, view: bytes })
 }
 

@@ -13,7 +13,7 @@ use crate::base::error::Malformed;
 pub struct GroupCache<'data> {
     stream: Option<View<'data>>,
     full: Vec<u8>,
-    /// Number of decompressions of groups.
+    /// Number of decompressions of groups, for tests.
     decompressions: usize,
 }
 
@@ -44,7 +44,7 @@ impl<'data> GroupCache<'data> {
             self.stream = None;
             image.decompress_into(&mut self.full)?;
             self.stream = Some(image.view);
-            self.decompressions = self.decompressions.saturating_add(1);
+            self.decompressions = self.decompressions.wrapping_add(1);
         }
         Ok(Cow::Borrowed(image.own_bytes(&self.full)?))
     }

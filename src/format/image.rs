@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::{DeviceImage, ImageKind, spirv};
-use crate::base::bytes::View;
+use crate::base::bytes::{Extent, View};
 use crate::base::codec;
 use crate::base::codec::Codec;
 use crate::base::error::Malformed;
@@ -73,7 +73,8 @@ impl<'data> ImageView<'data> {
     /// subarchitecture in the triple. Empty strings count as absent.
     pub(super) fn new(view: View<'data>, kind: Option<OffloadKind>, triple: Option<&str>, arch: Option<&str>) -> Self {
         let own = DeviceImage::identify(view);
-        let implied = || spirv::triple(view).filter(|_| own.image_kind == ImageKind::SpirV).map(str::to_owned);
+        let is_spirv = own.image_kind == ImageKind::SpirV;
+        let implied = || if is_spirv { spirv::triple(view).map(str::to_owned) } else { None };
         let stated = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
         let triple = stated(triple).or(own.triple.map(Cow::into_owned)).or_else(implied);
         let arch = subarch::image_arch(triple.as_deref().unwrap_or_default(), arch, own.arch.as_deref());
@@ -131,16 +132,21 @@ impl<'data> ImageView<'data> {
 /// Returns the range of an image in a decompressed stream. The container states `offset` and `size`. An ELF file ends
 /// where its headers state, and PTX before the NULs that end it in memory.
 pub fn image_range(kind: ImageKind, stream: View<'_>, offset: u64, size: u64) -> Result<Range<usize>, Malformed> {
-    let own = stream.part("image in a group", 0, offset, size)?;
+    let own = stream.part("image in a group", Extent { offset, size })?;
     let own_size = match kind {
         ImageKind::Ptx => without_nul(own.data()),
         // The headers of a truncated file state more bytes than it has.
         _ => DeviceImage::identify(own).own_size.unwrap_or(size).min(size),
     };
-    Ok(offset as usize..offset.saturating_add(own_size) as usize)
+    let range = own.prefix("image in a group", own_size)?.range_in(stream);
+    Ok(range.start as usize..range.end as usize)
 }
 
 /// Returns the number of bytes before the NULs at the end.
 pub fn without_nul(text: &[u8]) -> u64 {
-    text.iter().rposition(|&byte| byte != 0).map_or(0, |last| (last as u64).saturating_add(1))
+    let mut text = text;
+    while let [before @ .., 0] = text {
+        text = before;
+    }
+    text.len() as u64
 }

@@ -5,7 +5,7 @@
 //! little-endian. Source: NVIDIA publishes nothing. Derived from the output of nvcc 13.5 and of NVRTC 12.8 and 13.5 for
 //! twelve architectures. [`super::cuda_fatbin`] describes entries of fat binaries that hold such files.
 
-use crate::base::bytes::{View, entry_offsets};
+use crate::base::bytes::{Cursor, View};
 use crate::target::nvptx::{Arch, Suffix};
 
 /// First bytes of a file.
@@ -56,9 +56,11 @@ impl LtoIr {
 
 fn arch(view: View<'_>) -> Option<Arch> {
     let start = u64::from(view.u16("LTO-IR properties offset", PROPERTIES_OFFSET).ok()?);
-    let (mut number, mut suffix) = (None, None);
-    for at in entry_offsets(start, MAX_PROPERTIES, PROPERTY_SIZE) {
-        let property = view.from(at);
+    let mut properties = Cursor::new(view.from(start));
+    let mut number = None;
+    let mut suffix = None;
+    for _ in 0..MAX_PROPERTIES {
+        let property = properties.take("LTO-IR property", PROPERTY_SIZE).ok()?;
         match (property.u16("LTO-IR property", 0).ok()?, property.u16("LTO-IR property", 2).ok()?) {
             (END, _) => return Some(Arch { number: number?, suffix }),
             (ARCH, value) if value % 10 == 0 => number = Some(u32::from(value) / 10).filter(|&number| number != 0),

@@ -1,7 +1,8 @@
 //! The structure of PTX text: blocks, strings, comments and statements. Source: NVIDIA, PTX ISA, sections Syntax and
 //! Directives.
 
-use crate::base::bytes::View;
+use crate::base::brackets::Brackets;
+use crate::base::bytes::{View, offset_of_rest};
 use crate::base::error::{Cause, Malformed};
 
 /// Directives without a semicolon or a block: the module's directives, and the table of source files that compilers
@@ -36,31 +37,34 @@ fn is_empty_module(text: &[u8]) -> bool {
 /// The end is 0 if the text has no statement.
 fn last_statement(view: View<'_>) -> Result<usize, Malformed> {
     let text = view.data();
-    let offset = |rest: &[u8]| text.len().saturating_sub(rest.len());
+    let offset = |rest: &[u8]| offset_of_rest(text, rest);
     let open = |field, rest: &[u8]| view.malformed(field, offset(rest) as u64, Cause::EndsInside);
-    let (mut depth, mut block, mut after_statement, mut rest) = (0_usize, text, text, text);
+    let mut braces = Brackets::default();
+    let mut block = text;
+    let mut after_statement = text;
+    let mut rest = text;
     while let Some(token) = from_first(rest, |byte| b"\"/{};".contains(byte)) {
         match token {
             [b'"', after @ ..] => rest = after_first(after, b"\"").ok_or_else(|| open("PTX string", token))?,
             [b'/', b'*', after @ ..] => rest = after_first(after, b"*/").ok_or_else(|| open("PTX comment", token))?,
             [b'/', b'/', after @ ..] => rest = after_first(after, b"\n").unwrap_or_default(),
             [b'{', after @ ..] => {
-                block = if depth == 0 { token } else { block };
-                depth = depth.saturating_add(1);
+                block = if braces.is_open() { block } else { token };
+                braces.open();
                 rest = after;
             }
             [b'}', after @ ..] => {
-                depth = depth.saturating_sub(1);
+                braces.close();
                 rest = after;
             }
             [_, after @ ..] => rest = after,
             [] => break,
         }
-        if depth == 0 && matches!(token, [b'}' | b';', ..]) {
+        if !braces.is_open() && matches!(token, [b'}' | b';', ..]) {
             after_statement = rest;
         }
     }
-    if depth > 0 {
+    if braces.is_open() {
         return Err(open("PTX block", block));
     }
     match unfinished_statement(after_statement) {
@@ -128,7 +132,9 @@ mod tests {
             let cut = check_file(View::new(format!("{HEAD}{tail}").as_bytes())).unwrap_err().to_string();
             assert_eq!(cut, "PTX module at 0x0: no functions or variables");
         }
-        let (of_gcc, of_clang, of_nvcc) = (".file 1 \"<dummy>\"\n", "\n\n", "\r\n\r\n\r\n\0");
+        let of_gcc = ".file 1 \"<dummy>\"\n";
+        let of_clang = "\n\n";
+        let of_nvcc = "\r\n\r\n\r\n\0";
         for tail in [tails[1], of_gcc, of_clang, of_nvcc] {
             assert_eq!(check_file(View::new(format!("{HEAD}{tail}").as_bytes())), Ok(()));
         }

@@ -198,7 +198,9 @@ impl Reader {
         let mut first: Vec<Reader> =
             Reader::products_of(container, version).into_iter().filter_map(|(_, first)| first).collect();
         let is_fatbin = container == ContainerType::CudaFatbin;
-        first.extend(codecs.into_iter().filter(|_| is_fatbin).find_map(Reader::first_cuda));
+        if is_fatbin {
+            first.extend(codecs.into_iter().find_map(Reader::first_cuda));
+        }
         first
     }
 

@@ -56,7 +56,8 @@ const fn reader(container_type: ContainerType) -> Option<ReadContainer> {
 
 #[expect(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "evaluated by the compiler")]
 const fn format_count() -> usize {
-    let (mut count, mut index) = (0, 0);
+    let mut count = 0;
+    let mut index = 0;
     while index < ContainerType::ALL.len() {
         if let Recognition::Magic(_) = ContainerType::ALL[index].descriptor().recognition {
             count += 1;
@@ -70,7 +71,8 @@ const fn format_count() -> usize {
 const fn formats() -> [Format; format_count()] {
     let first = Format { container_type: ContainerType::OffloadBinary, magic: &[], read: offload_binary::container };
     let mut formats = [first; format_count()];
-    let (mut count, mut index) = (0, 0);
+    let mut count = 0;
+    let mut index = 0;
     while index < ContainerType::ALL.len() {
         let container_type = ContainerType::ALL[index];
         // A type with a magic and no reader does not compile, nor does a type with a reader and no magic.
@@ -230,7 +232,7 @@ pub fn device_elf(view: View<'_>) -> Option<ContainerView<'_>> {
     if image.image_kind != ImageKind::Elf {
         return None;
     }
-    let view = view.part("ELF file", 0, 0, image.own_size?).ok()?;
+    let view = view.prefix("ELF file", image.own_size?).ok()?;
     image.triple?;
     let contents = Contents::Images(vec![ImageView::new(view, None, None, None)]);
     Some(ContainerView { container_type: ContainerType::DeviceElf, version: None, view, contents })

@@ -8,7 +8,7 @@
 
 use std::collections::HashSet;
 
-use crate::base::bytes::View;
+use crate::base::bytes::{View, offset_of_rest};
 use crate::base::error::{Cause, Malformed};
 
 /// First word.
@@ -38,8 +38,9 @@ const MAX_INSTRUCTIONS: usize = 1 << 12;
 pub struct Instruction<'data> {
     /// Number of the operation.
     pub opcode: u16,
-    /// Distance from the start of the module in bytes.
+    /// Distances of its start and its end from the start of the module in bytes.
     offset: u64,
+    end: u64,
     operands: &'data [[u8; 4]],
     is_swapped: bool,
 }
@@ -52,7 +53,7 @@ impl<'data> Instruction<'data> {
 
     /// Distance of its end from the start of the module in bytes.
     pub fn end(self) -> u64 {
-        self.offset.saturating_add(4).saturating_add(size_of_val(self.operands) as u64)
+        self.end
     }
 
     fn operand(self, index: usize) -> Option<u32> {
@@ -69,6 +70,7 @@ fn word(bytes: [u8; 4], is_swapped: bool) -> u32 {
 pub fn instructions<'data>(view: View<'data>) -> impl Iterator<Item = Result<Instruction<'data>, Malformed>> {
     let is_swapped = view.u32("SPIR-V magic", 0).is_ok_and(|magic| magic != MAGIC);
     let (words, incomplete_word) = view.data().as_chunks::<4>();
+    let offset_of = |rest: &[[u8; 4]]| offset_of_rest(words.as_flattened(), rest.as_flattened()) as u64;
     let mut next = Some(words.get(HEADER_WORDS..).ok_or_else(|| {
         let cause = Cause::Truncated { needed: HEADER_SIZE, available: view.size() };
         view.malformed("SPIR-V header", 0, cause)
@@ -78,19 +80,20 @@ pub fn instructions<'data>(view: View<'data>) -> impl Iterator<Item = Result<Ins
             Ok(rest) => rest,
             Err(error) => return Some(Err(error)),
         };
-        let offset = size_of_val(words).saturating_sub(size_of_val(rest)) as u64;
+        let offset = offset_of(rest);
         let Some((first, after)) = rest.split_first() else {
             let cause = Cause::Truncated { needed: 4, available: incomplete_word.len() as u64 };
             return (!incomplete_word.is_empty()).then(|| Err(view.malformed("SPIR-V word", offset, cause)));
         };
         let first = word(*first, is_swapped);
-        let (size, opcode) = ((first >> 16) as usize, first as u16);
+        let size = (first >> 16) as usize;
+        let opcode = first as u16;
         let Some((operands, rest)) = size.checked_sub(1).and_then(|count| after.split_at_checked(count)) else {
             let cause = Cause::OutOfBounds { offset: 0, size: size as u64, limit: rest.len() as u64 };
             return Some(Err(view.malformed("SPIR-V instruction's words", offset, cause)));
         };
         next = Some(Ok(rest));
-        Some(Ok(Instruction { opcode, offset, operands, is_swapped }))
+        Some(Ok(Instruction { opcode, offset, end: offset_of(rest), operands, is_swapped }))
     })
 }
 
@@ -127,7 +130,10 @@ pub fn check_file(view: View<'_>) -> Result<(), Malformed> {
 
 /// Fails if the module is incomplete.
 fn count_functions(view: View<'_>) -> Result<usize, Malformed> {
-    let (mut has_model, mut open_function, mut entries, mut functions) = (false, None, Vec::new(), HashSet::new());
+    let mut has_model = false;
+    let mut open_function = None;
+    let mut entries = Vec::new();
+    let mut functions = HashSet::new();
     for instruction in instructions(view) {
         let instruction = instruction?;
         let id = instruction.operand(1);

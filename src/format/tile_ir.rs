@@ -6,7 +6,7 @@
 //! 13.4), section Binary Format; NVIDIA/cuda-tile, lib/Bytecode; for the table of functions of version 13.5 the output
 //! of nvcc 13.5 and of cuda-tile 1.7.0.
 
-use crate::base::bytes::{Resource, View};
+use crate::base::bytes::{Cursor, Resource, View};
 use crate::base::error::{Cause, Malformed};
 
 /// First bytes of a file.
@@ -44,7 +44,7 @@ impl TileIrVersion {
     /// Reads the version of a file that begins with [`MAGIC`].
     pub fn read(view: View<'_>) -> Result<Self, Malformed> {
         let [major, minor] = view.u16("Tile IR version", VERSION_OFFSET)?.to_le_bytes();
-        Ok(TileIrVersion { major, minor, tag: view.u16("Tile IR version tag", VERSION_OFFSET.saturating_add(2))? })
+        Ok(TileIrVersion { major, minor, tag: view.u16("Tile IR version tag", VERSION_OFFSET + 2)? })
     }
 }
 
@@ -76,20 +76,20 @@ impl<'data> TileIr<'data> {
             return Err(view.malformed("Tile IR magic", 0, Cause::Unexpected { value, expected: "7F TileIR" }));
         }
         let version = TileIrVersion::read(view)?;
-        let mut cursor = Cursor { view, at: SECTIONS_OFFSET };
+        let mut cursor = Cursor::new(view);
+        cursor.take("Tile IR header", SECTIONS_OFFSET)?;
         let mut sections = Vec::new();
         loop {
-            let number = cursor.byte("Tile IR section")?;
+            let number = cursor.u8("Tile IR section")?;
             if number == section::END {
-                return Ok(TileIr { version, sections, size: cursor.at });
+                return Ok(TileIr { version, sections, size: cursor.at() });
             }
-            let size_at = cursor.at;
-            let size = cursor.integer("Tile IR section size")?;
+            let size_field = cursor.field("Tile IR section size");
+            let size = integer(&mut cursor, "Tile IR section size")?;
             if number & HAS_ALIGNMENT != 0 {
-                cursor.align()?;
+                align(&mut cursor)?;
             }
-            let contents = view.part("Tile IR section size", size_at, cursor.at, size)?;
-            cursor.at = cursor.at.saturating_add(size);
+            let contents = cursor.take_stated(size_field, size)?;
             view.charge("Tile IR section", Resource::Memory, size_of::<TileIrSection<'_>>() as u64)?;
             sections.push(TileIrSection { number: number & !HAS_ALIGNMENT, contents });
         }
@@ -101,66 +101,35 @@ impl<'data> TileIr<'data> {
     }
 }
 
-/// A position in bytes, for integers of variable width.
-#[derive(Debug, Clone, Copy)]
-pub struct Cursor<'data> {
-    pub view: View<'data>,
-    /// Offset of the next byte.
-    pub at: u64,
+/// Reads an integer of variable width.
+pub fn integer(cursor: &mut Cursor<'_>, field: &'static str) -> Result<u64, Malformed> {
+    let start = *cursor;
+    let mut value = 0_u64;
+    for shift in (0..u64::BITS).step_by(7) {
+        let byte = cursor.u8(field)?;
+        let bits = u64::from(byte & 0x7f);
+        // The tenth byte has one bit.
+        if bits.leading_zeros() < shift {
+            break;
+        }
+        value |= bits << shift;
+        if byte & 0x80 == 0 {
+            return Ok(value);
+        }
+    }
+    Err(start.malformed(field, Cause::Described("more than 64 bits".to_owned())))
 }
 
-impl<'data> Cursor<'data> {
-    /// Reads a byte.
-    pub fn byte(&mut self, field: &'static str) -> Result<u8, Malformed> {
-        self.view.charge(field, Resource::Work, 1)?;
-        let [byte] = self.bytes(field, 1)?.data() else { return Err(self.malformed(field, Cause::Unreadable)) };
-        Ok(*byte)
+/// Reads an alignment and skips the padding up to it.
+fn align(cursor: &mut Cursor<'_>) -> Result<(), Malformed> {
+    let start = *cursor;
+    let alignment = integer(cursor, "Tile IR section alignment")?;
+    if !alignment.is_power_of_two() {
+        let cause = Cause::Unexpected { value: alignment, expected: "a power of two" };
+        return Err(start.malformed("Tile IR section alignment", cause));
     }
-
-    /// Returns the next `size` bytes.
-    pub fn bytes(&mut self, field: &'static str, size: u64) -> Result<View<'data>, Malformed> {
-        let rest = self.view.from(self.at);
-        let truncated = |_| rest.malformed(field, 0, Cause::Truncated { needed: size, available: rest.size() });
-        let bytes = rest.part(field, 0, 0, size).map_err(truncated)?;
-        self.at = self.at.saturating_add(size);
-        Ok(bytes)
-    }
-
-    /// Reads an integer of variable width.
-    pub fn integer(&mut self, field: &'static str) -> Result<u64, Malformed> {
-        let start = *self;
-        let mut value = 0_u64;
-        for shift in (0..u64::BITS).step_by(7) {
-            let byte = self.byte(field)?;
-            let bits = u64::from(byte & 0x7f);
-            // The tenth byte has one bit.
-            if bits.leading_zeros() < shift {
-                break;
-            }
-            value |= bits << shift;
-            if byte & 0x80 == 0 {
-                return Ok(value);
-            }
-        }
-        Err(start.malformed(field, Cause::Described("more than 64 bits".to_owned())))
-    }
-
-    /// Reads an alignment and skips the padding up to it.
-    fn align(&mut self) -> Result<(), Malformed> {
-        let start = *self;
-        let alignment = self.integer("Tile IR section alignment")?;
-        let aligned = if alignment.is_power_of_two() { self.at.checked_next_multiple_of(alignment) } else { None };
-        self.at = aligned.ok_or_else(|| {
-            let cause = Cause::Unexpected { value: alignment, expected: "a power of two" };
-            start.malformed("Tile IR section alignment", cause)
-        })?;
-        Ok(())
-    }
-
-    /// Returns an error about the field at this position.
-    pub fn malformed(&self, field: &'static str, cause: Cause) -> Malformed {
-        self.view.malformed(field, self.at, cause)
-    }
+    cursor.align(alignment);
+    Ok(())
 }
 
 #[cfg(test)]
@@ -177,7 +146,8 @@ pub mod tests {
     /// Walks the sections as with a hex editor, without checks.
     fn naive(bytes: &[u8]) -> (Vec<(u8, &[u8])>, usize) {
         let integer = |at: &mut usize| {
-            let (mut value, mut shift) = (0, 0);
+            let mut value = 0;
+            let mut shift = 0;
             loop {
                 let byte = bytes[*at];
                 *at += 1;
@@ -188,7 +158,8 @@ pub mod tests {
                 }
             }
         };
-        let (mut sections, mut at) = (Vec::new(), 12);
+        let mut sections = Vec::new();
+        let mut at = 12;
         while bytes[at] != 0 {
             let number = bytes[at];
             at += 1;

@@ -9,7 +9,7 @@ use regex::bytes::{Captures, Match, Regex};
 
 use super::debug;
 use super::elf::Elf;
-use crate::base::bytes::{Resource, View, record_memory};
+use crate::base::bytes::{Resource, View, offset_of_rest, record_memory};
 use crate::base::error::Malformed;
 use crate::format::ImageKind;
 
@@ -62,7 +62,8 @@ fn add(view: View<'_>, paths: &mut BTreeSet<String>) -> Result<(), Malformed> {
         let run = run_around(bytes, start);
         searched = run.end;
         // Includes the byte after the run, so that the end of the run is not mistaken for the end of all bytes.
-        let text = bytes.get(..run.end.saturating_add(1)).unwrap_or(bytes);
+        let text = bytes.get(..=run.end).unwrap_or(bytes);
+        // A delimiter precedes a path, unless it is the first byte.
         let mut at = run.start.saturating_sub(1);
         while let Some(captures) = PATH.captures_at(text, at) {
             let path = path_of(&captures);
@@ -91,19 +92,16 @@ const START: usize = 3;
 /// Returns the offset of the next bytes at or after `from` that may start a path. No path starts before them. The
 /// pattern alone takes ten times as long for machine code.
 fn find_start(bytes: &[u8], from: usize) -> Option<usize> {
-    let mut at = from;
+    let mut rest = bytes.get(from..)?;
     loop {
-        let rest = bytes.get(at..)?;
-        let block = rest.get(..BLOCK.saturating_add(START).saturating_sub(1)).unwrap_or(rest);
+        let block = rest.get(..BLOCK + START - 1).unwrap_or(rest);
         // Branch-free, so that the compiler can process many bytes per instruction.
         let starts = || block.windows(START).map(starts_path);
         if starts().fold(false, |any, is_start| any | is_start) {
-            return starts().position(|is_start| is_start).map(|position| at.saturating_add(position));
+            let found = rest.get(starts().position(|is_start| is_start)?..)?;
+            return Some(offset_of_rest(bytes, found));
         }
-        if block.len() < BLOCK {
-            return None;
-        }
-        at = at.saturating_add(BLOCK);
+        rest = rest.get(BLOCK..)?;
     }
 }
 
@@ -121,8 +119,9 @@ fn starts_path(bytes: &[u8]) -> bool {
 fn run_around(bytes: &[u8], at: usize) -> Range<usize> {
     let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || !byte.is_ascii() || br"_.+@~-/\: ".contains(byte);
     let (before, after) = bytes.split_at(at);
-    let start = at.saturating_sub(before.iter().rev().take_while(is_part).count());
-    start..at.saturating_add(after.iter().take_while(is_part).count())
+    let start = at.abs_diff(before.iter().rev().take_while(is_part).count());
+    let rest = after.get(after.iter().take_while(is_part).count()..).unwrap_or_default();
+    start..offset_of_rest(bytes, rest)
 }
 
 fn is_system_path(path: &str) -> bool {
@@ -183,7 +182,8 @@ mod tests {
 
     /// Uses only the pattern.
     fn paths_by_pattern(bytes: &[u8]) -> Vec<String> {
-        let (mut found, mut at) = (BTreeSet::new(), 0);
+        let mut found = BTreeSet::new();
+        let mut at = 0;
         while let Some(path) = PATH.captures_at(bytes, at).map(|captures| path_of(&captures)) {
             at = path.end();
             found.extend(Some(String::from_utf8_lossy(path.as_bytes()).into_owned()).filter(|it| !is_system_path(it)));

@@ -7,7 +7,7 @@ use std::ops::Range;
 use object::{Object, ObjectSection, SectionFlags, SectionKind};
 use sha2::{Digest, Sha256};
 
-use super::elf::{Elf, ElfSection};
+use super::elf::Elf;
 use super::generated_names::{SectionNames, has_generated_names, without_generated_names};
 use crate::base::bytes::{Resource, View};
 use crate::base::error::Malformed;
@@ -83,11 +83,6 @@ impl HashedCode {
         self.ranges.push(0..view.size());
     }
 
-    fn add_range(&mut self, elf: &Elf<'_>, section: &ElfSection<'_, '_>) {
-        let (offset, size) = elf.file_range(section).unwrap_or_default();
-        self.ranges.push(offset..offset.saturating_add(size));
-    }
-
     /// Hashes the positions and the order of the ranges, and all bytes outside them.
     fn rest(&mut self, view: View<'_>) -> Result<[u8; 32], Malformed> {
         view.charge("image", Resource::Work, view.size() / BYTES_PER_STEP)?;
@@ -102,8 +97,8 @@ impl HashedCode {
         self.ranges.sort_unstable_by_key(|range| (range.start, range.end));
         let mut at = 0;
         for range in self.ranges.iter().chain([&(view.size()..view.size())]) {
-            if let Some(gap) = range.start.checked_sub(at) {
-                hash.update(view.part("image", at, at, gap)?.data());
+            if at < range.start {
+                hash.update(view.between("image", at..range.start)?.data());
             }
             at = at.max(range.end);
         }
@@ -144,7 +139,7 @@ fn renamed_sections(elf: &Elf<'_>, hashed: &mut HashedCode) -> Result<(), Malfor
         let size = if bytes.size() == 0 { section.size() } else { stable.len() as u64 };
         own.update(size.to_le_bytes());
         if let Cow::Borrowed(_) = stable {
-            hashed.add_range(elf, &section);
+            hashed.ranges.push(bytes.range_in(elf.view));
         }
         own.update(stable);
         hashed.sections.push(own.finalize().into());
@@ -173,7 +168,7 @@ fn sections(elf: &Elf<'_>, hashed: &mut HashedCode) -> Result<(), Malformed> {
         hashed.code.update(section.size().to_le_bytes());
         bytes.charge("section", Resource::Work, bytes.size() / BYTES_PER_STEP)?;
         hashed.code.update(bytes.data());
-        hashed.add_range(elf, &section);
+        hashed.ranges.push(bytes.range_in(elf.view));
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use object::read::elf::{
 };
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex};
 
-use crate::base::bytes::{NameMap, ObjectBytes, Resource, View, text_work};
+use crate::base::bytes::{Extent, NameMap, ObjectBytes, Resource, View, text_work};
 use crate::base::error::{Cause, Malformed};
 use crate::format::has_stored_bytes;
 
@@ -59,7 +59,8 @@ impl<'data> Elf<'data> {
                 by_name.entry(name).or_insert(section.index());
             }
         }
-        let (header, endian) = (file.elf_header(), file.endian());
+        let header = file.elf_header();
+        let endian = file.endian();
         let is_based = header.e_type(endian) == elf::ET_REL || header.e_machine(endian) == elf::EM_CUDA;
         Ok(Elf { view, file, by_name, is_based })
     }
@@ -95,13 +96,13 @@ impl<'data> Elf<'data> {
     /// not know CUDA's types for such sections, and their sizes are sizes in memory.
     pub fn file_range(&self, section: &ElfSection<'_, '_>) -> Option<(u64, u64)> {
         let section_type = section.elf_section_header().sh_type(self.file.endian());
-        section.file_range().filter(|_| has_stored_bytes(self.machine(), section_type))
+        if has_stored_bytes(self.machine(), section_type) { section.file_range() } else { None }
     }
 
     /// Stored bytes of a section; empty for a section without bytes in the file.
     pub fn bytes(&self, section: &ElfSection<'data, '_>) -> Result<View<'data>, Malformed> {
         let (offset, size) = self.file_range(section).unwrap_or_default();
-        self.view.part("ELF section offset", 0, offset, size)
+        self.view.part("ELF section offset", Extent { offset, size })
     }
 
     /// Upper byte of the field `sh_info` of a section.
@@ -189,7 +190,9 @@ impl<'data> Elf<'data> {
     /// `bytes` must be borrowed from this file.
     fn view_of(&self, bytes: &'data [u8]) -> View<'data> {
         let start = bytes.as_ptr().addr().wrapping_sub(self.view.data().as_ptr().addr());
-        self.view.part("ELF note", 0, start as u64, bytes.len() as u64).unwrap_or(self.view.derived(bytes))
+        self.view
+            .part("ELF note", Extent { offset: start as u64, size: bytes.len() as u64 })
+            .unwrap_or(self.view.derived(bytes))
     }
 }
 

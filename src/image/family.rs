@@ -1,24 +1,30 @@
 //! Families of kernels: the instances of one template, and the overloads of one function.
 
+use crate::base::brackets::Brackets;
+
 /// Name of a function without return type, template arguments and parameters: `ns::Class::method` for `void
 /// ns::Class<int>::method<float>(int)`. A name that is not C++ is returned unchanged.
 pub fn family(name: &str) -> String {
     const ANONYMOUS: &str = "(anonymous namespace)";
-    let (mut family, mut depth, mut rest) = (String::new(), 0_usize, name);
+    let mut family = String::new();
+    let mut arguments = Brackets::default();
+    let mut rest = name;
     while let Some(character) = rest.chars().next() {
-        if let (0, Some(behind)) = (depth, rest.strip_prefix(ANONYMOUS)) {
+        if !arguments.is_open()
+            && let Some(behind) = rest.strip_prefix(ANONYMOUS)
+        {
             family += ANONYMOUS;
             rest = behind;
             continue;
         }
         match character {
             // Operators are functions, but never kernels.
-            '<' => depth = depth.saturating_add(1),
-            '>' => depth = depth.saturating_sub(1),
-            '(' if depth == 0 => break,
+            '<' => arguments.open(),
+            '>' => arguments.close(),
+            '(' if !arguments.is_open() => break,
             // The text before this space is the return type.
-            ' ' if depth == 0 => family.clear(),
-            _ if depth == 0 => family.push(character),
+            ' ' if !arguments.is_open() => family.clear(),
+            _ if !arguments.is_open() => family.push(character),
             _ => {}
         }
         rest = rest.get(character.len_utf8()..).unwrap_or_default();

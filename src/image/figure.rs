@@ -105,5 +105,6 @@ fn constant_size(kernel: &Kernel) -> Option<u64> {
     if kernel.constant_banks.is_empty() {
         return None;
     }
+    // Sizes of sections are numbers from the file.
     Some(kernel.constant_banks.iter().fold(0, |sum: u64, bank| sum.saturating_add(bank.size)))
 }

@@ -103,7 +103,8 @@ pub fn without_generated_names(text: &[u8]) -> Cow<'_, [u8]> {
     }
     GENERATED.replace_all(text, |captures: &Captures<'_>| {
         let whole = captures.get(0).expect("group of every match");
-        let (mut replaced, mut at) = (Vec::new(), whole.start());
+        let mut replaced = Vec::new();
+        let mut at = whole.start();
         for group in ["temporary", "a", "b", "c"] {
             let Some(part) = captures.name(group) else { continue };
             replaced.extend(text.get(at..part.start()).unwrap_or_default());
@@ -125,7 +126,8 @@ impl<'name> SectionNames<'name> {
     pub fn stable(&mut self, name: &'name [u8]) -> [&[u8]; 2] {
         // A generated name that begins before the first `_` does not extend beyond that `_` if `Z` follows it.
         let first = name.iter().position(|&byte| byte == b'_');
-        let at = first.filter(|&at| name.get(at.saturating_add(1)) == Some(&b'Z')).unwrap_or_default();
+        let is_name = |at: &usize| name.get(*at..).is_some_and(|rest| rest.starts_with(b"_Z"));
+        let at = first.filter(is_name).unwrap_or_default();
         let (section, function) = name.split_at_checked(at).unwrap_or_default();
         for part in [section, function] {
             self.0.entry(part).or_insert_with(|| without_generated_names(part));

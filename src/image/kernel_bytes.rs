@@ -87,7 +87,7 @@ fn ranges(
 fn sizes(ranges: &[Ranges], view: View<'_>) -> Vec<u64> {
     let all: Vec<Range<u64>> = ranges.iter().flat_map(|it| it.own.iter().cloned()).collect();
     let mut claimed = claim(&all, &(0..view.size())).into_iter();
-    ranges.iter().map(|it| claimed.by_ref().take(it.own.len()).fold(0, u64::saturating_add)).collect()
+    ranges.iter().map(|it| claimed.by_ref().take(it.own.len()).sum()).collect()
 }
 
 /// Bytes of each kernel of an image, which is all of `view`, and the inspection that found the kernels.
@@ -150,9 +150,11 @@ fn in_elf(
         let name = section.name().unwrap_or_default();
         view.charge("ELF section", Resource::Work, text_work(name.len()))?;
         let Some((prefix, number)) = kernel_of_section(name, numbers) else { continue };
-        let Some((offset, size)) = elf.file_range(&section) else { continue };
+        if elf.file_range(&section).is_none() {
+            continue;
+        }
         let Some(ranges) = ranges.get_mut(number) else { continue };
-        ranges.own.push(offset..offset.saturating_add(size));
+        ranges.own.push(elf.bytes(&section)?.range_in(view));
         if prefix.starts_with(CONSTANTS) && ranges.body.is_some() {
             constants.push((number, section.index()));
         }
@@ -213,12 +215,12 @@ fn code_hash(
     own_name: &str,
 ) -> Result<Sha256, Malformed> {
     let mut hash = Sha256::new();
-    let size = code.end.saturating_sub(code.start);
-    update(&mut hash, elf.view.part("function", 0, code.start, size)?)?;
-    let start = code.start.saturating_sub(elf.file_range(section).unwrap_or_default().0);
+    let code = elf.view.between("function", code)?;
+    update(&mut hash, code)?;
+    let start = code.range_in(elf.bytes(section)?).start;
     for (offset, relocation) in section.relocations() {
         elf.view.charge("relocation", Resource::Work, 1)?;
-        let Some(offset) = offset.checked_sub(start).filter(|&offset| offset < size) else { continue };
+        let Some(offset) = offset.checked_sub(start).filter(|&offset| offset < code.size()) else { continue };
         let target = match relocation.target() {
             RelocationTarget::Symbol(index) => elf.file.symbol_by_index(index).ok(),
             _ => None,

@@ -111,7 +111,9 @@ impl PartHashes {
             let name = section.name_bytes().unwrap_or_default();
             let Ok(bytes) = elf.bytes(&section) else { continue };
             let is_any = |prefixes: &[&[u8]]| prefixes.iter().any(|prefix| name.starts_with(prefix));
-            let (is_debug, is_tool, is_build_id) = (is_any(&DEBUG), is_any(&TOOLS), name == b".note.gnu.build-id");
+            let is_debug = is_any(&DEBUG);
+            let is_tool = is_any(&TOOLS);
+            let is_build_id = name == b".note.gnu.build-id";
             if !is_debug && !is_tool && !is_build_id && !is_any(&NAMES) {
                 continue;
             }
@@ -180,7 +182,8 @@ mod tests {
     /// Compares two PTX texts.
     fn differing(old: &str, new: &str) -> Vec<Part> {
         let parts = |text: &str| image_parts(ImageKind::Ptx, View::new(text.as_bytes())).unwrap();
-        let (old, new) = (parts(old), parts(new));
+        let old = parts(old);
+        let new = parts(new);
         Part::ALL.into_iter().filter(|part| old.get(*part) != new.get(*part)).collect()
     }
 

@@ -6,9 +6,9 @@
 use super::debug::DebugInfo;
 use super::kernel::{Kernel, LocatedKernel};
 use super::{Inspection, charge_kernel};
-use crate::base::bytes::View;
+use crate::base::bytes::{Cursor, Extent, Table, View};
 use crate::base::error::{Cause, Malformed};
-use crate::format::tile_ir::{Cursor, TileIr, TileIrVersion, section};
+use crate::format::tile_ir::{TileIr, TileIrVersion, integer, section};
 
 /// Newest version whose table of functions is known.
 const NEWEST: TileIrVersion = TileIrVersion { major: 13, minor: 5, tag: 0 };
@@ -38,7 +38,8 @@ pub fn inspect(view: View<'_>) -> Inspection {
     if file.version.tag != 0 {
         return Inspection::not_inspected("Tile IR with features of a preview");
     }
-    let (mut found, mut problems) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
+    let mut problems = Vec::new();
     if let Err(problem) = kernels(&file, &mut found) {
         problems.push(problem);
     }
@@ -50,24 +51,24 @@ fn kernels(file: &TileIr<'_>, found: &mut Vec<LocatedKernel>) -> Result<(), Malf
     let (Some(functions), Some(strings)) = (file.section(section::FUNCTIONS), file.section(section::STRINGS)) else {
         return Ok(());
     };
-    let mut cursor = Cursor { view: functions, at: 0 };
-    for _ in 0..cursor.integer("Tile IR function count")? {
+    let mut cursor = Cursor::new(functions);
+    for _ in 0..integer(&mut cursor, "Tile IR function count")? {
         let name_at = cursor;
-        let name_index = cursor.integer("Tile IR function name")?;
-        cursor.integer("Tile IR function type")?;
-        let flags = cursor.byte("Tile IR function flags")?;
-        cursor.integer("Tile IR function location")?;
+        let name_index = integer(&mut cursor, "Tile IR function name")?;
+        integer(&mut cursor, "Tile IR function type")?;
+        let flags = cursor.u8("Tile IR function flags")?;
+        integer(&mut cursor, "Tile IR function location")?;
         let is_kernel = flags & IS_KERNEL != 0;
         if file.version >= WITH_ARGUMENT_ATTRIBUTES {
             if is_kernel {
-                attribute(&mut cursor, 0)?;
+                attribute(&mut cursor, MAX_DEPTH)?;
             }
-            attribute(&mut cursor, 0)?;
+            attribute(&mut cursor, MAX_DEPTH)?;
         } else if flags & HAS_HINTS != 0 {
-            attribute(&mut cursor, 0)?;
+            attribute(&mut cursor, MAX_DEPTH)?;
         }
-        let size = cursor.integer("Tile IR function size")?;
-        cursor.bytes("Tile IR function", size)?;
+        let size = integer(&mut cursor, "Tile IR function size")?;
+        cursor.take("Tile IR function", size)?;
         if is_kernel {
             let name = string(strings, name_index, &name_at)?;
             charge_kernel(functions, [name.len()], 0)?;
@@ -80,50 +81,48 @@ fn kernels(file: &TileIr<'_>, found: &mut Vec<LocatedKernel>) -> Result<(), Malf
 
 /// Looks up a string by its index, which was read at `stated_at`.
 fn string<'data>(strings: View<'data>, index: u64, stated_at: &Cursor<'_>) -> Result<&'data str, Malformed> {
-    let mut cursor = Cursor { view: strings, at: 0 };
-    let count = cursor.integer("Tile IR string count")?;
-    if index >= count {
+    let mut cursor = Cursor::new(strings);
+    let count = integer(&mut cursor, "Tile IR string count")?;
+    cursor.align(STRING_OFFSETS_ALIGNMENT);
+    let table = Table { offset: cursor.at(), count, entry_size: 4 };
+    let offsets = cursor.take_stated("Tile IR string count", table.extent().size)?;
+    let bytes = cursor.rest();
+    let mut offsets = offsets.data().as_chunks().0.iter().skip(usize::try_from(index).unwrap_or(usize::MAX));
+    let mut offset = || offsets.next().map(|offset| u64::from(u32::from_le_bytes(*offset)));
+    let Some(start) = offset() else {
         let cause = Cause::Described(format!("string {index} of {count}"));
         return Err(stated_at.malformed("Tile IR function name", cause));
-    }
-    let table = cursor.at.next_multiple_of(STRING_OFFSETS_ALIGNMENT);
-    let size = count.saturating_mul(4);
-    let offsets = strings.part("Tile IR string count", 0, table, size)?;
-    let bytes = strings.from(table.saturating_add(size));
-    let at = index.saturating_mul(4);
-    let start = u64::from(offsets.u32("Tile IR string offset", at)?);
-    // The last string ends with the section.
-    let end = match index.saturating_add(1) {
-        next if next == count => bytes.size(),
-        next => offsets.u32("Tile IR string offset", next.saturating_mul(4))?.into(),
     };
-    bytes.string("Tile IR string", 0, start, end.saturating_sub(start))
+    // The last string ends with the section.
+    let end = offset().unwrap_or(bytes.size());
+    let text = bytes.between("Tile IR string", start..end)?;
+    text.string("Tile IR string", Extent { offset: 0, size: text.size() })
 }
 
-/// Skips an attribute that begins with its tag.
+/// Skips an attribute that begins with its tag. It may have attributes up to a depth inside.
 fn attribute(cursor: &mut Cursor<'_>, depth: usize) -> Result<(), Malformed> {
     const FIELD: &str = "Tile IR attribute";
     let start = *cursor;
-    if depth >= MAX_DEPTH {
+    let Some(inner_depth) = depth.checked_sub(1) else {
         return Err(start.malformed(FIELD, Cause::Described("nested too deeply".to_owned())));
-    }
-    match cursor.byte(FIELD)? {
+    };
+    match cursor.u8(FIELD)? {
         // Integer: type and value. Dense elements: type and constant.
-        1 | 7 => cursor.integer(FIELD).and_then(|_| cursor.integer(FIELD)).map(|_| ()),
+        1 | 7 => integer(cursor, FIELD).and_then(|_| integer(cursor, FIELD)).map(|_| ()),
         // Boolean.
-        3 => cursor.byte(FIELD).map(|_| ()),
+        3 => cursor.u8(FIELD).map(|_| ()),
         // Index of a type or string.
-        4 | 5 => cursor.integer(FIELD).map(|_| ()),
+        4 | 5 => integer(cursor, FIELD).map(|_| ()),
         // Array.
-        6 => (0..cursor.integer(FIELD)?).try_for_each(|_| attribute(cursor, depth.saturating_add(1))),
+        6 => (0..integer(cursor, FIELD)?).try_for_each(|_| attribute(cursor, inner_depth)),
         // Divisor, and two optional integers.
-        8 => cursor.integer(FIELD).and_then(|_| optional_integers(cursor)),
+        8 => integer(cursor, FIELD).and_then(|_| optional_integers(cursor)),
         // Two optional integers: bounds.
         12 => optional_integers(cursor),
         // Dictionary, optimization hints: names and attributes.
-        10 | 11 => (0..cursor.integer(FIELD)?).try_for_each(|_| {
-            cursor.integer(FIELD)?;
-            attribute(cursor, depth.saturating_add(1))
+        10 | 11 => (0..integer(cursor, FIELD)?).try_for_each(|_| {
+            integer(cursor, FIELD)?;
+            attribute(cursor, inner_depth)
         }),
         // A floating-point number has the size of its type.
         tag => {
@@ -135,9 +134,9 @@ fn attribute(cursor: &mut Cursor<'_>, depth: usize) -> Result<(), Malformed> {
 
 /// Skips flags. Each of the lowest two that is set adds an integer, which is skipped too.
 fn optional_integers(cursor: &mut Cursor<'_>) -> Result<(), Malformed> {
-    let flags = cursor.byte("Tile IR attribute")?;
+    let flags = cursor.u8("Tile IR attribute")?;
     for _ in 0..(flags & 3).count_ones() {
-        cursor.integer("Tile IR attribute")?;
+        integer(cursor, "Tile IR attribute")?;
     }
     Ok(())
 }

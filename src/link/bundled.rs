@@ -8,7 +8,7 @@ use object::elf;
 use object::read::{File, FileKind, Object, ObjectSection, ObjectSymbol};
 use object::{ObjectKind, SectionFlags};
 
-use crate::base::bytes::{ObjectBytes, View};
+use crate::base::bytes::{Extent, ObjectBytes, View};
 use crate::base::error::{Cause, Malformed};
 use crate::format::bundle::{self, Bundle};
 use crate::format::ccob::Ccob;
@@ -83,7 +83,7 @@ fn read_sections(view: View<'_>) -> Result<Bundled<'_>, Malformed> {
         if is_loaded {
             continue;
         }
-        let bytes = view.part("section", 0, offset, size)?;
+        let bytes = view.part("section", Extent { offset, size })?;
         let id = BundleEntryId::parse(id)
             .ok_or_else(|| bytes.malformed("section name", 0, Cause::BundleEntryId { id: id.to_owned() }))?;
         if id.kind != OffloadKind::Host {

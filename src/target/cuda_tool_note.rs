@@ -48,7 +48,7 @@ impl<'data> CudaToolNote<'data> {
 
     fn text(self, field: u64) -> Option<&'data str> {
         let offset = u64::from(self.0.u32("tool", field).ok()?).checked_add(STRINGS)?;
-        self.0.c_string("tool", field, offset).ok().filter(|text| !text.is_empty())
+        self.0.c_string(self.0.field("tool", field), offset).ok().filter(|text| !text.is_empty())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::analyze::size;
 use crate::analyze::size::{Code, Duplicates, FileLabels, ImageCopies, KernelCopies, KernelCopy, Level, Part, Tree};
-use crate::base::bytes::View;
+use crate::base::bytes::{Extent, View};
 use crate::base::error::{Error, Result};
 use crate::format::cuda_fatbin::CudaFatbin;
 use crate::image::{Bodies, KernelBytes, kernel_bytes};
@@ -161,7 +161,7 @@ fn kernels_of_image(path: &str, image: &ImageRef<'_>, bodies: Bodies) -> ImageKe
 fn source_names(file: &File, view: View<'_>) -> Vec<(u64, String)> {
     let name = |container: &Container| {
         let offset = container.offset?;
-        let fatbin = CudaFatbin::read(view.part("container", 0, offset, container.size).ok()?).ok()?;
+        let fatbin = CudaFatbin::read(view.part("container", Extent { offset, size: container.size }).ok()?).ok()?;
         let identifier = fatbin.entries.iter().find_map(|entry| entry.identifier)?;
         Some((offset, String::from_utf8_lossy(identifier.data()).into_owned()))
     };

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use object::read::archive::{ArchiveFile, ArchiveMember};
 
 use super::{Member, MemberContent};
-use crate::base::bytes::View;
+use crate::base::bytes::{Cursor, Extent, View};
 use crate::base::error::{Cause, Malformed};
 
 /// Magics of archives that contain their members, and of thin ones.
@@ -27,8 +27,9 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
             MemberContent::Elsewhere(PathBuf::from(&name))
         } else {
             // The library checked the range; if it is wrong nevertheless, this is an error and not a panic.
-            end = offset.saturating_add(size);
-            MemberContent::Here(view.part("archive member size", offset, offset, size)?)
+            let content = view.record("archive member size", Extent { offset, size })?;
+            end = content.range_in(view).end;
+            MemberContent::Here(content)
         };
         members.push(Member { name: Some(name), packed_size: None, content });
     }
@@ -46,7 +47,9 @@ pub fn tables_have_members(view: View<'_>) -> Result<(), Malformed> {
 fn symbols_have_members(view: View<'_>, archive: &ArchiveFile<'_>) -> Result<(), Malformed> {
     let Ok(Some(symbols)) = archive.symbols() else { return Ok(()) };
     let last = symbols.map_while(Result::ok).map(|symbol| symbol.offset().0).max();
-    last.map_or(Ok(()), |offset| view.part("archive symbol table", MAGIC_SIZE, offset, HEADER).map(|_| ()))
+    last.map_or(Ok(()), |offset| {
+        view.part(view.field("archive symbol table", MAGIC_SIZE), Extent { offset, size: HEADER }).map(|_| ())
+    })
 }
 
 /// Checks that a member uses the last long name. Archivers write one name per member, in the order of the members.
@@ -57,13 +60,14 @@ fn long_names_have_members(view: View<'_>, archive: &ArchiveFile<'_>) -> Result<
     let separates = |&byte: &u8| [b'\n', 0].contains(&byte);
     let Some(end) = names.data().iter().rposition(|byte| !separates(byte)) else { return Ok(()) };
     let preceding = names.data().get(..end).unwrap_or_default();
-    let last = preceding.iter().rposition(separates).map_or(0, |separator| separator.saturating_add(1));
+    let last_size = preceding.rsplit(separates).next().map_or(0, <[u8]>::len);
+    let last = preceding.len().abs_diff(last_size);
     let is_last = |member: ArchiveMember<'_>| member.header().and_then(|header| long_name(&header.name)) == Some(last);
     if archive.members().map_while(Result::ok).any(is_last) {
         return Ok(());
     }
-    let stated_at = names.start().saturating_sub(view.start()).saturating_add(last as u64);
-    view.part("archive long name", stated_at, view.size(), HEADER).map(|_| ())
+    let field = names.field("archive long name", last as u64);
+    view.part(field, Extent { offset: view.size(), size: HEADER }).map(|_| ())
 }
 
 /// Returns the offset into the table of long names that a member has instead of a name: `/12`, or `/12:345` if thin
@@ -89,8 +93,9 @@ const SIZE: Range<usize> = 48..58;
 /// thin archive truncated within its tables would seem to have no members.
 fn tables<'data>(view: View<'data>) -> Result<Vec<(&'data [u8], View<'data>)>, Malformed> {
     let mut tables = Vec::new();
-    let mut at = MAGIC_SIZE;
-    while let Ok(header) = view.part("archive member", at, at, HEADER) {
+    let mut cursor = Cursor::new(view);
+    cursor.take("archive magic", MAGIC_SIZE)?;
+    while let Ok(header) = cursor.take("archive member", HEADER) {
         let text = |range: Range<usize>| header.data().get(range).unwrap_or_default().trim_ascii_end();
         if !TABLES.contains(&text(NAME)) {
             break;
@@ -98,10 +103,9 @@ fn tables<'data>(view: View<'data>) -> Result<Vec<(&'data [u8], View<'data>)>, M
         let size = str::from_utf8(text(SIZE)).ok().and_then(|digits| digits.parse().ok());
         // The library reports an invalid number.
         let Some(size) = size else { break };
-        let table_at = at.saturating_add(HEADER);
-        tables
-            .push((text(NAME), view.part("archive table size", at.saturating_add(SIZE.start as u64), table_at, size)?));
-        at = table_at.saturating_add(size).next_multiple_of(2);
+        let size_field = header.field("archive table size", SIZE.start as u64);
+        tables.push((text(NAME), cursor.take_stated(size_field, size)?));
+        cursor.align(2);
     }
     Ok(tables)
 }

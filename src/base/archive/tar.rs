@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Write};
 use tar::{Archive, Entry, GnuHeader, Header};
 
 use super::{Member, MemberContent};
-use crate::base::bytes::View;
+use crate::base::bytes::{Extent, View};
 use crate::base::error::{Cause, Malformed};
 
 /// Size of a block: headers and contents are padded to it.
@@ -30,8 +30,8 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
         let stored = if kind.is_gnu_sparse() { entry.header().entry_size() } else { Ok(entry.size()) };
         let size = stored.map_err(|error| malformed(view, end, &error))?;
         let start = contents_offset(view, entry.raw_file_position(), entry.header());
-        let content = view.part("tar member size", start, start, size)?;
-        end = start.saturating_add(size).next_multiple_of(BLOCK);
+        let content = view.record("tar member size", Extent { offset: start, size })?;
+        end = content.range_in(view).end.next_multiple_of(BLOCK);
         super::charge_name(view, &entry.path_bytes())?;
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
         let content = if kind.is_gnu_sparse() {
@@ -52,7 +52,7 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
     match view.from(end).data().first_chunk::<{ BLOCK as usize }>() {
         Some(block) if block.iter().all(|&byte| byte == 0) => Ok(()),
         _ => {
-            let available = view.size().saturating_sub(end);
+            let available = view.from(end).size();
             Err(view.malformed("tar end marker", end, Cause::Truncated { needed: BLOCK, available }))
         }
     }
@@ -60,13 +60,14 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
 
 /// Returns the offset of the contents of a file whose header ends at `at`. The blocks that continue the map of a sparse
 /// file precede the contents.
-fn contents_offset(view: View<'_>, mut at: u64, header: &Header) -> u64 {
+fn contents_offset(view: View<'_>, at: u64, header: &Header) -> u64 {
+    let mut rest = view.from(at);
     let mut has_more = header.entry_type().is_gnu_sparse() && header.as_gnu().is_some_and(GnuHeader::is_extended);
     while has_more {
-        has_more = view.from(at).data().get(HAS_MORE) == Some(&1);
-        at = at.saturating_add(BLOCK);
+        has_more = rest.data().get(HAS_MORE) == Some(&1);
+        rest = rest.from(BLOCK);
     }
-    at
+    rest.range_in(view).start
 }
 
 fn is_pax_sparse(entry: &mut Entry<'_, Cursor<&[u8]>>) -> bool {

@@ -117,7 +117,8 @@ fn a_long_name_without_member_is_a_defect_of_the_end() {
         let check_end =
             |bytes: &[u8]| ArchiveFormat::of(View::new(bytes)).expect("an archive").check_end(View::new(bytes));
         assert_eq!(check_end(&ar), Ok(()));
-        let (at, size) = (68 + second, ar.len() - 64);
+        let at = 68 + second;
+        let size = ar.len() - 64;
         let error = check_end(&ar[..size]).unwrap_err().to_string();
         let cause = format!("offset {size} with size 60 is out of bounds ({size} bytes available)");
         assert_eq!(error, format!("archive long name at {at:#x}: {cause}"));
@@ -183,7 +184,8 @@ fn a_sparse_member_in_pax_format_is_unreadable() {
 
 #[test]
 fn reads_stored_and_compressed_members_of_zip_and_tar_files() {
-    let (one, two) = (b"content".repeat(100), b"stored".as_slice());
+    let one = b"content".repeat(100);
+    let two = b"stored".as_slice();
     let files = [("lib/a.so", &one[..]), ("b.txt", two)];
     let methods = [::zip::CompressionMethod::Deflated, ::zip::CompressionMethod::Stored];
     let zip = zip_of(&[0, 1].map(|index| (files[index].0, files[index].1, methods[index])));

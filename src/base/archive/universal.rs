@@ -5,7 +5,7 @@ use object::macho;
 use object::read::macho::{FatArch, MachOFatFile32, MachOFatFile64};
 
 use super::{Member, MemberContent, ar};
-use crate::base::bytes::View;
+use crate::base::bytes::{Extent, View};
 use crate::base::error::{Cause, Malformed};
 
 /// Magics of the two formats, which differ in the size of offsets (mach-o/fat.h).
@@ -40,8 +40,8 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
         if offset < end {
             return Err(view.malformed("universal file offset", stated_at, Cause::Overlap { offset, end }));
         }
-        let slice = view.part("universal file offset", stated_at, offset, size)?;
-        end = offset.saturating_add(size);
+        let slice = view.part(view.field("universal file offset", stated_at), Extent { offset, size })?;
+        end = slice.range_in(view).end;
         let known = MACHINES.iter().find(|(known, _)| *known == machine);
         let name = known.map_or_else(|| format!("machine {}", machine.0), |(_, name)| (*name).to_owned());
         members.push(Member { name: Some(name), packed_size: None, content: MemberContent::Here(slice) });

@@ -65,12 +65,12 @@ struct WithoutTable<W> {
 
 impl<W: Write> Write for WithoutTable<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // Number of bytes before an offset of the output, which may be behind.
         let left =
             |boundary: u64| bytes.len().min(usize::try_from(boundary.saturating_sub(self.at)).unwrap_or(usize::MAX));
-        let (in_front, inside) = (left(EMPTY_TABLE.start), left(EMPTY_TABLE.end));
-        self.to.write_all(bytes.split_at(in_front).0)?;
-        self.to.write_all(bytes.split_at(inside).1)?;
-        self.at = self.at.saturating_add(bytes.len() as u64);
+        self.to.write_all(bytes.split_at(left(EMPTY_TABLE.start)).0)?;
+        self.to.write_all(bytes.split_at(left(EMPTY_TABLE.end)).1)?;
+        self.at = self.at.checked_add(bytes.len() as u64).ok_or(io::ErrorKind::FileTooLarge)?;
         Ok(bytes.len())
     }
 

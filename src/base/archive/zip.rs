@@ -9,7 +9,7 @@ use flate2::{Crc, Decompress, FlushDecompress, Status};
 use zip::{CompressionMethod, ZipArchive};
 
 use super::{Member, MemberContent};
-use crate::base::bytes::{Resource, View};
+use crate::base::bytes::{Extent, Resource, View};
 use crate::base::error::{Cause, Malformed};
 
 /// First bytes of a zip file, the header of its first member.
@@ -35,8 +35,8 @@ const BYTES_PER_STEP: u64 = 64;
 /// Returns the offset of the first member of a zip file that ends a view and follows other bytes, such as a script or a
 /// program.
 pub fn appended_start(view: View<'_>, may_have_comment: bool) -> Option<u64> {
-    let end = end_record(view, may_have_comment)?;
-    let record = view.from(end);
+    let record = end_record(view, may_have_comment)?;
+    let end = record.range_in(view).start;
     let size = u64::from(record.u32("zip directory size", DIRECTORY_SIZE).ok()?);
     let has_directory = end.checked_sub(size).is_some_and(|at| view.from(at).starts_with(ENTRY));
     let has_large_directory =
@@ -54,16 +54,16 @@ pub fn appended_start(view: View<'_>, may_have_comment: bool) -> Option<u64> {
     start.filter(|&start| start > 0)
 }
 
-/// Returns the offset of the end record. Its comment extends to the end of the view.
-fn end_record(view: View<'_>, may_have_comment: bool) -> Option<u64> {
+/// Returns the end record. Its comment extends to the end of the view.
+fn end_record(view: View<'_>, may_have_comment: bool) -> Option<View<'_>> {
     let last = view.size().checked_sub(END_SIZE)?;
+    // A file may be smaller than the largest comment.
     let first = if may_have_comment { last.saturating_sub(MAX_COMMENT) } else { last };
-    let tail = view.from(first).data();
-    view.charge("zip comment", Resource::Work, tail.len() as u64 / BYTES_PER_STEP).ok()?;
-    let mut ends = ends(tail).into_iter().rev().map(|at| first.saturating_add(at as u64)).filter(|at| *at <= last);
-    ends.find(|&at| {
-        let comment = view.from(at).u16("zip comment", COMMENT_SIZE);
-        comment.is_ok_and(|size| u64::from(size) == last.saturating_sub(at))
+    let tail = view.from(first);
+    view.charge("zip comment", Resource::Work, tail.size() / BYTES_PER_STEP).ok()?;
+    ends(tail.data()).into_iter().rev().map(|at| tail.from(at as u64)).find(|record| {
+        let comment = record.u16("zip comment", COMMENT_SIZE);
+        record.size() >= END_SIZE && comment.is_ok_and(|size| u64::from(size) == record.from(END_SIZE).size())
     })
 }
 
@@ -90,7 +90,7 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
         let content = match (file.compression(), file.data_start()) {
             _ if file.encrypted() => MemberContent::Unreadable("is encrypted".to_owned()),
             (CompressionMethod::Stored, Some(start)) => {
-                MemberContent::Here(view.part("zip member size", start, start, file.size())?)
+                MemberContent::Here(view.record("zip member size", Extent { offset: start, size: file.size() })?)
             }
             (CompressionMethod::Deflated, Some(start)) => {
                 let rest = view.from(start).data();
@@ -139,7 +139,8 @@ thread_local! {
 fn inflate(stored: &[u8], crc32: u32, to: &mut dyn Write) -> io::Result<()> {
     INFLATER.with_borrow_mut(|Inflater { decoder, buffer }| {
         decoder.reset(false);
-        let (mut rest, mut crc) = (stored, Crc::new());
+        let mut rest = stored;
+        let mut crc = Crc::new();
         loop {
             let (read, written) = (decoder.total_in(), decoder.total_out());
             let status = decoder.decompress(rest, buffer, FlushDecompress::None)?;

@@ -155,7 +155,7 @@ impl<T> PerResource<T> {
     }
 }
 
-/// Largest limit: no number of charges below it makes an amount wrap around.
+/// Largest limit: no number of charges below it makes an amount wrap around. Amounts that exceed it saturate.
 const MAX_LIMIT: u64 = 1 << 60;
 
 impl Budget {
@@ -183,8 +183,7 @@ impl Budget {
     pub(crate) fn charge_part(&self, part: &Budget) -> Result<(), Cause> {
         self.0.exhausted.fetch_or(part.0.exhausted.load(Ordering::Relaxed), Ordering::Relaxed);
         for resource in Resource::ALL {
-            let used = part.limit(resource).saturating_sub(part.left(resource));
-            self.charge(resource, used)?;
+            self.charge(resource, part.used(resource))?;
         }
         Ok(())
     }
@@ -192,7 +191,7 @@ impl Budget {
     /// Charges the usage of a budget that [`Self::part`] has created, if this budget has that much left and the part is
     /// not exhausted. Otherwise nothing is charged, and the caller reads with this budget directly.
     pub(crate) fn charge_fitting_part(&self, part: &Budget) -> bool {
-        let used = |resource| part.limit(resource).saturating_sub(part.left(resource));
+        let used = |resource| part.used(resource);
         let decompressed = used(Resource::Decompressed);
         let available = |resource| self.left(resource).saturating_add(self.for_decompressed(resource, decompressed));
         let fits = part.exhaustion().is_none() && Resource::ALL.into_iter().all(|it| used(it) <= available(it));
@@ -259,6 +258,10 @@ impl Budget {
         of_size(resource).saturating_add(self.for_decompressed(resource, decompressed))
     }
 
+    fn used(&self, resource: Resource) -> u64 {
+        self.limit(resource).saturating_sub(self.left(resource))
+    }
+
     fn left(&self, resource: Resource) -> u64 {
         self.0.left.of(resource).load(Ordering::Relaxed).max(0) as u64
     }
@@ -304,8 +307,11 @@ mod tests {
         };
         for resource in Resource::ALL {
             let rate = resource.rate();
-            let (of_size, of_decompressed) = (per(rate.input), per(rate.decompressed));
-            let (unit, minimum, option) = (resource.unit(), rate.minimum, resource.option());
+            let of_size = per(rate.input);
+            let of_decompressed = per(rate.decompressed);
+            let unit = resource.unit();
+            let minimum = rate.minimum;
+            let option = resource.option();
             let row = format!("| {unit} | {minimum} | {of_size} | {of_decompressed} | `{option}` |");
             assert!(policy.contains(&row), "SECURITY.md lacks this row:\n{row}");
         }

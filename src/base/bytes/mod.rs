@@ -11,11 +11,16 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
 mod budget;
+mod cursor;
+mod extent;
 mod name_map;
 mod object_bytes;
 mod shares;
 
 pub use budget::{Budget, Limits, MAX_NESTING, Resource};
+pub(crate) use cursor::Cursor;
+pub(crate) use extent::Table;
+pub use extent::{Extent, FieldPlace};
 pub(crate) use name_map::NameMap;
 pub(crate) use object_bytes::ObjectBytes;
 #[cfg(test)]
@@ -121,30 +126,73 @@ impl<'data> View<'data> {
 
     /// Range of the view in the file.
     pub fn range(&self) -> Range<u64> {
-        self.start..self.start.saturating_add(self.size())
+        self.start..self.place(self.size())
     }
 
     /// Range of the view in a view around it.
     pub fn range_in(&self, outer: View<'_>) -> Range<u64> {
-        let start = self.start.saturating_sub(outer.start);
-        start..start.saturating_add(self.size())
+        debug_assert!(self.start >= outer.start, "{} precedes {}", self.start, outer.start);
+        let in_file = self.range();
+        in_file.start.saturating_sub(outer.start)..in_file.end.saturating_sub(outer.start)
+    }
+
+    /// Offset in the file of a byte of this view. One that no file can have is the largest: a number from a file may
+    /// be anything.
+    fn place(&self, offset: u64) -> u64 {
+        self.start.saturating_add(offset)
     }
 
     /// Creates an error about the field at `offset` of this view.
     pub fn malformed(&self, field: &'static str, offset: u64, cause: Cause) -> Malformed {
-        Malformed { field, offset: self.start.saturating_add(offset), cause }
+        Malformed { field, offset: self.place(offset), cause }
     }
 
-    /// Returns the `size` bytes from `offset` on. The field `field` at `stated_at` states this range.
-    pub fn part(&self, field: &'static str, stated_at: u64, offset: u64, size: u64) -> Result<View<'data>, Malformed> {
-        self.get(offset, size)
-            .ok_or_else(|| self.malformed(field, stated_at, Cause::OutOfBounds { offset, size, limit: self.size() }))
+    /// Name and place of a field of this view, for errors about what it states.
+    pub fn field(&self, name: &'static str, offset: u64) -> FieldPlace {
+        FieldPlace::new(name, self.place(offset))
     }
 
-    /// Returns everything from `offset` on; empty where `offset` is beyond the end.
+    /// Returns a part of the view, which `field` states.
+    pub fn part(&self, field: impl Into<FieldPlace>, extent: Extent) -> Result<View<'data>, Malformed> {
+        self.get(extent).ok_or_else(|| self.out_of_bounds(field.into(), extent))
+    }
+
+    /// Returns a record of the view, which no other field states: errors are at its offset.
+    pub fn record(&self, name: &'static str, extent: Extent) -> Result<View<'data>, Malformed> {
+        self.part(self.field(name, extent.offset), extent)
+    }
+
+    /// Returns the first bytes of the view. `field` states their number.
+    pub fn prefix(&self, field: impl Into<FieldPlace>, size: u64) -> Result<View<'data>, Malformed> {
+        self.part(field, Extent { offset: 0, size })
+    }
+
+    /// Returns the bytes between two offsets. If the second precedes the first, it overlaps what ends there.
+    pub fn between(&self, field: impl Into<FieldPlace>, range: Range<u64>) -> Result<View<'data>, Malformed> {
+        let Range { start, end } = range;
+        match end.checked_sub(start) {
+            Some(size) => self.part(field, Extent { offset: start, size }),
+            None => Err(field.into().malformed(self.start, Cause::Overlap { offset: end, end: start })),
+        }
+    }
+
+    /// Returns everything from `offset` on. It is empty if `offset` is beyond the end, and errors about it still state
+    /// where it would be.
     pub fn from(&self, offset: u64) -> View<'data> {
-        let offset = offset.min(self.size());
-        self.get(offset, self.size().saturating_sub(offset)).expect("clamped to the view")
+        let data = usize::try_from(offset).ok().and_then(|offset| self.data.get(offset..)).unwrap_or_default();
+        View { data, start: self.place(offset), budget: self.budget }
+    }
+
+    /// Returns the entries of a table, which `field` states.
+    pub(crate) fn table(
+        &self,
+        field: FieldPlace,
+        table: Table,
+    ) -> Result<impl Iterator<Item = View<'data>> + use<'data>, Malformed> {
+        let whole = self.part(field, table.extent())?;
+        let entry_size = table.entry_size as usize;
+        let entries = (whole.start..).step_by(entry_size).zip(whole.data.chunks_exact(entry_size));
+        Ok(entries.map(move |(start, data)| View { data, start, budget: whole.budget }))
     }
 
     /// Returns the view without the zero bytes at its start: the padding in front of a container.
@@ -173,33 +221,51 @@ impl<'data> View<'data> {
         self.array(field, offset).map(u64::from_le_bytes)
     }
 
-    /// Reads the NUL-terminated UTF-8 string at `offset`. The field `field` at `stated_at` points to it.
-    pub fn c_string(&self, field: &'static str, stated_at: u64, offset: u64) -> Result<&'data str, Malformed> {
-        let tail = self.part(field, stated_at, offset, 0).map(|_| self.from(offset).data)?;
+    /// Reads the NUL-terminated UTF-8 string at `offset`, which `field` states.
+    pub fn c_string(&self, field: impl Into<FieldPlace>, offset: u64) -> Result<&'data str, Malformed> {
+        let field = field.into();
+        let Some((_, tail)) = self.data.split_at_checked(usize::try_from(offset).unwrap_or(usize::MAX)) else {
+            return Err(self.out_of_bounds(field, Extent { offset, size: 0 }));
+        };
         let end = CStr::from_bytes_until_nul(tail).ok().map(CStr::count_bytes);
-        self.charge_at(field, stated_at, Resource::Work, text_work(end.unwrap_or(tail.len())))?;
+        self.charge_text(field, end.unwrap_or(tail.len()))?;
         let text = end.and_then(|end| tail.get(..end));
-        let text = text.ok_or_else(|| self.malformed(field, stated_at, Cause::Unterminated))?;
-        std::str::from_utf8(text).map_err(|_| self.malformed(field, stated_at, Cause::Unreadable))
+        let text = text.ok_or_else(|| field.malformed(self.start, Cause::Unterminated))?;
+        std::str::from_utf8(text).map_err(|_| field.malformed(self.start, Cause::Unreadable))
     }
 
-    /// Reads the `size` bytes of UTF-8 text at `offset`. The field `field` at `stated_at` points to them.
-    pub fn string(&self, field: &'static str, stated_at: u64, offset: u64, size: u64) -> Result<&'data str, Malformed> {
-        let bytes = self.part(field, stated_at, offset, size)?.data;
-        self.charge_at(field, stated_at, Resource::Work, text_work(bytes.len()))?;
-        std::str::from_utf8(bytes).map_err(|_| self.malformed(field, stated_at, Cause::Unreadable))
+    /// Reads UTF-8 text, which `field` states.
+    pub fn string(&self, field: impl Into<FieldPlace>, extent: Extent) -> Result<&'data str, Malformed> {
+        let field = field.into();
+        let bytes = self.part(field, extent)?.data;
+        self.charge_text(field, bytes.len())?;
+        std::str::from_utf8(bytes).map_err(|_| field.malformed(self.start, Cause::Unreadable))
+    }
+
+    fn charge_text(&self, field: FieldPlace, length: usize) -> Result<(), Malformed> {
+        match self.budget {
+            Some(budget) => {
+                let charged = budget.charge(Resource::Work, text_work(length));
+                charged.map_err(|cause| field.malformed(self.start, cause))
+            }
+            None => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn out_of_bounds(&self, field: FieldPlace, Extent { offset, size }: Extent) -> Malformed {
+        field.malformed(self.start, Cause::OutOfBounds { offset, size, limit: self.size() })
     }
 
     fn array<const N: usize>(&self, field: &'static str, offset: u64) -> Result<[u8; N], Malformed> {
         self.charge_at(field, offset, Resource::Work, 1)?;
         let needed = N as u64;
-        let available = self.size().saturating_sub(offset);
-        self.get(offset, needed)
-            .and_then(|view| view.data.try_into().ok())
-            .ok_or_else(|| self.malformed(field, offset, Cause::Truncated { needed, available }))
+        self.get(Extent { offset, size: needed }).and_then(|view| view.data.try_into().ok()).ok_or_else(|| {
+            self.malformed(field, offset, Cause::Truncated { needed, available: self.from(offset).size() })
+        })
     }
 
-    fn get(&self, offset: u64, size: u64) -> Option<View<'data>> {
+    fn get(&self, Extent { offset, size }: Extent) -> Option<View<'data>> {
         let end = usize::try_from(offset.checked_add(size)?).ok()?;
         let data = self.data.get(usize::try_from(offset).ok()?..end)?;
         Some(View { data, start: self.start.checked_add(offset)?, budget: self.budget })
@@ -211,14 +277,16 @@ pub fn size_of_range(range: &Range<u64>) -> u64 {
     range.end.saturating_sub(range.start)
 }
 
+/// Returns the offset of a rest of a text, or of bytes, in the whole that it ends.
+pub(crate) fn offset_of_rest<T: AsRef<[u8]> + ?Sized>(whole: &T, rest: &T) -> usize {
+    whole.as_ref().len().abs_diff(rest.as_ref().len())
+}
+
+// Amounts for a budget saturate: the largest number exceeds every limit.
+
 /// Bytes of memory for keeping a record of this size with texts of these lengths.
 pub fn record_memory(size: usize, texts: impl IntoIterator<Item = usize>) -> u64 {
     texts.into_iter().map(text_memory).fold(size as u64, u64::saturating_add)
-}
-
-/// Returns the offsets of the `count` entries of `size` bytes in a table at `table`. Readers check them against a view.
-pub(crate) fn entry_offsets(table: u64, count: u64, size: u64) -> impl Iterator<Item = u64> {
-    (0..count).map(move |index| table.saturating_add(index.saturating_mul(size)))
 }
 
 /// Bytes of memory for keeping a text of this length: the text itself, and its copies in a report, escaped and laid
@@ -244,9 +312,25 @@ mod tests {
     #[test]
     fn rejects_a_part_that_overflows() {
         let view = View::new(&[0; 16]);
-        let error = view.part("size", 8, u64::MAX, 2).unwrap_err();
+        let error = view.part(view.field("size", 8), Extent { offset: u64::MAX, size: 2 }).unwrap_err();
         assert_eq!(error.cause, Cause::OutOfBounds { offset: u64::MAX, size: 2, limit: 16 });
         assert_eq!(error.offset, 8);
+    }
+
+    #[test]
+    fn rejects_bytes_between_offsets_in_the_wrong_order() {
+        let view = View::new(&[0; 16]).from(4);
+        assert_eq!(view.between("gap", 2..6).unwrap().range(), 6..10);
+        let error = view.between("gap", Range { start: 6, end: 2 }).unwrap_err();
+        assert_eq!(error.to_string(), "gap at 0x4: offset 2 overlaps the preceding data, which ends at 6");
+    }
+
+    #[test]
+    fn errors_name_the_field_of_another_view() {
+        let file = View::new(&[0; 16]);
+        let header = file.from(4);
+        let error = file.from(8).prefix(header.field("size", 2), 9).unwrap_err();
+        assert_eq!(error.to_string(), "size at 0x6: offset 0 with size 9 is out of bounds (8 bytes available)");
     }
 
     #[test]
@@ -254,6 +338,30 @@ mod tests {
         let view = View::new(&[0; 16]).from(10);
         let error = view.u64("entry", 0).unwrap_err();
         assert_eq!(error.to_string(), "entry at 0xa: truncated: need 8 bytes, 6 available");
+    }
+
+    #[test]
+    fn errors_beyond_the_end_state_where_the_bytes_would_be() {
+        let view = View::new(&[0; 16]).from(4);
+        for (offset, expected) in [(12, 0x10), (20, 0x18), (u64::MAX, u64::MAX)] {
+            let error = view.from(offset).u16("field", 0).unwrap_err();
+            assert_eq!(error.to_string(), format!("field at {expected:#x}: truncated: need 2 bytes, 0 available"));
+        }
+    }
+
+    #[test]
+    fn tables_have_a_view_for_each_entry() {
+        let view = View::new(b"01234567").from(1);
+        let field = view.field("table", 0);
+        let read = |count| {
+            let entries = view.table(field, Table { offset: 1, count, entry_size: 3 });
+            entries.map(|entries| entries.map(|entry| entry.range()).collect::<Vec<_>>())
+        };
+        assert_eq!((read(0), read(2)), (Ok(Vec::new()), Ok(vec![2..5, 5..8])));
+        for count in [3, u64::MAX] {
+            let cause = Cause::OutOfBounds { offset: 1, size: count.saturating_mul(3), limit: 7 };
+            assert_eq!(read(count).unwrap_err(), view.malformed("table", 0, cause));
+        }
     }
 
     #[test]
@@ -267,8 +375,8 @@ mod tests {
     #[test]
     fn strings_must_end_within_their_view() {
         let view = View::new(b"abc\0def");
-        assert_eq!(view.c_string("key", 0, 0), Ok("abc"));
-        assert_eq!(view.c_string("key", 0, 4).unwrap_err().cause, Cause::Unterminated);
-        assert!(matches!(view.c_string("key", 0, 8).unwrap_err().cause, Cause::OutOfBounds { .. }));
+        assert_eq!(view.c_string("key", 0), Ok("abc"));
+        assert_eq!(view.c_string("key", 4).unwrap_err().cause, Cause::Unterminated);
+        assert!(matches!(view.c_string("key", 8).unwrap_err().cause, Cause::OutOfBounds { .. }));
     }
 }

@@ -9,7 +9,8 @@ use super::size_of_range;
 pub fn claim(ranges: &[Range<u64>], within: &Range<u64>) -> Vec<u64> {
     let mut order: Vec<usize> = (0..ranges.len()).collect();
     order.sort_by_key(|&index| ranges.get(index).map(|range| range.start));
-    let (mut shares, mut covered) = (vec![0; ranges.len()], within.start);
+    let mut shares = vec![0; ranges.len()];
+    let mut covered = within.start;
     for index in order {
         let (Some(range), Some(share)) = (ranges.get(index), shares.get_mut(index)) else { continue };
         let own = range.start.max(covered)..range.end.min(within.end);
@@ -24,6 +25,10 @@ pub fn claim(ranges: &[Range<u64>], within: &Range<u64>) -> Vec<u64> {
 /// Divides `total` in proportion to weights. The shares are rounded down, and each remaining byte goes to the share
 /// with the largest remainder, or to the first of several equal ones (Hamilton's method). Without any weight, the first
 /// share gets everything.
+#[expect(
+    clippy::arithmetic_side_effects,
+    reason = "the sum is not 0, a product of two u64 fits into a u128, and the shares add up to at most the total"
+)]
 pub fn apportion(total: u64, weights: &[u64]) -> Vec<u64> {
     let sum: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
     if sum == 0 {
@@ -33,16 +38,14 @@ pub fn apportion(total: u64, weights: &[u64]) -> Vec<u64> {
         }
         return shares;
     }
-    let product = |weight: u64| u128::from(total).saturating_mul(u128::from(weight));
-    let mut shares: Vec<u64> =
-        weights.iter().map(|&weight| product(weight).checked_div(sum).unwrap_or_default() as u64).collect();
-    let left = total.saturating_sub(shares.iter().sum());
-    let mut order: Vec<(usize, u128)> =
-        weights.iter().map(|&weight| product(weight).checked_rem(sum).unwrap_or_default()).enumerate().collect();
+    let product = |weight: u64| u128::from(total) * u128::from(weight);
+    let mut shares: Vec<u64> = weights.iter().map(|&weight| (product(weight) / sum) as u64).collect();
+    let left = total - shares.iter().sum::<u64>();
+    let mut order: Vec<(usize, u128)> = weights.iter().map(|&weight| product(weight) % sum).enumerate().collect();
     order.sort_by_key(|&(_, remainder)| std::cmp::Reverse(remainder));
     for (index, _) in order.into_iter().take(left as usize) {
         if let Some(share) = shares.get_mut(index) {
-            *share = share.saturating_add(1);
+            *share += 1;
         }
     }
     shares

@@ -80,7 +80,7 @@ pub fn compress<'a, W: Write>(
 fn zstd<'a, W: Write>(runs: impl Iterator<Item = &'a [u8]>, size: u64, level: i32, to: W) -> io::Result<W> {
     let mut encoder = zstd::Encoder::new(to, level)?;
     encoder.long_distance_matching(true)?;
-    let window_log = u64::BITS.saturating_sub(size.leading_zeros()).min(LARGEST_WINDOW_LOG);
+    let window_log = u64::BITS.abs_diff(size.leading_zeros()).min(LARGEST_WINDOW_LOG);
     if window_log > OWN_WINDOW_LOG {
         encoder.window_log(window_log)?;
     }
@@ -135,7 +135,7 @@ impl<W> Counted<W> {
 impl<W: Write> Write for Counted<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.to.write(bytes)?;
-        self.size = self.size.saturating_add(written as u64);
+        self.size = self.size.checked_add(written as u64).ok_or(io::ErrorKind::FileTooLarge)?;
         Ok(written)
     }
 

@@ -19,7 +19,7 @@ pub(super) const LARGEST_WINDOW_LOG: u32 = if usize::BITS < 64 { 30 } else { 31 
 /// Returns the largest window, as a power of two, that a frame may request if it decompresses to at most this size. A
 /// decoder that reads a stream in pieces allocates the window. Decompressing everything in one call needs none.
 pub fn largest_window_log(full_size: u64) -> u32 {
-    u64::BITS.saturating_sub(full_size.leading_zeros()).clamp(WINDOW_LOG, LARGEST_WINDOW_LOG)
+    u64::BITS.abs_diff(full_size.leading_zeros()).clamp(WINDOW_LOG, LARGEST_WINDOW_LOG)
 }
 
 /// Decompresses `stored` to the `full_size` bytes that its container states, and charges them to the budget of the
@@ -117,7 +117,7 @@ fn most_per_byte(codec: Codec) -> u64 {
 
 /// Rejects a size that no stream of this length can reach, before allocating memory that would not be filled.
 pub(super) fn check_ratio(codec: Codec, stored: View<'_>, full_size: u64) -> Result<(), Malformed> {
-    if full_size <= stored.size().saturating_mul(most_per_byte(codec)) {
+    if full_size.div_ceil(most_per_byte(codec)) <= stored.size() {
         return Ok(());
     }
     let cause = Cause::Compressed(format!("{} bytes cannot give {full_size}", stored.size()));
@@ -151,7 +151,7 @@ fn zlib_into(full: &mut Vec<u8>, stored: &[u8]) -> Result<(), Cause> {
     match status.map_err(|error| Cause::Compressed(error.to_string()))? {
         Status::StreamEnd if stream.total_in() == stored.len() as u64 => Ok(()),
         Status::StreamEnd => {
-            let behind = (stored.len() as u64).saturating_sub(stream.total_in());
+            let behind = stored.get(stream.total_in() as usize..).unwrap_or_default().len();
             Err(Cause::Compressed(format!("the stream ends {behind} bytes early")))
         }
         _ if full.len() == full.capacity() => Err(Cause::Compressed("more than the stated size comes out".to_owned())),

@@ -43,7 +43,10 @@ impl Block<'_> {
         }
         let offset = usize::from(u16::from_le_bytes([*self.stored.next()?, *self.stored.next()?]));
         let length = self.length(token & LONG)?.checked_add(SHORTEST_MATCH)?;
-        let from = self.start.len().checked_sub(offset).filter(|_| offset > 0)?;
+        if offset == 0 {
+            return None;
+        }
+        let from = self.start.len().checked_sub(offset)?;
         // A match may overlap the bytes that it makes.
         for at in (from..).take(length.min(self.missing())) {
             self.start.push(*self.start.get(at)?);
@@ -63,6 +66,7 @@ impl Block<'_> {
         Some(length)
     }
 
+    /// Number of bytes that are still to be decompressed; 0 after the last.
     fn missing(&self) -> usize {
         self.size.saturating_sub(self.start.len())
     }

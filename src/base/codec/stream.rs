@@ -8,7 +8,7 @@ use zstd::zstd_safe;
 
 use super::Codec;
 use super::decompress::{charge, field, largest_window_log};
-use crate::base::bytes::{Resource, View};
+use crate::base::bytes::{Cursor, Resource, View};
 use crate::base::error::{Cause, Malformed};
 
 /// A stream that is decompressed as it is read. It needs as much memory as the codec's window, regardless of the size
@@ -18,8 +18,8 @@ pub struct Stream<'data> {
     codec: Codec,
     stored: View<'data>,
     full_size: u64,
-    /// Number of bytes decompressed so far.
-    size: u64,
+    /// Number of bytes that are still to be decompressed.
+    left: u64,
 }
 
 /// The decoder of a codec.
@@ -34,7 +34,7 @@ impl fmt::Debug for Stream<'_> {
         f.debug_struct("Stream")
             .field("codec", &self.codec)
             .field("full_size", &self.full_size)
-            .field("size", &self.size)
+            .field("left", &self.left)
             .finish_non_exhaustive()
     }
 }
@@ -65,21 +65,22 @@ impl<'data> Stream<'data> {
             Codec::Zlib => Decoder::Zlib(Box::new(ZlibDecoder::new(stored.data()))),
             Codec::Lz4 | Codec::Opaque => return Err(malformed(Cause::UnsupportedCodec { codec: codec.name() })),
         };
-        Ok(Stream { decoder, codec, stored, full_size, size: 0 })
+        Ok(Stream { decoder, codec, stored, full_size, left: full_size })
     }
 
     /// Fills `buffer`, or reads to the end of the stream if that comes first. Returns the number of bytes; 0 at the
     /// end.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Malformed> {
-        let left = usize::try_from(self.full_size.saturating_sub(self.size)).unwrap_or(usize::MAX);
+        let left = usize::try_from(self.left).unwrap_or(usize::MAX);
         let filled = left.min(buffer.len());
         let (mut unfilled, _) = buffer.split_at_mut(filled);
         while !unfilled.is_empty() {
             let size = self.some(unfilled)?;
             if size == 0 {
-                return Err(self.malformed(Cause::SizeMismatch { size: self.size, expected: self.full_size }));
+                let size = self.full_size.abs_diff(self.left);
+                return Err(self.malformed(Cause::SizeMismatch { size, expected: self.full_size }));
             }
-            self.size = self.size.saturating_add(size as u64);
+            self.left = self.left.checked_sub(size as u64).expect("at most the bytes that are left were read");
             (_, unfilled) = unfilled.split_at_mut(size);
         }
         if filled == 0 && !buffer.is_empty() {
@@ -123,7 +124,7 @@ const SKIPPABLE_HEADER: u64 = 8;
 pub fn skippable_frame_size(view: View<'_>) -> Option<u64> {
     let magic = view.u32("zstd magic number", 0).ok()?;
     let content = view.u32("zstd frame size", 4).ok()?;
-    let size = SKIPPABLE_HEADER.saturating_add(content.into());
+    let size = SKIPPABLE_HEADER.checked_add(content.into())?;
     (ZSTD_SKIPPABLE.contains(&magic) && size <= view.size()).then_some(size)
 }
 
@@ -168,25 +169,26 @@ pub fn stream_size(codec: Codec, stored: View<'_>, full_size: u64) -> Result<u64
     let malformed = |cause| stored.malformed(field(codec), 0, cause);
     match codec {
         Codec::Zstd => {
-            let mut size = 0u64;
+            let mut frames = Cursor::new(stored);
             loop {
-                let rest = stored.from(size);
+                let rest = frames.rest();
                 rest.charge(field(codec), Resource::Work, 1)?;
                 let frame = zstd_safe::find_frame_compressed_size(rest.data());
                 // The walk takes a step for each block, which has a header of three bytes.
                 let walked = frame.unwrap_or(rest.data().len()) as u64;
-                rest.charge(field(codec), Resource::Work, (walked / ZSTD_BLOCK_HEADER).saturating_add(1))?;
+                rest.charge(field(codec), Resource::Work, walked.div_ceil(ZSTD_BLOCK_HEADER))?;
                 let frame =
                     frame.map_err(|code| malformed(Cause::Compressed(zstd_safe::get_error_name(code).to_owned())))?;
-                size = size.saturating_add(frame as u64);
+                frames.take(field(codec), frame as u64)?;
                 if rest.u32(field(codec), 0)? == u32::from_le_bytes(ZSTD_MAGIC) {
-                    return Ok(size);
+                    return Ok(frames.at());
                 }
             }
         }
         Codec::Zlib => {
             charge(codec, stored, full_size)?;
             let mut decoder = ZlibDecoder::new(stored.data());
+            // One byte more shows that the stream does not end there.
             let size = std::io::copy(&mut (&mut decoder).take(full_size.saturating_add(1)), &mut std::io::sink())
                 .map_err(|error| malformed(Cause::Compressed(error.to_string())))?;
             if size != full_size {

@@ -153,7 +153,8 @@ fn reading_in_pieces_equals_reading_at_once() {
     let bytes = sample(300_000);
     let in_pieces = |codec, stored: &[u8], size| -> Result<Vec<u8>, Malformed> {
         let mut stream = Stream::new(codec, View::new(stored), size)?;
-        let (mut all, mut piece) = (Vec::new(), [0; 777]);
+        let mut all = Vec::new();
+        let mut piece = [0; 777];
         loop {
             match stream.read(&mut piece)? {
                 0 => return Ok(all),

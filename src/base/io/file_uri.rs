@@ -64,7 +64,7 @@ fn parse_number(text: &str) -> Option<u64> {
     let octal = text.strip_prefix('0').filter(|digits| !digits.is_empty()).map(|digits| (digits, 8));
     let (digits, radix) = hexadecimal.or(octal).unwrap_or((text, 10));
     // `from_str_radix` accepts a sign.
-    u64::from_str_radix(digits, radix).ok().filter(|_| digits.starts_with(|c: char| c.is_ascii_hexdigit()))
+    if digits.starts_with(|c: char| c.is_ascii_hexdigit()) { u64::from_str_radix(digits, radix).ok() } else { None }
 }
 
 fn decode_path(path: &str) -> Option<PathBuf> {

@@ -118,7 +118,7 @@ impl Input {
             return Err(Error::Shrunk { path: self.path.clone(), missing: range.end - self.size() });
         };
         for start in (0..bytes.len()).step_by(STEP) {
-            let from = start.saturating_sub(overlap);
+            let from = start - overlap.min(start);
             let to = bytes.len().min(start + STEP);
             visit(range.start + from as u64, &bytes[from..to]);
         }

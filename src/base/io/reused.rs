@@ -9,8 +9,8 @@ pub fn release_beyond(buffer: &mut Vec<u8>, kept: usize) {
     /// Multiple of the page sizes of all processors.
     const PAGES: usize = 64 << 10;
     let address = buffer.as_mut_ptr() as usize;
-    let start = address.saturating_add(kept).checked_next_multiple_of(PAGES);
-    let end = address.saturating_add(buffer.capacity()) / PAGES * PAGES;
+    let start = (address + kept.min(buffer.capacity())).checked_next_multiple_of(PAGES);
+    let end = (address + buffer.capacity()) / PAGES * PAGES;
     let Some(offset) = start.filter(|&start| start < end).map(|start| start - address) else { return };
     let size = end - address - offset;
     // SAFETY: the pages are inside the allocation, and nothing else refers to it. They read as zeros afterwards, which
@@ -40,7 +40,7 @@ mod tests {
             release_beyond(&mut buffer, kept);
             if cfg!(all(target_os = "linux", feature = "files")) {
                 let first = buffer.iter().take_while(|&&byte| byte == 7).count();
-                assert!((kept.min(buffer.len())..=kept.saturating_add(64 << 10)).contains(&first), "{kept}: {first}");
+                assert!((kept.min(buffer.len())..=kept + (64 << 10)).contains(&first), "{kept}: {first}");
                 assert!(buffer[first..].iter().all(|&byte| byte == 0 || byte == 7));
             }
             buffer.clear();

@@ -226,7 +226,8 @@ mod tests {
 
     #[test]
     fn refers_to_large_parts_of_known_slices_and_copies_others() {
-        let (known, other) = (vec![1; 3 * MIN_SLICE], vec![2; 2 * MIN_SLICE]);
+        let known = vec![1; 3 * MIN_SLICE];
+        let other = vec![2; 2 * MIN_SLICE];
         let mut sink = Sink::new([]).with_slices([&known[..]]);
         for bytes in [&other[..], &known[7..2 * MIN_SLICE], &known[..MIN_SLICE - 1], &known[..], &other[1..]] {
             sink.push(bytes);
@@ -240,7 +241,8 @@ mod tests {
 
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("out");
-        let (mut output, mut progress) = (create(&path), 0);
+        let mut output = create(&path);
+        let mut progress = 0;
         sink.write_with_progress(&mut output, &mut |bytes| progress += bytes).unwrap();
         output.commit([]).unwrap();
         assert!(std::fs::read(path).unwrap() == expected && progress == sink.size());

@@ -105,7 +105,7 @@ impl Threads {
     }
 
     fn permit(&self) -> Option<Permit<'_>> {
-        let limit = self.count.saturating_sub(1) as isize;
+        let limit = self.count as isize - 1;
         let start = |started| if started < limit { Some(started + 1) } else { None };
         self.started.fetch_update(Ordering::Relaxed, Ordering::Relaxed, start).ok().map(|_| Permit(self))
     }
@@ -203,7 +203,7 @@ enum Step<R> {
 
 impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Job<'_, T, R, W> {
     fn window(&self) -> usize {
-        self.workers.saturating_mul(WINDOW_PER_THREAD)
+        self.workers * WINDOW_PER_THREAD
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue<R>> {

@@ -32,7 +32,10 @@ pub fn map_stream<T, R: Send>(
     thread::scope(|scope| {
         let mut started = 0;
         for _ in 0..workers {
-            let (sender, source, gate, work) = (sender.clone(), &source, &gate, &work);
+            let sender = sender.clone();
+            let source = &source;
+            let gate = &gate;
+            let work = &work;
             let run = move || {
                 let _close = CloseOnPanic(gate);
                 while let Some((index, item)) = next_item(source, gate) {
@@ -63,7 +66,8 @@ fn visit_in_order<R>(
     gate: &Gate,
     visit: &mut dyn FnMut(R) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
-    let (mut waiting, mut next_index) = (BTreeMap::new(), 0);
+    let mut waiting = BTreeMap::new();
+    let mut next_index = 0;
     for (index, result) in results {
         waiting.insert(index, result);
         while let Some(result) = waiting.remove(&next_index) {
@@ -188,7 +192,8 @@ mod tests {
 
     #[test]
     fn starts_no_item_beyond_the_window() {
-        let (started, visited) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let started = AtomicUsize::new(0);
+        let visited = AtomicUsize::new(0);
         let work = |()| {
             let started = 1 + started.fetch_add(1, Ordering::SeqCst);
             assert!(started <= visited.load(Ordering::SeqCst) + 3);

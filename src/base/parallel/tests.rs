@@ -57,7 +57,9 @@ fn as_many_threads_work_at_a_time_as_there_may_be() {
 
 #[test]
 fn a_slow_item_does_not_let_results_pile_up() {
-    let (started, visited, most) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+    let started = AtomicUsize::new(0);
+    let visited = AtomicUsize::new(0);
+    let most = AtomicUsize::new(0);
     let items: Vec<usize> = (0..MANY).collect();
     let window = 2 * WINDOW_PER_THREAD;
     let work = |&item: &usize| {
@@ -77,7 +79,8 @@ fn a_slow_item_does_not_let_results_pile_up() {
 
 #[test]
 fn nested_calls_share_the_threads() {
-    let (running, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let running = AtomicUsize::new(0);
+    let most = AtomicUsize::new(0);
     let threads = Threads::new(3);
     let outer: Vec<usize> = (0..7).collect();
     let mut sums = Vec::new();

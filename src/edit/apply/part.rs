@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use crate::base::bytes::{View, size_of_range};
+use crate::base::bytes::{Extent, View};
 use crate::base::error::{Malformed, Result};
 use crate::base::io::Input;
 use crate::scan::Source;
@@ -25,7 +25,7 @@ impl<'a> Part<'a> {
 
     /// Returns the `size` bytes at `offset` as a file.
     pub fn cut(&self, path: String, offset: u64, size: u64) -> Result<Self, Malformed> {
-        self.bytes().part("archive member", offset, offset, size)?;
+        self.bytes().record("archive member", Extent { offset, size })?;
         let start = self.range.start.saturating_add(offset);
         Ok(Part { path, input: self.input, range: start..start.saturating_add(size) })
     }
@@ -49,7 +49,7 @@ impl<'a> Part<'a> {
     /// All bytes, with offsets from the start of the file.
     pub fn bytes(&self) -> View<'a> {
         let whole = self.input.view();
-        let bytes = whole.part("file", 0, self.range.start, size_of_range(&self.range));
+        let bytes = whole.between("file", self.range.clone());
         bytes.map_or(whole, |bytes| whole.derived(bytes.data()))
     }
 }

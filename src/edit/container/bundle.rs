@@ -32,7 +32,7 @@ pub fn write<'data>(
     let [header, stream] = effort::compress(how, Unit::Container, container.size, |how| {
         let mut stream = Vec::new();
         let output = ccob::compress(&plain, how, version, &mut stream, &mut |_| {})?;
-        let size = output.size();
+        let size = output.size;
         Ok(([output.header, stream], size))
     })
     .map_err(EditError::CompressBundle)?;

@@ -19,7 +19,7 @@ pub mod tests;
 use std::cell::{Cell, OnceCell};
 
 use super::{Edit, EditError, EditedImage, Effort, Encoding, ImageEdit, Recompression, Result};
-use crate::base::bytes::View;
+use crate::base::bytes::{Extent, View};
 use crate::base::codec::{Codec, is_compressed};
 use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};
@@ -73,7 +73,7 @@ pub fn rebuild<'data>(
     edit: &dyn Edit,
     workers: usize,
 ) -> Result<Option<Content<'data>>> {
-    let own = || view.part("container", 0, 0, container.size);
+    let own = || view.prefix("container", container.size);
     let rebuilder = Rebuilder { edit, next: Cell::new(first_index), workers };
     rebuilder.container(&own, Nested { container, around: &[] }).map(|rebuilt| rebuilt.content)
 }
@@ -202,7 +202,7 @@ impl<'data> Fates<'data> {
         for image in images {
             let stored = || {
                 let offset = image.stored.start.saturating_sub(start);
-                space()?.part("image", 0, offset, image.stored.size)
+                space()?.part("image", Extent { offset, size: image.stored.size })
             };
             if image.containers.is_empty() {
                 let fate = rebuilder.leaf(&stored, image, around, &bytes)?;
@@ -228,7 +228,7 @@ impl<'data> Fates<'data> {
         let (mut rebuilt, mut before, mut after) = (Vec::new(), 0_usize, 0_usize);
         for container in &image.containers {
             let offset = container.start.saturating_sub(image.stored.start);
-            let own = || stored()?.part("container", 0, offset, container.size);
+            let own = || stored()?.part("container", Extent { offset, size: container.size });
             let one = rebuilder.container(&own, Nested { container, around })?;
             // A container that could not be read counts as an image.
             let unread = usize::from(container.images.is_empty());
@@ -277,7 +277,7 @@ fn joined<'data>(view: View<'data>, image: &Image, rebuilt: Vec<Option<Content<'
         let alignment = if is_bundle { alignment_of(offset) } else { alignment_of(offset).min(8) };
         let new = match new {
             Some(new) => new,
-            None => Content::from(view.part("container", 0, offset, container.size)?.data()),
+            None => Content::from(view.part("container", Extent { offset, size: container.size })?.data()),
         };
         if new.size() > 0 {
             content.align(alignment);

@@ -67,7 +67,7 @@ fn plain<'data>(binary: &OffloadBinary<'data>, fates: Vec<Fate<'data>>, version:
 /// Returns the image of an entry with other code. The properties that precede the code stay.
 fn with_properties<'data>(entry: &OffloadBinaryEntry<'data>, code: Content<'data>) -> Result<Content<'data>> {
     let size = entry.image.size().checked_sub(entry.code()?.size()).ok_or(EditError::TooLarge)?;
-    let mut image = Content::from(entry.image.part("image", 0, 0, size)?.data());
+    let mut image = Content::from(entry.image.prefix("image", size)?.data());
     image.append(code);
     Ok(image)
 }

@@ -18,7 +18,7 @@ use super::error::SplitProblem;
 use super::index::{Index, IndexFormat, IndexedBytes, IndexedFile, IndexedPart, IndexedSpan};
 use super::wrappers::{RegisteredBundle, Registrations, registrations};
 use super::write::{PlannedSplit, SplitDirectory, file_name, written};
-use crate::base::bytes::View;
+use crate::base::bytes::{Extent, View};
 use crate::base::codec::is_compressed;
 use crate::base::content::Content;
 use crate::base::io::{Output, Sink};
@@ -139,7 +139,7 @@ fn bytes<'a>(scan: &'a Scan<InputSlice>, code: &Code<'a>) -> Result<Cow<'a, [u8]
     if let (Some(offset), Some(size)) = (image.offset, image.size)
         && !is_compressed(image.codec)
     {
-        return Ok(Cow::Borrowed(scan.source().view().part("code object", 0, offset, size)?.data()));
+        return Ok(Cow::Borrowed(scan.source().view().part("code object", Extent { offset, size })?.data()));
     }
     let bytes = scan.reader().image(code.nested.clone()).bytes()?;
     Ok(Cow::Owned(bytes.to_vec()))
@@ -189,7 +189,7 @@ fn record_rest(index: &mut Index, registrations: &Registrations<'_>, view: View<
         return Ok(());
     }
     for (offset, bytes) in &registrations.patches {
-        let old = view.part("HIP wrapper", 0, *offset, bytes.len() as u64)?;
+        let old = view.part("HIP wrapper", Extent { offset: *offset, size: bytes.len() as u64 })?;
         index.bytes.push(IndexedBytes::new(*offset, old.data()));
     }
     let spans = index.parts.iter().flat_map(|part| &part.spans);
@@ -200,7 +200,7 @@ fn record_rest(index: &mut Index, registrations: &Registrations<'_>, view: View<
         let inside = images.range(range.clone()).map(|(&start, &end)| (start, end));
         let mut at = range.start;
         for (start, end) in inside.chain([(range.end, range.end)]) {
-            let gap = view.part("bundle", 0, at, start.saturating_sub(at))?;
+            let gap = view.part("bundle", Extent { offset: at, size: start.saturating_sub(at) })?;
             index.bytes.extend(rest(gap, marked));
             at = end;
         }
@@ -212,6 +212,6 @@ fn record_rest(index: &mut Index, registrations: &Registrations<'_>, view: View<
 fn rest(gap: View<'_>, marked: u64) -> Option<IndexedBytes> {
     let used = gap.data().iter().rposition(|&byte| byte != 0).map_or(0, |last| (last as u64).saturating_add(1));
     let size = used.max(marked.saturating_sub(gap.start())).min(gap.size());
-    let bytes = gap.part("bundle", 0, 0, size).ok().filter(|bytes| bytes.size() > 0)?;
+    let bytes = gap.prefix("bundle", size).ok().filter(|bytes| bytes.size() > 0)?;
     Some(IndexedBytes::new(gap.start(), bytes.data()))
 }

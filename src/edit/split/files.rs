@@ -46,7 +46,7 @@ pub fn split(scan: &Scan<InputSlice>, directory: &mut SplitDirectory<'_>) -> Res
         let part_name = part_name(&name, label(part), "part", &mut taken);
         let mut sink = Sink::new([input]);
         for span in &part.spans {
-            sink.push(view.part("device code", 0, span.start, size_of_range(span))?.data());
+            sink.push(view.between("device code", span.clone())?.data());
         }
         let (output, file) = directory.output(&part_name, &sink)?;
         let archs: Vec<String> = part.archs.iter().cloned().collect();

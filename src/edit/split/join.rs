@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::error::{SplitError, SplitProblem};
 use super::index::{INDEX_NAME, Index, IndexedFile, IndexedPart};
 use super::{Result, SplitOptions};
-use crate::base::bytes::hexadecimal;
+use crate::base::bytes::{Extent, hexadecimal};
 use crate::base::codec;
 use crate::base::codec::Codec;
 use crate::base::content::Content;
@@ -108,7 +108,7 @@ fn part_code<'a>(part: &IndexedPart, input: &'a Input) -> Result<Vec<Cow<'a, [u8
         let mut code = Vec::new();
         for span in &part.spans {
             let (Some(key), Some(arch)) = (&span.key, &span.arch) else {
-                code.push(Cow::Borrowed(view.part("part", 0, at, span.size)?.data()));
+                code.push(Cow::Borrowed(view.part("part", Extent { offset: at, size: span.size })?.data()));
                 at = at.saturating_add(span.size);
                 continue;
             };

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::Result;
 use super::error::SplitProblem;
-use crate::base::bytes::View;
+use crate::base::bytes::{Extent, View};
 use crate::base::codec::is_compressed;
 use crate::scan::inventory::{Container, File, NestedImage};
 
@@ -73,7 +73,7 @@ fn rest(file: &File, view: View<'_>, code: impl Iterator<Item = (u64, u64)>) -> 
             while code.next_if(|&(_, end)| end <= at).is_some() {}
             let next = code.peek().copied().filter(|&(start, _)| start < container.end);
             let (start, end) = next.unwrap_or((container.end, container.end));
-            rest.extend(without_zeros(view.part("container", 0, at, start.saturating_sub(at))?));
+            rest.extend(without_zeros(view.part("container", Extent { offset: at, size: start.saturating_sub(at) })?));
             at = end;
         }
     }

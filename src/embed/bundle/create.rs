@@ -156,7 +156,7 @@ fn write_compressed(
         hash: written.hash,
         time,
     };
-    Ok(BundleSummary { size: written.size(), compressed: Some(stats) })
+    Ok(BundleSummary { size: written.size, compressed: Some(stats) })
 }
 
 fn named(files: &[BundleInput]) -> Vec<(&str, &[u8])> {

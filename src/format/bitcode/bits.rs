@@ -33,7 +33,8 @@ impl<'data> Bits<'data> {
 
     /// Reads the header of a block, after the abbreviation ID that begins it.
     pub fn enter_block(&mut self) -> Option<Block> {
-        let (id, width) = (self.variable(8)?, u32::try_from(self.variable(4)?).ok()?);
+        let id = self.variable(8)?;
+        let width = u32::try_from(self.variable(4)?).ok()?;
         self.align();
         Some(Block { id, width, words: self.fixed(32)? })
     }
@@ -43,9 +44,14 @@ impl<'data> Bits<'data> {
         self.at = self.at.next_multiple_of(32);
     }
 
-    /// Skips words of 32 bits.
-    pub fn skip_words(&mut self, words: u64) -> Option<()> {
-        self.at = self.at.checked_add(words.checked_mul(32)?)?;
+    /// Position of the end of a block whose header has just been read.
+    pub fn end_of(&self, block: Block) -> Option<u64> {
+        self.at.checked_add(block.words.checked_mul(32)?)
+    }
+
+    /// Skips the rest of a block whose header has just been read.
+    pub fn skip_block(&mut self, block: Block) -> Option<()> {
+        self.at = self.end_of(block)?;
         Some(())
     }
 
@@ -53,7 +59,8 @@ impl<'data> Bits<'data> {
     pub fn variable(&mut self, width: u32) -> Option<u64> {
         let group_width = width.checked_sub(1)?;
         let more = 1_u64.checked_shl(group_width)?;
-        let (mut value, mut shift) = (0, 0_u32);
+        let mut value = 0;
+        let mut shift = 0_u32;
         loop {
             let group = self.fixed(width)?;
             value |= (group & !more).checked_shl(shift)?;

@@ -127,14 +127,14 @@ impl Module {
                 (Item::End, _) => return Some(module),
                 (Item::Block(block), _) if block.id == CONSTANTS_BLOCK => module.read_constants(records, block)?,
                 (Item::Block(block), _) => records.skip(block)?,
-                (Item::Record, Some((&code, operands))) => module.add(code, operands, is_wanted),
+                (Item::Record, Some((&code, operands))) => module.add(code, operands, is_wanted)?,
                 (Item::Record, None) => {}
             }
         }
     }
 
     /// Adds a record of the module's block.
-    fn add(&mut self, code: u64, operands: &[u64], is_wanted: &dyn Fn(&str) -> bool) {
+    fn add(&mut self, code: u64, operands: &[u64], is_wanted: &dyn Fn(&str) -> bool) -> Option<()> {
         match code {
             VERSION => self.name_operands = if operands.first() >= Some(&WITH_NAMES) { 2 } else { 0 },
             SECTION_NAME => {
@@ -145,16 +145,18 @@ impl Module {
                 let variable = self.variable(operands, is_wanted);
                 self.initializers.extend(variable.as_ref().map(|variable| variable.initializer));
                 self.variables.extend(variable);
-                self.next_value = self.next_value.saturating_add(1);
+                self.next_value = self.next_value.checked_add(1)?;
             }
-            code if OTHER_GLOBALS.contains(&code) => self.next_value = self.next_value.saturating_add(1),
+            code if OTHER_GLOBALS.contains(&code) => self.next_value = self.next_value.checked_add(1)?,
             _ => {}
         }
+        Some(())
     }
 
     /// `None` if the variable has no initializer or no wanted section.
     fn variable(&self, operands: &[u64], is_wanted: &dyn Fn(&str) -> bool) -> Option<Variable> {
-        let operand = |index| operands.get(self.name_operands.saturating_add(index)).copied();
+        let operands = operands.get(self.name_operands..)?;
+        let operand = |index| operands.get(index).copied();
         let section = usize::try_from(operand(SECTION_NUMBER)?.checked_sub(1)?).ok()?;
         let initializer = operand(INITIALIZER)?.checked_sub(1)?;
         is_wanted(self.sections.get(section)?).then_some(Variable { section, initializer })
@@ -165,7 +167,8 @@ impl Module {
         let mut scope = records.enter(block);
         loop {
             let is_wanted = self.initializers.contains(&self.next_value);
-            let (mut code, mut array) = (None, Vec::new());
+            let mut code = None;
+            let mut array = Vec::new();
             let item = records.next(&mut scope, &mut |value| match code {
                 None => code = Some(value),
                 // Elements of a byte array have 8 bits.
@@ -183,7 +186,7 @@ impl Module {
                     if is_wanted && !array.is_empty() {
                         self.arrays.insert(self.next_value, array);
                     }
-                    self.next_value = self.next_value.saturating_add(1);
+                    self.next_value = self.next_value.checked_add(1)?;
                 }
             }
         }

@@ -15,7 +15,7 @@ pub(super) mod test_writer;
 
 use std::ops::RangeInclusive;
 
-use crate::base::bytes::{Resource, View};
+use crate::base::bytes::{Extent, Resource, View};
 use crate::base::error::{Cause, Malformed};
 use bits::{Bits, Block};
 
@@ -84,7 +84,7 @@ fn stream(view: View<'_>) -> Result<View<'_>, Malformed> {
         return Err(view.malformed("bitcode wrapper", 0, cause));
     }
     let [offset, size] = [WRAPPER_OFFSET, WRAPPER_SIZE].map(|at| view.u32("bitcode wrapper", at));
-    view.part("bitcode wrapper", WRAPPER_OFFSET, offset?.into(), size?.into())
+    view.part(view.field("bitcode wrapper", WRAPPER_OFFSET), Extent { offset: offset?.into(), size: size?.into() })
 }
 
 /// Checks that the outer blocks are complete, that one is a module, and that the names of its symbols follow it. Bytes
@@ -106,7 +106,7 @@ pub fn extent(view: View<'_>) -> Result<View<'_>, Malformed> {
     let blocks = blocks(stream)?;
     let is_wrapped = view.starts_with(&WRAPPER_MAGIC);
     let size = if is_wrapped { stream.range_in(view).end } else { blocks.end };
-    view.part("bitcode", 0, 0, size)
+    view.prefix("bitcode", size)
 }
 
 /// Outer blocks of a stream with a complete module.
@@ -123,13 +123,15 @@ struct Blocks {
 fn blocks(stream: View<'_>) -> Result<Blocks, Malformed> {
     let missing = |what: &str| stream.malformed("bitcode", 0, Cause::Described(what.to_owned()));
     let mut bits = Bits::after_magic(stream.data(), u32::MAX).ok_or_else(|| missing("no magic"))?;
-    let (mut has_module, mut needs_strings, mut is_identified) = (false, false, false);
+    let mut has_module = false;
+    let mut needs_strings = false;
+    let mut is_identified = false;
     let mut complete = None;
     let mut defect = None;
     while is_outer_block(stream, bits.at / 8) {
         stream.charge("bitcode block", Resource::Work, 1)?;
-        let block = match complete_block(stream, &mut bits) {
-            Ok(block) => block,
+        let (block, after) = match complete_block(stream, &mut bits) {
+            Ok(complete) => complete,
             Err(error) => {
                 defect = Some(error);
                 break;
@@ -141,7 +143,6 @@ fn blocks(stream: View<'_>) -> Result<Blocks, Malformed> {
             break;
         }
         is_identified = block.id == IDENTIFICATION_BLOCK;
-        let after = bits.at.saturating_add(block.words.saturating_mul(32));
         if block.id == MODULE_BLOCK {
             has_module = true;
             needs_strings |= module_version(&mut bits, block.width).is_some_and(|version| version >= STRTAB_VERSION);
@@ -174,17 +175,18 @@ fn is_outer_block(stream: View<'_>, at: u64) -> bool {
     !header.is_empty() && OUTER_BLOCKS.into_iter().any(is_header_of)
 }
 
-/// Reads the header of the next block, and checks that the block is complete.
-fn complete_block(stream: View<'_>, bits: &mut Bits<'_>) -> Result<Block, Malformed> {
+/// Reads the header of the next block, and checks that the block is complete. The second value is its end in bits.
+fn complete_block(stream: View<'_>, bits: &mut Bits<'_>) -> Result<(Block, u64), Malformed> {
     let start = bits.at / 8;
     let block = if bits.fixed(OUTER_WIDTH).is_some() { bits.enter_block() } else { None };
     let block = block.ok_or_else(|| stream.malformed("bitcode block", start, Cause::EndsInside))?;
-    let needed = block.words.saturating_mul(4);
-    let available = stream.size().saturating_sub(bits.at / 8);
-    if needed > available {
-        return Err(stream.malformed("bitcode block", start, Cause::Truncated { needed, available }));
+    // The number of words has 32 bits.
+    let needed = block.words << 2;
+    let available = stream.from(bits.at / 8).size();
+    match bits.end_of(block) {
+        Some(end) if needed <= available => Ok((block, end)),
+        _ => Err(stream.malformed("bitcode block", start, Cause::Truncated { needed, available })),
     }
-    Ok(block)
 }
 
 /// Returns the triple of the first module; `None` if it has none, and for a damaged stream.
@@ -204,7 +206,7 @@ fn first_module(view: View<'_>, max_fields: u32) -> Option<(Bits<'_>, u32)> {
         if block.id == MODULE_BLOCK {
             return Some((bits, block.width));
         }
-        bits.skip_words(block.words)?;
+        bits.skip_block(block)?;
     }
 }
 
@@ -220,10 +222,11 @@ fn module_triple(bits: &mut Bits<'_>, width: u32) -> Option<String> {
         match bits.fixed(width)? {
             ENTER_SUBBLOCK => {
                 let block = bits.enter_block()?;
-                bits.skip_words(block.words)?;
+                bits.skip_block(block)?;
             }
             UNABBREV_RECORD => {
-                let (code, count) = (bits.variable(VBR)?, bits.variable(VBR)?);
+                let code = bits.variable(VBR)?;
+                let count = bits.variable(VBR)?;
                 if code == TRIPLE {
                     return text(bits, count);
                 }

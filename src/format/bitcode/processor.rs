@@ -40,14 +40,14 @@ pub fn processor(view: View<'_>) -> Option<String> {
                     read_groups(&mut bits, block, &mut processors)?;
                     break;
                 }
-                bits.skip_words(block.words)?;
+                bits.skip_block(block)?;
             }
             UNABBREV_RECORD => drop(record(&mut bits)?),
             END_BLOCK.. => return None,
         }
     }
     processors.dedup();
-    processors.pop().filter(|_| processors.is_empty())
+    if processors.len() == 1 { processors.pop() } else { None }
 }
 
 /// Reads the groups of a block, and adds the processor of each that states one.

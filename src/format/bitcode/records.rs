@@ -72,7 +72,7 @@ impl<'data> Records<'data> {
 
     /// Skips the contents of a block whose header has been read.
     pub fn skip(&mut self, block: Block) -> Option<()> {
-        self.bits.skip_words(block.words)
+        self.bits.skip_block(block)
     }
 
     /// Begins to read the contents of a block whose header has been read.

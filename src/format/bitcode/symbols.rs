@@ -12,7 +12,7 @@
 use super::bits::{Bits, Block};
 use super::records::{Item, Records};
 use super::{STRTAB_BLOCK, stream};
-use crate::base::bytes::{Resource, View};
+use crate::base::bytes::{Extent, Resource, Table, View};
 use crate::base::error::{Cause, Malformed};
 
 /// A global symbol of device code, in bitcode or ELF.
@@ -53,7 +53,8 @@ pub fn symbols(view: View<'_>) -> Result<Vec<GlobalSymbol>, Malformed> {
     let stream = stream(view)?;
     let damaged = || stream.malformed("bitcode", 0, Cause::Described("invalid record".to_owned()));
     let mut records = Records::new(Bits::after_magic(stream.data(), u32::MAX).ok_or_else(damaged)?);
-    let (mut table, mut strings) = (Vec::new(), Vec::new());
+    let mut table = Vec::new();
+    let mut strings = Vec::new();
     while let Some(block) = records.outer_block() {
         match block.id {
             SYMTAB_BLOCK => table = blob(&mut records, block).ok_or_else(damaged)?,
@@ -61,25 +62,25 @@ pub fn symbols(view: View<'_>) -> Result<Vec<GlobalSymbol>, Malformed> {
             _ => records.skip(block).ok_or_else(damaged)?,
         }
     }
-    let size = (table.len() as u64).saturating_add(strings.len() as u64);
-    stream.charge("bitcode", Resource::Decompressed, size)?;
+    for bytes in [&table, &strings] {
+        stream.charge("bitcode", Resource::Decompressed, bytes.len() as u64)?;
+    }
     if table.is_empty() {
         return Ok(Vec::new());
     }
-    let (table, strings) = (stream.derived(&table), stream.derived(&strings));
+    let table = stream.derived(&table);
+    let strings = stream.derived(&strings);
     let field = |at| table.u32("bitcode symbol table", at).map(u64::from);
-    let (first, count) = (field(SYMBOLS_OFFSET)?, field(SYMBOLS_COUNT)?);
-    let symbols = table.part("bitcode symbol table", SYMBOLS_OFFSET, first, count.saturating_mul(SYMBOL_SIZE))?;
+    let rows = Table { offset: field(SYMBOLS_OFFSET)?, count: field(SYMBOLS_COUNT)?, entry_size: SYMBOL_SIZE };
     let mut found = Vec::new();
-    for bytes in symbols.data().chunks_exact(SYMBOL_SIZE as usize) {
-        let symbol = symbols.derived(bytes);
+    for symbol in table.table(table.field("bitcode symbol table", SYMBOLS_OFFSET), rows)? {
         let field = |at| symbol.u32("bitcode symbol", at);
         let flags = field(SYMBOL_FLAGS)?;
         if flags & GLOBAL == 0 || flags & FORMAT_SPECIFIC != 0 {
             continue;
         }
         let (offset, size) = (field(SYMBOL_NAME)?, field(SYMBOL_NAME_SIZE)?);
-        let name = strings.part("bitcode symbol name", 0, offset.into(), size.into())?;
+        let name = strings.part("bitcode symbol name", Extent { offset: offset.into(), size: size.into() })?;
         name.charge("bitcode symbol name", Resource::Memory, name.size())?;
         found.push(GlobalSymbol {
             name: String::from_utf8_lossy(name.data()).into_owned(),

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::raw::{COUNT_OFFSET, ENTRIES_OFFSET, EntryHeader, MAGIC};
-use crate::base::bytes::{View, size_of_range};
+use crate::base::bytes::{Cursor, Table, View};
 use crate::base::error::{Cause, Malformed};
 use crate::target::BundleEntryId;
 
@@ -58,10 +58,10 @@ impl<'data> Bundle<'data> {
         let index = BundleIndex::read(view, view.size())?;
         let mut entries = Vec::new();
         for BundleIndexEntry { text, id, range, stated_at } in index.entries {
-            let code_object = view.part("bundle entry offset", stated_at, range.start, size_of_range(&range))?;
+            let code_object = view.between(view.field("bundle entry offset", stated_at), range)?;
             entries.push(BundleEntry { text, id, code_object });
         }
-        Ok(Bundle { entries, view: view.part("bundle", 0, 0, index.size)? })
+        Ok(Bundle { entries, view: view.prefix("bundle", index.size)? })
     }
 }
 
@@ -79,15 +79,17 @@ impl<'data> BundleIndex<'data> {
             let cause = Cause::Unexpected { value: 0, expected: "at least 1" };
             return Err(start.malformed("bundle entry count", COUNT_OFFSET, cause));
         }
-        let headers = count.saturating_mul(EntryHeader::SIZE);
-        start.part("bundle entry count", COUNT_OFFSET, ENTRIES_OFFSET, headers)?;
+        let mut cursor = Cursor::new(start);
+        cursor.take("bundle entry count", ENTRIES_OFFSET)?;
+        let headers = Table { offset: cursor.at(), count, entry_size: EntryHeader::SIZE };
+        start.part(start.field("bundle entry count", COUNT_OFFSET), headers.extent())?;
         let mut entries = Vec::new();
-        let mut at = ENTRIES_OFFSET;
         for _ in 0..count {
-            let EntryHeader { offset, size, id_length } = EntryHeader::read(start.from(at))?;
-            let id_at = at.saturating_add(EntryHeader::SIZE);
-            let length_at = at.saturating_add(EntryHeader::ID_LENGTH);
-            let text = start.string("bundle entry id length", length_at, id_at, id_length)?;
+            let at = cursor.at();
+            let EntryHeader { offset, size, id_length } = EntryHeader::read(cursor.rest())?;
+            let header = cursor.take("bundle entry", EntryHeader::SIZE)?;
+            let id_at = cursor.at();
+            let text = cursor.string(header.field("bundle entry id length", EntryHeader::ID_LENGTH), id_length)?;
             let id = BundleEntryId::parse(text).ok_or_else(|| {
                 start.malformed("bundle entry id", id_at, Cause::BundleEntryId { id: text.to_owned() })
             })?;
@@ -96,11 +98,12 @@ impl<'data> BundleIndex<'data> {
                 return Err(start.malformed("bundle entry offset", at, cause));
             };
             entries.push(BundleIndexEntry { text, id, range: offset..end, stated_at: at });
-            at = id_at.saturating_add(id_length);
         }
-        check_overlaps(start, &entries, at)?;
-        let end = entries.iter().map(|entry| entry.range.end).max();
-        Ok(BundleIndex { entries, size: end.unwrap_or(at).max(at) })
+        let index_end = cursor.at();
+        check_overlaps(start, &entries, index_end)?;
+        let ends = entries.iter().map(|entry| entry.range.end);
+        let size = ends.fold(index_end, u64::max);
+        Ok(BundleIndex { entries, size })
     }
 }
 

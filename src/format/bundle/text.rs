@@ -21,7 +21,7 @@ use aho_corasick::AhoCorasick;
 
 use super::raw::{MAGIC, MAGIC_TEXT};
 use super::read::BundleEntry;
-use crate::base::bytes::View;
+use crate::base::bytes::{View, offset_of_rest};
 use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};
 use crate::target::BundleEntryId;
@@ -128,7 +128,7 @@ fn entry<'data>(
     let id = BundleEntryId::parse(marker.id).ok_or_else(|| {
         view.malformed("bundle entry id", marker.id_at, Cause::BundleEntryId { id: marker.id.to_owned() })
     })?;
-    let code_object = view.part("text bundle", marker.start, start, end.saturating_sub(start))?;
+    let code_object = view.between(view.field("text bundle", marker.start), start..end)?;
     Ok(BundleEntry { text: marker.id, id, code_object })
 }
 
@@ -161,14 +161,15 @@ impl<'data> Marker<'data> {
             [file @ .., b'\n'] => file,
             _ => before_line,
         };
-        let line_end = line_at.saturating_add(line.len());
+        let before_id = line.strip_suffix(id.as_bytes())?;
+        let after_line = rest.get(line.len()..)?;
         Some(Marker {
             comment,
             is_start,
             id: id.trim_end_matches('\r'),
-            id_at: line_end.saturating_sub(id.len()) as u64,
+            id_at: offset_of_rest(data, rest.get(before_id.len()..)?) as u64,
             start: file.len() as u64,
-            end: line_end.saturating_add(1).min(data.len()) as u64,
+            end: offset_of_rest(data, after_line.strip_prefix(b"\n").unwrap_or(after_line)) as u64,
             line: line_at as u64,
         })
     }

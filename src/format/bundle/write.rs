@@ -32,11 +32,12 @@ pub fn write<'data>(entries: &[(&str, &'data [u8])], alignment: u64) -> Option<C
 
 /// Like [`write()`], with code objects that may consist of several runs.
 pub fn write_contents<'data>(entries: Vec<(&str, Content<'data>)>, alignment: u64) -> Option<Content<'data>> {
-    let entry_sizes = entries.iter().map(|(id, _)| EntryHeader::SIZE.saturating_add(id.len() as u64));
     let mut header = Vec::from(MAGIC);
     header.extend((entries.len() as u64).to_le_bytes());
     let mut payload = Content::new();
-    let mut end = entry_sizes.fold(ENTRIES_OFFSET, u64::saturating_add);
+    let mut end = entries
+        .iter()
+        .try_fold(ENTRIES_OFFSET, |end, (id, _)| end.checked_add(EntryHeader::SIZE)?.checked_add(id.len() as u64))?;
     for (id, code_object) in entries {
         let offset = end.checked_next_multiple_of(alignment)?;
         payload.push(vec![0; usize::try_from(offset.checked_sub(end)?).ok()?]);

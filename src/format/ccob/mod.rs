@@ -26,7 +26,8 @@ use crate::base::error::Malformed;
 /// Reads the compressed bundle at the view's start as a container that must be decompressed.
 pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
     let Ccob { version, codec, full_size, hash, stored, view } = Ccob::read(view)?;
-    let (prefix, hash) = (Vec::new(), Some(hash));
+    let prefix = Vec::new();
+    let hash = Some(hash);
     let inner = CompressedContents::Container;
     let contents = Contents::Compressed(Compressed { codec, stored, full_size, prefix, hash, contents: inner });
     Ok(ContainerView { container_type: ContainerType::Ccob, version: Some(version.number().into()), view, contents })

@@ -53,9 +53,12 @@ impl<'data> Ccob<'data> {
         codec::check_start(header.codec, stream)?;
         let total_size = match header.total_size {
             Some(size) => size,
-            None => codec::stream_size(header.codec, stream, header.full_size)?.saturating_add(header_size),
+            None => {
+                let size = codec::stream_size(header.codec, stream, header.full_size)?;
+                stream.prefix("compressed bundle", size)?.range_in(view).end
+            }
         };
-        let whole = view.part("compressed bundle total size", TOTAL_SIZE_OFFSET, 0, total_size)?;
+        let whole = view.prefix(view.field("compressed bundle total size", TOTAL_SIZE_OFFSET), total_size)?;
         if total_size <= header_size {
             let cause = Cause::Unexpected { value: total_size, expected: "more than the size of the header" };
             return Err(view.malformed("compressed bundle total size", TOTAL_SIZE_OFFSET, cause));
@@ -67,7 +70,7 @@ impl<'data> Ccob<'data> {
             version: header.version,
             codec: header.codec,
             full_size: header.full_size,
-            hash: StoredHash { value: header.hash, offset: view.start().saturating_add(header.version.hash_offset()) },
+            hash: StoredHash { value: header.hash, offset: view.from(header.version.hash_offset()).start() },
             stored,
             view: whole,
         })
@@ -135,7 +138,8 @@ impl<'data> Ccob<'data> {
         mut stream: Stream<'_>,
         mut consume: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), Failure<E>> {
-        let (mut hash, mut piece) = (Md5::new(), vec![0; PIECE]);
+        let mut hash = Md5::new();
+        let mut piece = vec![0; PIECE];
         loop {
             let filled = stream.read(&mut piece)?;
             let Some(bytes) = piece.get(..filled).filter(|bytes| !bytes.is_empty()) else { break };

@@ -16,15 +16,10 @@ pub struct CcobOutput {
     pub header: Vec<u8>,
     /// Size of the stream in bytes.
     pub stored_size: u64,
+    /// Size of the compressed bundle in bytes.
+    pub size: u64,
     /// Hash of the uncompressed bytes.
     pub hash: u64,
-}
-
-impl CcobOutput {
-    /// Size of the compressed bundle in bytes.
-    pub fn size(&self) -> u64 {
-        (self.header.len() as u64).saturating_add(self.stored_size)
-    }
 }
 
 /// Reason why a bundle could not be compressed.
@@ -72,10 +67,11 @@ pub fn compress(
         })
     })?;
     let stored_size = to.size();
-    let total_size = fits(version.header_size().saturating_add(stored_size))?;
-    let total_size = (version != Version::One).then_some(total_size);
+    // A size beyond 64 bits fits into no version that states less.
+    let size = fits(version.header_size().saturating_add(stored_size))?;
+    let total_size = (version != Version::One).then_some(size);
     let header = Header { version, codec: how.codec, total_size, full_size, hash }.to_bytes();
-    Ok(CcobOutput { header, stored_size, hash })
+    Ok(CcobOutput { header, stored_size, size, hash })
 }
 
 /// Number of bytes between two reports of progress.

@@ -40,6 +40,11 @@ pub enum WriteError {
     Compress(io::Error),
 }
 
+/// Size of a structure of a fixed size and the bytes that follow it, for a field of 32 bits.
+pub(super) fn size_with(fixed: u64, following: u64) -> Result<u32, WriteError> {
+    fixed.checked_add(following).and_then(|size| u32::try_from(size).ok()).ok_or(WriteError::TooLarge)
+}
+
 /// Compresses a payload.
 pub(super) fn compress(payload: &Content<'_>, how: Compression) -> Result<Vec<u8>, WriteError> {
     if codec_flag(how.codec) == 0 {

@@ -1,7 +1,7 @@
 //! An image as an entry, with the properties that its header states and those that the user specifies. The module's
 //! documentation lists the differences from fatbinary.
 
-use super::compress::{WriteError, compress};
+use super::compress::{WriteError, compress, size_with};
 use super::raw::{ALIGNMENT, EntryHeader, OptionBlock, codec_flag, flag, kind};
 use crate::base::bytes::View;
 use crate::base::codec::Compression;
@@ -100,7 +100,7 @@ impl<'data> FatbinImage<'data> {
             let value = u64::from(image.u32("Tile IR magic", 0)?);
             return Err(image.malformed("Tile IR magic", 0, Cause::Unexpected { value, expected: "7F TileIR" }));
         }
-        image.part("Tile IR header", 0, 0, TILE_IR_SIZE)?;
+        image.prefix("Tile IR header", TILE_IR_SIZE)?;
         let TileIrVersion { major, minor, tag } = TileIrVersion::read(image)?;
         // The entry repeats major and minor version in one field.
         let version = (u16::from_be_bytes([major, minor]), tag);
@@ -109,7 +109,9 @@ impl<'data> FatbinImage<'data> {
 
     /// Creates a member for code whose entry has options for a compiler.
     fn compiled_by_the_driver(kind: u16, code_version: (u16, u16), arch: Arch, image: &'data [u8]) -> Self {
-        let (flags, host, options) = (flag::BITS_64, HostSystem::Linux, Some(&b""[..]));
+        let flags = flag::BITS_64;
+        let host = HostSystem::Linux;
+        let options = Some(&b""[..]);
         FatbinImage { kind, code_version, arch, flags, host, identifier: b"", options, image }
     }
 
@@ -169,7 +171,8 @@ impl<'data> FatbinImage<'data> {
 
     /// Sets the language that the entry states, by default none.
     pub fn with_language(self, language: Option<Language>) -> Self {
-        let (cuda, opencl) = (language == Some(Language::Cuda), language == Some(Language::OpenCl));
+        let cuda = language == Some(Language::Cuda);
+        let opencl = language == Some(Language::OpenCl);
         self.with_flag(flag::CUDA, cuda).with_flag(flag::OPENCL, opencl)
     }
 
@@ -245,8 +248,7 @@ impl<'data> FatbinImage<'data> {
         }
         let mut options_offset = 0;
         if let Some(options) = self.options {
-            options_offset =
-                u32::try_from(EntryHeader::SIZE.saturating_add(strings.len() as u64)).map_err(too_large)?;
+            options_offset = size_with(EntryHeader::SIZE, strings.len() as u64)?;
             let offset = options_offset.checked_add(OptionBlock::SIZE as u32).ok_or(WriteError::TooLarge)?;
             OptionBlock { offset, size: u32::try_from(options.len()).map_err(too_large)? }.write(&mut strings);
             if self.kind == kind::ELF {
@@ -258,10 +260,9 @@ impl<'data> FatbinImage<'data> {
                 end_string(&mut strings);
             }
         }
-        let header_size = EntryHeader::SIZE.saturating_add(strings.len() as u64);
         let entry = EntryHeader {
             kind: self.kind,
-            header_size: u32::try_from(header_size).map_err(too_large)?,
+            header_size: size_with(EntryHeader::SIZE, strings.len() as u64)?,
             stored_size,
             compressed_size: 0,
             options_offset,

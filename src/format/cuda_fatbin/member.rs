@@ -1,6 +1,6 @@
 //! Entries of a container: an image, or several images that are compressed as one.
 
-use super::compress::{WriteError, compress};
+use super::compress::{WriteError, compress, size_with};
 use super::image::{EncodedEntry, FatbinImage, joined};
 use super::raw::{ALIGNMENT, EntryHeader, GroupTable, codec_flag, kind};
 use super::read::FatbinEntry;
@@ -101,7 +101,7 @@ fn relocatable<'data>(entry: &FatbinEntry<'data>, module: &'data [u8]) -> Result
     let header = EntryHeader { kind, header_size, options_offset, name_offset, name_size, ..old };
     let mut payload = Content::from(entry.image.data());
     // The NUL that ends a text is among the padding.
-    payload.push(vec![0; usize::try_from(old.stored_size.saturating_sub(payload.size())).unwrap_or_default()]);
+    payload.pad_to(old.stored_size);
     Ok(EncodedEntry { header: joined(header, strings), payload })
 }
 
@@ -111,19 +111,20 @@ fn group<'data>(images: &[FatbinImage], how: Compression) -> Result<EncodedEntry
     let mut rows = Vec::new();
     for image in images {
         let offset = whole.size();
-        whole.append(image.payload());
-        whole.align(ALIGNMENT);
-        rows.extend(image.row(offset, whole.size().saturating_sub(offset))?);
+        let mut payload = image.payload();
+        payload.align(ALIGNMENT);
+        rows.extend(image.row(offset, payload.size())?);
+        whole.append(payload);
     }
     let stored = compress(&whole, how)?;
-    let size = |size: u64| u32::try_from(size).map_err(|_| WriteError::TooLarge);
-    let table_size = GroupTable::SIZE.saturating_add(rows.len() as u64);
+    let size = |size: usize| u32::try_from(size).map_err(|_| WriteError::TooLarge);
+    let table_size = size_with(GroupTable::SIZE, rows.len() as u64)?;
     let mut header = Vec::new();
     EntryHeader {
         kind: kind::GROUP,
-        header_size: size(EntryHeader::SIZE.saturating_add(table_size))?,
+        header_size: size_with(EntryHeader::SIZE, table_size.into())?,
         stored_size: (stored.len() as u64).next_multiple_of(ALIGNMENT),
-        compressed_size: size(stored.len() as u64)?,
+        compressed_size: size(stored.len())?,
         options_offset: EntryHeader::SIZE as u32,
         code_version: GROUP_VERSION,
         arch_number: 0,
@@ -134,7 +135,7 @@ fn group<'data>(images: &[FatbinImage], how: Compression) -> Result<EncodedEntry
         full_size: whole.size(),
     }
     .write(&mut header);
-    GroupTable { count: size(images.len() as u64)?, size: size(table_size)? }.write(&mut header);
+    GroupTable { count: size(images.len())?, size: table_size }.write(&mut header);
     header.extend(rows);
     Ok(EncodedEntry { header, payload: Content::from(stored) })
 }

@@ -90,7 +90,7 @@ pub(crate) fn image_of_entry<'data>(entry: &FatbinEntry<'data>) -> ImageView<'da
 /// cubin state that, and the entry repeats them.
 fn arch(entry: &FatbinEntry<'_>) -> Option<Arch> {
     let arch = entry.header.arch()?;
-    let attributes = entry.options.filter(|_| entry.header.kind == kind::ELF);
+    let attributes = if entry.header.kind == kind::ELF { entry.options } else { None };
     let is_specific = attributes.is_some_and(|attributes| nvptx::is_specific(attributes.data()));
     Some(Arch { suffix: arch.suffix.or(is_specific.then_some(Suffix::Specific)), ..arch })
 }

@@ -1,7 +1,7 @@
 //! Reading: the entries are walked by their sizes. Each entry must fit into the size of the container.
 
 use super::raw::{ALIGNMENT, EntryHeader, GroupTable, Header, OptionBlock, kind};
-use crate::base::bytes::View;
+use crate::base::bytes::{Cursor, Extent, View};
 use crate::base::codec::Codec;
 use crate::base::error::{Cause, Malformed};
 use crate::format::{DeviceImage, GroupPart, image_range, without_nul};
@@ -38,7 +38,8 @@ impl<'data> CudaFatbin<'data> {
     /// Reads the container at the start of a view that may extend beyond it.
     pub fn read(view: View<'data>) -> Result<Self, Malformed> {
         let (header, grouped) = read_grouped(view)?;
-        let view = view.part("CUDA fatbin size", 8, 0, header.size.saturating_add(Header::SIZE))?;
+        let end = entries(view, &header)?.range_in(view).end;
+        let view = view.prefix("CUDA fatbin", end)?;
         let mut entries = Vec::new();
         for GroupedEntry { entry, rows } in grouped {
             match rows {
@@ -63,38 +64,44 @@ pub struct GroupedEntry<'data> {
 /// image of unknown content.
 pub fn read_grouped(view: View<'_>) -> Result<(Header, Vec<GroupedEntry<'_>>), Malformed> {
     let header = Header::read(view)?;
-    let mut rest = view.part("CUDA fatbin size", 8, Header::SIZE, header.size)?;
+    let mut cursor = Cursor::new(entries(view, &header)?);
     let mut entries = Vec::new();
-    while rest.size() > 0 {
-        let (entry, next) = FatbinEntry::read(rest)?;
+    while cursor.rest().size() > 0 {
+        let (entry, whole) = FatbinEntry::read(&mut cursor)?;
         entries.push(match entry.header.kind {
-            kind::GROUP => match group(rest, &entry) {
+            kind::GROUP => match group(whole, &entry) {
                 Ok(rows) => GroupedEntry { entry, rows: Some(rows.into_iter().map(|(image, _)| image).collect()) },
                 Err(_) => GroupedEntry { entry: FatbinEntry { codec: Codec::Opaque, ..entry }, rows: None },
             },
             _ => GroupedEntry { entry, rows: None },
         });
-        rest = next;
     }
     Ok((header, entries))
 }
 
+/// Returns the bytes of all entries.
+pub(super) fn entries<'data>(view: View<'data>, header: &Header) -> Result<View<'data>, Malformed> {
+    view.part(view.field("CUDA fatbin size", 8), Extent { offset: Header::SIZE, size: header.size })
+}
+
 impl<'data> FatbinEntry<'data> {
-    /// Reads the entry at the view's start; also returns the view after it.
-    pub(super) fn read(view: View<'data>) -> Result<(Self, View<'data>), Malformed> {
+    /// Reads the next entry; also returns all of its bytes.
+    pub(super) fn read(cursor: &mut Cursor<'data>) -> Result<(Self, View<'data>), Malformed> {
+        let view = cursor.rest();
         let header = EntryHeader::read(view)?;
         let header_size = u64::from(header.header_size);
         if header_size < EntryHeader::SIZE {
             let cause = Cause::Unexpected { value: header_size, expected: "at least 64" };
             return Err(view.malformed("CUDA fatbin entry header size", 4, cause));
         }
-        let prefix = view.part("CUDA fatbin entry header size", 4, 0, header_size)?;
-        view.part("CUDA fatbin payload size", 8, header_size, header.stored_size)?;
-        let size = header_size.saturating_add(header.stored_size);
-        let whole = view.part("CUDA fatbin payload size", 8, 0, size)?;
-        let (identifier, options) = (identifier(prefix, &header)?, options(prefix, &header)?);
-        let (codec, image) = (header.codec(), image(whole, &header)?);
-        Ok((FatbinEntry { header, codec, part: None, identifier, options, image }, view.from(size)))
+        let prefix = view.prefix(view.field("CUDA fatbin entry header size", 4), header_size)?;
+        let payload_field = view.field("CUDA fatbin payload size", 8);
+        let payload = view.part(payload_field, Extent { offset: header_size, size: header.stored_size })?;
+        let whole = cursor.take_stated(payload_field, payload.range_in(view).end)?;
+        let identifier = identifier(prefix, &header)?;
+        let options = options(prefix, &header)?;
+        let image = image(whole, &header)?;
+        Ok((FatbinEntry { header, codec: header.codec(), part: None, identifier, options, image }, whole))
     }
 }
 
@@ -104,33 +111,34 @@ pub(super) fn group<'data>(
     group: &FatbinEntry<'data>,
 ) -> Result<Vec<(FatbinEntry<'data>, View<'data>)>, Malformed> {
     let table = GroupTable::read(view.from(EntryHeader::SIZE))?;
-    let prefix = view.part("CUDA fatbin entry header size", 4, 0, u64::from(group.header.header_size))?;
-    let (stated_at, size) = (EntryHeader::SIZE + 4, u64::from(table.size));
-    let table_view = prefix.part("CUDA fatbin group table size", stated_at, EntryHeader::SIZE, size)?;
-    let mut rows = table_view.from(GroupTable::SIZE);
+    let prefix = view.prefix(view.field("CUDA fatbin entry header size", 4), u64::from(group.header.header_size))?;
+    let stated_at = EntryHeader::SIZE + 4;
+    let size = u64::from(table.size);
+    let table_field = prefix.field("CUDA fatbin group table size", stated_at);
+    let table_view = prefix.part(table_field, Extent { offset: EntryHeader::SIZE, size })?;
+    let mut rows = Cursor::new(table_view.from(GroupTable::SIZE));
     let mut entries = Vec::new();
     for _ in 0..table.count {
-        let (entry, next) = group_row(rows, group)?;
-        let row = rows.part("CUDA fatbin group row", 0, 0, rows.size().saturating_sub(next.size()))?;
-        entries.push((entry, row));
-        rows = next;
+        entries.push(group_row(&mut rows, group)?);
     }
-    if rows.size() != 0 {
+    if rows.rest().size() != 0 {
         let cause = Cause::Unexpected { value: size, expected: "8 and the sizes of the rows" };
         return Err(prefix.malformed("CUDA fatbin group table size", stated_at, cause));
     }
     Ok(entries)
 }
 
-/// Reads the row at the view's start; also returns the view after it.
+/// Reads the next row; also returns all of its bytes.
 fn group_row<'data>(
-    row: View<'data>,
+    rows: &mut Cursor<'data>,
     group: &FatbinEntry<'data>,
 ) -> Result<(FatbinEntry<'data>, View<'data>), Malformed> {
-    let header = EntryHeader::read(row)?;
-    let row_size = EntryHeader::SIZE.max(identifier_end(&header)).max(options_end(row, &header)?);
-    let prefix = row.part("CUDA fatbin group row", 0, 0, row_size)?;
-    let (identifier, options) = (identifier(prefix, &header)?, options(prefix, &header)?);
+    let rest = rows.rest();
+    let header = EntryHeader::read(rest)?;
+    let row_size = EntryHeader::SIZE.max(identifier_end(&header)).max(options_end(rest, &header)?);
+    let row = rows.take("CUDA fatbin group row", row_size)?;
+    let identifier = identifier(row, &header)?;
+    let options = options(row, &header)?;
     let whole = if group.codec == Codec::None { group.image.size() } else { group.header.full_size };
     let (offset, size) = (u64::from(header.header_size), header.stored_size);
     if offset.checked_add(size).is_none_or(|end| end > whole) {
@@ -139,31 +147,34 @@ fn group_row<'data>(
     let (image, part) = match group.codec {
         Codec::None => {
             let own = image_range(header.image_kind(), group.image, offset, size)?;
-            (group.image.part("CUDA fatbin group offset", 4, offset, own.len() as u64)?, None)
+            let own = Extent { offset, size: own.len() as u64 };
+            (group.image.part(row.field("CUDA fatbin group offset", 4), own)?, None)
         }
         _ => (group.image, Some(GroupPart { offset, whole })),
     };
-    Ok((FatbinEntry { header, codec: group.codec, part, identifier, options, image }, row.from(row_size)))
+    Ok((FatbinEntry { header, codec: group.codec, part, identifier, options, image }, row))
 }
 
 /// The end includes the padding; 0 if there is no identifier.
+#[expect(clippy::arithmetic_side_effects, reason = "a sum of numbers of 32 bits")]
 fn identifier_end(header: &EntryHeader) -> u64 {
-    if header.name_offset == 0 { 0 } else { padded_size(header.name_size).saturating_add(header.name_offset.into()) }
+    if header.name_offset == 0 { 0 } else { padded_size(header.name_size) + u64::from(header.name_offset) }
 }
 
 /// The end includes the padding; 0 if there is no option block.
+#[expect(clippy::arithmetic_side_effects, reason = "a sum of numbers of 32 bits")]
 fn options_end(row: View<'_>, header: &EntryHeader) -> Result<u64, Malformed> {
     let at = u64::from(header.options_offset);
     if at == 0 {
         return Ok(0);
     }
     let block = OptionBlock::read(row.from(at))?;
-    Ok(at.saturating_add(OptionBlock::SIZE).saturating_add(padded_size(block.size)))
+    Ok(at + OptionBlock::SIZE + padded_size(block.size))
 }
 
 /// Size of a string with its NUL and padding.
 fn padded_size(size: u32) -> u64 {
-    u64::from(size).saturating_add(1).next_multiple_of(ALIGNMENT)
+    (u64::from(size) + 1).next_multiple_of(ALIGNMENT)
 }
 
 fn identifier<'data>(prefix: View<'data>, header: &EntryHeader) -> Result<Option<View<'data>>, Malformed> {
@@ -171,9 +182,10 @@ fn identifier<'data>(prefix: View<'data>, header: &EntryHeader) -> Result<Option
     if offset == 0 {
         return Ok(None);
     }
-    prefix.part("CUDA fatbin identifier offset", 32, offset, size).map(Some)
+    prefix.part(prefix.field("CUDA fatbin identifier offset", 32), Extent { offset, size }).map(Some)
 }
 
+#[expect(clippy::arithmetic_side_effects, reason = "a number of 32 bits")]
 fn options<'data>(prefix: View<'data>, header: &EntryHeader) -> Result<Option<View<'data>>, Malformed> {
     let at = u64::from(header.options_offset);
     // In a group the offset points to the table of its images; in unknown kinds its meaning is unknown.
@@ -181,11 +193,13 @@ fn options<'data>(prefix: View<'data>, header: &EntryHeader) -> Result<Option<Vi
     if at == 0 || !has_options {
         return Ok(None);
     }
-    prefix.part("CUDA fatbin options offset", 20, at, OptionBlock::SIZE)?;
-    let block = OptionBlock::read(prefix.from(at))?;
+    let block_extent = Extent { offset: at, size: OptionBlock::SIZE };
+    let block_view = prefix.part(prefix.field("CUDA fatbin options offset", 20), block_extent)?;
+    let block = OptionBlock::read(block_view)?;
+    let field = block_view.field("CUDA fatbin option string offset", 0);
     let leading_nul = if header.kind == kind::ELF { 1 } else { 0 };
-    let (offset, size) = (u64::from(block.offset).saturating_add(leading_nul), u64::from(block.size));
-    prefix.part("CUDA fatbin option string offset", at, offset, size).map(Some)
+    let options = Extent { offset: u64::from(block.offset) + leading_nul, size: block.size.into() };
+    prefix.part(field, options).map(Some)
 }
 
 /// Only compressed images state their exact size. An ELF file ends where its own headers end, a PTX text before the
@@ -193,7 +207,10 @@ fn options<'data>(prefix: View<'data>, header: &EntryHeader) -> Result<Option<Vi
 fn image<'data>(entry: View<'data>, header: &EntryHeader) -> Result<View<'data>, Malformed> {
     let offset = u64::from(header.header_size);
     if header.compressed_size != 0 {
-        return entry.part("CUDA fatbin compressed size", 16, offset, u64::from(header.compressed_size));
+        return entry.part(
+            entry.field("CUDA fatbin compressed size", 16),
+            Extent { offset, size: u64::from(header.compressed_size) },
+        );
     }
     let payload = entry.from(offset);
     let size = match (header.codec(), header.kind) {
@@ -201,5 +218,5 @@ fn image<'data>(entry: View<'data>, header: &EntryHeader) -> Result<View<'data>,
         (Codec::None, kind::PTX | kind::RELOCATABLE_PTX) => Some(without_nul(payload.data())),
         _ => None,
     };
-    entry.part("CUDA fatbin payload size", 8, offset, size.unwrap_or(header.stored_size))
+    entry.part(entry.field("CUDA fatbin payload size", 8), Extent { offset, size: size.unwrap_or(header.stored_size) })
 }

@@ -3,11 +3,11 @@
 
 use std::borrow::Cow;
 
-use super::compress::{WriteError, compress};
+use super::compress::{WriteError, compress, size_with};
 use super::image::{FatbinImage, joined};
 use super::raw::{ALIGNMENT, EntryHeader, GroupTable, Header, codec_flag, flag, kind};
-use super::read::{FatbinEntry, group};
-use crate::base::bytes::{Resource, View};
+use super::read::{FatbinEntry, entries, group};
+use crate::base::bytes::{Cursor, Extent, Resource, View};
 use crate::base::codec;
 use crate::base::codec::{Codec, Compression};
 use crate::base::content::Content;
@@ -51,16 +51,14 @@ pub struct PlainEntry<'data> {
 /// Reads the entries of the container that is all of `view`, to be written again.
 pub fn stored_entries(view: View<'_>) -> Result<Vec<StoredEntry<'_>>, Malformed> {
     let header = Header::read(view)?;
-    let mut rest = view.part("CUDA fatbin size", 8, Header::SIZE, header.size)?;
+    let mut cursor = Cursor::new(entries(view, &header)?);
     let mut entries = Vec::new();
-    while rest.size() > 0 {
-        let (entry, next) = FatbinEntry::read(rest)?;
-        let view = rest.part("CUDA fatbin payload size", 8, 0, rest.size().saturating_sub(next.size()))?;
+    while cursor.rest().size() > 0 {
+        let (entry, view) = FatbinEntry::read(&mut cursor)?;
         let is_group = entry.header.kind == kind::GROUP;
-        let rows = if is_group { group(rest, &entry).ok() } else { None };
+        let rows = if is_group { group(view, &entry).ok() } else { None };
         let rows = rows.map(|rows| rows.into_iter().map(|(_, row)| row).collect());
         entries.push(StoredEntry { entry, view, rows });
-        rest = next;
     }
     Ok(entries)
 }
@@ -105,8 +103,8 @@ impl<'data> StoredEntry<'data> {
     /// Header, identifier and options.
     fn prefix(&self) -> (EntryHeader, View<'data>) {
         let header = self.entry.header;
-        let size = u64::from(header.header_size).saturating_sub(EntryHeader::SIZE);
-        let strings = self.view.part("CUDA fatbin entry header size", 4, EntryHeader::SIZE, size);
+        let field = self.view.field("CUDA fatbin entry header size", 4);
+        let strings = self.view.between(field, EntryHeader::SIZE..header.header_size.into());
         (header, strings.unwrap_or_else(|_| self.view.from(self.view.size())))
     }
 
@@ -124,9 +122,9 @@ impl<'data> StoredEntry<'data> {
     /// its NUL. Bytes that are not padding stay.
     fn exact_payload(&self) -> &'data [u8] {
         let padded = self.view.from(self.entry.header.header_size.into()).data();
-        let nul = if kind::is_ptx(self.entry.header.kind) { 1 } else { 0 };
-        let exact = self.entry.image.data().len().saturating_add(nul);
-        match padded.split_at_checked(exact) {
+        let image = self.entry.image.data().len();
+        let exact = if kind::is_ptx(self.entry.header.kind) { image.checked_add(1) } else { Some(image) };
+        match exact.and_then(|exact| padded.split_at_checked(exact)) {
             Some((exact, rest)) if rest.len() < ALIGNMENT as usize && rest.iter().all(|&byte| byte == 0) => exact,
             _ => padded,
         }
@@ -151,14 +149,12 @@ impl<'data> StoredEntry<'data> {
 
     fn plain_group(&self, rows: &[View<'data>], images: &[StoredImage<'data>]) -> Result<PlainEntry<'data>, Malformed> {
         let header = self.entry.header;
-        let (payload, whole) = match self.codec() {
-            Codec::None => (Cow::Borrowed(self.entry.image.data()), self.entry.image),
-            codec => {
-                let full = codec::decompress(codec, self.entry.image, header.full_size)?;
-                (Cow::Owned(full), self.entry.image)
-            }
+        let stored = self.entry.image;
+        let payload = match self.codec() {
+            Codec::None => Cow::Borrowed(stored.data()),
+            codec => Cow::Owned(codec::decompress(codec, stored, header.full_size)?),
         };
-        let payload_view = whole.derived(&payload);
+        let payload_view = stored.derived(&payload);
         let mut plain = PlainEntry {
             header: EntryHeader { flags: header.flags & !(flag::LZ4 | flag::ZSTD), ..header },
             strings: Cow::Borrowed(&[]),
@@ -167,24 +163,24 @@ impl<'data> StoredEntry<'data> {
         };
         for (row, image) in rows.iter().zip(images) {
             let mut own = EntryHeader::read(*row)?;
-            let offset = plain.payload.size();
             match image {
                 StoredImage::Dropped => continue,
                 StoredImage::Kept => {
-                    let (start, size) = (u64::from(own.header_size), own.stored_size);
-                    let bytes = payload_view.part("CUDA fatbin group offset", 4, start, size)?;
+                    let extent = Extent { offset: own.header_size.into(), size: own.stored_size };
+                    let bytes = payload_view.part(row.field("CUDA fatbin group offset", 4), extent)?;
                     // Rows may share bytes.
-                    bytes.charge("CUDA fatbin group offset", Resource::Memory, size)?;
+                    bytes.charge("CUDA fatbin group offset", Resource::Memory, bytes.size())?;
                     plain.payload.push(bytes.data().to_vec());
                     plain.payload.align(ALIGNMENT);
                 }
                 StoredImage::Replaced(bytes) => {
-                    plain.payload.append(bytes.clone());
+                    let mut stored = bytes.clone();
                     if kind::is_ptx(own.kind) {
-                        plain.payload.push(vec![0]);
+                        stored.push(vec![0]);
                     }
-                    plain.payload.align(ALIGNMENT);
-                    own.stored_size = plain.payload.size().saturating_sub(offset);
+                    stored.align(ALIGNMENT);
+                    own.stored_size = stored.size();
+                    plain.payload.append(stored);
                 }
             }
             let strings = row.from(EntryHeader::SIZE).data();
@@ -208,7 +204,7 @@ fn stated<'data>(entry: &FatbinEntry<'data>, image: &[u8]) -> Option<(EntryHeade
     let inherited = old.arch().filter(|it| it.number == arch.number && arch.suffix.is_none()).and_then(|it| it.suffix);
     let new = new.with_arch(Arch { suffix: arch.suffix.or(inherited), ..arch });
     let identifier = entry.identifier.map(|view| view.data()).unwrap_or_default();
-    let options = entry.options.filter(|_| old.kind != kind::ELF).map(|view| view.data());
+    let options = if old.kind == kind::ELF { None } else { entry.options.map(|view| view.data()) };
     let new = new.with_identifier(identifier);
     let (header, strings) = match options {
         Some(options) => new.with_options(options).parts(0),
@@ -254,15 +250,14 @@ impl<'data> PlainEntry<'data> {
         (mut all, start): (Content<'data>, u64),
         (row, strings): &(EntryHeader, Cow<'data, [u8]>),
     ) -> Result<(Content<'data>, u64), WriteError> {
-        let header_size = EntryHeader::SIZE.saturating_add(strings.len() as u64);
-        let header_size = u32::try_from(header_size).map_err(|_| WriteError::TooLarge)?;
+        let header_size = size_with(EntryHeader::SIZE, strings.len() as u64)?;
         let stored_size = row.stored_size.next_multiple_of(ALIGNMENT);
         let mut left = stored_size;
         let mut image = Vec::new();
         for run in self.payload.runs_from(start) {
-            let size = left.min(run.len() as u64);
-            image.extend(run.get(..size as usize).unwrap_or_default());
-            left = left.saturating_sub(size);
+            let run = run.get(..left as usize).unwrap_or(run);
+            image.extend(run);
+            left = left.abs_diff(run.len() as u64);
         }
         let unpadded = usize::try_from(row.stored_size).ok().and_then(|size| image.get(..size));
         if unpadded.is_some_and(|image| !can_be_padded(row, image)) {
@@ -270,7 +265,7 @@ impl<'data> PlainEntry<'data> {
         }
         all.push(joined(EntryHeader { header_size, stored_size, ..*row }, strings.to_vec()));
         all.push(image);
-        Ok((all, start.saturating_add(stored_size)))
+        Ok((all, start.checked_add(stored_size).ok_or(WriteError::TooLarge)?))
     }
 
     fn grouped(
@@ -284,14 +279,15 @@ impl<'data> PlainEntry<'data> {
             let header_size = u32::try_from(offset).map_err(|_| WriteError::TooLarge)?;
             EntryHeader { header_size, ..*row }.write(&mut table);
             table.extend(strings.iter());
-            offset = offset.saturating_add(row.stored_size).next_multiple_of(ALIGNMENT);
+            let end = offset.checked_add(row.stored_size).and_then(|end| end.checked_next_multiple_of(ALIGNMENT));
+            offset = end.ok_or(WriteError::TooLarge)?;
         }
-        let size = |size: u64| u32::try_from(size).map_err(|_| WriteError::TooLarge);
-        let table_size = GroupTable::SIZE.saturating_add(table.len() as u64);
+        let size = size_with(GroupTable::SIZE, table.len() as u64)?;
+        let count = u32::try_from(rows.len()).map_err(|_| WriteError::TooLarge)?;
         let mut strings = Vec::new();
-        GroupTable { count: size(rows.len() as u64)?, size: size(table_size)? }.write(&mut strings);
+        GroupTable { count, size }.write(&mut strings);
         strings.extend(table);
-        let header_size = size(EntryHeader::SIZE.saturating_add(table_size))?;
+        let header_size = size_with(EntryHeader::SIZE, size.into())?;
         self.compressed(EntryHeader { header_size, ..self.header }, strings, how)
     }
 

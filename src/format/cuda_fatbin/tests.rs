@@ -314,7 +314,8 @@ fn a_group_with_an_invalid_table_is_one_opaque_image() {
     let row = GroupImage { identifier: b"a.cu", attributes: ATTRIBUTES, ..GroupImage::new(b"and the second", 100) };
     let good = group(&[GroupImage::new(b"the first image", 90), row]);
     assert_eq!(images(&good).len(), 2);
-    let (first, second) = (88, 88 + 64);
+    let first = 88;
+    let second = 88 + 64;
     let options = second + 64 + 8;
     #[rustfmt::skip]
     let defects = [
@@ -432,7 +433,8 @@ fn a_cubin_accepts_the_suffix_that_the_user_specifies() {
 #[test]
 fn rejects_members_that_are_neither_cubin_nor_ptx() {
     let host = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/answer-x86_64.so")).unwrap();
-    let (newer, cut) = (cubin_with(9, 0), &cubin()[..3000]);
+    let newer = cubin_with(9, 0);
+    let cut = &cubin()[..3000];
     let cases: [(&[u8], &str); 6] = [
         (b"hi", "CUDA image at 0x0: truncated: need 4 bytes, 2 available"),
         (b"int main(void) { return 0; }\n", "CUDA image at 0x0: invalid value 0x20746e69, expected a cubin or PTX"),

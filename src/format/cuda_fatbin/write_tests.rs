@@ -34,7 +34,8 @@ fn images(bytes: &[u8]) -> Vec<Vec<u8>> {
 
 #[test]
 fn compressed_entries_with_strings_round_trip() {
-    let (cubin, lto_ir) = (fixture("answer-sm_90.cubin"), fixture("answer-sm_90.ltoir"));
+    let cubin = fixture("answer-sm_90.cubin");
+    let lto_ir = fixture("answer-sm_90.ltoir");
     let arch = Arch { number: 100, suffix: Some(Suffix::Specific) };
     let inputs = [
         (FatbinImage::new(View::new(&cubin), None).unwrap(), &cubin[..]),
@@ -135,7 +136,8 @@ fn concatenation_forms_groups_of_two_and_more_behind_other_entries() {
 
 #[test]
 fn rejects_codecs_and_images_that_entries_cannot_have() {
-    let (lto_ir, image) = (fixture("answer-sm_90.ltoir"), FatbinImage::new(View::new(PTX), None).unwrap());
+    let lto_ir = fixture("answer-sm_90.ltoir");
+    let image = FatbinImage::new(View::new(PTX), None).unwrap();
     let lto_ir = FatbinImage::of_lto_ir(View::new(&lto_ir)).unwrap();
     let cases = [
         (member(image, Some(Compression::new(Codec::Zlib))), "zlib is not a codec of CUDA fat binaries"),
@@ -204,7 +206,8 @@ fn padding_does_not_become_a_part_of_an_image_of_a_group() {
     let cubin = fixture("answer-sm_90.cubin");
     let (_, mut plain) = groups(&cubin);
     // The second image lacks the last three bytes, so that it does not state its end.
-    let (row, cut) = (Header::SIZE + EntryHeader::SIZE + GroupTable::SIZE + EntryHeader::SIZE, cubin.len() - 3);
+    let row = Header::SIZE + EntryHeader::SIZE + GroupTable::SIZE + EntryHeader::SIZE;
+    let cut = cubin.len() - 3;
     plain[row as usize + 8..][..8].copy_from_slice(&(cut as u64).to_le_bytes());
     assert_eq!(images(&plain), [&cubin[..], &cubin[..cut]]);
     let entries = stored_entries(View::new(&plain)).unwrap();

@@ -8,7 +8,7 @@ use object::elf::{self, FileHeader64, SectionHeader64};
 use object::read::elf::{FileHeader, SectionHeader};
 
 use super::{EmbeddedImage, Region, unexpected};
-use crate::base::bytes::{Resource, View, text_work};
+use crate::base::bytes::{Extent, Resource, View, text_work};
 use crate::base::error::{Cause, Malformed};
 use crate::format::device_elf;
 use crate::target::amdgpu;
@@ -54,7 +54,7 @@ pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed>
     check_header(view, header)?;
     check(view, header)?;
     let size = device_elf::read(view)?.size;
-    let image = view.part("ELF file", 0, 0, size)?;
+    let image = view.prefix("ELF file", size)?;
     let names = section_names(image, header)?;
     let is_known = |name: &[u8]| match machine {
         elf::EM_CUDA => {
@@ -71,11 +71,12 @@ pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed>
 
 /// Checks the fields that have the same value on every device.
 fn check_header(view: View<'_>, header: &FileHeader64<LE>) -> Result<(), Malformed> {
-    let padding = view.part("ELF padding", EI_PADDING, EI_PADDING, E_TYPE - EI_PADDING)?;
+    let padding = view.record("ELF padding", Extent { offset: EI_PADDING, size: E_TYPE - EI_PADDING })?;
     if let Some(&value) = padding.data().iter().find(|&&byte| byte != 0) {
         return Err(unexpected(view, "ELF padding", EI_PADDING, value.into(), "0"));
     }
-    let (phnum, shnum) = (header.e_phnum.get(LE), header.e_shnum.get(LE));
+    let phnum = header.e_phnum.get(LE);
+    let shnum = header.e_shnum.get(LE);
     let sizes = [
         ("ELF header size", E_EHSIZE, header.e_ehsize.get(LE), true, HEADER_SIZE),
         ("ELF program header size", E_PHENTSIZE, header.e_phentsize.get(LE), phnum > 0, SEGMENT_HEADER_SIZE),
@@ -95,7 +96,9 @@ fn check_header(view: View<'_>, header: &FileHeader64<LE>) -> Result<(), Malform
 }
 
 fn check_cubin(view: View<'_>, header: &FileHeader64<LE>) -> Result<(), Malformed> {
-    let (os_abi, abi, version) = (header.e_ident.os_abi.0, header.e_ident.abi_version, header.e_version.get(LE));
+    let os_abi = header.e_ident.os_abi.0;
+    let abi = header.e_ident.abi_version;
+    let version = header.e_version.get(LE);
     // Up to ABI 7, the version is 1 or the number of the toolkit in hexadecimal digits: 0x76 to 0x81 were seen.
     let is_known = match (os_abi, abi) {
         (OSABI_CUDA, 2..=7) => version == 1 || (0x20..=0xff).contains(&version),
@@ -112,7 +115,9 @@ fn check_cubin(view: View<'_>, header: &FileHeader64<LE>) -> Result<(), Malforme
 }
 
 fn check_code_object(view: View<'_>, header: &FileHeader64<LE>) -> Result<(), Malformed> {
-    let (os_abi, abi, version) = (header.e_ident.os_abi.0, header.e_ident.abi_version, header.e_version.get(LE));
+    let os_abi = header.e_ident.os_abi.0;
+    let abi = header.e_ident.abi_version;
+    let version = header.e_version.get(LE);
     if os_abi != OSABI_AMDGPU_HSA || abi > 4 {
         return Err(unexpected(view, "ELF ABI", EI_OSABI, os_abi.into(), "that of a code object"));
     }
@@ -129,7 +134,8 @@ fn check_code_object(view: View<'_>, header: &FileHeader64<LE>) -> Result<(), Ma
 }
 
 fn check_zebin(view: View<'_>, header: &FileHeader64<LE>) -> Result<(), Malformed> {
-    let (os_abi, version) = (header.e_ident.os_abi.0, header.e_version.get(LE));
+    let os_abi = header.e_ident.os_abi.0;
+    let version = header.e_version.get(LE);
     if (os_abi, version) != (0, 1) {
         return Err(unexpected(view, "ELF ABI", EI_OSABI, os_abi.into(), "0, with version 1"));
     }

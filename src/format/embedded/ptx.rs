@@ -6,7 +6,7 @@
 
 use super::statements::Statements;
 use super::{EmbeddedImage, Region};
-use crate::base::bytes::{Resource, text_work};
+use crate::base::bytes::{Resource, offset_of_rest, text_work};
 use crate::base::error::{Cause, Malformed};
 use crate::target::nvptx::Ptx;
 
@@ -24,10 +24,9 @@ pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed>
         return Err(error("no target"));
     }
     let mut start = start(before).ok_or_else(|| error("inside a comment"))?;
-    let comments = before.get(start.at..).unwrap_or_default();
-    if !Statements::new(comments).after_comments().is_empty() {
+    if !Statements::new(start.comments).after_comments().is_empty() {
         // Read from their start, the bytes are something else.
-        start = Start { at: before.len(), is_delimited: false };
+        start = Start { comments: b"", is_delimited: false };
     }
     if !start.is_delimited && !region.may_hold_text {
         return Err(error("inside other text"));
@@ -36,8 +35,10 @@ pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed>
     let end = statements.end_of_module();
     view.charge("PTX module", Resource::Work, text_work(statements.read))?;
     let end = end.ok_or_else(|| error("no functions or variables"))?;
-    let size = before.len().saturating_sub(start.at).saturating_add(end.size);
-    let image = view.part("PTX module", at, start.at as u64, size as u64)?;
+    let field = view.field("PTX module", at);
+    let after_start = view.from(at).prefix(field, end.size as u64)?;
+    let start_at = offset_of_rest(before, start.comments) as u64;
+    let image = view.between(field, start_at..after_start.range_in(view).end)?;
     Ok(EmbeddedImage { has_stated_end: end.is_stated, ..EmbeddedImage::new(image) })
 }
 
@@ -52,41 +53,43 @@ pub fn at_start(region: Region<'_>) -> Option<EmbeddedImage<'_>> {
 
 /// Start of a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Start {
-    at: usize,
+struct Start<'text> {
+    /// Comments and spaces before the directive `.version`.
+    comments: &'text [u8],
     /// True if a NUL precedes it, or nothing.
     is_delimited: bool,
 }
 
 /// Finds the start of the comments and spaces that end `before`; `None` if it ends inside a comment.
-fn start(before: &[u8]) -> Option<Start> {
-    let limit = before.len().saturating_sub(MAX_COMMENTS);
-    let mut at = before.len();
+fn start(before: &[u8]) -> Option<Start<'_>> {
+    let tail = before.rchunks(MAX_COMMENTS).next().unwrap_or_default();
+    let is_whole = tail.len() == before.len();
+    let start = |front: &[u8], is_delimited| Some(Start { comments: tail.get(front.len()..)?, is_delimited });
+    // The bytes before the comments that were found.
+    let mut front = tail;
     loop {
-        let text = before.get(limit..at)?.trim_ascii_end();
-        let end = limit.saturating_add(text.len());
-        let has_line_break = at < before.len() || before.get(end..at)?.contains(&b'\n');
+        let text = front.trim_ascii_end();
+        let has_line_break = front.len() < tail.len() || front.get(text.len()..)?.contains(&b'\n');
         // Comments have no control characters.
         let line = text.rsplit(|&byte| byte == b'\n' || is_foreign(byte)).next()?;
         let comment = line.trim_ascii_start();
-        at = match text {
-            [] if limit == 0 => return Some(Start { at: end, is_delimited: true }),
-            [.., 0] => return Some(Start { at: end, is_delimited: true }),
+        front = match text {
+            [] if is_whole => return start(text, true),
+            [.., 0] => return start(text, true),
             // `/*/` begins a comment and does not end it.
             [inside @ .., b'*', b'/'] => {
-                let open = inside.windows(2).rposition(|pair| pair == b"/*")?;
-                if text.get(open..)?.iter().any(|&byte| is_foreign(byte)) {
-                    return Some(Start { at, is_delimited: false });
+                let (before_comment, comment) =
+                    text.split_at_checked(inside.windows(2).rposition(|it| it == b"/*")?)?;
+                if comment.iter().any(|&byte| is_foreign(byte)) {
+                    return start(front, false);
                 }
-                limit.saturating_add(open)
+                before_comment
             }
-            _ if comment.starts_with(b"//") && has_line_break => end.saturating_sub(comment.len()),
+            _ if comment.starts_with(b"//") && has_line_break => text.strip_suffix(comment)?,
             _ if comment.starts_with(b"//") => return None,
             // The empty comment at the start of generated headers, right after other text.
-            [.., b'/', b'/'] if has_line_break => {
-                return Some(Start { at: end.saturating_sub(2), is_delimited: false });
-            }
-            _ => return Some(Start { at, is_delimited: false }),
+            [before_comment @ .., b'/', b'/'] if has_line_break => return start(before_comment, false),
+            _ => return start(front, false),
         };
     }
 }

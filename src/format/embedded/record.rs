@@ -15,7 +15,7 @@ pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed>
     if file.view.starts_with(&embed_record::MAGIC) {
         return Err(unexpected(file.view, "embedded file", 0, 0, "a device image"));
     }
-    let image = match at_start(Region { view: terminated(file, region.view), ..region }) {
+    let image = match at_start(Region { view: terminated(file), ..region }) {
         Some(image) => image,
         None if has_magic_of_image(file.view) => EmbeddedImage::new(file.view),
         None => return Err(unexpected(file.view, "embedded file", 0, 0, "a device image")),
@@ -24,9 +24,8 @@ pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed>
 }
 
 /// The NUL after the bytes of a file is included, because it ends PTX.
-fn terminated<'data>(file: embed_record::EmbeddedFile<'data>, region: View<'data>) -> View<'data> {
-    let distance = file.view.start().saturating_sub(region.start());
-    region.part("embedded file", 0, distance, file.view.size().saturating_add(1)).unwrap_or(file.view)
+fn terminated(file: embed_record::EmbeddedFile<'_>) -> View<'_> {
+    file.whole.from(file.view.range_in(file.whole).start)
 }
 
 /// The search does not recognize these images among other bytes.

@@ -29,7 +29,9 @@ const LARGEST_BOUND: u32 = 0x3f_ffff;
 pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed> {
     let view = region.view.from(at);
     let [version, bound, schema] = [4, 12, 16].map(|at| view.u32("SPIR-V header", at));
-    let (version, bound, schema) = (version?, bound?, schema?);
+    let version = version?;
+    let bound = bound?;
+    let schema = schema?;
     if version & 0xffff_00ff != 0x1_0000 || version >> 8 & 0xff > NEWEST_MINOR {
         return Err(unexpected(view, "SPIR-V version", 4, version.into(), "1.0 to 1.6"));
     }
@@ -51,7 +53,7 @@ pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed>
     let end = module.end().ok_or_else(|| {
         view.malformed("SPIR-V module", 0, Cause::Described("not a complete module with functions".to_owned()))
     })?;
-    view.part("SPIR-V module", 0, 0, end).map(EmbeddedImage::new)
+    view.prefix("SPIR-V module", end).map(EmbeddedImage::new)
 }
 
 /// Properties of the instructions that were read.
@@ -101,6 +103,7 @@ impl Module {
 
     /// `None` if a part that every module has is missing.
     fn end(&self) -> Option<u64> {
-        self.functions_end.filter(|_| self.has_memory_model && (self.has_entry_point || self.has_linkage))
+        let is_module = self.has_memory_model && (self.has_entry_point || self.has_linkage);
+        if is_module { self.functions_end } else { None }
     }
 }

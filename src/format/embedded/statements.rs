@@ -1,6 +1,9 @@
 //! The statements of a PTX module, up to its end in other data. Source: NVIDIA, PTX ISA, sections Syntax and
 //! Directives.
 
+use crate::base::brackets::Brackets;
+use crate::base::bytes::offset_of_rest;
+
 /// First words of statements that define or declare something.
 const DEFINITIONS: [&[u8]; 13] = [
     b".entry",
@@ -55,11 +58,13 @@ impl<'text> Statements<'text> {
     /// Returns the end of the module; `None` if it defines nothing.
     pub fn end_of_module(&mut self) -> Option<End> {
         self.skip_header();
-        let (mut end, mut defines) = (0, false);
+        let mut end = 0;
+        let mut defines = false;
         loop {
             self.skip_comments();
             let statement = self.rest();
-            let length = statement.iter().skip(1).take_while(|&&byte| is_word(byte)).count().saturating_add(1);
+            let is_end = |&at: &usize| !statement.get(at).is_some_and(|&byte| is_word(byte));
+            let length = (1..statement.len()).find(is_end).unwrap_or(statement.len());
             let word = statement.get(..length).unwrap_or_default();
             let is_definition = DEFINITIONS.contains(&word);
             let is_complete = if LINES.contains(&word) {
@@ -82,8 +87,9 @@ impl<'text> Statements<'text> {
         if matches!(behind.rest(), [] | [0, ..]) {
             return Some(End { size: behind.read, is_stated: true });
         }
-        let blank = self.text.get(end..)?.iter().take_while(|byte| b"\r\n".contains(byte)).count();
-        Some(End { size: end.saturating_add(blank), is_stated: false })
+        let mut behind = Statements { read: end, ..*self };
+        behind.skip(behind.rest().iter().take_while(|byte| b"\r\n".contains(byte)).count());
+        Some(End { size: behind.read, is_stated: false })
     }
 
     /// Returns the text after the comments and spaces at its start.
@@ -96,17 +102,25 @@ impl<'text> Statements<'text> {
         self.text.get(self.read..).unwrap_or_default()
     }
 
+    /// Skips bytes, or the rest if there are fewer.
     fn skip(&mut self, size: usize) {
-        self.read = self.read.saturating_add(size).min(self.text.len());
+        let after = self.rest().get(size..).unwrap_or_default();
+        self.read = offset_of_rest(self.text, after);
     }
 
-    /// Skips everything up to a byte of a kind, and that byte. A control character ends the module before it is found.
-    fn skip_past(&mut self, is_wanted: impl Fn(u8) -> bool) -> Option<u8> {
+    /// Skips everything up to a byte of a kind. A control character ends the module before it is found.
+    fn skip_to(&mut self, is_wanted: impl Fn(u8) -> bool) -> Option<u8> {
         let rest = self.rest();
         let stop = rest.iter().position(|&byte| is_wanted(byte) || byte.is_ascii_control() && !is_space(byte));
-        let byte = stop.and_then(|stop| rest.get(stop)).copied().filter(|&byte| is_wanted(byte));
-        self.skip(stop.map_or(rest.len(), |stop| stop.saturating_add(byte.is_some().into())));
-        byte
+        self.skip(stop.unwrap_or(rest.len()));
+        self.rest().first().copied().filter(|&byte| is_wanted(byte))
+    }
+
+    /// Like [`Self::skip_to`], and skips the byte.
+    fn skip_past(&mut self, is_wanted: impl Fn(u8) -> bool) -> Option<u8> {
+        let byte = self.skip_to(is_wanted)?;
+        self.skip(1);
+        Some(byte)
     }
 
     /// Skips spaces and comments. A comment without an end reaches up to the next control character.
@@ -148,45 +162,49 @@ impl<'text> Statements<'text> {
     /// Skips a statement that ends with its line, or at the next directive: GCC writes stubs without any spaces.
     fn skip_line_statement(&mut self) {
         self.skip(1);
-        while let Some(byte) = self.skip_past(|byte| b"\"\n.".contains(&byte)) {
-            if byte == b'"' {
-                self.skip_past(|byte| byte == b'"');
-            } else {
-                if byte == b'.' {
-                    self.read = self.read.saturating_sub(1);
-                }
+        while let Some(byte) = self.skip_to(|byte| b"\"\n.".contains(&byte)) {
+            if byte == b'.' {
                 return;
             }
+            self.skip(1);
+            if byte == b'\n' {
+                return;
+            }
+            self.skip_past(|byte| byte == b'"');
         }
     }
 
     /// Skips a statement with its block or semicolon, and returns whether it has one.
     fn skip_statement(&mut self) -> bool {
-        let (mut depth, mut parentheses, mut has_initial_value) = (0_usize, 0_usize, false);
-        let start = self.read;
-        let mut clause = start;
-        while let Some(byte) = self.skip_past(|byte| b"\"/{}();=".contains(&byte)) {
+        let mut braces = Brackets::default();
+        let mut parentheses = Brackets::default();
+        let mut has_initial_value = false;
+        // The first word may be a pragma.
+        self.skip(1);
+        let mut clause = self.read;
+        while let Some(byte) = self.skip_to(|byte| b"\"/{}();=".contains(&byte)) {
+            if matches!(self.rest(), [b'/', b'/' | b'*', ..]) {
+                self.skip_comments();
+                continue;
+            }
+            self.skip(1);
             match byte {
                 b'"' => drop(self.skip_past(|byte| byte == b'"')),
-                b'/' if matches!(self.rest(), [b'/' | b'*', ..]) => {
-                    self.read = self.read.saturating_sub(1);
-                    self.skip_comments();
-                }
-                b'(' => parentheses = parentheses.saturating_add(1),
-                b')' => parentheses = parentheses.saturating_sub(1),
-                b'=' if depth == 0 => has_initial_value = true,
-                b'{' => depth = depth.saturating_add(1),
-                b'}' if depth == 0 => return false,
+                b'(' => parentheses.open(),
+                b')' => parentheses.close(),
+                b'=' if !braces.is_open() => has_initial_value = true,
+                b'{' => braces.open(),
+                b'}' if !braces.is_open() => return false,
                 b'}' => {
-                    depth = depth.saturating_sub(1);
+                    braces.close();
                     // The initial value of a variable has braces and a semicolon.
-                    if depth == 0 && !has_initial_value {
+                    if !braces.is_open() && !has_initial_value {
                         return true;
                     }
                 }
-                b';' if depth == 0 && parentheses == 0 => {
+                b';' if !braces.is_open() && !parentheses.is_open() => {
                     // The pragmas of a function stand between its head and its body.
-                    let text = self.text.get(clause.max(start.saturating_add(1))..self.read).unwrap_or_default();
+                    let text = self.text.get(clause..self.read).unwrap_or_default();
                     if !text.windows(PRAGMA.len()).any(|window| window == PRAGMA) {
                         return true;
                     }

@@ -102,7 +102,8 @@ fn search(bytes: &[u8]) -> Vec<(usize, usize, Option<&str>)> {
         hints.extend(find_iter(bytes, hint.bytes).map(|at| (at, hint)));
     }
     hints.sort_by_key(|&(at, _)| at);
-    let (mut found, mut next) = (Vec::new(), 0);
+    let mut found = Vec::new();
+    let mut next = 0;
     for (at, hint) in hints {
         // As the search does: bytes of the last image are not part of the region.
         let rest = Region { view: region.view.from(next as u64), ..region };
@@ -126,7 +127,8 @@ fn an_image_of_every_kind_is_found_exactly_in_any_surroundings() {
     }
     let mut random = Random(44);
     for kind in &kinds {
-        let (mut lost, mut other) = (0, 0);
+        let mut lost = 0;
+        let mut other = 0;
         for _ in 0..TRIALS {
             let mut before = [random.surroundings(&kinds), random.surroundings(&kinds)].concat();
             // Spaces before a text are part of it.

@@ -18,7 +18,8 @@ impl KpackArchive<'_> {
         let mut ordinals = BTreeMap::new();
         let mut archs = BTreeSet::new();
         for entry in &self.entries {
-            let (key, arch) = (entry.key, entry.arch);
+            let key = entry.key;
+            let arch = entry.arch;
             if !seen.insert((key, arch)) {
                 add(entry.stated_at, format!("duplicate code object {key} for {arch}"));
             }
@@ -32,7 +33,8 @@ impl KpackArchive<'_> {
                 add(entry.stated_at, format!("{arch} is not in gfx_arches; loaders do not find its code"));
             }
             if self.scheme == Scheme::None && entry.stored.size() != entry.original_size {
-                let (size, expected) = (entry.stored.size(), entry.original_size);
+                let size = entry.stored.size();
+                let expected = entry.original_size;
                 add(entry.stated_at, format!("{key} for {arch} has {size} bytes, expected {expected}"));
             }
         }

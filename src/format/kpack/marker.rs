@@ -32,9 +32,10 @@ impl<'data> KpackMarker<'data> {
 
     /// Reads the marker like [`Self::read`], and returns its size in bytes.
     pub fn read_sized(view: View<'data>) -> Result<(Self, u64), Malformed> {
-        let view = view.part(MARKER, 0, 0, view.size().min(MAX_SIZE))?;
+        let view = view.prefix(MARKER, view.size().min(MAX_SIZE))?;
         let mut reader = MessagePackReader::new(view);
-        let (mut search_paths, mut kernel_name) = (None, None);
+        let mut search_paths = None;
+        let mut kernel_name = None;
         for _ in 0..reader.map(MARKER)? {
             match reader.text(MARKER)? {
                 key::SEARCH_PATHS => search_paths = Some(texts(MARKER, &mut reader)?),

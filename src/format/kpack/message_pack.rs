@@ -4,15 +4,15 @@
 //! is borrowed, and no memory is allocated for stated lengths. Unlike `rmp-serde`, it is available without features of
 //! the crate; the tests compare the two. Source: MessagePack specification.
 
-use crate::base::bytes::{Resource, View};
+use crate::base::bytes::{Cursor, Resource, View};
 use crate::base::error::{Cause, Malformed};
 
 /// Reader of consecutive values.
 #[derive(Debug, Clone, Copy)]
 pub struct MessagePackReader<'data> {
     view: View<'data>,
-    /// Offset of the next value in the view.
-    position: u64,
+    /// Position of the next value.
+    cursor: Cursor<'data>,
 }
 
 /// First byte of a value, or the value itself where it is short.
@@ -33,12 +33,12 @@ enum Marker {
 impl<'data> MessagePackReader<'data> {
     /// Creates a reader that starts at the first byte of a view.
     pub fn new(view: View<'data>) -> Self {
-        MessagePackReader { view, position: 0 }
+        MessagePackReader { view, cursor: Cursor::new(view) }
     }
 
     /// Offset of the next value in the view, in bytes.
     pub fn position(&self) -> u64 {
-        self.position
+        self.cursor.at()
     }
 
     /// Reads the start of a map and returns the number of its pairs.
@@ -60,11 +60,7 @@ impl<'data> MessagePackReader<'data> {
     /// Reads text.
     pub fn text(&mut self, field: &'static str) -> Result<&'data str, Malformed> {
         match self.marker(field)? {
-            (at, Marker::Text(size)) => {
-                let text = self.view.string(field, at, self.position, size)?;
-                self.position = self.position.saturating_add(size);
-                Ok(text)
-            }
+            (at, Marker::Text(size)) => self.cursor.string(self.view.field(field, at), size),
             (at, _) => Err(self.unexpected(field, at, "text")),
         }
     }
@@ -78,7 +74,7 @@ impl<'data> MessagePackReader<'data> {
     }
 
     /// Skips a value with everything in it. A count of the remaining values replaces a stack, so no nesting is too
-    /// deep.
+    /// deep. A count beyond 64 bits is more than any file has. The number of pairs of a map has 32 bits.
     pub fn skip(&mut self, field: &'static str) -> Result<(), Malformed> {
         let mut left = 1_u64;
         while let Some(rest) = left.checked_sub(1) {
@@ -86,12 +82,11 @@ impl<'data> MessagePackReader<'data> {
             left = match marker {
                 Marker::Number(_) => rest,
                 Marker::Text(size) | Marker::Other(size) => {
-                    self.view.part(field, at, self.position, size)?;
-                    self.position = self.position.saturating_add(size);
+                    self.cursor.take_stated(self.view.field(field, at), size)?;
                     rest
                 }
                 Marker::Array(values) => rest.saturating_add(values),
-                Marker::Map(pairs) => rest.saturating_add(pairs.saturating_mul(2)),
+                Marker::Map(pairs) => rest.saturating_add(pairs << 1),
             };
         }
         Ok(())
@@ -109,7 +104,7 @@ impl<'data> MessagePackReader<'data> {
 
     /// Reads a marker and the integer after it, and returns its offset.
     fn marker(&mut self, field: &'static str) -> Result<(u64, Marker), Malformed> {
-        let at = self.position;
+        let at = self.cursor.at();
         let first = self.big_endian(field, 1)?;
         let marker = match first {
             0x00..=0x7f => Marker::Number(first),
@@ -119,7 +114,11 @@ impl<'data> MessagePackReader<'data> {
             // bin 8, 16, 32
             0xc4..=0xc6 => Marker::Other(self.big_endian(field, size_of_form(first, 0xc4))?),
             // ext 8, 16, 32: the type follows the size.
-            0xc7..=0xc9 => Marker::Other(self.big_endian(field, size_of_form(first, 0xc7))?.saturating_add(1)),
+            0xc7..=0xc9 => {
+                let size = self.big_endian(field, size_of_form(first, 0xc7))?;
+                self.big_endian(field, 1)?;
+                Marker::Other(size)
+            }
             // float 32, 64
             0xca => Marker::Other(4),
             0xcb => Marker::Other(8),
@@ -127,8 +126,11 @@ impl<'data> MessagePackReader<'data> {
             0xcc..=0xcf => Marker::Number(self.big_endian(field, size_of_form(first, 0xcc))?),
             // int 8, 16, 32, 64
             0xd0..=0xd3 => self.signed(field, size_of_form(first, 0xd0))?,
-            // fixext 1, 2, 4, 8, 16
-            0xd4..=0xd8 => Marker::Other(size_of_form(first, 0xd4).saturating_add(1)),
+            // fixext 1, 2, 4, 8, 16: the type is first.
+            0xd4..=0xd8 => {
+                self.big_endian(field, 1)?;
+                Marker::Other(size_of_form(first, 0xd4))
+            }
             // str 8, 16, 32
             0xd9..=0xdb => Marker::Text(self.big_endian(field, size_of_form(first, 0xd9))?),
             // array 16, 32
@@ -143,28 +145,23 @@ impl<'data> MessagePackReader<'data> {
 
     /// Reads a signed integer of `size` bytes.
     fn signed(&mut self, field: &'static str, size: u64) -> Result<Marker, Malformed> {
+        // The first byte has the sign.
+        let is_negative = self.cursor.rest().data().first().is_some_and(|&byte| byte >= 0x80);
         let number = self.big_endian(field, size)?;
-        let sign = 1_u64.checked_shl(size.saturating_mul(8).saturating_sub(1) as u32).unwrap_or_default();
-        Ok(if number & sign == 0 { Marker::Number(number) } else { Marker::Other(0) })
+        Ok(if is_negative { Marker::Other(0) } else { Marker::Number(number) })
     }
 
     /// Reads an integer of at most eight bytes.
     fn big_endian(&mut self, field: &'static str, size: u64) -> Result<u64, Malformed> {
         self.view.charge(field, Resource::Work, 1)?;
-        let available = self.view.size().saturating_sub(self.position);
-        if available < size {
-            let cause = Cause::Truncated { needed: size, available };
-            return Err(self.malformed(field, self.position, cause));
-        }
-        let bytes = self.view.part(field, self.position, self.position, size)?;
-        self.position = self.position.saturating_add(size);
+        let bytes = self.cursor.take(field, size)?;
         Ok(bytes.data().iter().fold(0, |number, &byte| number << 8 | u64::from(byte)))
     }
 }
 
 /// Size of the form `first` in bytes. It doubles from form to form, and is one byte for `start`.
 fn size_of_form(first: u64, start: u64) -> u64 {
-    1_u64.wrapping_shl(first.saturating_sub(start) as u32)
+    1_u64.wrapping_shl(first.abs_diff(start) as u32)
 }
 
 /// Writer of values in their shortest form.
@@ -238,7 +235,7 @@ mod tests {
     fn borders() -> impl Iterator<Item = u64> {
         [0, 5, 7, 8, 15, 16, 31, 32, 63].into_iter().flat_map(|bits| {
             let power = 1_u64 << bits;
-            [power - 1, power, power.saturating_add(1)]
+            [power - 1, power, power + 1]
         })
     }
 

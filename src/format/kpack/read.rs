@@ -1,8 +1,10 @@
 //! Reading: the table of contents is parsed as a whole. Every blob must be between the header and the table.
 
+use std::ops::Range;
+
 use super::layout::{BLOBS_OFFSET, HSACO, Header, INDEX_SEPARATOR, Scheme, TOC_OFFSET, key};
 use super::message_pack::MessagePackReader;
-use crate::base::bytes::View;
+use crate::base::bytes::{Cursor, Extent, View};
 use crate::base::error::{Cause, Malformed};
 
 /// Fields in errors.
@@ -66,18 +68,18 @@ impl<'data> KpackArchive<'data> {
     /// Reads the archive at the start of a view that may extend beyond it.
     pub fn read(view: View<'data>) -> Result<Self, Malformed> {
         let header = Header::read(view)?;
-        view.part(TOC, TOC_OFFSET, header.toc_offset, 1)?;
+        view.part(view.field(TOC, TOC_OFFSET), Extent { offset: header.toc_offset, size: 1 })?;
         let toc_view = view.from(header.toc_offset);
         let mut reader = MessagePackReader::new(toc_view);
         let toc = Toc::read(&mut reader, view)?;
-        let end = header.toc_offset.saturating_add(reader.position());
+        let end = toc_view.from(reader.position()).range_in(view).start;
         let missing = |name| toc_view.malformed(TOC, 0, Cause::Described(format!("missing key {name}")));
         let (scheme_at, scheme) = toc.scheme.ok_or_else(|| missing(key::SCHEME))?;
         let scheme = Scheme::named(scheme).ok_or_else(|| {
             let cause = Cause::Described(format!("unsupported compression scheme {scheme:?}"));
             toc_view.malformed(TOC, scheme_at, cause)
         })?;
-        let blob_area = view.part(TOC, TOC_OFFSET, 0, header.toc_offset)?;
+        let blob_area = view.prefix(view.field(TOC, TOC_OFFSET), header.toc_offset)?;
         let blobs = match scheme {
             Scheme::None => plain_blobs(blob_area, toc_view, &toc.blobs.ok_or_else(|| missing(key::BLOBS))?)?,
             Scheme::ZstdPerKernel => {
@@ -101,7 +103,7 @@ impl<'data> KpackArchive<'data> {
             scheme,
             entries,
             blob_count: blobs.len() as u64,
-            view: view.part(TOC, TOC_OFFSET, 0, end)?,
+            view: view.prefix(view.field(TOC, TOC_OFFSET), end)?,
         })
     }
 }
@@ -177,7 +179,9 @@ fn entry<'data>(
     arch: &'data str,
 ) -> Result<KpackEntry<'data>, Malformed> {
     let at = reader.position();
-    let (mut code_type, mut ordinal, mut original_size) = (None, None, None);
+    let mut code_type = None;
+    let mut ordinal = None;
+    let mut original_size = None;
     for _ in 0..reader.map(CODE_OBJECT)? {
         let name_at = reader.position();
         match reader.text(CODE_OBJECT)? {
@@ -231,17 +235,18 @@ fn plain_blobs<'data>(
             let cause = Cause::Unexpected { value: offset, expected: "at least 64, the size of the header" };
             return Err(toc.malformed(BLOB, at, cause));
         }
-        let view = blob_area.part(BLOB, 0, offset, size);
-        views.push(view.map_err(|error| toc.malformed(BLOB, at, error.cause))?);
+        views.push(blob_area.part(toc.field(BLOB, at), Extent { offset, size })?);
     }
-    let mut sorted: Vec<(u64, u64, u64)> = table.iter().copied().filter(|(.., size)| *size > 0).collect();
-    sorted.sort_unstable_by_key(|&(at, offset, _)| (offset, at));
+    let mut sorted: Vec<(Range<u64>, u64)> =
+        views.iter().zip(table).map(|(view, &(at, ..))| (view.range_in(blob_area), at)).collect();
+    sorted.retain(|(range, _)| !range.is_empty());
+    sorted.sort_unstable_by_key(|(range, at)| (range.start, *at));
     let mut end = 0;
-    for (at, offset, size) in sorted {
-        if offset < end {
-            return Err(toc.malformed(BLOB, at, Cause::Overlap { offset, end }));
+    for (range, at) in sorted {
+        if range.start < end {
+            return Err(toc.malformed(BLOB, at, Cause::Overlap { offset: range.start, end }));
         }
-        end = offset.saturating_add(size);
+        end = range.end;
     }
     Ok(views)
 }
@@ -252,23 +257,22 @@ fn area<'data>(blob_area: View<'data>, toc: View<'data>, offset: u64, size: u64)
         let cause = Cause::Unexpected { value: offset, expected: "at least 64, the size of the header" };
         return Err(toc.malformed(FRAMES, 0, cause));
     }
-    blob_area.part(FRAMES, 0, offset, size).map_err(|error| toc.malformed(FRAMES, 0, error.cause))
+    blob_area.part(toc.field(FRAMES, 0), Extent { offset, size })
 }
 
 /// Finds the zstd frame of each blob. The frames must fill the area.
 fn frames(area: View<'_>) -> Result<Vec<View<'_>>, Malformed> {
-    let count = area.u32(FRAMES, 0)?;
-    let mut at = 4_u64;
+    let mut cursor = Cursor::new(area);
+    let count = cursor.take(FRAMES, 4)?.u32(FRAMES, 0)?;
     let mut frames = Vec::new();
     for _ in 0..count {
-        let size = u64::from(area.u32(FRAMES, at)?);
-        let start = at.saturating_add(4);
-        frames.push(area.part(FRAMES, at, start, size)?);
-        at = start.saturating_add(size);
+        let header = cursor.take(FRAMES, 4)?;
+        let size = u64::from(header.u32(FRAMES, 0)?);
+        frames.push(cursor.take_stated(header.field(FRAMES, 0), size)?);
     }
-    if at != area.size() {
-        let cause = Cause::Described(format!("{count} frames end at {at}, expected {}", area.size()));
-        return Err(area.malformed(FRAMES, at, cause));
+    if cursor.rest().size() > 0 {
+        let cause = Cause::Described(format!("{count} frames end at {}, expected {}", cursor.at(), area.size()));
+        return Err(cursor.malformed(FRAMES, cause));
     }
     Ok(frames)
 }

@@ -82,6 +82,7 @@ pub fn write_stored<'data>(
     mut members: Vec<StoredMember<'_, 'data>>,
 ) -> Written<'data> {
     let mut blobs = Content::new();
+    let end = |blobs: &Content<'_>| BLOBS_OFFSET.checked_add(blobs.size()).ok_or_else(too_large);
     let mut places = Vec::new();
     if scheme == Scheme::ZstdPerKernel {
         blobs.push(u32::try_from(members.len()).map_err(|_| too_large())?.to_le_bytes().to_vec());
@@ -91,11 +92,11 @@ pub fn write_stored<'data>(
         if scheme == Scheme::ZstdPerKernel {
             blobs.push(u32::try_from(stored.size()).map_err(|_| too_large())?.to_le_bytes().to_vec());
         }
-        places.push((BLOBS_OFFSET.saturating_add(blobs.size()), stored.size()));
+        places.push((end(&blobs)?, stored.size()));
         blobs.append(stored);
     }
     let toc = toc(properties, &members, scheme, &places, blobs.size());
-    let header = Header { toc_offset: BLOBS_OFFSET.saturating_add(blobs.size()) };
+    let header = Header { toc_offset: end(&blobs)? };
     let mut content = Content::from(header.to_bytes());
     content.append(blobs);
     content.push(toc);

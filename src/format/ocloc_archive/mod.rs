@@ -23,7 +23,7 @@ use object::read::elf::{FileHeader, SectionHeader};
 
 use super::ocloc_name::{MAGIC, NAME, PADDING, POINTERS, is_archive, name_of};
 use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView};
-use crate::base::bytes::{Resource, View};
+use crate::base::bytes::{Cursor, Extent, Resource, View};
 use crate::base::error::{Cause, Malformed};
 use crate::target::{OffloadKind, intel};
 
@@ -90,7 +90,7 @@ pub fn container<'data>(
     let triple = triple.filter(|triple| !triple.is_empty()).unwrap_or(TRIPLE);
     let code = members.iter().filter(|member| !member.is_padding());
     let images = code.map(|member| member.image(kind, Some(triple))).collect();
-    let view = view.part("ocloc archive", 0, 0, size)?;
+    let view = view.prefix("ocloc archive", size)?;
     let container_type = ContainerType::OclocArchive;
     Ok(ContainerView { container_type, version: None, view, contents: Contents::Images(images) })
 }
@@ -102,19 +102,19 @@ pub fn members(view: View<'_>) -> Result<(Vec<Member<'_>>, u64), Malformed> {
         return Err(view.malformed("ocloc archive", 0, cause));
     }
     let mut members = Vec::new();
-    let mut at = MAGIC.len() as u64;
-    while view.from(at).data().first().is_some_and(|&byte| byte != 0) {
+    let mut cursor = Cursor::new(view);
+    cursor.take("ocloc archive", MAGIC.len() as u64)?;
+    while cursor.rest().data().first().is_some_and(|&byte| byte != 0) {
         view.charge("ocloc archive member", Resource::Work, 1)?;
-        let member = member(view, at)?;
-        at = at.saturating_add(member.whole.size());
-        members.push(member);
+        members.push(member(view, &mut cursor)?);
     }
-    Ok((members, at))
+    Ok((members, cursor.at()))
 }
 
-/// Reads the member at an offset.
-fn member(view: View<'_>, at: u64) -> Result<Member<'_>, Malformed> {
-    let header = view.part("ocloc archive member", at, at, HEADER_SIZE)?;
+/// Reads the next member of an archive.
+fn member<'data>(archive: View<'data>, cursor: &mut Cursor<'data>) -> Result<Member<'data>, Malformed> {
+    let start = cursor.at();
+    let header = cursor.take("ocloc archive member", HEADER_SIZE)?;
     let invalid =
         |field, at: usize, cause: &str| header.malformed(field, at as u64, Cause::Described(cause.to_owned()));
     if header.data().get(END) != Some(END_OF_HEADER) {
@@ -125,11 +125,10 @@ fn member(view: View<'_>, at: u64) -> Result<Member<'_>, Malformed> {
     let digits = header.data().get(SIZE).and_then(|digits| str::from_utf8(digits.trim_ascii()).ok());
     let size: Option<u64> = digits.and_then(|digits| digits.parse().ok());
     let size = size.ok_or_else(|| invalid("ocloc archive member size", SIZE.start, "not a number"))?;
-    let stated_at = at.saturating_add(SIZE.start as u64);
-    let data = view.part("ocloc archive member size", stated_at, at.saturating_add(HEADER_SIZE), size)?;
+    let data = cursor.take_stated(header.field("ocloc archive member size", SIZE.start as u64), size)?;
     // A byte follows data of an odd size, except at the end.
-    let padded = HEADER_SIZE.saturating_add(size).saturating_add(size % 2).min(view.from(at).size());
-    Ok(Member { name, whole: view.part("ocloc archive member", at, at, padded)?, data })
+    cursor.align(2);
+    Ok(Member { name, whole: archive.between("ocloc archive member", start..cursor.at())?, data })
 }
 
 fn opencl_section(view: View<'_>, section_type: u32) -> Option<View<'_>> {
@@ -141,5 +140,5 @@ fn opencl_section(view: View<'_>, section_type: u32) -> Option<View<'_>> {
     let sections = header.section_headers(endian, view.data()).ok()?;
     let section = sections.iter().find(|section| section.sh_type(endian).0 == section_type)?;
     let (offset, size) = section.file_range(endian)?;
-    view.part("OpenCL section", 0, offset, size).ok()
+    view.part("OpenCL section", Extent { offset, size }).ok()
 }

@@ -16,7 +16,8 @@ fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
         let after =
             (bytes.len() + 2 * HEADER_SIZE as usize).next_multiple_of(8) - bytes.len() - 2 * HEADER_SIZE as usize;
         for (name, data) in [(format!("pad_{index}"), &[b' '; 8][..after]), ((*name).to_owned(), data)] {
-            let (name, size) = (format!("{name}/"), data.len());
+            let name = format!("{name}/");
+            let size = data.len();
             bytes.extend(format!("{name:<16}0           0     0     644     {size:<10}`\n").bytes());
             bytes.extend_from_slice(data);
             bytes.resize(bytes.len().next_multiple_of(2), b'\n');
@@ -53,7 +54,8 @@ fn read(bytes: &[u8]) -> Result<ContainerView<'_>, Malformed> {
 
 #[test]
 fn members_are_images_with_the_targets_in_their_names() {
-    let (zebin, spirv) = (zebin(), opencl_elf(SPIRV, MODULE));
+    let zebin = zebin();
+    let spirv = opencl_elf(SPIRV, MODULE);
     let members = [("64.12.56.5", &zebin[..]), ("64.dg2", &zebin), ("64.99.1.0", b"code"), (GENERIC, &spirv)];
     let bytes = archive(&members);
     let container = read(&bytes).unwrap();

@@ -36,7 +36,7 @@ pub fn write<'data>(view: View<'data>, fates: Vec<MemberFate<'data>>) -> Result<
     }
     match size.checked_sub(archive.content.size()).map(|left| left.checked_sub(HEADER_SIZE)) {
         Some(Some(left)) => archive.pad(left),
-        Some(None) => archive.push_zeros(size.saturating_sub(archive.content.size())),
+        Some(None) => archive.content.pad_to(size),
         None => {}
     }
     Ok(archive.content)
@@ -58,34 +58,29 @@ struct Archive<'data> {
     paddings: usize,
 }
 
+#[expect(clippy::arithmetic_side_effects, reason = "sizes of bytes in memory, and a number of members")]
 impl<'data> Archive<'data> {
     /// Adds a member whose data is aligned.
     fn add(&mut self, name: &str, data: Content<'data>) {
-        let start = self.content.size().saturating_add(HEADER_SIZE);
+        let start = self.content.size() + HEADER_SIZE;
         if !start.is_multiple_of(ALIGNMENT) {
-            let unaligned = start.saturating_add(HEADER_SIZE) % ALIGNMENT;
-            self.pad(ALIGNMENT.saturating_sub(unaligned));
+            self.pad(ALIGNMENT - (start + HEADER_SIZE) % ALIGNMENT);
         }
         self.member(name, data);
     }
 
     fn pad(&mut self, size: u64) {
         let name = format!("pad_{}", self.paddings);
-        self.paddings = self.paddings.saturating_add(1);
+        self.paddings += 1;
         self.member(&name, Content::from(vec![0; size as usize]));
     }
 
     fn member(&mut self, name: &str, data: Content<'data>) {
-        let (name, size) = (format!("{name}/"), data.size());
+        let name = format!("{name}/");
+        let size = data.size();
         let header = format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 644);
         self.content.append(Content::from(header.into_bytes()));
         self.content.append(data);
-        if !size.is_multiple_of(2) {
-            self.push_zeros(1);
-        }
-    }
-
-    fn push_zeros(&mut self, size: u64) {
-        self.content.push(vec![0; size as usize]);
+        self.content.align(2);
     }
 }

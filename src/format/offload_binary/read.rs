@@ -1,7 +1,7 @@
 //! Reading: every stated offset and size is checked against the binary before anything is returned.
 
 use super::raw::{self, Header, StringEntry, Version};
-use crate::base::bytes::{Resource, View, entry_offsets};
+use crate::base::bytes::{Extent, Resource, Table, View};
 use crate::base::codec;
 use crate::base::codec::Codec;
 use crate::base::error::{Cause, Malformed};
@@ -48,7 +48,7 @@ impl<'data> OffloadBinary<'data> {
     pub fn read(view: View<'data>) -> Result<Self, Malformed> {
         let header = Header::read(view)?;
         let version = header.version;
-        let view = view.part("offload binary size", 8, 0, header.size)?;
+        let view = view.prefix(view.field("offload binary size", 8), header.size)?;
         let after_header = view.size().checked_sub(version.header_size());
         if after_header.is_none() {
             let cause = Cause::Unexpected { value: header.size, expected: "at least the size of the header" };
@@ -87,37 +87,38 @@ fn read_entries<'data>(view: View<'data>, header: &Header) -> Result<Vec<Offload
         let cause = Cause::Unexpected { value: 0, expected: "at least 1" };
         return Err(view.malformed("offload binary entry count", 24, cause));
     }
-    let size = header.entries_count.saturating_mul(raw::Entry::SIZE);
-    view.part("offload binary entries offset", 16, header.entries_offset, size)?;
+    let field = view.field("offload binary entries offset", 16);
+    let table = Table { offset: header.entries_offset, count: header.entries_count, entry_size: raw::Entry::SIZE };
     let mut entries = Vec::new();
-    for at in entry_offsets(header.entries_offset, header.entries_count, raw::Entry::SIZE) {
-        let entry = raw::Entry::read(view.from(at))?;
-        let image_stated_at = at.saturating_add(raw::Entry::IMAGE_OFFSET);
+    for record in view.table(field, table)? {
+        let entry = raw::Entry::read(record)?;
+        let image_field = record.field("offload binary image offset", raw::Entry::IMAGE_OFFSET);
         entries.push(OffloadBinaryEntry {
             image_kind: entry.image_kind,
             offload_kind: entry.offload_kind,
             flags: entry.flags,
-            strings: read_strings(header.version, view, at, &entry)?,
-            image: view.part("offload binary image offset", image_stated_at, entry.image_offset, entry.image_size)?,
+            strings: read_strings(header.version, view, record, &entry)?,
+            image: view.part(image_field, Extent { offset: entry.image_offset, size: entry.image_size })?,
         });
     }
-    reject_overlaps(view, header, &entries)?;
+    reject_overlaps(view, view.table(field, table)?.zip(&entries))?;
     Ok(entries)
 }
 
 /// Rejects images that overlap. If they could share bytes, binaries in binaries would multiply at each level.
-fn reject_overlaps(view: View<'_>, header: &Header, entries: &[OffloadBinaryEntry<'_>]) -> Result<(), Malformed> {
-    let offsets = entry_offsets(header.entries_offset, header.entries_count, raw::Entry::SIZE);
-    let mut images: Vec<(View<'_>, u64)> = entries.iter().map(|entry| entry.image).zip(offsets).collect();
+fn reject_overlaps<'a, 'data: 'a>(
+    view: View<'data>,
+    entries: impl Iterator<Item = (View<'data>, &'a OffloadBinaryEntry<'data>)>,
+) -> Result<(), Malformed> {
+    let mut images: Vec<(View<'_>, View<'_>)> = entries.map(|(record, entry)| (entry.image, record)).collect();
     images.retain(|(image, _)| image.size() > 0);
-    images.sort_unstable_by_key(|(image, entry_at)| (image.start(), image.size(), *entry_at));
+    images.sort_unstable_by_key(|(image, record)| (image.start(), image.size(), record.start()));
     let mut end = 0;
-    for (image, entry_at) in images {
+    for (image, record) in images {
         if image.start() < end {
-            let value = image.start().saturating_sub(view.start());
+            let value = image.range_in(view).start;
             let cause = Cause::Unexpected { value, expected: "an offset after the preceding image" };
-            let at = entry_at.saturating_add(raw::Entry::IMAGE_OFFSET);
-            return Err(view.malformed("offload binary image offset", at, cause));
+            return Err(record.malformed("offload binary image offset", raw::Entry::IMAGE_OFFSET, cause));
         }
         end = image.range().end;
     }
@@ -127,23 +128,23 @@ fn reject_overlaps(view: View<'_>, header: &Header, entries: &[OffloadBinaryEntr
 fn read_strings<'data>(
     version: Version,
     view: View<'data>,
-    entry_at: u64,
+    record: View<'data>,
     entry: &raw::Entry,
 ) -> Result<Vec<(&'data str, &'data str)>, Malformed> {
-    let size = version.string_entry_size();
-    let whole = entry.string_count.saturating_mul(size);
-    let stated_at = entry_at.saturating_add(raw::Entry::STRING_OFFSET);
-    let table = view.part("offload binary string offset", stated_at, entry.string_offset, whole)?;
+    let field = record.field("offload binary string offset", raw::Entry::STRING_OFFSET);
+    let (offset, count) = (entry.string_offset, entry.string_count);
+    let table = Table { offset, count, entry_size: version.string_entry_size() };
+    let rows = view.table(field, table)?;
     // Entries may share a table.
-    table.charge("offload binary string count", Resource::Memory, whole)?;
+    view.from(offset).charge("offload binary string count", Resource::Memory, table.extent().size)?;
     let mut strings = Vec::new();
-    for at in entry_offsets(entry.string_offset, entry.string_count, size) {
-        let string = StringEntry::read(version, view.from(at))?;
-        let key = view.c_string("offload binary key", at, string.key_offset)?;
-        let value_stated_at = at.saturating_add(StringEntry::VALUE_OFFSET);
+    for row in rows {
+        let string = StringEntry::read(version, row)?;
+        let key = view.c_string(row.field("offload binary key", 0), string.key_offset)?;
+        let value_field = row.field("offload binary value", StringEntry::VALUE_OFFSET);
         let value = match string.value_size {
-            None => view.c_string("offload binary value", value_stated_at, string.value_offset)?,
-            Some(size) => view.string("offload binary value", value_stated_at, string.value_offset, size)?,
+            None => view.c_string(value_field, string.value_offset)?,
+            Some(size) => view.string(value_field, Extent { offset: string.value_offset, size })?,
         };
         strings.push((key, value));
     }

@@ -20,10 +20,11 @@ impl<'text> StringTable<'text> {
         let mut table = StringTable { bytes: vec![0], offsets: HashMap::from([("", 0)]) };
         let mut previous = "";
         for text in strings {
-            if previous.ends_with(text) {
-                // Its NUL is the last byte of the table.
-                let end = table.bytes.len().saturating_sub(1);
-                table.offsets.insert(text, end.saturating_sub(text.len()) as u64);
+            // The table ends with the preceding text and its NUL.
+            if previous.ends_with(text)
+                && let Some(before) = table.bytes.strip_suffix(b"\0").and_then(|it| it.strip_suffix(text.as_bytes()))
+            {
+                table.offsets.insert(text, before.len() as u64);
             } else {
                 table.offsets.insert(text, table.bytes.len() as u64);
                 table.bytes.extend(text.bytes());

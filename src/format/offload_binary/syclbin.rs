@@ -7,7 +7,7 @@
 
 use super::OffloadBinaryEntry;
 use super::raw::image_kind;
-use crate::base::bytes::View;
+use crate::base::bytes::{Cursor, View};
 use crate::base::error::Malformed;
 use crate::target::OffloadKind;
 
@@ -37,9 +37,10 @@ impl<'data> OffloadBinaryEntry<'data> {
         if self.role() != Some(Role::Code) {
             return Ok(self.image);
         }
-        let size = self.image.u64("SYCLBIN metadata size", 0)?;
-        self.image.part("SYCLBIN metadata size", 0, SIZE_FIELD, size)?;
-        Ok(self.image.from(SIZE_FIELD.saturating_add(size)))
+        let mut cursor = Cursor::new(self.image);
+        let size = cursor.take("SYCLBIN metadata size", SIZE_FIELD)?.u64("SYCLBIN metadata size", 0)?;
+        cursor.take_stated("SYCLBIN metadata size", size)?;
+        Ok(cursor.rest())
     }
 
     fn role(&self) -> Option<Role> {

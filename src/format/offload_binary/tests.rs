@@ -57,7 +57,8 @@ fn version_1_writes_one_binary_per_image_and_later_versions_one_for_all() {
         let OffloadBinaryOutput { content, images: places } = write(version, &images.map(member)).unwrap();
         let bytes = content.to_vec();
         let mut found = Vec::new();
-        let (mut rest, mut binaries) = (View::new(&bytes), 0);
+        let mut rest = View::new(&bytes);
+        let mut binaries = 0;
         while rest.size() > 0 {
             let binary = OffloadBinary::read(rest).unwrap();
             found.extend(binary.entries().iter().map(|entry| entry.image));
@@ -93,7 +94,9 @@ fn versions_2_and_3_have_the_specified_layout() {
     for (version, header) in [(Version::Two, 32), (Version::Three, 40)] {
         let bytes = written(version, &members);
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
-        let (entry, string, table) = (header, header + 80, header + 80 + 72);
+        let entry = header;
+        let string = header + 80;
+        let table = header + 80 + 72;
         let words = [word(8), word(16), word(24)];
         assert_eq!(words, [bytes.len() as u64, entry as u64, 2]);
         assert_eq!(&bytes[..8], [&MAGIC[..], &[version as u8, 0, 0, 0]].concat());
@@ -236,7 +239,8 @@ fn rejects_every_truncation() {
 fn extreme_field_values_do_not_panic() {
     for version in Version::ALL {
         let good = written(version, &[member(b"some device image"), member(b"and another")]);
-        let (end, header) = (good.len() as u64, version.header_size() as usize + 2 * 40 + 4 * 24);
+        let end = good.len() as u64;
+        let header = version.header_size() as usize + 2 * 40 + 4 * 24;
         let values = [0, 1, 7, 31, 33, 39, 40, 41, end, end + 1, 1 << 31, 1 << 63, u64::MAX - 7, u64::MAX];
         for (at, value) in (0..header).step_by(4).flat_map(|at| values.map(|value| (at, value))) {
             for size in [2, 4, 8] {

@@ -96,11 +96,13 @@ pub fn check(version: Version, members: &[OffloadBinaryImage<'_, '_>]) -> Result
 pub fn compress(content: &Content, how: Compression, to: impl Write) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let header_size = Version::Three.header_size();
     let mut to = Counted::new(to);
-    codec::compress(content.runs_from(header_size), content.size().saturating_sub(header_size), how, &mut to)?;
+    let size = content.size().checked_sub(header_size).expect("every binary begins with its header");
+    codec::compress(content.runs_from(header_size), size, how, &mut to)?;
     let first = content.runs().next().expect("every binary begins with its header");
     let header = Header::read(crate::base::bytes::View::new(first)).expect("a header that was written here");
     assert_eq!(header.version, Version::Three, "only version 3 can be compressed");
-    let stored = Header { size: header_size.saturating_add(to.size()), inflated_size: content.size(), ..header };
+    let size = header_size.checked_add(to.size()).ok_or(io::ErrorKind::FileTooLarge)?;
+    let stored = Header { size, inflated_size: content.size(), ..header };
     let mut header = Vec::new();
     stored.write(&mut header);
     let padding = stored.size.wrapping_neg() % ALIGNMENT;

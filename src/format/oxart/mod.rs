@@ -30,10 +30,11 @@ pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
     let bundle = OxartBundle::read(view)?;
     let mut images = Vec::new();
     for payload in &bundle.payloads {
+        let image = image(&bundle, payload);
         // Each image repeats the entries.
-        let size = (size_of::<(&str, &str)>() as u64).saturating_mul(bundle.entries.len() as u64);
+        let size = size_of_val(image.strings.as_slice()) as u64;
         view.charge("oxart entry count", Resource::Memory, size)?;
-        images.push(image(&bundle, payload));
+        images.push(image);
     }
     Ok(ContainerView {
         container_type: ContainerType::Oxart,

@@ -1,6 +1,6 @@
 //! Layout of versions 1 and 2, each structure with its reader and writer side by side.
 
-use crate::base::bytes::View;
+use crate::base::bytes::{Extent, Table, View};
 use crate::base::error::{Cause, Malformed};
 
 pub use crate::format::container_type::OXART_MAGIC as MAGIC;
@@ -103,20 +103,35 @@ impl Header {
         to.extend(self.entry_count.to_le_bytes());
         to.extend(self.options.to_le_bytes());
     }
+}
 
-    /// Returns the offset of the first payload record.
-    pub fn records(&self) -> u64 {
-        Self::SIZE.saturating_add(self.name_size.into()).saturating_add(self.target_size.into())
+#[expect(clippy::arithmetic_side_effects, reason = "sums and products of numbers of 16 bits")]
+impl Header {
+    /// Name, after the header.
+    pub fn name(&self) -> Extent {
+        Extent { offset: Self::SIZE, size: self.name_size.into() }
     }
 
-    /// Returns the offset of the first entry record.
-    pub fn entries(&self) -> u64 {
-        self.records().saturating_add(PayloadRecord::SIZE.saturating_mul(self.payload_count.into()))
+    /// Target, after the name.
+    pub fn target(&self) -> Extent {
+        Extent { offset: Self::SIZE + u64::from(self.name_size), size: self.target_size.into() }
+    }
+
+    /// Payload records, after the target.
+    pub fn payloads(&self) -> Table {
+        let offset = Self::SIZE + u64::from(self.name_size) + u64::from(self.target_size);
+        Table { offset, count: self.payload_count.into(), entry_size: PayloadRecord::SIZE }
+    }
+
+    /// Entry records, after the payload records.
+    pub fn entries(&self) -> Table {
+        let offset = self.payloads().offset + self.payloads().extent().size;
+        Table { offset, count: self.entry_count.into(), entry_size: EntryRecord::SIZE }
     }
 
     /// Returns the end of the last entry record.
     pub fn tables_end(&self) -> u64 {
-        self.entries().saturating_add(EntryRecord::SIZE.saturating_mul(self.entry_count.into()))
+        self.entries().offset + self.entries().extent().size
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reading: every offset must be inside the bundle, and no data may overlap the tables or other data.
 
 use super::raw::{EntryRecord, Header, PayloadRecord};
-use crate::base::bytes::{Resource, View, entry_offsets, record_memory};
+use crate::base::bytes::{Extent, Resource, View, record_memory};
 use crate::base::error::{Cause, Malformed};
 
 /// A checked bundle.
@@ -49,48 +49,44 @@ impl<'data> OxartBundle<'data> {
     /// Reads the bundle at the start of a view that may extend beyond it.
     pub fn read(view: View<'data>) -> Result<Self, Malformed> {
         let header = Header::read(view)?;
-        let size = u64::from(header.size);
-        let (entries_at, tables_end) = (header.entries(), header.tables_end());
-        let view = view.part("oxart size", 12, 0, size)?;
-        view.part("oxart payload count", 20, 0, tables_end)?;
-        let name_size = u64::from(header.name_size);
-        let name = view.string("oxart name size", 16, Header::SIZE, name_size)?;
-        let target_at = Header::SIZE.saturating_add(name_size);
-        let target = view.string("oxart target size", 18, target_at, header.target_size.into())?;
+        let tables_end = header.tables_end();
+        let view = view.prefix(view.field("oxart size", 12), header.size.into())?;
+        let payloads_field = view.field("oxart payload count", 20);
+        view.prefix(payloads_field, tables_end)?;
+        let name = view.string(view.field("oxart name size", 16), header.name())?;
+        let target = view.string(view.field("oxart target size", 18), header.target())?;
         let mut payloads = Vec::new();
-        for at in entry_offsets(header.records(), header.payload_count.into(), PayloadRecord::SIZE) {
+        for record in view.table(payloads_field, header.payloads())? {
             view.charge("oxart payload", Resource::Memory, record_memory(size_of::<OxartPayload<'_>>(), []))?;
-            payloads.push(payload(view, at, tables_end)?);
+            payloads.push(payload(view, record, tables_end)?);
         }
         check_overlaps(view, &payloads)?;
         let mut entries = Vec::new();
-        for at in entry_offsets(entries_at, header.entry_count.into(), EntryRecord::SIZE) {
+        for record in view.table(view.field("oxart entry count", 22), header.entries())? {
             view.charge("oxart entry", Resource::Memory, record_memory(size_of::<OxartEntry<'_>>(), []))?;
-            entries.push(entry(view, at)?);
+            entries.push(entry(view, record)?);
         }
         Ok(OxartBundle { version: header.version, name, target, options: header.options, payloads, entries, view })
     }
 }
 
-fn payload<'data>(view: View<'data>, at: u64, tables_end: u64) -> Result<OxartPayload<'data>, Malformed> {
-    let record = PayloadRecord::read(view.from(at))?;
+fn payload<'data>(view: View<'data>, at: View<'data>, tables_end: u64) -> Result<OxartPayload<'data>, Malformed> {
+    let record = PayloadRecord::read(at)?;
     let (offset, size) = (u64::from(record.data_offset), u64::from(record.data_size));
-    let data = view.part("oxart payload offset", at.saturating_add(4), offset, size)?;
+    let data = view.part(at.field("oxart payload offset", 4), Extent { offset, size })?;
     if offset < tables_end {
         let cause = Cause::Described("overlaps the tables".to_owned());
-        return Err(view.malformed("oxart payload offset", at.saturating_add(4), cause));
+        return Err(at.malformed("oxart payload offset", 4, cause));
     }
-    let name_at = at.saturating_add(12);
-    let (name_offset, name_size) = (u64::from(record.name_offset), u64::from(record.name_size));
-    let name = view.string("oxart payload name offset", name_at, name_offset, name_size)?;
+    let (offset, size) = (u64::from(record.name_offset), u64::from(record.name_size));
+    let name = view.string(at.field("oxart payload name offset", 12), Extent { offset, size })?;
     Ok(OxartPayload { kind: record.kind, name, data })
 }
 
-fn entry<'data>(view: View<'data>, at: u64) -> Result<OxartEntry<'data>, Malformed> {
-    let record = EntryRecord::read(view.from(at))?;
-    let symbol_at = at.saturating_add(12);
+fn entry<'data>(view: View<'data>, at: View<'data>) -> Result<OxartEntry<'data>, Malformed> {
+    let record = EntryRecord::read(at)?;
     let (offset, size) = (u64::from(record.symbol_offset), u64::from(record.symbol_size));
-    let symbol = view.string("oxart entry symbol offset", symbol_at, offset, size)?;
+    let symbol = view.string(at.field("oxart entry symbol offset", 12), Extent { offset, size })?;
     Ok(OxartEntry { kind: record.kind, symbol, metadata: record.metadata })
 }
 

@@ -36,7 +36,8 @@ fn naive(bytes: &[u8]) -> Vec<(u16, &[u8], &[u8])> {
     };
     let first = 32 + field(16, 2) + field(18, 2);
     let record = |at: usize| {
-        let (name, data) = (field(at + 12, 4), field(at + 4, 4));
+        let name = field(at + 12, 4);
+        let data = field(at + 4, 4);
         (field(at, 2) as u16, &bytes[name..name + field(at + 16, 2)], &bytes[data..data + field(at + 8, 4)])
     };
     (0..field(20, 2)).map(|number| record(first + 24 * number)).collect()
@@ -167,7 +168,7 @@ fn records_round_trip() {
     let header = Header::read(View::new(&bytes)).unwrap();
     let mut again = Vec::new();
     header.write(&mut again);
-    for at in (header.records()..header.entries()).step_by(24) {
+    for at in (header.payloads().offset..header.entries().offset).step_by(24) {
         let start = again.len();
         PayloadRecord::read(View::new(&bytes).from(at)).unwrap().write(&mut again);
         assert_eq!(again[start..], bytes[at as usize..at as usize + 24]);

@@ -2,7 +2,7 @@
 
 use super::OxartBundle;
 use super::raw::{ALIGNMENT, EntryRecord, Header, PayloadRecord, VERSIONS};
-use crate::base::bytes::{View, entry_offsets, size_of_range};
+use crate::base::bytes::{View, size_of_range};
 use crate::base::content::Content;
 use crate::base::error::Malformed;
 
@@ -55,7 +55,8 @@ pub fn write<'data>(spec: &OxartSpec<'_, 'data>) -> Option<Content<'data>> {
         options: spec.options,
     };
     // Everything after the tables; offsets count from the start of the bundle.
-    let (mut body, mut tables) = (Body { start: header.tables_end(), content: Content::new() }, Vec::new());
+    let mut body = Body { start: header.tables_end(), content: Content::new() };
+    let mut tables = Vec::new();
     for payload in spec.payloads {
         let (name_offset, name_size) = body.push(payload.name.as_bytes().to_vec().into())?;
         let (data_offset, data_size) = body.push(payload.data.into())?;
@@ -82,8 +83,13 @@ struct Body<'data> {
 }
 
 impl<'data> Body<'data> {
+    #[expect(clippy::arithmetic_side_effects, reason = "tables of less than 2^32 bytes, and bytes in memory")]
+    fn position(&self) -> u64 {
+        self.start + self.content.size()
+    }
+
     fn end(&self) -> Option<u32> {
-        u32::try_from(self.start.checked_add(self.content.size())?).ok()
+        u32::try_from(self.position()).ok()
     }
 
     /// Appends bytes and pads them; returns their offset and size.
@@ -117,7 +123,7 @@ pub(crate) fn edited<'data>(
     let view = bundle.view;
     let header = Header::read(view)?;
     let mut body = Body { start: header.tables_end(), content: Content::new() };
-    let (mut tables, mut count, mut appended) = (Vec::new(), 0_u16, Vec::new());
+    let mut appended = Vec::new();
     let mut places: Vec<_> =
         bundle.payloads.iter().map(|payload| payload.data.range_in(view)).zip(fates).enumerate().collect();
     places.sort_by_key(|(_, (range, _))| range.start);
@@ -125,8 +131,8 @@ pub(crate) fn edited<'data>(
     for (number, (range, fate)) in places {
         let size = size_of_range(&range);
         body.copy_to(view, range.start)?;
-        let (data, new_size) = match fate {
-            OxartFate::Keep => (Content::from(view.part("oxart payload", 0, range.start, size)?.data()), Some(size)),
+        let (mut data, new_size) = match fate {
+            OxartFate::Keep => (Content::from(view.between("oxart payload", range.clone())?.data()), Some(size)),
             OxartFate::Drop => (Content::new(), None),
             OxartFate::Replace(data) if data.size() <= size => {
                 let new_size = data.size();
@@ -137,9 +143,8 @@ pub(crate) fn edited<'data>(
                 (Content::new(), None)
             }
         };
-        let free = size.saturating_sub(data.size());
+        data.pad_to(size);
         body.content.append(data);
-        body.content.push(vec![0; free as usize]);
         if let (Some(place), Some(new_size)) = (sizes.get_mut(number), new_size) {
             *place = Some((range.start as u32, new_size as u32));
         }
@@ -149,16 +154,18 @@ pub(crate) fn edited<'data>(
         let (Some(place), Some(new)) = (sizes.get_mut(number), body.push(data)) else { return Ok(None) };
         *place = Some(new);
     }
-    for (at, place) in entry_offsets(header.records(), header.payload_count.into(), PayloadRecord::SIZE).zip(sizes) {
+    let mut tables = Vec::new();
+    // At most the old number.
+    let payload_count = sizes.iter().flatten().count() as u16;
+    for (record, place) in view.table(view.field("oxart payload count", 20), header.payloads())?.zip(sizes) {
         let Some((data_offset, data_size)) = place else { continue };
-        PayloadRecord { data_offset, data_size, ..PayloadRecord::read(view.from(at))? }.write(&mut tables);
-        count = count.saturating_add(1);
+        PayloadRecord { data_offset, data_size, ..PayloadRecord::read(record)? }.write(&mut tables);
     }
     let Some(size) = body.end() else { return Ok(None) };
     let mut front = Vec::new();
-    Header { size, payload_count: count, ..header }.write(&mut front);
-    let names = view.part("oxart name size", 16, Header::SIZE, header.records().saturating_sub(Header::SIZE))?;
-    let entries = view.part("oxart entry count", 22, header.entries(), body.start.saturating_sub(header.entries()))?;
+    Header { size, payload_count, ..header }.write(&mut front);
+    let names = view.between(view.field("oxart name size", 16), Header::SIZE..header.payloads().offset)?;
+    let entries = view.part(view.field("oxart entry count", 22), header.entries().extent())?;
     front.extend(names.data());
     front.extend(&tables);
     front.extend(entries.data());
@@ -172,8 +179,7 @@ pub(crate) fn edited<'data>(
 impl<'data> Body<'data> {
     /// Appends the bytes of a bundle up to an offset.
     fn copy_to(&mut self, view: View<'data>, end: u64) -> Result<(), Malformed> {
-        let start = self.start.saturating_add(self.content.size());
-        self.content.push(view.part("oxart bundle", 0, start, end.saturating_sub(start))?.data());
+        self.content.push(view.between("oxart bundle", self.position()..end)?.data());
         Ok(())
     }
 }

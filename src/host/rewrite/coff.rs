@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::{NewSection, broken, bytes_in, set};
-use crate::base::bytes::{Resource, View, size_of_range, text_work};
+use crate::base::bytes::{Extent, Resource, View, size_of_range, text_work};
 use crate::base::content::Content;
 use crate::base::error::Malformed;
 
@@ -97,7 +97,10 @@ impl<'data> Coff<'data> {
             2 => file.u16("COFF number of sections", layout.section_count)?.into(),
             _ => word(layout.section_count)?,
         };
-        let table = file.part("COFF number of sections", layout.section_count, table, headers_size(count))?;
+        let table = file.part(
+            file.field("COFF number of sections", layout.section_count),
+            Extent { offset: table, size: headers_size(count) },
+        )?;
         let (symbols, symbol_count) = (word(layout.symbols)?, word(layout.symbol_count)?);
         let mut strings = file.from(file.size());
         if symbols == 0 && symbol_count > 0 {
@@ -108,9 +111,12 @@ impl<'data> Coff<'data> {
                 return Err(broken(file, "has symbols that overlap its section table"));
             }
             let size = symbol_count.saturating_mul(layout.symbol_size);
-            let start = file.part("COFF symbol table", layout.symbols, symbols, size)?.range_in(file).end;
+            let start = file
+                .part(file.field("COFF symbol table", layout.symbols), Extent { offset: symbols, size })?
+                .range_in(file)
+                .end;
             let size = word(start)?.max(STRINGS_HEADER_SIZE);
-            strings = file.part("COFF string table size", start, start, size)?;
+            strings = file.record("COFF string table size", Extent { offset: start, size })?;
         }
         Ok(Coff { layout, file, table, count, symbols, strings })
     }
@@ -141,7 +147,7 @@ impl<'data> Coff<'data> {
             return Ok(0..0);
         }
         let stated_at = header.range_in(self.file).start.saturating_add(RAW_POINTER);
-        Ok(self.file.part("COFF section", stated_at, offset, size)?.range_in(self.file))
+        Ok(self.file.part(self.file.field("COFF section", stated_at), Extent { offset, size })?.range_in(self.file))
     }
 
     /// Returns everything up to `end`, where a section header ends, with `count` as the number of sections and with

@@ -23,7 +23,7 @@ use std::ops::Range;
 use elf::Rename;
 use object::{FileKind, Object, ObjectSection};
 
-use crate::base::bytes::{ObjectBytes, Resource, View};
+use crate::base::bytes::{Extent, ObjectBytes, Resource, View};
 use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};
 
@@ -146,7 +146,7 @@ pub fn sections_named<'data>(object: View<'data>, prefix: &[u8]) -> Result<Vec<F
         }
         // The offset of an empty section does not matter: in COFF, llvm-objcopy writes 0xffffffff.
         let (offset, size) = section.file_range().filter(|(_, size)| *size > 0).unwrap_or_default();
-        sections.push(FoundSection { name, content: object.part("section offset", 0, offset, size)? });
+        sections.push(FoundSection { name, content: object.part("section offset", Extent { offset, size })? });
     }
     Ok(sections)
 }

@@ -5,6 +5,7 @@
 
 use object::{Object, ObjectSection, ObjectSymbol};
 
+use crate::base::bytes::Extent;
 use crate::base::error::{Cause, Malformed};
 use crate::image::elf::{Elf, ElfSymbol};
 use crate::image::kernel::Kernel;
@@ -31,7 +32,7 @@ pub fn read(elf: &Elf<'_>, symbol: &ElfSymbol<'_, '_>) -> Result<Kernel, Malform
         symbol.section_index().and_then(|index| elf.file.section_by_index(index).ok()).ok_or_else(no_section)?;
     let bytes = elf.bytes(&section)?;
     let offset = symbol.address().wrapping_sub(section.address());
-    let descriptor = bytes.part("AMDGPU kernel descriptor", 0, offset, DESCRIPTOR_SIZE)?;
+    let descriptor = bytes.part("AMDGPU kernel descriptor", Extent { offset, size: DESCRIPTOR_SIZE })?;
     let field = |offset| descriptor.u32("AMDGPU kernel descriptor", offset).map(u64::from);
     let properties = descriptor.u16("AMDGPU kernel descriptor", CODE_PROPERTIES)?;
     Ok(Kernel {

@@ -19,7 +19,8 @@ use crate::target::{BundleEntryId, TargetId};
 
 /// HIP loads only linked files for HSA.
 fn is_loadable(elf: &Elf<'_>) -> bool {
-    let (header, endian) = (elf.file.elf_header(), elf.file.endian());
+    let header = elf.file.elf_header();
+    let endian = elf.file.endian();
     header.e_type(endian) == elf::ET_DYN && header.e_ident().os_abi == ELFOSABI_HSA
 }
 

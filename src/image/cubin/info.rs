@@ -3,7 +3,7 @@
 //! An attribute has a format and a number, followed by a two-byte value or by the size of the value after it. Numbers
 //! and names were determined by comparing the bytes of 3,500 sections with the output of `cuobjdump -elf` 13.5.
 
-use crate::base::bytes::View;
+use crate::base::bytes::{Extent, View};
 use crate::base::error::{Cause, Malformed};
 
 /// `{ symbol, count }`: registers of a function.
@@ -82,7 +82,11 @@ fn first(rest: View<'_>) -> Result<Attribute<'_>, Malformed> {
             return Err(rest.malformed("NVIDIA attribute format", 0, cause));
         }
     };
-    Ok(Attribute { number, half, value: rest.part("NVIDIA attribute size", 2, HEADER_SIZE, size)? })
+    Ok(Attribute {
+        number,
+        half,
+        value: rest.part(rest.field("NVIDIA attribute size", 2), Extent { offset: HEADER_SIZE, size })?,
+    })
 }
 
 #[cfg(test)]

@@ -81,6 +81,7 @@ pub(crate) fn resource_usage(view: View<'_>) -> Result<ResourceUsage, Malformed>
         let constant_banks = banks.remove(function.name).unwrap_or_default();
         functions.push(function_usage(&elf, &function, info, constant_banks));
     }
+    // Sizes in memory are numbers from the file.
     let global = GLOBALS.iter().filter_map(|name| elf.size_of(name)).fold(0, u64::saturating_add);
     Ok(ResourceUsage { global, constant_banks: common_banks(&elf), functions })
 }

@@ -25,9 +25,9 @@ pub enum DwarfError {
 const FIELD: &str = "debug information";
 
 impl ParseBudget<'_> {
-    /// Charges a number of steps, plus one.
+    /// Charges a number of steps, and at least one.
     pub fn charge(self, steps: usize) -> Result<(), DwarfError> {
-        self.0.charge(FIELD, Resource::Work, (steps as u64).saturating_add(1)).map_err(DwarfError::BudgetExhausted)
+        self.0.charge(FIELD, Resource::Work, (steps as u64).max(1)).map_err(DwarfError::BudgetExhausted)
     }
 
     /// Charges a text that is kept.

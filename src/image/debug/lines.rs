@@ -20,9 +20,12 @@ pub struct Lines {
 /// Size of an address on every device.
 const ADDRESS_SIZE: u8 = 8;
 
-/// Size of the length field of a table. The field does not count itself.
-fn initial_length_size(header: &LineProgramHeader<Reader<'_>>) -> usize {
-    usize::from(header.format().initial_length_size())
+/// Returns the offset of the table after the one at an offset. The length of a table does not count its own field.
+fn next_table(offset: usize, header: &LineProgramHeader<Reader<'_>>) -> Result<usize, DwarfError> {
+    let length_size = usize::from(header.format().initial_length_size());
+    let size = header.unit_length().checked_add(length_size);
+    let next = size.and_then(|size| offset.checked_add(size));
+    Ok(next.ok_or(gimli::Error::OffsetOutOfBounds(offset as u64))?)
 }
 
 impl Lines {
@@ -43,19 +46,20 @@ impl Lines {
         let size = header.raw_program_buf().len();
         budget.charge(size)?;
         self.has_rows |= size > 0;
-        if sources.missing > 0 { rows(dwarf, unit, program, sources, budget) } else { Ok(()) }
+        if sources.missing.is_empty() { Ok(()) } else { rows(dwarf, unit, program, sources, budget) }
     }
 
     /// Time stamps of the source files in all tables. Only DWARF before version 5 has them.
     pub fn time_stamps(dwarf: &Dwarf<'_>, budget: ParseBudget<'_>) -> Result<Vec<u64>, DwarfError> {
         let size = dwarf.debug_line.reader().len();
-        let (mut offset, mut stamps) = (0, Vec::new());
+        let mut offset = 0;
+        let mut stamps = Vec::new();
         while offset < size {
             let program = dwarf.debug_line.program(DebugLineOffset(offset), ADDRESS_SIZE, None, None)?;
             let header = program.header();
             budget.charge(header.header_length())?;
             stamps.extend(header.file_names().iter().map(gimli::FileEntry::timestamp));
-            offset = offset.saturating_add(header.unit_length()).saturating_add(initial_length_size(header));
+            offset = next_table(offset, header)?;
         }
         Ok(stamps)
     }
@@ -72,7 +76,7 @@ impl Lines {
         while offset < size {
             let program = dwarf.debug_line.program(DebugLineOffset(offset), ADDRESS_SIZE, None, None)?;
             let header = program.header();
-            let next = offset.saturating_add(header.unit_length()).saturating_add(initial_length_size(header));
+            let next = next_table(offset, header)?;
             self.run(dwarf, None, program, sources, budget)?;
             offset = next;
         }

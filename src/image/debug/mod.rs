@@ -12,7 +12,7 @@ mod units;
 
 pub use sections::for_each_compressed;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gimli::{DwarfSections, SectionId};
 
@@ -69,26 +69,24 @@ pub struct CompileUnit {
 
 /// Source lines of the kernels, by the addresses of their code.
 struct KernelSources {
-    known: BTreeMap<u64, Option<SourceLine>>,
-    /// Number of kernels whose source line is not known yet.
-    missing: usize,
+    known: BTreeMap<u64, SourceLine>,
+    /// Addresses of the kernels whose source line is not known yet.
+    missing: BTreeSet<u64>,
 }
 
 impl KernelSources {
     fn new(entries: impl Iterator<Item = u64>) -> Self {
-        let known: BTreeMap<u64, Option<SourceLine>> = entries.map(|entry| (entry, None)).collect();
-        KernelSources { missing: known.len(), known }
+        KernelSources { missing: entries.collect(), known: BTreeMap::new() }
     }
 
     /// True if a kernel begins at this address and its source line is not known yet.
     fn is_missing(&self, address: u64) -> bool {
-        matches!(self.known.get(&address), Some(None))
+        self.missing.contains(&address)
     }
 
     fn insert(&mut self, entry: u64, source: SourceLine) {
-        if let Some(unknown @ None) = self.known.get_mut(&entry) {
-            *unknown = Some(source);
-            self.missing = self.missing.saturating_sub(1);
+        if self.missing.remove(&entry) {
+            self.known.insert(entry, source);
         }
     }
 }
@@ -125,7 +123,7 @@ pub fn read(elf: &Elf<'_>, kernels: &mut [LocatedKernel], problems: &mut Vec<Mal
     let read = units::read(&mut dwarf, &mut debug, &mut sources, budget);
     problems.extend(read.err().map(|error| malformed(elf, error)));
     for found in kernels {
-        found.kernel.source = found.entry.and_then(|entry| sources.known.get(&entry).cloned().flatten());
+        found.kernel.source = found.entry.and_then(|entry| sources.known.get(&entry).cloned());
     }
     debug
 }

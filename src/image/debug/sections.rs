@@ -10,7 +10,7 @@ use gimli::{EndianSlice, RelocateReader, RunTimeEndian, SectionId};
 use object::elf;
 use object::{CompressionFormat, Endianness, Object, ObjectSection, RelocationFlags, RelocationTarget};
 
-use crate::base::bytes::{Resource, View};
+use crate::base::bytes::{Extent, Resource, View};
 use crate::base::codec;
 use crate::base::codec::Codec;
 use crate::base::error::{Cause, Malformed};
@@ -106,7 +106,8 @@ fn bytes<'data>(elf: &Elf<'data>, section: &ElfSection<'data, '_>) -> Result<Cow
         CompressionFormat::Zstandard => Codec::Zstd,
         _ => return Err(stored.malformed("debug section", 0, Cause::UnsupportedCodec { codec: "unknown" })),
     };
-    let stream = elf.view.part("compressed debug section", 0, range.offset, range.compressed_size)?;
+    let stream =
+        elf.view.part("compressed debug section", Extent { offset: range.offset, size: range.compressed_size })?;
     codec::decompress(codec, stream, range.uncompressed_size).map(Cow::Owned)
 }
 
@@ -116,7 +117,10 @@ fn relocations(elf: &Elf<'_>, section: &ElfSection<'_, '_>) -> Relocations {
     let one = |(offset, relocation): (u64, object::Relocation)| {
         let RelocationFlags::Elf { r_type, .. } = relocation.flags() else { return None };
         let RelocationTarget::Symbol(symbol) = relocation.target() else { return None };
-        let symbol = elf.file.symbol_by_index(symbol).ok().filter(|_| ABSOLUTE.contains(&(machine, r_type.0)))?;
+        if !ABSOLUTE.contains(&(machine, r_type.0)) {
+            return None;
+        }
+        let symbol = elf.file.symbol_by_index(symbol).ok()?;
         let value = elf.address(&symbol).wrapping_add_signed(relocation.addend());
         let adds = relocation.has_implicit_addend();
         Some((usize::try_from(offset).ok()?, Relocated { value, adds }))

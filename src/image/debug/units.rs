@@ -56,7 +56,8 @@ fn charge_abbreviations(dwarf: &Dwarf<'_>, budget: ParseBudget<'_>) -> Result<()
             table.read_u8()?;
             loop {
                 budget.charge(0)?;
-                let (name, form) = (table.read_uleb128()?, table.read_uleb128()?);
+                let name = table.read_uleb128()?;
+                let form = table.read_uleb128()?;
                 if form == u64::from(gimli::DW_FORM_implicit_const.0) {
                     table.skip_leb128()?;
                 }

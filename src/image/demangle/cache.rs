@@ -12,10 +12,16 @@ const MAX_SIZE: usize = 4 << 20;
 const MIN_LENGTH: usize = 32;
 
 /// Demangled names by names.
-#[derive(Default)]
 pub struct Cache {
     names: NameMap<Box<str>, Option<Box<str>>>,
-    size: usize,
+    /// Number of bytes that may be added.
+    left: usize,
+}
+
+impl Default for Cache {
+    fn default() -> Self {
+        Cache { names: NameMap::default(), left: MAX_SIZE }
+    }
 }
 
 impl Cache {
@@ -42,12 +48,14 @@ impl Cache {
 
     /// Keeps a name. A full cache is emptied first.
     fn put(&mut self, name: &str, demangled: Option<&str>) {
-        let size = name.len().saturating_add(demangled.map_or(0, str::len));
-        if self.size.saturating_add(size) > MAX_SIZE {
+        let size = [name.len(), demangled.map_or(0, str::len)].iter().sum();
+        if self.left < size {
             *self = Cache::default();
         }
-        if size <= MAX_SIZE && self.names.insert(name.into(), demangled.map(Into::into)).is_none() {
-            self.size = self.size.saturating_add(size);
+        if let Some(left) = self.left.checked_sub(size)
+            && self.names.insert(name.into(), demangled.map(Into::into)).is_none()
+        {
+            self.left = left;
         }
     }
 }
@@ -58,7 +66,8 @@ mod tests {
 
     #[test]
     fn long_names_are_demangled_once_and_the_cache_is_bounded() {
-        let (cache, mut calls) = (Mutex::new(None), 0);
+        let cache = Mutex::new(None);
+        let mut calls = 0;
         let mut get = |name: &str, is_mangled: bool| {
             let demangled = Cache::get(&cache, name, |name| {
                 calls += 1;
@@ -75,6 +84,9 @@ mod tests {
         assert_eq!([get(&large, true), get(&large, true), get(&long, true)], [5, 5, 6]);
         let too_large = "D".repeat(MAX_SIZE);
         assert_eq!([get(&too_large, true), get(&too_large, true)], [7, 8]);
-        assert!(cache.into_inner().unwrap().unwrap().size <= MAX_SIZE);
+        let names = cache.into_inner().unwrap().unwrap().names;
+        let size: usize =
+            names.iter().map(|(name, demangled)| name.len() + demangled.as_ref().map_or(0, |it| it.len())).sum();
+        assert!(size <= MAX_SIZE, "{size}");
     }
 }

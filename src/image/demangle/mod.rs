@@ -77,7 +77,8 @@ struct BoundedString(String);
 
 impl Write for BoundedString {
     fn write_str(&mut self, part: &str) -> fmt::Result {
-        if self.0.len().saturating_add(part.len()) > MAX_NAME_LENGTH {
+        let left = MAX_NAME_LENGTH.checked_sub(self.0.len()).ok_or(fmt::Error)?;
+        if part.len() > left {
             return Err(fmt::Error);
         }
         self.0.push_str(part);

@@ -3,17 +3,19 @@
 use std::ops::Range;
 
 use super::lexer::{Lexer, Token};
+use crate::base::brackets::Brackets;
+use crate::base::bytes::offset_of_rest;
 
 /// Name of each kernel with a body, and the range of its text from `.entry` to the closing brace of the body.
 pub fn bodies(text: &str) -> Vec<(&str, Range<usize>)> {
     let mut bodies = Vec::new();
     let mut lexer = Lexer::new(text);
     while let Some(token) = lexer.next() {
-        if token == Token::Word(ENTRY) {
-            let start = position(text, &lexer).saturating_sub(ENTRY.len());
-            if let Some(name) = entry(&mut lexer) {
-                bodies.push((name, start..position(text, &lexer)));
-            }
+        if token == Token::Word(ENTRY)
+            && let Some(before) = text.get(..position(text, &lexer)).and_then(|read| read.strip_suffix(ENTRY))
+            && let Some(name) = entry(&mut lexer)
+        {
+            bodies.push((name, before.len()..position(text, &lexer)));
         }
     }
     bodies
@@ -24,24 +26,26 @@ const ENTRY: &str = ".entry";
 
 /// Offset of the text after the last token.
 fn position(text: &str, lexer: &Lexer<'_>) -> usize {
-    text.len().saturating_sub(lexer.rest().len())
+    offset_of_rest(text, lexer.rest())
 }
 
 /// Reads a kernel after `.entry`, up to the end of its body. Returns its name; `None` for a declaration.
 fn entry<'text>(lexer: &mut Lexer<'text>) -> Option<&'text str> {
-    let (mut name, mut depth, mut is_after_text) = (None, 0_usize, false);
+    let mut name = None;
+    let mut blocks = Brackets::default();
+    let mut is_after_text = false;
     for token in lexer {
         match token {
             Token::Word(word) if name.is_none() && !word.starts_with('.') => name = Some(word),
-            Token::Punctuation('{') => depth = depth.saturating_add(1),
+            Token::Punctuation('{') => blocks.open(),
             Token::Punctuation('}') => {
-                depth = depth.saturating_sub(1);
-                if depth == 0 {
+                blocks.close();
+                if !blocks.is_open() {
                     return name;
                 }
             }
             // `.pragma` is the only directive that ends with a semicolon. Its operands are strings.
-            Token::Punctuation(';') if depth == 0 && !is_after_text => return None,
+            Token::Punctuation(';') if !blocks.is_open() && !is_after_text => return None,
             _ => {}
         }
         is_after_text = matches!(token, Token::Quoted(_));

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::lexer::Token;
 use super::variable::{Tokens, Variable, number, place, variables};
+use crate::base::brackets::Brackets;
 use crate::image::kernel::Parameter;
 
 /// An `.entry` or a `.func`.
@@ -30,9 +31,9 @@ impl PtxFunction<'_> {
     pub fn parameters(&self) -> (Vec<Parameter>, u64) {
         let mut end = 0;
         let parameters = self.own_parameters.iter().map(|variable| {
-            let offset = place(end, variable);
-            end = offset.saturating_add(variable.size);
-            Parameter { name: Some(variable.name.to_owned()), offset, size: variable.size }
+            let place = place(end, variable);
+            end = place.end;
+            Parameter { name: Some(variable.name.to_owned()), offset: place.start, size: variable.size }
         });
         (parameters.collect(), end)
     }
@@ -120,15 +121,13 @@ fn dimensions(tokens: &mut Tokens<'_>) -> Option<[u64; 3]> {
 }
 
 fn body<'text>(function: &mut PtxFunction<'text>, tokens: &mut Tokens<'text>) {
-    // Number of open blocks inside the body.
-    let mut depth = 0_usize;
+    // Blocks inside the body.
+    let mut blocks = Brackets::default();
     while let Some(token) = tokens.next() {
         match token {
-            Token::Punctuation('{') => depth = depth.saturating_add(1),
-            Token::Punctuation('}') => match depth.checked_sub(1) {
-                Some(outer) => depth = outer,
-                None => return,
-            },
+            Token::Punctuation('{') => blocks.open(),
+            Token::Punctuation('}') if !blocks.is_open() => return,
+            Token::Punctuation('}') => blocks.close(),
             Token::Word(".shared") => function.shared.extend(variables(tokens)),
             Token::Word(".loc") => {
                 let file = next_number(tokens);

@@ -44,14 +44,15 @@ impl<'module, 'text> SharedMemory<'module, 'text> {
     /// Size of the shared memory of a kernel, with each variable counted once. `kernel` is its index among the
     /// functions. ptxas lays the variables out in declaration order, followed by dynamic shared memory.
     pub fn size(&mut self, view: View<'_>, kernel: usize) -> Result<u64, Malformed> {
-        let (mut open, mut used) = (vec![kernel], Vec::<&Variable<'_>>::new());
+        let mut open = vec![kernel];
+        let mut used = Vec::<&Variable<'_>>::new();
         while let Some(function) = open.pop() {
             let Some(reached_from) = self.reached_from.get_mut(function) else { continue };
             if reached_from.replace(kernel) == Some(kernel) {
                 continue;
             }
             let Some(References { callees, variables }) = self.functions.get(function) else { continue };
-            let work = callees.len().saturating_add(variables.len()).saturating_add(1);
+            let work: usize = [1, callees.len(), variables.len()].iter().sum();
             view.charge("PTX function", Resource::Work, work as u64)?;
             open.extend(callees);
             used.extend(variables);
@@ -59,6 +60,6 @@ impl<'module, 'text> SharedMemory<'module, 'text> {
         // A name is a slice of the text at the declaration of its variable, so its address gives the order.
         used.sort_by_key(|variable| (variable.size == 0, variable.name.as_ptr().addr()));
         used.dedup_by_key(|variable| variable.name.as_ptr());
-        Ok(used.iter().fold(0, |end, variable| place(end, variable).saturating_add(variable.size)))
+        Ok(used.iter().fold(0, |end, variable| place(end, variable).end))
     }
 }

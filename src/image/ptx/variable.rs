@@ -3,6 +3,7 @@
 //! Source: NVIDIA, PTX ISA, sections State Spaces, Types, and Variables; Kernel PtxFunction Parameter Attribute `.ptr`.
 
 use std::iter::Peekable;
+use std::ops::Range;
 
 use super::lexer::{Lexer, Token};
 
@@ -65,7 +66,9 @@ pub fn number(word: &str) -> Option<u64> {
 /// Parses the variables after a state space (`.shared`, `.param`): one, or several of one type separated by commas.
 /// Leaves the punctuation after them.
 pub fn variables<'text>(tokens: &mut Tokens<'text>) -> Vec<Variable<'text>> {
-    let (mut element, mut lanes, mut own_alignment) = (0, 1, None);
+    let mut element = 0;
+    let mut lanes = 1;
+    let mut own_alignment = None;
     let mut aligns_pointee = false;
     while let Some(Token::Word(word)) =
         tokens.next_if(|token| matches!(token, Token::Word(word) if word.starts_with('.')))
@@ -82,9 +85,11 @@ pub fn variables<'text>(tokens: &mut Tokens<'text>) -> Vec<Variable<'text>> {
             }
         }
     }
-    let element_size = element.saturating_mul(lanes);
+    // Numbers of the tables above.
+    let element_size = [element, lanes].iter().product();
     let mut variables = Vec::new();
     while let Some(name) = next_word(tokens) {
+        // A size beyond 64 bits is as invalid as the largest.
         let size = dimensions(tokens).fold(element_size, u64::saturating_mul);
         variables.push(Variable { name, size, alignment: own_alignment.unwrap_or(element_size) });
         if tokens.next_if_eq(&Token::Punctuation(',')).is_none() {
@@ -113,9 +118,10 @@ fn dimensions(tokens: &mut Tokens<'_>) -> impl Iterator<Item = u64> {
 }
 
 /// Offset of a variable after `end` bytes of other variables.
-pub fn place(end: u64, variable: &Variable<'_>) -> u64 {
+pub fn place(end: u64, variable: &Variable<'_>) -> Range<u64> {
     let alignment = if variable.alignment.is_power_of_two() { variable.alignment } else { 1 };
-    end.checked_next_multiple_of(alignment).unwrap_or(end)
+    let start = end.checked_next_multiple_of(alignment).unwrap_or(end);
+    start..start.saturating_add(variable.size)
 }
 
 #[cfg(test)]
@@ -143,7 +149,7 @@ mod tests {
     fn huge_sizes_saturate() {
         let (_, size, _) = read(".b64 x[0xffffffffffffffff][99];").unwrap();
         assert_eq!(size, u64::MAX);
-        assert_eq!(place(u64::MAX, &Variable { name: "x", size: 1, alignment: 16 }), u64::MAX);
-        assert_eq!(place(5, &Variable { name: "x", size: 1, alignment: 3 }), 5);
+        assert_eq!(place(u64::MAX, &Variable { name: "x", size: 1, alignment: 16 }).start, u64::MAX);
+        assert_eq!(place(5, &Variable { name: "x", size: 1, alignment: 3 }), 5..6);
     }
 }

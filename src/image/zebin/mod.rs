@@ -88,6 +88,11 @@ fn described(view: View<'_>) -> Result<ZeInfo, Malformed> {
     Ok(info)
 }
 
+/// Adds memory of each thread. The sizes are numbers in a text.
+fn add_scratch(kernel: &mut Kernel, size: u64) {
+    kernel.scratch = Some(kernel.scratch.unwrap_or_default().saturating_add(size));
+}
+
 impl ZeInfo {
     fn event(&mut self, event: &Event<'_>) {
         let path: Vec<&str> = event.path.clone();
@@ -139,8 +144,7 @@ impl ZeInfo {
             "simd_size" => kernel.wave_size = number(),
             "slm_size" => kernel.shared = number(),
             "private_size" | "spill_size" => {
-                let own = number().unwrap_or_default();
-                kernel.scratch = Some(kernel.scratch.unwrap_or_default().saturating_add(own));
+                add_scratch(kernel, number().unwrap_or_default());
             }
             "required_work_group_size" => kernel.required_threads = three_numbers(value),
             _ => {}
@@ -162,7 +166,7 @@ impl ZeInfo {
     /// Adds a buffer of the current kernel, unless its environment states the sizes.
     fn end_buffer(&mut self) {
         if let (Some((true, size)), Some(kernel)) = (self.buffer.take(), self.kernels.last_mut()) {
-            kernel.scratch = Some(kernel.scratch.unwrap_or_default().saturating_add(size));
+            add_scratch(kernel, size);
         }
     }
 

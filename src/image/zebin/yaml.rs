@@ -1,6 +1,8 @@
 //! The subset of YAML that Intel's graphics compiler writes: block mappings, block sequences of mappings, and
 //! single-line scalars.
 
+use crate::base::bytes::offset_of_rest;
+
 /// A key with a value in the same line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event<'text> {
@@ -26,7 +28,7 @@ pub fn events(text: &str) -> impl Iterator<Item = Event<'_>> {
             Some(rest) => (true, rest.trim_start_matches(' ')),
             None => (false, content),
         };
-        let indentation = line.len().saturating_sub(content.len());
+        let indentation = offset_of_rest(line, content);
         let (key, value) = content.split_once(':')?;
         if key.is_empty() || key.starts_with('#') || !(value.is_empty() || value.starts_with(' ')) {
             return None;

@@ -11,6 +11,7 @@ use super::problem::{Effect, Problem, ProblemKind};
 use super::remedy;
 use super::resolve::Resolution;
 use super::{DoctorOptions, Result};
+use crate::base::bytes::Extent;
 use crate::embed::llvm::RELEASES;
 use crate::format::ContainerType;
 use crate::format::fat_binary_wrapper::{CUDA, HIP};
@@ -206,7 +207,7 @@ fn same_images(
     let mut by_hash: BTreeMap<(u64, [u8; 32]), Vec<Place>> = BTreeMap::new();
     for_each_object(line, options, &mut |number, slice, _| {
         for (&place, &size) in wanted.range((number, 0)..=(number, u64::MAX)) {
-            if let Ok(bytes) = slice.view().part("container", place.1, place.1, size) {
+            if let Ok(bytes) = slice.view().record("container", Extent { offset: place.1, size }) {
                 by_hash.entry((size, hash(bytes.data()))).or_default().push(place);
             }
         }

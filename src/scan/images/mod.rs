@@ -18,7 +18,7 @@ use super::Options;
 use super::cache::{CacheBudget, DecompressedCache};
 use super::search::find;
 use super::source::{RELEASE_INTERVAL, Source};
-use crate::base::bytes::{Budget, Limits, View};
+use crate::base::bytes::{Budget, Extent, Limits, View};
 use crate::base::codec;
 use crate::base::codec::Codec;
 use crate::base::error::{Malformed, Result};
@@ -254,9 +254,9 @@ impl<'scan> Space<'scan> {
 
     fn part(&self, field: &'static str, start: u64, size: u64) -> Result<ImageBytes<'scan>, Malformed> {
         let part = match self {
-            Space::File(view) => Place::Input(view.part(field, start, start, size)?),
+            Space::File(view) => Place::Input(view.record(field, Extent { offset: start, size })?),
             Space::Stream(bytes, file) => {
-                let Range { start, end } = file.derived(bytes).part(field, start, start, size)?.range();
+                let Range { start, end } = file.derived(bytes).record(field, Extent { offset: start, size })?.range();
                 Place::Stream(Arc::clone(bytes), start as usize..end as usize, *file)
             }
         };
@@ -374,6 +374,6 @@ pub fn compressed_containers<'scan>(nested: &NestedImage<'scan>) -> impl Iterato
 
 /// Decompresses a container whose hash the scan has verified.
 fn decompress(container: &Container, space: &Space<'_>) -> Result<Vec<u8>, Malformed> {
-    let view = space.view().part("container", container.start, container.start, container.size)?;
+    let view = space.view().record("container", Extent { offset: container.start, size: container.size })?;
     format::compressed_container(container.container_type, view)?.decompress_unverified()
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::InputSlice;
-use crate::base::bytes::size_of_range;
+use crate::base::bytes::Extent;
 use crate::base::error::{Error, Result};
 use crate::base::io::Input;
 use crate::format::{self, DeviceImage, ImageKind};
@@ -48,10 +48,10 @@ impl InputSlice {
         let path = Path::new(&name);
         let image = || {
             let at = container.offset.unwrap_or_default();
-            let own = self.view().part("container", 0, at, container.size)?;
+            let own = self.view().part("container", Extent { offset: at, size: container.size })?;
             let compressed = format::compressed_container(container.container_type, own)?;
             let bytes = compressed.decompress()?;
-            let image = own.derived(&bytes).part("image", 0, range.start, size_of_range(&range))?;
+            let image = own.derived(&bytes).between("image", range)?;
             Ok(image.data().to_vec())
         };
         let image = image().map_err(|malformed: crate::base::error::Malformed| malformed.in_file(path))?;

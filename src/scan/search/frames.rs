@@ -4,7 +4,7 @@
 use std::io::Read;
 
 use super::hints::{LONGEST, Pattern};
-use crate::base::bytes::{Resource, View};
+use crate::base::bytes::{Extent, Resource, View};
 use crate::base::codec::{ZSTD_MAGIC, largest_window_log};
 use crate::base::error::{Cause, Malformed};
 use crate::scan::structure;
@@ -50,7 +50,8 @@ pub fn size(view: View<'_>) -> Option<u64> {
     let mut at = fields.iter().fold(ZSTD_MAGIC.len() as u64, |at, size| at.saturating_add(*size));
     loop {
         view.charge("zstd frame", Resource::Work, 1).ok()?;
-        let [first, second, third] = view.part("zstd block", at, at, BLOCK_HEADER).ok()?.data().try_into().ok()?;
+        let [first, second, third] =
+            view.record("zstd block", Extent { offset: at, size: BLOCK_HEADER }).ok()?.data().try_into().ok()?;
         let header = u32::from_le_bytes([first, second, third, 0]);
         let (is_last, kind, size) = (header & 1 != 0, header >> 1 & 3, header >> 3);
         if kind == INVALID || size > MAX_BLOCK {
@@ -60,7 +61,7 @@ pub fn size(view: View<'_>) -> Option<u64> {
         at = at.checked_add(BLOCK_HEADER)?.checked_add(stored)?;
         if is_last {
             let end = at.checked_add(if descriptor & HAS_CHECKSUM != 0 { CHECKSUM } else { 0 })?;
-            return view.part("zstd frame", 0, 0, end).ok().map(|_| end);
+            return view.prefix("zstd frame", end).ok().map(|_| end);
         }
     }
 }

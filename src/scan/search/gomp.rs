@@ -133,7 +133,7 @@ impl<'data> HostTables<'_, 'data> {
             let at = table.saturating_add(index.saturating_mul(size));
             let Some(target) = self.targets.get(&at) else { return Vec::new() };
             let offset = self.host.start().saturating_add(*target);
-            let name = view.c_string("libgomp name", offset, offset).unwrap_or_default();
+            let name = view.c_string(view.field("libgomp name", offset), offset).unwrap_or_default();
             if name.is_empty() || name.contains(|c: char| c.is_control() || c.is_whitespace()) {
                 return Vec::new();
             }

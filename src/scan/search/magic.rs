@@ -86,8 +86,7 @@ pub fn search(
 fn search_frame(view: View<'_>, offset: u64, structure: &Structure<'_>, findings: &mut Findings) -> u64 {
     let frame = view.from(offset);
     let is_debug = structure.section_at(offset).is_some_and(|section| section.name.starts_with(DEBUG_SECTIONS));
-    let Some(frame) =
-        frames::size(frame).and_then(|size| frame.part("zstd frame", 0, 0, size).ok()).filter(|_| !is_debug)
+    let Some(frame) = frames::size(frame).and_then(|size| frame.prefix("zstd frame", size).ok()).filter(|_| !is_debug)
     else {
         return offset;
     };

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use object::elf;
 
-use crate::base::bytes::{View, size_of_range};
+use crate::base::bytes::{Extent, View, size_of_range};
 use crate::base::error::Malformed;
 use crate::format::embed_record::{NOTE_NAME, NOTE_SECTION, NOTE_TYPE, is_part_of};
 use crate::scan::structure::Structure;
@@ -40,7 +40,9 @@ fn names<'data>(structure: &Structure<'data>) -> Vec<&'data str> {
     let Some(host) = structure.hosts.first() else { return Vec::new() };
     let Some(range) = structure.sections_named(|name| name == NOTE_SECTION).next() else { return Vec::new() };
     let distance = range.start.saturating_sub(host.start());
-    let Ok(section) = host.part("note", distance, distance, size_of_range(&range)) else { return Vec::new() };
+    let Ok(section) = host.record("note", Extent { offset: distance, size: size_of_range(&range) }) else {
+        return Vec::new();
+    };
     let is_big_endian = host.data().get(EI_DATA) == Some(&elf::ELFDATA2MSB.0);
     let (mut names, mut offset) = (Vec::new(), 0);
     while let Ok((name, end)) = note(section, offset, is_big_endian) {
@@ -60,10 +62,13 @@ fn note(section: View<'_>, offset: u64, is_big_endian: bool) -> Result<(Option<&
     let aligned = |size: u32| u64::from(size).next_multiple_of(ALIGNMENT);
     let name_at = offset.saturating_add(12);
     let description_at = name_at.saturating_add(aligned(name_size));
-    let name = section.part("note name", offset, name_at, name_size.into())?;
-    let description = section.part("note description", offset, description_at, description_size.into())?;
+    let name = section.part(section.field("note name", offset), Extent { offset: name_at, size: name_size.into() })?;
+    let description = section.part(
+        section.field("note description", offset),
+        Extent { offset: description_at, size: description_size.into() },
+    )?;
     let is_own = name.data() == NOTE_NAME && kind == NOTE_TYPE;
-    let named = is_own.then(|| description.c_string("note description", 0, 0).ok()).flatten();
+    let named = is_own.then(|| description.c_string("note description", 0).ok()).flatten();
     Ok((named.filter(|name| !name.is_empty()), description_at.saturating_add(aligned(description_size))))
 }
 

@@ -7,7 +7,7 @@
 use object::SectionFlags;
 use object::read::{File, FileKind, Object, ObjectSection};
 
-use crate::base::bytes::{ObjectBytes, View};
+use crate::base::bytes::{Extent, ObjectBytes, View};
 use crate::base::error::{Cause, Malformed};
 use crate::format::offload_binary::{ALIGNMENT, MAGIC, OffloadBinary, OffloadBinaryContents, SECTION_TYPE, Version};
 
@@ -45,7 +45,7 @@ pub fn offload_binaries_in<'data>(
             && is_read(section.name_bytes().map_err(invalid)?)
             && let Some((offset, size)) = section.file_range()
         {
-            read_all(view.part("section", 0, offset, size)?, newest, &mut binaries)?;
+            read_all(view.part("section", Extent { offset, size })?, newest, &mut binaries)?;
         }
     }
     Ok(binaries)

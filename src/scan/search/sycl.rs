@@ -135,7 +135,7 @@ impl<'data> HostTables<'_, 'data> {
     /// Text that the pointer at `place` leads to.
     fn text(&self, view: View<'data>, place: u64) -> Option<String> {
         let offset = self.host.start().saturating_add(*self.targets.get(&place)?);
-        view.c_string("SYCL property name", offset, offset).ok().map(str::to_owned)
+        view.c_string(view.field("SYCL property name", offset), offset).ok().map(str::to_owned)
     }
 }
 

@@ -103,5 +103,5 @@ fn first_image<'data>(rest: View<'data>, images: &BTreeMap<u64, u64>) -> View<'d
     let after_start = (Bound::Excluded(rest.start()), Bound::Unbounded);
     let next = images.range(after_start).next().and_then(|(next, _)| next.checked_sub(rest.start()));
     let size = stated.or(next);
-    size.and_then(|size| rest.part("image", 0, 0, size).ok()).unwrap_or(rest)
+    size.and_then(|size| rest.prefix("image", size).ok()).unwrap_or(rest)
 }

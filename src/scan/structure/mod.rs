@@ -18,7 +18,7 @@ use object::{ObjectKind, SectionFlags};
 use self::image_table::ImageRow;
 use self::pointers::{HostFile, HostSection, Pointers};
 use super::source::DecodedBitcode;
-use crate::base::bytes::{ObjectBytes, Resource, View, record_memory, size_of_range, text_work};
+use crate::base::bytes::{Extent, ObjectBytes, Resource, View, record_memory, text_work};
 use crate::base::error::Malformed;
 use crate::format::embedded::Region;
 use crate::format::fat_binary_wrapper::{
@@ -115,7 +115,7 @@ pub fn of_bitcode<'data>(view: View<'data>, decoded: &'data DecodedBitcode) -> S
     for (name, range) in &decoded.sections {
         // Mach-O objects store the segment name in a different field.
         let name = name.split_once(',').map_or(name.as_str(), |(_, section)| section);
-        let Ok(view) = view.part("section", range.start, range.start, size_of_range(range)) else { continue };
+        let Ok(view) = view.between(view.field("section", range.start), range.clone()) else { continue };
         structure.sections.push(Section { name: Some(name), view });
         structure.names.push((name, range.clone()));
     }
@@ -142,7 +142,10 @@ fn universal(view: View<'_>, kind: FileKind) -> Structure<'_> {
         FileKind::MachOFat64 => MachOFatFile64::parse(view.data()).map(|file| ranges(file.arches())),
         _ => MachOFatFile32::parse(view.data()).map(|file| ranges(file.arches())),
     };
-    let views = ranges.unwrap_or_default().into_iter().filter_map(|(at, size)| view.part("slice", 0, at, size).ok());
+    let views = ranges
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|(at, size)| view.part("slice", Extent { offset: at, size }).ok());
     let slices = without_overlaps(views.collect(), View::range);
     let mut structure = Structure::new(FileFormat::Raw);
     for slice in slices {
@@ -206,7 +209,7 @@ impl<'data> Structure<'data> {
         for section in file.sections() {
             // Sections without bytes in the file (.bss, and any section of a split debug file) have no range.
             let Some((offset, size)) = section.file_range() else { continue };
-            let Ok(bytes) = view.part("section", 0, offset, size) else { continue };
+            let Ok(bytes) = view.part("section", Extent { offset, size }) else { continue };
             let name = name(&section);
             if view.charge("section", Resource::Work, text_work(name.len())).is_err() {
                 break;
@@ -302,7 +305,7 @@ impl<'data> Structure<'data> {
         let section = self.named_section(offset).map_or(range.clone(), |(_, section)| section.clone());
         let (start, end) = (section.start.max(range.start), section.end.min(range.end));
         let size = end.saturating_sub(start);
-        let view = view.part("section", start, start, size).unwrap_or(view.from(view.size()));
+        let view = view.record("section", Extent { offset: start, size }).unwrap_or(view.from(view.size()));
         Region { view, may_hold_text: !self.hosts.is_empty() }
     }
 }

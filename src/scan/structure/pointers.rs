@@ -13,7 +13,7 @@ use object::read::{
 };
 use object::{BinaryFormat, ObjectKind, RelocationKind, SymbolIndex};
 
-use crate::base::bytes::{ObjectBytes, Resource, View, text_work};
+use crate::base::bytes::{Extent, ObjectBytes, Resource, View, text_work};
 use crate::base::error::Malformed;
 
 /// A host file. Reads are charged to the budget.
@@ -131,7 +131,7 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
 
     /// Number of `size` bytes, at most eight, at this offset, in the byte order of the host.
     pub fn number(&self, place: u64, size: u64) -> Option<u64> {
-        let bytes = self.view.part("number", place, place, size).ok()?.data().iter();
+        let bytes = self.view.record("number", Extent { offset: place, size }).ok()?.data().iter();
         let append = |number: u64, &byte: &u8| number << 8 | u64::from(byte);
         Some(if self.file.is_little_endian() { bytes.rev().fold(0, append) } else { bytes.fold(0, append) })
     }

@@ -73,7 +73,8 @@ impl Attributes {
 
         /// All bits of a mode except the type.
         const BITS: u32 = 0o7777;
-        let (old, new) = (self.metadata.mode() & BITS, file.metadata()?.mode() & BITS);
+        let old = self.metadata.mode() & BITS;
+        let new = file.metadata()?.mode() & BITS;
         let cause = io::Error::from(io::ErrorKind::PermissionDenied);
         Ok((old != new).then(|| LostAttribute { name: format!("mode {old:04o}"), cause }))
     }
@@ -87,7 +88,8 @@ impl Attributes {
     #[cfg(unix)]
     fn set_owner(&self, file: &File) -> io::Result<()> {
         use std::os::unix::fs::{MetadataExt, fchown};
-        let (new, old) = (file.metadata()?, &self.metadata);
+        let new = file.metadata()?;
+        let old = &self.metadata;
         if (new.uid(), new.gid()) == (old.uid(), old.gid()) {
             return Ok(());
         }

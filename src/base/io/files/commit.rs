@@ -112,10 +112,12 @@ pub fn commit_all<'a>(outputs: Vec<Output>, inputs: impl IntoIterator<Item = &'a
     inputs.into_iter().try_for_each(Input::check_unchanged)?;
     let _hold = Hold::begin();
     let (files, streams): (Vec<_>, Vec<_>) = outputs.into_iter().partition(Output::is_file);
-    let has_undo = files.len().saturating_add(streams.len()) > 1;
+    let has_undo = files.len() + streams.len() > 1;
     let mut undos = Vec::new();
-    for output in files.iter().filter(|_| has_undo) {
-        undos.push(output.undo()?);
+    if has_undo {
+        for output in &files {
+            undos.push(output.undo()?);
+        }
     }
     // Takes milliseconds. During that time, none of the files has its name.
     for output in &files {

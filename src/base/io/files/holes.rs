@@ -63,7 +63,8 @@ mod tests {
     #[test]
     fn answers_are_those_of_the_system_in_any_order() {
         let file = tempfile::tempfile().unwrap();
-        let (block, size) = (1 << 20, 5 << 20);
+        let block = 1 << 20;
+        let size = 5 << 20;
         file.set_len(size).unwrap();
         for start in [block, 3 * block] {
             file.write_all_at(&vec![1; block as usize], start).unwrap();
@@ -84,7 +85,8 @@ mod tests {
     }
     #[test]
     fn the_system_is_asked_once_for_all_places_before_a_hole() {
-        let (file, empty) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
+        let file = tempfile::tempfile().unwrap();
+        let empty = tempfile::tempfile().unwrap();
         file.write_all_at(&[1; 100], 0).unwrap();
         let holes = Holes::default();
         assert_eq!(holes.next_hole(&file, 100, 10), 100);

@@ -216,7 +216,7 @@ impl Input {
 
     /// Closes the descriptor of a temporary file. The bytes remain in the mapping, so thousands of them can be kept.
     pub(crate) fn without_descriptor(self) -> Self {
-        let file = self.file.filter(|_| self.state.is_some());
+        let file = if self.state.is_some() { self.file } else { None };
         Input { file, ..self }
     }
 
@@ -297,9 +297,9 @@ impl Input {
     pub(in crate::base::io) fn window(&self, offset: u64, size: u64) -> Result<Mmap> {
         let Some(file) = self.file.as_deref() else { unreachable!("bytes without a file are in memory") };
         let available = file.metadata().map_err(Error::io(&self.path, "read"))?.len();
-        let missing = (offset + size).saturating_sub(available);
-        if missing > 0 {
-            return Err(Error::Shrunk { path: self.path.clone(), missing });
+        let end = offset + size;
+        if end > available {
+            return Err(Error::Shrunk { path: self.path.clone(), missing: end - available });
         }
         let mut options = MmapOptions::new();
         options.offset(offset).len(size as usize).populate();
@@ -355,7 +355,8 @@ impl Input {
     pub fn blocks(&self, range: Range<u64>, overlap: usize, mut visit: impl FnMut(u64, &[u8])) -> Result<()> {
         if let Some(bytes) = self.in_memory(range.start, range.end - range.start) {
             for start in (0..bytes.len()).step_by(STEP) {
-                let (from, to) = (start.saturating_sub(overlap), bytes.len().min(start + STEP));
+                let from = start - overlap.min(start);
+                let to = bytes.len().min(start + STEP);
                 visit(range.start + from as u64, &bytes[from..to]);
                 self.release();
             }

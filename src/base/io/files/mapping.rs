@@ -67,10 +67,11 @@ impl Mapping {
     /// Releases the pages of a range that were read, and the pages around them that the kernel has mapped with them.
     pub fn release(&self, range: Range<usize>) {
         let start = range.start / MAPPED_AROUND * MAPPED_AROUND;
-        let size = range.end.next_multiple_of(MAPPED_AROUND).min(self.map.len()).saturating_sub(start);
-        if size == 0 {
+        let end = range.end.next_multiple_of(MAPPED_AROUND).min(self.map.len());
+        if end <= start {
             return;
         }
+        let size = end - start;
         // SAFETY: nothing is ever written to this mapping, so each page comes back from the file with the same bytes.
         // Failing to release pages is not an error.
         #[cfg(unix)]

@@ -90,7 +90,8 @@ impl Output {
             return Self::create(path);
         }
         let existing = Existing::open(file).map_err(Error::io(&path.path, "write"))?;
-        let (place, elsewhere) = (OutputPlace::new(path).0, std::env::temp_dir());
+        let place = OutputPlace::new(path).0;
+        let elsewhere = std::env::temp_dir();
         let temporary = Temporary::create(destination::directory(&place.path));
         let temporary =
             temporary.or_else(|_| Temporary::create(&elsewhere)).map_err(Error::io(&place.path, "create"))?;
@@ -204,7 +205,8 @@ impl Output {
     #[cfg(target_os = "linux")]
     fn copy_range(&mut self, input: &Input, offset: u64, size: u64) -> u64 {
         let Some(file) = input.file() else { return 0 };
-        let (mut from, mut copied) = (offset, 0);
+        let mut from = offset;
+        let mut copied = 0;
         while copied < size {
             let rest = usize::try_from(size - copied).unwrap_or(usize::MAX);
             match rustix::fs::copy_file_range(file, Some(&mut from), self.file(), None, rest) {

@@ -103,7 +103,8 @@ mod tests {
             items.sort_unstable();
             items
         };
-        let (one, _two) = (REGISTRY.add(1), REGISTRY.add(2));
+        let one = REGISTRY.add(1);
+        let _two = REGISTRY.add(2);
         drop(one);
         let _three = REGISTRY.add(3);
         assert_eq!(REGISTRY.nodes().count(), 2);

@@ -172,7 +172,8 @@ mod tests {
     #[test]
     fn all_files_are_one() {
         let mut spool = Spool::in_directory(temp_dir());
-        let (one, other) = (add(&mut spool, 1, 3), add(&mut spool, 2, 2));
+        let one = add(&mut spool, 1, 3);
+        let other = add(&mut spool, 2, 2);
         let whole = spool.finish().unwrap();
         assert_eq!((whole.read().unwrap(), one.range(), other.range()), (vec![1, 1, 1, 2, 2], 0..3, 3..5));
         assert!(Spool::in_directory(temp_dir()).finish().is_none());

@@ -182,7 +182,7 @@ impl<'a> Listing<'a> {
         }
         let view = entry.image.derived(&bytes);
         let own_size = DeviceImage::identify(view).own_size.unwrap_or(view.size());
-        let view = view.part("ELF file", 0, 0, own_size).map_err(|_| self.invalid_elf())?;
+        let view = view.prefix("ELF file", own_size).map_err(|_| self.invalid_elf())?;
         let arch = self.arch_of_cubin(view)?;
         self.cubin(slice, &Cubin { bytes: view.data(), view, identifier: identifier(entry), arch, is_entry: true })
     }

@@ -7,7 +7,7 @@ use object::read::{File, Object, ObjectSection};
 
 use super::{ToolFailure, fatal, library_error};
 use crate::base::archive::ArchiveFormat;
-use crate::base::bytes::{ObjectBytes, View};
+use crate::base::bytes::{Extent, ObjectBytes, View};
 use crate::format::cuda_fatbin::{CudaFatbin, FatbinMember, MAGIC, kind};
 
 /// Section with the name of the module.
@@ -35,7 +35,7 @@ pub fn members(view: View<'_>) -> Result<Vec<FatbinMember<'_>>, ToolFailure> {
     let file = File::parse(ObjectBytes(view)).map_err(|_| damaged())?;
     let section = |name: &str| {
         let (offset, size) = file.section_by_name(name).and_then(|section| section.file_range())?;
-        view.part("section", 0, offset, size).ok()
+        view.part("section", Extent { offset, size }).ok()
     };
     let module = section(MODULE_ID).map(|id| id.data().split(|&byte| byte == 0).next().unwrap_or_default());
     let mut members = Vec::new();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::short_options::ShortOptions;
 use super::{NOT_FOUND, deprecated};
+use crate::base::bytes::Extent;
 use crate::base::error::Result as FileResult;
 use crate::base::io::{FileSet, FileUri, Input, Output, OutputKind, Sink};
 use crate::cli::access;
@@ -169,7 +170,8 @@ impl Extraction {
         } else {
             Output::update(set.output(&directory.join(name), OutputKind::Code)?)?
         };
-        let bytes = input.view().part("address", 0, offset, size).map_err(|error| error.in_file(input.path()))?;
+        let bytes =
+            input.view().part("address", Extent { offset, size }).map_err(|error| error.in_file(input.path()))?;
         let mut sink = Sink::new([input]);
         sink.push(bytes.data());
         sink.write_to(&mut output)?;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::base::bytes::{Resource, View};
+use crate::base::bytes::{Extent, Resource, View};
 use crate::base::error::{Cause, Malformed};
 
 /// Size of the archive's magic.
@@ -53,16 +53,21 @@ pub fn read(archive: View<'_>) -> Result<Vec<ArMember<'_>>, Malformed> {
 }
 
 fn member(archive: View<'_>, at: u64) -> Result<ArMember<'_>, Malformed> {
-    let header = archive.part("archive member", at, at, HEADER)?;
+    let header = archive.record("archive member", Extent { offset: at, size: HEADER })?;
     let text = |range: Range<usize>| header.data().get(range).unwrap_or_default().trim_ascii_end();
     let size_at = at.saturating_add(SIZE.start);
     let size = number(text(SIZE.start as usize..SIZE.end as usize));
     let size = size.ok_or_else(|| archive.malformed("archive member size", size_at, Cause::Unreadable))?;
     let content_at = at.saturating_add(HEADER);
-    let content = archive.part("archive member size", size_at, content_at, size)?;
+    let content = archive.part(archive.field("archive member size", size_at), Extent { offset: content_at, size })?;
     let (name, name_size) = match text(NAME).strip_prefix(BSD_NAME).map(number) {
         Some(Some(name_size)) => {
-            let name = archive.part("archive member name", at, content_at, name_size.min(size))?.data();
+            let name = archive
+                .part(
+                    archive.field("archive member name", at),
+                    Extent { offset: content_at, size: name_size.min(size) },
+                )?
+                .data();
             let is_padding = |byte: &&u8| **byte == 0;
             (name.split(|byte| is_padding(&byte)).next().unwrap_or_default(), name.len() as u64)
         }

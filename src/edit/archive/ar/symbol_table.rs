@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::members::ArMember;
-use crate::base::bytes::{Resource, View, size_of_range};
+use crate::base::bytes::{Extent, Resource, View, size_of_range};
 use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};
 use crate::edit::patch::Patch;
@@ -124,7 +124,7 @@ fn patch<'data>(
     let Offsets { range, step, first, width, endian } = offsets;
     let size = size_of_range(&range);
     archive.charge(field, Resource::Memory, size)?;
-    let mut bytes = archive.part(field, range.start, range.start, size)?.data().to_vec();
+    let mut bytes = archive.record(field, Extent { offset: range.start, size })?.data().to_vec();
     let mut at = range.start.saturating_add(first);
     while at < range.end {
         let old = number(archive, at, width, endian)?;

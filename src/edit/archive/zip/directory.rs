@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::base::bytes::{Resource, View};
+use crate::base::bytes::{Extent, Resource, View};
 use crate::base::error::{Cause, Malformed};
 
 /// Compression methods.
@@ -122,9 +122,9 @@ impl Entry<'_> {
         let extra_size = archive.u16("zip extra field size", extra)?;
         let extra_at = at.saturating_add(LOCAL_SIZE).saturating_add(name_size.into());
         let data = extra_at.saturating_add(extra_size.into());
-        archive.part("zip local header", at, at, data.saturating_sub(at))?;
+        archive.record("zip local header", Extent { offset: at, size: data.saturating_sub(at) })?;
         let size = self.fields.compressed.value;
-        archive.part("zip member size", self.fields.compressed.at, data, size)?;
+        archive.part(archive.field("zip member size", self.fields.compressed.at), Extent { offset: data, size })?;
         let (fields, _) = fields(archive, at.saturating_add(6), extra_at..data, None)?;
         let data_end = data.saturating_add(size);
         let end = if fields.flags & HAS_DESCRIPTOR != 0 { self.descriptor_end(archive, data_end)? } else { data_end };
@@ -234,10 +234,10 @@ fn entry(archive: View<'_>, at: u64) -> Result<(Entry<'_>, u64), Malformed> {
     let size = |place: u64| archive.u16("zip directory entry", at.saturating_add(place)).map(u64::from);
     let (name_size, extra_size, comment_size) = (size(28)?, size(30)?, size(32)?);
     let name_at = at.saturating_add(CENTRAL_SIZE);
-    let name = archive.part("zip name", at, name_at, name_size)?.data();
+    let name = archive.part(archive.field("zip name", at), Extent { offset: name_at, size: name_size })?.data();
     let extra = name_at.saturating_add(name_size);
     let comment = extra.saturating_add(extra_size);
-    archive.part("zip directory entry", at, comment, comment_size)?;
+    archive.part(archive.field("zip directory entry", at), Extent { offset: comment, size: comment_size })?;
     let local_at = Some(at.saturating_add(42));
     let (fields, local) = fields(archive, at.saturating_add(8), extra..comment, local_at)?;
     let local = local.ok_or_else(|| archive.malformed("zip directory entry", at, Cause::EndsInside))?;

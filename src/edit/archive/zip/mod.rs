@@ -23,7 +23,7 @@ use record::{Record, RecordedFile};
 use super::super::Result;
 use super::super::patch::{Patch, Patches};
 use crate::base::archive::zip_directory_offsets;
-use crate::base::bytes::{Resource, View, size_of_range};
+use crate::base::bytes::{Extent, Resource, View, size_of_range};
 use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};
 
@@ -169,7 +169,7 @@ impl<'data> ZipFile<'data> {
         let size = entry.fields.size;
         self.archive.charge("zip member", Resource::Decompressed, size.value)?;
         let data = entry.local_member(self.archive)?.data;
-        let stored = self.archive.part("zip member", entry.header, data.start, size_of_range(&data))?.data();
+        let stored = self.archive.between(self.archive.field("zip member", entry.header), data.clone())?.data();
         let mut bytes = Vec::new();
         let limited = |from: &mut dyn Read, bytes: &mut Vec<u8>| from.take(size.value).read_to_end(bytes);
         let read = match entry.fields.method {
@@ -187,8 +187,11 @@ impl<'data> ZipFile<'data> {
         let entry = self.directory.entries.get(change.entry).expect("an index of the directory");
         let local = entry.local_member(self.archive)?;
         let size = size_of_range(&local.header);
-        let mut header =
-            self.archive.part("zip local header", entry.local.at, local.header.start, size)?.data().to_vec();
+        let mut header = self
+            .archive
+            .part(self.archive.field("zip local header", entry.local.at), Extent { offset: local.header.start, size })?
+            .data()
+            .to_vec();
         self.set_fields(&mut header, local.header.start, &local.fields, change)?;
         let mut content = Content::from(header);
         content.append(change.stored.clone());

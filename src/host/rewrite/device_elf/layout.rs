@@ -12,7 +12,7 @@ use object::read::elf::{ProgramHeader, SectionHeader};
 
 use super::sections::{Removal, Removed};
 use super::{DeviceElf, HEADER_SIZE};
-use crate::base::bytes::{View, size_of_range};
+use crate::base::bytes::{Extent, View, size_of_range};
 use crate::base::error::{Cause, Malformed};
 use crate::format::has_stored_bytes;
 
@@ -100,7 +100,7 @@ impl Layout {
         let mut bytes = Vec::with_capacity(self.size as usize);
         for block in self.blocks.iter().filter(|block| !block.is_table) {
             bytes.resize(block.new.start as usize, 0);
-            let old = file.part("ELF segment offset", 0, block.old.start, size_of_range(&block.old))?;
+            let old = file.between("ELF segment offset", block.old.clone())?;
             bytes.extend(old.data());
         }
         bytes.resize(self.size as usize, 0);
@@ -111,7 +111,7 @@ impl Layout {
 /// Returns the parts of the file that stay, unsorted.
 fn parts(elf: &DeviceElf<'_>, removed: &Removed) -> Result<Vec<Block>, Malformed> {
     let part = |offset: u64, size: u64, alignment: u64| {
-        let part = elf.view.part("ELF section offset", 0, offset, size)?;
+        let part = elf.view.part("ELF section offset", Extent { offset, size })?;
         // An alignment of 0 is none; one that is not a power of two is invalid, and the part keeps its place.
         let alignment = if alignment.max(1).is_power_of_two() { alignment.max(1) } else { 0 };
         Ok(Block { old: part.range_in(elf.view), new: 0..0, alignment, is_table: false })

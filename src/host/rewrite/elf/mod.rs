@@ -12,7 +12,7 @@ use std::ops::Range;
 use object::elf;
 
 use super::{broken, bytes_in};
-use crate::base::bytes::{Resource, View, size_of_range, text_work};
+use crate::base::bytes::{Extent, Resource, View, size_of_range, text_work};
 use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};
 
@@ -114,7 +114,9 @@ impl<'data> Elf<'data> {
                 format!("has section headers of {shentsize} bytes, expected {}", layout.section_header_size),
             ));
         }
-        let part = |size| file.part("ELF section header offset", layout.e_shoff, table_offset, size);
+        let part = |size| {
+            file.part(file.field("ELF section header offset", layout.e_shoff), Extent { offset: table_offset, size })
+        };
         this.table = part(layout.section_header_size)?;
         this.count = if shnum == 0 { this.word(0, layout.sh_size)? } else { shnum };
         this.names_index = if shstrndx == INDEX_ELSEWHERE { this.section_link(0)? } else { shstrndx };
@@ -132,7 +134,7 @@ impl<'data> Elf<'data> {
 
     /// Reads an unsigned integer in the byte order of the file.
     fn field(&self, view: View, field: &'static str, at: u64, width: u64) -> Result<u64, Malformed> {
-        let bytes = view.part(field, at, at, width)?.data();
+        let bytes = view.record(field, Extent { offset: at, size: width })?.data();
         let add = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
         Ok(if self.big_endian { bytes.iter().fold(0, add) } else { bytes.iter().rev().fold(0, add) })
     }
@@ -177,7 +179,7 @@ impl<'data> Elf<'data> {
             return Ok(self.file.from(self.file.size()));
         }
         let stated_at = self.table_offset().saturating_add(self.offset_in_table(section, self.layout.sh_offset));
-        self.file.part("ELF section offset", stated_at, offset, size)
+        self.file.part(self.file.field("ELF section offset", stated_at), Extent { offset, size })
     }
 
     fn name(&self, section: u64) -> Result<&'data [u8], Malformed> {

@@ -10,7 +10,7 @@ use aho_corasick::AhoCorasick;
 use object::elf;
 
 use super::{Elf, ElfLayout, INDEX_ELSEWHERE, MOST_IN_HEADER, SH_NAME, SH_TYPE};
-use crate::base::bytes::{Resource, View, size_of_range};
+use crate::base::bytes::{Extent, Resource, View, size_of_range};
 use crate::base::content::Content;
 use crate::base::error::Malformed;
 use crate::host::rewrite::{broken, bytes_in};
@@ -124,12 +124,12 @@ impl<'data> Elf<'data> {
     /// Returns whether the original section table is still at `place`, and the original section names at their offset.
     fn has_original_tables(&self, added: &Added, place: u64) -> Result<bool, Malformed> {
         let size = self.offset_in_table(added.count, 0);
-        let table = self.file.part("ELF section header offset", 0, place, size)?;
+        let table = self.file.part("ELF section header offset", Extent { offset: place, size })?;
         // A file may have any number of places with the same header, and names that are equal for long.
         table.charge("ELF section header", Resource::Work, added.names_size.saturating_add(size) / BYTES_PER_STEP)?;
         let old = Elf { table, count: added.count, ..*self };
         let names_offset = old.word(self.names_index, self.layout.sh_offset)?;
-        let names = self.file.part("ELF section offset", 0, names_offset, added.names_size);
+        let names = self.file.part("ELF section offset", Extent { offset: names_offset, size: added.names_size });
         let names_end = names_offset.saturating_add(added.names_size);
         let has_names = names_end <= added.start && names.is_ok_and(|names| self.names.starts_with(names.data()));
         let mut rest = old.headers(1..added.count);

@@ -60,14 +60,16 @@ impl<'a> Parser<'a> {
     }
 
     fn operation(&mut self, operator: &'static Operator, is_global: bool) -> Option<NodeId> {
-        let (token, precedence) = (operator.token, operator.precedence);
+        let token = operator.token;
+        let precedence = operator.precedence;
         let parts = match operator.form {
             Form::Binary => {
                 let (left, right) = (self.expression()?, self.expression()?);
                 return Some(self.add(Node::Binary(token, precedence, left, right)));
             }
             Form::Call => {
-                let (function, arguments) = (self.expression()?, self.until_end(Self::expression)?);
+                let function = self.expression()?;
+                let arguments = self.until_end(Self::expression)?;
                 return Some(self.call(function, arguments));
             }
             // The prefix forms of `++` and `--` have a `_`.
@@ -78,12 +80,14 @@ impl<'a> Parser<'a> {
                 vec![Part::Text(token), Part::Operand(self.expression()?, precedence, false)]
             }
             Form::Member => {
-                let (object, member) = (self.expression()?, self.expression()?);
+                let object = self.expression()?;
+                let member = self.expression()?;
                 let member = Part::Operand(member, precedence, false);
                 vec![Part::Operand(object, precedence, true), Part::Text(token), member]
             }
             Form::Subscript => {
-                let (base, index) = (self.expression()?, self.expression()?);
+                let base = self.expression()?;
+                let index = self.expression()?;
                 let base = Part::Operand(base, precedence, false);
                 vec![base, Part::Text("["), Part::Operand(index, Any, false), Part::Text("]")]
             }
@@ -102,7 +106,8 @@ impl<'a> Parser<'a> {
     }
 
     fn named_cast(&mut self, token: &'static str) -> Option<Vec<Part<'a>>> {
-        let (target, operand) = (self.parse_type()?, self.expression()?);
+        let target = self.parse_type()?;
+        let operand = self.expression()?;
         let operand = Part::Parentheses(vec![Part::Operand(operand, Any, false)]);
         Some(vec![Part::Text(token), Part::Angles(vec![Part::Node(target)]), operand])
     }
@@ -239,7 +244,8 @@ impl<'a> Parser<'a> {
 
     fn member_pointer_conversion(&mut self) -> Option<NodeId> {
         self.take(2)?;
-        let (target, operand) = (self.parse_type()?, self.expression()?);
+        let target = self.parse_type()?;
+        let operand = self.expression()?;
         self.digits(true);
         self.expect("E")?;
         let parts = [target, operand].map(|id| Part::Parentheses(vec![Part::Node(id)]));
@@ -248,7 +254,8 @@ impl<'a> Parser<'a> {
 
     fn subobject(&mut self) -> Option<NodeId> {
         self.take(2)?;
-        let (class, object) = (self.parse_type()?, self.expression()?);
+        let class = self.parse_type()?;
+        let object = self.expression()?;
         let offset = self.digits(true);
         while self.skip("_") {
             self.digits(false);

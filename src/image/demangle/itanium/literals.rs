@@ -191,11 +191,12 @@ fn hexadecimal_float(value: f64) -> String {
         return format!("{sign}{}", if value.is_nan() { "nan" } else { "inf" });
     }
     let bits = value.to_bits();
-    let (fraction, exponent) = (bits & ((1 << 52) - 1), (bits >> 52) as i64 & 0x7ff);
+    let fraction = bits & ((1 << 52) - 1);
+    let exponent = (bits >> 52) as i64 & 0x7ff;
     let (leading, exponent) = match (exponent, fraction) {
         (0, 0) => (0, 0),
         (0, _) => (0, -1022),
-        (exponent, _) => (1, exponent.saturating_sub(1023)),
+        (exponent, _) => (1, exponent.wrapping_sub(1023)),
     };
     let digits = format!("{fraction:013x}");
     let digits = digits.trim_end_matches('0');

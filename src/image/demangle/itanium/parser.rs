@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::node::{Node, NodeId, Nodes, Part, Precedence, Qualifiers};
+use crate::base::bytes::offset_of_rest;
 
 /// Maximum nesting of types, expressions and functions in each other.
 const MAX_DEPTH: usize = 128;
@@ -120,9 +121,11 @@ impl<'a> Parser<'a> {
 
     /// Takes decimal digits, none or more, after a minus sign `n` if that is allowed.
     pub fn digits(&mut self, allows_negative: bool) -> &'a str {
-        let sign = usize::from(allows_negative && self.peek(0) == b'n');
-        let size = self.rest.bytes().skip(sign).take_while(u8::is_ascii_digit).count();
-        self.take(if size == 0 { 0 } else { sign.saturating_add(size) }).unwrap_or_default()
+        let without_sign = if allows_negative { self.rest.strip_prefix('n') } else { None };
+        let digits = without_sign.unwrap_or(self.rest);
+        let after = digits.trim_start_matches(|c: char| c.is_ascii_digit());
+        let size = if after.len() == digits.len() { 0 } else { offset_of_rest(self.rest, after) };
+        self.take(size).unwrap_or_default()
     }
 
     pub fn number(&mut self) -> Option<usize> {

@@ -63,7 +63,7 @@ impl<'t, 'a> Printer<'t, 'a> {
     }
 
     fn push(&mut self, text: &str) -> Option<()> {
-        if self.text.len().saturating_add(text.len()) > MAX_LENGTH {
+        if text.len() > MAX_LENGTH.checked_sub(self.text.len())? {
             return None;
         }
         self.text.push_str(text);

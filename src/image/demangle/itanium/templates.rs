@@ -80,25 +80,25 @@ impl<'a> Parser<'a> {
         self.nested(|parser| match parser.take(2)? {
             "Ty" => {
                 let before = parser.text("typename ");
-                Some(parser.declaration(before, TYPE_PARAMETER, names))
+                parser.declaration(before, TYPE_PARAMETER, names)
             }
             "Tk" => {
                 let concept = parser.name(&mut NameState::default())?;
                 let parts = vec![Part::Node(concept), Part::Text(" ")];
                 let before = parser.sequence(Precedence::Primary, parts);
-                Some(parser.declaration(before, TYPE_PARAMETER, names))
+                parser.declaration(before, TYPE_PARAMETER, names)
             }
             "Tn" => {
                 let id = parser.parse_type()?;
                 let before = parser.sequence(Precedence::Primary, vec![Part::Node(id), Part::Text(" ")]);
-                Some(parser.declaration(before, VALUE_PARAMETER, names))
+                parser.declaration(before, VALUE_PARAMETER, names)
             }
             "Tt" => {
                 let parameters = parser.scoped_declarations()?;
                 let angles = Part::Angles(vec![Part::List(parameters)]);
                 let parts = vec![Part::Text("template"), angles, Part::Text(" typename ")];
                 let before = parser.sequence(Precedence::Primary, parts);
-                Some(parser.declaration(before, TEMPLATE_PARAMETER, names))
+                parser.declaration(before, TEMPLATE_PARAMETER, names)
             }
             "Tp" => {
                 let declared = parser.parameter_declaration(names)?;
@@ -120,13 +120,13 @@ impl<'a> Parser<'a> {
         Some(parameters)
     }
 
-    fn declaration(&mut self, before: NodeId, prefix: &'static str, names: &mut Vec<NodeId>) -> NodeId {
+    fn declaration(&mut self, before: NodeId, prefix: &'static str, names: &mut Vec<NodeId>) -> Option<NodeId> {
         let count = self.synthetic.entry(prefix).or_default();
         let number = *count;
-        *count = number.saturating_add(1);
+        *count = number.checked_add(1)?;
         let name = self.add(Node::Synthetic(prefix, number));
         names.push(name);
-        self.add(Node::Declaration(before, name))
+        Some(self.add(Node::Declaration(before, name)))
     }
 
     /// Parses the name of an unnamed type, a lambda or a block.

@@ -67,7 +67,8 @@ impl<'a> Parser<'a> {
             b'A' => self.array_type()?,
             b'M' => {
                 self.take(1)?;
-                let (class, member) = (self.parse_type()?, self.parse_type()?);
+                let class = self.parse_type()?;
+                let member = self.parse_type()?;
                 self.add(Node::MemberPointer(class, member))
             }
             b'T' => self.type_of_parameter()?,

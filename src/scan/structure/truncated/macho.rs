@@ -6,7 +6,7 @@ use object::read::macho::{FatArch, MachHeader, MachOFatFile, Segment};
 use object::{Endianness, Pod};
 
 use super::{require, require_table};
-use crate::base::bytes::View;
+use crate::base::bytes::{Extent, View};
 use crate::base::error::Malformed;
 
 /// Checks the load commands and everything that they refer to.
@@ -49,7 +49,7 @@ pub fn check_universal<Arch: FatArch>(view: View<'_>) -> Result<(), Malformed> {
     let Ok(file) = MachOFatFile::<Arch>::parse(view.data()) else { return Ok(()) };
     for (offset, size) in file.arches().iter().map(FatArch::file_range) {
         require(view, "universal file slice", offset, size)?;
-        let slice = view.part("universal file slice", offset, offset, size)?;
+        let slice = view.record("universal file slice", Extent { offset, size })?;
         match FileKind::parse(slice.data()) {
             Ok(FileKind::MachO32) => check::<MachHeader32<Endianness>>(slice)?,
             Ok(FileKind::MachO64) => check::<MachHeader64<Endianness>>(slice)?,

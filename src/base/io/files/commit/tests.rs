@@ -138,7 +138,8 @@ fn only_an_earlier_report_is_replaced_in_a_directory_that_is_searched() {
 #[test]
 fn an_input_that_is_added_later_is_not_replaced() {
     let directory = directory(&[("in", b"input")]);
-    let (set, path) = (FileSet::new(), directory.path().join("in"));
+    let set = FileSet::new();
+    let path = directory.path().join("in");
     let output = set.output(&path, OutputKind::Code).unwrap();
     set.add_input(&path);
     assert!(matches!(write(output, b"output").unwrap_err(), Error::SameFile { .. }));

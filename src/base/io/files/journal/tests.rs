@@ -122,7 +122,8 @@ fn a_record_is_a_file() {
 #[cfg(unix)]
 #[test]
 fn a_directory_with_two_names_has_one_record() {
-    let (directory, links) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let directory = tempfile::tempdir().unwrap();
+    let links = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(directory.path(), links.path().join("link")).unwrap();
     let entry = |path: PathBuf| JournalEntry { path, backup: None, new: JournalEntry::IN_PLACE.to_owned() };
     let entries = [directory.path().join("a"), links.path().join("link/b")].map(entry);

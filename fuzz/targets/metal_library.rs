@@ -4,12 +4,13 @@
 
 use fatbin::View;
 use fatbin::image::inspect;
-use fatbin::internals::format::ImageKind;
-use fatbin::internals::format::metal_library::{MetalLibrary, container};
+use fatbin::internals::format::metal_library::MetalLibrary;
+use fatbin::internals::format::{ContainerType, FORMATS, ImageKind};
 use fatbin_fuzz::{budget, check_container, fuzz_target};
 
 fuzz_target!(|data: &[u8]| {
-    check_container(data, container);
+    let format = FORMATS.iter().find(|format| format.container_type == ContainerType::MetalLibrary);
+    check_container(data, format.expect("it has a magic").read);
     let budget = budget(data);
     let view = View::with_budget(data, &budget);
     let inspection = inspect(ImageKind::MetalLibrary, view);

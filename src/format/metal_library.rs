@@ -8,10 +8,9 @@
 use sha2::{Digest, Sha256};
 
 use super::container_type::METAL_LIBRARY_MAGIC;
-use super::{ContainerType, ContainerView, Contents, ImageView};
 use crate::base::bytes::{Resource, View};
 use crate::base::error::{Cause, Malformed};
-use crate::target::metal::System;
+use crate::target::metal::{Release, System};
 
 /// Fields of the header.
 mod header {
@@ -94,7 +93,7 @@ pub struct MetalLibrary<'data> {
     /// Type.
     pub library_type: LibraryType,
     /// System and oldest release, where they are known.
-    pub system: Option<(System, (u16, u16))>,
+    pub system: Option<(System, Release)>,
     functions: View<'data>,
     modules: View<'data>,
     count: u32,
@@ -229,7 +228,7 @@ fn function_type_of(number: u8) -> FunctionType {
 }
 
 /// Returns the system and its oldest release. Libraries of early releases state only whether they are for macOS.
-fn system_of(view: View<'_>, number: u8) -> Result<Option<(System, (u16, u16))>, Malformed> {
+fn system_of(view: View<'_>, number: u8) -> Result<Option<(System, Release)>, Malformed> {
     let platform = view.u16("Metal library platform", header::PLATFORM)?;
     let major = view.u16("Metal library release", header::RELEASE)?;
     let minor = view.from(header::RELEASE).u16("Metal library release", 2)?;
@@ -242,17 +241,7 @@ fn system_of(view: View<'_>, number: u8) -> Result<Option<(System, (u16, u16))>,
         0 => System::Ios,
         _ => return Ok(None),
     };
-    Ok(Some((system, (major, minor))))
-}
-
-/// Reads the library at the start of a view as a container of one image.
-pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
-    let library = MetalLibrary::read(view)?;
-    if let Some(first) = library.functions().next() {
-        first?;
-    }
-    let contents = Contents::Images(vec![ImageView::new(library.view, None, None, None)]);
-    Ok(ContainerView { container_type: ContainerType::MetalLibrary, version: None, view: library.view, contents })
+    Ok(Some((system, (major.into(), minor.into()))))
 }
 
 /// Checks the list of functions, and that each module has its hash.

@@ -41,7 +41,7 @@ const fn reader(container_type: ContainerType) -> Option<ReadContainer> {
         ContainerType::CudaFatbin => Some(cuda_fatbin::container),
         ContainerType::Kpack => Some(kpack::container),
         ContainerType::Oxart => Some(oxart::container),
-        ContainerType::MetalLibrary => Some(metal_library::container),
+        ContainerType::MetalLibrary => Some(metal_library),
         ContainerType::OclocArchive
         | ContainerType::SyclImage
         | ContainerType::BundleSection
@@ -163,6 +163,16 @@ const SHOWN: usize = 8;
 pub fn not_a_container(field: &'static str, view: View<'_>) -> Malformed {
     let first: Vec<String> = view.data().iter().take(SHOWN).map(|byte| format!("{byte:02x}")).collect();
     view.malformed(field, 0, Cause::NotAContainer { first: first.join(" ") })
+}
+
+/// Reads the Metal library at the start of a view as a container of one image.
+pub fn metal_library(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
+    let library = metal_library::MetalLibrary::read(view)?;
+    if let Some(first) = library.functions().next() {
+        first?;
+    }
+    let contents = Contents::Images(vec![ImageView::new(library.view, None, None, None)]);
+    Ok(ContainerView { container_type: ContainerType::MetalLibrary, version: None, view: library.view, contents })
 }
 
 /// Checks that the view is a complete ELF file: its headers and everything that they point to.

@@ -43,6 +43,9 @@ const ROWS: [Row; 5] = [
     row(System::VisionOs, "xros", "visionos", "visionOS"),
 ];
 
+/// Major and minor number of a release of a system.
+pub type Release = (u32, u32);
+
 /// First word of the triple of AIR.
 pub const AIR64: &str = "air64";
 
@@ -70,12 +73,12 @@ impl System {
     }
 
     /// Returns the triple of AIR for a release of the system.
-    pub fn triple(self, (major, minor): (u16, u16)) -> String {
+    pub fn triple(self, (major, minor): Release) -> String {
         format!("{AIR64}-apple-{}{major}.{minor}.0", self.row().word)
     }
 
     /// Returns the system of a triple, and its oldest release.
-    pub fn of_triple(triple: &str) -> Option<(System, (u32, u32))> {
+    pub fn of_triple(triple: &str) -> Option<(System, Release)> {
         let mut parts = triple.split('-');
         parts.next().filter(|word| word.starts_with(AIR64))?;
         // The vendor.

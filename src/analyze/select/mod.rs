@@ -112,11 +112,14 @@ pub fn program_sets(file: &File) -> impl Iterator<Item = CandidateSet<'_>> {
     })
 }
 
+/// Kind of the runtime, container and ID that the images of a set share.
+type SetKey<'a> = (Option<OffloadKind>, Option<*const Container>, Option<&'a str>);
+
 struct Found<'a> {
     all: Vec<CandidateSet<'a>>,
     /// Index of the set of a runtime, for one container, for one ID in a container, or for all containers that are
     /// registered together. Files may have many thousands of containers.
-    places: HashMap<(Option<OffloadKind>, Option<*const Container>, Option<&'a str>), usize>,
+    places: HashMap<SetKey<'a>, usize>,
     links: DeviceLinks<'a>,
 }
 

@@ -37,6 +37,9 @@ fn main() -> io::Result<()> {
             save(&directory, "rebuild", &name, &[b"\x01\x00", &bytes[..]].concat())?;
             save(&directory, "scan", &name, &bytes)?;
         }
+        if image.image_kind == ImageKind::MetalLibrary {
+            save(&directory, "metal_library", &name, &bytes)?;
+        }
         if image.image_kind == ImageKind::TileIr {
             save(&directory, "tile_ir", &name, &bytes)?;
         }

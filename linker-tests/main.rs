@@ -46,6 +46,7 @@
 //! | [`metadata`] | metadata of packages, read by variantlib, the loader of Hugging Face's kernels and conda's rattler |
 //! | [`causes`] | causes of differences between two builds of one source |
 //! | [`book`] | the book that is built from the documents, and its pages in a browser |
+//! | [`metal`] | Metal libraries of a real wheel |
 //! | [`page`] | the page of `--html` in a browser |
 //! | [`features`] | the lists of features, compared with the help of the tools and the names of all trials |
 //! | [`fatbinary`] | containers that NVIDIA's fatbinary writes, its drop-in, and `fatbin pack --kind cuda` |
@@ -109,6 +110,7 @@ mod link_hygiene;
 mod linker_wrapper;
 mod matrix;
 mod metadata;
+mod metal;
 mod native;
 mod oxart;
 mod page;
@@ -199,6 +201,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(host_bitcode::trials());
     trials.extend(inspect::trials());
     trials.extend(bundle_archives::trials());
+    trials.extend(metal::trials());
     trials.extend(page::trials());
     trials.extend(book::trials());
     trials.extend(ir::trials());

@@ -53,6 +53,23 @@ def deflated(size):
 
 # Containers.
 
+def metal_library(functions):
+    """Returns a library for macOS 14.0 of compute functions: names and modules."""
+    entries, modules = b"", b""
+    for name, module in functions:
+        fields = {
+            b"NAME": name + b"\0", b"TYPE": b"\x02", b"HASH": hashlib.sha256(module).digest(),
+            b"OFFT": pack("QQQ", 0, 0, len(modules)), b"VERS": pack("4H", 2, 6, 3, 1), b"MDSZ": pack("Q", len(module)),
+        }  # fmt: skip
+        entry = b"".join(tag + pack("H", len(value)) + value for tag, value in fields.items()) + b"ENDT"
+        entries += pack("I", 4 + len(entry)) + entry
+        modules += module
+    end = 92 + len(entries)
+    parts = pack("8Q", 88, len(entries), end, 0, end, 0, end, len(modules))
+    header = b"MTLB" + pack("HHHBBHHQ", 0x8001, 2, 7, 0, 0x81, 14, 0, end + len(modules)) + parts
+    return header + pack("I", len(functions)) + entries + modules
+
+
 def bundle(entries):
     offset = 32 + sum(24 + len(name) for name, _ in entries)
     index = b"__CLANG_OFFLOAD_BUNDLE__" + pack("Q", len(entries))

@@ -112,7 +112,11 @@ fn problems(image: &Image, view: View<'_>) -> Vec<Malformed> {
         _ => {
             let inspection = image::inspect(image.image_kind, view);
             let defects = inspection.load_defects(image.kind).to_vec();
-            inspection.problems.into_iter().chain(defects).collect()
+            let mut problems: Vec<Malformed> = inspection.problems.into_iter().chain(defects).collect();
+            if problems.is_empty() {
+                problems.extend(format::check_image(image.image_kind, view).err());
+            }
+            problems
         }
     }
 }

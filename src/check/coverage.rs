@@ -20,7 +20,10 @@ pub fn allows(listed: &PolicyTarget, target: &PolicyTarget) -> bool {
 
 /// Returns whether a device with this name may run code for `code`.
 pub fn may_run_on(code: &PolicyTarget, device: &PolicyTarget, with_ptx: bool) -> bool {
-    let PolicyTarget::Native(device) = device else { return false };
+    let PolicyTarget::Native(device) = device else {
+        // Metal compiles all of its code when it is loaded.
+        return device.system().is_some() && code == device;
+    };
     match code {
         PolicyTarget::Native(code) => {
             runs_on(code, device) || serves(device, code).is_ok() || intel::can_be(device, code)

@@ -99,6 +99,10 @@ impl ImageCode {
             _ if image.unknown_kind().is_some() => ImageCode::Unknown(UnknownCode::Kind),
             (ImageKind::Empty, _) => ImageCode::Empty,
             (ImageKind::TileIr, _) => ImageCode::Unknown(UnknownCode::TileIr),
+            (ImageKind::MetalLibrary, Some(arch)) => match PolicyTarget::parse(arch) {
+                Ok(target) => ImageCode::For(target),
+                Err(_) => ImageCode::Unknown(UnknownCode::Target),
+            },
             (ImageKind::Ptx, arch) => match arch.and_then(nvptx::Arch::parse) {
                 Some(arch) => ImageCode::For(PolicyTarget::Ptx(arch)),
                 None => ImageCode::Unknown(UnknownCode::Target),

@@ -8,6 +8,7 @@ use std::fmt;
 
 use crate::base::spelling::Suggestions;
 use crate::host::Host;
+use crate::target::metal::System;
 use crate::target::nvcc_names::NvccForm;
 use crate::target::{InvalidTargetId, TargetId, intel, nvptx, processors::PROCESSORS};
 
@@ -22,7 +23,7 @@ pub enum PolicyTarget {
     AnyPtx,
     /// LTO-IR of one version.
     LtoIr(nvptx::Arch),
-    /// Code without a processor, by the first component of its triple.
+    /// Code without a processor, by the first component of its triple, or its system.
     Triple(&'static str),
 }
 
@@ -43,12 +44,21 @@ pub enum InvalidPolicyTarget {
     TargetId(#[from] InvalidTargetId),
 }
 
-/// Returns the first components of the triples of code that OpenMP runs on the host, and of SPIR-V.
+/// Returns the first components of the triples of code that OpenMP runs on the host, and of SPIR-V, and the systems of Metal libraries.
 fn triples() -> impl Iterator<Item = &'static str> {
-    Host::machines().into_iter().chain(["spirv32", "spirv64"])
+    let systems = System::ALL.iter().map(|system| system.device());
+    Host::machines().into_iter().chain(["spirv32", "spirv64"]).chain(systems)
 }
 
 impl PolicyTarget {
+    /// Returns the system of a Metal library.
+    pub fn system(&self) -> Option<System> {
+        match self {
+            PolicyTarget::Triple(name) => System::named(name),
+            _ => None,
+        }
+    }
+
     /// Parses a name.
     pub fn parse(name: &str) -> Result<PolicyTarget, InvalidPolicyTarget> {
         if name == "ptx" {

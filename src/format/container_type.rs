@@ -24,6 +24,9 @@ pub const KPACK_MAGIC: [u8; 4] = *b"KPAK";
 /// First bytes of an artifact bundle.
 pub const OXART_MAGIC: [u8; 8] = *b"OXIDEART";
 
+/// First bytes of a Metal library.
+pub const METAL_LIBRARY_MAGIC: [u8; 4] = *b"MTLB";
+
 /// Defines [`ContainerType`] and the list of its variants from one list.
 macro_rules! container_types {
     ($($(#[$documentation:meta])* $variant:ident,)*) => {
@@ -54,6 +57,8 @@ container_types! {
     Kpack,
     /// `OXIDEART`, an artifact bundle, written by cuda-oxide.
     Oxart,
+    /// `MTLB`, a Metal library, written by Apple's metal.
+    MetalLibrary,
     /// An archive of code for several Intel GPUs, written by ocloc.
     OclocArchive,
     /// A SYCL image in a section of images.
@@ -216,6 +221,15 @@ impl ContainerType {
                 selection_scope: SelectionScope::Program,
                 wrap_input: WrapInput::FatBinary,
                 states_target: true,
+            },
+            ContainerType::MetalLibrary => Descriptor {
+                name: "metallib",
+                recognition: Recognition::Magic(&METAL_LIBRARY_MAGIC),
+                image_kind: None,
+                registered_with: None,
+                selection_scope: SelectionScope::Container,
+                wrap_input: WrapInput::Image,
+                states_target: false,
             },
             ContainerType::OclocArchive => Descriptor {
                 name: "ocloc-archive",

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::container_type::METAL_LIBRARY_MAGIC;
 use super::{ContainerType, ImageKind};
-use super::{bitcode, device_elf, lto_ir, ocloc_name, tile_ir};
+use super::{bitcode, device_elf, lto_ir, metal_library, ocloc_name, tile_ir};
 use crate::base::bytes::View;
 use crate::target::{Platform, nvptx, triple};
 
@@ -13,7 +14,7 @@ const SYCLBIN_MAGIC: [u8; 4] = *b"IBYS";
 /// First bytes of the kinds that are not containers; [`ContainerType::descriptor`] has the magics of containers.
 /// Bitcode has a second form with a wrapper header (LLVM, Bitcode file format). SPIR-V is a sequence of words in either
 /// byte order (SPIR-V specification, section Magic Number).
-const MAGICS: [(&[u8], ImageKind); 8] = [
+const MAGICS: [(&[u8], ImageKind); 9] = [
     (b"\x7fELF", ImageKind::Elf),
     (&bitcode::MAGIC, ImageKind::Bitcode),
     (&bitcode::WRAPPER_MAGIC, ImageKind::Bitcode),
@@ -22,6 +23,7 @@ const MAGICS: [(&[u8], ImageKind); 8] = [
     (&lto_ir::MAGIC, ImageKind::Nvvm),
     (&SYCLBIN_MAGIC, ImageKind::SyclBin),
     (&tile_ir::MAGIC, ImageKind::TileIr),
+    (&METAL_LIBRARY_MAGIC, ImageKind::MetalLibrary),
 ];
 
 /// Value of bitcode's `target-cpu` for every processor.
@@ -66,6 +68,13 @@ impl DeviceImage {
                 image.triple = Some(Cow::Borrowed(triple::NVPTX64));
                 image.own_size = tile_ir::TileIr::read(view).ok().map(|file| file.size);
             }
+            ImageKind::MetalLibrary => {
+                if let Ok(library) = metal_library::MetalLibrary::read(view) {
+                    image.triple = library.system.map(|(system, release)| Cow::Owned(system.triple(release)));
+                    image.arch = library.system.map(|(system, _)| system.device().to_owned());
+                    image.own_size = Some(library.view.size());
+                }
+            }
             ImageKind::Bitcode => {
                 image.triple = bitcode::triple(view).map(Cow::Owned);
                 // Modules for other platforms state a processor of the host.
@@ -87,7 +96,7 @@ pub fn is_device_code(image_kind: ImageKind, triple: Option<&str>) -> bool {
         ImageKind::Elf | ImageKind::Bitcode => {
             matches!(Platform::of(triple, None), Some(Platform::Amd | Platform::Nvidia | Platform::SpirV))
         }
-        ImageKind::Ptx | ImageKind::SpirV | ImageKind::Nvvm | ImageKind::TileIr => true,
+        ImageKind::Ptx | ImageKind::SpirV | ImageKind::Nvvm | ImageKind::TileIr | ImageKind::MetalLibrary => true,
         _ => false,
     }
 }

@@ -41,6 +41,9 @@ image_kinds! {
     Bitcode => "bitcode", "bc";
     /// A SPIR-V module.
     SpirV => "spirv", "spv";
+    // The extension of Apple's tools.
+    /// A Metal library.
+    MetalLibrary => "metallib", "metallib";
     /// A CUDA fat binary.
     Fatbin => "fatbin", "fatbin";
     // clang's driver uses these extensions for offload binaries and bundles.

@@ -23,6 +23,7 @@ mod image;
 mod image_kind;
 pub mod kpack;
 mod lto_ir;
+pub mod metal_library;
 pub mod ocloc_archive;
 mod ocloc_name;
 pub mod offload_binary;

@@ -20,6 +20,7 @@ use std::fmt;
 use super::ContainerType;
 use crate::base::codec::Codec;
 use crate::target::BundleEntryId;
+use crate::target::metal::System;
 
 /// A release of a product that reads containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,10 +38,12 @@ pub enum Product {
     Llvm,
     /// NVIDIA's CUDA, by the version of the driver's interface.
     Cuda,
+    /// A system of Apple, which loads Metal libraries.
+    Apple(System),
 }
 
 impl Product {
-    /// All products.
+    /// The products that read containers of several versions.
     pub const ALL: [Product; 3] = [Product::Rocm, Product::Llvm, Product::Cuda];
 }
 
@@ -82,6 +85,7 @@ const fn support_for(container: ContainerType) -> &'static [SupportRow] {
         | ContainerType::CudaFatbin
         | ContainerType::Kpack
         | ContainerType::Oxart
+        | ContainerType::MetalLibrary
         | ContainerType::OclocArchive
         | ContainerType::SyclImage
         | ContainerType::BundleSection
@@ -216,6 +220,7 @@ impl fmt::Display for Reader {
             (Product::Rocm, (major, minor)) => write!(f, "ROCm {major}.{minor}"),
             (Product::Llvm, (major, _)) => write!(f, "LLVM {major}"),
             (Product::Cuda, (major, minor)) => write!(f, "CUDA {major}.{minor}"),
+            (Product::Apple(system), (major, minor)) => write!(f, "{} {major}.{minor}", system.name()),
         }
     }
 }

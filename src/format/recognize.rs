@@ -6,8 +6,8 @@ use super::{
     Compressed, CompressedContents, ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView,
 };
 use super::{
-    bitcode, bundle, bundle_section, ccob, cuda_fatbin, kpack, ocloc_archive, ocloc_name, offload_binary, oxart, ptx,
-    spirv, tile_ir,
+    bitcode, bundle, bundle_section, ccob, cuda_fatbin, kpack, metal_library, ocloc_archive, ocloc_name,
+    offload_binary, oxart, ptx, spirv, tile_ir,
 };
 use crate::base::bytes::View;
 use crate::base::error::{Cause, Malformed};
@@ -41,6 +41,7 @@ const fn reader(container_type: ContainerType) -> Option<ReadContainer> {
         ContainerType::CudaFatbin => Some(cuda_fatbin::container),
         ContainerType::Kpack => Some(kpack::container),
         ContainerType::Oxart => Some(oxart::container),
+        ContainerType::MetalLibrary => Some(metal_library),
         ContainerType::OclocArchive
         | ContainerType::SyclImage
         | ContainerType::BundleSection
@@ -118,8 +119,9 @@ pub fn read_in_image<'data>(
     image: &ImageView<'_>,
     view: View<'data>,
 ) -> Option<Result<ContainerView<'data>, Malformed>> {
+    let can_be_image = |format: &&Format| format.container_type.descriptor().image_kind.is_some();
     match of_magic(view) {
-        Some(format) => Some((format.read)(view)),
+        Some(format) => can_be_image(&format).then(|| (format.read)(view)),
         None if ocloc_name::is_archive(view) => {
             Some(ocloc_archive::container(image.kind, image.triple.as_deref(), view))
         }
@@ -165,6 +167,16 @@ pub fn not_a_container(field: &'static str, view: View<'_>) -> Malformed {
     view.malformed(field, 0, Cause::NotAContainer { first: first.join(" ") })
 }
 
+/// Reads the Metal library at the start of a view as a container of one image.
+pub fn metal_library(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
+    let library = metal_library::MetalLibrary::read(view)?;
+    if let Some(first) = library.functions().next() {
+        first?;
+    }
+    let contents = Contents::Images(vec![ImageView::new(library.view, None, None, None)]);
+    Ok(ContainerView { container_type: ContainerType::MetalLibrary, version: None, view: library.view, contents })
+}
+
 /// Checks that the view is a complete ELF file: its headers and everything that they point to.
 pub fn check_elf(view: View) -> Result<(), Malformed> {
     super::device_elf::read(view).map(|_| ())
@@ -178,6 +190,7 @@ pub fn check_image(image_kind: ImageKind, view: View<'_>) -> Result<(), Malforme
         ImageKind::SpirV => spirv::check(view),
         ImageKind::Bitcode => bitcode::check(view),
         ImageKind::TileIr => tile_ir::TileIr::read(view).map(|_| ()),
+        ImageKind::MetalLibrary => metal_library::check(view),
         ImageKind::Fatbin | ImageKind::OffloadBinary | ImageKind::Bundle | ImageKind::CompressedBundle => {
             of_magic(view).map_or(Ok(()), |format| (format.read)(view).map(|_| ()))
         }

@@ -17,6 +17,7 @@ use super::{Inspection, Kernel, kernels, ptx};
 use crate::base::bytes::{NameMap, Resource, View, claim, text_work};
 use crate::base::error::Malformed;
 use crate::format::ImageKind;
+use crate::format::metal_library::MetalLibrary;
 
 /// Bytes of a kernel in an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +79,7 @@ fn ranges(
     let found = match image_kind {
         ImageKind::Elf => in_elf(view, &numbers, &mut ranges, bodies),
         ImageKind::Ptx => in_ptx(view, &numbers, &mut ranges, bodies),
+        ImageKind::MetalLibrary => in_metal_library(view, &numbers, &mut ranges, bodies),
         _ => Ok(()),
     };
     (ranges, found)
@@ -266,6 +268,26 @@ fn in_ptx(
         }
         ranges.code_size = Some(range.len() as u64);
         ranges.own.push(range.start as u64..range.end as u64);
+    }
+    Ok(())
+}
+
+fn in_metal_library(
+    view: View<'_>,
+    numbers: &NameMap<&str, usize>,
+    ranges: &mut [Ranges],
+    bodies: Bodies,
+) -> Result<(), Malformed> {
+    for function in MetalLibrary::read(view)?.functions() {
+        let function = function?;
+        let of_kernel = numbers.get(function.name).and_then(|&number| ranges.get_mut(number));
+        let Some(ranges) = of_kernel.filter(|it| it.own.is_empty()) else { continue };
+        if bodies == Bodies::Hash {
+            function.module.charge("Metal function module", Resource::Work, function.module.size() / BYTES_PER_STEP)?;
+            ranges.body = Some(Sha256::new_with_prefix(function.module.data()));
+        }
+        ranges.code_size = Some(function.module.size());
+        ranges.own.push(function.module.range_in(view));
     }
     Ok(())
 }

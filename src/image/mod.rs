@@ -21,6 +21,7 @@ mod figure;
 mod generated_names;
 mod kernel;
 mod kernel_bytes;
+mod metal_library;
 mod parts;
 mod ptx;
 mod spirv;
@@ -131,6 +132,7 @@ pub fn inspect_mangled(image_kind: ImageKind, view: View<'_>) -> Inspection {
         ImageKind::Ptx => ptx::inspect(view),
         ImageKind::SpirV => spirv::inspect(view),
         ImageKind::TileIr => tile_ir::inspect(view),
+        ImageKind::MetalLibrary => metal_library::inspect(view),
         ImageKind::Bitcode => checked(image_kind, view, "LLVM bitcode, compiled to machine code at link time"),
         ImageKind::Nvvm => Inspection::not_inspected(LTO_IR),
         ImageKind::SyclBin => Inspection::not_inspected("SYCLBIN of version 1"),

@@ -8,7 +8,7 @@ use crate::base::codec::{Codec, Compression};
 use crate::base::content::Content;
 use crate::base::io::{Input, MAPPED};
 use crate::format::offload_binary::Version;
-use crate::format::{ContainerType, FORMATS, bundle, ccob, cuda_fatbin, kpack, offload_binary, oxart};
+use crate::format::{ContainerType, FORMATS, bundle, ccob, cuda_fatbin, kpack, metal_library, offload_binary, oxart};
 use crate::scan::inventory::FileFormat;
 
 pub fn offload_binary(image: &[u8]) -> Vec<u8> {
@@ -73,6 +73,7 @@ fn sample(container_type: ContainerType) -> Option<Vec<u8>> {
             Some(kpack::write(&properties, &[member], None).unwrap().to_vec())
         }
         ContainerType::Oxart => Some(oxart_bundle()),
+        ContainerType::MetalLibrary => Some(metal_library::tests::library(&[("add", 2, b"BC\xc0\xde")])),
         ContainerType::OclocArchive
         | ContainerType::SyclImage
         | ContainerType::BundleSection

@@ -7,6 +7,7 @@
 use std::fmt;
 
 use super::intel::{self, Model};
+use super::metal;
 use super::nvcc_names::NvccForm;
 use super::nvptx;
 use super::processors::{PROCESSORS, Processor};
@@ -25,6 +26,8 @@ pub enum Platform {
     Nvidia,
     /// Level Zero and OpenCL, which accept SPIR-V.
     SpirV,
+    /// Metal, which accepts AIR.
+    Metal,
     /// The host's processor.
     Host,
 }
@@ -36,6 +39,7 @@ impl Platform {
             Platform::Amd => "AMD",
             Platform::Nvidia => "NVIDIA",
             Platform::SpirV => "SPIR-V",
+            Platform::Metal => "Apple",
             Platform::Host => "host",
         }
     }
@@ -53,12 +57,16 @@ impl Platform {
                 "nvptx64" | "nvptx" => Platform::Nvidia,
                 // spir64_gen and spir64_x86_64 are AOT-compiled, but loaded by the same drivers.
                 word if word.starts_with("spir") => Platform::SpirV,
+                word if word.starts_with(metal::AIR64) => Platform::Metal,
                 _ => triple::architecture(triple).map(|_| Platform::Host)?,
             })
         });
         stated.or_else(|| {
             let processor = super::amdgpu::processor(arch?);
             let is_known = Processor::named(processor).is_some() || Subarch::processor_named(processor).is_some();
+            if metal::System::named(processor).is_some() {
+                return Some(Platform::Metal);
+            }
             let is_amd = processor == "amdgcnspirv" || is_known;
             let nvidia = || nvptx::Arch::parse(processor).map(|_| Platform::Nvidia);
             if is_amd { Some(Platform::Amd) } else { nvidia() }
@@ -76,6 +84,8 @@ pub enum Device {
     Nvidia(u32),
     /// Device whose driver accepts SPIR-V, with its name if one was given: `pvc`.
     SpirV(Option<String>),
+    /// System of Apple, whose driver accepts AIR.
+    Apple(metal::System),
     /// Host processor, as the first part of a triple.
     Host(String),
 }
@@ -130,7 +140,8 @@ const OTHER_NAMES: [&str; 7] = ["x86_64", "aarch64", "riscv64", "powerpc64le", "
 /// Returns names of devices, for suggestions and completions.
 pub fn device_names() -> impl Iterator<Item = String> {
     let processors = processor_names().filter(|name| !name.ends_with("-generic"));
-    processors.chain(intel::device_names()).chain(OTHER_NAMES.map(str::to_owned))
+    let others = OTHER_NAMES.into_iter().chain(metal::System::ALL.iter().map(|system| system.device()));
+    processors.chain(intel::device_names()).chain(others.map(str::to_owned))
 }
 
 /// Returns the names of all processors of AMD and NVIDIA.
@@ -169,6 +180,9 @@ impl Device {
         if name == SPIRV {
             return Ok(vec![Device::SpirV(None)]);
         }
+        if let Some(system) = metal::System::named(name) {
+            return Ok(vec![Device::Apple(system)]);
+        }
         if let Some(model) = name.strip_prefix(intel::PREFIX) {
             return intel_devices(model).ok_or_else(|| {
                 let suggestions = Suggestions::new(name, intel::device_names());
@@ -193,6 +207,7 @@ impl Device {
             Device::Amd(_) => Platform::Amd,
             Device::Nvidia(_) => Platform::Nvidia,
             Device::SpirV(_) => Platform::SpirV,
+            Device::Apple(_) => Platform::Metal,
             Device::Host(_) => Platform::Host,
         }
     }
@@ -235,6 +250,7 @@ impl fmt::Display for Device {
             Device::Amd(name) | Device::Host(name) => f.write_str(name),
             Device::Nvidia(number) => write!(f, "sm_{number}"),
             Device::SpirV(None) => f.write_str(SPIRV),
+            Device::Apple(system) => f.write_str(system.device()),
             Device::SpirV(Some(model)) => write!(f, "{}{model}", intel::PREFIX),
         }
     }
@@ -260,6 +276,7 @@ mod tests {
             ("x86_64-unknown-linux-gnu", "x86_64"),
             ("arm64", "aarch64"),
             ("spir64", "spir64"),
+            ("macos", "macos"),
             ("intel_gpu_pvc", "intel_gpu_pvc"),
             ("intel_gpu_dg2_g10", "intel_gpu_dg2_g10"),
             ("intel_gpu_12_55_8", "intel_gpu_12_55_8"),
@@ -306,6 +323,7 @@ mod tests {
             (Some("spirv64-intel"), None, Some(Platform::SpirV)),
             (Some("spir64_gen-unknown-unknown"), None, Some(Platform::SpirV)),
             (Some("nvptx64-nvidia-cuda"), Some("sm_90"), Some(Platform::Nvidia)),
+            (Some("air64_v26-apple-macosx14.0.0"), None, Some(Platform::Metal)),
             (Some("x86_64-pc-linux-gnu"), None, Some(Platform::Host)),
             (None, Some("gfx9-generic:xnack-"), Some(Platform::Amd)),
             (None, Some("sm_90a"), Some(Platform::Nvidia)),

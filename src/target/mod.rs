@@ -9,6 +9,7 @@ mod id_style;
 pub(crate) mod intel;
 mod kind;
 pub(crate) mod link_rules;
+pub(crate) mod metal;
 pub(crate) mod nvcc_names;
 pub(crate) mod nvptx;
 pub(crate) mod processors;

@@ -6,11 +6,12 @@
 //! architecture-specific targets; compatibility guides for Ampere, Ada, Hopper and Blackwell. AMD: AMDGPU usage guide,
 //! Target IDs and Generic Processor ABI. (A generic code object also has a version, and the entry of each processor
 //! requires a minimum. So far every entry requires 1, the lowest version.) SPIR-V: drivers compile it when they load
-//! it; AOT-compiled code for one of Intel's GPUs runs on that GPU only.
+//! it; AOT-compiled code for one of Intel's GPUs runs on that GPU only. AIR: Metal compiles it for the GPU.
 
 use super::compatibility::{self, Fit};
 use super::device::{Device, Platform};
 use super::intel::{Model, ModelFit};
+use super::metal::System;
 use super::nvptx::{self, CapabilityMismatch};
 use super::{subarch, triple};
 
@@ -25,6 +26,8 @@ pub enum CodeForm {
     SpirV,
     /// LLVM bitcode.
     Bitcode,
+    /// AIR, in a Metal library.
+    Air,
     /// NVIDIA's intermediate representation for a device linker.
     LinkTime,
     /// NVIDIA's Tile IR.
@@ -43,6 +46,7 @@ impl CodeForm {
             CodeForm::Ptx => "PTX",
             CodeForm::SpirV => "SPIR-V",
             CodeForm::Bitcode => "LLVM bitcode",
+            CodeForm::Air => "AIR",
             CodeForm::LinkTime => "code for a device linker",
             CodeForm::TileIr => "Tile IR",
             CodeForm::UnknownKind(_) => "images of an unknown kind",
@@ -68,6 +72,8 @@ pub enum LoadMethod {
     FromSpirV,
     /// Compiled from LLVM bitcode when it is loaded.
     FromBitcode,
+    /// Compiled from AIR when it is loaded.
+    FromAir,
 }
 
 impl LoadMethod {
@@ -81,6 +87,7 @@ impl LoadMethod {
             LoadMethod::FromPtx => "jit-ptx",
             LoadMethod::FromSpirV => "jit-spirv",
             LoadMethod::FromBitcode => "jit-bitcode",
+            LoadMethod::FromAir => "jit-air",
         }
     }
 
@@ -95,6 +102,7 @@ impl LoadMethod {
             LoadMethod::FromPtx => Some("PTX"),
             LoadMethod::FromSpirV => Some("SPIR-V"),
             LoadMethod::FromBitcode => Some("LLVM bitcode"),
+            LoadMethod::FromAir => Some("AIR"),
             LoadMethod::Exact | LoadMethod::Compatible | LoadMethod::Generic | LoadMethod::Linked => None,
         }
     }
@@ -108,7 +116,7 @@ impl std::fmt::Display for LoadMethod {
             LoadMethod::Compatible => f.write_str("it is for an earlier compatible processor"),
             LoadMethod::Generic => f.write_str("it is for a generic processor that includes this one"),
             LoadMethod::Linked => f.write_str("the driver links it at load time"),
-            LoadMethod::FromPtx | LoadMethod::FromSpirV | LoadMethod::FromBitcode => {
+            LoadMethod::FromPtx | LoadMethod::FromSpirV | LoadMethod::FromBitcode | LoadMethod::FromAir => {
                 write!(f, "it is compiled from {} at load time", self.compiled_from().unwrap_or_default())
             }
         }
@@ -189,6 +197,13 @@ impl Code<'_> {
             Device::Amd(target_id) => self.runs_on_amd(target_id),
             Device::Nvidia(number) => self.runs_on_nvidia(*number),
             Device::SpirV(model) => self.runs_on_spirv(model.as_deref(), device),
+            Device::Apple(system) => match self.triple.and_then(System::of_triple) {
+                Some((found, _)) if found == *system => Ok(self.loaded(LoadMethod::Exact)),
+                found => {
+                    let found = found.map(|(system, _)| system.device()).unwrap_or_default().to_owned();
+                    Err(Incompatibility::Other { found, device: device.to_string() })
+                }
+            },
             Device::Host(architecture) => match self.triple.and_then(triple::architecture) {
                 Some(found) if found == architecture => Ok(self.loaded(LoadMethod::Exact)),
                 found => {
@@ -205,6 +220,7 @@ impl Code<'_> {
             CodeForm::Ptx => LoadMethod::FromPtx,
             CodeForm::SpirV => LoadMethod::FromSpirV,
             CodeForm::Bitcode => LoadMethod::FromBitcode,
+            CodeForm::Air => LoadMethod::FromAir,
             _ => way,
         }
     }

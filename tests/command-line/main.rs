@@ -43,6 +43,7 @@ mod llvm23;
 mod lock;
 mod lto_ir;
 mod metadata;
+mod metal;
 #[cfg(target_os = "linux")]
 mod outputs;
 mod oxart;

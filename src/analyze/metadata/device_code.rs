@@ -109,6 +109,8 @@ impl DeviceCode {
         }
         match (Platform::of(image.triple.as_deref(), arch), image.image_kind) {
             (_, ImageKind::Empty | ImageKind::Bitcode | ImageKind::Nvvm) | (Some(Platform::Host), _) => {}
+            // The tag of the wheel states the system.
+            (Some(Platform::Metal), _) => {}
             (_, ImageKind::TileIr) => return Err("is Tile IR, which the driver may compile for any device"),
             (_, ImageKind::Ptx) => drop(self.ptx.insert(nvidia()?)),
             (Some(Platform::Nvidia), ImageKind::Elf) => drop(self.cubins.insert(nvidia()?)),

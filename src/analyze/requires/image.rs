@@ -6,6 +6,7 @@ use crate::base::codec::Codec;
 use crate::format::readers::{Product, Reader};
 use crate::format::{ContainerType, ImageKind};
 use crate::scan::inventory::{CudaCode, Image, NestedImage};
+use crate::target::metal::System;
 use crate::target::nvptx::Arch;
 use crate::target::{BundleEntryId, OffloadKind, Platform};
 
@@ -40,11 +41,16 @@ fn arch(image: &Image) -> Option<Arch> {
     image.arch.as_deref().and_then(Arch::parse)
 }
 
+fn system(image: &Image) -> Option<(System, (u32, u32))> {
+    image.triple.as_deref().and_then(System::of_triple)
+}
+
 /// Returns the products that load an image.
 pub fn products(nested: &NestedImage<'_>) -> Vec<Product> {
     let platform = match Platform::of(nested.image.triple.as_deref(), nested.image.arch.as_deref()) {
         Some(Platform::Nvidia) => Some(Product::Cuda),
         Some(Platform::Amd) => Some(Product::Rocm),
+        Some(Platform::Metal) => system(nested.image).map(|(system, _)| Product::Apple(system)),
         _ if nested.image.image_kind == ImageKind::Ptx => Some(Product::Cuda),
         _ => None,
     };
@@ -80,6 +86,9 @@ pub fn requirements(nested: &NestedImage<'_>, read: Option<CudaCode>) -> Vec<Req
         ImageKind::Ptx => requirements.push(Requirement::Ptx(image.cuda.ptx_version)),
         ImageKind::TileIr => requirements.push(Requirement::TileIr),
         ImageKind::Bitcode => requirements.push(Requirement::Bitcode),
+        ImageKind::MetalLibrary => {
+            requirements.extend(system(image).map(|(system, release)| Requirement::System(system, release)));
+        }
         _ => {}
     }
     let id = image.id.as_deref().filter(|_| image.kind == Some(OffloadKind::Hip)).and_then(BundleEntryId::parse);

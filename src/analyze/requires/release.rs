@@ -35,6 +35,7 @@ impl fmt::Display for Release {
         match (self.product, self.driver) {
             (Product::Llvm, _) => write!(f, "LLVM {major}"),
             (Product::Rocm, _) => write!(f, "ROCm {major}.{minor}"),
+            (Product::Apple(system), _) => write!(f, "{} {major}.{minor}", system.name()),
             (Product::Cuda, None) => write!(f, "CUDA {major}.{minor}"),
             (Product::Cuda, Some(driver)) => write!(f, "CUDA {major}.{minor} (driver {driver})"),
         }

@@ -6,6 +6,7 @@ use super::{Floor, Release, cuda};
 use crate::base::codec::Codec;
 use crate::format::ContainerType;
 use crate::format::readers::{Product, Reader};
+use crate::target::metal::System;
 use crate::target::nvptx::Arch;
 
 /// A property of an image or of its container that old releases of a product do not support.
@@ -34,6 +35,8 @@ pub enum Requirement {
     UnknownKind(u64),
     /// LLVM bitcode.
     Bitcode,
+    /// A Metal library for a system since a release.
+    System(System, (u32, u32)),
     /// A version of a container, with the first release of a product that reads it, if any.
     Container {
         /// The product.
@@ -66,6 +69,7 @@ impl Requirement {
             Requirement::Container { product, .. } => product,
             Requirement::EntryId => Product::Rocm,
             Requirement::Bitcode => Product::Llvm,
+            Requirement::System(system, _) => Product::Apple(system),
             _ => Product::Cuda,
         }
     }
@@ -81,6 +85,7 @@ impl Requirement {
             Requirement::TileIr | Requirement::UnknownKind(_) | Requirement::Bitcode => "kind",
             Requirement::Container { .. } => "container-version",
             Requirement::EntryId => "entry-id",
+            Requirement::System(..) => "system",
         }
     }
 
@@ -97,6 +102,9 @@ impl Requirement {
             Requirement::Arch(arch) | Requirement::Device(arch) => cuda::arch(arch),
             Requirement::Container { first: Some(first), .. } => Floor::since(release_of(first)),
             Requirement::EntryId => Floor::after(ROCM_WITH_ONE_TRIPLE),
+            Requirement::System(system, version) => {
+                Floor::since(Release { product: Product::Apple(system), version, driver: None })
+            }
             Requirement::Group => Floor::after(cuda::release(LAST_WITHOUT_GROUPS)),
             Requirement::Container { first: None, .. }
             | Requirement::Ptx(None)
@@ -122,6 +130,7 @@ impl Requirement {
             Requirement::Arch(_) | Requirement::Device(_) => "LLVM, NVPTXTargetParser.def",
             Requirement::Container { .. } => "releases of LLVM and ROCm that read the version",
             Requirement::EntryId => "llvm-project #214841 and #217640",
+            Requirement::System(..) => "the header of the Metal library",
             Requirement::TileIr | Requirement::UnknownKind(_) | Requirement::Bitcode => "no document states it",
         }
     }
@@ -159,6 +168,9 @@ impl fmt::Display for Requirement {
                     Some(version) => write!(f, "{name} version {version}{unread}"),
                     None => write!(f, "{name} without a version{unread}"),
                 }
+            }
+            Requirement::System(system, (major, minor)) => {
+                write!(f, "Metal library for {} {major}.{minor}", system.name())
             }
             Requirement::EntryId => f.write_str("entry ID whose triple is not amdgcn-amd-amdhsa"),
         }

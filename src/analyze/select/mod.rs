@@ -112,11 +112,14 @@ pub fn program_sets(file: &File) -> impl Iterator<Item = CandidateSet<'_>> {
     })
 }
 
+/// Kind of the runtime, container and ID that the images of a set share.
+type SetKey<'a> = (Option<OffloadKind>, Option<*const Container>, Option<&'a str>);
+
 struct Found<'a> {
     all: Vec<CandidateSet<'a>>,
     /// Index of the set of a runtime, for one container, for one ID in a container, or for all containers that are
     /// registered together. Files may have many thousands of containers.
-    places: HashMap<(OffloadKind, Option<*const Container>, Option<&'a str>), usize>,
+    places: HashMap<SetKey<'a>, usize>,
     links: DeviceLinks<'a>,
 }
 
@@ -182,7 +185,7 @@ impl<'a> Candidate<'a> {
 
     /// Returns the ID of the image in its bundle if the runtime does not find it.
     fn unknown_id(&self, runtime: &Runtime) -> Option<&'a str> {
-        let id = self.image.id.as_deref().filter(|_| runtime.kind == OffloadKind::Hip)?;
+        let id = self.image.id.as_deref().filter(|_| runtime.kind == Some(OffloadKind::Hip))?;
         BundleEntryId::parse(id).is_some_and(|id| !id.is_found_by_hip()).then_some(id)
     }
 
@@ -190,7 +193,7 @@ impl<'a> Candidate<'a> {
     /// container.
     fn code(&self, runtime: &Runtime) -> Code<'a> {
         let Image { triple, arch, own_arch, .. } = self.image;
-        let reads_header = runtime.kind == OffloadKind::OpenMp && own_arch.is_some();
+        let reads_header = runtime.kind == Some(OffloadKind::OpenMp) && own_arch.is_some();
         let arch = if reads_header { own_arch } else { arch };
         Code { form: form(self.image, self.platform()), triple: triple.as_deref(), arch: arch.as_deref() }
     }
@@ -207,6 +210,7 @@ fn form(image: &Image, platform: Option<Platform>) -> CodeForm {
         ImageKind::Bitcode => CodeForm::Bitcode,
         ImageKind::Nvvm => CodeForm::LinkTime,
         ImageKind::TileIr => CodeForm::TileIr,
+        ImageKind::MetalLibrary => CodeForm::Air,
         // AOT-compiled code for Intel GPUs and for FPGAs has separate formats.
         ImageKind::Unknown if platform == Some(Platform::SpirV) => CodeForm::Machine,
         _ => CodeForm::Other,

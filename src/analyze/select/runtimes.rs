@@ -6,8 +6,8 @@ use crate::target::{OffloadKind, Platform};
 /// Image selection of a runtime.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Runtime {
-    /// Offload kind of the images that are registered with it.
-    pub kind: OffloadKind,
+    /// Offload kind of the images that are registered with it; `None` if programs pass images to it.
+    pub kind: Option<OffloadKind>,
     /// Name of the runtime.
     pub name: &'static str,
     /// Releases with this order.
@@ -49,7 +49,7 @@ const RUNTIMES: [Runtime; 4] = [
     // Published measurements of driver 597 on a device of 8.9 differ for equal PTX: the last one is selected.
     // (CUDA_FORCE_PTX_JIT=1 skips all cubins.)
     Runtime {
-        kind: OffloadKind::Cuda,
+        kind: Some(OffloadKind::Cuda),
         name: "CUDA",
         release: "CUDA 11 to 13",
         order: "the nearest compatible cubin, else the nearest PTX",
@@ -62,7 +62,7 @@ const RUNTIMES: [Runtime; 4] = [
     // comgr, comgr-metadata.cpp, lookUpCodeObject; for compressed bundles the bundler's own loop. Earlier releases
     // support less: libamdhip64 of ROCm 5 knows neither the names of generic processors nor the name of SPIR-V.
     Runtime {
-        kind: OffloadKind::Hip,
+        kind: Some(OffloadKind::Hip),
         name: "HIP",
         release: "ROCm 7",
         order: "the first compatible entry for the processor, else for its generic processor, else SPIR-V",
@@ -76,7 +76,7 @@ const RUNTIMES: [Runtime; 4] = [
     // SPIR-V for Level Zero). Measured with libomptarget 22 and its CUDA plugin, four orders of images:
     // scripts/gpu_trials/openmp.py.
     Runtime {
-        kind: OffloadKind::OpenMp,
+        kind: Some(OffloadKind::OpenMp),
         name: "libomptarget",
         release: "LLVM 21 and 22",
         order: "the first image that its plugin accepts",
@@ -88,7 +88,7 @@ const RUNTIMES: [Runtime; 4] = [
     // AOT-compiled code, else SPIR-V; on CUDA and HIP the first image for the platform. That image is a fat binary
     // again.
     Runtime {
-        kind: OffloadKind::Sycl,
+        kind: Some(OffloadKind::Sycl),
         name: "SYCL",
         release: "DPC++ 2025",
         order: "for each kernel, AOT-compiled code for the device, else SPIR-V",
@@ -98,10 +98,22 @@ const RUNTIMES: [Runtime; 4] = [
     },
 ];
 
+/// A program loads a library by its name, and Metal compiles the functions that it uses. Source: Apple, Metal, Building a Library with
+/// Metal's Command-Line Tools.
+const METAL: Runtime = Runtime {
+    kind: None,
+    name: "Metal",
+    release: "Metal 2 to 4",
+    order: "the library that the program loads",
+    preference: Preference::Best,
+    accepted_forms: &[CodeForm::Air],
+    earlier: None,
+};
+
 /// Each image that the plugin accepted replaced the previous one. Measured with libomptarget 15, 16 and 19, each with
 /// two images for x86-64 in either order.
 const LIBOMPTARGET_BEFORE_21: Runtime = Runtime {
-    kind: OffloadKind::OpenMp,
+    kind: Some(OffloadKind::OpenMp),
     name: "libomptarget",
     release: "LLVM 15 to 20",
     order: "the last image that its plugin accepts",
@@ -119,12 +131,15 @@ impl Runtime {
     /// Returns the runtime that images of a kind are registered with or, if the kind is unknown, the runtime that
     /// usually loads images for the platform. Host entries have none.
     pub fn of(kind: Option<OffloadKind>, platform: Option<Platform>) -> &'static Runtime {
+        if platform == Some(Platform::Metal) {
+            return &METAL;
+        }
         let kind = kind.filter(|&kind| kind != OffloadKind::Host).unwrap_or(match platform {
             Some(Platform::Nvidia) => OffloadKind::Cuda,
             Some(Platform::Amd) => OffloadKind::Hip,
             Some(Platform::SpirV) => OffloadKind::Sycl,
-            Some(Platform::Host) | None => OffloadKind::OpenMp,
+            Some(Platform::Host | Platform::Metal) | None => OffloadKind::OpenMp,
         });
-        RUNTIMES.iter().find(|runtime| runtime.kind == kind).expect("every kind but the host's has a runtime")
+        RUNTIMES.iter().find(|runtime| runtime.kind == Some(kind)).expect("every kind but the host's has a runtime")
     }
 }

@@ -277,7 +277,7 @@ fn into_inner(targets: Vec<Spanned<PolicyTarget>>) -> Vec<PolicyTarget> {
 
 /// Returns whether a device has this name. Code with a suffix and generic code runs on devices, but none is named so.
 fn is_device(target: &PolicyTarget) -> bool {
-    let PolicyTarget::Native(id) = target else { return false };
+    let PolicyTarget::Native(id) = target else { return target.system().is_some() };
     match nvptx::Arch::parse(id) {
         Some(arch) => arch.suffix.is_none(),
         None if intel::is_name(id) => true,

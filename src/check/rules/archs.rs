@@ -33,7 +33,13 @@ pub fn required(facts: &FileFacts<'_>, requirements: &Requirements, findings: &m
 pub fn devices(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     kpack::devices(facts, requirements, findings);
     for target in requirements.devices.iter().flatten().filter(|_| !facts.images.is_empty()) {
-        let PolicyTarget::Native(device) = target else { continue };
+        let PolicyTarget::Native(device) = target else {
+            // The system of a Metal library.
+            if !facts.images.iter().any(|image| is_listed(target, &image.code)) {
+                findings.add(missing(facts, target, format!("code that runs on {target}")));
+            }
+            continue;
+        };
         let linked = linked_ptx(facts, device);
         if runs_on_device(&facts.native_targets(), device)
             || has_ptx_fallback(facts, requirements, device)

@@ -51,6 +51,7 @@ pub fn kernels(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mu
 fn device(target: &PolicyTarget) -> Option<NamedDevice> {
     match target {
         PolicyTarget::Native(name) => NamedDevice::of_arch(name).into_iter().next(),
+        PolicyTarget::Triple(name) if target.system().is_some() => NamedDevice::parse(name).ok(),
         PolicyTarget::Ptx(_) | PolicyTarget::AnyPtx | PolicyTarget::LtoIr(_) | PolicyTarget::Triple(_) => None,
     }
 }

@@ -169,7 +169,8 @@ impl Rebuilder<'_> {
             (ContainerType::Kpack, Encoding::Same) => kpack::write(view, fates, None, self.workers),
             (ContainerType::Kpack, Encoding::Kpack(how)) => kpack::write(view, fates, Some(how), self.workers),
             (
-                ContainerType::SyclImage
+                ContainerType::MetalLibrary
+                | ContainerType::SyclImage
                 | ContainerType::BundleSection
                 | ContainerType::DeviceElf
                 | ContainerType::Ptx

@@ -52,6 +52,7 @@ impl Transcoding {
                 _ => Encoding::Same,
             },
             ContainerType::Oxart
+            | ContainerType::MetalLibrary
             | ContainerType::OclocArchive
             | ContainerType::SyclImage
             | ContainerType::BundleSection

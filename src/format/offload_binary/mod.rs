@@ -46,6 +46,7 @@ pub fn image_kind_of(image: ImageKind) -> u16 {
         ImageKind::SpirV
         | ImageKind::Nvvm
         | ImageKind::TileIr
+        | ImageKind::MetalLibrary
         | ImageKind::OclocArchive
         | ImageKind::OffloadBinary
         | ImageKind::SyclBin

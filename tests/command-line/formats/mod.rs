@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use fatbin::internals::format::kpack;
 use fatbin::internals::format::kpack::{KpackMember, KpackProperties};
 use serde_json::Value;
+use sha2::Digest;
 
 use crate::documents::files_below;
 use crate::dropin::called;
@@ -303,6 +304,30 @@ fn artifact_bundles_are_read_by_the_tables() {
         at += entry.size();
     }
     assert_eq!(entries, [([1, 0, 0], "answer_kernel".to_owned()), ([2, 1, 7], "helper".to_owned())]);
+}
+
+#[test]
+fn metal_libraries_are_read_by_the_tables() {
+    let tables = tables("metal-library.md");
+    let bytes = fixture("answer.metallib");
+    let header = Record { bytes: &bytes, fields: &tables["Header"] };
+    assert_eq!((header.bytes("magic"), header.get("size")), (b"MTLB".as_slice(), bytes.len()));
+    assert_eq!([header.get("platform"), header.get("system"), header.get("release")], [0x8001, 0x81, 14]);
+    let list = &bytes[header.get("list offset")..];
+    assert_eq!(list[..4], [1, 0, 0, 0]);
+    let mut entry = &list[8..];
+    let mut fields = BTreeMap::new();
+    while !entry.starts_with(b"ENDT") {
+        let field = Record { bytes: entry, fields: &tables["Field"] };
+        let value = &entry[field.size()..][..field.get("size")];
+        fields.insert(field.bytes("tag").to_vec(), value.to_vec());
+        entry = &entry[field.size() + value.len()..];
+    }
+    let number = |value: &[u8]| u64::from_le_bytes(value.try_into().unwrap()) as usize;
+    let module =
+        &bytes[header.get("modules offset") + number(&fields[&b"OFFT"[..]][16..])..][..number(&fields[&b"MDSZ"[..]])];
+    assert_eq!((&fields[&b"NAME"[..]][..], module.len()), (b"answer_kernel\0".as_slice(), header.get("modules size")));
+    assert_eq!(fields[&b"HASH"[..]], sha2::Sha256::digest(module).to_vec());
 }
 
 #[test]

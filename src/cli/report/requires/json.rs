@@ -181,5 +181,6 @@ fn name(product: Product) -> &'static str {
         Product::Cuda => "cuda",
         Product::Rocm => "rocm",
         Product::Llvm => "llvm",
+        Product::Apple(system) => system.device(),
     }
 }

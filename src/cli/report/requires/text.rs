@@ -110,6 +110,7 @@ fn named(product: Product, need: &Need) -> String {
         Product::Cuda => "CUDA",
         Product::Rocm => "ROCm",
         Product::Llvm => "LLVM",
+        Product::Apple(system) => system.name(),
     };
     format!("{product} {}", need.floor)
 }

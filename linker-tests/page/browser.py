@@ -90,10 +90,10 @@ class Browser:
         """What a function body returns in the page."""
         return self.post("/execute/sync", script=text, args=list(arguments))
 
-    def until(self, text):
+    def until(self, text, *arguments):
         """Waits until a function body returns true. The limit ends a hang: a busy machine may take long to draw a page."""
         end = time.monotonic() + PATIENCE
-        while not self.script(text):
+        while not self.script(text, *arguments):
             if time.monotonic() > end:
                 raise RuntimeError(f"not true after {PATIENCE} s: {text}")
             time.sleep(0.05)

@@ -1,7 +1,7 @@
 //! The page of `--html` in a real browser: headless Chromium clicks, types and takes screenshots.
 //!
 //! The page is generated from real images, and from two code objects whose kernels have markup as names. Each trial also
-//! requires that the browser reports no error and requests nothing except the page. The screenshots, of two widths, light and
+//! requires that the browser reports no error and requests nothing except the page. The screenshots, of four widths, light and
 //! dark, stay in the directory of the trial `looks`.
 
 use std::fs;
@@ -30,7 +30,7 @@ const HOSTILE: [&[u8; 13]; 2] = [b"<img onerror>", b"</script><b>x"];
 
 pub fn trials() -> Vec<Trial> {
     let trial = |name| Trial::ignorable_test(format!("page/{name}"), move || completion(is_usable(name)));
-    ["map", "tables", "long", "findings", "keyboard", "looks"].into_iter().map(trial).collect()
+    ["map", "tables", "address", "long", "findings", "keyboard", "looks"].into_iter().map(trial).collect()
 }
 
 fn is_usable(name: &str) -> Result<()> {

@@ -110,8 +110,8 @@ struct FileData {
     size: u64,
     /// Stored bytes of images and of everything around them.
     stored: u64,
-    /// Bytes around images, decompressed: what they are, and their number.
-    rests: Vec<(&'static str, u64)>,
+    /// Bytes around images: what they are, and their number, as stored and decompressed.
+    rests: Vec<(&'static str, u64, u64)>,
     images: Vec<ImageData>,
     problems: Vec<String>,
 }
@@ -294,7 +294,7 @@ fn vendor(image: &inventory::Image) -> &'static str {
 impl<'a> DataBuilder<'a> {
     fn file(&mut self, surveyed: &'a AnalyzedFile) -> FileData {
         let file = &surveyed.file;
-        let (mut images, mut rests, mut stored) = (Vec::new(), BTreeMap::<Rest, u64>::new(), 0_u64);
+        let (mut images, mut rests, mut stored) = (Vec::new(), BTreeMap::<Rest, Size>::new(), 0_u64);
         for part in size::parts(file) {
             let rest = match &part.owner {
                 Owner::Rest(Rest::NotDeviceCode) => continue,
@@ -308,8 +308,7 @@ impl<'a> DataBuilder<'a> {
             };
             stored = stored.saturating_add(part.size.stored);
             if let Some(rest) = rest {
-                let sum = rests.entry(rest).or_default();
-                *sum = sum.saturating_add(part.size.decompressed);
+                rests.entry(rest).or_default().add(part.size);
             }
         }
         FileData {
@@ -317,7 +316,7 @@ impl<'a> DataBuilder<'a> {
             size: file.size,
             stored,
             images,
-            rests: rests.into_iter().map(|(rest, size)| (rest.text(), size)).collect(),
+            rests: rests.into_iter().map(|(rest, size)| (rest.text(), size.stored, size.decompressed)).collect(),
             problems: file
                 .errors
                 .iter()

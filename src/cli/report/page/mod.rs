@@ -28,10 +28,11 @@ const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 
 /// Scripts of the page, which share one scope, in this order.
-const SCRIPTS: [&str; 11] = [
+const SCRIPTS: [&str; 12] = [
     include_str!("scripts/elements.js"),
     include_str!("scripts/theme.js"),
     include_str!("scripts/figures.js"),
+    include_str!("scripts/address.js"),
     include_str!("scripts/tree.js"),
     include_str!("scripts/squarify.js"),
     include_str!("scripts/treemap.js"),

@@ -13,6 +13,7 @@ performance.mark("overview");
 drawCoverage();
 drawImages();
 drawKernels();
+startAddress();
 await drawn();
 NAMES.prepare();
 document.documentElement.dataset.state = "complete";

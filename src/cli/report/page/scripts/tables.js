@@ -24,7 +24,7 @@ function drawFindings() {
   const file = { heading: "File", value: (row) => short.get(row.path) ?? row.path, hint: (row) => row.path, most: 34 };
   if (verdict.findings.length > 0) {
     tables.findings = new Table(section, {
-      noun: "finding", label: "Findings", rows: verdict.findings, sort: { index: 0, descending: false },
+      name: "findings", noun: "finding", label: "Findings", rows: verdict.findings, sort: { index: 0, descending: false },
       words: (row) => [row.outcome, row.rule, row.path, row.image, row.kernel, row.message, row.detail].join(" "),
       columns: [outcome,
         { heading: "Finding", isKey: true, value: (row) => row.message, draw: (row) => findingText(row) },
@@ -37,7 +37,7 @@ function drawFindings() {
   section.append(details);
   const descriptions = new Map(verdict.rules);
   tables.evaluations = new Table(details, {
-    noun: "evaluation", label: "Evaluated rules", rows: verdict.evaluations, sort: { index: 0, descending: false },
+    name: "evaluations", noun: "evaluation", label: "Evaluated rules", rows: verdict.evaluations, sort: { index: 0, descending: false },
     words: (row) => [row.outcome, row.rule, row.path, descriptions.get(row.rule)].join(" "),
     columns: [outcome, { heading: "Rule", value: (row) => row.rule },
       { heading: "Requirement", isKey: true, value: (row) => descriptions.get(row.rule) }, file],
@@ -56,6 +56,10 @@ function findingText(row) {
 }
 
 const KERNEL = { heading: "Kernel", isKey: true, isCode: true, value: (row) => row.name, hint: (row) => namesOf(row) };
+
+function familyOf(row) {
+  return data.families[data.family_of[row.nameIndex]];
+}
 
 function namesOf(row) {
   return row.symbol ? `${row.name}\n${row.symbol}` : row.name;
@@ -82,7 +86,7 @@ function drawImages() {
   drawProblems();
   const hexadecimal = (offset) => (offset === null ? "" : `0x${offset.toString(16)}`);
   tables.images = new Table(byId("images"), {
-    noun: "image", label: "Images", rows: images,
+    name: "images", noun: "image", label: "Images", rows: images,
     words: (row) => [row.file.path, row.kind, row.column.label, row.form, row.container, row.codec, row.debug, row.producer, row.not_inspected, ...row.problems].join(" "),
     columns: used(images, [
       { heading: "File", isKey: true, value: (row) => row.file.name, hint: (row) => row.file.path },
@@ -112,12 +116,13 @@ function drawKernels() {
   const figures = data.figures.map((figure, index) => ({
     heading: figure.heading, title: figure.unit === "bytes" ? `${figure.title}, bytes` : figure.title, isNumber: true,
     value: (row) => row.numbers[index],
+    total: figure.key === "code" ? (rows) => rows.reduce((sum, row) => sum + (row.numbers[index] ?? 0), 0) : undefined,
     show: figure.key !== "scratch" ? undefined
       : (row) => (row.numbers[index] === null ? null : exact(row.numbers[index]) + (row.mayTakeMore ? "+" : "")),
   }));
   const sourceName = (row) => row.source && `${lastPart(row.source.path)}:${row.source.line}`;
   tables.kernels = new Table(byId("kernels"), {
-    noun: "kernel", label: "Kernels", rows: kernels, sort: null,
+    name: "kernels", noun: "kernel", label: "Kernels", rows: kernels, family: familyOf,
     search: [NAMES, IMAGES, SOURCES],
     columns: used(kernels, [
       KERNEL,
@@ -127,11 +132,4 @@ function drawKernels() {
       ...(data.files.length > 1 ? [{ heading: "File", value: (row) => row.image.file.name, hint: (row) => row.image.file.path, most: 26 }] : []),
     ]),
   });
-}
-
-/// Shows the kernels of a cell of the map.
-function showKernels(words) {
-  tables.kernels.setFilter(words);
-  byId("kernels").scrollIntoView();
-  tables.kernels.filter.focus({ preventScroll: true });
 }

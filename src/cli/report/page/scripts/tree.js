@@ -25,18 +25,25 @@ function familyNode(name, kernelsOf, look) {
   return adopt(node("family", name, size, { ...look, kernels: kernelsOf.length }), kernelsOf);
 }
 
+/// Returns the size that the map shows: decompressed, or as stored. Stored bytes of an image are shared by its kernels in proportion.
+function sizeOf(image) {
+  return map.isStored ? image.stored : image.size;
+}
+
 function archNode(arch, imagesOfArch) {
   const byName = new Map();
   const rests = new Map();
   let total = 0;
   for (const image of imagesOfArch) {
     let inKernels = 0;
-    for (const [name, , , , size] of image.kernels) {
+    const ratio = map.isStored && image.size > 0 ? image.stored / image.size : 1;
+    for (const [name, , , , own] of image.kernels) {
+      const size = own * ratio;
       inKernels += size;
       const known = byName.get(name) ?? { size: 0, copies: 0 };
       byName.set(name, { size: known.size + size, copies: known.copies + 1 });
     }
-    const rest = Math.max(0, image.size - inKernels);
+    const rest = Math.max(0, sizeOf(image) - inKernels);
     const label = nameOfRest(image);
     rests.set(label, (rests.get(label) ?? 0) + rest);
     total += inKernels + rest;
@@ -61,7 +68,7 @@ function fileNode(file) {
     byArch.get(image.arch).push(image);
   }
   const children = [...byArch].map(([arch, of]) => archNode(data.archs[arch], of));
-  children.push(...file.rests.map(([label, size]) => node("rest", label, size)));
+  children.push(...file.rests.map(([label, stored, size]) => node("rest", label, map.isStored ? stored : size)));
   const size = children.reduce((sum, child) => sum + child.size, 0);
   return adopt(node("file", file.name, size, { title: file.path, images: file.images.length }), children);
 }

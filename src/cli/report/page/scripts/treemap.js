@@ -5,7 +5,7 @@
 const SMALLEST = { cell: 140, inner: 40 };
 const HEADING = 22;
 
-const map = { root: wholeTree(), level: null, drawn: [], nodes: [] };
+const map = { root: null, level: null, drawn: [], nodes: [], isStored: null };
 
 function look(of) {
   const names = ["cell", `is-${of.kind}`];
@@ -102,28 +102,56 @@ function drawCrumbs() {
   for (let of = map.level; of; of = of === map.root ? null : of.parent) path.unshift(of);
   const steps = path.map((of, index) => element("li", {}, index === path.length - 1
     ? element("span", { "aria-current": "location", text: of.label, title: of.title })
-    : element("button", { type: "button", text: of.label, title: of.title, onclick: () => goTo(of, path[index + 1]) })));
+    : element("button", { type: "button", text: of.label, title: of.title, onclick: () => goTo(of) })));
   const size = `${bytes(map.level.size)}${map.level === map.root ? "" : `, ${share(map.level.size, map.root.size)} of all`}`;
   byId("crumbs").replaceChildren(element("ol", {}, ...steps), element("span", { class: "size", text: size }));
 }
 
-/// Shows a level, and focuses one of its cells, or the first.
-function goTo(level, focused) {
+/// Shows the level with these labels from the root on, or the innermost that exists, in one of the two sizes.
+function showMap(isStored, labels) {
+  const before = map.level;
+  if (isStored !== map.isStored) {
+    map.isStored = isStored;
+    map.root = wholeTree();
+  }
+  let level = map.root;
+  for (const label of labels) {
+    const next = level.children.find((child) => child.label === label && opens(child));
+    if (!next) break;
+    level = next;
+  }
+  if (level === before) return;
+  const hadFocus = before && byId("sizes").contains(document.activeElement);
   hideTooltip();
   map.level = level;
   drawMap();
-  const holds = ({ of }) => of === focused || (focused && of.kind === "more" && of.children.includes(focused));
+  byId("stored").setAttribute("aria-pressed", String(isStored));
+  byId("decompressed").setAttribute("aria-pressed", String(!isStored));
+  if (!hadFocus || document.activeElement.matches("#sizes .controls button")) return;
+  // The cell that was left, or the first.
+  const holds = ({ of }) => of === before || (of.kind === "more" && of.children.includes(before));
   focusCell(map.drawn.find(holds) ?? map.drawn[0]);
   announce(`${level.label}, ${bytes(level.size)}, ${counted(map.drawn.length, "cell")}`);
 }
 
-function goBack() {
-  if (map.level !== map.root) goTo(map.level.parent, map.level);
+/// Goes to a level of the map.
+function goTo(level) {
+  const labels = [];
+  for (let of = level; of !== map.root; of = of.parent) labels.unshift(of.label);
+  visit({ map: labels });
 }
 
+function goBack() {
+  if (map.level !== map.root) goTo(map.level.parent);
+}
+
+/// Opens a cell, or lists its kernels if it has no parts.
 function open(of) {
   if (opens(of)) goTo(of);
-  else if (of.kind !== "rest" && of.kind !== "file") showKernels(["kernel", "family"].includes(of.kind) ? of.label : of.arch.label);
+  else if (of.kind !== "rest" && of.kind !== "file") {
+    visit({ section: "kernels", kernels: ["kernel", "family"].includes(of.kind) ? of.label : of.arch.label });
+    tables.kernels.filter.focus({ preventScroll: true });
+  }
 }
 
 function focusCell(target) {
@@ -175,7 +203,10 @@ function nodeAt(target) {
 
 function startMap() {
   const host = byId("treemap");
-  map.level = map.root;
+  byId("stored").addEventListener("click", () => visit({ size: null }));
+  byId("decompressed").addEventListener("click", () => visit({ size: "decompressed" }));
+  const place = view();
+  showMap(place.get("size") !== "decompressed", place.getAll("map"));
   host.addEventListener("click", (event) => {
     const target = event.target.closest("button");
     if (target) open(map.drawn.find(({ made }) => made === target).of);

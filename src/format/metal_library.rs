@@ -8,7 +8,7 @@
 use sha2::{Digest, Sha256};
 
 use super::container_type::METAL_LIBRARY_MAGIC;
-use crate::base::bytes::{Resource, View};
+use crate::base::bytes::{Extent, Resource, View};
 use crate::base::error::{Cause, Malformed};
 use crate::target::metal::{Release, System};
 
@@ -107,7 +107,7 @@ impl<'data> MetalLibrary<'data> {
             return Err(view.malformed("Metal library magic", 0, Cause::Unexpected { value, expected: "MTLB" }));
         }
         let size = view.u64("Metal library size", header::SIZE)?;
-        let view = view.part("Metal library size", header::SIZE, 0, size)?;
+        let view = view.prefix(view.field("Metal library size", header::SIZE), size)?;
         if size < header::END {
             return Err(view.malformed(
                 "Metal library size",
@@ -146,7 +146,7 @@ impl<'data> MetalLibrary<'data> {
     /// Reads the entry at the start of a view, and returns its size, too.
     fn entry(&self, list: View<'data>) -> Result<(Function<'data>, u64), Malformed> {
         let size = u64::from(list.u32("Metal function size", 0)?);
-        let entry = list.part("Metal function size", 0, 0, size.max(WORD))?;
+        let entry = list.prefix("Metal function size", size.max(WORD))?;
         let mut fields = Fields { rest: entry.from(WORD) };
         let mut name = None;
         let mut function_type = None;
@@ -168,12 +168,9 @@ impl<'data> MetalLibrary<'data> {
         let name = name.ok_or_else(|| missing("Metal function name"))?;
         let (offset, at) = place.ok_or_else(|| missing("Metal function module"))?;
         let size = module_size.ok_or_else(|| missing("Metal function module size"))?;
-        let module = self
-            .modules
-            .part("Metal function module", 0, offset, size)
-            .map_err(|error| Malformed { offset: at.start(), ..error })?;
+        let module = self.modules.part(at.field("Metal function module", 16), Extent { offset, size })?;
         let function_type = function_type_of(function_type.ok_or_else(|| missing("Metal function type"))?);
-        Ok((Function { name: name.c_string("Metal function name", 0, 0)?, function_type, module, hash }, entry.size()))
+        Ok((Function { name: name.c_string("Metal function name", 0)?, function_type, module, hash }, entry.size()))
     }
 }
 
@@ -190,7 +187,7 @@ impl<'data> Fields<'data> {
             return Ok(None);
         }
         let size = u64::from(self.rest.u16("Metal function field size", 4)?);
-        let value = self.rest.part("Metal function field size", 4, 6, size)?;
+        let value = self.rest.part(self.rest.field("Metal function field size", 4), Extent { offset: 6, size })?;
         self.rest = self.rest.from(6).from(size);
         Ok(Some((tag, value)))
     }
@@ -200,8 +197,9 @@ impl<'data> Fields<'data> {
 fn range<'data>(view: View<'data>, field: &'static str, at: u64, extra: u64) -> Result<View<'data>, Malformed> {
     let offset = view.u64(field, at)?;
     let size = view.from(at).u64(field, 8)?;
-    let out_of_bounds = || view.malformed(field, at, Cause::OutOfBounds { offset, size, limit: view.size() });
-    view.part(field, at, offset, size.checked_add(extra).ok_or_else(out_of_bounds)?)
+    // No view has as many bytes.
+    let size = size.checked_add(extra).unwrap_or(u64::MAX);
+    view.part(view.field(field, at), Extent { offset, size })
 }
 
 fn library_type_of(number: u8) -> LibraryType {

@@ -6,6 +6,7 @@ pub mod archive;
 pub mod bytes;
 pub mod codec;
 pub mod content;
+pub(crate) mod elf_layout;
 pub mod error;
 pub mod escape;
 #[allow(unsafe_code, reason = "memory maps; every unsafe block states why it is sound")]

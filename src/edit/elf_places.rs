@@ -9,10 +9,7 @@ use object::read::elf::{ProgramHeader, SectionHeader, Sym};
 
 use super::rooms::SectionRanges;
 use crate::base::bytes::{Resource, View, size_of_range};
-
-/// Size of a symbol, and offset of its size.
-const SYMBOL: u64 = 24;
-const SYMBOL_SIZE: u64 = 16;
+use crate::base::elf_layout::ELF64;
 
 /// Sections and tables by their places.
 pub struct Places {
@@ -91,11 +88,11 @@ pub fn sized_symbols(view: View<'_>, endian: Endianness, sections: &[SectionHead
             continue;
         }
         for (index, symbol) in symbols.iter().enumerate() {
-            let place = at.start.saturating_add((index as u64).saturating_mul(SYMBOL));
+            let place = at.start.saturating_add((index as u64).saturating_mul(ELF64.symbol_size));
             found.entry(symbol.st_shndx(endian).0.into()).or_default().push(SizedSymbol {
                 value: symbol.st_value(endian),
                 size: symbol.st_size(endian),
-                size_at: place.saturating_add(SYMBOL_SIZE),
+                size_at: place.saturating_add(ELF64.st_size),
             });
         }
     }

@@ -20,6 +20,7 @@ use super::patch::Patch;
 use super::{EditError, Result};
 use crate::base::bytes::{Resource, View, size_of_range};
 use crate::base::content::Content;
+use crate::base::elf_layout::ELF64;
 
 /// Size of a row and of a pointer, in bytes.
 const ROW: u64 = 32;
@@ -30,10 +31,6 @@ const COUNT_BEFORE: u64 = 8;
 
 /// Number of bytes of data that are searched for pointers in a step of work.
 const BYTES_PER_STEP: u64 = 64;
-
-/// Size of a relocation, and offset of the addend in it, in bytes.
-const RELOCATION: u64 = 24;
-const ADDEND: u64 = 16;
 
 /// Returns the patches that remove images from the tables of a linked ELF file. `containers` are the ranges of all
 /// containers, and `removed` the offsets of the containers to remove.
@@ -145,13 +142,13 @@ impl<'data> LoadedFile<'data> {
             let entries = program.dynamic(endian, view.data()).ok().flatten().unwrap_or_default();
             let entry = |tag| entries.iter().find(|entry| entry.d_tag(endian) == tag).map(|entry| entry.d_val(endian));
             if let (Some(at), Some(size)) = (entry(DT_RELA).and_then(|at| file.offset(at)), entry(DT_RELASZ)) {
-                file.relocations = (at, size / RELOCATION);
+                file.relocations = (at, size / ELF64.rela_size);
             }
         }
         // The addends of relocations are not pointers.
         let (start, count) = file.relocations;
         let mut others = containers.to_vec();
-        others.push(start..start.saturating_add(count.saturating_mul(RELOCATION)));
+        others.push(start..start.saturating_add(count.saturating_mul(ELF64.rela_size)));
         others.sort_by_key(|range| range.start);
         file.data = loaded.iter().filter(|it| !is_code(it)).flat_map(|it| outside(range(it), &others)).collect();
         Ok(Some(file))
@@ -180,12 +177,13 @@ impl<'data> LoadedFile<'data> {
     /// Returns the relocated pointers with their offsets in the file.
     fn relocations(&self) -> Result<impl Iterator<Item = (u64, Pointer)>> {
         let (start, count) = self.relocations;
-        let table = self.view.part("relocations", 0, start, count.saturating_mul(RELOCATION))?;
+        let table = self.view.part("relocations", 0, start, count.saturating_mul(ELF64.rela_size))?;
         self.view.charge("relocation", Resource::Work, count)?;
         let relocations: &[Rela64<Endianness>] = object::slice_from_all_bytes(table.data()).unwrap_or_default();
         Ok(relocations.iter().enumerate().filter_map(move |(index, relocation)| {
             let value = relocation.r_addend(self.endian).cast_unsigned();
-            let at = start.saturating_add((index as u64).saturating_mul(RELOCATION)).saturating_add(ADDEND);
+            let at =
+                start.saturating_add((index as u64).saturating_mul(ELF64.rela_size)).saturating_add(ELF64.r_addend);
             Some((self.offset(relocation.r_offset(self.endian))?, Pointer { value, addend: Some(at) }))
         }))
     }

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use object::Endianness;
 use object::{elf, macho, pe};
 
+use crate::base::elf_layout::SHF_X86_64_LARGE;
 use crate::host::architecture::{
     AddendForm, Architecture, CallFrame, CoffMachine, ElfMachine, MachOMachine, UnwindFormat,
 };
@@ -38,8 +39,7 @@ pub const X86_64: Architecture = Architecture {
             elf::GNU_PROPERTY_X86_FEATURE_1_AND,
             elf::GNU_PROPERTY_X86_FEATURE_1_IBT | elf::GNU_PROPERTY_X86_FEATURE_1_SHSTK,
         )),
-        // SHF_X86_64_LARGE (AMD64 supplement, table 4.1). `object` has no constant for it.
-        large_section: Some(elf::SectionFlags(0x1000_0000)),
+        large_section: Some(SHF_X86_64_LARGE),
         function_other: 0,
         code_symbol: None,
         compile: compile::<X86Assembler>,

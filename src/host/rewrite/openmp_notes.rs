@@ -14,6 +14,7 @@ use object::read::elf::{FileHeader, SectionHeader};
 
 use crate::base::bytes::View;
 use crate::base::content::Content;
+use crate::base::elf_layout::ELF64;
 use crate::base::error::{Cause, Malformed};
 
 const SECTION_NAME: &[u8] = b".note.openmp\0";
@@ -27,7 +28,7 @@ pub fn add<'data>(image: View<'data>, producer: &str, version: &str) -> Result<C
     let endian = header.endian().map_err(fail)?;
     let names_index = header.shstrndx(endian, image.data()).map_err(fail)? as usize;
     let mut sections = header.section_headers(endian, image.data()).map_err(fail)?.to_vec();
-    let no_names = || image.malformed("ELF section name table", 0x3e, Cause::Unterminated);
+    let no_names = || image.malformed("ELF section name table", ELF64.e_shstrndx, Cause::Unterminated);
     let names_section = sections.get_mut(names_index).ok_or_else(no_names)?;
     let old_names = names_section.data(endian, image.data()).map_err(fail)?;
 
@@ -53,7 +54,7 @@ pub fn add<'data>(image: View<'data>, producer: &str, version: &str) -> Result<C
     });
     let mut header = *header;
     header.e_shoff = U64::new(endian, sections_offset);
-    let count = u16::try_from(sections.len()).ok().filter(|&count| count < 0xff00).ok_or_else(no_names)?;
+    let count = u16::try_from(sections.len()).ok().filter(|&count| count < elf::SHN_LORESERVE).ok_or_else(no_names)?;
     header.e_shnum = object::U16::new(endian, count);
 
     let mut content = Content::from(bytes_of(&header).to_vec());

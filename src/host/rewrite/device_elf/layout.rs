@@ -10,18 +10,12 @@ use object::LittleEndian as LE;
 use object::elf::{ProgramHeader64, SectionHeader64};
 use object::read::elf::{ProgramHeader, SectionHeader};
 
+use super::DeviceElf;
 use super::sections::{Removal, Removed};
-use super::{DeviceElf, HEADER_SIZE};
 use crate::base::bytes::{View, size_of_range};
+use crate::base::elf_layout::ELF64;
 use crate::base::error::{Cause, Malformed};
 use crate::format::has_stored_bytes;
-
-/// Sizes of the headers of segments and sections.
-const SEGMENT_HEADER_SIZE: u64 = 56;
-const SECTION_HEADER_SIZE: u64 = 64;
-
-/// Alignment of the section table.
-const TABLE_ALIGNMENT: u64 = 8;
 
 /// New offsets of all parts of a file.
 #[derive(Debug)]
@@ -50,7 +44,7 @@ impl Layout {
     pub fn of(elf: &DeviceElf<'_>, removed: &Removed) -> Result<Self, Malformed> {
         let mut blocks = merged(parts(elf, removed)?);
         let old = elf.header.e_shoff.get(LE);
-        let table_size = removed.count().saturating_mul(SECTION_HEADER_SIZE);
+        let table_size = removed.count().saturating_mul(ELF64.section_header_size);
         let (mut end, mut table) = (0, None);
         for block in &mut blocks {
             // The block moves by the largest multiple of its alignment that fits, so both offsets have the same
@@ -117,14 +111,14 @@ fn parts(elf: &DeviceElf<'_>, removed: &Removed) -> Result<Vec<Block>, Malformed
         Ok(Block { old: part.range_in(elf.view), new: 0..0, alignment, is_table: false })
     };
     let size_of = |count: usize, size: u64| size.saturating_mul(count as u64);
-    let mut parts = vec![part(0, HEADER_SIZE, 1)?];
-    let table = part(elf.header.e_shoff.get(LE), size_of(elf.sections.len(), SECTION_HEADER_SIZE), TABLE_ALIGNMENT)?;
+    let mut parts = vec![part(0, ELF64.header_size, 1)?];
+    let table = part(elf.header.e_shoff.get(LE), size_of(elf.sections.len(), ELF64.section_header_size), ELF64.word)?;
     parts.push(Block { is_table: true, ..table });
     if !elf.segments.is_empty() {
         parts.push(part(
             elf.header.e_phoff.get(LE),
-            size_of(elf.segments.len(), SEGMENT_HEADER_SIZE),
-            TABLE_ALIGNMENT,
+            size_of(elf.segments.len(), ELF64.segment_header_size),
+            ELF64.word,
         )?);
     }
     for segment in elf.segments {

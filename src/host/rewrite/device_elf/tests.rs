@@ -5,6 +5,7 @@ use object::{Object, ObjectSection, ObjectSymbol};
 
 use super::*;
 use crate::base::bytes::{Budget, Limits};
+use crate::base::elf_layout::ELF64;
 
 const CUBIN: &[u8] = include_bytes!("../../../../fixtures/answer-sm_90-debug.cubin");
 const CODE_OBJECT: &[u8] = include_bytes!("../../../../fixtures/answer-gfx90a-debug.hsaco");
@@ -49,7 +50,7 @@ fn check_segments(old: &[u8], new: &[u8]) {
         let headers = |range: (u64, u64), bytes: &[u8]| -> Vec<u8> {
             let header = DeviceElf::read(View::new(bytes)).unwrap().unwrap().header;
             let table = header.e_phoff.get(LE)..header.e_phoff.get(LE) + 56 * u64::from(header.e_phnum.get(LE));
-            let is_header = |at: u64| at < HEADER_SIZE || table.contains(&at);
+            let is_header = |at: u64| at < ELF64.header_size || table.contains(&at);
             let loaded = range.0..range.0 + range.1;
             loaded.filter(|&at| is_header(at)).map(|at| bytes[at as usize]).collect()
         };

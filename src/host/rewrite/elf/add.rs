@@ -7,9 +7,10 @@
 
 use object::elf;
 
-use super::{Elf, ElfLayout, SH_FLAGS, SH_NAME, SH_TYPE};
+use super::Elf;
 use crate::base::bytes::View;
 use crate::base::content::Content;
+use crate::base::elf_layout::ElfLayout;
 use crate::base::error::Malformed;
 use crate::host::rewrite::{NewSection, broken, bytes_in};
 
@@ -22,7 +23,7 @@ pub fn with_sections<'data>(
     let elf = Elf::read(file, layout)?;
     for section in 0..elf.count {
         // An offset beyond the table would refer to an added name.
-        if elf.section_field(section, SH_NAME, 4)? >= elf.names.size() {
+        if elf.section_field(section, layout.sh_name, 4)? >= elf.names.size() {
             return Err(broken(file, format!("section {section} has a name outside the string table")));
         }
     }
@@ -35,9 +36,9 @@ pub fn with_sections<'data>(
         let name = u32::try_from(name).map_err(|_| broken(file, "string table too large for more section names"))?;
         names.extend(section.name.bytes().chain([0]));
         let mut header = vec![0; layout.section_header_size as usize];
-        elf.set(&mut header, SH_NAME, 4, name.into());
-        elf.set(&mut header, SH_TYPE, 4, elf::SHT_PROGBITS.0.into());
-        elf.set_word(&mut header, SH_FLAGS, elf::SHF_EXCLUDE.0);
+        elf.set(&mut header, layout.sh_name, 4, name.into());
+        elf.set(&mut header, layout.sh_type, 4, elf::SHT_PROGBITS.0.into());
+        elf.set_word(&mut header, layout.sh_flags, elf::SHF_EXCLUDE.0);
         elf.set_word(&mut header, layout.sh_offset, elf.end_of_body(&body));
         elf.set_word(&mut header, layout.sh_size, section.content.len() as u64);
         elf.set_word(&mut header, layout.sh_addralign, 1);

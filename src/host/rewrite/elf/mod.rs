@@ -1,4 +1,4 @@
-//! ELF, in both widths and byte orders: offsets of fields, and the tables of a file.
+//! ELF, in both widths and byte orders: the tables of a file.
 //!
 //! The layout is data, because the four kinds of files differ in nothing else, and because fields are written as well
 //! as read.
@@ -14,74 +14,17 @@ use object::elf;
 use super::{broken, bytes_in};
 use crate::base::bytes::{Resource, View, size_of_range, text_work};
 use crate::base::content::Content;
+use crate::base::elf_layout::{ElfLayout, is_big_endian};
 use crate::base::error::{Cause, Malformed};
 
 pub use add::with_sections;
 pub use remove::without_sections;
 pub use rename::{Rename, renamed};
 
-/// Offsets of fields in the file header and in a section header (System V ABI, figures 4-3 and 4-8), by the width of
-/// the fields for offsets and sizes.
-pub struct ElfLayout {
-    word: u64,
-    header_size: u64,
-    e_phnum: u64,
-    e_shoff: u64,
-    e_shentsize: u64,
-    e_shnum: u64,
-    e_shstrndx: u64,
-    section_header_size: u64,
-    sh_offset: u64,
-    sh_size: u64,
-    sh_link: u64,
-    sh_addralign: u64,
-    symbol_size: u64,
-    st_shndx: u64,
-}
-
-/// Offsets of the fields of a section header that are the same in both widths.
-const SH_NAME: u64 = 0;
-const SH_TYPE: u64 = 4;
-const SH_FLAGS: u64 = 8;
-
-pub static ELF32: ElfLayout = ElfLayout {
-    word: 4,
-    header_size: 52,
-    e_phnum: 0x2c,
-    e_shoff: 0x20,
-    e_shentsize: 0x2e,
-    e_shnum: 0x30,
-    e_shstrndx: 0x32,
-    section_header_size: 40,
-    sh_offset: 0x10,
-    sh_size: 0x14,
-    sh_link: 0x18,
-    sh_addralign: 0x20,
-    symbol_size: 16,
-    st_shndx: 14,
-};
-
-pub static ELF64: ElfLayout = ElfLayout {
-    word: 8,
-    header_size: 64,
-    e_phnum: 0x38,
-    e_shoff: 0x28,
-    e_shentsize: 0x3a,
-    e_shnum: 0x3c,
-    e_shstrndx: 0x3e,
-    section_header_size: 64,
-    sh_offset: 0x18,
-    sh_size: 0x20,
-    sh_link: 0x28,
-    sh_addralign: 0x30,
-    symbol_size: 24,
-    st_shndx: 6,
-};
-
 /// Smallest number of sections that is stored in section 0 and not in the file header (`SHN_LORESERVE`).
-const MOST_IN_HEADER: u64 = 0xff00;
+const MOST_IN_HEADER: u64 = elf::SHN_LORESERVE as u64;
 /// Value of the index of the section names that means that section 0 holds the index (`SHN_XINDEX`).
-const INDEX_ELSEWHERE: u64 = 0xffff;
+const INDEX_ELSEWHERE: u64 = elf::SHN_XINDEX.0 as u64;
 
 /// A file with valid tables.
 #[derive(Clone, Copy)]
@@ -99,7 +42,7 @@ struct Elf<'data> {
 
 impl<'data> Elf<'data> {
     fn read(file: View<'data>, layout: &'static ElfLayout) -> Result<Self, Malformed> {
-        let big_endian = file.data().get(5) == Some(&elf::ELFDATA2MSB.0);
+        let big_endian = is_big_endian(file.data());
         let mut this = Elf { layout, big_endian, file, table: file, count: 0, names_index: 0, names: file };
         let header = |at| this.field(file, "ELF header", at, 2);
         let (shentsize, shnum, shstrndx) =
@@ -164,7 +107,7 @@ impl<'data> Elf<'data> {
     }
 
     fn section_type(&self, section: u64) -> Result<elf::SectionType, Malformed> {
-        self.section_field(section, SH_TYPE, 4).map(|value| elf::SectionType(value as u32))
+        self.section_field(section, self.layout.sh_type, 4).map(|value| elf::SectionType(value as u32))
     }
 
     fn section_link(&self, section: u64) -> Result<u64, Malformed> {
@@ -181,7 +124,7 @@ impl<'data> Elf<'data> {
     }
 
     fn name(&self, section: u64) -> Result<&'data [u8], Malformed> {
-        text("ELF section name", self.names.from(self.section_field(section, SH_NAME, 4)?))
+        text("ELF section name", self.names.from(self.section_field(section, self.layout.sh_name, 4)?))
     }
 
     fn header(&self, section: u64) -> &'data [u8] {

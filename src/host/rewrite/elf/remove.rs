@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use aho_corasick::AhoCorasick;
 use object::elf;
 
-use super::{Elf, ElfLayout, INDEX_ELSEWHERE, MOST_IN_HEADER, SH_NAME, SH_TYPE};
+use super::{Elf, INDEX_ELSEWHERE, MOST_IN_HEADER};
 use crate::base::bytes::{Resource, View, size_of_range};
 use crate::base::content::Content;
+use crate::base::elf_layout::ElfLayout;
 use crate::base::error::Malformed;
 use crate::host::rewrite::{broken, bytes_in};
 
@@ -101,10 +102,10 @@ impl<'data> Elf<'data> {
             return Ok(None);
         };
         let start = self.word(count, self.layout.sh_offset)?;
-        let names_size = self.section_field(count, SH_NAME, 4)?;
+        let names_size = self.section_field(count, self.layout.sh_name, 4)?;
         let (mut end, mut names) = (start, Vec::<u8>::new());
         for section in count..self.count {
-            let name_at = self.section_field(section, SH_NAME, 4)?;
+            let name_at = self.section_field(section, self.layout.sh_name, 4)?;
             let is_next = self.word(section, self.layout.sh_offset)? == end;
             if !is_next || name_at != names_size.saturating_add(names.len() as u64) {
                 return Ok(None);
@@ -113,7 +114,7 @@ impl<'data> Elf<'data> {
             names.extend(self.name(section)?.iter().chain(&[0]));
         }
         for section in 0..count {
-            if self.section_field(section, SH_NAME, 4)? >= names_size.max(1) {
+            if self.section_field(section, self.layout.sh_name, 4)? >= names_size.max(1) {
                 return Ok(None);
             }
         }
@@ -159,7 +160,7 @@ impl<'data> Elf<'data> {
                 headers.push(self.placed(section, place, size));
             } else {
                 let mut empty = vec![0; layout.section_header_size as usize];
-                self.set(&mut empty, SH_TYPE, 4, elf::SHT_PROGBITS.0.into());
+                self.set(&mut empty, self.layout.sh_type, 4, elf::SHT_PROGBITS.0.into());
                 self.set_word(&mut empty, layout.sh_addralign, 1);
                 headers.push(empty);
             }

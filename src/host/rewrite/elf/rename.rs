@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 
 use object::elf;
 
-use super::{Elf, ElfLayout, SH_NAME};
+use super::Elf;
 use crate::base::bytes::View;
 use crate::base::content::Content;
+use crate::base::elf_layout::ElfLayout;
 use crate::base::error::Malformed;
 use crate::host::rewrite::{broken, bytes_in};
 
@@ -49,7 +50,7 @@ pub fn renamed<'data>(
             None => elf.header(section).to_vec(),
         };
         if let Some(&name) = section_names.get(&section) {
-            elf.set(&mut header, SH_NAME, NAME_SIZE, name);
+            elf.set(&mut header, layout.sh_name, NAME_SIZE, name);
         }
         headers.push(header);
     }

@@ -14,4 +14,5 @@ pub mod io;
 pub mod parallel;
 #[cfg(feature = "full")]
 pub mod pattern;
+pub(crate) mod range;
 pub mod spelling;

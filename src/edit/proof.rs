@@ -7,8 +7,9 @@
 use super::patch::PatchLayout;
 use super::{EditedFile, ImageFate, ProofError};
 use crate::analyze::select::candidate_sets;
-use crate::base::bytes::View;
+use crate::base::bytes::{View, size_of_range};
 use crate::base::error::Malformed;
+use crate::base::range::range_at;
 use crate::scan::inventory::{File, Image};
 use crate::scan::{ImageRef, RELEASE_INTERVAL, Scan, Source};
 use crate::target::Device;
@@ -96,25 +97,25 @@ impl<B: Source, A: Source> Change<'_, B, A> {
         let containers = &self.edited.containers;
         let edited = containers.binary_search_by_key(&old, |container| container.span.start);
         let size = edited.ok().and_then(|index| containers.get(index)).map_or(0, |container| container.new_size);
-        new == start || (start..start.saturating_add(size)).contains(&new)
+        new == start || range_at(start, size).contains(&new)
     }
 }
 
 /// Compares everything outside of the changed spans, and returns its size in bytes.
 pub fn unchanged_bytes(old: &dyn Source, new: &dyn Source, layout: &PatchLayout) -> Result<u64, ProofError> {
-    let mut unchanged = 0_u64;
+    let mut unchanged = Vec::new();
     let mut start = 0;
     let end = old.view().size();
     for span in layout.spans().chain(std::iter::once(end..end)) {
-        let size = span.start.saturating_sub(start);
+        let size = size_of_range(&(start..span.start));
         if !is_equal(old, start, new, layout.new_offset(start), size) {
             return Err(ProofError::Bytes(start..span.start));
         }
-        unchanged = unchanged.saturating_add(size);
+        unchanged.push(size);
         start = span.end;
     }
     let (found, expected) = (new.view().size(), layout.new_size(end));
-    if found == expected { Ok(unchanged) } else { Err(ProofError::Size { found, expected }) }
+    if found == expected { Ok(unchanged.into_iter().sum()) } else { Err(ProofError::Size { found, expected }) }
 }
 
 /// Returns the offset of the outermost container around an image.

@@ -20,7 +20,7 @@ pub use part::Part;
 
 use super::signature::Signature;
 use super::{Edit, EditError, EditedFile, Proof, Result};
-use crate::base::bytes::Limits;
+use crate::base::bytes::{Limits, MAX_NESTING};
 use crate::base::io::{Access, Input, Output, Sink};
 use crate::scan::Scan;
 use crate::scan::inventory::File;
@@ -129,7 +129,7 @@ pub fn apply(
         broken_signatures: RefCell::default(),
     };
     let (mut output, mut new_size) = (output, None);
-    let has_images = job.edit(&input, &path, 0, &mut |edits| {
+    let has_images = job.edit(&input, &path, MAX_NESTING, &mut |edits| {
         let Some(output) = output.as_deref_mut() else {
             new_size = edits.size_if_planned(input.size());
             job.report(&edits.leaves);

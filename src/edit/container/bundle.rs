@@ -45,7 +45,7 @@ pub fn write<'data>(
 /// the scan has read has passed the verification of the hash.
 pub fn with_version(view: View<'_>, version: Version) -> Result<Content<'_>> {
     let bundle = Ccob::read(view)?;
-    let total_size = bundle.stored.size().saturating_add(version.header_size());
+    let total_size: u64 = [version.header_size(), bundle.stored.size()].iter().sum();
     if total_size.max(bundle.full_size) > version.largest_size() {
         let size = total_size.max(bundle.full_size);
         return Err(EditError::CompressBundle(CompressError::TooLarge { size, version }));

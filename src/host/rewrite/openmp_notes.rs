@@ -16,6 +16,7 @@ use crate::base::bytes::View;
 use crate::base::content::Content;
 use crate::base::elf_layout::ELF64;
 use crate::base::error::{Cause, Malformed};
+use crate::base::range::Cursor;
 
 const SECTION_NAME: &[u8] = b".note.openmp\0";
 const NOTE_NAME: &[u8] = b"LLVMOMPOFFLOAD\0";
@@ -34,18 +35,19 @@ pub fn add<'data>(image: View<'data>, producer: &str, version: &str) -> Result<C
 
     let notes = notes(endian, &[(1, VERSION), (2, producer), (3, version)]);
     let names = [old_names, SECTION_NAME].concat();
-    let notes_offset = image.size().next_multiple_of(4);
-    let names_offset = notes_offset.saturating_add(notes.len() as u64);
-    let sections_offset = names_offset.saturating_add(names.len() as u64).next_multiple_of(8);
+    let mut places = Cursor::at(image.size().next_multiple_of(4));
+    let notes_place = places.take(notes.len() as u64);
+    let names_place = places.take(names.len() as u64);
+    let sections_offset = places.end().next_multiple_of(8);
 
-    names_section.sh_offset = U64::new(endian, names_offset);
+    names_section.sh_offset = U64::new(endian, names_place.start);
     names_section.sh_size = U64::new(endian, names.len() as u64);
     sections.push(SectionHeader64 {
         sh_name: U32::new(endian, old_names.len() as u32),
         sh_type: U32::new(endian, elf::SHT_NOTE),
         sh_flags: U64::new(endian, elf::SectionFlags(0)),
         sh_addr: U64::new(endian, 0),
-        sh_offset: U64::new(endian, notes_offset),
+        sh_offset: U64::new(endian, notes_place.start),
         sh_size: U64::new(endian, notes.len() as u64),
         sh_link: U32::new(endian, 0),
         sh_info: U32::new(endian, 0),

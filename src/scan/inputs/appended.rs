@@ -6,6 +6,7 @@ use object::elf::ELFMAG;
 use super::unopened;
 use crate::base::archive::ArchiveFormat;
 use crate::base::bytes::{Resource, View};
+use crate::base::range::offset_from;
 use crate::format;
 use crate::scan::inventory::NotOpened;
 
@@ -99,13 +100,13 @@ fn pe_end(view: View<'_>) -> Option<u64> {
     }
     let count = header.u16("PE section count", SECTION_COUNT).ok()?;
     let optional = header.u16("PE optional header size", OPTIONAL_HEADER_SIZE).ok()?;
-    let mut sections = header.from(OPTIONAL_HEADER.saturating_add(optional.into()));
+    let mut sections = header.from(OPTIONAL_HEADER).from(optional.into());
     let mut end = 0;
     for _ in 0..count {
         view.charge("PE section", Resource::Work, 1).ok()?;
         let size = sections.u32("PE section size", RAW_SIZE).ok()?;
         let start = sections.u32("PE section offset", RAW_START).ok()?;
-        end = end.max(u64::from(start).saturating_add(size.into()));
+        end = end.max(offset_from(start.into(), size.into()));
         sections = sections.from(SECTION_HEADER_SIZE);
     }
     Some(end)

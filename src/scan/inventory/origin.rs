@@ -65,7 +65,7 @@ fn elf_file(view: View<'_>) -> Option<Origin> {
             Origin { producer, format_version: Some(abi.to_string()), cuda }
         }
         elf::EM_AMDGPU if header.e_ident().os_abi == ELFOSABI_HSA => {
-            let format_version = Some(abi.saturating_add(FIRST_CODE_OBJECT).to_string());
+            let format_version = abi.checked_add(FIRST_CODE_OBJECT).map(|version| version.to_string());
             Origin { producer: file.comment(), format_version, ..Origin::default() }
         }
         _ => Origin { producer: file.comment(), ..Origin::default() },

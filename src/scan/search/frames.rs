@@ -46,8 +46,8 @@ pub fn size(view: View<'_>) -> Option<u64> {
         size => *size,
     };
     let dictionary = DICTIONARY_SIZES.get(usize::from(descriptor & 3))?;
-    let fields = [1, u64::from(!is_single), *dictionary, content_size];
-    let mut at = fields.iter().fold(ZSTD_MAGIC.len() as u64, |at, size| at.saturating_add(*size));
+    let header = [ZSTD_MAGIC.len() as u64, 1, u64::from(!is_single), *dictionary, content_size];
+    let mut at: u64 = header.iter().sum();
     loop {
         view.charge("zstd frame", Resource::Work, 1).ok()?;
         let [first, second, third] = view.part("zstd block", at, at, BLOCK_HEADER).ok()?.data().try_into().ok()?;
@@ -96,15 +96,15 @@ fn has_device_code(bytes: View<'_>, is_start: bool) -> bool {
     }
     let structure = structure::read(bytes.from(bytes.size()));
     let everything = 0..bytes.size();
+    // Then the rest may be in the next window.
+    let is_full = bytes.data().len().checked_add(*LONGEST).is_none_or(|size| size > WINDOW);
     let mut at = 0;
     while let Some((pattern, found)) = Pattern::find(bytes.data(), at) {
         let is_frame = matches!(pattern, Pattern::ZstdFrame);
         match pattern.read(bytes, found as u64, &structure, &everything) {
             _ if is_frame => {}
             Ok(_) => return true,
-            Err(error) if error.cause.is_truncation() && bytes.data().len() > WINDOW.saturating_sub(*LONGEST) => {
-                return true;
-            }
+            Err(error) if error.cause.is_truncation() && is_full => return true,
             Err(_) => {}
         }
         at = found.saturating_add(1);

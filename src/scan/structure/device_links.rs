@@ -28,11 +28,11 @@ pub fn record<'data>(modules: Option<View<'data>>, wrappers: &mut [StoredWrapper
     }
     let link_of = |name: &[u8]| definitions.iter().position(|link| link.contains(name));
     for (wrapper, name) in inputs.into_iter().zip(names) {
-        wrapper.link = link_of(name).map(|number| number.saturating_add(first));
+        wrapper.link = link_of(name).and_then(|number| number.checked_add(first));
         wrapper.module = std::str::from_utf8(name).ok().filter(|_| wrapper.link.is_some());
     }
-    for (number, wrapper) in links.into_iter().enumerate() {
-        wrapper.link = Some(number.saturating_add(first));
+    for (number, wrapper) in (first..).zip(links) {
+        wrapper.link = Some(number);
     }
 }
 

@@ -59,8 +59,8 @@ impl<'data> DeviceElf<'data> {
         }
         let segments = header.program_headers(LE, view.data()).map_err(malformed)?;
         let sections = header.section_headers(LE, view.data()).map_err(malformed)?;
-        let entries = (segments.len() as u64).saturating_add(sections.len() as u64);
-        view.charge("ELF section header", Resource::Work, entries)?;
+        let entries: usize = [segments.len(), sections.len()].iter().sum();
+        view.charge("ELF section header", Resource::Work, entries as u64)?;
         Ok(Some(DeviceElf { view, header, segments, sections }))
     }
 

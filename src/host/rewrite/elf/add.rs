@@ -12,6 +12,7 @@ use crate::base::bytes::View;
 use crate::base::content::Content;
 use crate::base::elf_layout::ElfLayout;
 use crate::base::error::Malformed;
+use crate::base::range::offset_from;
 use crate::host::rewrite::{NewSection, broken, bytes_in};
 
 /// Returns the object with sections added.
@@ -32,7 +33,7 @@ pub fn with_sections<'data>(
     let mut names = Vec::new();
     let mut headers = Vec::new();
     for section in sections {
-        let name = elf.names.size().saturating_add(names.len() as u64);
+        let name = offset_from(elf.names.size(), names.len() as u64);
         let name = u32::try_from(name).map_err(|_| broken(file, "string table too large for more section names"))?;
         names.extend(section.name.bytes().chain([0]));
         let mut header = vec![0; layout.section_header_size as usize];
@@ -51,13 +52,14 @@ pub fn with_sections<'data>(
 
     let mut table = elf.headers_with_names(elf.count, names_offset..elf.end_of_body(&body));
     table.push(headers);
-    elf.assemble(body, elf.count.saturating_add(sections.len() as u64), table)
+    elf.assemble(body, [elf.count, sections.len() as u64].iter().sum(), table)
 }
 
 impl Elf<'_> {
     /// Returns whether the file ends with the section names and then the section table, with only padding between them.
     fn ends_in_tables(&self) -> Result<bool, Malformed> {
-        let (names, table) = (self.names.range_in(self.file), self.table.range_in(self.file));
+        let names = self.names.range_in(self.file);
+        let table = self.table.range_in(self.file);
         let tables_end_it = table.start == names.end.next_multiple_of(self.layout.word)
             && table.end == self.file.size()
             && bytes_in(self.file, names.end..table.start).iter().all(|&byte| byte == 0);

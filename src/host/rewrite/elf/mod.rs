@@ -16,6 +16,7 @@ use crate::base::bytes::{Resource, View, size_of_range, text_work};
 use crate::base::content::Content;
 use crate::base::elf_layout::{ElfLayout, is_big_endian};
 use crate::base::error::{Cause, Malformed};
+use crate::base::range::{offset_from, range_at};
 
 pub use add::with_sections;
 pub use remove::without_sections;
@@ -45,8 +46,9 @@ impl<'data> Elf<'data> {
         let big_endian = is_big_endian(file.data());
         let mut this = Elf { layout, big_endian, file, table: file, count: 0, names_index: 0, names: file };
         let header = |at| this.field(file, "ELF header", at, 2);
-        let (shentsize, shnum, shstrndx) =
-            (header(layout.e_shentsize)?, header(layout.e_shnum)?, header(layout.e_shstrndx)?);
+        let shentsize = header(layout.e_shentsize)?;
+        let shnum = header(layout.e_shnum)?;
+        let shstrndx = header(layout.e_shstrndx)?;
         let table_offset = this.field(file, "ELF section header offset", layout.e_shoff, layout.word)?;
         if table_offset == 0 || shstrndx == 0 {
             return Err(broken(file, "has no section headers with names"));
@@ -61,7 +63,7 @@ impl<'data> Elf<'data> {
         this.table = part(layout.section_header_size)?;
         this.count = if shnum == 0 { this.word(0, layout.sh_size)? } else { shnum };
         this.names_index = if shstrndx == INDEX_ELSEWHERE { this.section_link(0)? } else { shstrndx };
-        this.table = part(this.count.saturating_mul(layout.section_header_size))?;
+        this.table = part(this.offset_in_table(this.count, 0))?;
         if !(1..this.count).contains(&this.names_index) {
             let cause = Cause::Unexpected { value: this.names_index, expected: "a section index" };
             return Err(file.malformed("ELF section name table index", layout.e_shstrndx, cause));
@@ -101,9 +103,10 @@ impl<'data> Elf<'data> {
         self.field(self.table, "ELF section header", self.offset_in_table(section, at), width)
     }
 
-    /// Returns the offset in the section table of a field of a section header.
+    /// Returns the offset in the section table of a field of a section header. A number of sections that no file can
+    /// have gives an offset that no table has.
     fn offset_in_table(&self, section: u64, at: u64) -> u64 {
-        section.saturating_mul(self.layout.section_header_size).saturating_add(at)
+        offset_from(section.saturating_mul(self.layout.section_header_size), at)
     }
 
     fn section_type(&self, section: u64) -> Result<elf::SectionType, Malformed> {
@@ -115,11 +118,12 @@ impl<'data> Elf<'data> {
     }
 
     fn content(&self, section: u64) -> Result<View<'data>, Malformed> {
-        let (offset, size) = (self.word(section, self.layout.sh_offset)?, self.word(section, self.layout.sh_size)?);
+        let offset = self.word(section, self.layout.sh_offset)?;
+        let size = self.word(section, self.layout.sh_size)?;
         if [elf::SHT_NOBITS, elf::SHT_NULL].contains(&self.section_type(section)?) {
             return Ok(self.file.from(self.file.size()));
         }
-        let stated_at = self.table_offset().saturating_add(self.offset_in_table(section, self.layout.sh_offset));
+        let stated_at = offset_from(self.table_offset(), self.offset_in_table(section, self.layout.sh_offset));
         self.file.part("ELF section offset", stated_at, offset, size)
     }
 
@@ -128,7 +132,7 @@ impl<'data> Elf<'data> {
     }
 
     fn header(&self, section: u64) -> &'data [u8] {
-        self.headers(section..section.saturating_add(1))
+        self.headers(range_at(section, 1))
     }
 
     /// Returns the file with another section table: the file header, then `body`, then section 0 for `count` sections,
@@ -137,7 +141,7 @@ impl<'data> Elf<'data> {
         let layout = self.layout;
         let table_offset = self.end_of_body(&body).next_multiple_of(layout.word);
         let largest = if layout.word == 4 { u64::from(u32::MAX) } else { u64::MAX };
-        if table_offset.saturating_add(self.offset_in_table(count, 0)) > largest {
+        if offset_from(table_offset, self.offset_in_table(count, 0)) > largest {
             return Err(broken(self.file, "too large for a 32-bit ELF file"));
         }
         let mut content = Content::from(self.header_for(table_offset, count));
@@ -150,7 +154,7 @@ impl<'data> Elf<'data> {
 
     /// Returns the end of `body` if it follows the file header.
     fn end_of_body(&self, body: &Content) -> u64 {
-        self.layout.header_size.saturating_add(body.size())
+        offset_from(self.layout.header_size, body.size())
     }
 
     /// Returns a copy of the file header that refers to a section table.
@@ -180,7 +184,7 @@ impl<'data> Elf<'data> {
     fn headers_with_names(&self, count: u64, names: Range<u64>) -> Content<'data> {
         let mut headers = Content::from(self.headers(1..self.names_index));
         headers.push(self.placed(self.names_index, names.start, size_of_range(&names)));
-        headers.push(self.headers(self.names_index.saturating_add(1)..count));
+        headers.push(self.headers(range_at(self.names_index, 1).end..count));
         headers
     }
 

@@ -36,7 +36,7 @@ pub fn check_stub(view: View<'_>) -> Result<(), Malformed> {
 fn check_headers(view: View<'_>, at: u64) -> Result<(), Malformed> {
     require(view, "PE header", at, FIXED_SIZE)?;
     let optional = view.from(at).u16("PE header", OPTIONAL_SIZE).unwrap_or_default();
-    require(view, "PE optional header", at.saturating_add(FIXED_SIZE), optional.into())
+    require(view.from(at), "PE optional header", FIXED_SIZE, optional.into())
 }
 
 /// Checks headers, sections, symbols and certificates.

@@ -134,11 +134,14 @@ impl<'data> ElfHeaders<'data> {
     /// Makes a section of an object end at another offset, at or after its end, and returns the number of bytes that
     /// are inserted where the section and the padding after it have ended.
     pub fn grow(&mut self, section: usize, new_end: u64) -> Option<u64> {
+        if !self.is_relocatable() {
+            return None;
+        }
         let range = self.ranges.get(section)?.clone()?;
         let next = self.next_used(range.end);
         let missing = size_of_range(&(next..new_end));
         let inserted = missing.checked_next_multiple_of(self.places.alignment_behind(next)?)?;
-        let header = self.sections.get_mut(section).filter(|_| self.file.e_type(self.endian) == ET_REL)?;
+        let header = self.sections.get_mut(section)?;
         header.sh_size.set(self.endian, new_end.checked_sub(range.start)?);
         self.moves.push((next, i64::try_from(inserted).ok()?));
         self.end_symbols(section, |end| if end == range.end { new_end } else { end });

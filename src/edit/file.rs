@@ -121,7 +121,8 @@ pub fn edit_file<'data>(
     let patches = Patches::new(patches).ok_or(EditError::Overlap)?;
     let fates = edit.fates.into_inner().unwrap_or_else(PoisonError::into_inner);
     let layout = patches.layout();
-    Ok((patches, EditedFile { layout, containers, fates, keeps_size: keeps_size.filter(|_| shrinks) }))
+    let keeps_size = if shrinks { keeps_size } else { None };
+    Ok((patches, EditedFile { layout, containers, fates, keeps_size }))
 }
 
 /// Rebuilds the containers of a file, in its order. `None` for containers that do not change.

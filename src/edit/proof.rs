@@ -43,8 +43,11 @@ pub struct Change<'a, B, A> {
 impl<B: Source, A: Source> Change<'_, B, A> {
     /// Proves that the edit changed what it was meant to, and nothing else.
     pub fn prove(&self, devices: &[Device]) -> Result<Proof, ProofError> {
-        let (before, after) = (self.before.file(), self.after.file());
-        if let Some(error) = after.errors.first().filter(|_| before.errors.is_empty()) {
+        let before = self.before.file();
+        let after = self.after.file();
+        if let Some(error) = after.errors.first()
+            && before.errors.is_empty()
+        {
             return Err(ProofError::Unreadable(error.clone()));
         }
         let images = self.images()?;
@@ -114,7 +117,8 @@ pub fn unchanged_bytes(old: &dyn Source, new: &dyn Source, layout: &PatchLayout)
         unchanged.push(size);
         start = span.end;
     }
-    let (found, expected) = (new.view().size(), layout.new_size(end));
+    let found = new.view().size();
+    let expected = layout.new_size(end);
     if found == expected { Ok(unchanged.into_iter().sum()) } else { Err(ProofError::Size { found, expected }) }
 }
 
@@ -177,7 +181,8 @@ fn compare_selections(
     images: &[Option<usize>],
     devices: &[Device],
 ) -> Result<(), ProofError> {
-    let (old, new) = (candidate_sets(before), candidate_sets(after));
+    let old = candidate_sets(before);
+    let new = candidate_sets(after);
     let mut set_of_image = vec![None; after.device_images().count()];
     for set in &new {
         for candidate in &set.candidates {

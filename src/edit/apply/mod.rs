@@ -114,7 +114,7 @@ pub fn apply(
     input: Input,
     rule: &dyn FileEdit,
     options: ApplyOptions,
-    output: Option<&mut Output>,
+    mut output: Option<&mut Output>,
     visit: &mut dyn FnMut(EditedInput<'_>),
 ) -> Result<Option<Applied>> {
     let input = input.with_limits(options.limits);
@@ -128,7 +128,7 @@ pub fn apply(
         split_hosts: RefCell::default(),
         broken_signatures: RefCell::default(),
     };
-    let (mut output, mut new_size) = (output, None);
+    let mut new_size = None;
     let has_images = job.edit(&input, &path, MAX_NESTING, &mut |edits| {
         let Some(output) = output.as_deref_mut() else {
             new_size = edits.size_if_planned(input.size());

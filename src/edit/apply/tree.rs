@@ -188,7 +188,9 @@ impl Job<'_> {
             return Err(defect.in_file(Path::new(&archive)).into());
         }
         let signature = members.members.iter().find_map(|member| Signature::of_member(member.name.as_deref()?));
-        let (mut has_images, mut is_partial, mut is_changed) = (false, false, false);
+        let mut has_images = false;
+        let mut is_partial = false;
+        let mut is_changed = false;
         let mut contradiction = None;
         let mut spool = SharedSpool::new();
         let mut packing = Packing::in_directory(self.directory.clone().unwrap_or_default());
@@ -209,7 +211,9 @@ impl Job<'_> {
                 Ok(())
             })?;
         }
-        if let Some(signature) = signature.filter(|_| is_changed) {
+        if let Some(signature) = signature
+            && is_changed
+        {
             self.breaks(&archive, &signature)?;
         }
         let packed = packing.finish(Path::new(&archive))?;

@@ -51,7 +51,9 @@ pub fn with_version(view: View<'_>, version: Version) -> Result<Content<'_>> {
         return Err(EditError::CompressBundle(CompressError::TooLarge { size, version }));
     }
     let total_size = (version != Version::One).then_some(total_size);
-    let (codec, full_size, hash) = (bundle.codec, bundle.full_size, bundle.hash.value);
+    let codec = bundle.codec;
+    let full_size = bundle.full_size;
+    let hash = bundle.hash.value;
     let mut content = Content::from(Header { version, codec, total_size, full_size, hash }.to_bytes());
     content.push(bundle.stored.data());
     Ok(content)

@@ -116,7 +116,9 @@ impl Rebuilder<'_> {
             inner()?;
             drop(fates);
             stream.into_inner().map(Content::from)
-        } else if let Some(version) = other_version(container, encoding).filter(|_| fates.are_all_kept()) {
+        } else if let Some(version) = other_version(container, encoding)
+            && fates.are_all_kept()
+        {
             Some(bundle::with_version(own()?, version)?)
         } else {
             // The decompressed bytes are dropped here.

@@ -107,13 +107,15 @@ fn code<'a>(scan: &'a Scan<InputSlice>, registrations: &'a Registrations<'a>) ->
             continue;
         }
         let is_amd = image.triple.as_deref() == Some(crate::target::triple::AMDGCN);
-        let arch = image.arch.as_deref().filter(|_| is_amd && image.image_kind == ImageKind::Elf);
-        let Some(arch) = arch.filter(|_| nested.containers.len() == 1) else {
-            let target = image.arch.as_ref().or(image.triple.as_ref()).cloned().unwrap_or_default();
-            let (number, kind) = (nested.index, image.image_kind.name());
-            return Err(SplitProblem::Code { number, kind, target }.into());
-        };
-        all.push(Code { nested, arch, bundle });
+        let is_code_object = is_amd && image.image_kind == ImageKind::Elf && nested.containers.len() == 1;
+        match image.arch.as_deref() {
+            Some(arch) if is_code_object => all.push(Code { nested, arch, bundle }),
+            _ => {
+                let target = image.arch.as_ref().or(image.triple.as_ref()).cloned().unwrap_or_default();
+                let kind = image.image_kind.name();
+                return Err(SplitProblem::Code { number: nested.index, kind, target }.into());
+            }
+        }
     }
     Ok(all)
 }

@@ -109,7 +109,8 @@ fn share_stream(one: &NestedImage<'_>, other: &NestedImage<'_>) -> bool {
     match (compressed_containers(one).next(), compressed_containers(other).next()) {
         (Some(one), Some(other)) => std::ptr::eq(one, other),
         (None, None) => {
-            let (one, other) = (&one.image.stored, &other.image.stored);
+            let one = &one.image.stored;
+            let other = &other.image.stored;
             one.part.is_some() && other.part.is_some() && (one.start, one.size) == (other.start, other.size)
         }
         _ => false,

@@ -132,7 +132,9 @@ impl<S: Source> Scan<S> {
         takes_cached: bool,
         buffers: Vec<Vec<u8>>,
     ) -> ImageReader<'scan> {
-        let (source, cache, unreleased) = (&self.source, &*self.cache, &self.unreleased);
+        let source = &self.source;
+        let cache = &*self.cache;
+        let unreleased = &self.unreleased;
         let buffers = RefCell::new(buffers);
         let streams = RefCell::default();
         ImageReader(Rc::new(Reader { source, view, cache, takes_cached, streams, buffers, unreleased }))

@@ -113,7 +113,7 @@ impl Expansion<'_> {
     /// Opens the members of an archive, with `inner` levels of archives in them. Members before a defect are inputs, as
     /// in an intact archive.
     fn members(&mut self, archive: &InputSlice, format: &archive::ArchiveFormat, path: &Path, inner: usize) {
-        let Members { members, defect } = format.members(archive.view());
+        let Members { members, mut defect } = format.members(archive.view());
         let mut spool = SharedSpool::new();
         for member in members {
             if self.is_exhausted {
@@ -125,9 +125,10 @@ impl Expansion<'_> {
             }
             self.member(archive, member, path, inner, &mut spool);
         }
-        let is_strict = self.options.archives == Archives::All;
-        let missing = || format.check_end(archive.view()).err().filter(|_| is_strict);
-        if let Some(malformed) = defect.or_else(missing) {
+        if defect.is_none() && self.options.archives == Archives::All {
+            defect = format.check_end(archive.view()).err();
+        }
+        if let Some(malformed) = defect {
             (self.take)(Err(malformed.in_file(Path::new(&archive.path))));
         }
     }
@@ -146,9 +147,11 @@ impl Expansion<'_> {
         let packed_size = member.packed_size;
         let opened = match member.content {
             MemberContent::Here(view) => {
-                let (input, range) = (Arc::clone(&archive.input), archive.in_input().outer_range(&view.range()));
+                let input = Arc::clone(&archive.input);
+                let range = archive.in_input().outer_range(&view.range());
                 let outermost = archive.outermost.clone();
-                let (not_opened, decoded) = (None, None);
+                let not_opened = None;
+                let decoded = None;
                 let slice = InputSlice {
                     path: name,
                     member: own_name,

@@ -48,7 +48,11 @@ impl InputSlice {
     pub fn whole(path: String, input: Input) -> InputSlice {
         let range = 0..input.size();
         let outermost = if input.is_on_disk() { Some(Arc::from(input.path())) } else { None };
-        let (member, not_opened, packed_size, decoded, input) = (None, None, None, None, Arc::new(input));
+        let member = None;
+        let not_opened = None;
+        let packed_size = None;
+        let decoded = None;
+        let input = Arc::new(input);
         InputSlice { path, member, not_opened, outermost, packed_size, decoded, input, range }
     }
 
@@ -153,8 +157,12 @@ impl ClosedInput {
             }
             ClosedFile::Mapped(input) => Arc::clone(input),
         };
-        let (path, member, range) = (self.path.clone(), self.member.clone(), self.range.clone());
-        let (outermost, packed_size, decoded) = (self.outermost.clone(), self.packed_size, self.decoded.clone());
+        let path = self.path.clone();
+        let member = self.member.clone();
+        let range = self.range.clone();
+        let outermost = self.outermost.clone();
+        let packed_size = self.packed_size;
+        let decoded = self.decoded.clone();
         Ok(InputSlice { path, member, not_opened: None, outermost, packed_size, decoded, input, range })
     }
 }

@@ -60,7 +60,8 @@ impl<'a> Iterator for Walk<'a> {
         loop {
             // Between two containers of one image, there is one level fewer.
             let is_between = self.around.len() == self.beside.len();
-            let Some((_, images)) = self.around.last_mut().filter(|_| !is_between) else {
+            let around = if is_between { None } else { self.around.last_mut() };
+            let Some((_, images)) = around else {
                 let siblings = self.beside.last_mut().unwrap_or(&mut self.outermost);
                 if let Some(container) = siblings.next() {
                     self.around.push((container, container.images.iter()));

@@ -192,7 +192,8 @@ impl InventoryBuilder<'_> {
                 Ok(_) => {
                     Some(rest.malformed("container in containers", 0, Cause::NestedTooDeep { limit: MAX_NESTING }))
                 }
-                Err(error) => Some(error).filter(|_| !containers.is_empty()),
+                Err(_) if containers.is_empty() => None,
+                Err(error) => Some(error),
             };
             drop(error.map(|error| self.error(error, place)));
             break;

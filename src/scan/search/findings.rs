@@ -86,7 +86,8 @@ impl<'a> Findings<'a> {
 
     /// Records a section for containers with `padding` bytes of padding. Its containers are assigned to it at the end.
     pub fn add_section(&mut self, name: &str, view: View<'_>, padding: u64) {
-        let (offset, size) = (view.start(), view.size());
+        let offset = view.start();
+        let size = view.size();
         self.sections.push(Section { name: name.to_owned(), offset, size, in_containers: 0, padding, unexplained: 0 });
     }
 

@@ -52,7 +52,9 @@ pub fn size(view: View<'_>) -> Option<u64> {
         view.charge("zstd frame", Resource::Work, 1).ok()?;
         let [first, second, third] = view.part("zstd block", at, at, BLOCK_HEADER).ok()?.data().try_into().ok()?;
         let header = u32::from_le_bytes([first, second, third, 0]);
-        let (is_last, kind, size) = (header & 1 != 0, header >> 1 & 3, header >> 3);
+        let is_last = header & 1 != 0;
+        let kind = header >> 1 & 3;
+        let size = header >> 3;
         if kind == INVALID || size > MAX_BLOCK {
             return None;
         }

@@ -59,7 +59,8 @@ impl Prefetch {
 
 /// The compressed containers at the start of `rest` that are decompressed together.
 fn batch<'data>(name: Option<&'data str>, mut rest: View<'data>) -> Vec<Compressed<'data>> {
-    let (mut batch, mut left) = (Vec::new(), MAX_BATCH);
+    let mut batch = Vec::new();
+    let mut left = MAX_BATCH;
     while let Some(Ok(container)) = format::read_in_section(name, rest)
         && let Contents::Compressed(compressed) = container.contents
         && let Some(remaining) = left.checked_sub(compressed.full_size)

@@ -70,7 +70,8 @@ pub fn name_images(structure: &Structure<'_>, findings: &mut Findings) {
     }
     let symbols = DataSymbols::read(structure);
     for container in findings.containers.iter_mut().filter(is_embedded) {
-        let (offset, size) = (container.offset.unwrap_or_default(), container.size);
+        let offset = container.offset.unwrap_or_default();
+        let size = container.size;
         if let Some(image) = container.images.first_mut().filter(|image| image.symbol.is_none()) {
             image.symbol = symbols.name_at(offset).or_else(|| symbols.name_of_size(size)).map(str::to_owned);
         }

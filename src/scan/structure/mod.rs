@@ -205,7 +205,9 @@ impl<'data> Structure<'data> {
     fn add(&mut self, file: &HostFile<'data>, view: View<'data>) {
         self.hosts.push(view);
         self.is_object |= file.kind() == ObjectKind::Relocatable;
-        let (mut wrapper_sections, mut tables, mut modules) = (Vec::new(), Vec::new(), None);
+        let mut wrapper_sections = Vec::new();
+        let mut tables = Vec::new();
+        let mut modules = None;
         for section in file.sections() {
             // Sections without bytes in the file (.bss, and any section of a split debug file) have no range.
             let Some((offset, size)) = section.file_range() else { continue };

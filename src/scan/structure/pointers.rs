@@ -217,8 +217,7 @@ impl AddressMap {
     fn offset(&self, address: u64) -> Option<u64> {
         let after = self.0.partition_point(|(range, _)| range.start <= address);
         let (range, offset) = self.0.get(after.checked_sub(1)?)?;
-        let distance = address.checked_sub(range.start).filter(|_| range.contains(&address))?;
-        offset.checked_add(distance)
+        if range.contains(&address) { offset.checked_add(address.checked_sub(range.start)?) } else { None }
     }
 }
 

@@ -91,7 +91,8 @@ impl<'data> Directory<'data> {
     /// Reads the central directory.
     pub fn read(archive: View<'data>) -> Result<Self, Malformed> {
         let (end, offsets) = ends(archive)?;
-        let (count, start) = (end.count, end.directory);
+        let count = end.count;
+        let start = end.directory;
         let mut entries = Vec::new();
         let mut at = start;
         for _ in 0..count {

@@ -177,7 +177,8 @@ impl<'data> ZipFile<'data> {
             _ => limited(&mut &*stored, &mut bytes),
         };
         read.map_err(|error| self.archive.malformed("zip member", data.start, Cause::Compressed(error.to_string())))?;
-        let (size, expected) = (bytes.len() as u64, size.value);
+        let expected = size.value;
+        let size = bytes.len() as u64;
         let wrong = || self.archive.malformed("zip member", data.start, Cause::SizeMismatch { size, expected });
         if size == expected { Ok(bytes) } else { Err(wrong()) }
     }

@@ -52,12 +52,14 @@ pub fn check_parts<Coff: CoffHeader>(view: View<'_>, header: &Coff, sections_at:
         if offset != 0 && !flags.contains(pe::IMAGE_SCN_CNT_UNINITIALIZED_DATA) {
             require(view, "section", offset.into(), section.size_of_raw_data.get(LE).into())?;
         }
-        let (relocations, number) = (section.pointer_to_relocations.get(LE), section.number_of_relocations.get(LE));
+        let relocations = section.pointer_to_relocations.get(LE);
+        let number = section.number_of_relocations.get(LE);
         if relocations != 0 {
             require_table::<ImageRelocation>(view, "relocations", relocations.into(), number.into())?;
         }
     }
-    let (offset, count) = (header.pointer_to_symbol_table(), header.number_of_symbols());
+    let offset = header.pointer_to_symbol_table();
+    let count = header.number_of_symbols();
     if offset == 0 || count == 0 {
         return Ok(());
     }

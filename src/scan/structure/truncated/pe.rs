@@ -49,7 +49,8 @@ pub fn check<Pe: ImageNtHeaders>(view: View<'_>) -> Result<(), Malformed> {
     match directories.get(pe::IMAGE_DIRECTORY_ENTRY_SECURITY) {
         // The only directory whose address is an offset in the file.
         Some(certificates) if certificates.virtual_address.get(LE) != 0 => {
-            let (offset, size) = (certificates.virtual_address.get(LE), certificates.size.get(LE));
+            let offset = certificates.virtual_address.get(LE);
+            let size = certificates.size.get(LE);
             require(view, "PE certificates", offset.into(), size.into())
         }
         _ => Ok(()),

@@ -100,7 +100,7 @@ pub fn sized_symbols(view: View<'_>, endian: Endianness, sections: &[SectionHead
 }
 
 /// Moves of everything after an offset, sorted. Each entry has the total number of bytes of all moves up to it. The
-/// total may be negative.
+/// total may be negative. Sections that state an offset beyond the file move to the largest or the smallest offset.
 pub struct Moves(Vec<(u64, i64)>);
 
 impl Moves {

@@ -59,7 +59,8 @@ impl<B: Source, A: Source> Change<'_, B, A> {
     /// Finds each image that was not dropped, and compares it with the old image.
     fn images(&self) -> Result<Vec<Option<usize>>, ProofError> {
         let fate = |number: usize| self.edited.fates.get(number).unwrap_or(&ImageFate::Kept);
-        let (old, new): (Vec<_>, Vec<_>) = (self.before.images().collect(), self.after.images().collect());
+        let old: Vec<ImageRef<'_>> = self.before.images().collect();
+        let new: Vec<ImageRef<'_>> = self.after.images().collect();
         let expected = old.iter().filter(|image| *fate(image.index()) != ImageFate::Dropped).count();
         if new.len() != expected {
             return Err(ProofError::Count { found: new.len(), expected });

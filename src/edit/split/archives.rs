@@ -175,7 +175,10 @@ fn spans(chosen: &BTreeMap<u32, &Code<'_>>, arch: &str, name: &str) -> Vec<Index
         let image = code.nested.image;
         // A bundle with several wrappers is stored once in the original.
         let is_first = code.bundle.indices.first() == Some(&index);
-        if let (Some(offset), Some(size), true, true) = (image.offset, image.size, code.arch == arch, is_first) {
+        if let (Some(offset), Some(size)) = (image.offset, image.size)
+            && code.arch == arch
+            && is_first
+        {
             spans.push(IndexedSpan { offset, size, key: Some(entry_key(name, index)), arch: Some(arch.to_owned()) });
         }
     }

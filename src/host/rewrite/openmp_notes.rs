@@ -97,7 +97,8 @@ mod tests {
     fn adds_the_notes_of_the_tool_and_changes_nothing_else() {
         let image = fixture();
         let with = add(View::new(&image), "LLVM", "14.0.6").unwrap().to_vec();
-        let (before, after) = (object::File::parse(&*image).unwrap(), object::File::parse(&*with).unwrap());
+        let before = object::File::parse(&*image).unwrap();
+        let after = object::File::parse(&*with).unwrap();
         let note = after.section_by_name(".note.openmp").unwrap();
         let expected = [
             b"\x0f\0\0\0\x03\0\0\0\x01\0\0\0LLVMOMPOFFLOAD\0\x001.0\0".as_slice(),

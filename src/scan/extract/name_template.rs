@@ -185,7 +185,8 @@ mod tests {
 
     #[test]
     fn fields_without_a_value_are_left_out() {
-        let (full, empty) = (image("amdgcn-amd-amdhsa", "gfx90a"), Image::default());
+        let full = image("amdgcn-amd-amdhsa", "gfx90a");
+        let empty = Image::default();
         let cases = [
             ("{file}/{member}/{arch}.{kind}", "d/a.whl!lib/x.so", &full, "a.whl/lib_x.so/gfx90a.hip"),
             ("{file}/{member}/{arch}.{kind}", "d/a.so", &full, "a.so/gfx90a.hip"),

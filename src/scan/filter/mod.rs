@@ -260,7 +260,8 @@ mod tests {
 
     #[test]
     fn a_triple_is_met_by_both_spellings_of_the_target() {
-        let (legacy, subarch) = ("amdgcn-amd-amdhsa", "amdgpu9.42-amd-amdhsa");
+        let legacy = "amdgcn-amd-amdhsa";
+        let subarch = "amdgpu9.42-amd-amdhsa";
         let cases = [
             (legacy, Some("gfx942"), legacy, true),
             (legacy, Some("gfx942:xnack+"), subarch, true),

@@ -92,6 +92,7 @@ fn batches<'a, 'scan>(images: &'a [NestedImage<'scan>]) -> Vec<Batch<'a, 'scan>>
     let mut all_groups = images.chunk_by(share_stream).peekable();
     while let Some(group) = all_groups.next() {
         groups.push(group);
+        // Stored parts of several containers may overlap, so the sum saturates.
         let size = groups.iter().filter_map(|group| group.first()).map(stored_size).fold(0, u64::saturating_add);
         if size >= MIN_BATCH || groups.len() == MAX_STREAMS || all_groups.peek().is_none() {
             let memory = groups.iter().map(|group| decompressed_size(group)).max().unwrap_or_default();
@@ -117,7 +118,8 @@ fn share_stream(one: &NestedImage<'_>, other: &NestedImage<'_>) -> bool {
     }
 }
 
-/// Decompressed size of the stream of these images in bytes. The size of a container is the size of its images.
+/// Decompressed size of the stream of these images in bytes. The size of a container is the sum of the sizes that its
+/// images state, which saturates.
 fn decompressed_size(images: &[NestedImage<'_>]) -> u64 {
     let size = |nested: &NestedImage<'_>| match &nested.image.stored.part {
         Some(part) => part.whole,

@@ -175,7 +175,10 @@ mod tests {
     fn container(size: u64, images: Vec<Image>) -> Container {
         let container_type = ContainerType::Bundle;
         let registration = Default::default();
-        let (version, section, offset, codec) = (None, None, None, None);
+        let version = None;
+        let section = None;
+        let offset = None;
+        let codec = None;
         Container { container_type, version, section, offset, size, codec, registration, images, start: 0 }
     }
 
@@ -211,7 +214,8 @@ mod tests {
 
     #[test]
     fn the_walk_visits_images_in_the_order_of_a_recursion() {
-        let (file, mut expected) = (file(), Vec::new());
+        let file = file();
+        let mut expected = Vec::new();
         leaves(&file.containers, &[], &mut expected);
         expected.retain(|(id, _)| *id != "host");
         let found: Vec<_> = file
@@ -226,7 +230,8 @@ mod tests {
 
     #[test]
     fn the_walk_visits_containers_and_images_before_their_contents() {
-        let (file, mut nodes) = (file(), Vec::new());
+        let file = file();
+        let mut nodes = Vec::new();
         let mut walk = file.walk();
         while let Some(node) = walk.next() {
             nodes.push(match node {

@@ -7,6 +7,7 @@ pub mod brackets;
 pub mod bytes;
 pub mod codec;
 pub mod content;
+pub(crate) mod elf_layout;
 pub mod error;
 pub mod escape;
 #[allow(unsafe_code, reason = "memory maps; every unsafe block states why it is sound")]
@@ -14,4 +15,5 @@ pub mod io;
 pub mod parallel;
 #[cfg(feature = "full")]
 pub mod pattern;
+pub(crate) mod range;
 pub mod spelling;

@@ -12,6 +12,7 @@ use super::elf_places::{Moves, Places, SizedSymbols, sized_symbols};
 use super::patch::Patch;
 use crate::base::bytes::{View, size_of_range};
 use crate::base::content::Content;
+use crate::base::range::{offset_from, range_at};
 
 /// Headers of a file, changed in memory.
 pub struct ElfHeaders<'data> {
@@ -42,13 +43,12 @@ impl<'data> ElfHeaders<'data> {
         let endian = file.endian().ok()?;
         let sections = file.section_headers(endian, view.data()).ok()?.to_vec();
         let segments = file.program_headers(endian, view.data()).ok()?.to_vec();
-        let table = |start: u64, size: usize| start..start.saturating_add(size as u64);
         let tables = [
-            table(file.e_shoff(endian), size_of_val(&*sections)),
-            table(file.e_phoff(endian), size_of_val(&*segments)),
+            range_at(file.e_shoff(endian), size_of_val(&*sections) as u64),
+            range_at(file.e_phoff(endian), size_of_val(&*segments) as u64),
         ];
         let range = |section: &SectionHeader64<Endianness>| {
-            section.file_range(endian).map(|(start, size)| start..start.saturating_add(size))
+            section.file_range(endian).map(|(start, size)| range_at(start, size))
         };
         let ranges: Vec<Option<Range<u64>>> = sections.iter().map(range).collect();
         let places = Places::new(endian, &sections, &segments, &tables);
@@ -82,10 +82,10 @@ impl<'data> ElfHeaders<'data> {
     pub fn set_place(&mut self, index: usize, place: Range<u64>) {
         let endian = self.endian;
         let Some(section) = self.sections.get_mut(index) else { return };
-        let moved = place.start.saturating_sub(section.sh_offset(endian));
+        let moved = size_of_range(&(section.sh_offset(endian)..place.start));
         // Sections that are not loaded have no address.
         if section.sh_addr(endian) != 0 {
-            section.sh_addr.set(endian, section.sh_addr(endian).saturating_add(moved));
+            section.sh_addr.set(endian, section.sh_addr(endian).wrapping_add(moved));
         }
         section.sh_offset.set(endian, place.start);
         section.sh_size.set(endian, size_of_range(&place));
@@ -110,18 +110,19 @@ impl<'data> ElfHeaders<'data> {
         if size == 0 {
             return Err(KeepsSize::Alignment);
         }
-        let cut = free.end.saturating_sub(size)..free.end;
+        let cut = free.end.checked_sub(size).ok_or(KeepsSize::Alignment)?..free.end;
         for segment in &mut self.segments {
             let range = segment_range(segment, endian);
             if range.start < cut.start && range.end > cut.start {
-                let smaller = size_of_range(&range).saturating_sub(size);
+                // The segment ends where the free bytes end, or in front of that.
+                let smaller = size_of_range(&(range.start..range.end.min(cut.start)));
                 segment.p_filesz.set(endian, smaller);
                 segment.p_memsz.set(endian, smaller);
             }
         }
-        self.moves.push((free.end, 0_i64.saturating_sub_unsigned(size)));
+        self.moves.push((free.end, 0_i64.checked_sub_unsigned(size).ok_or(KeepsSize::Alignment)?));
         if let Some(header) = self.sections.get_mut(section) {
-            let own = free.start.saturating_sub(header.sh_offset(endian));
+            let own = size_of_range(&(header.sh_offset(endian)..free.start));
             header.sh_size.set(endian, own.min(header.sh_size(endian)));
         }
         let end = free.start;
@@ -133,11 +134,14 @@ impl<'data> ElfHeaders<'data> {
     /// Makes a section of an object end at another offset, at or after its end, and returns the number of bytes that
     /// are inserted where the section and the padding after it have ended.
     pub fn grow(&mut self, section: usize, new_end: u64) -> Option<u64> {
+        if !self.is_relocatable() {
+            return None;
+        }
         let range = self.ranges.get(section)?.clone()?;
         let next = self.next_used(range.end);
-        let missing = new_end.saturating_sub(next);
+        let missing = size_of_range(&(next..new_end));
         let inserted = missing.checked_next_multiple_of(self.places.alignment_behind(next)?)?;
-        let header = self.sections.get_mut(section).filter(|_| self.file.e_type(self.endian) == ET_REL)?;
+        let header = self.sections.get_mut(section)?;
         header.sh_size.set(self.endian, new_end.checked_sub(range.start)?);
         self.moves.push((next, i64::try_from(inserted).ok()?));
         self.end_symbols(section, |end| if end == range.end { new_end } else { end });
@@ -164,10 +168,10 @@ impl<'data> ElfHeaders<'data> {
         let symbols = self.symbols.get_or_insert_with(|| sized_symbols(self.view, endian, &self.sections));
         for symbol in symbols.get(&section).into_iter().flatten() {
             let start = symbol.value.wrapping_add(origin);
-            let end = start.saturating_add(symbol.size);
+            let end = offset_from(start, symbol.size);
             let new_end = new_end(end);
             if range.contains(&start) && new_end != end {
-                let size = U64::new(endian, new_end.saturating_sub(start));
+                let size = U64::new(endian, size_of_range(&(start..new_end)));
                 self.symbol_sizes.extend(patch(symbol.size_at, object::pod::bytes_of(&size)));
             }
         }
@@ -203,7 +207,7 @@ impl<'data> ElfHeaders<'data> {
 
 fn segment_range(segment: &ProgramHeader64<Endianness>, endian: Endianness) -> Range<u64> {
     let (start, size) = segment.file_range(endian);
-    start..start.saturating_add(size)
+    range_at(start, size)
 }
 
 fn patch<'data>(at: u64, bytes: &[u8]) -> Option<Patch<'data>> {

@@ -8,11 +8,9 @@ use object::endian::{Endianness, U64};
 use object::read::elf::{ProgramHeader, SectionHeader, Sym};
 
 use super::rooms::SectionRanges;
-use crate::base::bytes::{Resource, View};
-
-/// Size of a symbol, and offset of its size.
-const SYMBOL: u64 = 24;
-const SYMBOL_SIZE: u64 = 16;
+use crate::base::bytes::{Resource, View, entry_offsets};
+use crate::base::elf_layout::ELF64;
+use crate::base::range::{offset_from, range_at};
 
 /// Sections and tables by their places.
 pub struct Places {
@@ -42,7 +40,7 @@ impl Places {
         let mut ranges = Vec::new();
         for (index, section) in sections.iter().enumerate() {
             if let Some((start, size)) = section.file_range(endian) {
-                ranges.push((start..start.saturating_add(size), index));
+                ranges.push((range_at(start, size), index));
             }
         }
         let used = ranges.iter().filter(|(range, _)| !range.is_empty()).map(|(range, _)| range.start);
@@ -83,19 +81,18 @@ pub fn sized_symbols(view: View<'_>, endian: Endianness, sections: &[SectionHead
     let mut found = SizedSymbols::new();
     for table in sections.iter().filter(|it| [SHT_SYMTAB, SHT_DYNSYM].contains(&it.sh_type(endian))) {
         let Some((start, size)) = table.file_range(endian) else { continue };
-        let at = start..start.saturating_add(size);
-        let bytes = view.between("symbol table", at.clone()).map(|view| view.data());
+        let bytes = view.part("symbol table", 0, start, size).map(|view| view.data());
         let symbols: &[Sym64<Endianness>] = object::slice_from_all_bytes(bytes.unwrap_or_default()).unwrap_or_default();
-        let memory = (symbols.len() as u64).saturating_mul(size_of::<SizedSymbol>() as u64);
+        let memory = symbols.iter().map(|_| size_of::<SizedSymbol>() as u64).sum();
         if view.charge("symbol table", Resource::Memory, memory).is_err() {
             continue;
         }
-        for (index, symbol) in symbols.iter().enumerate() {
-            let place = at.start.saturating_add((index as u64).saturating_mul(SYMBOL));
+        let places = entry_offsets(start, symbols.len() as u64, ELF64.symbol_size);
+        for (place, symbol) in places.zip(symbols) {
             found.entry(symbol.st_shndx(endian).0.into()).or_default().push(SizedSymbol {
                 value: symbol.st_value(endian),
                 size: symbol.st_size(endian),
-                size_at: place.saturating_add(SYMBOL_SIZE),
+                size_at: offset_from(place, ELF64.st_size),
             });
         }
     }
@@ -103,7 +100,7 @@ pub fn sized_symbols(view: View<'_>, endian: Endianness, sections: &[SectionHead
 }
 
 /// Moves of everything after an offset, sorted. Each entry has the total number of bytes of all moves up to it. The
-/// total may be negative.
+/// total may be negative. Sections that state an offset beyond the file move to the largest or the smallest offset.
 pub struct Moves(Vec<(u64, i64)>);
 
 impl Moves {

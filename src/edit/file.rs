@@ -1,7 +1,6 @@
 //! The edit of one file: its rebuilt containers, and the patches that put them in place.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::container::rebuild;
@@ -12,9 +11,11 @@ use super::rooms::Rooms;
 use super::shrink::{grow, is_zero, shrink};
 use super::{Edit, EditError, EditedImage, Encoding, ImageEdit, KeepsSize, Result, image_tables, offload_sections};
 use crate::base::bytes::{View, size_of_range};
+use crate::base::content::Content;
 use crate::base::parallel::{map_parallel, threads};
+use crate::base::range::offset_from;
 use crate::format::{ContainerType, offload_binary};
-use crate::scan::RELEASE_INTERVAL;
+use crate::scan::Unreleased;
 use crate::scan::inventory::{Container, File, FileFormat};
 
 /// The edit of a file.
@@ -67,37 +68,28 @@ pub fn edit_file<'data>(
 ) -> Result<(Patches<'data>, EditedFile)> {
     let alignment = free_alignment(view, file);
     let fates = Mutex::new(vec![ImageFate::Kept; file.device_images().count()]);
-    let edit = Recorder { edit, fates, unreleased: AtomicU64::new(0), release };
-    let (mut patches, mut containers) = (Vec::new(), Vec::new());
-    let jobs: Vec<_> = file.containers.iter().zip(first_images(file)).enumerate().collect();
-    // Few containers are compressed one after another, each by all threads.
-    let workers = if jobs.len() < threads() { (1, threads()) } else { (threads(), 1) };
-    let rebuild = |&(_, (container, first)): &(usize, (&Container, usize))| {
-        let Some(span) = container.range() else { return Ok(None) };
-        let bytes = view.between("container", span)?;
-        let rebuilt = rebuild(bytes, container, first, &edit, workers.1);
-        release();
-        rebuilt
-    };
+    let edit = Recorder { edit, fates, unreleased: Unreleased::default(), release };
+    let mut patches = Vec::new();
+    let mut containers = Vec::new();
     let mut headers = if alignment.is_none() { ElfHeaders::read(view) } else { None };
     let rooms = Rooms::new(file);
-    let mut results = Vec::new();
-    map_parallel(&jobs, workers.0, rebuild, &mut |result| results.push(result));
-    for ((index, (container, _)), result) in jobs.into_iter().zip(results) {
+    for (index, result) in rebuilt_containers(view, file, &edit, release).into_iter().enumerate() {
+        let [container, later @ ..] = file.containers.get(index..).unwrap_or_default() else { break };
         let (Some(span), Some(mut content)) = (container.range(), result?) else { continue };
+        let next = later.first().and_then(Container::range).map(|next| next.start);
         let new_size = content.size();
         patches.push(match alignment {
             Some(alignment) => {
                 // Up to the next container there are zeros.
-                let next = file.containers.get(index.saturating_add(1)).and_then(Container::range);
                 if next.is_some() {
                     content.align(alignment);
                 }
-                Patch::resizing(span.start..next.map_or(view.size(), |next| next.start), content)
+                Patch::resizing(span.start..next.unwrap_or(view.size()), content)
             }
             None => {
-                let room = rooms.of(view, file, index, &span);
-                let used = span.end.max(span.start.saturating_add(new_size)).min(span.start.saturating_add(room));
+                let room = rooms.of(view, next, &span);
+                let most = offset_from(span.start, room);
+                let used = span.end.max(offset_from(span.start, new_size)).min(most);
                 let patch = if new_size <= size_of_range(&(span.start..used)) {
                     Patch::in_place(span.start..used, content)
                 } else {
@@ -129,15 +121,40 @@ pub fn edit_file<'data>(
     let patches = Patches::new(patches).ok_or(EditError::Overlap)?;
     let fates = edit.fates.into_inner().unwrap_or_else(PoisonError::into_inner);
     let layout = patches.layout();
-    Ok((patches, EditedFile { layout, containers, fates, keeps_size: keeps_size.filter(|_| shrinks) }))
+    let keeps_size = if shrinks { keeps_size } else { None };
+    Ok((patches, EditedFile { layout, containers, fates, keeps_size }))
+}
+
+/// Rebuilds the containers of a file, in its order. `None` for containers that do not change.
+fn rebuilt_containers<'data>(
+    view: View<'data>,
+    file: &File,
+    edit: &dyn Edit,
+    release: &(dyn Fn() + Sync),
+) -> Vec<Result<Option<Content<'data>>>> {
+    let jobs: Vec<(&Container, usize)> = file.containers.iter().zip(first_images(file)).collect();
+    // Few containers are compressed one after another, each by all threads.
+    let is_one_after_another = jobs.len() < threads();
+    let workers = if is_one_after_another { 1 } else { threads() };
+    let workers_per_container = if is_one_after_another { threads() } else { 1 };
+    let rebuild = |&(container, first): &(&Container, usize)| {
+        let Some(span) = container.range() else { return Ok(None) };
+        let bytes = view.part("container", 0, span.start, size_of_range(&span))?;
+        let rebuilt = rebuild(bytes, container, first, edit, workers_per_container);
+        release();
+        rebuilt
+    };
+    let mut results = Vec::new();
+    map_parallel(&jobs, workers, rebuild, &mut |result| results.push(result));
+    results
 }
 
 /// An edit whose decisions are recorded.
 struct Recorder<'a> {
     edit: &'a dyn Edit,
     fates: Mutex<Vec<ImageFate>>,
-    /// Estimated number of bytes that were read since pages were released, and the function that releases them.
-    unreleased: AtomicU64,
+    unreleased: Unreleased,
+    /// Releases the pages that were read.
     release: &'a (dyn Fn() + Sync),
 }
 
@@ -145,8 +162,7 @@ impl Edit for Recorder<'_> {
     fn image(&self, image: &EditedImage<'_>) -> Result<ImageEdit> {
         let decision = self.edit.image(image)?;
         let size = image.image.size.unwrap_or_default();
-        if self.unreleased.fetch_add(size, Ordering::Relaxed).saturating_add(size) >= RELEASE_INTERVAL {
-            self.unreleased.store(0, Ordering::Relaxed);
+        if self.unreleased.add(size) {
             (self.release)();
         }
         let fate = match &decision {
@@ -197,22 +213,16 @@ fn free_alignment(view: View<'_>, file: &File) -> Option<u64> {
 }
 
 /// Returns the index of the first device image of each container.
-fn first_images(file: &File) -> Vec<usize> {
-    let mut counts = vec![0_usize; file.containers.len()];
-    let mut at = 0;
-    for nested in file.nested_images() {
-        let Some(outermost) = nested.containers.first() else { continue };
-        while file.containers.get(at).is_some_and(|container| !std::ptr::eq(container, *outermost)) {
-            at = at.saturating_add(1);
+pub fn first_images(file: &File) -> Vec<usize> {
+    let mut images = file.nested_images().peekable();
+    let mut indices = 0_usize..;
+    let first = |container: &Container| {
+        let first = indices.start;
+        let is_inside = |outermost: &Container| std::ptr::eq(outermost, container);
+        while images.next_if(|nested| nested.containers.first().is_some_and(|it| is_inside(it))).is_some() {
+            indices.next();
         }
-        if let Some(count) = counts.get_mut(at) {
-            *count = count.saturating_add(1);
-        }
-    }
-    let next = |first: &mut usize, count: usize| {
-        let own = *first;
-        *first = own.saturating_add(count);
-        Some(own)
+        first
     };
-    counts.into_iter().scan(0, next).collect()
+    file.containers.iter().map(first).collect()
 }

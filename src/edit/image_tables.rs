@@ -18,8 +18,10 @@ use object::read::elf::{Dyn, FileHeader, ProgramHeader, Rela};
 
 use super::patch::Patch;
 use super::{EditError, Result};
-use crate::base::bytes::{Extent, Resource, View, size_of_range};
+use crate::base::bytes::{Resource, View, entry_offsets, size_of_range};
 use crate::base::content::Content;
+use crate::base::elf_layout::ELF64;
+use crate::base::range::{offset_from, range_at};
 
 /// Size of a row and of a pointer, in bytes.
 const ROW: u64 = 32;
@@ -28,12 +30,11 @@ const POINTER: u64 = 8;
 /// Distance of the number of rows before the address of the array.
 const COUNT_BEFORE: u64 = 8;
 
+/// Size of a relocation, in bytes.
+const RELOCATION_SIZE: u64 = ELF64.rela_size;
+
 /// Number of bytes of data that are searched for pointers in a step of work.
 const BYTES_PER_STEP: u64 = 64;
-
-/// Size of a relocation, and offset of the addend in it, in bytes.
-const RELOCATION: u64 = 24;
-const ADDEND: u64 = 16;
 
 /// Returns the patches that remove images from the tables of a linked ELF file. `containers` are the ranges of all
 /// containers, and `removed` the offsets of the containers to remove.
@@ -119,8 +120,8 @@ struct LoadedFile<'data> {
     segments: Vec<(Range<u64>, u64)>,
     /// Parts of loaded data that hold no containers.
     data: Vec<Range<u64>>,
-    /// Offset and number of the relocations.
-    relocations: (u64, u64),
+    /// Range of the relocations.
+    relocations: Range<u64>,
 }
 
 impl<'data> LoadedFile<'data> {
@@ -136,22 +137,21 @@ impl<'data> LoadedFile<'data> {
         }
         let range = |program: &ProgramHeader64<Endianness>| {
             let (offset, size) = program.file_range(endian);
-            offset..offset.saturating_add(size)
+            range_at(offset, size)
         };
         let segments: Vec<_> = loaded.iter().map(|program| (range(program), program.p_vaddr(endian))).collect();
         let is_code = |program: &ProgramHeader64<Endianness>| program.p_flags(endian).0 & PF_X.0 != 0;
-        let mut file = LoadedFile { view, endian, data: Vec::new(), segments, relocations: (0, 0) };
+        let mut file = LoadedFile { view, endian, data: Vec::new(), segments, relocations: 0..0 };
         for program in programs.iter().filter(|program| program.p_type(endian) == PT_DYNAMIC) {
             let entries = program.dynamic(endian, view.data()).ok().flatten().unwrap_or_default();
             let entry = |tag| entries.iter().find(|entry| entry.d_tag(endian) == tag).map(|entry| entry.d_val(endian));
             if let (Some(at), Some(size)) = (entry(DT_RELA).and_then(|at| file.offset(at)), entry(DT_RELASZ)) {
-                file.relocations = (at, size / RELOCATION);
+                file.relocations = range_at(at, size.wrapping_sub(size % RELOCATION_SIZE));
             }
         }
         // The addends of relocations are not pointers.
-        let (start, count) = file.relocations;
         let mut others = containers.to_vec();
-        others.push(start..start.saturating_add(count.saturating_mul(RELOCATION)));
+        others.push(file.relocations.clone());
         others.sort_by_key(|range| range.start);
         file.data = loaded.iter().filter(|it| !is_code(it)).flat_map(|it| outside(range(it), &others)).collect();
         Ok(Some(file))
@@ -163,11 +163,11 @@ impl<'data> LoadedFile<'data> {
         for range in &self.data {
             self.view.charge("pointer", Resource::Work, size_of_range(range) / BYTES_PER_STEP)?;
             let start = range.start.next_multiple_of(POINTER);
-            let part = self.view.part("segment", Extent { offset: start, size: range.end.saturating_sub(start) })?;
-            for (index, &word) in part.data().as_chunks::<{ POINTER as usize }>().0.iter().enumerate() {
+            let part = self.view.part("segment", 0, start, size_of_range(&(start..range.end)))?;
+            let words = part.data().as_chunks::<{ POINTER as usize }>().0;
+            for (place, &word) in entry_offsets(start, words.len() as u64, POINTER).zip(words) {
                 let value = self.endian.read_u64(word);
                 if is_wanted(value) {
-                    let place = start.saturating_add((index as u64).saturating_mul(POINTER));
                     found.insert(place, Pointer { value, addend: None });
                 }
             }
@@ -179,13 +179,14 @@ impl<'data> LoadedFile<'data> {
 
     /// Returns the relocated pointers with their offsets in the file.
     fn relocations(&self) -> Result<impl Iterator<Item = (u64, Pointer)>> {
-        let (start, count) = self.relocations;
-        let table = self.view.part("relocations", Extent { offset: start, size: count.saturating_mul(RELOCATION) })?;
-        self.view.charge("relocation", Resource::Work, count)?;
+        let start = self.relocations.start;
+        let table = self.view.part("relocations", 0, start, size_of_range(&self.relocations))?;
         let relocations: &[Rela64<Endianness>] = object::slice_from_all_bytes(table.data()).unwrap_or_default();
-        Ok(relocations.iter().enumerate().filter_map(move |(index, relocation)| {
+        self.view.charge("relocation", Resource::Work, relocations.len() as u64)?;
+        let places = entry_offsets(start, relocations.len() as u64, RELOCATION_SIZE);
+        Ok(places.zip(relocations).filter_map(move |(place, relocation)| {
             let value = relocation.r_addend(self.endian).cast_unsigned();
-            let at = start.saturating_add((index as u64).saturating_mul(RELOCATION)).saturating_add(ADDEND);
+            let at = offset_from(place, ELF64.r_addend);
             Some((self.offset(relocation.r_offset(self.endian))?, Pointer { value, addend: Some(at) }))
         }))
     }
@@ -205,20 +206,20 @@ impl<'data> LoadedFile<'data> {
         let [count] = counts[..] else { return Err(EditError::UnknownTable { offset: first }) };
         let places = self.row_pointers(array)?;
         for (&from, &to) in kept.iter().zip(array).filter(|(from, to)| from != to) {
-            for at in (0..ROW).step_by(POINTER as usize) {
-                let [from, to] = [from, to].map(|row| row.saturating_add(at));
+            let [from, to] = [from, to].map(|row| range_at(row, ROW).step_by(POINTER as usize));
+            for (from, to) in from.zip(to) {
                 self.copy_pointer(from, to, &places, patches)?;
             }
         }
         let number = self.endian.write_u32(u32::try_from(kept.len()).unwrap_or(u32::MAX));
-        patches.extend(Patch::in_place(count..count.saturating_add(4), Content::from(number.to_vec())));
+        patches.extend(Patch::in_place(range_at(count, 4), Content::from(number.to_vec())));
         Ok(())
     }
 
     /// Returns the offsets of the addends of the relocations for rows, by the places of the pointers.
     fn row_pointers(&self, array: &[u64]) -> Result<HashMap<u64, u64>> {
         let (Some(&first), Some(&last)) = (array.first(), array.last()) else { return Ok(HashMap::new()) };
-        let rows = first..last.saturating_add(ROW);
+        let rows = first..offset_from(last, ROW);
         let own = self.relocations()?.filter(|(place, _)| rows.contains(place));
         Ok(own.filter_map(|(place, pointer)| Some((place, pointer.addend?))).collect())
     }
@@ -232,8 +233,8 @@ impl<'data> LoadedFile<'data> {
         patches: &mut Vec<Patch<'data>>,
     ) -> Result<()> {
         let mut copy = |from, to: u64| -> Result<()> {
-            let bytes = self.view.record("pointer", Extent { offset: from, size: POINTER })?.data();
-            patches.extend(Patch::in_place(to..to.saturating_add(POINTER), Content::from(bytes)));
+            let bytes = self.view.part("pointer", from, from, POINTER)?.data();
+            patches.extend(Patch::in_place(range_at(to, POINTER), Content::from(bytes)));
             Ok(())
         };
         copy(from, to)?;
@@ -251,7 +252,7 @@ impl<'data> LoadedFile<'data> {
 
     fn address(&self, offset: u64) -> Option<u64> {
         let (range, address) = self.segments.iter().find(|(range, _)| range.contains(&offset))?;
-        address.checked_add(offset.saturating_sub(range.start))
+        address.checked_add(offset.checked_sub(range.start)?)
     }
 
     fn offset(&self, address: u64) -> Option<u64> {

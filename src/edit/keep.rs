@@ -171,7 +171,8 @@ mod tests {
         let devices = [Device::parse("sm_90").unwrap().remove(0)];
         let has_name = |name: &'static str| move |image: &Image| image.arch.as_deref() == Some(name);
         for (kind, image_kind, triple, arch, expected) in ROWS {
-            let (triple, arch) = (triple.map(str::to_owned), arch.map(str::to_owned));
+            let triple = triple.map(str::to_owned);
+            let arch = arch.map(str::to_owned);
             let image = Image { kind, image_kind, triple, arch, ..Image::default() };
             let container_type = if kind.is_some() { ContainerType::OffloadBinary } else { ContainerType::Bitcode };
             let (version, section, offset, codec, registration) = Default::default();

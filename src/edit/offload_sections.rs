@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::elf_headers::ElfHeaders;
 use super::patch::Patch;
+use crate::base::bytes::size_of_range;
 use crate::base::content::Content;
 use crate::format::ContainerType;
 use crate::scan::inventory::{Container, File};
@@ -39,7 +40,7 @@ pub fn without_gaps<'data>(headers: &mut ElfHeaders<'data>, file: &File, removed
         for pair in left.windows(2) {
             let [one, next] = pair else { continue };
             if one.end < next.start {
-                patches.extend(with_size(one.start, next.start.saturating_sub(one.start)));
+                patches.extend(with_size(one.start, size_of_range(&(one.start..next.start))));
             }
         }
         let place = match (left.first(), left.last()) {

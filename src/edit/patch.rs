@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::base::bytes::{View, size_of_range};
 use crate::base::content::Content;
 use crate::base::io::Sink;
+use crate::base::range::{moved, offset_from};
 
 /// New bytes for a span of a file.
 #[derive(Debug, Clone)]
@@ -68,14 +69,18 @@ impl<'data> Patch<'data> {
     /// Number of zeros after the new bytes.
     fn zeros(&self) -> u64 {
         match self.rest {
-            Rest::Zeros => size_of_range(&self.span).saturating_sub(self.content.size()),
+            // A patch in place has no more new bytes than old ones.
+            Rest::Zeros => size_of_range(&(self.content.size()..size_of_range(&self.span))),
             Rest::Removed => 0,
         }
     }
 
     /// Number of bytes that replace the span.
     pub fn new_size(&self) -> u64 {
-        self.content.size().saturating_add(self.zeros())
+        match self.rest {
+            Rest::Zeros => self.content.size().max(size_of_range(&self.span)),
+            Rest::Removed => self.content.size(),
+        }
     }
 }
 
@@ -103,20 +108,14 @@ impl<'data> Patches<'data> {
     /// Returns the patches for a file that contains this one at an offset.
     pub fn shifted(self, offset: u64) -> impl Iterator<Item = Patch<'data>> {
         self.0.into_iter().map(move |patch| {
-            let Range { start, end } = patch.span;
-            Patch { span: start.saturating_add(offset)..end.saturating_add(offset), ..patch }
+            let span = moved(&patch.span, offset);
+            Patch { span, ..patch }
         })
     }
 
     /// Returns the spans and their sizes.
     pub fn layout(&self) -> PatchLayout {
-        let (mut before, mut after) = (0_u64, 0_u64);
-        let placed = self.0.iter().map(|patch| {
-            before = before.saturating_add(size_of_range(&patch.span));
-            after = after.saturating_add(patch.new_size());
-            PlacedSpan { span: patch.span.clone(), before, after }
-        });
-        PatchLayout(placed.collect())
+        PatchLayout::of(&self.0)
     }
 
     /// Returns the size of a file of `size` bytes after the change.
@@ -188,6 +187,28 @@ impl<'data> IntoIterator for Patches<'data> {
 }
 
 impl PatchLayout {
+    /// Returns the layout of patches in any order. Their spans must be disjoint.
+    pub fn of(patches: &[Patch<'_>]) -> Self {
+        let mut placed: Vec<PlacedSpan> = patches
+            .iter()
+            .map(|patch| PlacedSpan {
+                span: patch.span.clone(),
+                before: size_of_range(&patch.span),
+                after: patch.new_size(),
+            })
+            .collect();
+        placed.sort_by_key(|placed| (placed.span.start, placed.span.end));
+        let mut before = 0_u64;
+        let mut after = 0_u64;
+        for placed in &mut placed {
+            before = before.saturating_add(placed.before);
+            after = after.saturating_add(placed.after);
+            placed.before = before;
+            placed.after = after;
+        }
+        PatchLayout(placed)
+    }
+
     /// The spans in the order of the file.
     pub fn spans(&self) -> impl Iterator<Item = Range<u64>> {
         self.0.iter().map(|placed| placed.span.clone())
@@ -198,16 +219,24 @@ impl PatchLayout {
         shifted(size, self.0.last())
     }
 
-    /// Returns the offset after the change of a byte that is in no span.
+    /// Returns the offset after the change of a byte that is in no span, or the first of one.
     pub fn new_offset(&self, offset: u64) -> u64 {
         let count = self.0.partition_point(|placed| placed.span.end <= offset);
         shifted(offset, count.checked_sub(1).and_then(|last| self.0.get(last)))
+    }
+
+    /// Returns the offset after the change of a byte; `None` if a span contains it.
+    pub fn new_offset_outside(&self, offset: u64) -> Option<u64> {
+        let next = self.0.get(self.0.partition_point(|placed| placed.span.end <= offset));
+        let is_inside = next.is_some_and(|placed| placed.span.start <= offset);
+        (!is_inside).then(|| self.new_offset(offset))
     }
 }
 
 /// Returns the new offset of a byte after `last`, or of a byte that no span precedes.
 fn shifted(offset: u64, last: Option<&PlacedSpan>) -> u64 {
-    last.map_or(offset, |last| offset.saturating_sub(last.before).saturating_add(last.after))
+    // Disjoint spans have no more bytes than precede the offset.
+    last.map_or(offset, |last| offset_from(offset, last.after).saturating_sub(last.before))
 }
 
 impl Part<'_, '_> {

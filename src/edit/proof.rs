@@ -7,8 +7,9 @@
 use super::patch::PatchLayout;
 use super::{EditedFile, ImageFate, ProofError};
 use crate::analyze::select::candidate_sets;
-use crate::base::bytes::{Extent, View};
+use crate::base::bytes::{View, size_of_range};
 use crate::base::error::Malformed;
+use crate::base::range::range_at;
 use crate::scan::inventory::{File, Image};
 use crate::scan::{ImageRef, RELEASE_INTERVAL, Scan, Source};
 use crate::target::Device;
@@ -42,8 +43,11 @@ pub struct Change<'a, B, A> {
 impl<B: Source, A: Source> Change<'_, B, A> {
     /// Proves that the edit changed what it was meant to, and nothing else.
     pub fn prove(&self, devices: &[Device]) -> Result<Proof, ProofError> {
-        let (before, after) = (self.before.file(), self.after.file());
-        if let Some(error) = after.errors.first().filter(|_| before.errors.is_empty()) {
+        let before = self.before.file();
+        let after = self.after.file();
+        if let Some(error) = after.errors.first()
+            && before.errors.is_empty()
+        {
             return Err(ProofError::Unreadable(error.clone()));
         }
         let images = self.images()?;
@@ -55,7 +59,8 @@ impl<B: Source, A: Source> Change<'_, B, A> {
     /// Finds each image that was not dropped, and compares it with the old image.
     fn images(&self) -> Result<Vec<Option<usize>>, ProofError> {
         let fate = |number: usize| self.edited.fates.get(number).unwrap_or(&ImageFate::Kept);
-        let (old, new): (Vec<_>, Vec<_>) = (self.before.images().collect(), self.after.images().collect());
+        let old: Vec<ImageRef<'_>> = self.before.images().collect();
+        let new: Vec<ImageRef<'_>> = self.after.images().collect();
         let expected = old.iter().filter(|image| *fate(image.index()) != ImageFate::Dropped).count();
         if new.len() != expected {
             return Err(ProofError::Count { found: new.len(), expected });
@@ -96,25 +101,26 @@ impl<B: Source, A: Source> Change<'_, B, A> {
         let containers = &self.edited.containers;
         let edited = containers.binary_search_by_key(&old, |container| container.span.start);
         let size = edited.ok().and_then(|index| containers.get(index)).map_or(0, |container| container.new_size);
-        new == start || (start..start.saturating_add(size)).contains(&new)
+        new == start || range_at(start, size).contains(&new)
     }
 }
 
 /// Compares everything outside of the changed spans, and returns its size in bytes.
 pub fn unchanged_bytes(old: &dyn Source, new: &dyn Source, layout: &PatchLayout) -> Result<u64, ProofError> {
-    let mut unchanged = 0_u64;
+    let mut unchanged = Vec::new();
     let mut start = 0;
     let end = old.view().size();
     for span in layout.spans().chain(std::iter::once(end..end)) {
-        let size = span.start.saturating_sub(start);
+        let size = size_of_range(&(start..span.start));
         if !is_equal(old, start, new, layout.new_offset(start), size) {
             return Err(ProofError::Bytes(start..span.start));
         }
-        unchanged = unchanged.saturating_add(size);
+        unchanged.push(size);
         start = span.end;
     }
-    let (found, expected) = (new.view().size(), layout.new_size(end));
-    if found == expected { Ok(unchanged) } else { Err(ProofError::Size { found, expected }) }
+    let found = new.view().size();
+    let expected = layout.new_size(end);
+    if found == expected { Ok(unchanged.into_iter().sum()) } else { Err(ProofError::Size { found, expected }) }
 }
 
 /// Returns the offset of the outermost container around an image.
@@ -176,7 +182,8 @@ fn compare_selections(
     images: &[Option<usize>],
     devices: &[Device],
 ) -> Result<(), ProofError> {
-    let (old, new) = (candidate_sets(before), candidate_sets(after));
+    let old = candidate_sets(before);
+    let new = candidate_sets(after);
     let mut set_of_image = vec![None; after.device_images().count()];
     for set in &new {
         for candidate in &set.candidates {

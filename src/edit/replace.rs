@@ -164,7 +164,8 @@ impl Edit for ReplaceInFile<'_> {
     fn image(&self, image: &EditedImage<'_>) -> Result<ImageEdit> {
         let new = self.images.iter().find(|(index, _)| Some(*index) == image.index);
         let Some(&(number, new)) = new else { return Ok(ImageEdit::Keep) };
-        let (old_bytes, new_view) = ((image.bytes)()?, View::new(new));
+        let old_bytes = (image.bytes)()?;
+        let new_view = View::new(new);
         if *old_bytes == *new {
             return Ok(ImageEdit::Keep);
         }

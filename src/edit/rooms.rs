@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use crate::base::bytes::{Extent, View, size_of_range};
-use crate::scan::inventory::{Container, File};
+use crate::base::bytes::{View, size_of_range};
+use crate::base::range::range_at;
+use crate::scan::inventory::File;
 
 /// Ranges of sections, sorted by their starts.
 #[derive(Debug, Default)]
@@ -40,7 +41,7 @@ impl Rooms {
     /// Sorts the sections and the wrappers of a file.
     pub fn new(file: &File) -> Self {
         let range = |(index, section): (usize, &crate::scan::inventory::Section)| {
-            (section.offset..section.offset.saturating_add(section.size), index)
+            (range_at(section.offset, section.size), index)
         };
         let mut wrappers: Vec<u64> = file.wrappers.iter().map(|wrapper| wrapper.offset).collect();
         wrappers.sort_unstable();
@@ -48,15 +49,14 @@ impl Rooms {
     }
 
     /// Returns the number of bytes that a container in a linked file may have: its own, and the padding after it in its
-    /// section.
-    pub fn of(&self, view: View<'_>, file: &File, index: usize, span: &Range<u64>) -> u64 {
+    /// section. The next container begins at `next`.
+    pub fn of(&self, view: View<'_>, next: Option<u64>, span: &Range<u64>) -> u64 {
         let own = size_of_range(span);
         let Some((_, section)) = self.sections.around(span) else { return own };
-        let next = file.containers.get(index.saturating_add(1)).and_then(Container::range).map(|next| next.start);
         let wrapper = self.wrappers.get(self.wrappers.partition_point(|offset| *offset < span.end)).copied();
         let end = section.end.min(next.unwrap_or(section.end)).min(wrapper.unwrap_or(section.end)).min(view.size());
-        let after = view.part("padding", Extent { offset: span.end, size: end.saturating_sub(span.end) });
-        let padding = after.map_or(0, |after| after.size().saturating_sub(after.skip_zeros().size()));
-        own.saturating_add(padding)
+        let after = view.part("padding", 0, span.end, size_of_range(&(span.end..end)));
+        let padded = after.map_or(span.end, |after| after.skip_zeros().range_in(view).start);
+        size_of_range(&(span.start..padded))
     }
 }

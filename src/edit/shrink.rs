@@ -11,6 +11,7 @@ use super::elf_headers::ElfHeaders;
 use super::patch::{Patch, Rest};
 use crate::base::bytes::{View, size_of_range};
 use crate::base::content::Content;
+use crate::base::range::offset_from;
 
 /// Cuts free bytes at the ends of sections out of the file. Returns why other free bytes stay, if there are any.
 pub fn shrink<'data>(
@@ -20,10 +21,11 @@ pub fn shrink<'data>(
 ) -> Option<KeepsSize> {
     let sections: Vec<_> = headers.sections().filter(|(_, range)| size_of_range(range) > 0).collect();
     patches.sort_by_key(|patch| (patch.span.start, patch.span.end));
-    let (mut kept, mut cuts) = (None, Vec::new());
+    let mut kept = None;
+    let mut cuts = Vec::new();
     for (index, range) in sections {
         let Some(last) = last_in(patches, &range) else { continue };
-        let free = last.span.start.saturating_add(last.content.size())..range.end;
+        let free = offset_from(last.span.start, last.content.size())..range.end;
         let has_zeros = last.rest == Rest::Zeros && size_of_range(&last.span) > last.content.size();
         if !has_zeros || !is_zero(view, last.span.end..range.end) {
             continue;

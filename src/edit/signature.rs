@@ -9,9 +9,10 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use super::patch::{Patch, Patches};
-use crate::base::bytes::{Extent, Resource, View};
+use crate::base::bytes::{Resource, View, entry_offsets};
 use crate::base::content::Content;
 use crate::base::error::Malformed;
+use crate::base::range::range_at;
 
 /// A signature of all of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +79,7 @@ impl Signature {
         let cut = |range: Range<u64>| Patch::resizing(range, Content::new());
         match self {
             Signature::Authenticode { entry, table } => {
-                let address = zeros(*entry..entry.saturating_add(DIRECTORY_SIZE));
+                let address = zeros(range_at(*entry, DIRECTORY_SIZE));
                 let table = if table.end == view.size() { Some(cut(table.clone())) } else { zeros(table.clone()) };
                 address.into_iter().chain(table).collect()
             }
@@ -119,38 +120,41 @@ const PE32: u16 = 0x10b;
 const PE32_PLUS: u16 = 0x20b;
 const DIRECTORY_COUNTS: [(u16, u64); 2] = [(PE32, 92), (PE32_PLUS, 108)];
 
-/// Index of the table of certificates among the directories, and the size of a directory.
+/// Index of the table of certificates among the directories, the size of a directory, and the offset in the
+/// directories.
 const CERTIFICATES: u32 = 4;
 const DIRECTORY_SIZE: u64 = 8;
+const CERTIFICATES_AT: u64 = CERTIFICATES as u64 * DIRECTORY_SIZE;
 
-/// Returns the offset of the optional header of a PE file.
-fn optional_header(view: View<'_>) -> Option<u64> {
+/// Returns everything from the optional header of a PE file on.
+fn optional_header(view: View<'_>) -> Option<View<'_>> {
     if !view.starts_with(b"MZ") {
         return None;
     }
-    let header = u64::from(view.u32("PE header offset", PE_HEADER_AT).ok()?);
-    view.from(header).starts_with(b"PE\0\0").then(|| header.saturating_add(OPTIONAL_HEADER))
+    let header = view.from(view.u32("PE header offset", PE_HEADER_AT).ok()?.into());
+    header.starts_with(b"PE\0\0").then(|| header.from(OPTIONAL_HEADER))
 }
 
 /// Returns the place of the checksum of a PE file, if it states one.
 fn checksum_place(view: View<'_>) -> Option<Range<u64>> {
-    let at = optional_header(view)?.saturating_add(CHECKSUM);
-    let stated = view.u32("PE checksum", at).ok()?;
-    (stated != 0).then(|| at..at.saturating_add(4))
+    let checksum = optional_header(view)?.from(CHECKSUM);
+    let stated = checksum.u32("PE checksum", 0).ok()?;
+    (stated != 0).then(|| range_at(checksum.range_in(view).start, 4))
 }
 
 fn authenticode(view: View<'_>) -> Option<Signature> {
     let header = optional_header(view)?;
-    let magic = view.u16("PE optional header magic", header).ok()?;
+    let magic = header.u16("PE optional header magic", 0).ok()?;
     let (_, count_at) = DIRECTORY_COUNTS.into_iter().find(|(known, _)| *known == magic)?;
-    let count_at = header.saturating_add(count_at);
-    if view.u32("PE directory count", count_at).ok()? <= CERTIFICATES {
+    let count = header.from(count_at);
+    if count.u32("PE directory count", 0).ok()? <= CERTIFICATES {
         return None;
     }
-    let entry = count_at.saturating_add(4).saturating_add(u64::from(CERTIFICATES).saturating_mul(DIRECTORY_SIZE));
-    let start = u64::from(view.u32("PE certificate table", entry).ok()?);
-    let size = u64::from(view.u32("PE certificate table size", entry.saturating_add(4)).ok()?);
-    let table = start..start.saturating_add(size);
+    let directory = count.from(4).from(CERTIFICATES_AT);
+    let start = u64::from(directory.u32("PE certificate table", 0).ok()?);
+    let size = u64::from(directory.u32("PE certificate table size", 4).ok()?);
+    let table = range_at(start, size);
+    let entry = directory.range_in(view).start;
     (size > 0 && table.end <= view.size()).then_some(Signature::Authenticode { entry, table })
 }
 
@@ -166,7 +170,7 @@ fn module_signature(view: View<'_>) -> Option<Signature> {
     }
     let end = view.size().checked_sub(MODULE_END.len() as u64)?;
     let description = end.checked_sub(MODULE_DESCRIPTION)?;
-    let size = view.u32("module signature size", description.saturating_add(MODULE_SIGNATURE_SIZE)).ok()?.swap_bytes();
+    let size = view.from(description).u32("module signature size", MODULE_SIGNATURE_SIZE).ok()?.swap_bytes();
     Some(Signature::Module { range: description.checked_sub(size.into())?..view.size() })
 }
 
@@ -181,17 +185,17 @@ fn is_signed_macho(view: View<'_>) -> bool {
     if !view.starts_with(MACHO_64) {
         return false;
     }
-    let (count, mut at) = (view.u32("Mach-O command count", COMMAND_COUNT).unwrap_or(0), FIRST_COMMAND);
-    for _ in 0..count {
-        let command = view.u32("Mach-O load command", at);
-        let size = view.u32("Mach-O load command size", at.saturating_add(4)).unwrap_or(0);
+    let mut rest = view.from(FIRST_COMMAND);
+    for _ in 0..view.u32("Mach-O command count", COMMAND_COUNT).unwrap_or(0) {
+        let command = rest.u32("Mach-O load command", 0);
+        let size = rest.u32("Mach-O load command size", 4).unwrap_or(0);
         if command == Ok(LC_CODE_SIGNATURE) {
             return true;
         }
         if size == 0 || view.charge("Mach-O load command", Resource::Work, 1).is_err() {
             return false;
         }
-        at = at.saturating_add(size.into());
+        rest = rest.from(size.into());
     }
     false
 }
@@ -206,11 +210,10 @@ const MAX_ENTRIES: u32 = 30;
 /// Returns the files in a universal file.
 fn universal_parts(view: View<'_>) -> impl Iterator<Item = View<'_>> {
     let count = if view.starts_with(UNIVERSAL) { view.u32("entry count", 4).unwrap_or(0).swap_bytes() } else { 0 };
-    let entries = if count <= MAX_ENTRIES { 0..count } else { 0..0 };
-    entries.filter_map(move |index| {
-        let at = FIRST_ENTRY.saturating_add(u64::from(index).saturating_mul(ENTRY_SIZE));
-        let [start, size] = [8, 12].map(|field| view.u32("entry", at.saturating_add(field)).map(u32::swap_bytes));
-        view.part(view.field("entry", at), Extent { offset: start.ok()?.into(), size: size.ok()?.into() }).ok()
+    let count = if count <= MAX_ENTRIES { count } else { 0 };
+    entry_offsets(FIRST_ENTRY, count.into(), ENTRY_SIZE).filter_map(move |at| {
+        let [start, size] = [8, 12].map(|field| view.from(at).u32("entry", field).map(u32::swap_bytes));
+        view.part("entry", at, start.ok()?.into(), size.ok()?.into()).ok()
     })
 }
 
@@ -225,9 +228,10 @@ impl Checksum {
     fn finish(self) -> u32 {
         let mut sum = self.sum;
         while sum > 0xffff {
-            sum = (sum & 0xffff).saturating_add(sum >> 16);
+            sum = [sum & 0xffff, sum >> 16].iter().sum();
         }
-        sum.saturating_add(self.size) as u32
+        // The field has 32 bits.
+        sum.wrapping_add(self.size) as u32
     }
 }
 
@@ -236,8 +240,8 @@ impl Write for Checksum {
         for &byte in bytes {
             let is_high = !self.size.is_multiple_of(2);
             let value = if is_high { u64::from(byte) << 8 } else { byte.into() };
-            self.sum = self.sum.saturating_add(value);
-            self.size = self.size.saturating_add(1);
+            self.sum = self.sum.wrapping_add(value);
+            self.size = self.size.wrapping_add(1);
         }
         Ok(bytes.len())
     }

@@ -55,9 +55,10 @@ impl FileEdit for Strip {
 
 impl Edit for &Strip {
     fn image(&self, image: &EditedImage<'_>) -> Result<ImageEdit> {
-        let Some(index) = image.index.filter(|_| image.image.image_kind == ImageKind::Elf) else {
+        let Some(index) = image.index else { return Ok(ImageEdit::Keep) };
+        if image.image.image_kind != ImageKind::Elf {
             return Ok(ImageEdit::Keep);
-        };
+        }
         let bytes = (image.bytes)()?;
         let budget = Budget::new(self.limits, bytes.len() as u64);
         let Some(new) = without_debug(View::with_budget(&bytes, &budget))? else { return Ok(ImageEdit::Keep) };

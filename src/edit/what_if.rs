@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::base::bytes::{Extent, View};
+use crate::base::bytes::{View, size_of_range};
 use crate::base::codec::Codec;
 use crate::base::parallel::{map_parallel, threads};
 use crate::edit::container::rebuild;
+use crate::edit::file::first_images;
 use crate::edit::transcode::{BundleForm, Transcoding};
 use crate::edit::{ArchName, Edit, EditError, EditedImage, Effort, Encoding, ImageEdit, Prune};
 use crate::format::ContainerType;
@@ -105,14 +106,9 @@ impl<'a> Sample<'a> {
     /// Chooses `percent` of the containers: in descending order of size, the first of each run of 100 / `percent`
     /// containers.
     fn new(file: &'a File, percent: u32) -> Self {
-        let mut first = 0_usize;
-        let mut containers: Vec<Sampled<'_>> = Vec::new();
-        for container in &file.containers {
-            let count = container.images().filter(|image| image.is_device_image()).count();
-            containers.push(Sampled { container, first });
-            first = first.saturating_add(count);
-        }
-        let all_bytes = containers.iter().map(|it| it.container.size).fold(0, u64::saturating_add);
+        let sampled = |(container, first)| Sampled { container, first };
+        let mut containers: Vec<Sampled<'_>> = file.containers.iter().zip(first_images(file)).map(sampled).collect();
+        let all_bytes = containers.iter().map(|it| it.container.size).sum();
         containers.sort_by_key(|it| std::cmp::Reverse(it.container.size));
         let mut share = 100_u32.saturating_sub(percent);
         containers.retain(|_| {
@@ -121,7 +117,7 @@ impl<'a> Sample<'a> {
             share = share.checked_sub(100).unwrap_or(share);
             is_taken
         });
-        let bytes = containers.iter().map(|it| it.container.size).fold(0, u64::saturating_add);
+        let bytes = containers.iter().map(|it| it.container.size).sum();
         Sample { file, containers, all_bytes, bytes }
     }
 
@@ -143,7 +139,7 @@ impl<'a> Sample<'a> {
         for result in results {
             effect.add(result?);
         }
-        let around = self.file.size.saturating_sub(self.all_bytes);
+        let around = size_of_range(&(self.all_bytes..self.file.size));
         effect.size = around.saturating_add(u64::try_from(self.projected(effect.size.into())).unwrap_or(u64::MAX));
         for time in effect.times.values_mut() {
             *time = Duration::from_nanos(self.projected(time.as_nanos()) as u64);
@@ -173,12 +169,12 @@ type LoadTimes = (usize, BTreeMap<String, Duration>);
 fn load_times(view: View<'_>) -> Result<LoadTimes, EditError> {
     // Containers must be decompressed again, and not be found in a cache.
     let scan = Scan::with_options(view, Options::default(), None)?;
-    let (mut images, mut times) = (0_usize, BTreeMap::new());
     let mut archs: BTreeMap<String, Vec<_>> = BTreeMap::new();
     for nested in scan.file().nested_images() {
-        images = images.saturating_add(1);
         archs.entry(nested.image.arch_and_form()).or_default().push(nested);
     }
+    let images = archs.values().map(Vec::len).sum();
+    let mut times = BTreeMap::new();
     for (arch, nested) in archs {
         let reader = scan.reader();
         let start = Instant::now();

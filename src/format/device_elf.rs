@@ -7,7 +7,8 @@ use object::elf::{self, FileHeader64};
 use object::endian::{Endian, Endianness};
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
 
-use crate::base::bytes::{Extent, Resource, Table, View};
+use crate::base::bytes::{Resource, View, entry_offsets};
+use crate::base::elf_layout::{ELF64, LITTLE_ENDIAN_64};
 use crate::base::error::{Cause, Malformed};
 use crate::target::cuda_tool_note::{self, CudaToolNote};
 use crate::target::nvptx::{self, Cubin};
@@ -41,8 +42,8 @@ const SHT_NV_COMPAT: elf::SectionType = elf::SectionType(0x7000_0086);
 pub fn read(view: View<'_>) -> Result<DeviceElf<'_>, Malformed> {
     let malformed = |error: object::Error| view.malformed("ELF header", 0, Cause::ObjectFile(error));
     let available = view.size();
-    if available < HEADER_SIZE {
-        return Err(view.malformed("ELF header", 0, Cause::Truncated { needed: HEADER_SIZE, available }));
+    if available < ELF64.header_size {
+        return Err(view.malformed("ELF header", 0, Cause::Truncated { needed: ELF64.header_size, available }));
     }
     let header = FileHeader64::<Endianness>::parse(view.data()).map_err(malformed)?;
     let endian = header.endian().map_err(malformed)?;
@@ -61,7 +62,7 @@ pub fn read(view: View<'_>) -> Result<DeviceElf<'_>, Malformed> {
 /// Returns the defect of an ELF file whose first header fields state a device. `None` for an intact file and for any
 /// other bytes.
 pub fn broken(view: View<'_>) -> Option<Malformed> {
-    let machine = view.u16("ELF machine", E_MACHINE).ok().map(elf::Machine)?;
+    let machine = view.u16("ELF machine", ELF64.e_machine).ok().map(elf::Machine)?;
     let is_for_a_device = is_device_machine(machine) && view.starts_with(LITTLE_ENDIAN_64);
     if is_for_a_device { read(view).err() } else { None }
 }
@@ -115,34 +116,19 @@ fn command_arch(
     None
 }
 
-/// First bytes of ELF files for devices: magic, class and byte order (System V ABI, ELF identification).
-const LITTLE_ENDIAN_64: &[u8] = b"\x7fELF\x02\x01";
-
-/// Size of the header, and offsets of its fields for the machine and the tables (System V ABI, ELF header).
-const HEADER_SIZE: u64 = 64;
-const E_MACHINE: u64 = 0x12;
-const E_PHOFF: u64 = 0x20;
-const E_SHOFF: u64 = 0x28;
-
-/// Sizes of the tables' entries.
-const SEGMENT_HEADER_SIZE: u64 = 56;
-const SECTION_HEADER_SIZE: u64 = 64;
-
-/// Offsets of the fields in a program header and a section header that point to bytes.
-const P_OFFSET: u64 = 8;
-const SH_OFFSET: u64 = 24;
-
 /// Finds the end of an ELF file. The file does not state its size. It ends with the last structure that its headers
 /// point to, and all of these must be within the view.
 fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) -> Result<u64, Malformed> {
     let malformed = |field, at, error: object::Error| view.malformed(field, at, Cause::ObjectFile(error));
-    let part_end = |field, extent| view.part(field, extent).map(|part| part.range_in(view).end);
-    let segments_field = view.field("ELF program header offset", E_PHOFF);
-    let sections_field = view.field("ELF section header offset", E_SHOFF);
-    let phoff = header.e_phoff(endian);
-    let shoff = header.e_shoff(endian);
-    let segments_table = |count| Table { offset: phoff, count, entry_size: SEGMENT_HEADER_SIZE };
-    let sections_table = |count| Table { offset: shoff, count, entry_size: SECTION_HEADER_SIZE };
+    let part_end =
+        |field, at, offset: u64, size: u64| view.part(field, at, offset, size).map(|_| offset.saturating_add(size));
+    let (phoff, shoff) = (header.e_phoff(endian), header.e_shoff(endian));
+    let segments_end = |count: u64| {
+        part_end("ELF program header offset", ELF64.e_phoff, phoff, count.saturating_mul(ELF64.segment_header_size))
+    };
+    let sections_end = |count: u64| {
+        part_end("ELF section header offset", ELF64.e_shoff, shoff, count.saturating_mul(ELF64.section_header_size))
+    };
     // A table at offset 0 does not exist. A count that is too large for the header is in section 0. That section exists
     // even if the header states none; the header's count is then the minimum.
     let least = |offset: u64, count: u16| if offset == 0 { 0 } else { u64::from(count) };
@@ -150,26 +136,23 @@ fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) ->
     view.part(segments_field, segments_table(least(phoff, header.e_phnum(endian))).extent())?;
     view.part(sections_field, sections_table(least_sections).extent())?;
     let segments = header.program_headers(endian, view.data());
-    let segments = segments.map_err(|error| malformed("ELF program header offset", E_PHOFF, error))?;
+    let segments = segments.map_err(|error| malformed("ELF program header offset", ELF64.e_phoff, error))?;
     let sections = header.section_headers(endian, view.data());
-    let sections = sections.map_err(|error| malformed("ELF section header offset", E_SHOFF, error))?;
-    let segments_table = segments_table(segments.len() as u64);
-    let sections_table = sections_table(sections.len() as u64);
-    let work = [segments_table.count, sections_table.count].iter().sum();
-    view.charge("ELF section header offset", Resource::Work, work)?;
-    let all_sections = Table { count: least_sections.max(sections_table.count), ..sections_table };
-    let mut ends = vec![HEADER_SIZE];
-    ends.push(part_end(segments_field, segments_table.extent())?);
-    ends.push(part_end(sections_field, all_sections.extent())?);
-    for (segment, record) in segments.iter().zip(view.table(segments_field, segments_table)?) {
+    let sections = sections.map_err(|error| malformed("ELF section header offset", ELF64.e_shoff, error))?;
+    let (segments_count, sections_count) = (segments.len() as u64, sections.len() as u64);
+    view.charge("ELF section header offset", Resource::Work, segments_count.saturating_add(sections_count))?;
+    let mut ends =
+        vec![ELF64.header_size, segments_end(segments_count)?, sections_end(least_sections.max(sections_count))?];
+    for (segment, at) in segments.iter().zip(entry_offsets(phoff, segments_count, ELF64.segment_header_size)) {
         let (offset, size) = segment.file_range(endian);
-        ends.push(part_end(record.field("ELF segment offset", P_OFFSET), Extent { offset, size })?);
+        ends.push(part_end("ELF segment offset", at.saturating_add(ELF64.p_offset), offset, size)?);
     }
-    for (section, record) in sections.iter().zip(view.table(sections_field, sections_table)?) {
+    for (section, at) in sections.iter().zip(entry_offsets(shoff, sections_count, ELF64.section_header_size)) {
         if has_stored_bytes(header.e_machine(endian), section.sh_type(endian)) {
+            let at = at.saturating_add(ELF64.sh_offset);
             let (offset, size) = (section.sh_offset(endian), section.sh_size(endian));
             ends.push(part_end(record.field("ELF section offset", SH_OFFSET), Extent { offset, size })?);
         }
     }
-    Ok(ends.into_iter().max().unwrap_or(HEADER_SIZE))
+    Ok(ends.into_iter().max().unwrap_or(ELF64.header_size))
 }

@@ -70,7 +70,8 @@ fn steps<A: Assembler>(assembler: &mut A, list: &[Step]) {
             }
             Step::ForEach { element, begin, end, size, body } => {
                 let element = register_of(*element);
-                let (next, done) = (assembler.buffer().label(), assembler.buffer().label());
+                let next = assembler.buffer().label();
+                let done = assembler.buffer().label();
                 assembler.address(element, *begin);
                 assembler.buffer().place(next);
                 assembler.address(Register::Scratch, *end);

@@ -25,7 +25,8 @@ pub struct Code {
 impl Code {
     /// Places functions at their alignment.
     pub fn new(architecture: &Architecture, functions: Vec<CompiledFunction>) -> Code {
-        let (mut bytes, mut starts) = (Vec::new(), Vec::new());
+        let mut bytes = Vec::new();
+        let mut starts = Vec::new();
         for function in &functions {
             let start = bytes.len().next_multiple_of(architecture.function_alignment as usize);
             let gap = start - bytes.len();

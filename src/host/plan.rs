@@ -118,7 +118,8 @@ impl<'data> ObjectPlan<'data> {
 
     /// Adds a symbol that other objects of the link may refer to.
     pub fn scoped_symbol(&mut self, name: impl Into<String>, definition: Definition, scope: Scope) -> SymbolId {
-        let (name, id) = (name.into(), SymbolId(self.symbols.len()));
+        let name = name.into();
+        let id = SymbolId(self.symbols.len());
         if definition.strength().is_some() {
             self.undefined.entry(name.clone()).or_insert(id);
         }

@@ -1,23 +1,22 @@
 //! The type of an ELF file, which distinguishes linked images and libraries from objects.
 
-use object::elf::{self, FileType};
+use object::elf::FileType;
 use object::read::FileKind;
 
 use crate::base::bytes::View;
-
-/// Offset of the type in the file header (System V ABI, figure 4-3).
-const E_TYPE: u64 = 16;
+use crate::base::elf_layout::{ELF64, is_big_endian};
 
 /// Type of an ELF file of either byte order; `None` for any other file.
 pub fn elf_type(view: View<'_>) -> Option<FileType> {
     FileKind::parse(view.data()).ok().filter(|kind| matches!(kind, FileKind::Elf32 | FileKind::Elf64))?;
-    let is_big_endian = view.data().get(5) == Some(&elf::ELFDATA2MSB.0);
-    let value = view.u16("ELF type", E_TYPE).ok()?;
-    Some(FileType(if is_big_endian { value.swap_bytes() } else { value }))
+    let value = view.u16("ELF type", ELF64.e_type).ok()?;
+    Some(FileType(if is_big_endian(view.data()) { value.swap_bytes() } else { value }))
 }
 
 #[cfg(test)]
 mod tests {
+    use object::elf;
+
     use super::*;
 
     #[test]

@@ -94,7 +94,8 @@ mod tests {
     #[test]
     fn kept_bytes_are_returned_once_and_the_budget_is_shared() {
         let budget = CacheBudget::new(1000);
-        let (one, other) = (DecompressedCache::new(budget.clone()), DecompressedCache::new(budget.clone()));
+        let one = DecompressedCache::new(budget.clone());
+        let other = DecompressedCache::new(budget.clone());
         one.put(7, Vec::with_capacity(600));
         other.put(7, Vec::with_capacity(600));
         assert_eq!((other.get(7), one.get(7), budget.left()), (None, Some(Arc::default()), 400));

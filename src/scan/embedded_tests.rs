@@ -20,7 +20,8 @@ fn object(format: BinaryFormat, section: (&str, &str), arrays: &[(&str, SymbolKi
     for &(name, kind, has_size, bytes) in arrays {
         let value = host.0.append_section_data(section, bytes, 1);
         let size = if has_size { bytes.len() as u64 } else { 0 };
-        let (scope, section) = (SymbolScope::Linkage, SymbolSection::Section(section));
+        let scope = SymbolScope::Linkage;
+        let section = SymbolSection::Section(section);
         let symbol =
             Symbol { name: name.into(), value, size, kind, scope, weak: false, section, flags: SymbolFlags::None };
         host.0.add_symbol(symbol);
@@ -41,7 +42,8 @@ fn scanned(bytes: &[u8], options: Options) -> File {
 
 #[test]
 fn finds_arrays_in_any_section_of_any_format_by_their_symbols_and_without() {
-    let (cubin, code) = (fixture("answer-sm_90.cubin"), fixture("answer-gfx90a.hsaco"));
+    let cubin = fixture("answer-sm_90.cubin");
+    let code = fixture("answer-gfx90a.hsaco");
     let ptx = [&fixture("answer-sm_80.ptx")[..], b"\0"].concat();
     let arrays = [
         ("kernel", SymbolKind::Data, true, &cubin[..]),

@@ -18,7 +18,8 @@ fn fixture(name: &str) -> Vec<u8> {
 
 /// Returns kind and strings of the images of an object with both tables. `change` modifies the bytes of the tables.
 fn described(registers: bool, change: impl FnOnce(&mut [u8])) -> Vec<(Option<OffloadKind>, Vec<String>)> {
-    let (ptx, elf) = (fixture("answer-sm_80.ptx"), fixture("answer-gfx90a.hsaco"));
+    let ptx = fixture("answer-sm_80.ptx");
+    let elf = fixture("answer-gfx90a.hsaco");
     let mut host = Host::elf();
     let names = host.section("", ".rodata.str1.1", b"main$_omp_fn$0\0main._omp_fn.0\0table\0");
     let constants = host.section("", ".rodata", &[&ptx[..], b"\0"].concat());

@@ -73,15 +73,19 @@ impl Host {
         addend: i64,
     ) -> &mut Host {
         let size = self.0.architecture().address_size().unwrap().bytes() * 8;
-        let (kind, encoding) = (RelocationKind::Absolute, RelocationEncoding::Generic);
+        let kind = RelocationKind::Absolute;
+        let encoding = RelocationEncoding::Generic;
         let flags = RelocationFlags::Generic { kind, encoding, size };
         self.0.add_relocation(section, Relocation { offset, symbol, addend, flags }).unwrap();
         self
     }
 
     fn undefined(&mut self, name: &str) -> object::write::SymbolId {
-        let (kind, scope, section) = (SymbolKind::Data, SymbolScope::Unknown, SymbolSection::Undefined);
-        let (name, flags) = (name.into(), SymbolFlags::None);
+        let kind = SymbolKind::Data;
+        let scope = SymbolScope::Unknown;
+        let section = SymbolSection::Undefined;
+        let name = name.into();
+        let flags = SymbolFlags::None;
         self.0.add_symbol(Symbol { name, value: 0, size: 0, kind, scope, weak: false, section, flags })
     }
 
@@ -367,7 +371,8 @@ fn a_structure_only_scan_of_a_gigabyte_reads_less_than_a_hundredth() {
         let words = [number * STRIDE, STRIDE, id.len() as u64];
         index.extend([&words.map(u64::to_le_bytes).concat()[..], id].concat());
     }
-    let (size, file) = ((IMAGES + 1) * STRIDE, tempfile::NamedTempFile::new().unwrap());
+    let size = (IMAGES + 1) * STRIDE;
+    let file = tempfile::NamedTempFile::new().unwrap();
     let sparse = file.as_file();
     sparse.write_all_at(&library(".hip_fatbin", size), 0).unwrap();
     sparse.write_all_at(&index, 4096).unwrap();
@@ -395,7 +400,9 @@ fn matches_section_names_of_pe_files_by_eight_letters() {
     // PE signature; AMD64, two sections, an optional header of 112 bytes (PE32+ without directories).
     bytes.extend(b"PE\0\0\x64\x86\x02\0\0\0\0\0\0\0\0\0\0\0\0\0\x70\0\x22\x20\x0b\x02");
     bytes.resize(bytes.len() + 110, 0);
-    let (base, code, headers) = (0x1_8000_0000_u64, bundle(), 512_usize);
+    let base = 0x1_8000_0000_u64;
+    let code = bundle();
+    let headers = 512_usize;
     bytes[88 + 24..88 + 32].copy_from_slice(&base.to_le_bytes());
     for (name, address, size, offset) in
         [(b".hip_fat", 0x1000, code.len(), headers), (b".hipFatB", 0x2000, 24, headers + code.len())]
@@ -430,7 +437,8 @@ fn ignores_thousands_of_false_magics() {
 #[test]
 fn a_file_full_of_false_magics_does_not_stay_in_memory() {
     const SIZE: usize = 96 << 20;
-    let (mut bytes, file) = (vec![0; SIZE], tempfile::NamedTempFile::new().unwrap());
+    let mut bytes = vec![0; SIZE];
+    let file = tempfile::NamedTempFile::new().unwrap();
     for page in bytes.chunks_mut(4096) {
         page[..4].copy_from_slice(b"\x10\xff\x10\xad");
     }

@@ -25,7 +25,8 @@ fn containers_nested_too_deep_are_errors() {
 
 #[test]
 fn a_damaged_container_after_others_in_an_image_is_an_error() {
-    let (one, mut two) = (offload_binary(b"one"), offload_binary(b"two"));
+    let one = offload_binary(b"one");
+    let mut two = offload_binary(b"two");
     assert_eq!(scanned(&offload_binary(&[one.clone(), two.clone()].concat())).errors, []);
     two.truncate(two.len() - 8);
     let file = scanned(&offload_binary(&[one, two].concat()));
@@ -35,7 +36,8 @@ fn a_damaged_container_after_others_in_an_image_is_an_error() {
 #[test]
 fn a_container_that_is_cut_with_its_file_is_an_error() {
     // The section headers of an object follow its sections, so any cut removes them.
-    let (one, two) = (offload_binary(b"one"), offload_binary(b"two"));
+    let one = offload_binary(b"one");
+    let two = offload_binary(b"two");
     let mut host = b"\x7fELF\x02\x01\x01".to_vec();
     host.resize(64, 0);
     host[40..48].copy_from_slice(&0x1000_u64.to_le_bytes());

@@ -72,7 +72,7 @@ pub(crate) use inputs::{
     unpacked::unpacked,
 };
 pub(crate) use search::strict::{offload_binaries, offload_binaries_in};
-pub(crate) use source::RELEASE_INTERVAL;
+pub(crate) use source::{InputRange, RELEASE_INTERVAL, Unreleased};
 pub(crate) use structure::{is_container_section, pointers};
 
 /// Options of a scan.

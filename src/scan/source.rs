@@ -1,15 +1,32 @@
 //! Bytes that can be scanned.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::base::bytes::View;
+use crate::base::bytes::{View, size_of_range};
 use crate::base::error::Result;
 use crate::base::io::Input;
+use crate::base::range::offset_from;
 use crate::scan::inventory::{DiskLocation, NotOpened};
 
 /// Number of bytes that are read before their pages are released. Releasing them more often would map the same pages
 /// repeatedly.
 pub(crate) const RELEASE_INTERVAL: u64 = 1 << 20;
+
+/// Estimated number of bytes that were read since pages were released, by any number of threads.
+#[derive(Debug, Default)]
+pub(crate) struct Unreleased(AtomicU64);
+
+impl Unreleased {
+    /// Counts bytes. True if the pages are to be released now.
+    pub fn add(&self, bytes: u64) -> bool {
+        let is_enough = self.0.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) >= RELEASE_INTERVAL;
+        if is_enough {
+            self.0.store(0, Ordering::Relaxed);
+        }
+        is_enough
+    }
+}
 
 /// Host bitcode whose sections with device images were decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +105,57 @@ impl Source for Input {
 
     fn on_disk(&self) -> Option<DiskLocation> {
         self.is_on_disk().then(|| DiskLocation { path: self.path().to_owned(), offset: 0 })
+    }
+}
+
+/// A range of an input as a file. Its offsets start at 0.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct InputRange<'a> {
+    input: &'a Input,
+    start: u64,
+    end: u64,
+}
+
+impl<'a> InputRange<'a> {
+    pub fn new(input: &'a Input, range: &Range<u64>) -> Self {
+        InputRange { input, start: range.start, end: range.end }
+    }
+
+    /// All bytes.
+    pub fn view(self) -> View<'a> {
+        let whole = self.input.view();
+        let bytes = whole.data().get(self.start as usize..self.end as usize);
+        whole.derived(bytes.expect("a range of the input"))
+    }
+
+    /// Offset in the input; the end of the range for offsets beyond it.
+    fn outer(self, offset: u64) -> u64 {
+        offset_from(self.start, offset).min(self.end)
+    }
+
+    /// Offset in the range of a byte of the input; 0 for what precedes it.
+    fn inner(self, offset: u64) -> u64 {
+        size_of_range(&(self.start..offset))
+    }
+
+    /// Range in the input.
+    pub fn outer_range(self, range: &Range<u64>) -> Range<u64> {
+        self.outer(range.start)..self.outer(range.end)
+    }
+
+    /// Like [`Source::blocks`].
+    pub fn blocks(self, range: &Range<u64>, overlap: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+        self.input.blocks(self.outer_range(range), overlap, |offset, bytes| visit(self.inner(offset), bytes))
+    }
+
+    /// Like [`Source::next_data`].
+    pub fn next_data(self, offset: u64) -> u64 {
+        self.inner(self.input.next_data(self.outer(offset)))
+    }
+
+    /// Like [`Source::next_hole`].
+    pub fn next_hole(self, offset: u64) -> u64 {
+        self.inner(self.input.next_hole(self.outer(offset)))
     }
 }
 

@@ -14,7 +14,9 @@ fn property_sets(version: u16, at: u64, change: impl FnOnce(&mut Vec<u8>)) -> Ve
     host.points(table, 0, images, 0).points(table, 16, images, size);
     let names = host.section("", ".rodata", b"SYCL/misc properties\0optLevel\0SYCL/device globals\0global\0");
     // The properties, a number and bytes, then the sets, then the image.
-    let (first, sets, image) = (0, 64, 64 + 48);
+    let first = 0;
+    let sets = 64;
+    let image = 64 + 48;
     let mut bytes = vec![0; image as usize + 104];
     bytes[16] = 1;
     bytes[24] = 3;
@@ -61,7 +63,8 @@ fn archive() -> Vec<u8> {
     let zebin = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/answer-dg2.zebin")).unwrap();
     let mut bytes = b"!<arch>\n".to_vec();
     for (name, data) in [("64.12.55.8", &zebin[..]), ("64.12.60.7", b"code for PVC"), ("generic_ir", SPIRV)] {
-        let (name, size) = (format!("{name}/"), data.len());
+        let name = format!("{name}/");
+        let size = data.len();
         bytes.extend(format!("{name:<16}0           0     0     644     {size:<10}`\n").bytes());
         bytes.extend_from_slice(data);
         bytes.resize(bytes.len().next_multiple_of(2), b'\n');
@@ -115,7 +118,8 @@ fn archives_in_zstd_are_read() {
         let how = crate::base::codec::Compression::new(crate::base::codec::Codec::Zstd);
         crate::base::codec::compress([bytes].into_iter(), bytes.len() as u64, how, Vec::new()).unwrap()
     };
-    let (one, other) = (frame(&archive), frame(SPIRV));
+    let one = frame(&archive);
+    let other = frame(SPIRV);
     let file = scan_section("__CLANG_OFFLOAD_BUNDLE__sycl-spir64_gen", [&one, &other]);
     assert_eq!(targets(&file), [&MEMBERS[..], &["spir64_gen - spirv"]].concat());
     let compressed = crate::format::compressed_container(ContainerType::SyclImage, View::new(&one)).unwrap();

@@ -35,7 +35,8 @@ fn offsets(bytes: &[u8]) -> Vec<(ContainerType, u64, u64)> {
 
 #[test]
 fn finds_containers_at_any_offset_between_other_bytes() {
-    let (binary, bundle) = (offload_binary(b"one"), bundle(b"two"));
+    let binary = offload_binary(b"one");
+    let bundle = bundle(b"two");
     let bytes = [b"odd".as_slice(), &binary, b"text between", &bundle, &[0x10, 0xff, 0x10]].concat();
     let bundle_at = (3 + binary.len() + 12) as u64;
     let expected = [
@@ -151,7 +152,8 @@ fn compressed_images_have_no_offsets_and_can_be_read_again() {
 
 /// Any bytes in a compressed bundle of version 3.
 fn ccob_of(bytes: &[u8]) -> Vec<u8> {
-    let (content, how) = (Content::from(bytes), Compression::new(Codec::Zstd));
+    let content = Content::from(bytes);
+    let how = Compression::new(Codec::Zstd);
     let mut stream = Vec::new();
     let written = ccob::compress(&content, how, ccob::Version::Three, &mut stream, &mut |_| ()).unwrap();
     [written.header, stream].concat()
@@ -183,7 +185,8 @@ fn images_of_one_stream_are_decompressed_once() {
     let scan = Scan::with_options(View::new(&bytes), Options::default(), None).unwrap();
     let images: Vec<ImageRef<'_>> = scan.images().collect();
     let read = |index: usize| images[index].bytes().unwrap();
-    let (one, again) = (read(0), read(0));
+    let one = read(0);
+    let again = read(0);
     assert_eq!((&*one, one.as_ptr()), (&b"one"[..], again.as_ptr()));
     // Bytes that are held stay unchanged when another image is read.
     assert_eq!((&*read(1), &*one), (&b"two"[..], &b"one"[..]));
@@ -194,7 +197,8 @@ fn errors_in_an_image_state_its_offset_in_the_file() {
     let bytes = [b"odd".as_slice(), &offload_binary(b"an image")].concat();
     let scan = Scan::new(View::new(&bytes)).unwrap();
     let image = scan.images().next().unwrap();
-    let (bytes, stored) = (image.bytes().unwrap(), image.stored_bytes().unwrap());
+    let bytes = image.bytes().unwrap();
+    let stored = image.stored_bytes().unwrap();
     assert_eq!((&*bytes, bytes.view()), (&b"an image"[..], stored.view()));
     assert_eq!(Some(bytes.view().start()), image.image().offset);
 }

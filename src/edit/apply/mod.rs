@@ -20,7 +20,7 @@ pub use part::Part;
 
 use super::signature::Signature;
 use super::{Edit, EditError, EditedFile, Proof, Result};
-use crate::base::bytes::Limits;
+use crate::base::bytes::{Limits, MAX_NESTING};
 use crate::base::io::{Access, Input, Output, Sink};
 use crate::scan::Scan;
 use crate::scan::inventory::File;
@@ -114,7 +114,7 @@ pub fn apply(
     input: Input,
     rule: &dyn FileEdit,
     options: ApplyOptions,
-    output: Option<&mut Output>,
+    mut output: Option<&mut Output>,
     visit: &mut dyn FnMut(EditedInput<'_>),
 ) -> Result<Option<Applied>> {
     let input = input.with_limits(options.limits);
@@ -128,8 +128,8 @@ pub fn apply(
         split_hosts: RefCell::default(),
         broken_signatures: RefCell::default(),
     };
-    let (mut output, mut new_size) = (output, None);
-    let has_images = job.edit(&input, &path, 0, &mut |edits| {
+    let mut new_size = None;
+    let has_images = job.edit(&input, &path, MAX_NESTING, &mut |edits| {
         let Some(output) = output.as_deref_mut() else {
             new_size = edits.size_if_planned(input.size());
             job.report(&edits.leaves);

@@ -3,11 +3,12 @@
 use std::ops::Range;
 use std::path::Path;
 
-use crate::base::bytes::{Extent, View};
+use crate::base::bytes::View;
 use crate::base::error::{Malformed, Result};
 use crate::base::io::Input;
-use crate::scan::Source;
+use crate::base::range::range_at;
 use crate::scan::inventory::DiskLocation;
+use crate::scan::{InputRange, Source};
 
 /// A range of an input that is a file.
 #[derive(Debug, Clone)]
@@ -25,9 +26,8 @@ impl<'a> Part<'a> {
 
     /// Returns the `size` bytes at `offset` as a file.
     pub fn cut(&self, path: String, offset: u64, size: u64) -> Result<Self, Malformed> {
-        self.bytes().record("archive member", Extent { offset, size })?;
-        let start = self.range.start.saturating_add(offset);
-        Ok(Part { path, input: self.input, range: start..start.saturating_add(size) })
+        self.bytes().part("archive member", offset, offset, size)?;
+        Ok(Part { path, input: self.input, range: self.in_input().outer_range(&range_at(offset, size)) })
     }
 
     /// Path of the file, unless it is a member of an archive or was read from standard input.
@@ -48,9 +48,11 @@ impl<'a> Part<'a> {
 
     /// All bytes, with offsets from the start of the file.
     pub fn bytes(&self) -> View<'a> {
-        let whole = self.input.view();
-        let bytes = whole.between("file", self.range.clone());
-        bytes.map_or(whole, |bytes| whole.derived(bytes.data()))
+        self.in_input().view()
+    }
+
+    fn in_input(&self) -> InputRange<'a> {
+        InputRange::new(self.input, &self.range)
     }
 }
 
@@ -64,8 +66,7 @@ impl Source for Part<'_> {
     }
 
     fn blocks(&self, range: Range<u64>, overlap: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
-        let [start, end] = [range.start, range.end].map(|offset| self.range.start.saturating_add(offset));
-        self.input.blocks(start..end, overlap, |offset, bytes| visit(offset.saturating_sub(self.range.start), bytes))
+        self.in_input().blocks(&range, overlap, visit)
     }
 
     fn release(&self) {
@@ -73,11 +74,11 @@ impl Source for Part<'_> {
     }
 
     fn next_data(&self, offset: u64) -> u64 {
-        self.input.next_data(self.range.start.saturating_add(offset)).saturating_sub(self.range.start)
+        self.in_input().next_data(offset)
     }
 
     fn next_hole(&self, offset: u64) -> u64 {
-        self.input.next_hole(self.range.start.saturating_add(offset)).saturating_sub(self.range.start)
+        self.in_input().next_hole(offset)
     }
 
     fn on_disk(&self) -> Option<DiskLocation> {

@@ -53,23 +53,26 @@ impl Edits<'_> {
 }
 
 impl Job<'_> {
-    /// Edits an input, and calls `write` with the result. Returns whether it has device images.
+    /// Edits an input with at most `levels` levels of archives, and calls `write` with the result. Returns whether it
+    /// has device images.
     pub fn edit(
         &self,
         input: &Input,
         path: &str,
-        depth: usize,
+        levels: usize,
         write: &mut dyn FnMut(Edits<'_>) -> Result<()>,
     ) -> Result<bool> {
         let whole = Part::whole(path.to_owned(), input);
-        match ArchiveFormat::of(whole.bytes()) {
-            Some(format) if format.is_zip() && depth < MAX_NESTING => self.zip(&whole, format, depth, write),
-            Some(format) if !format.is_library() => Err(EditError::UnsupportedArchive { path: path.into() }),
+        match (ArchiveFormat::of(whole.bytes()), levels.checked_sub(1)) {
+            (Some(format), Some(inner)) if format.is_zip() => self.zip(&whole, format, inner, write),
+            (Some(format), _) if !format.is_library() => Err(EditError::UnsupportedArchive { path: path.into() }),
             // The archive may state offsets from the start of the file, and its images would stay.
-            None if has_appended_archive(whole.bytes()) => Err(EditError::UnsupportedArchive { path: path.into() }),
+            (None, _) if has_appended_archive(whole.bytes()) => {
+                Err(EditError::UnsupportedArchive { path: path.into() })
+            }
             _ => {
                 let mut leaves = Vec::new();
-                let patches = self.part(&whole, 0, &mut leaves)?;
+                let patches = self.part(&whole, MAX_NESTING, &mut leaves)?;
                 let has_images = !leaves.is_empty();
                 write(Edits { patches, packed: None, leaves, is_partial: false })?;
                 Ok(has_images)
@@ -78,9 +81,9 @@ impl Job<'_> {
     }
 
     /// Edits a file in an input, or the members of a static library. Returns the patches of the file.
-    fn part<'a>(&self, part: &Part<'a>, depth: usize, leaves: &mut Vec<Leaf<'a>>) -> Result<Patches<'a>> {
-        let format = ArchiveFormat::of(part.bytes()).filter(|format| format.is_library() && depth < MAX_NESTING);
-        let Some(format) = format else { return self.leaf(part, leaves) };
+    fn part<'a>(&self, part: &Part<'a>, levels: usize, leaves: &mut Vec<Leaf<'a>>) -> Result<Patches<'a>> {
+        let format = ArchiveFormat::of(part.bytes()).filter(|format| format.is_library());
+        let (Some(format), Some(inner)) = (format, levels.checked_sub(1)) else { return self.leaf(part, leaves) };
         let members = format.members(part.bytes());
         if let Some(defect) = members.defect.or_else(|| format.check_end(part.bytes()).err()) {
             return Err(defect.in_file(Path::new(&part.name())).into());
@@ -91,7 +94,7 @@ impl Job<'_> {
             match member.content {
                 MemberContent::Here(view) => {
                     let member = part.cut(path, view.start(), view.size())?;
-                    changes.extend(self.part(&member, depth.saturating_add(1), leaves)?.shifted(view.start()));
+                    changes.extend(self.part(&member, inner, leaves)?.shifted(view.start()));
                 }
                 MemberContent::Elsewhere(_) => return Err(EditError::ThinArchive { path: part.name().into() }),
                 MemberContent::Packed(_) | MemberContent::Unreadable(_) => {
@@ -174,7 +177,7 @@ impl Job<'_> {
         &self,
         whole: &Part<'_>,
         format: &ArchiveFormat,
-        depth: usize,
+        inner: usize,
         write: &mut dyn FnMut(Edits<'_>) -> Result<()>,
     ) -> Result<bool> {
         let archive = whole.name();
@@ -185,14 +188,16 @@ impl Job<'_> {
             return Err(defect.in_file(Path::new(&archive)).into());
         }
         let signature = members.members.iter().find_map(|member| Signature::of_member(member.name.as_deref()?));
-        let (mut has_images, mut is_partial, mut is_changed) = (false, false, false);
+        let mut has_images = false;
+        let mut is_partial = false;
+        let mut is_changed = false;
         let mut contradiction = None;
         let mut spool = SharedSpool::new();
         let mut packing = Packing::in_directory(self.directory.clone().unwrap_or_default());
         for (index, member) in members.members.into_iter().enumerate() {
             let path = name(whole, &member);
             let unpacked = self.unpacked(whole, member, &path, &mut spool)?;
-            has_images |= self.edit(&unpacked, &path, depth.saturating_add(1), &mut |edits| {
+            has_images |= self.edit(&unpacked, &path, inner, &mut |edits| {
                 is_partial |= self.directory.is_none() && !edits.patches.is_empty();
                 let is_member_changed = !edits.patches.is_empty();
                 is_changed |= is_member_changed;
@@ -206,7 +211,9 @@ impl Job<'_> {
                 Ok(())
             })?;
         }
-        if let Some(signature) = signature.filter(|_| is_changed) {
+        if let Some(signature) = signature
+            && is_changed
+        {
             self.breaks(&archive, &signature)?;
         }
         let packed = packing.finish(Path::new(&archive))?;

@@ -45,13 +45,15 @@ pub fn write<'data>(
 /// the scan has read has passed the verification of the hash.
 pub fn with_version(view: View<'_>, version: Version) -> Result<Content<'_>> {
     let bundle = Ccob::read(view)?;
-    let total_size = bundle.stored.size().saturating_add(version.header_size());
+    let total_size: u64 = [version.header_size(), bundle.stored.size()].iter().sum();
     if total_size.max(bundle.full_size) > version.largest_size() {
         let size = total_size.max(bundle.full_size);
         return Err(EditError::CompressBundle(CompressError::TooLarge { size, version }));
     }
     let total_size = (version != Version::One).then_some(total_size);
-    let (codec, full_size, hash) = (bundle.codec, bundle.full_size, bundle.hash.value);
+    let codec = bundle.codec;
+    let full_size = bundle.full_size;
+    let hash = bundle.hash.value;
     let mut content = Content::from(Header { version, codec, total_size, full_size, hash }.to_bytes());
     content.push(bundle.stored.data());
     Ok(content)

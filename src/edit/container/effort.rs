@@ -61,7 +61,7 @@ pub fn compress<T, E>(
     let own;
     let tried = match how.effort {
         Effort::Fit => all,
-        Effort::Best => all.get(all.len().saturating_sub(COMPARED)..).unwrap_or_default(),
+        Effort::Best => all.rchunks(COMPARED).next().unwrap_or_default(),
         Effort::Level(level) => {
             own = [level];
             &own

@@ -16,13 +16,15 @@ mod stored;
 #[cfg(test)]
 pub mod tests;
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{OnceCell, RefCell};
+use std::ops::RangeFrom;
 
 use super::{Edit, EditError, EditedImage, Effort, Encoding, ImageEdit, Recompression, Result};
-use crate::base::bytes::{Extent, View};
+use crate::base::bytes::{View, size_of_range};
 use crate::base::codec::{Codec, is_compressed};
 use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};
+use crate::base::range::offset_from;
 use crate::format::ccob::Version as CcobVersion;
 use crate::format::{self, ContainerType};
 use crate::scan::inventory::{Container, Image};
@@ -54,9 +56,9 @@ struct Nested<'a> {
 struct Rebuilt<'data> {
     /// Its new bytes; `None` if nothing changes.
     content: Option<Content<'data>>,
-    /// Numbers of device images before and after, at any depth.
-    before: usize,
-    after: usize,
+    /// True if it had device images before, and if it has some after, at any depth.
+    had_images: bool,
+    has_images: bool,
 }
 
 /// Rebuilds the container at the start of `view`, which may extend beyond it. `container` is its entry in the inventory
@@ -73,16 +75,16 @@ pub fn rebuild<'data>(
     edit: &dyn Edit,
     workers: usize,
 ) -> Result<Option<Content<'data>>> {
-    let own = || view.prefix("container", container.size);
-    let rebuilder = Rebuilder { edit, next: Cell::new(first_index), workers };
+    let own = || view.part("container", 0, 0, container.size);
+    let rebuilder = Rebuilder { edit, indices: RefCell::new(first_index..), workers };
     rebuilder.container(&own, Nested { container, around: &[] }).map(|rebuilt| rebuilt.content)
 }
 
 /// Rebuilds the containers of a file.
 struct Rebuilder<'e> {
     edit: &'e dyn Edit,
-    /// Index of the next device image.
-    next: Cell<usize>,
+    /// Indices of the next device images.
+    indices: RefCell<RangeFrom<usize>>,
     workers: usize,
 }
 
@@ -100,12 +102,12 @@ impl Rebuilder<'_> {
             let is_unchanged = encoding == Encoding::Same && fates.are_all_kept();
             let content =
                 if is_unchanged { None } else { Some(self.write(own()?, container, fates.list, encoding)?) };
-            return Ok(Rebuilt { content, before: fates.before, after: fates.after });
+            return Ok(Rebuilt { content, had_images: fates.had_images, has_images: fates.has_images });
         }
         let stream = OnceCell::new();
         let inner = || decompress(own()?, container, &stream);
         let fates = Fates::collect(self, &inner, 0, &around)?;
-        let (before, after) = (fates.before, fates.after);
+        let Fates { had_images, has_images, .. } = fates;
         let content = if encoding == Encoding::Same && fates.are_all_kept() {
             None
         } else if (container.container_type, encoding) == (ContainerType::Ccob, Encoding::Bundle)
@@ -114,13 +116,15 @@ impl Rebuilder<'_> {
             inner()?;
             drop(fates);
             stream.into_inner().map(Content::from)
-        } else if let Some(version) = other_version(container, encoding).filter(|_| fates.are_all_kept()) {
+        } else if let Some(version) = other_version(container, encoding)
+            && fates.are_all_kept()
+        {
             Some(bundle::with_version(own()?, version)?)
         } else {
             // The decompressed bytes are dropped here.
             Some(self.write(inner()?, container, fates.list, encoding)?.into_owned())
         };
-        Ok(Rebuilt { content, before, after })
+        Ok(Rebuilt { content, had_images, has_images })
     }
 
     /// Decides about an image. `stored` returns its stored bytes.
@@ -131,7 +135,7 @@ impl Rebuilder<'_> {
         around: &[&Container],
         bytes: &ImageBytes,
     ) -> Result<Fate<'data>> {
-        let index = image.is_device_image().then(|| self.next.replace(self.next.get().saturating_add(1)));
+        let index = if image.is_device_image() { self.indices.borrow_mut().next() } else { None };
         let bytes = || bytes.read(stored()?, image);
         let edited = EditedImage { index, image, containers: around, bytes: &bytes };
         Ok(match self.edit.image(&edited)? {
@@ -186,11 +190,12 @@ impl Rebuilder<'_> {
     }
 }
 
-/// Fates of the images of a container, and the numbers of device images before and after.
+/// Fates of the images of a container.
 struct Fates<'data> {
     list: Vec<Fate<'data>>,
-    before: usize,
-    after: usize,
+    /// True if there were device images before, and if there are some after, at any depth.
+    had_images: bool,
+    has_images: bool,
 }
 
 impl<'data> Fates<'data> {
@@ -198,18 +203,17 @@ impl<'data> Fates<'data> {
     /// images, and `start` is the offset of the first of these bytes in the inventory.
     fn collect(rebuilder: &Rebuilder<'_>, space: Space<'_, 'data>, start: u64, around: &[&Container]) -> Result<Self> {
         let images = around.last().map(|container| container.images.as_slice()).unwrap_or_default();
-        let mut fates = Fates { list: Vec::new(), before: 0, after: 0 };
+        let mut fates = Fates { list: Vec::new(), had_images: false, has_images: false };
         let bytes = ImageBytes::default();
         for image in images {
             let stored = || {
-                let offset = image.stored.start.saturating_sub(start);
-                space()?.part("image", Extent { offset, size: image.stored.size })
+                let offset = size_of_range(&(start..image.stored.start));
+                space()?.part("image", 0, offset, image.stored.size)
             };
             if image.containers.is_empty() {
                 let fate = rebuilder.leaf(&stored, image, around, &bytes)?;
-                fates.before = fates.before.saturating_add(image.is_device_image().into());
-                let is_left = image.is_device_image() && fate != Fate::Drop;
-                fates.after = fates.after.saturating_add(is_left.into());
+                fates.had_images |= image.is_device_image();
+                fates.has_images |= image.is_device_image() && fate != Fate::Drop;
                 fates.list.push(fate);
             } else {
                 fates.holder(rebuilder, &stored, image, around)?;
@@ -226,19 +230,21 @@ impl<'data> Fates<'data> {
         image: &Image,
         around: &[&Container],
     ) -> Result<()> {
-        let (mut rebuilt, mut before, mut after) = (Vec::new(), 0_usize, 0_usize);
+        let mut rebuilt = Vec::new();
+        let mut had_images = false;
+        let mut has_images = false;
         for container in &image.containers {
-            let offset = container.start.saturating_sub(image.stored.start);
-            let own = || stored()?.part("container", Extent { offset, size: container.size });
+            let offset = size_of_range(&(image.stored.start..container.start));
+            let own = || stored()?.part("container", 0, offset, container.size);
             let one = rebuilder.container(&own, Nested { container, around })?;
             // A container that could not be read counts as an image.
-            let unread = usize::from(container.images.is_empty());
-            before = before.saturating_add(one.before).saturating_add(unread);
-            after = after.saturating_add(one.after).saturating_add(unread);
+            let is_unread = container.images.is_empty();
+            had_images |= one.had_images || is_unread;
+            has_images |= one.has_images || is_unread;
             rebuilt.push(one.content);
         }
-        self.before = self.before.saturating_add(before);
-        self.after = self.after.saturating_add(after);
+        self.had_images |= had_images;
+        self.has_images |= has_images;
         let is_plain = !is_compressed(image.codec) && image.stored.part.is_none();
         if !is_plain && rebuilt.iter().any(Option::is_some) {
             let cause = Cause::Described("containers in the compressed bytes of an image".to_owned());
@@ -246,7 +252,7 @@ impl<'data> Fates<'data> {
         }
         self.list.push(if rebuilt.iter().all(Option::is_none) {
             Fate::Keep
-        } else if after == 0 && before > 0 {
+        } else if had_images && !has_images {
             Fate::Drop
         } else {
             Fate::Replace(joined(stored()?, image, rebuilt)?)
@@ -273,7 +279,7 @@ fn joined<'data>(view: View<'data>, image: &Image, rebuilt: Vec<Option<Content<'
     let mut content = Content::new();
     let mut end = 0;
     for (container, new) in image.containers.iter().zip(rebuilt) {
-        let offset = container.start.saturating_sub(image.stored.start);
+        let offset = size_of_range(&(image.stored.start..container.start));
         let is_bundle = matches!(container.container_type, ContainerType::Bundle | ContainerType::Ccob);
         let alignment = if is_bundle { alignment_of(offset) } else { alignment_of(offset).min(8) };
         let new = match new {
@@ -284,7 +290,7 @@ fn joined<'data>(view: View<'data>, image: &Image, rebuilt: Vec<Option<Content<'
             content.align(alignment);
             content.append(new);
         }
-        end = offset.saturating_add(container.size);
+        end = offset_from(offset, container.size);
     }
     content.push(view.from(end).data());
     Ok(content)

@@ -191,7 +191,9 @@ pub fn images(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
 /// Rebuilds all containers of a file. The containers follow each other.
 pub fn rebuilt(bytes: &[u8], edit: &dyn Edit) -> Option<Vec<u8>> {
     let file = scanned(bytes);
-    let (mut all, mut index, mut is_changed) = (Vec::new(), 0, false);
+    let mut all = Vec::new();
+    let mut index = 0;
+    let mut is_changed = false;
     for container in &file.containers {
         let view = View::new(bytes).from(container.offset.unwrap());
         let new = rebuild(view, container, index, edit, 2).unwrap();
@@ -219,7 +221,8 @@ fn kept_images_keep_their_bytes_and_dropped_ones_are_gone() {
     for round in 0..600 {
         let bytes = random.container(2);
         let before = images(&bytes);
-        let (mut edit, mut expected) = (ByIndex::default(), Vec::new());
+        let mut edit = ByIndex::default();
+        let mut expected = Vec::new();
         for (index, (target, image)) in before.iter().enumerate() {
             match random.next(3) {
                 0 => drop(edit.images.insert(index, ImageEdit::Drop)),
@@ -347,7 +350,8 @@ fn damage(random: &mut Random, bytes: &mut Vec<u8>) {
 #[test]
 fn damaged_containers_are_rebuilt_or_refused() {
     let mut random = Random(10);
-    let (mut rebuilt, mut refused) = (0, 0);
+    let mut rebuilt = 0;
+    let mut refused = 0;
     for round in 0..3000 {
         let mut bytes = random.container(1);
         damage(&mut random, &mut bytes);
@@ -376,7 +380,9 @@ fn damaged_containers_are_rebuilt_or_refused() {
 
 /// Returns a file with its containers rebuilt, and the bytes between them.
 fn patched(bytes: &[u8], file: &File, edit: &dyn Edit) -> Result<Vec<u8>> {
-    let (mut new, mut end, mut index) = (Vec::new(), 0, 0);
+    let mut new = Vec::new();
+    let mut end = 0;
+    let mut index = 0;
     for container in &file.containers {
         let start = container.offset.unwrap();
         new.extend(&bytes[end as usize..start as usize]);

@@ -18,10 +18,11 @@ use super::error::SplitProblem;
 use super::index::{Index, IndexFormat, IndexedBytes, IndexedFile, IndexedPart, IndexedSpan};
 use super::wrappers::{RegisteredBundle, Registrations, registrations};
 use super::write::{PlannedSplit, SplitDirectory, file_name, written};
-use crate::base::bytes::{Extent, View};
+use crate::base::bytes::{View, size_of_range};
 use crate::base::codec::is_compressed;
 use crate::base::content::Content;
 use crate::base::io::{Output, Sink};
+use crate::base::range::{offset_from, range_at};
 use crate::edit::patch::{Patch, Patches};
 use crate::format::ImageKind;
 use crate::format::kpack::{self, ARCH_PLACEHOLDER, KpackMarker, KpackMember, KpackProperties, entry_key};
@@ -106,13 +107,15 @@ fn code<'a>(scan: &'a Scan<InputSlice>, registrations: &'a Registrations<'a>) ->
             continue;
         }
         let is_amd = image.triple.as_deref() == Some(crate::target::triple::AMDGCN);
-        let arch = image.arch.as_deref().filter(|_| is_amd && image.image_kind == ImageKind::Elf);
-        let Some(arch) = arch.filter(|_| nested.containers.len() == 1) else {
-            let target = image.arch.as_ref().or(image.triple.as_ref()).cloned().unwrap_or_default();
-            let (number, kind) = (nested.index, image.image_kind.name());
-            return Err(SplitProblem::Code { number, kind, target }.into());
-        };
-        all.push(Code { nested, arch, bundle });
+        let is_code_object = is_amd && image.image_kind == ImageKind::Elf && nested.containers.len() == 1;
+        match image.arch.as_deref() {
+            Some(arch) if is_code_object => all.push(Code { nested, arch, bundle }),
+            _ => {
+                let target = image.arch.as_ref().or(image.triple.as_ref()).cloned().unwrap_or_default();
+                let kind = image.image_kind.name();
+                return Err(SplitProblem::Code { number: nested.index, kind, target }.into());
+            }
+        }
     }
     Ok(all)
 }
@@ -149,19 +152,19 @@ fn bytes<'a>(scan: &'a Scan<InputSlice>, code: &Code<'a>) -> Result<Cow<'a, [u8]
 fn patches<'data>(registrations: &Registrations<'_>, marker: &[u8]) -> Result<Patches<'data>> {
     let mut patches = Vec::new();
     for (offset, bytes) in &registrations.patches {
-        let span = *offset..offset.saturating_add(bytes.len() as u64);
+        let span = range_at(*offset, bytes.len() as u64);
         patches.push(Patch::resizing(span, Content::from(bytes.to_vec())));
     }
     for (&offset, RegisteredBundle { container, .. }) in &registrations.bundles {
         let patch = Patch::in_place(range(container), Content::from(marker.to_vec()));
-        let (needed, room) = (marker.len() as u64, container.size);
-        patches.push(patch.ok_or(SplitProblem::NoRoom { offset, needed, room })?);
+        let needed = marker.len() as u64;
+        patches.push(patch.ok_or(SplitProblem::NoRoom { offset, needed, room: container.size })?);
     }
     Ok(Patches::new(patches).ok_or(SplitProblem::Overlap)?)
 }
 
 fn range(container: &Container) -> Range<u64> {
-    container.start..container.start.saturating_add(container.size)
+    range_at(container.start, container.size)
 }
 
 /// Returns the spans of the original that an archive holds: code for exactly its target ID, in a bundle that is not
@@ -172,7 +175,10 @@ fn spans(chosen: &BTreeMap<u32, &Code<'_>>, arch: &str, name: &str) -> Vec<Index
         let image = code.nested.image;
         // A bundle with several wrappers is stored once in the original.
         let is_first = code.bundle.indices.first() == Some(&index);
-        if let (Some(offset), Some(size), true, true) = (image.offset, image.size, code.arch == arch, is_first) {
+        if let (Some(offset), Some(size)) = (image.offset, image.size)
+            && code.arch == arch
+            && is_first
+        {
             spans.push(IndexedSpan { offset, size, key: Some(entry_key(name, index)), arch: Some(arch.to_owned()) });
         }
     }
@@ -193,14 +199,14 @@ fn record_rest(index: &mut Index, registrations: &Registrations<'_>, view: View<
         index.bytes.push(IndexedBytes::new(*offset, old.data()));
     }
     let spans = index.parts.iter().flat_map(|part| &part.spans);
-    let images: BTreeMap<u64, u64> = spans.map(|it| (it.offset, it.offset.saturating_add(it.size))).collect();
+    let images: BTreeMap<u64, u64> = spans.map(|it| (it.offset, offset_from(it.offset, it.size))).collect();
     for bundle in registrations.bundles.values() {
         let range = range(bundle.container);
-        let marked = range.start.saturating_add(marker_size);
+        let marked = offset_from(range.start, marker_size);
         let inside = images.range(range.clone()).map(|(&start, &end)| (start, end));
         let mut at = range.start;
         for (start, end) in inside.chain([(range.end, range.end)]) {
-            let gap = view.part("bundle", Extent { offset: at, size: start.saturating_sub(at) })?;
+            let gap = view.part("bundle", 0, at, size_of_range(&(at..start)))?;
             index.bytes.extend(rest(gap, marked));
             at = end;
         }
@@ -210,8 +216,9 @@ fn record_rest(index: &mut Index, registrations: &Registrations<'_>, view: View<
 
 /// Records bytes between images, without zeros at their end: the host file has zeros there, except where the marker is.
 fn rest(gap: View<'_>, marked: u64) -> Option<IndexedBytes> {
-    let used = gap.data().iter().rposition(|&byte| byte != 0).map_or(0, |last| (last as u64).saturating_add(1));
-    let size = used.max(marked.saturating_sub(gap.start())).min(gap.size());
-    let bytes = gap.prefix("bundle", size).ok().filter(|bytes| bytes.size() > 0)?;
+    let unused = gap.data().iter().rev().take_while(|&&byte| byte == 0).count() as u64;
+    let used = size_of_range(&(unused..gap.size()));
+    let size = used.max(size_of_range(&(gap.start()..marked))).min(gap.size());
+    let bytes = gap.part("bundle", 0, 0, size).ok().filter(|bytes| bytes.size() > 0)?;
     Some(IndexedBytes::new(gap.start(), bytes.data()))
 }

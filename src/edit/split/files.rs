@@ -68,7 +68,8 @@ fn label(part: &PartSpans) -> &str {
 
 fn spans(part: &PartSpans) -> Vec<IndexedSpan> {
     let span = |span: &Range<u64>| {
-        let (offset, size) = (span.start, size_of_range(span));
+        let offset = span.start;
+        let size = size_of_range(span);
         IndexedSpan { offset, size, key: None, arch: None }
     };
     part.spans.iter().map(span).collect()

@@ -106,7 +106,9 @@ impl Index {
     /// Creates an index without parts.
     pub fn new(format: IndexFormat, original: IndexedFile, host: IndexedFile) -> Self {
         let IndexedFile { file, size, sha256 } = original;
-        let (schema, parts, bytes) = (SCHEMA.to_owned(), Vec::new(), Vec::new());
+        let schema = SCHEMA.to_owned();
+        let parts = Vec::new();
+        let bytes = Vec::new();
         Index { schema, format, file, size, sha256, mode: None, host, parts, bytes, not_joinable: None }
     }
 

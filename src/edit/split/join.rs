@@ -16,6 +16,7 @@ use crate::base::codec::Codec;
 use crate::base::content::Content;
 use crate::base::error::Error;
 use crate::base::io::{FileSet, Input, Output, OutputKind, Sink};
+use crate::base::range::Cursor;
 use crate::edit::patch::{Patch, Patches};
 use crate::format::kpack::{KpackArchive, Scheme};
 
@@ -104,12 +105,12 @@ fn part_code<'a>(part: &IndexedPart, input: &'a Input) -> Result<Vec<Cow<'a, [u8
         let scheme = archive.as_ref().map(|archive| archive.scheme);
         let entries = archive.iter().flat_map(|archive| &archive.entries);
         let entries: BTreeMap<(&str, &str), _> = entries.map(|entry| ((entry.key, entry.arch), entry)).collect();
-        let mut at = 0_u64;
+        let mut places = Cursor::at(0);
         let mut code = Vec::new();
         for span in &part.spans {
             let (Some(key), Some(arch)) = (&span.key, &span.arch) else {
-                code.push(Cow::Borrowed(view.part("part", Extent { offset: at, size: span.size })?.data()));
-                at = at.saturating_add(span.size);
+                let place = places.take(span.size);
+                code.push(Cow::Borrowed(view.part("part", 0, place.start, span.size)?.data()));
                 continue;
             };
             let missing = || SplitProblem::NotJoinable(format!("no code object {key} for {arch}"));

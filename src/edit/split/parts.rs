@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use super::Result;
 use super::error::SplitProblem;
-use crate::base::bytes::{Extent, View};
+use crate::base::bytes::{View, size_of_range};
 use crate::base::codec::is_compressed;
+use crate::base::range::range_at;
 use crate::scan::inventory::{Container, File, NestedImage};
 
 /// Spans with code for one processor, with code for several that is compressed as one, or, without processors, the
@@ -49,7 +50,8 @@ pub fn parts(file: &File, view: View<'_>) -> Result<Vec<PartSpans>> {
         end = own_end;
     }
     let rest = rest(file, view, spans.keys().copied())?;
-    let (mut parts, mut shared) = (BTreeMap::<String, PartSpans>::new(), PartSpans::default());
+    let mut parts = BTreeMap::<String, PartSpans>::new();
+    let mut shared = PartSpans::default();
     for ((start, end), (archs, images)) in spans {
         let part = match archs.first() {
             Some(arch) if archs.len() == 1 => parts.entry(arch.clone()).or_default(),
@@ -73,7 +75,7 @@ fn rest(file: &File, view: View<'_>, code: impl Iterator<Item = (u64, u64)>) -> 
             while code.next_if(|&(_, end)| end <= at).is_some() {}
             let next = code.peek().copied().filter(|&(start, _)| start < container.end);
             let (start, end) = next.unwrap_or((container.end, container.end));
-            rest.extend(without_zeros(view.part("container", Extent { offset: at, size: start.saturating_sub(at) })?));
+            rest.extend(without_zeros(view.part("container", 0, at, size_of_range(&(at..start)))?));
             at = end;
         }
     }
@@ -85,7 +87,7 @@ fn without_zeros(view: View<'_>) -> Option<Range<u64>> {
     let is_used = |byte: &u8| *byte != 0;
     let first = view.data().iter().position(is_used)? as u64;
     let last = view.data().iter().rposition(is_used)? as u64;
-    Some(view.start().saturating_add(first)..view.start().saturating_add(last).saturating_add(1))
+    Some(view.from(first).start()..view.from(last).from(1).start())
 }
 
 /// Returns the span of an image in the file. If a container around it is compressed, returns the span of the outermost
@@ -95,7 +97,7 @@ fn span(nested: &NestedImage<'_>) -> Range<u64> {
         Some(container) => container.range().unwrap_or(0..0),
         None => {
             let stored = nested.image.stored;
-            stored.start..stored.start.saturating_add(stored.size)
+            range_at(stored.start, stored.size)
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::Result;
 use super::error::SplitProblem;
 use crate::base::bytes::View;
+use crate::base::range::offset_from;
 use crate::format::ContainerType;
 use crate::format::fat_binary_wrapper::{CONTAINER_OFFSET, HIP_KPACK_MAGIC};
 use crate::scan::inventory::{Container, File, FileFormat, WrapperKind};
@@ -39,7 +40,7 @@ pub fn registrations<'a>(file: &'a File, view: View<'_>) -> Result<Registrations
         let container = container
             .filter(|it| matches!(it.container_type, ContainerType::Bundle | ContainerType::Ccob))
             .ok_or(SplitProblem::WrapperTarget { offset })?;
-        let index_at = offset.saturating_add(INDEX_OFFSET);
+        let index_at = offset_from(offset, INDEX_OFFSET);
         if view.u64("HIP wrapper", index_at)? != 0 {
             return Err(SplitProblem::WrapperInUse { offset }.into());
         }

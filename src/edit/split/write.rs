@@ -57,13 +57,9 @@ impl SplitDirectory<'_> {
 pub fn part_name(name: &str, arch: &str, extension: &str, taken: &mut BTreeSet<String>) -> String {
     let arch: String =
         arch.chars().map(|c| if c.is_ascii_alphanumeric() || "._+-".contains(c) { c } else { '_' }).collect();
-    let mut part = format!("{name}.{arch}.{extension}");
-    let mut number = 2_u64;
-    while !taken.insert(part.clone()) {
-        part = format!("{name}.{arch}-{number}.{extension}");
-        number = number.saturating_add(1);
-    }
-    part
+    let numbered = (2_u64..).map(|number| format!("{name}.{arch}-{number}.{extension}"));
+    let mut names = std::iter::once(format!("{name}.{arch}.{extension}")).chain(numbered);
+    names.find(|part| taken.insert(part.clone())).expect("there are more numbers than names")
 }
 
 /// Gives all files their names, if joining them gives the original.

@@ -6,15 +6,12 @@ use super::raw::{ALIGNMENT, EntryHeader, OptionBlock, codec_flag, flag, kind};
 use crate::base::bytes::View;
 use crate::base::codec::Compression;
 use crate::base::content::Content;
+use crate::base::elf_layout::{EI_ABIVERSION, ELF64};
 use crate::base::error::{Cause, Malformed};
 use crate::format::device_elf;
 use crate::format::lto_ir::{self, LtoIr};
 use crate::format::tile_ir::{self, TileIrVersion};
 use crate::target::nvptx::{Arch, Ptx, Suffix};
-
-/// Offsets of two fields of an ELF header (System V ABI).
-const EI_ABIVERSION: u64 = 8;
-const E_MACHINE: u64 = 18;
 
 /// Size of the shortest Tile IR that fatbinary 13.5 accepts, in bytes.
 const TILE_IR_SIZE: u64 = 14;
@@ -118,8 +115,12 @@ impl<'data> FatbinImage<'data> {
     /// Creates a member for a cubin.
     pub fn of_cubin(image: View<'data>) -> Result<Self, Malformed> {
         let Some(cubin) = device_elf::read(image)?.cubin else {
-            let value = u64::from(image.u16("ELF machine", E_MACHINE)?);
-            return Err(image.malformed("ELF machine", E_MACHINE, Cause::Unexpected { value, expected: "0xbe, CUDA" }));
+            let value = u64::from(image.u16("ELF machine", ELF64.e_machine)?);
+            return Err(image.malformed(
+                "ELF machine",
+                ELF64.e_machine,
+                Cause::Unexpected { value, expected: "0xbe, CUDA" },
+            ));
         };
         let arch = cubin.arch().ok_or_else(|| {
             let cause = Cause::UnsupportedVersion { value: u64::from(cubin.abi_version), supported: "up to 8" };

@@ -8,46 +8,30 @@ use object::elf::{self, FileHeader64, SectionHeader64};
 use object::read::elf::{FileHeader, SectionHeader};
 
 use super::{EmbeddedImage, Region, unexpected};
-use crate::base::bytes::{Extent, Resource, View, text_work};
+use crate::base::bytes::{Resource, View, text_work};
+use crate::base::elf_layout::{EI_OSABI, EI_PAD, ELF64};
 use crate::base::error::{Cause, Malformed};
 use crate::format::device_elf;
 use crate::target::amdgpu;
 use crate::target::intel::EM_INTELGT;
 use crate::target::nvptx::Cubin;
 
-/// Fields of the header (System V ABI, ELF header).
-const EI_OSABI: u64 = 7;
-const EI_PADDING: u64 = 9;
-const E_TYPE: u64 = 16;
-const E_MACHINE: u64 = 18;
-const E_VERSION: u64 = 20;
-const E_FLAGS: u64 = 48;
-const E_EHSIZE: u64 = 52;
-const E_PHENTSIZE: u64 = 54;
-const E_SHENTSIZE: u64 = 58;
-const E_SHSTRNDX: u64 = 62;
-
-/// Sizes of the header and of the entries of its tables.
-const HEADER_SIZE: u16 = 64;
-const SEGMENT_HEADER_SIZE: u16 = 56;
-
 /// `e_type` of zebin: relocatable, executable and shared (compute-runtime, `zebin.md`), and the type that ocloc writes.
 const ZEBIN_TYPES: [u16; 4] = [0xff11, 0xff12, 0xff13, elf::ET_REL.0];
 
-/// `EI_OSABI` of cubins up to ABI 7, of later cubins, and of AMD's HSA (LLVM, AMDGPU usage).
+/// `EI_OSABI` of cubins up to ABI 7, and of later cubins.
 const OSABI_CUDA: u8 = 0x33;
 const OSABI_CUDA_8: u8 = 0x41;
-const OSABI_AMDGPU_HSA: u8 = 64;
 
 /// Reads the image that begins at an offset of the region.
 pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed> {
     let view = region.view.from(at);
-    let machine = elf::Machine(view.u16("ELF machine", E_MACHINE)?);
+    let machine = elf::Machine(view.u16("ELF machine", ELF64.e_machine)?);
     let check = match machine {
         elf::EM_CUDA => check_cubin,
         elf::EM_AMDGPU => check_code_object,
         EM_INTELGT => check_zebin,
-        _ => return Err(unexpected(view, "ELF machine", E_MACHINE, machine.0.into(), "that of a GPU")),
+        _ => return Err(unexpected(view, "ELF machine", ELF64.e_machine, machine.0.into(), "that of a GPU")),
     };
     let header = FileHeader64::<LE>::parse(view.data());
     let header = header.map_err(|error| view.malformed("ELF header", 0, Cause::ObjectFile(error)))?;
@@ -71,26 +55,37 @@ pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed>
 
 /// Checks the fields that have the same value on every device.
 fn check_header(view: View<'_>, header: &FileHeader64<LE>) -> Result<(), Malformed> {
-    let padding = view.record("ELF padding", Extent { offset: EI_PADDING, size: E_TYPE - EI_PADDING })?;
-    if let Some(&value) = padding.data().iter().find(|&&byte| byte != 0) {
-        return Err(unexpected(view, "ELF padding", EI_PADDING, value.into(), "0"));
+    if let Some(&value) = header.e_ident.padding.iter().find(|&&byte| byte != 0) {
+        return Err(unexpected(view, "ELF padding", EI_PAD, value.into(), "0"));
     }
     let phnum = header.e_phnum.get(LE);
     let shnum = header.e_shnum.get(LE);
     let sizes = [
-        ("ELF header size", E_EHSIZE, header.e_ehsize.get(LE), true, HEADER_SIZE),
-        ("ELF program header size", E_PHENTSIZE, header.e_phentsize.get(LE), phnum > 0, SEGMENT_HEADER_SIZE),
-        ("ELF section header size", E_SHENTSIZE, header.e_shentsize.get(LE), shnum > 0, HEADER_SIZE),
+        ("ELF header size", ELF64.e_ehsize, header.e_ehsize.get(LE), true, ELF64.header_size),
+        (
+            "ELF program header size",
+            ELF64.e_phentsize,
+            header.e_phentsize.get(LE),
+            phnum > 0,
+            ELF64.segment_header_size,
+        ),
+        (
+            "ELF section header size",
+            ELF64.e_shentsize,
+            header.e_shentsize.get(LE),
+            shnum > 0,
+            ELF64.section_header_size,
+        ),
     ];
     for (field, at, value, is_used, expected) in sizes {
-        if is_used && value != expected {
+        if is_used && u64::from(value) != expected {
             return Err(unexpected(view, field, at, value.into(), "the size of the structure"));
         }
     }
     let shstrndx = header.e_shstrndx.get(LE).0;
     // Without a section table, nothing in the file could be recognized as device code.
     if shstrndx >= shnum {
-        return Err(unexpected(view, "ELF section of names", E_SHSTRNDX, shstrndx.into(), "a section"));
+        return Err(unexpected(view, "ELF section of names", ELF64.e_shstrndx, shstrndx.into(), "a section"));
     }
     Ok(())
 }
@@ -106,29 +101,32 @@ fn check_cubin(view: View<'_>, header: &FileHeader64<LE>) -> Result<(), Malforme
         _ => return Err(unexpected(view, "ELF ABI", EI_OSABI, os_abi.into(), "that of a cubin")),
     };
     if !is_known {
-        return Err(unexpected(view, "ELF version", E_VERSION, version.into(), "that of a toolkit"));
+        return Err(unexpected(view, "ELF version", ELF64.e_version, version.into(), "that of a toolkit"));
     }
     check_type(view, header, &[elf::ET_REL.0, elf::ET_EXEC.0])?;
     let e_flags = header.e_flags.get(LE).0;
     let cubin = Cubin { abi_version: abi, e_flags, compat: None, command_arch: None };
-    cubin.arch().map(|_| ()).ok_or_else(|| unexpected(view, "ELF flags", E_FLAGS, e_flags.into(), "an architecture"))
+    cubin
+        .arch()
+        .map(|_| ())
+        .ok_or_else(|| unexpected(view, "ELF flags", ELF64.e_flags, e_flags.into(), "an architecture"))
 }
 
 fn check_code_object(view: View<'_>, header: &FileHeader64<LE>) -> Result<(), Malformed> {
-    let os_abi = header.e_ident.os_abi.0;
-    let abi = header.e_ident.abi_version;
-    let version = header.e_version.get(LE);
-    if os_abi != OSABI_AMDGPU_HSA || abi > 4 {
+    let (os_abi, abi, version) = (header.e_ident.os_abi.0, header.e_ident.abi_version, header.e_version.get(LE));
+    if header.e_ident.os_abi != amdgpu::ELFOSABI_HSA || abi > 4 {
         return Err(unexpected(view, "ELF ABI", EI_OSABI, os_abi.into(), "that of a code object"));
     }
     if version != 1 {
-        return Err(unexpected(view, "ELF version", E_VERSION, version.into(), "1"));
+        return Err(unexpected(view, "ELF version", ELF64.e_version, version.into(), "1"));
     }
     check_type(view, header, &[elf::ET_REL.0, elf::ET_DYN.0])?;
     let e_flags = header.e_flags.get(LE).0;
     // Code objects before version 3 state the processor in a note.
     match amdgpu::target_id_of_e_flags(e_flags) {
-        None if abi > 0 || e_flags != 0 => Err(unexpected(view, "ELF flags", E_FLAGS, e_flags.into(), "a processor")),
+        None if abi > 0 || e_flags != 0 => {
+            Err(unexpected(view, "ELF flags", ELF64.e_flags, e_flags.into(), "a processor"))
+        }
         _ => Ok(()),
     }
 }
@@ -147,13 +145,14 @@ fn check_type(view: View<'_>, header: &FileHeader64<LE>, known: &[u16]) -> Resul
     if known.contains(&value) {
         Ok(())
     } else {
-        Err(unexpected(view, "ELF type", E_TYPE, value.into(), "that of device code"))
+        Err(unexpected(view, "ELF type", ELF64.e_type, value.into(), "that of device code"))
     }
 }
 
 /// Reads the names of the sections. The first section is empty, and every name ends within the section of names.
 fn section_names<'data>(view: View<'data>, header: &FileHeader64<LE>) -> Result<Vec<&'data [u8]>, Malformed> {
-    let invalid = |error: object::Error| view.malformed("ELF section names", E_SHSTRNDX, Cause::ObjectFile(error));
+    let invalid =
+        |error: object::Error| view.malformed("ELF section names", ELF64.e_shstrndx, Cause::ObjectFile(error));
     let sections: &[SectionHeader64<LE>] = header.section_headers(LE, view.data()).map_err(invalid)?;
     if sections.first().is_none_or(|first| first.sh_type(LE) != elf::SHT_NULL) {
         return Err(view.malformed("ELF section 0", 0, Cause::Described("not a null section".to_owned())));

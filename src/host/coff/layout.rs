@@ -150,13 +150,16 @@ impl<'plan> CoffLayout<'plan> {
     /// Returns `.xdata` with the unwind information of each function, and `.pdata` with the table of functions, which
     /// refers to it. `.xdata` will be the section `index`.
     fn unwind_sections(&self, index: usize) -> [CoffSection<'plan>; 2] {
-        let (mut information, mut table, mut relocations) = (Vec::new(), Vec::new(), Vec::new());
+        let mut information = Vec::new();
+        let mut table = Vec::new();
+        let mut relocations = Vec::new();
         for (function, code) in self.code.functions.iter().enumerate() {
             let symbol = CoffTarget::Symbol(self.symbol_of(function));
             let end = (self.machine.unwind == UnwindFormat::X64).then_some((symbol, code.bytes.len()));
             let columns = [Some((symbol, 0)), end, Some((CoffTarget::Section(index), information.len()))];
             for (target, addend) in columns.into_iter().flatten() {
-                let (offset, kind) = (table.len() as u64, self.machine.image_relative);
+                let offset = table.len() as u64;
+                let kind = self.machine.image_relative;
                 relocations.push(CoffRelocation { offset, kind, target });
                 table.extend((addend as u32).to_le_bytes());
             }

@@ -51,7 +51,8 @@ pub fn write(
         return Err(HostError::ObjectTooLarge { format: "COFF", size });
     }
 
-    let (time_date_stamp, characteristics) = (0, pe::FileFlags(0));
+    let time_date_stamp = 0;
+    let characteristics = pe::FileFlags(0);
     writer.write_file_header(FileHeader { machine: machine.machine, time_date_stamp, characteristics })?;
     for (index, section) in sections.iter().enumerate() {
         writer.write_section_header(section_header(section, layout.section_names[index], layout.sections[index]));

@@ -93,7 +93,9 @@ impl<'plan> ObjectLayout<'plan> {
 
     /// Returns the relocation in the function that begins at `start` of the text section.
     fn code_relocation(&self, start: u64, code: &CodeRelocation) -> Relocation {
-        let (offset, kind, addend) = (start + code.offset, code.kind, code.addend);
+        let offset = start + code.offset;
+        let kind = code.kind;
+        let addend = code.addend;
         let target = match code.target {
             CodeTarget::Symbol(symbol) => return self.relocation(offset, kind, symbol, addend),
             CodeTarget::Here(place) => RelocationTarget::Label(start + place),
@@ -192,7 +194,8 @@ impl<'plan> ObjectLayout<'plan> {
             relocations.extend(function.relocations.iter().map(|it| self.code_relocation(start, it)));
         }
         let flags = elf::SHF_ALLOC | elf::SHF_EXECINSTR;
-        let (alignment, content) = (self.architecture.function_alignment, SectionContent::own(self.code.bytes.clone()));
+        let alignment = self.architecture.function_alignment;
+        let content = SectionContent::own(self.code.bytes.clone());
         ElfSection::new(TEXT, elf::SHT_PROGBITS, flags, alignment, content, relocations)
     }
 

@@ -72,7 +72,9 @@ fn file_header(plan: &ObjectPlan, architecture: &Architecture) -> FileHeader {
     // it.
     let is_gnu = plan.is_divisible && plan.sections.iter().any(|section| section.kind.is_retained());
     let os_abi = if is_gnu { elf::ELFOSABI_GNU } else { elf::ELFOSABI_NONE };
-    let (e_type, e_machine, e_flags) = (elf::ET_REL, architecture.elf.machine, architecture.elf.flags);
+    let e_type = elf::ET_REL;
+    let e_machine = architecture.elf.machine;
+    let e_flags = architecture.elf.flags;
     FileHeader { os_abi, e_type, e_machine, e_flags, ..Default::default() }
 }
 
@@ -91,7 +93,9 @@ fn write_relocations(writer: &mut SinglePhaseWriter<'_>, section: &ElfSection, s
     let offset = writer.write_align_relocation();
     for relocation in &section.relocations {
         let r_sym = symbols.index_of[&relocation.target];
-        let (r_offset, r_type, r_addend) = (relocation.offset, relocation.kind, relocation.addend);
+        let r_offset = relocation.offset;
+        let r_type = relocation.kind;
+        let r_addend = relocation.addend;
         writer.write_relocation(true, &Rel { r_offset, r_sym, r_type, r_addend });
     }
     offset
@@ -208,7 +212,8 @@ impl<'plan> SymbolTable<'plan> {
     /// Adds the absolute symbols, the undefined ones, and the ones that the ABI defines.
     fn add_outside_of_sections(&mut self, plan: &'plan ObjectPlan, targets: impl Iterator<Item = RelocationTarget>) {
         for symbol in &plan.absolute_symbols {
-            let (name, value) = (symbol.name.as_str().into(), symbol.value);
+            let name = symbol.name.as_str().into();
+            let value = symbol.value;
             let entry = SymbolEntry { name, value, special_section: elf::SHN_ABS, ..SymbolEntry::local(None) };
             self.push(entry.with_scope(symbol.scope));
         }

@@ -178,7 +178,9 @@ impl<'plan> Bitcode<'plan> {
             let is_declaration = function.blocks.is_empty();
             let (linkage, visibility) = linkage(if is_declaration { Linkage::External } else { Linkage::Internal });
             let section = if is_declaration { 0 } else { self.section(Some(module.code_section)) };
-            let (convention, attributes, alignment) = (0, 0, 0);
+            let convention = 0;
+            let attributes = 0;
+            let alignment = 0;
             let start = [position, size, id(&function.function_type), convention, is_declaration.into(), linkage];
             self.stream.record(FUNCTION, start.into_iter().chain([attributes, alignment, section, visibility]));
         }

@@ -153,7 +153,8 @@ impl ModuleBuilder<'_> {
     /// Adds the arrays that LLVM reads: constructors, destructors, and variables without a reference to them, which
     /// must remain.
     fn add_arrays(&mut self) {
-        let (mut constructors, mut destructors) = (Vec::new(), Vec::new());
+        let mut constructors = Vec::new();
+        let mut destructors = Vec::new();
         for section in &self.plan.sections {
             let (list, priority) = match section.kind {
                 SectionKind::Constructors(priority) => (&mut constructors, priority),
@@ -170,7 +171,8 @@ impl ModuleBuilder<'_> {
         self.function_array("llvm.global_dtors", destructors);
 
         let referenced = references(self.plan);
-        let (mut used, mut retained) = (Vec::new(), Vec::new());
+        let mut used = Vec::new();
+        let mut retained = Vec::new();
         for (index, symbol) in self.plan.symbols.iter().enumerate() {
             let Definition::Data { section, .. } = symbol.definition else { continue };
             match self.plan.sections[section.0].kind {
@@ -184,7 +186,9 @@ impl ModuleBuilder<'_> {
     }
 
     fn function_array(&mut self, name: &str, functions: Vec<(u16, SymbolId)>) {
-        let (number, pointer, function) = (self.integer_type(32), self.pointer_to_byte(), self.function_type(None));
+        let number = self.integer_type(32);
+        let pointer = self.pointer_to_byte();
+        let function = self.function_type(None);
         let function_pointer = self.intern(IrType::Pointer(function));
         let element = self.intern(IrType::Struct(vec![number, function_pointer, pointer]));
         let null = self.constant(pointer, ConstantForm::Zero);

@@ -71,7 +71,8 @@ impl<'plan> ModuleBuilder<'plan> {
     /// Addresses are pointers, and everything else has 64 bits: the machines' C ABIs pass an `int` like that, with its
     /// sign extended.
     pub fn function_type(&mut self, call: Option<&Call>) -> TypeId {
-        let (pointer, number) = (self.pointer_to_byte(), self.integer_type(64));
+        let pointer = self.pointer_to_byte();
+        let number = self.integer_type(64);
         let parameters = call.iter().flat_map(|call| &call.arguments).map(|argument| match argument {
             Value::Address(_) | Value::Local(_) => pointer,
             Value::Integer(_) | Value::Variable(_) | Value::Field(_) => number,

@@ -36,7 +36,8 @@ impl<'build, 'plan> FunctionBuilder<'build, 'plan> {
             match step {
                 Step::Call(call) => self.call(call),
                 Step::Store { to, from } => {
-                    let (pointer, value) = (self.address_of_pointer(*to), self.local(*from));
+                    let pointer = self.address_of_pointer(*to);
+                    let value = self.local(*from);
                     self.push(Instruction::Store { pointer, value, size: 8 });
                 }
                 Step::ForEach { element, begin, end, size, body } => {
@@ -50,7 +51,8 @@ impl<'build, 'plan> FunctionBuilder<'build, 'plan> {
                     let left = self.value(*value);
                     let right = self.module.integer(64, constant.into());
                     let condition = self.compare(predicate, left, right);
-                    let (then, otherwise) = (self.label(), self.label());
+                    let then = self.label();
+                    let otherwise = self.label();
                     self.push(Instruction::Branch { condition, then, otherwise });
                     self.place(then);
                     self.steps(body);
@@ -78,8 +80,11 @@ impl<'build, 'plan> FunctionBuilder<'build, 'plan> {
 
     /// A loop that tests its condition before each iteration.
     fn for_each(&mut self, element: Local, (begin, end): (SymbolAddress, SymbolAddress), size: u32, body: &[Step]) {
-        let (test, first, done) = (self.label(), self.label(), self.label());
-        let (begin, end) = (self.module.address(begin), self.module.address(end));
+        let test = self.label();
+        let first = self.label();
+        let done = self.label();
+        let begin = self.module.address(begin);
+        let end = self.module.address(end);
         let before = self.current().label;
         self.push(Instruction::Jump(test));
 
@@ -127,9 +132,11 @@ impl<'build, 'plan> FunctionBuilder<'build, 'plan> {
             Width::U32 => 4,
             Width::U64 => 8,
         };
-        let (byte_pointer, loaded_type) = (self.module.pointer_to_byte(), self.module.integer_type(8 * size));
+        let byte_pointer = self.module.pointer_to_byte();
+        let loaded_type = self.module.integer_type(8 * size);
         let pointer_type = self.module.intern(IrType::Pointer(loaded_type));
-        let (pointer, bytes) = (self.local(field.of), self.module.integer(64, field.offset.into()));
+        let pointer = self.local(field.of);
+        let bytes = self.module.integer(64, field.offset.into());
         let pointer = self.push_with_result(Instruction::Offset { pointer, bytes }, byte_pointer);
         let pointer = self.cast(Conversion::Bitcast, pointer, pointer_type);
         let load = Instruction::Load { pointer, loaded_type, size: size.into() };
@@ -141,7 +148,8 @@ impl<'build, 'plan> FunctionBuilder<'build, 'plan> {
         match field.part {
             Part::All => value,
             Part::Bits { first, count } => {
-                let (first, mask) = (self.module.integer(64, first.into()), self.module.integer(64, (1 << count) - 1));
+                let first = self.module.integer(64, first.into());
+                let mask = self.module.integer(64, (1 << count) - 1);
                 let shifted = self.binary(BinaryOperation::ShiftRight, value, first);
                 self.binary(BinaryOperation::And, shifted, mask)
             }

@@ -57,7 +57,8 @@ impl BitReader<'_> {
     }
 
     fn variable(&mut self, width: usize) -> u64 {
-        let (mut value, mut shift) = (0, 0);
+        let mut value = 0;
+        let mut shift = 0;
         loop {
             let chunk = self.fixed(width);
             value |= (chunk & !(1 << (width - 1))) << shift;
@@ -79,7 +80,8 @@ impl BitReader<'_> {
             match self.fixed(width) {
                 0 => return self.align(),
                 1 => {
-                    let (inner, inner_width) = (self.variable(8), self.variable(4) as usize);
+                    let inner = self.variable(8);
+                    let inner_width = self.variable(4) as usize;
                     self.align();
                     let end = self.fixed(32) as usize * 32 + self.position;
                     self.block(inner, inner_width, records);
@@ -87,7 +89,8 @@ impl BitReader<'_> {
                 }
                 2 => abbreviation = Some(self.abbreviation()),
                 3 => {
-                    let (code, count) = (self.variable(6), self.variable(6));
+                    let code = self.variable(6);
+                    let count = self.variable(6);
                     let operands = (0..count).map(|_| self.variable(6)).collect();
                     records.push(ReadRecord { block, code, operands });
                 }
@@ -111,7 +114,9 @@ impl BitReader<'_> {
     fn abbreviation(&mut self) -> (u64, bool) {
         let count = self.variable(5);
         assert_eq!(self.fixed(1), 1, "the code is a literal");
-        let (code, _, encoding) = (self.variable(8), self.fixed(1), self.fixed(3));
+        let code = self.variable(8);
+        let _ = self.fixed(1);
+        let encoding = self.fixed(3);
         if encoding == 3 {
             assert_eq!((count, self.fixed(1), self.fixed(3), self.variable(5)), (3, 0, 1, 8), "an array of bytes");
         }
@@ -178,7 +183,8 @@ fn text_escapes_every_byte_that_is_not_printable() {
     let text = text(&plan_of_bytes("image", &every_byte));
     let start = text.find("c\"").unwrap() + 2;
     let literal = &text[start..start + text[start..].find('"').unwrap()];
-    let (mut decoded, mut rest) = (Vec::new(), literal.as_bytes());
+    let mut decoded = Vec::new();
+    let mut rest = literal.as_bytes();
     while let [first, tail @ ..] = rest {
         if *first == b'\\' {
             decoded.push(u8::from_str_radix(std::str::from_utf8(&tail[..2]).unwrap(), 16).unwrap());

@@ -165,7 +165,8 @@ impl<S: System> A64Assembler<S> {
     }
 
     fn load_constant(&mut self, to: u32, value: i32) {
-        let (low, high) = (value as u32 & 0xffff, value as u32 >> 16);
+        let low = value as u32 & 0xffff;
+        let high = value as u32 >> 16;
         if value < 0 {
             self.buffer.word(0x9280_0000 | (low ^ 0xffff) << 5 | to); // movn: all other bits become ones
         } else {
@@ -255,7 +256,8 @@ impl<S: System> Assembler for A64Assembler<S> {
 
     fn address(&mut self, to: Register, address: SymbolAddress) {
         let to = Self::number(to);
-        let (position, target) = (self.buffer.position(), CodeTarget::Symbol(address.symbol));
+        let position = self.buffer.position();
+        let target = CodeTarget::Symbol(address.symbol);
         self.buffer.relocate(position, elf::R_AARCH64_ADR_PREL_PG_HI21, target, address.offset as i64);
         self.buffer.word(0x9000_0000 | to); // adrp
         self.buffer.relocate(position + 4, elf::R_AARCH64_ADD_ABS_LO12_NC, target, address.offset as i64);

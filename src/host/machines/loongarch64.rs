@@ -84,7 +84,8 @@ impl LoongArchAssembler {
     }
 
     fn load_constant(&mut self, to: u32, value: i32) {
-        let (high, low) = (value as u32 >> 12, value as u32 & 0xfff);
+        let high = value as u32 >> 12;
+        let low = value as u32 & 0xfff;
         self.buffer.word(LU12I_W | high << 5 | to);
         self.buffer.word(ORI | low << 10 | to << 5 | to);
     }
@@ -142,7 +143,8 @@ impl Assembler for LoongArchAssembler {
 
     fn address(&mut self, to: Register, address: SymbolAddress) {
         let to = Self::number(to);
-        let (position, target) = (self.buffer.position(), CodeTarget::Symbol(address.symbol));
+        let position = self.buffer.position();
+        let target = CodeTarget::Symbol(address.symbol);
         self.buffer.relocate(position, elf::R_LARCH_PCALA_HI20, target, address.offset as i64);
         self.buffer.word(PCALAU12I | to);
         self.buffer.relocate(position + 4, elf::R_LARCH_PCALA_LO12, target, address.offset as i64);

@@ -191,7 +191,9 @@ impl Assembler for PowerAssembler {
     }
 
     fn load(&mut self, to: Register, base: Register, offset: u32, width: Width) {
-        let (to, base, offset) = (Self::number(to), Self::number(base), offset as i32);
+        let to = Self::number(to);
+        let base = Self::number(base);
+        let offset = offset as i32;
         match width {
             Width::U16 => self.immediate(LHZ, to, base, offset),
             Width::U32 => self.immediate(LWZ, to, base, offset),
@@ -217,7 +219,8 @@ impl Assembler for PowerAssembler {
     fn extract_bits(&mut self, register: Register, first: u32, count: u32) {
         // Rotates the bits to the right end and clears all before them; both numbers have their highest bit elsewhere.
         let register = Self::number(register);
-        let (rotate, clear) = ((64 - first) % 64, 64 - count);
+        let rotate = (64 - first) % 64;
+        let clear = 64 - count;
         let rotate = (rotate & 0x1f) << 11 | (rotate >> 5) << 1;
         let clear = (clear & 0x1f) << 6 | clear & 0x20;
         self.buffer.word(RLDICL | register << 21 | register << 16 | rotate | clear);

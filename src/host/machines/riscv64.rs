@@ -88,7 +88,8 @@ impl RiscvAssembler {
     /// Appends `sd`, of the S format.
     fn store_doubleword(&mut self, from: u32, base: u32, offset: i32) {
         let offset = signed(offset.into(), 12);
-        let (high, low) = (offset >> 5, offset & 0x1f);
+        let high = offset >> 5;
+        let low = offset & 0x1f;
         self.buffer.word(high << 25 | from << 20 | base << 15 | DOUBLEWORD << 12 | low << 7 | STORE);
     }
 

@@ -94,7 +94,9 @@ impl ZAssembler {
     fn memory(&mut self, operation: [u8; 2], register: u8, last: u8, base: u8, offset: i32) {
         assert!((0..1 << 19).contains(&offset), "{offset} does not fit into 20 bits with sign");
         let [first, second] = operation;
-        let (middle, low, high) = ((offset >> 8 & 0xf) as u8, offset as u8, (offset >> 12) as u8);
+        let middle = (offset >> 8 & 0xf) as u8;
+        let low = offset as u8;
+        let high = (offset >> 12) as u8;
         self.buffer.push(&[first, register << 4 | last, base << 4 | middle, low, high, second]);
     }
 

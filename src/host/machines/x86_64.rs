@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use object::Endianness;
 use object::{elf, macho, pe};
 
+use crate::base::elf_layout::SHF_X86_64_LARGE;
 use crate::host::architecture::{
     AddendForm, Architecture, CallFrame, CoffMachine, ElfMachine, MachOMachine, UnwindFormat,
 };
@@ -38,8 +39,7 @@ pub const X86_64: Architecture = Architecture {
             elf::GNU_PROPERTY_X86_FEATURE_1_AND,
             elf::GNU_PROPERTY_X86_FEATURE_1_IBT | elf::GNU_PROPERTY_X86_FEATURE_1_SHSTK,
         )),
-        // SHF_X86_64_LARGE (AMD64 supplement, table 4.1). `object` has no constant for it.
-        large_section: Some(elf::SectionFlags(0x1000_0000)),
+        large_section: Some(SHF_X86_64_LARGE),
         function_other: 0,
         code_symbol: None,
         compile: compile::<X86Assembler>,
@@ -92,7 +92,8 @@ fn store_addend(code: &mut [u8], at: usize, addend: i64) {
 /// saved registers. Source: Apple, `mach-o/compact_unwind_encoding.h`.
 fn compact_unwind(function: &CompiledFunction) -> u32 {
     const STACK_IMMEDIATE: u32 = 0x0200_0000;
-    let (mut size, mut saved) = (8, 0);
+    let mut size = 8;
+    let mut saved = 0;
     for &(_, rule) in &function.unwind {
         match rule {
             UnwindRule::FrameAt(frame) => size = size.max(frame),
@@ -251,7 +252,8 @@ impl<C: Convention> Assembler for X86Assembler<C> {
     }
 
     fn load(&mut self, to: Register, base: Register, offset: u32, width: Width) {
-        let (to, base) = (Self::number(to), Self::number(base));
+        let to = Self::number(to);
+        let base = Self::number(base);
         match width {
             Width::U16 => self.instruction(&[0x0f, 0xb7], 2, to, base), // movzx
             Width::U64 => self.instruction(&[0x8b], 2, to, base),       // mov

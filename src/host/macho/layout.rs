@@ -69,7 +69,8 @@ impl<'plan> MachOLayout<'plan> {
 
     /// Returns all sections in order, and the place of each section of the plan in them.
     pub fn sections(&self) -> (Vec<MachOSection<'plan>>, Vec<PartPlace>) {
-        let (mut sections, mut places) = (vec![self.text()], Vec::new());
+        let mut sections = vec![self.text()];
+        let mut places = Vec::new();
         for section in &self.plan.sections {
             places.push(self.add(self.section(section), &mut sections));
         }
@@ -179,10 +180,12 @@ impl<'plan> MachOLayout<'plan> {
     /// Returns the compact unwind information, which the linker turns into a table: for each function its address, its
     /// size, its encoding, and no personality and no data.
     fn compact_unwind(&self) -> MachOSection<'plan> {
-        let (mut bytes, mut relocations) = (Vec::new(), Vec::new());
+        let mut bytes = Vec::new();
+        let mut relocations = Vec::new();
         for (index, function) in self.code.functions.iter().enumerate() {
             relocations.push(pointer(bytes.len() as u64, self.symbol_of(index)));
-            let (size, encoding) = (function.bytes.len() as u32, (self.machine.compact_unwind)(function));
+            let size = function.bytes.len() as u32;
+            let encoding = (self.machine.compact_unwind)(function);
             bytes.extend([0; 8]);
             bytes.extend([size, encoding].map(u32::to_le_bytes).concat());
             bytes.extend([0; 16]);

@@ -120,7 +120,8 @@ fn addends_are_in_the_code_or_in_a_relocation() {
     assert_eq!(addends, [2, 2, 0, 0]);
     let kinds: Vec<(u8, String)> =
         relocations(&file, "__StaticInit").into_iter().map(|(_, kind, name)| (kind, name)).take(2).collect();
-    let (page, offset) = (macho::ARM64_RELOC_PAGE21.0, macho::ARM64_RELOC_PAGEOFF12.0);
+    let page = macho::ARM64_RELOC_PAGE21.0;
+    let offset = macho::ARM64_RELOC_PAGEOFF12.0;
     assert_eq!(kinds, [(page, "_image".to_owned()), (offset, "_image".to_owned())]);
 }
 

@@ -99,7 +99,8 @@ pub fn write(
     }
     for (symbol, &name) in plan.absolute_symbols.iter().zip(&names[plan.symbols.len()..]) {
         let n_type = macho::N_ABS | scope_flags(symbol.scope);
-        let (n_strx, n_value) = (strings.get_offset(name), symbol.value);
+        let n_strx = strings.get_offset(name);
+        let n_value = symbol.value;
         encoder.nlist(sink, &Nlist { n_strx, n_type, n_sect: 0, n_desc: macho::SymbolDesc(0), n_value });
     }
     for id in undefined {
@@ -212,7 +213,8 @@ fn write_commands(
 ) {
     let (cputype, cpusubtype) = machine.cpu;
     let sizeofcmds = size_of_commands(encoder, sections.len()) as u32;
-    let (filetype, flags) = (macho::MH_OBJECT, layout.flags);
+    let filetype = macho::MH_OBJECT;
+    let flags = layout.flags;
     let header = MachHeader { cputype, cpusubtype: cpusubtype.into(), filetype, ncmds: COMMANDS, sizeofcmds, flags };
     encoder.mach_header(sink, &header);
 

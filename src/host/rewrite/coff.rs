@@ -11,6 +11,7 @@ use super::{NewSection, broken, bytes_in, set};
 use crate::base::bytes::{Extent, Resource, View, size_of_range, text_work};
 use crate::base::content::Content;
 use crate::base::error::Malformed;
+use crate::base::range::{Cursor, offset_from, range_at};
 
 /// Offsets of fields in the file header (PE Format, COFF File Header; winnt.h, ANON_OBJECT_HEADER_BIGOBJ).
 pub struct CoffLayout {
@@ -92,16 +93,14 @@ impl<'data> Coff<'data> {
     fn read(file: View<'data>, layout: &'static CoffLayout) -> Result<Self, Malformed> {
         let word = |at| file.u32("COFF header", at).map(u64::from);
         let optional = layout.optional_size.map_or(Ok(0), |at| file.u16("COFF header", at))?;
-        let table = layout.header_size.saturating_add(optional.into());
+        let table = offset_from(layout.header_size, optional.into());
         let count = match layout.section_count_width {
             2 => file.u16("COFF number of sections", layout.section_count)?.into(),
             _ => word(layout.section_count)?,
         };
-        let table = file.part(
-            file.field("COFF number of sections", layout.section_count),
-            Extent { offset: table, size: headers_size(count) },
-        )?;
-        let (symbols, symbol_count) = (word(layout.symbols)?, word(layout.symbol_count)?);
+        let table = file.part("COFF number of sections", layout.section_count, table, headers_size(count))?;
+        let symbols = word(layout.symbols)?;
+        let symbol_count = word(layout.symbol_count)?;
         let mut strings = file.from(file.size());
         if symbols == 0 && symbol_count > 0 {
             return Err(broken(file, "has symbols without an offset"));
@@ -110,11 +109,8 @@ impl<'data> Coff<'data> {
             if symbols < table.range_in(file).end {
                 return Err(broken(file, "has symbols that overlap its section table"));
             }
-            let size = symbol_count.saturating_mul(layout.symbol_size);
-            let start = file
-                .part(file.field("COFF symbol table", layout.symbols), Extent { offset: symbols, size })?
-                .range_in(file)
-                .end;
+            let size = entries_size(symbol_count, layout.symbol_size);
+            let start = file.part("COFF symbol table", layout.symbols, symbols, size)?.range_in(file).end;
             let size = word(start)?.max(STRINGS_HEADER_SIZE);
             strings = file.record("COFF string table size", Extent { offset: start, size })?;
         }
@@ -133,7 +129,7 @@ impl<'data> Coff<'data> {
         let with_nul = self.strings.from(start).data().split_inclusive(|&byte| byte == 0).next().unwrap_or_default();
         // Any number of sections may share a name of any length.
         header.charge("COFF section name", Resource::Work, text_work(with_nul.len()))?;
-        let name_range = start..start.saturating_add(with_nul.len() as u64);
+        let name_range = range_at(start, with_nul.len() as u64);
         Ok(match with_nul.strip_suffix(&[0]) {
             Some(name) => CoffSection { header, name, name_range: Some(name_range) },
             None => CoffSection { header, name: short, name_range: None },
@@ -141,13 +137,13 @@ impl<'data> Coff<'data> {
     }
 
     fn content(&self, header: View<'data>) -> Result<Range<u64>, Malformed> {
-        let (offset, size) =
-            (header.u32("COFF section", RAW_POINTER)?.into(), header.u32("COFF section", RAW_SIZE)?.into());
+        let offset = header.u32("COFF section", RAW_POINTER)?.into();
+        let size = header.u32("COFF section", RAW_SIZE)?.into();
         if offset == 0 || size == 0 {
             return Ok(0..0);
         }
-        let stated_at = header.range_in(self.file).start.saturating_add(RAW_POINTER);
-        Ok(self.file.part(self.file.field("COFF section", stated_at), Extent { offset, size })?.range_in(self.file))
+        let stated_at = header.from(RAW_POINTER).range_in(self.file).start;
+        Ok(self.file.part("COFF section", stated_at, offset, size)?.range_in(self.file))
     }
 
     /// Returns everything up to `end`, where a section header ends, with `count` as the number of sections and with
@@ -160,7 +156,7 @@ impl<'data> Coff<'data> {
         }
         set(&mut front, self.layout.section_count, width, count);
         let headers = (self.table.range_in(self.file).start..end).step_by(SECTION_HEADER_SIZE as usize);
-        let pointers = headers.flat_map(|header| POINTERS.map(|pointer| header.saturating_add(pointer)));
+        let pointers = headers.flat_map(|header| POINTERS.map(|pointer| offset_from(header, pointer)));
         for at in pointers.chain([self.layout.symbols]) {
             let offset = u64::from(self.file.u32("COFF offset", at)?);
             if offset != 0 {
@@ -171,14 +167,14 @@ impl<'data> Coff<'data> {
     }
 
     /// Returns the header of an added section, whose name is at `name` in the string table.
-    fn added_header(&self, name: u64, offset: u64, size: u64) -> Result<Vec<u8>, Malformed> {
+    fn added_header(&self, name: u64, place: Range<u64>) -> Result<Vec<u8>, Malformed> {
         let mut header = format!("/{name}").into_bytes();
         if header.len() > NAME_SIZE {
             return Err(broken(self.file, "string table too large for more section names"));
         }
         header.resize(SECTION_HEADER_SIZE as usize, 0);
-        set(&mut header, RAW_SIZE, WORD, self.offset(size)?);
-        set(&mut header, RAW_POINTER, WORD, self.offset(offset)?);
+        set(&mut header, RAW_SIZE, WORD, self.offset(size_of_range(&place))?);
+        set(&mut header, RAW_POINTER, WORD, self.offset(place.start)?);
         set(&mut header, CHARACTERISTICS, WORD, REMOVED_BY_LINKERS.into());
         Ok(header)
     }
@@ -210,7 +206,12 @@ impl<'data> Coff<'data> {
 }
 
 fn headers_size(count: u64) -> u64 {
-    count.saturating_mul(SECTION_HEADER_SIZE)
+    entries_size(count, SECTION_HEADER_SIZE)
+}
+
+/// Size of entries in bytes. A count that no file can have gives a size that no file has.
+fn entries_size(count: u64, size: u64) -> u64 {
+    count.saturating_mul(size)
 }
 
 /// Returns the object with sections added.
@@ -226,28 +227,30 @@ pub fn with_sections<'data>(
             return Err(broken(file, format!("section {number} has a name outside the string table")));
         }
     }
-    let (table, strings) = (coff.table.range_in(file), coff.strings.range_in(file));
+    let table = coff.table.range_in(file);
+    let strings = coff.strings.range_in(file);
     let names: Vec<Vec<u8>> = sections.iter().map(|section| [section.name.as_bytes(), &[0]].concat()).collect();
     let strings_size = coff.strings.size().max(STRINGS_HEADER_SIZE);
-    let new_strings_size = names.iter().fold(strings_size, |size, name| size.saturating_add(name.len() as u64));
+    let names_size: usize = names.iter().map(Vec::len).sum();
+    let new_strings_size = offset_from(strings_size, names_size as u64);
     // The headers move everything after the section table, and the names everything after the string table.
     let added_count = sections.len() as u64;
     let added_size = headers_size(added_count);
-    let growth = added_size.saturating_add(new_strings_size.saturating_sub(coff.strings.size()));
-    let place = |offset: u64| offset.saturating_add(if offset < strings.end { added_size } else { growth });
-    let mut front = coff.moved(table.end, coff.count.saturating_add(added_count), place)?;
+    let growth = [added_size, size_of_range(&(coff.strings.size()..new_strings_size))].iter().sum();
+    let place = |offset: u64| offset_from(offset, if offset < strings.end { added_size } else { growth });
+    let count = [coff.count, added_count].iter().sum();
+    let mut front = coff.moved(table.end, count, place)?;
     if coff.symbols == 0 {
-        set(&mut front, layout.symbols, WORD, coff.offset(file.size().saturating_add(added_size))?);
+        set(&mut front, layout.symbols, WORD, coff.offset(offset_from(file.size(), added_size))?);
     }
 
-    let (mut name_at, mut offset) = (strings_size, place(file.size()));
+    let mut name_places = Cursor::at(strings_size);
+    let mut places = Cursor::at(place(file.size()));
     for (section, name) in sections.iter().zip(&names) {
-        let size = section.content.len() as u64;
-        front.extend(coff.added_header(name_at, offset, size)?);
-        name_at = name_at.saturating_add(name.len() as u64);
-        offset = offset.saturating_add(size);
+        let name = name_places.take(name.len() as u64);
+        front.extend(coff.added_header(name.start, places.take(section.content.len() as u64))?);
     }
-    coff.offset(offset)?;
+    coff.offset(places.end())?;
 
     let mut content = Content::from(front);
     content.push(bytes_in(file, table.end..strings.start));
@@ -293,7 +296,8 @@ pub fn without_sections<'data>(
         return Err(broken(file, "has overlapping sections"));
     }
 
-    let steps = (kept.len() as u64).saturating_mul(cuts.len() as u64);
+    // Each offset is compared with each cut.
+    let steps = entries_size(kept.len() as u64, cuts.len() as u64);
     file.charge("COFF section table", Resource::Work, steps)?;
     let cut_before =
         |offset: u64| cuts.iter().map(move |cut| size_of_range(&(cut.start.min(offset)..cut.end.min(offset))));
@@ -302,7 +306,7 @@ pub fn without_sections<'data>(
     let mut end = table.end;
     // The string table's size field is replaced, so it is cut out as well.
     let strings = coff.strings.range_in(file).start;
-    let field = (strings..strings.saturating_add(STRINGS_HEADER_SIZE), coff.strings_header(strings_size)?);
+    let field = (range_at(strings, STRINGS_HEADER_SIZE), coff.strings_header(strings_size)?);
     let cuts = cuts.iter().filter(|cut| **cut != table).map(|cut| (cut.clone(), Vec::new()));
     let mut cuts: Vec<(Range<u64>, Vec<u8>)> = cuts.chain((coff.symbols != 0).then_some(field)).collect();
     cuts.sort_by_key(|(cut, _)| cut.start);

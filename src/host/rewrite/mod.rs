@@ -25,6 +25,7 @@ use object::{FileKind, Object, ObjectSection};
 
 use crate::base::bytes::{Extent, ObjectBytes, Resource, View};
 use crate::base::content::Content;
+use crate::base::elf_layout::{ELF32, ELF64};
 use crate::base::error::{Cause, Malformed};
 
 /// A section to add, which linkers exclude from their output.
@@ -93,8 +94,8 @@ pub fn with_sections<'data>(
     sections: &[NewSection<'_, 'data>],
 ) -> Result<Content<'data>, Malformed> {
     match object_format(object) {
-        Some(ObjectFormat::Elf32) => elf::with_sections(object, &elf::ELF32, sections),
-        Some(ObjectFormat::Elf64) => elf::with_sections(object, &elf::ELF64, sections),
+        Some(ObjectFormat::Elf32) => elf::with_sections(object, &ELF32, sections),
+        Some(ObjectFormat::Elf64) => elf::with_sections(object, &ELF64, sections),
         Some(ObjectFormat::Coff) => coff::with_sections(object, &coff::SMALL, sections),
         Some(ObjectFormat::CoffBig) => coff::with_sections(object, &coff::BIG, sections),
         other => Err(unsupported(object, other)),
@@ -104,8 +105,8 @@ pub fn with_sections<'data>(
 /// Returns the object without the sections whose names begin with `prefix`.
 pub fn without_sections<'data>(object: View<'data>, prefix: &[u8]) -> Result<Content<'data>, Malformed> {
     match object_format(object) {
-        Some(ObjectFormat::Elf32) => elf::without_sections(object, &elf::ELF32, &|name| name.starts_with(prefix)),
-        Some(ObjectFormat::Elf64) => elf::without_sections(object, &elf::ELF64, &|name| name.starts_with(prefix)),
+        Some(ObjectFormat::Elf32) => elf::without_sections(object, &ELF32, &|name| name.starts_with(prefix)),
+        Some(ObjectFormat::Elf64) => elf::without_sections(object, &ELF64, &|name| name.starts_with(prefix)),
         Some(ObjectFormat::Coff) => coff::without_sections(object, &coff::SMALL, prefix),
         Some(ObjectFormat::CoffBig) => coff::without_sections(object, &coff::BIG, prefix),
         other => Err(unsupported(object, other)),
@@ -115,8 +116,8 @@ pub fn without_sections<'data>(object: View<'data>, prefix: &[u8]) -> Result<Con
 /// Returns an ELF object without the sections of this name.
 pub fn without_section<'data>(object: View<'data>, unwanted: &[u8]) -> Result<Content<'data>, Malformed> {
     match object_format(object) {
-        Some(ObjectFormat::Elf32) => elf::without_sections(object, &elf::ELF32, &|name| name == unwanted),
-        Some(ObjectFormat::Elf64) => elf::without_sections(object, &elf::ELF64, &|name| name == unwanted),
+        Some(ObjectFormat::Elf32) => elf::without_sections(object, &ELF32, &|name| name == unwanted),
+        Some(ObjectFormat::Elf64) => elf::without_sections(object, &ELF64, &|name| name == unwanted),
         other => Err(unsupported(object, other)),
     }
 }
@@ -124,8 +125,8 @@ pub fn without_section<'data>(object: View<'data>, unwanted: &[u8]) -> Result<Co
 /// Returns an ELF object with other names of sections and symbols.
 pub fn renamed<'data>(object: View<'data>, rename: Rename<'_>) -> Result<Content<'data>, Malformed> {
     match object_format(object) {
-        Some(ObjectFormat::Elf32) => elf::renamed(object, &elf::ELF32, rename),
-        Some(ObjectFormat::Elf64) => elf::renamed(object, &elf::ELF64, rename),
+        Some(ObjectFormat::Elf32) => elf::renamed(object, &ELF32, rename),
+        Some(ObjectFormat::Elf64) => elf::renamed(object, &ELF64, rename),
         other => Err(unsupported(object, other)),
     }
 }

@@ -14,7 +14,9 @@ use object::read::elf::{FileHeader, SectionHeader};
 
 use crate::base::bytes::View;
 use crate::base::content::Content;
+use crate::base::elf_layout::ELF64;
 use crate::base::error::{Cause, Malformed};
+use crate::base::range::Cursor;
 
 const SECTION_NAME: &[u8] = b".note.openmp\0";
 const NOTE_NAME: &[u8] = b"LLVMOMPOFFLOAD\0";
@@ -27,24 +29,25 @@ pub fn add<'data>(image: View<'data>, producer: &str, version: &str) -> Result<C
     let endian = header.endian().map_err(fail)?;
     let names_index = header.shstrndx(endian, image.data()).map_err(fail)? as usize;
     let mut sections = header.section_headers(endian, image.data()).map_err(fail)?.to_vec();
-    let no_names = || image.malformed("ELF section name table", 0x3e, Cause::Unterminated);
+    let no_names = || image.malformed("ELF section name table", ELF64.e_shstrndx, Cause::Unterminated);
     let names_section = sections.get_mut(names_index).ok_or_else(no_names)?;
     let old_names = names_section.data(endian, image.data()).map_err(fail)?;
 
     let notes = notes(endian, &[(1, VERSION), (2, producer), (3, version)]);
     let names = [old_names, SECTION_NAME].concat();
-    let notes_offset = image.size().next_multiple_of(4);
-    let names_offset = notes_offset.saturating_add(notes.len() as u64);
-    let sections_offset = names_offset.saturating_add(names.len() as u64).next_multiple_of(8);
+    let mut places = Cursor::at(image.size().next_multiple_of(4));
+    let notes_place = places.take(notes.len() as u64);
+    let names_place = places.take(names.len() as u64);
+    let sections_offset = places.end().next_multiple_of(8);
 
-    names_section.sh_offset = U64::new(endian, names_offset);
+    names_section.sh_offset = U64::new(endian, names_place.start);
     names_section.sh_size = U64::new(endian, names.len() as u64);
     sections.push(SectionHeader64 {
         sh_name: U32::new(endian, old_names.len() as u32),
         sh_type: U32::new(endian, elf::SHT_NOTE),
         sh_flags: U64::new(endian, elf::SectionFlags(0)),
         sh_addr: U64::new(endian, 0),
-        sh_offset: U64::new(endian, notes_offset),
+        sh_offset: U64::new(endian, notes_place.start),
         sh_size: U64::new(endian, notes.len() as u64),
         sh_link: U32::new(endian, 0),
         sh_info: U32::new(endian, 0),
@@ -53,7 +56,7 @@ pub fn add<'data>(image: View<'data>, producer: &str, version: &str) -> Result<C
     });
     let mut header = *header;
     header.e_shoff = U64::new(endian, sections_offset);
-    let count = u16::try_from(sections.len()).ok().filter(|&count| count < 0xff00).ok_or_else(no_names)?;
+    let count = u16::try_from(sections.len()).ok().filter(|&count| count < elf::SHN_LORESERVE).ok_or_else(no_names)?;
     header.e_shnum = object::U16::new(endian, count);
 
     let mut content = Content::from(bytes_of(&header).to_vec());
@@ -94,7 +97,8 @@ mod tests {
     fn adds_the_notes_of_the_tool_and_changes_nothing_else() {
         let image = fixture();
         let with = add(View::new(&image), "LLVM", "14.0.6").unwrap().to_vec();
-        let (before, after) = (object::File::parse(&*image).unwrap(), object::File::parse(&*with).unwrap());
+        let before = object::File::parse(&*image).unwrap();
+        let after = object::File::parse(&*with).unwrap();
         let note = after.section_by_name(".note.openmp").unwrap();
         let expected = [
             b"\x0f\0\0\0\x03\0\0\0\x01\0\0\0LLVMOMPOFFLOAD\0\x001.0\0".as_slice(),

@@ -126,7 +126,8 @@ fn removes_added_sections_byte_for_byte_from_an_object_that_does_not_end_in_its_
         assert!(without_sections(View::new(&bytes), PREFIX).unwrap().to_vec() == before, "{kind:?}");
         // The copies of its tables make it larger.
         let plain = object(kind, &[]);
-        let (with_tables, without) = (bytes.len() - before.len(), added(&plain).len() - plain.len());
+        let with_tables = bytes.len() - before.len();
+        let without = added(&plain).len() - plain.len();
         assert!(if kind.0 == BinaryFormat::Elf { with_tables > without + 100 } else { with_tables == without });
     }
 }
@@ -195,7 +196,8 @@ fn removes_a_section_that_symbols_refer_to_and_keeps_its_number() {
             continue;
         }
         let remaining = remaining.unwrap().to_vec();
-        let (mut expected, seen) = (contents(&before), contents(&remaining));
+        let mut expected = contents(&before);
+        let seen = contents(&remaining);
         expected.sections.retain(|(name, _)| name != "__BUNDLE__device");
         for (_, section) in &mut expected.symbols {
             if section.as_deref() == Some("__BUNDLE__device") {
@@ -296,7 +298,8 @@ fn names_of_sections_and_symbols_are_replaced_in_elf() {
             continue;
         }
         let after = result.unwrap().to_vec();
-        let (mut expected, found) = (contents(&before), contents(&after));
+        let mut expected = contents(&before);
+        let found = contents(&after);
         let own = |name: &mut String| {
             if name.ends_with(".entries") {
                 name.push_str("_own");

@@ -235,6 +235,7 @@ fn align(address: u64, align: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::elf_layout::SHF_X86_64_LARGE;
     use crate::link::doctor::line::OutputType;
     use crate::link::doctor::linkers::Linker;
     use crate::link::doctor::object_file::HostObject;
@@ -242,7 +243,7 @@ mod tests {
     const A: u64 = elf::SHF_ALLOC.0;
     const WA: u64 = A | elf::SHF_WRITE.0;
     const AX: u64 = A | elf::SHF_EXECINSTR.0;
-    const LARGE_A: u64 = A | 0x1000_0000;
+    const LARGE_A: u64 = A | SHF_X86_64_LARGE.0;
 
     /// Object with sections of 100 bytes each.
     fn file(sections: &[(&str, u64)]) -> LinkedFile {

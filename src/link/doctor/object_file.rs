@@ -7,10 +7,8 @@ use object::read::{File, Object, ObjectComdat, ObjectSection, ObjectSymbol};
 use object::{Architecture, BinaryFormat, ObjectKind, SectionFlags, SectionKind};
 
 use crate::base::bytes::{ObjectBytes, Resource, View, record_memory};
+use crate::base::elf_layout::SHF_X86_64_LARGE;
 use crate::base::error::Malformed;
-
-/// Flag of sections that may be far from all others (x86-64 psABI, table 4.3).
-const SHF_X86_64_LARGE: u64 = 0x1000_0000;
 
 /// A host object.
 #[derive(Debug, Clone, Default)]
@@ -86,7 +84,7 @@ impl InputSection {
 
     /// True if the section may be far from all others.
     pub fn is_large(&self) -> bool {
-        self.has(SHF_X86_64_LARGE)
+        self.has(SHF_X86_64_LARGE.0)
     }
 
     /// True if a flag is set.
@@ -107,7 +105,7 @@ impl HostObject {
             let offset = section.file_range().map_or(0, |range| range.0);
             // The flag has another meaning, or none, on other machines.
             let is_x86_64 = object.machine == Some(Architecture::X86_64);
-            let flags = if is_x86_64 { sh_flags.0 } else { sh_flags.0 & !SHF_X86_64_LARGE };
+            let flags = if is_x86_64 { sh_flags.0 } else { sh_flags.0 & !SHF_X86_64_LARGE.0 };
             let (index, size, align) = (section.index().0, section.size(), section.align());
             object.sections.push(InputSection { index, name, offset, size, align, flags, kind: section.kind() });
         }

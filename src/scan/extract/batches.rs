@@ -25,7 +25,9 @@ pub fn plan_batches(jobs: &[ExtractJob<'_>], processors: usize) -> (usize, Vec<R
     let largest = streams.iter().map(size).max().unwrap_or_default().max(1);
     let workers = (MAX_MEMORY / largest).clamp(1, processors.max(1) as u64);
     let enough = (total / workers / BATCHES_PER_WORKER).max(MIN_BATCH);
-    let (mut batches, mut batch, mut sum) = (Vec::new(), 0..0, 0);
+    let mut batches = Vec::new();
+    let mut batch = 0..0;
+    let mut sum = 0;
     for stream in streams {
         batch.end = stream.end;
         sum = size(&stream).saturating_add(sum);
@@ -54,6 +56,7 @@ fn streams(jobs: &[ExtractJob<'_>]) -> Vec<Range<usize>> {
 
 /// True if two images may be in one stream. Such images have no stored size.
 fn may_share_stream(one: &ExtractJob<'_>, other: &ExtractJob<'_>) -> bool {
-    let (one, other) = (&one.found.nested, &other.found.nested);
+    let one = &one.found.nested;
+    let other = &other.found.nested;
     one.image.size.is_none() && other.image.size.is_none() && std::ptr::eq(one.containers[0], other.containers[0])
 }

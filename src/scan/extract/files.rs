@@ -80,8 +80,10 @@ impl FileWriter<'_> {
         let mut failed = None;
         map_parallel(&batches, workers, |batch| self.write_batch(batch.clone()), &mut |outcome: BatchOutcome| {
             for image in outcome.written {
-                let (job, name) = (&self.jobs[image.job], &self.names[image.job]);
-                let (size, sha256) = (image.size, image.sha256);
+                let job = &self.jobs[image.job];
+                let name = &self.names[image.job];
+                let size = image.size;
+                let sha256 = image.sha256;
                 observer.image(&ExtractedFile { scanned: job.scanned, nested: &job.found.nested, name, size, sha256 });
             }
             refused.extend(outcome.refused);

@@ -26,14 +26,16 @@ impl<'a> ExtractJob<'a> {
         options: &ExtractOptions,
         refused: &mut Vec<ExtractError>,
     ) -> (Vec<Self>, BTreeMap<usize, usize>) {
-        let (mut jobs, mut scrambled) = (Vec::new(), BTreeMap::new());
+        let mut jobs = Vec::new();
+        let mut scrambled = BTreeMap::new();
         for found in images {
             let scanned = &files[found.file];
             let image = found.nested.image;
             if image.is_scrambled() && !options.stored {
                 *scrambled.entry(found.file).or_default() += 1;
             } else if image.codec == Some(Codec::Opaque) && !options.stored {
-                let (path, offset) = (PathBuf::from(&scanned.file().path), image.offset.unwrap_or_default());
+                let path = PathBuf::from(&scanned.file().path);
+                let offset = image.offset.unwrap_or_default();
                 refused.push(ExtractError::UnknownCodec { path, offset });
             } else {
                 jobs.push(ExtractJob { scanned, found });

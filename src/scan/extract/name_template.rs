@@ -61,9 +61,9 @@ const FIELDS: [Field; 9] = [
 
 impl<'a> NamedImage<'a> {
     fn archive_and_member(&self) -> (&'a str, Option<&'a str>) {
-        match self.path.split_once('!').filter(|_| self.is_member) {
-            Some((archive, member)) => (archive, Some(member)),
-            None => (self.path, None),
+        match self.path.split_once('!') {
+            Some((archive, member)) if self.is_member => (archive, Some(member)),
+            _ => (self.path, None),
         }
     }
 
@@ -95,7 +95,9 @@ impl NameTemplate {
             let fields = FIELDS.map(|field| field.name).join(", ");
             TemplateError { template: template.to_owned(), why, fields, suggestions }
         };
-        let (mut fields, mut text, mut rest) = (Vec::new(), String::new(), template);
+        let mut fields = Vec::new();
+        let mut text = String::new();
+        let mut rest = template;
         while let Some(at) = rest.find(['{', '}']) {
             text += &rest[..at];
             let brace = &rest[at..at + 1];
@@ -183,7 +185,8 @@ mod tests {
 
     #[test]
     fn fields_without_a_value_are_left_out() {
-        let (full, empty) = (image("amdgcn-amd-amdhsa", "gfx90a"), Image::default());
+        let full = image("amdgcn-amd-amdhsa", "gfx90a");
+        let empty = Image::default();
         let cases = [
             ("{file}/{member}/{arch}.{kind}", "d/a.whl!lib/x.so", &full, "a.whl/lib_x.so/gfx90a.hip"),
             ("{file}/{member}/{arch}.{kind}", "d/a.so", &full, "a.so/gfx90a.hip"),

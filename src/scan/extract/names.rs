@@ -106,7 +106,8 @@ mod tests {
 
     #[test]
     fn files_of_one_name_get_numbers() {
-        let (one, two) = (Image::default(), Image { arch: Some("GFX90A".to_owned()), ..Image::default() });
+        let one = Image::default();
+        let two = Image { arch: Some("GFX90A".to_owned()), ..Image::default() };
         let three = Image { arch: Some("gfx90a".to_owned()), ..Image::default() };
         let images = [("a/lib.so", 0, &two), ("b/lib.so", 0, &three), ("lib.so", 0, &one), ("x/lib.so", 0, &two)];
         let expected = ["lib.so.0-GFX90A.bin", "lib.so.0-gfx90a.bin~2", "lib.so.0.bin", "lib.so.0-GFX90A.bin~3"];

@@ -109,7 +109,8 @@ fn match_kernels<'f>(
         if let Some(why) = not_inspected
             && may_hold_kernels(image.image.image_kind)
         {
-            let (path, number) = (path.to_owned(), image.index);
+            let path = path.to_owned();
+            let number = image.index;
             result.unknown.push(FilterError::KernelsUnknown { path, number, why });
         }
         result.failed.extend(problems.into_iter().map(|problem| problem.in_file(path).into()));

@@ -117,7 +117,10 @@ pub struct FilterCandidate<'a> {
 /// True if a triple matches the triple of a filter. A filter with a subarchitecture accepts both spellings of the
 /// target. A filter without one accepts all code for AMD's GPUs.
 fn same_triple(own: &str, arch: Option<&str>, filter: &str) -> bool {
-    let with_processor = arch.filter(|_| subarch::is_amdgpu(own)).and_then(|it| subarch::triple_of_processor(own, it));
+    let with_processor = match arch {
+        Some(arch) if subarch::is_amdgpu(own) => subarch::triple_of_processor(own, arch),
+        _ => None,
+    };
     own == filter || triple::are_compatible(with_processor.as_deref().unwrap_or(own), filter)
 }
 
@@ -257,7 +260,8 @@ mod tests {
 
     #[test]
     fn a_triple_is_met_by_both_spellings_of_the_target() {
-        let (legacy, subarch) = ("amdgcn-amd-amdhsa", "amdgpu9.42-amd-amdhsa");
+        let legacy = "amdgcn-amd-amdhsa";
+        let subarch = "amdgpu9.42-amd-amdhsa";
         let cases = [
             (legacy, Some("gfx942"), legacy, true),
             (legacy, Some("gfx942:xnack+"), subarch, true),

@@ -80,27 +80,27 @@ struct Batch<'a, 'scan> {
 
 impl<'scan> Batch<'_, 'scan> {
     fn images(&self) -> impl Iterator<Item = (usize, &NestedImage<'scan>)> {
-        self.images.iter().enumerate().map(|(index, image)| (self.first.saturating_add(index), image))
+        (self.first..).zip(self.images)
     }
 }
 
 fn batches<'a, 'scan>(images: &'a [NestedImage<'scan>]) -> Vec<Batch<'a, 'scan>> {
-    let (mut batches, mut rest, mut first) = (Vec::new(), images, 0_usize);
-    let (mut count, mut size, mut streams, mut memory) = (0_usize, 0_u64, 0_usize, 0_u64);
-    for group in images.chunk_by(share_stream) {
-        count = count.saturating_add(group.len());
-        size = size.saturating_add(group.first().map_or(0, stored_size));
-        streams = streams.saturating_add(1);
-        memory = memory.max(decompressed_size(group));
-        if size >= MIN_BATCH || streams == MAX_STREAMS {
-            let (images, after) = rest.split_at(count);
+    let mut groups: Vec<&[NestedImage<'scan>]> = Vec::new();
+    let mut batches: Vec<Batch<'a, 'scan>> = Vec::new();
+    let mut rest = images;
+    let mut first = 0_usize;
+    let mut all_groups = images.chunk_by(share_stream).peekable();
+    while let Some(group) = all_groups.next() {
+        groups.push(group);
+        // Stored parts of several containers may overlap, so the sum saturates.
+        let size = groups.iter().filter_map(|group| group.first()).map(stored_size).fold(0, u64::saturating_add);
+        if size >= MIN_BATCH || groups.len() == MAX_STREAMS || all_groups.peek().is_none() {
+            let memory = groups.iter().map(|group| decompressed_size(group)).max().unwrap_or_default();
+            let (images, after) = rest.split_at(groups.drain(..).map(<[_]>::len).sum());
             batches.push(Batch { first, images, memory });
-            first = first.saturating_add(count);
-            (rest, count, size, streams, memory) = (after, 0, 0, 0, 0);
+            first = first.checked_add(images.len()).expect("an index of the images");
+            rest = after;
         }
-    }
-    if !rest.is_empty() {
-        batches.push(Batch { first, images: rest, memory });
     }
     batches
 }
@@ -110,14 +110,16 @@ fn share_stream(one: &NestedImage<'_>, other: &NestedImage<'_>) -> bool {
     match (compressed_containers(one).next(), compressed_containers(other).next()) {
         (Some(one), Some(other)) => std::ptr::eq(one, other),
         (None, None) => {
-            let (one, other) = (&one.image.stored, &other.image.stored);
+            let one = &one.image.stored;
+            let other = &other.image.stored;
             one.part.is_some() && other.part.is_some() && (one.start, one.size) == (other.start, other.size)
         }
         _ => false,
     }
 }
 
-/// Decompressed size of the stream of these images in bytes. The size of a container is the size of its images.
+/// Decompressed size of the stream of these images in bytes. The size of a container is the sum of the sizes that its
+/// images state, which saturates.
 fn decompressed_size(images: &[NestedImage<'_>]) -> u64 {
     let size = |nested: &NestedImage<'_>| match &nested.image.stored.part {
         Some(part) => part.whole,

@@ -12,13 +12,12 @@ use std::cell::RefCell;
 use std::ops::{Deref, Range};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Options;
 use super::cache::{CacheBudget, DecompressedCache};
 use super::search::find;
-use super::source::{RELEASE_INTERVAL, Source};
-use crate::base::bytes::{Budget, Extent, Limits, View};
+use super::source::{Source, Unreleased};
+use crate::base::bytes::{Budget, Limits, View};
 use crate::base::codec;
 use crate::base::codec::Codec;
 use crate::base::error::{Malformed, Result};
@@ -48,8 +47,8 @@ pub struct Scan<S> {
     cache: Arc<DecompressedCache>,
     /// Budget for a source that has none.
     budget: Budget,
-    /// Number of bytes that all readers have read since pages were released.
-    unreleased: AtomicU64,
+    /// Bytes that all readers have read.
+    unreleased: Unreleased,
 }
 
 impl<S: Source> Scan<S> {
@@ -65,8 +64,9 @@ impl<S: Source> Scan<S> {
         let own_budget = budget_of(&source);
         let view = source.view().or_budget(&own_budget);
         let file = find::find(&source, view, options, budget.map(|_| &cache))?;
-        let (file, cache, unreleased) = (Arc::new(file), Arc::new(cache), AtomicU64::new(0));
-        let scan = Scan { source, file, cache, budget: own_budget, unreleased };
+        let file = Arc::new(file);
+        let cache = Arc::new(cache);
+        let scan = Scan { source, file, cache, budget: own_budget, unreleased: Unreleased::default() };
         let scan = if options.hash { scan.with_hashes() } else { scan };
         Ok(scan)
     }
@@ -74,7 +74,7 @@ impl<S: Source> Scan<S> {
     /// Creates a scan from the results of [`Self::into_parts`].
     pub(in crate::scan) fn from_parts(source: S, file: Arc<File>, cache: Arc<DecompressedCache>) -> Self {
         let budget = budget_of(&source);
-        Scan { source, file, cache, budget, unreleased: AtomicU64::new(0) }
+        Scan { source, file, cache, budget, unreleased: Unreleased::default() }
     }
 
     /// All bytes of the source, with a budget.
@@ -132,7 +132,9 @@ impl<S: Source> Scan<S> {
         takes_cached: bool,
         buffers: Vec<Vec<u8>>,
     ) -> ImageReader<'scan> {
-        let (source, cache, unreleased) = (&self.source, &*self.cache, &self.unreleased);
+        let source = &self.source;
+        let cache = &*self.cache;
+        let unreleased = &self.unreleased;
         let buffers = RefCell::new(buffers);
         let streams = RefCell::default();
         ImageReader(Rc::new(Reader { source, view, cache, takes_cached, streams, buffers, unreleased }))
@@ -283,8 +285,8 @@ struct Reader<'scan> {
     streams: RefCell<Vec<(StreamId, Arc<Vec<u8>>)>>,
     /// Buffers for streams. New memory is mapped into a process page by page, which takes as long as decompressing.
     buffers: RefCell<Vec<Vec<u8>>>,
-    /// Number of bytes that all readers have read since pages were released.
-    unreleased: &'scan AtomicU64,
+    /// Bytes that all readers have read.
+    unreleased: &'scan Unreleased,
 }
 
 impl std::fmt::Debug for Reader<'_> {
@@ -359,9 +361,7 @@ impl<'scan> Reader<'scan> {
     }
 
     fn count(&self, bytes: u64) {
-        let unreleased = self.unreleased.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
-        if unreleased >= RELEASE_INTERVAL {
-            self.unreleased.store(0, Ordering::Relaxed);
+        if self.unreleased.add(bytes) {
             self.source.release();
         }
     }

@@ -24,7 +24,7 @@ pub struct StreamMemory {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Bytes in use.
+    /// Bytes in use. Files state the sizes, so the sum saturates; a stream that is too large waits to be the only one.
     taken: u64,
     /// Buffers that are not in use.
     idle: Vec<Vec<u8>>,
@@ -77,7 +77,8 @@ mod tests {
     #[test]
     fn threads_take_no_more_than_the_limit_together() {
         const THREADS: u64 = 7;
-        let (memory, in_use) = (StreamMemory::default(), AtomicU64::new(0));
+        let memory = StreamMemory::default();
+        let in_use = AtomicU64::new(0);
         let read = |thread: u64| {
             for round in 0..200 {
                 let size = ((thread * 17 + round * 13) % 40) << 20;
@@ -117,7 +118,8 @@ mod tests {
         let mut taken = memory.take(10);
         taken.buffers = vec![Vec::with_capacity(10)];
         drop(taken);
-        let (first, second) = (memory.take(5), memory.take(5));
+        let first = memory.take(5);
+        let second = memory.take(5);
         assert_eq!((first.buffers.len(), second.buffers.len()), (1, 0));
     }
 }

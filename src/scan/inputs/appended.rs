@@ -1,9 +1,12 @@
 //! Archives behind something else: zip files behind a script or a program (zipapp, PEX, self-extracting programs), and
 //! data after a shell script (makeself) or after the last structure of a program (AppImage).
 
+use object::elf::ELFMAG;
+
 use super::unopened;
 use crate::base::archive::ArchiveFormat;
 use crate::base::bytes::{Resource, View};
+use crate::base::range::offset_from;
 use crate::format;
 use crate::scan::inventory::NotOpened;
 
@@ -28,7 +31,7 @@ pub enum Appended {
 
 /// Finds the archive that follows the first part of a file; `None` for a file without one.
 pub fn find(view: View<'_>) -> Option<Appended> {
-    if let Some((format, start)) = ArchiveFormat::of_appended_zip(view, [SCRIPT, ELF, PE]) {
+    if let Some((format, start)) = ArchiveFormat::of_appended_zip(view, [SCRIPT, &ELFMAG, PE]) {
         return Some(Appended::Zip { format, start });
     }
     if view.starts_with(SCRIPT) {
@@ -45,7 +48,6 @@ pub fn has_archive(view: View<'_>) -> bool {
 
 /// First bytes of a script, and of programs.
 const SCRIPT: &[u8] = b"#!";
-const ELF: &[u8] = b"\x7fELF";
 const PE: &[u8] = b"MZ";
 
 /// Number of bytes of a script searched per step of work.
@@ -55,9 +57,8 @@ const BYTES_PER_STEP: u64 = 64;
 fn in_script(view: View<'_>) -> Option<Appended> {
     let end = view.data().iter().position(|&byte| byte == 0).unwrap_or(view.data().len());
     view.charge("script", Resource::Work, end as u64 / BYTES_PER_STEP).ok()?;
-    let text = view.data().get(..end)?.iter().enumerate();
-    let breaks = text.filter(|&(_, &byte)| byte == b'\n').map(|(at, _)| at as u64);
-    breaks.filter_map(|at| packed_at(view, at.saturating_add(1))).next()
+    let offsets_after_breaks = (1..).zip(view.data().get(..end)?).filter(|(_, byte)| **byte == b'\n');
+    offsets_after_breaks.map(|(after, _)| after).find_map(|after| packed_at(view, after))
 }
 
 /// Returns the archive or the compressed file at an offset. Static libraries are excluded, because a script may hold
@@ -72,7 +73,7 @@ fn packed_at(view: View<'_>, start: u64) -> Option<Appended> {
 
 /// End of the last structure of an ELF program.
 fn elf_end(view: View<'_>) -> Option<u64> {
-    if !view.starts_with(ELF) {
+    if !view.starts_with(&ELFMAG) {
         return None;
     }
     format::read_elf(view).ok().map(|elf| elf.size)
@@ -99,13 +100,13 @@ fn pe_end(view: View<'_>) -> Option<u64> {
     }
     let count = header.u16("PE section count", SECTION_COUNT).ok()?;
     let optional = header.u16("PE optional header size", OPTIONAL_HEADER_SIZE).ok()?;
-    let mut sections = header.from(OPTIONAL_HEADER.saturating_add(optional.into()));
+    let mut sections = header.from(OPTIONAL_HEADER).from(optional.into());
     let mut end = 0;
     for _ in 0..count {
         view.charge("PE section", Resource::Work, 1).ok()?;
         let size = sections.u32("PE section size", RAW_SIZE).ok()?;
         let start = sections.u32("PE section offset", RAW_START).ok()?;
-        end = end.max(u64::from(start).saturating_add(size.into()));
+        end = end.max(offset_from(start.into(), size.into()));
         sections = sections.from(SECTION_HEADER_SIZE);
     }
     Some(end)

@@ -10,6 +10,7 @@ use super::InputSlice;
 use crate::base::bytes::Extent;
 use crate::base::error::{Error, Result};
 use crate::base::io::Input;
+use crate::base::range::range_at;
 use crate::format::{self, DeviceImage, ImageKind};
 use crate::scan::inventory::Container;
 use crate::scan::{Options, Source};
@@ -29,12 +30,12 @@ impl InputSlice {
             let mut images = container.images.iter().map(|image| (image.stored.start, image.stored.size));
             container.codec.is_some() && images.any(|place| place == (offset, size))
         };
-        let mut containers = file.containers.iter().filter(has_image);
-        match (containers.next(), containers.count()) {
-            (None, _) => stored,
-            (Some(container), 0) => self.decompressed(name, container, offset..offset.saturating_add(size)),
-            (Some(_), more) => {
-                let count = more.saturating_add(1);
+        let containers: Vec<&Container> = file.containers.iter().filter(has_image).collect();
+        match &*containers {
+            [] => stored,
+            [container] => self.decompressed(name, container, range_at(offset, size)),
+            several => {
+                let count = several.len();
                 let why = format!(
                     "{count} compressed containers have an image of {size} bytes at this offset of their decompressed bytes; \
                      extract the images from the file instead"

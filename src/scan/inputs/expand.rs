@@ -9,7 +9,7 @@ use super::unopened;
 use super::unpacked::unpacked;
 use crate::base::archive;
 use crate::base::archive::{MemberContent, Members};
-use crate::base::bytes::{Limits, MAX_NESTING, Resource, View, size_of_range};
+use crate::base::bytes::{Limits, MAX_NESTING, Resource, View};
 use crate::base::error::{Error, Malformed, Result};
 use crate::base::io::{Access, FileUri, Input, SharedSpool};
 use crate::scan::inventory::NotOpened;
@@ -52,14 +52,14 @@ pub fn each_input(path: &Path, options: OpenOptions, take: &mut dyn FnMut(Result
         Some((offset, size)) => whole.at_address(name, offset, size)?,
         None => whole,
     };
-    Expansion { options, take, is_exhausted: false }.expand(slice, &uri.path, 0);
+    Expansion { options, take, is_exhausted: false }.expand(slice, &uri.path, MAX_NESTING);
     Ok(())
 }
 
 /// Like [`each_input`], for a file that is open. Members of a thin archive are looked up relative to `path`.
 pub fn expand_input(input: Input, path: &Path, options: OpenOptions, take: &mut dyn FnMut(Result<InputSlice>)) {
     let slice = InputSlice::whole(input.path().to_string_lossy().into_owned(), input);
-    Expansion { options, take, is_exhausted: false }.expand(slice, path, 0);
+    Expansion { options, take, is_exhausted: false }.expand(slice, path, MAX_NESTING);
 }
 
 /// The opening of archives in archives.
@@ -71,47 +71,49 @@ struct Expansion<'a> {
 }
 
 impl Expansion<'_> {
-    fn expand(&mut self, slice: InputSlice, path: &Path, depth: usize) {
+    /// Takes a file or its members, at most `levels` levels of archives.
+    fn expand(&mut self, slice: InputSlice, path: &Path, levels: usize) {
         let opens_all = self.options.archives == Archives::All;
         let format = archive::ArchiveFormat::of(slice.view()).filter(|format| opens_all || format.is_library());
-        let not_opened = match format {
-            Some(format) if depth < MAX_NESTING => return self.members(&slice, format, path, depth),
-            Some(_) => Some(NotOpened::NestedTooDeep),
-            None if opens_all => match unopened::format(slice.view()) {
-                None => return self.with_appended(slice, path, depth),
+        let not_opened = match (format, levels.checked_sub(1)) {
+            (Some(format), Some(inner)) => return self.members(&slice, format, path, inner),
+            (Some(_), None) => Some(NotOpened::NestedTooDeep),
+            (None, inner) if opens_all => match unopened::format(slice.view()) {
+                None => return self.with_appended(slice, path, inner),
                 not_opened => not_opened,
             },
-            None => None,
+            (None, _) => None,
         };
         (self.take)(Ok(InputSlice { not_opened, ..slice }));
     }
 
     /// Takes a file that is not an archive, or its first part and the members of the archive behind it.
-    fn with_appended(&mut self, slice: InputSlice, path: &Path, depth: usize) {
-        let nested = if depth < MAX_NESTING { None } else { Some(NotOpened::NestedTooDeep) };
-        let (start, zip) = match (appended::find(slice.view()), nested) {
-            (None, _) => return (self.take)(slice.decode_bitcode()),
-            (Some(Appended::NotOpened(reason)), _) | (Some(_), Some(reason)) => {
-                return (self.take)(Ok(InputSlice { not_opened: Some(reason), ..slice }));
-            }
-            (Some(Appended::Zip { format, start }), None) => (start, Some(format)),
-            (Some(Appended::File { start }), None) => (start, None),
+    fn with_appended(&mut self, slice: InputSlice, path: &Path, inner: Option<usize>) {
+        let not_opened = |reason| Ok(InputSlice { not_opened: Some(reason), ..slice.clone() });
+        let Some(appended) = appended::find(slice.view()) else { return (self.take)(slice.decode_bitcode()) };
+        let (start, zip) = match appended {
+            Appended::NotOpened(reason) => return (self.take)(not_opened(reason)),
+            Appended::Zip { format, start } => (start, Some(format)),
+            Appended::File { start } => (start, None),
         };
-        let size = size_of_range(&slice.range).saturating_sub(start);
+        let Some(inner) = inner else { return (self.take)(not_opened(NotOpened::NestedTooDeep)) };
+        let size = slice.view().from(start).size();
         let name = slice.path.clone();
-        let (first, rest) = (slice.clone().cut(name.clone(), 0, start), slice.clone().cut(name, start, size));
+        let first = slice.clone().cut(name.clone(), 0, start);
+        let rest = slice.clone().cut(name, start, size);
         (self.take)(first.and_then(InputSlice::decode_bitcode));
         match (zip, rest) {
             // It may state offsets from the start of the whole file.
-            (Some(format), _) => self.members(&slice, format, path, depth),
-            (None, Ok(rest)) => self.expand(rest, path, depth.saturating_add(1)),
+            (Some(format), _) => self.members(&slice, format, path, inner),
+            (None, Ok(rest)) => self.expand(rest, path, inner),
             (None, Err(error)) => (self.take)(Err(error)),
         }
     }
 
-    /// Opens the members of an archive. Members before a defect are inputs, as in an intact archive.
-    fn members(&mut self, archive: &InputSlice, format: &archive::ArchiveFormat, path: &Path, depth: usize) {
-        let Members { members, defect } = format.members(archive.view());
+    /// Opens the members of an archive, with `inner` levels of archives in them. Members before a defect are inputs, as
+    /// in an intact archive.
+    fn members(&mut self, archive: &InputSlice, format: &archive::ArchiveFormat, path: &Path, inner: usize) {
+        let Members { members, mut defect } = format.members(archive.view());
         let mut spool = SharedSpool::new();
         for member in members {
             if self.is_exhausted {
@@ -121,11 +123,12 @@ impl Expansion<'_> {
                 self.is_exhausted = true;
                 return (self.take)(Err(exhausted.in_file(Path::new(&archive.path))));
             }
-            self.member(archive, member, path, depth, &mut spool);
+            self.member(archive, member, path, inner, &mut spool);
         }
-        let is_strict = self.options.archives == Archives::All;
-        let missing = || format.check_end(archive.view()).err().filter(|_| is_strict);
-        if let Some(malformed) = defect.or_else(missing) {
+        if defect.is_none() && self.options.archives == Archives::All {
+            defect = format.check_end(archive.view()).err();
+        }
+        if let Some(malformed) = defect {
             (self.take)(Err(malformed.in_file(Path::new(&archive.path))));
         }
     }
@@ -135,7 +138,7 @@ impl Expansion<'_> {
         archive: &InputSlice,
         member: archive::Member<'_>,
         path: &Path,
-        depth: usize,
+        inner: usize,
         spool: &mut SharedSpool,
     ) {
         // A file that is compressed as a whole keeps its name.
@@ -144,9 +147,11 @@ impl Expansion<'_> {
         let packed_size = member.packed_size;
         let opened = match member.content {
             MemberContent::Here(view) => {
-                let (input, range) = (Arc::clone(&archive.input), archive.range_in_input(view.range()));
+                let input = Arc::clone(&archive.input);
+                let range = archive.in_input().outer_range(&view.range());
                 let outermost = archive.outermost.clone();
-                let (not_opened, decoded) = (None, None);
+                let not_opened = None;
+                let decoded = None;
                 let slice = InputSlice {
                     path: name,
                     member: own_name,
@@ -179,7 +184,7 @@ impl Expansion<'_> {
             MemberContent::Unreadable(why) => Err(Error::UnreadableMember { path: name.into(), why }),
         };
         match opened {
-            Ok((slice, path)) => self.expand(slice, &path, depth.saturating_add(1)),
+            Ok((slice, path)) => self.expand(slice, &path, inner),
             Err(error) => (self.take)(Err(error)),
         }
     }

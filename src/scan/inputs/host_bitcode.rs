@@ -12,6 +12,7 @@ use crate::base::bytes::View;
 use crate::base::error::Malformed;
 use crate::base::error::Result;
 use crate::base::io::Input;
+use crate::base::range::Cursor;
 use crate::format::bitcode::embedded;
 use crate::format::{bitcode, is_host_bitcode};
 use crate::scan::source::{DecodedBitcode, Source};
@@ -49,14 +50,9 @@ impl InputSlice {
             |file: &mut std::fs::File| sections.iter().try_for_each(|section| file.write_all(&section.contents));
         let input = Input::from_temp_file(path, &std::env::temp_dir(), self.input().access(), write)?;
         let input = input.without_descriptor().with_budget(self.input().budget().clone());
-        let mut end = 0_u64;
-        let mut places = Vec::new();
-        for section in sections {
-            let start = end;
-            end = start.saturating_add(section.contents.len() as u64);
-            places.push((section.name, start..end));
-        }
-        let decoded = DecodedBitcode { size: self.view().size(), sections: places };
+        let mut ranges = Cursor::at(0);
+        let placed = sections.into_iter().map(|it| (it.name, ranges.take(it.contents.len() as u64)));
+        let decoded = DecodedBitcode { size: self.view().size(), sections: placed.collect() };
         Ok(self.with_decoded(input, Arc::new(decoded)))
     }
 }

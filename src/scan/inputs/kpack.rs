@@ -63,7 +63,8 @@ impl KpackSearch {
         path: Option<&Path>,
         view: View<'_>,
     ) -> (Vec<FoundArchive>, Vec<Malformed>) {
-        let (mut archives, mut errors) = (Vec::new(), Vec::new());
+        let mut archives = Vec::new();
+        let mut errors = Vec::new();
         let mut opened = BTreeSet::new();
         for (search_path, archive) in self.candidates(reference, path, view) {
             // A path can be spelled in many ways.
@@ -90,7 +91,10 @@ impl KpackSearch {
         let specified = |path: &PathBuf| (path.to_string_lossy().into_owned(), path.clone());
         let specified: Vec<(String, PathBuf)> = self.prefix.iter().chain(&self.paths).map(specified).collect();
         // The directory of an archive member is unknown.
-        let Some(path) = path.filter(|_| self.paths.is_empty()) else { return specified };
+        let Some(path) = path else { return specified };
+        if !self.paths.is_empty() {
+            return specified;
+        }
         let directory = directory(path);
         let mut candidates = Vec::new();
         for template in &reference.search_paths {

@@ -18,7 +18,7 @@ use self::kpack::KpackSearch;
 use super::Options;
 use super::cache::{CacheBudget, DecompressedCache};
 use super::images::Scan;
-use super::source::{DecodedBitcode, Source};
+use super::source::{DecodedBitcode, InputRange, Source};
 use crate::base::bytes::{Budget, Limits, View, size_of_range};
 use crate::base::error::{Cause, Error, Result};
 use crate::base::io::{Access, FileState, Input, Spooled};
@@ -48,7 +48,11 @@ impl InputSlice {
     pub fn whole(path: String, input: Input) -> InputSlice {
         let range = 0..input.size();
         let outermost = if input.is_on_disk() { Some(Arc::from(input.path())) } else { None };
-        let (member, not_opened, packed_size, decoded, input) = (None, None, None, None, Arc::new(input));
+        let member = None;
+        let not_opened = None;
+        let packed_size = None;
+        let decoded = None;
+        let input = Arc::new(input);
         InputSlice { path, member, not_opened, outermost, packed_size, decoded, input, range }
     }
 
@@ -81,12 +85,11 @@ impl InputSlice {
             let why = Cause::OutOfBounds { offset, size, limit }.to_string();
             return Err(Error::Address { address: path, why });
         };
-        Ok(InputSlice { path, range: self.range_in_input(offset..end), ..self })
+        Ok(InputSlice { path, range: self.in_input().outer_range(&(offset..end)), ..self })
     }
 
-    fn range_in_input(&self, range: Range<u64>) -> Range<u64> {
-        let place = |offset| self.range.start.saturating_add(offset).min(self.range.end);
-        place(range.start)..place(range.end)
+    fn in_input(&self) -> InputRange<'_> {
+        InputRange::new(&self.input, &self.range)
     }
 
     /// Closes the file if it can be opened again.
@@ -154,8 +157,12 @@ impl ClosedInput {
             }
             ClosedFile::Mapped(input) => Arc::clone(input),
         };
-        let (path, member, range) = (self.path.clone(), self.member.clone(), self.range.clone());
-        let (outermost, packed_size, decoded) = (self.outermost.clone(), self.packed_size, self.decoded.clone());
+        let path = self.path.clone();
+        let member = self.member.clone();
+        let range = self.range.clone();
+        let outermost = self.outermost.clone();
+        let packed_size = self.packed_size;
+        let decoded = self.decoded.clone();
         Ok(InputSlice { path, member, not_opened: None, outermost, packed_size, decoded, input, range })
     }
 }
@@ -238,15 +245,11 @@ impl Source for InputSlice {
     }
 
     fn view(&self) -> View<'_> {
-        let whole = self.input.view();
-        let range = self.range.start as usize..self.range.end as usize;
-        whole.derived(whole.data().get(range).expect("a range of the same input"))
+        self.in_input().view()
     }
 
     fn blocks(&self, range: Range<u64>, overlap: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
-        self.input.blocks(self.range_in_input(range), overlap, |offset, bytes| {
-            visit(offset.saturating_sub(self.range.start), bytes);
-        })
+        self.in_input().blocks(&range, overlap, visit)
     }
 
     fn release(&self) {
@@ -254,11 +257,11 @@ impl Source for InputSlice {
     }
 
     fn next_data(&self, offset: u64) -> u64 {
-        self.input.next_data(self.range.start.saturating_add(offset)).saturating_sub(self.range.start)
+        self.in_input().next_data(offset)
     }
 
     fn next_hole(&self, offset: u64) -> u64 {
-        self.input.next_hole(self.range.start.saturating_add(offset)).saturating_sub(self.range.start)
+        self.in_input().next_hole(offset)
     }
 
     fn not_opened(&self) -> Option<NotOpened> {

@@ -41,7 +41,8 @@ impl InputPath {
 /// Replaces each directory in a list of paths by its files, and keeps the order. Returns an error for each directory
 /// that cannot be read.
 pub fn expand_paths(paths: &[PathBuf]) -> (Vec<InputPath>, Vec<(usize, Outcome)>) {
-    let (mut inputs, mut failed) = (Vec::new(), Vec::new());
+    let mut inputs = Vec::new();
+    let mut failed = Vec::new();
     for (index, path) in paths.iter().enumerate() {
         let files = expand_path(index, path, &mut |outcome| failed.push((index, outcome)));
         inputs.extend(files);
@@ -287,7 +288,8 @@ impl Scanner {
         let path = slice.path.clone();
         match ScannedFile::scan(slice, self.options, self.budget.as_ref()) {
             Ok(mut scanned) => {
-                let (paths, prefix) = (self.kpack_paths.clone(), self.kpack_prefix.clone());
+                let paths = self.kpack_paths.clone();
+                let prefix = self.kpack_prefix.clone();
                 scanned.find_archives(&KpackSearch { paths, prefix, limits: self.limits, access: self.access });
                 Outcome::Scanned(scanned)
             }

@@ -35,7 +35,8 @@ struct Unpacking<'a, W> {
 
 impl<W: Write> Write for Unpacking<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let (size, budget) = (bytes.len() as u64, self.archive.budget());
+        let size = bytes.len() as u64;
+        let budget = self.archive.budget();
         let charged = budget.charge(Resource::Decompressed, size);
         charged.map_err(|_| io::Error::other(budget.over_limit(Resource::Decompressed).to_string()))?;
         self.to.write_all(bytes)?;

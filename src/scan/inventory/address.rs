@@ -65,9 +65,9 @@ impl File {
     /// Address of `offset`, which is in this container.
     pub fn address<'a>(&'a self, container: &'a Container, offset: u64) -> Address<'a> {
         let section = container.section.as_ref();
-        let start = section.map_or(0, |section| section.offset);
-        let section = section.map(|section| section.name.as_str());
-        Address { path: &self.path, section, offset: offset.saturating_sub(start), number: None }
+        let in_section = section.and_then(|section| Some((&*section.name, offset.checked_sub(section.offset)?)));
+        let (section, offset) = in_section.map_or((None, offset), |(name, offset)| (Some(name), offset));
+        Address { path: &self.path, section, offset, number: None }
     }
 }
 

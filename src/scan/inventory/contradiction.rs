@@ -7,8 +7,10 @@ use crate::target::{compatibility, intel, nvptx};
 
 /// Returns the arch in the image's header if it contradicts the arch that the container states.
 pub fn contradicting_arch(image: &ImageView<'_>) -> Option<String> {
-    let is_plain = !is_compressed(image.codec);
-    contradicting_arch_of(image.arch.as_deref().filter(|_| is_plain)?, image.view)
+    if is_compressed(image.codec) {
+        return None;
+    }
+    contradicting_arch_of(image.arch.as_deref()?, image.view)
 }
 
 /// Like [`contradicting_arch`], for the decompressed bytes of an image whose container states an arch.

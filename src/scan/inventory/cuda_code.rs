@@ -19,11 +19,15 @@ pub struct CudaCode {
 impl CudaCode {
     /// Properties that the container of a compressed image states.
     pub(super) fn stated(image: &ImageView<'_>) -> CudaCode {
-        let (kind, version) = (image.image_kind, image.code_version);
+        let kind = image.image_kind;
+        let version = image.code_version;
         CudaCode {
-            ptx_version: version.filter(|_| kind == ImageKind::Ptx),
-            // The major number of a cubin's version is 1.
-            abi_version: version.filter(|_| kind == ImageKind::Elf).and_then(|(_, abi)| u8::try_from(abi).ok()),
+            ptx_version: if kind == ImageKind::Ptx { version } else { None },
+            abi_version: match version {
+                // The major number of a cubin's version is 1.
+                Some((_, abi)) if kind == ImageKind::Elf => u8::try_from(abi).ok(),
+                _ => None,
+            },
             toolkit: None,
             is_grouped: image.part.is_some() && version.is_some(),
         }

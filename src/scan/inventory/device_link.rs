@@ -105,13 +105,14 @@ impl<'a> DeviceLinks<'a> {
         if file.is_object || !is_known && outputs.len() > MAX_UNKNOWN_LINKS {
             return links;
         }
+        let known = |link: Option<usize>| if is_known { link } else { None };
         let inputs = links.registered(file);
         let mut by_link: HashMap<Option<usize>, Vec<LinkInput<'_>>> = HashMap::new();
         for (link, input) in inputs.into_values() {
-            by_link.entry(link.filter(|_| is_known)).or_default().push(input);
+            by_link.entry(known(link)).or_default().push(input);
         }
         for wrapper in outputs {
-            let inputs = by_link.get(&wrapper.link.filter(|_| is_known));
+            let inputs = by_link.get(&known(wrapper.link));
             let output = wrapper.target.container().and_then(|offset| file.container_at(offset));
             links.add(output, inputs.cloned().unwrap_or_default());
         }
@@ -229,10 +230,10 @@ impl Served {
     /// Devices that run or compile an image.
     fn by(image: &Image) -> Served {
         let is_ptx = image.image_kind == ImageKind::Ptx;
-        let arch = image.arch.as_deref().and_then(Arch::parse);
-        let Some(arch) = arch.filter(|_| is_ptx || image.image_kind == ImageKind::Elf) else {
+        if !is_ptx && image.image_kind != ImageKind::Elf {
             return Served::default();
-        };
+        }
+        let Some(arch) = image.arch.as_deref().and_then(Arch::parse) else { return Served::default() };
         let runs = |number: &u32| arch.runs_on(Arch { number: *number, suffix: None }, is_ptx);
         let devices = NUMBERS.iter().enumerate().filter(|(_, number)| runs(number));
         let devices = devices.fold(0, |devices, (index, _)| devices | 1_u64 << index);

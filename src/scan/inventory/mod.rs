@@ -22,6 +22,7 @@ use std::path::Path;
 
 use crate::base::codec::Codec;
 use crate::base::error::{Error, Malformed};
+use crate::base::range::range_at;
 use crate::format::{ContainerType, GroupPart, ImageKind, UnknownValue};
 use crate::target::nvcc_names::NvccForm;
 use crate::target::{OffloadKind, TargetId, intel, nvptx, subarch};
@@ -284,7 +285,7 @@ impl Container {
     /// Range in the file; `None` inside a compressed container.
     pub(crate) fn range(&self) -> Option<Range<u64>> {
         let start = self.offset?;
-        Some(start..start.saturating_add(self.size))
+        Some(range_at(start, self.size))
     }
 
     /// Name of the section that holds it.

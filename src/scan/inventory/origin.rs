@@ -65,7 +65,7 @@ fn elf_file(view: View<'_>) -> Option<Origin> {
             Origin { producer, format_version: Some(abi.to_string()), cuda }
         }
         elf::EM_AMDGPU if header.e_ident().os_abi == ELFOSABI_HSA => {
-            let format_version = Some(abi.saturating_add(FIRST_CODE_OBJECT).to_string());
+            let format_version = abi.checked_add(FIRST_CODE_OBJECT).map(|version| version.to_string());
             Origin { producer: file.comment(), format_version, ..Origin::default() }
         }
         _ => Origin { producer: file.comment(), ..Origin::default() },
@@ -113,7 +113,8 @@ impl Elf<'_> {
     /// that nvlink has linked has the notes of its inputs, too. CUDA 12.8 and later write notes for `sm_100`, CUDA 13
     /// for all architectures. Otherwise, `e_version` is the number of the release.
     fn toolkit(&self) -> (Option<String>, Option<(u16, u16)>) {
-        let (endian, mut tool_name) = (self.endian, None);
+        let endian = self.endian;
+        let mut tool_name = None;
         let mut latest = release(self.header.e_version(endian));
         let sections = self.header.section_headers(endian, self.view.data()).unwrap_or_default();
         let notes = sections.iter().filter(|section| section.sh_type(endian) == elf::SHT_NOTE);
@@ -175,7 +176,8 @@ const GENERATORS: [(u32, &str); 4] = [
 fn spirv(view: View<'_>) -> Option<Origin> {
     let is_swapped = view.data().starts_with(&[7]);
     let word = |at| view.u32("SPIR-V header", at).ok().map(|word| if is_swapped { word.swap_bytes() } else { word });
-    let (version, generator) = (word(4)?, word(8)? >> 16);
+    let version = word(4)?;
+    let generator = word(8)? >> 16;
     let known = GENERATORS.iter().find(|(number, _)| *number == generator);
     let producer = known.map_or(format!("SPIR-V generator {generator}"), |&(_, name)| name.to_owned());
     let format_version = format!("{}.{}", version >> 16 & 0xff, version >> 8 & 0xff);

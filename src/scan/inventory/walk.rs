@@ -60,7 +60,8 @@ impl<'a> Iterator for Walk<'a> {
         loop {
             // Between two containers of one image, there is one level fewer.
             let is_between = self.around.len() == self.beside.len();
-            let Some((_, images)) = self.around.last_mut().filter(|_| !is_between) else {
+            let around = if is_between { None } else { self.around.last_mut() };
+            let Some((_, images)) = around else {
                 let siblings = self.beside.last_mut().unwrap_or(&mut self.outermost);
                 if let Some(container) = siblings.next() {
                     self.around.push((container, container.images.iter()));
@@ -174,7 +175,10 @@ mod tests {
     fn container(size: u64, images: Vec<Image>) -> Container {
         let container_type = ContainerType::Bundle;
         let registration = Default::default();
-        let (version, section, offset, codec) = (None, None, None, None);
+        let version = None;
+        let section = None;
+        let offset = None;
+        let codec = None;
         Container { container_type, version, section, offset, size, codec, registration, images, start: 0 }
     }
 
@@ -210,7 +214,8 @@ mod tests {
 
     #[test]
     fn the_walk_visits_images_in_the_order_of_a_recursion() {
-        let (file, mut expected) = (file(), Vec::new());
+        let file = file();
+        let mut expected = Vec::new();
         leaves(&file.containers, &[], &mut expected);
         expected.retain(|(id, _)| *id != "host");
         let found: Vec<_> = file
@@ -225,7 +230,8 @@ mod tests {
 
     #[test]
     fn the_walk_visits_containers_and_images_before_their_contents() {
-        let (file, mut nodes) = (file(), Vec::new());
+        let file = file();
+        let mut nodes = Vec::new();
         let mut walk = file.walk();
         while let Some(node) = walk.next() {
             nodes.push(match node {

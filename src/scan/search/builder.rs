@@ -192,7 +192,8 @@ impl InventoryBuilder<'_> {
                 Ok(_) => {
                     Some(rest.malformed("container in containers", 0, Cause::NestedTooDeep { limit: MAX_NESTING }))
                 }
-                Err(error) => Some(error).filter(|_| !containers.is_empty()),
+                Err(_) if containers.is_empty() => None,
+                Err(error) => Some(error),
             };
             drop(error.map(|error| self.error(error, place)));
             break;
@@ -210,19 +211,21 @@ impl InventoryBuilder<'_> {
 
 /// Number of copies of a record in memory, including the cells of a report.
 const RECORD_COPIES: usize = 4;
+/// Memory of the records of a container, of an image and of a pair of texts, in bytes.
+const CONTAINER_RECORD: usize = size_of::<Container>() * RECORD_COPIES;
+const IMAGE_RECORD: usize = size_of::<Image>() * RECORD_COPIES;
+const PAIR_RECORD: usize = size_of::<(String, String)>() * RECORD_COPIES;
 
 /// Charges the record of an image. A container may state any number of images for the same bytes.
 fn charge_image(image: &format::ImageView<'_>) -> Result<(), Malformed> {
     let pairs = image.strings.iter().flat_map(|(key, value)| [key.len(), value.len()]);
     let named = [image.triple.as_deref(), image.arch.as_deref(), image.id, image.symbol];
     let texts = pairs.chain(named.into_iter().flatten().map(str::len));
-    let pairs_size = image.strings.len().saturating_mul(size_of::<(String, String)>());
-    let size = size_of::<Image>().saturating_add(pairs_size).saturating_mul(RECORD_COPIES);
+    let size = image.strings.iter().map(|_| PAIR_RECORD).chain([IMAGE_RECORD]).sum();
     image.view.charge("image", Resource::Memory, record_memory(size, texts))
 }
 
 fn charge_container(container: &format::ContainerView<'_>, section: Option<&SectionRef>) -> Result<(), Malformed> {
     let name = section.map(|section| section.name.len());
-    let size = size_of::<Container>().saturating_mul(RECORD_COPIES);
-    container.view.charge("container", Resource::Memory, record_memory(size, name))
+    container.view.charge("container", Resource::Memory, record_memory(CONTAINER_RECORD, name))
 }

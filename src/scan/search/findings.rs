@@ -7,11 +7,12 @@ use super::builder::InventoryBuilder;
 use super::prefetch::Prefetch;
 use crate::base::bytes::{Budget, View, size_of_range};
 use crate::base::error::{Cause, Malformed};
+use crate::base::range::range_at;
 use crate::format::{self, ContainerType, Contents};
 use crate::scan::Options;
 use crate::scan::cache::DecompressedCache;
 use crate::scan::inventory::{Container, File, FileFormat, Section, SectionRef};
-use crate::scan::source::{RELEASE_INTERVAL, Source};
+use crate::scan::source::{Source, Unreleased};
 
 /// Memory that the kernel maps around a page that is read (Linux's `fault_around_bytes`), in bytes.
 const FAULT_AROUND: u64 = 64 << 10;
@@ -36,8 +37,7 @@ pub struct Findings<'a> {
     sections: Vec<Section>,
     /// Reused to decompress images, one after another.
     buffer: Vec<u8>,
-    /// Estimated number of bytes that were read since pages were released.
-    unreleased: u64,
+    unreleased: Unreleased,
 }
 
 impl<'a> Findings<'a> {
@@ -60,7 +60,7 @@ impl<'a> Findings<'a> {
             containers: Vec::new(),
             sections: Vec::new(),
             buffer: Vec::new(),
-            unreleased: 0,
+            unreleased: Unreleased::default(),
         }
     }
 
@@ -75,19 +75,19 @@ impl<'a> Findings<'a> {
         };
         self.containers.extend(builder.container(container, section));
         self.buffer = builder.buffer;
-        let mapped = match &container.contents {
+        let mapped: u64 = match &container.contents {
             Contents::Images(images) => {
-                let mapped = images.iter().map(|image| image.view.size().clamp(FAULT_AROUND, LARGE_FOLIO));
-                mapped.fold(FAULT_AROUND, u64::saturating_add)
+                images.iter().map(|image| image.view.size().clamp(FAULT_AROUND, LARGE_FOLIO)).sum()
             }
-            Contents::Compressed(_) => container.view.size().saturating_add(FAULT_AROUND),
+            Contents::Compressed(_) => container.view.size(),
         };
-        self.count_mapped(mapped);
+        self.count_mapped([FAULT_AROUND, mapped].iter().sum());
     }
 
     /// Records a section for containers with `padding` bytes of padding. Its containers are assigned to it at the end.
     pub fn add_section(&mut self, name: &str, view: View<'_>, padding: u64) {
-        let (offset, size) = (view.start(), view.size());
+        let offset = view.start();
+        let size = view.size();
         self.sections.push(Section { name: name.to_owned(), offset, size, in_containers: 0, padding, unexplained: 0 });
     }
 
@@ -98,9 +98,7 @@ impl<'a> Findings<'a> {
     }
 
     fn count_mapped(&mut self, bytes: u64) {
-        self.unreleased = self.unreleased.saturating_add(bytes);
-        if self.unreleased >= RELEASE_INTERVAL {
-            self.unreleased = 0;
+        if self.unreleased.add(bytes) {
             self.source.release();
         }
     }
@@ -142,13 +140,15 @@ impl<'a> Findings<'a> {
         self.add_exhaustion();
         order_errors(&mut self.errors);
         for section in &mut self.sections {
-            let range = section.offset..section.offset.saturating_add(section.size);
+            let range = range_at(section.offset, section.size);
             let [first, last] =
                 [range.start, range.end].map(|end| self.containers.partition_point(|it| it.offset < Some(end)));
             let inside = self.containers.iter().take(last).skip(first).filter_map(Container::range);
             // A container that the search has found after a damaged one may extend beyond the section.
             section.in_containers = inside.map(|it| size_of_range(&(it.start..it.end.min(range.end)))).sum();
-            section.unexplained = section.size.saturating_sub(section.in_containers).saturating_sub(section.padding);
+            // Containers that overlap count several times.
+            section.unexplained =
+                [section.in_containers, section.padding].into_iter().fold(section.size, u64::saturating_sub);
         }
         let Findings { containers, sections, errors, .. } = self;
         File { format: Some(format), size, containers, sections, errors, ..File::empty(path) }

@@ -46,14 +46,16 @@ pub fn size(view: View<'_>) -> Option<u64> {
         size => *size,
     };
     let dictionary = DICTIONARY_SIZES.get(usize::from(descriptor & 3))?;
-    let fields = [1, u64::from(!is_single), *dictionary, content_size];
-    let mut at = fields.iter().fold(ZSTD_MAGIC.len() as u64, |at, size| at.saturating_add(*size));
+    let header = [ZSTD_MAGIC.len() as u64, 1, u64::from(!is_single), *dictionary, content_size];
+    let mut at: u64 = header.iter().sum();
     loop {
         view.charge("zstd frame", Resource::Work, 1).ok()?;
         let [first, second, third] =
             view.record("zstd block", Extent { offset: at, size: BLOCK_HEADER }).ok()?.data().try_into().ok()?;
         let header = u32::from_le_bytes([first, second, third, 0]);
-        let (is_last, kind, size) = (header & 1 != 0, header >> 1 & 3, header >> 3);
+        let is_last = header & 1 != 0;
+        let kind = header >> 1 & 3;
+        let size = header >> 3;
         if kind == INVALID || size > MAX_BLOCK {
             return None;
         }
@@ -97,15 +99,15 @@ fn has_device_code(bytes: View<'_>, is_start: bool) -> bool {
     }
     let structure = structure::read(bytes.from(bytes.size()));
     let everything = 0..bytes.size();
+    // Then the rest may be in the next window.
+    let is_full = bytes.data().len().checked_add(*LONGEST).is_none_or(|size| size > WINDOW);
     let mut at = 0;
     while let Some((pattern, found)) = Pattern::find(bytes.data(), at) {
         let is_frame = matches!(pattern, Pattern::ZstdFrame);
         match pattern.read(bytes, found as u64, &structure, &everything) {
             _ if is_frame => {}
             Ok(_) => return true,
-            Err(error) if error.cause.is_truncation() && bytes.data().len() > WINDOW.saturating_sub(*LONGEST) => {
-                return true;
-            }
+            Err(error) if error.cause.is_truncation() && is_full => return true,
             Err(_) => {}
         }
         at = found.saturating_add(1);

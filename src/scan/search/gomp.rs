@@ -22,9 +22,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use object::read::{Object, ObjectSymbol};
 
 use super::findings::Findings;
-use crate::base::bytes::{ObjectBytes, Resource, View, record_memory, text_work};
+use crate::base::bytes::{ObjectBytes, Resource, View, entry_offsets, record_memory, text_work};
 use crate::format::{ContainerType, ImageKind};
-use crate::scan::inventory::{Container, Image};
+use crate::scan::inventory::Container;
 use crate::scan::structure::Structure;
 use crate::scan::structure::pointers::HostFile;
 use crate::scan::structure::tables::{HostTables, POINTER};
@@ -76,78 +76,100 @@ fn registers_images<'data>(file: &HostFile<'data>, host: View<'data>) -> bool {
     names.any(|symbol| symbol.name().is_ok_and(|name| charged(name) && name.split('@').next() == Some(REGISTER)))
 }
 
+/// Records of images, by their offsets in the host file, each with the index of the image's container.
+#[derive(Default)]
+struct ImageRecords {
+    ptx: BTreeMap<u64, usize>,
+    elf: BTreeMap<u64, usize>,
+}
+
+/// Names of functions and variables, each with a key.
+type Names = Vec<(String, String)>;
+
 impl<'data> HostTables<'_, 'data> {
     /// Describes the images that descriptors lead to.
     fn describe(&self, view: View<'data>, images: &HashMap<u64, usize>, containers: &mut [Container]) {
-        let index_of = |target: &u64| images.get(&self.host.start().saturating_add(*target)).copied();
-        // Records of images by their offsets. An nvptx record begins with the pointer, and an amdgcn record ends with
-        // it.
-        let (mut ptx, mut elf) = (BTreeMap::new(), BTreeMap::new());
-        for (place, target) in &self.targets {
-            let Some((index, container)) = index_of(target).and_then(|index| Some((index, containers.get(index)?)))
-            else {
-                continue;
-            };
-            let kind = container.images.first().map(|image| image.image_kind);
-            let size = container.size;
-            if kind == Some(ImageKind::Ptx) && self.pointers.word(place.saturating_add(POINTER)) == size.checked_add(1)
-            {
-                ptx.insert(*place, index);
-            }
-            let before = place.checked_sub(POINTER).filter(|_| kind == Some(ImageKind::Elf));
-            if let Some(record) = before.filter(|record| self.pointers.word(*record) == Some(size)) {
-                elf.insert(record, index);
-            }
-        }
-        for (place, table) in &self.targets {
-            let number = |offset: u64| self.pointers.number(place.saturating_add(offset), 4);
-            let (described, names) = if ptx.contains_key(table) {
-                let count = number(8).unwrap_or_default().min(ptx.len() as u64);
-                let records = (0..count).map_while(|index| ptx.get(&table.saturating_add(index.saturating_mul(IMAGE))));
-                let variables = self.names(view, place.saturating_add(16), number(24), VARIABLE, "variable");
-                let functions = self.names(view, place.saturating_add(32), number(40), NVPTX_FUNCTION, "function");
-                (records.copied().collect::<BTreeSet<usize>>(), [functions, variables].concat())
-            } else if let Some(index) = elf.get(table) {
-                let kernels = self.names(view, place.saturating_add(16), number(8), AMDGCN_KERNEL, "function");
-                (BTreeSet::from([*index]), kernels)
-            } else {
-                continue;
-            };
-            // The names belong to the whole program, so they are recorded once.
-            for (number, index) in described.into_iter().enumerate() {
+        let records = self.image_records(images, containers);
+        for (&place, &table) in &self.targets {
+            let Some((described, mut names)) = self.descriptor(view, place, table, &records) else { continue };
+            for index in described {
                 if let Some(image) = containers.get_mut(index).and_then(|container| container.images.first_mut()) {
-                    describe(image, if number == 0 { &names } else { &[] });
+                    image.kind = Some(OffloadKind::OpenMp);
+                    // The names belong to the whole program, so they are recorded once.
+                    image.strings.append(&mut names);
                 }
             }
         }
     }
 
-    /// Reads the names in the table that the pointer at `place` leads to, each with a key. If one is missing, there are
-    /// none.
-    fn names(&self, view: View<'data>, place: u64, count: Option<u64>, size: u64, key: &str) -> Vec<(String, String)> {
-        let (Some(table), Some(count)) = (self.targets.get(&place), count.filter(|count| *count <= MAX_NAMES)) else {
-            return Vec::new();
+    fn image_records(&self, images: &HashMap<u64, usize>, containers: &[Container]) -> ImageRecords {
+        let mut records = ImageRecords::default();
+        for (&place, &target) in &self.targets {
+            let index = self.in_file(target).and_then(|offset| images.get(&offset).copied());
+            let Some((index, container)) = index.and_then(|index| Some((index, containers.get(index)?))) else {
+                continue;
+            };
+            match container.images.first().map(|image| image.image_kind) {
+                // The record begins with the pointer.
+                Some(ImageKind::Ptx) if self.number(place, POINTER, POINTER) == container.size.checked_add(1) => {
+                    records.ptx.insert(place, index);
+                }
+                // The record ends with the pointer.
+                Some(ImageKind::Elf) => {
+                    if let Some(record) = place.checked_sub(POINTER)
+                        && self.pointers.word(record) == Some(container.size)
+                    {
+                        records.elf.insert(record, index);
+                    }
+                }
+                _ => {}
+            }
+        }
+        records
+    }
+
+    /// Returns the containers of the images in the descriptor at `place`, and the names in it. Its pointer to images
+    /// leads to `table`.
+    fn descriptor(
+        &self,
+        view: View<'data>,
+        place: u64,
+        table: u64,
+        records: &ImageRecords,
+    ) -> Option<(BTreeSet<usize>, Names)> {
+        let count = |field| self.number(place, field, 4);
+        let names = |field, count, size, key| self.names(view, self.target(place, field), count, size, key);
+        if records.ptx.contains_key(&table) {
+            let images = count(8).unwrap_or_default().min(records.ptx.len() as u64);
+            let images = entry_offsets(table, images, IMAGE).map_while(|record| records.ptx.get(&record).copied());
+            let variables = names(16, count(24), VARIABLE, "variable");
+            let functions = names(32, count(40), NVPTX_FUNCTION, "function");
+            Some((images.collect(), [functions, variables].concat()))
+        } else {
+            let index = *records.elf.get(&table)?;
+            Some((BTreeSet::from([index]), names(16, count(8), AMDGCN_KERNEL, "function")))
+        }
+    }
+
+    /// Reads the names in a table, each with a key. If one is missing, there are none.
+    fn names(&self, view: View<'data>, table: Option<u64>, count: Option<u64>, size: u64, key: &str) -> Names {
+        let (Some(table), Some(count)) = (table, count.filter(|count| *count <= MAX_NAMES)) else {
+            return Names::new();
         };
-        let mut names = Vec::new();
-        for index in 0..count {
-            let at = table.saturating_add(index.saturating_mul(size));
-            let Some(target) = self.targets.get(&at) else { return Vec::new() };
-            let offset = self.host.start().saturating_add(*target);
-            let name = view.c_string(view.field("libgomp name", offset), offset).unwrap_or_default();
+        let mut names = Names::new();
+        for record in entry_offsets(table, count, size) {
+            let offset = self.target(record, 0).and_then(|target| self.in_file(target));
+            let Some(offset) = offset else { return Names::new() };
+            let name = view.c_string("libgomp name", offset, offset).unwrap_or_default();
             if name.is_empty() || name.contains(|c: char| c.is_control() || c.is_whitespace()) {
-                return Vec::new();
+                return Names::new();
             }
             let memory = record_memory(size_of::<(String, String)>(), [name.len(), key.len()]);
             if view.charge("libgomp name", Resource::Memory, memory).is_err() {
-                return Vec::new();
+                return Names::new();
             }
             names.push((key.to_owned(), name.to_owned()));
         }
         names
     }
-}
-
-fn describe(image: &mut Image, names: &[(String, String)]) {
-    image.kind = Some(OffloadKind::OpenMp);
-    image.strings.extend_from_slice(names);
 }

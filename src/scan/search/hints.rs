@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use aho_corasick::packed::Searcher;
 use aho_corasick::{AhoCorasick, Input, Span};
 
-use crate::base::bytes::View;
+use crate::base::bytes::{View, size_of_range};
 use crate::base::codec::ZSTD_MAGIC;
 use crate::base::error::Malformed;
 use crate::format::embedded::{HINTS, Hint};
@@ -73,7 +73,8 @@ impl Pattern {
             Pattern::Magic(format) => (format.read)(view.from(offset)),
             Pattern::Hint(hint) => {
                 let region = structure.region(view, offset, range);
-                let image = (hint.find)(region, offset.saturating_sub(region.view.start()))?;
+                let at = size_of_range(&(region.view.start()..offset));
+                let image = (hint.find)(region, at)?;
                 Ok(image.container())
             }
             Pattern::ZstdFrame => Err(format::not_a_container("zstd frame", view.from(offset))),

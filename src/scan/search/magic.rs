@@ -10,6 +10,7 @@ use super::hints::{LONGEST, Pattern};
 use crate::base::bytes::{Budget, Resource, View, size_of_range};
 use crate::base::error::{Malformed, Result};
 use crate::base::parallel::{map_parallel, threads};
+use crate::base::range::offset_from;
 use crate::scan::source::Source;
 use crate::scan::structure::Structure;
 
@@ -31,7 +32,8 @@ pub fn search(
     if view.charge("file", Resource::Work, size_of_range(&range) / BYTES_PER_STEP).is_err() {
         return Ok(());
     }
-    let (mut outcome, is_exhausted) = (Ok(()), AtomicBool::new(false));
+    let mut outcome = Ok(());
+    let is_exhausted = AtomicBool::new(false);
     let is_cut = structure.defect.is_some();
     // End of the last container.
     let mut next = range.start;
@@ -86,8 +88,10 @@ pub fn search(
 fn search_frame(view: View<'_>, offset: u64, structure: &Structure<'_>, findings: &mut Findings) -> u64 {
     let frame = view.from(offset);
     let is_debug = structure.section_at(offset).is_some_and(|section| section.name.starts_with(DEBUG_SECTIONS));
-    let Some(frame) = frames::size(frame).and_then(|size| frame.prefix("zstd frame", size).ok()).filter(|_| !is_debug)
-    else {
+    if is_debug {
+        return offset;
+    }
+    let Some(frame) = frames::size(frame).and_then(|size| frame.part("zstd frame", 0, 0, size).ok()) else {
         return offset;
     };
     match frames::find_device_code(frame) {
@@ -124,30 +128,33 @@ fn hits(
     structure: &Structure<'_>,
 ) -> Result<Hits> {
     let overlap = LONGEST.saturating_sub(1);
-    let end = start.saturating_add(PART_SIZE).min(range.end);
+    let end = offset_from(start, PART_SIZE).min(range.end);
     let is_cut = structure.defect.is_some();
     // A pattern may begin in this part and end in the next.
-    let searched = start..end.saturating_add(overlap as u64).min(range.end);
+    let searched = start..offset_from(end, overlap as u64).min(range.end);
     let used = view.budget().map(Budget::part);
     let part = used.as_ref().map_or(view, |budget| view.charging(budget));
-    let (mut containers, mut rejected, mut next) = (Vec::new(), 0_u64, start);
+    let mut containers = Vec::new();
+    let mut rejected = 0_u64;
+    let mut next = start;
     source.blocks(searched, overlap, &mut |block_offset, block| {
-        while let Some((pattern, at)) = Pattern::find(block, next.saturating_sub(block_offset) as usize) {
-            let offset = block_offset.saturating_add(at as u64);
+        while let Some((pattern, at)) = Pattern::find(block, size_of_range(&(block_offset..next)) as usize) {
+            let offset = offset_from(block_offset, at as u64);
             if offset >= end {
                 break;
             }
-            match pattern.read(part, offset, structure, range) {
-                _ if matches!(pattern, Pattern::ZstdFrame) => match frames::size(part.from(offset)) {
-                    Some(_) => containers.push((pattern, offset)),
-                    None => rejected = rejected.saturating_add(1),
-                },
-                Ok(_) => containers.push((pattern, offset)),
-                Err(error) if is_cut && error.cause.is_truncation() => containers.push((pattern, offset)),
-                Err(_) => rejected = rejected.saturating_add(1),
+            let is_found = match pattern.read(part, offset, structure, range) {
+                _ if matches!(pattern, Pattern::ZstdFrame) => frames::size(part.from(offset)).is_some(),
+                Ok(_) => true,
+                Err(error) => is_cut && error.cause.is_truncation(),
+            };
+            if is_found {
+                containers.push((pattern, offset));
+            } else {
+                rejected = rejected.saturating_add(1);
             }
             // Advances by only one byte, because patterns can overlap: the magic of a bundle ends with its first bytes.
-            next = offset.saturating_add(1);
+            next = offset_from(offset, 1);
         }
     })?;
     Ok(Hits { containers, rejected, used })

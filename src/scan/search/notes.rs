@@ -3,17 +3,16 @@
 
 use std::ops::Range;
 
-use object::elf;
+use object::Endianness;
+use object::elf::FileHeader64;
+use object::read::elf::NoteIterator;
 
-use crate::base::bytes::{Extent, View, size_of_range};
-use crate::base::error::Malformed;
+use crate::base::bytes::{Resource, size_of_range};
+use crate::base::elf_layout::is_big_endian;
 use crate::format::embed_record::{NOTE_NAME, NOTE_SECTION, NOTE_TYPE, is_part_of};
 use crate::scan::structure::Structure;
 
-/// Offset of `e_ident[EI_DATA]` in an ELF file.
-const EI_DATA: usize = 5;
-
-/// Alignment of names and descriptions of notes in bytes (gABI, Note Section).
+/// Alignment of names and descriptions of notes in bytes (gABI, Note Section), regardless of the section's alignment.
 const ALIGNMENT: u64 = 4;
 
 /// Maximum number of different names. An object has one, and few programs have objects with several.
@@ -39,45 +38,35 @@ pub fn sections(structure: &Structure<'_>) -> Vec<Range<u64>> {
 fn names<'data>(structure: &Structure<'data>) -> Vec<&'data str> {
     let Some(host) = structure.hosts.first() else { return Vec::new() };
     let Some(range) = structure.sections_named(|name| name == NOTE_SECTION).next() else { return Vec::new() };
-    let distance = range.start.saturating_sub(host.start());
-    let Ok(section) = host.record("note", Extent { offset: distance, size: size_of_range(&range) }) else {
-        return Vec::new();
-    };
-    let is_big_endian = host.data().get(EI_DATA) == Some(&elf::ELFDATA2MSB.0);
-    let (mut names, mut offset) = (Vec::new(), 0);
-    while let Ok((name, end)) = note(section, offset, is_big_endian) {
-        names.extend(name.filter(|name| !names.contains(name) && names.len() < MAX_NAMES));
-        offset = end;
+    let Some(distance) = range.start.checked_sub(host.start()) else { return Vec::new() };
+    let Ok(section) = host.part("note", distance, distance, size_of_range(&range)) else { return Vec::new() };
+    let order = if is_big_endian(host.data()) { Endianness::Big } else { Endianness::Little };
+    // Notes are the same in both widths.
+    let notes = NoteIterator::<FileHeader64<Endianness>>::new(order, ALIGNMENT, section.data());
+    let mut notes = notes.expect("a valid alignment");
+    let mut names = Vec::new();
+    while let Ok(Some(note)) = notes.next() {
+        if section.charge("note", Resource::Work, 1).is_err() {
+            break;
+        }
+        if note.name_bytes() != NOTE_NAME || note.n_type(order).0 != NOTE_TYPE {
+            continue;
+        }
+        let name = section.derived(note.desc()).c_string("note description", 0, 0).unwrap_or_default();
+        if !name.is_empty() && !names.contains(&name) && names.len() < MAX_NAMES {
+            names.push(name);
+        }
     }
     names
-}
-
-/// Returns the name in the note at an offset, if it is a note of fatbin, and the offset of the next note.
-fn note(section: View<'_>, offset: u64, is_big_endian: bool) -> Result<(Option<&str>, u64), Malformed> {
-    let word = |field, at: u64| {
-        let value = section.u32(field, offset.saturating_add(at))?;
-        Ok::<u32, Malformed>(if is_big_endian { value.swap_bytes() } else { value })
-    };
-    let (name_size, description_size, kind) = (word("namesz", 0)?, word("descsz", 4)?, word("type", 8)?);
-    let aligned = |size: u32| u64::from(size).next_multiple_of(ALIGNMENT);
-    let name_at = offset.saturating_add(12);
-    let description_at = name_at.saturating_add(aligned(name_size));
-    let name = section.part(section.field("note name", offset), Extent { offset: name_at, size: name_size.into() })?;
-    let description = section.part(
-        section.field("note description", offset),
-        Extent { offset: description_at, size: description_size.into() },
-    )?;
-    let is_own = name.data() == NOTE_NAME && kind == NOTE_TYPE;
-    let named = is_own.then(|| description.c_string("note description", 0).ok()).flatten();
-    Ok((named.filter(|name| !name.is_empty()), description_at.saturating_add(aligned(description_size))))
 }
 
 #[cfg(test)]
 mod tests {
     use object::write::Object;
-    use object::{Architecture, BinaryFormat, Endianness, SectionKind};
+    use object::{Architecture, BinaryFormat, SectionKind};
 
     use super::*;
+    use crate::base::bytes::View;
     use crate::format::embed_record::record;
     use crate::scan::{Options, scan};
 

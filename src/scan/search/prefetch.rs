@@ -59,7 +59,8 @@ impl Prefetch {
 
 /// The compressed containers at the start of `rest` that are decompressed together.
 fn batch<'data>(name: Option<&'data str>, mut rest: View<'data>) -> Vec<Compressed<'data>> {
-    let (mut batch, mut left) = (Vec::new(), MAX_BATCH);
+    let mut batch = Vec::new();
+    let mut left = MAX_BATCH;
     while let Some(Ok(container)) = format::read_in_section(name, rest)
         && let Contents::Compressed(compressed) = container.contents
         && let Some(remaining) = left.checked_sub(compressed.full_size)
@@ -84,7 +85,9 @@ mod tests {
 
     fn container(image: &[u8]) -> (Vec<u8>, Vec<u8>) {
         let full = bundle::write(&[("hipv4-amdgcn-amd-amdhsa--gfx906", image)], 1).unwrap().to_vec();
-        let (content, how, mut stream) = (Content::from(&full[..]), Compression::new(Codec::Zstd), Vec::new());
+        let content = Content::from(&full[..]);
+        let how = Compression::new(Codec::Zstd);
+        let mut stream = Vec::new();
         let written = ccob::compress(&content, how, ccob::Version::Three, &mut stream, &mut |_| ()).unwrap();
         ([written.header, stream].concat(), full)
     }
@@ -95,7 +98,8 @@ mod tests {
         // The stored hash.
         containers[2][24] ^= 1;
         let section: Vec<u8> = containers.iter().flat_map(|it| [&it[..], &[0; 40]].concat()).collect();
-        let (mut prefetch, mut rest) = (Prefetch::default(), View::new(&section));
+        let mut prefetch = Prefetch::default();
+        let mut rest = View::new(&section);
         for (index, stored) in containers.iter().enumerate() {
             let contents = format::read(rest).unwrap().unwrap().contents;
             prefetch.fill(None, &contents, rest);
@@ -110,10 +114,12 @@ mod tests {
 
     #[test]
     fn single_and_small_containers_and_those_over_the_limit_are_left_to_the_caller() {
-        let ((one, _), (small, _)) = (container(&vec![1; 300_000]), container(&[1; 1000]));
+        let (one, _) = container(&vec![1; 300_000]);
+        let (small, _) = container(&[1; 1000]);
         for (section, limit) in [(one.clone(), None), (small.repeat(3), None), (one.repeat(2), Some(200_000))] {
             let budget = Budget::new(Limits { decompressed: limit, factor: 1 }, 0);
-            let (mut prefetch, view) = (Prefetch::default(), View::with_budget(&section, &budget));
+            let mut prefetch = Prefetch::default();
+            let view = View::with_budget(&section, &budget);
             let contents = format::read(view).unwrap().unwrap().contents;
             prefetch.fill(None, &contents, view);
             assert!(prefetch.take(&contents).is_none());

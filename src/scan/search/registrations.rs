@@ -18,7 +18,8 @@ pub fn follow(view: View<'_>, structure: &Structure, findings: &mut Findings) ->
     let mut containers: BTreeMap<u64, u64> = known.map(|range| (range.start, range.end)).collect();
     // A hostile file may have many wrappers for one place that takes long to read. Each place is read once.
     let mut tried = BTreeMap::new();
-    let (mut wrappers, mut references) = (Vec::new(), References::default());
+    let mut wrappers = Vec::new();
+    let mut references = References::default();
     for found in &structure.wrappers {
         let name = if let PointerTarget::Symbol(name) = found.target { name.len() } else { 0 };
         let module = found.module.map_or(0, str::len);

@@ -98,7 +98,8 @@ mod tests {
 
     #[test]
     fn binaries_must_be_back_to_back() {
-        let (one, two) = (binary(Version::One, b"one"), binary(Version::One, b"two"));
+        let one = binary(Version::One, b"one");
+        let two = binary(Version::One, b"two");
         assert_eq!(images(&[one.clone(), two.clone()].concat()).unwrap(), [b"one", b"two"]);
         for between in [&b"\0\0\0\0\0\0\0\0"[..], b"junk"] {
             let error = images(&[&one, between, &two].concat()).unwrap_err();

@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use object::read::Object;
 
 use super::findings::Findings;
-use crate::base::bytes::{ObjectBytes, Resource, View, record_memory};
+use crate::base::bytes::{ObjectBytes, Resource, View, entry_offsets, record_memory};
 use crate::format::{ContainerType, bundle_section};
 use crate::scan::inventory::{Container, Image, Property, PropertySet, PropertyValue};
 use crate::scan::structure::Structure;
@@ -30,7 +30,8 @@ const VERSIONS: [(u64, u64); 2] = [(3, 32), (2, 48)];
 /// Offload kinds of SYCL, of Intel and of LLVM.
 const KINDS: [u64; 2] = [4, 8];
 
-/// Offset of the pointer to the target.
+/// Offsets of the offload kind and of the pointer to the target.
+const KIND: u64 = 2;
 const TARGET: u64 = 8;
 
 /// Offsets from the pointer to the image: its end, and the start and end of its property sets.
@@ -41,6 +42,10 @@ const SETS_END: u64 = 40;
 /// Sizes of a property set and of a property.
 const SET: u64 = 24;
 const PROPERTY: u64 = 32;
+
+/// Offsets of the pointers to the start and the end of the properties in a property set.
+const PROPERTIES_START: u64 = POINTER;
+const PROPERTIES_END: u64 = 2 * POINTER;
 
 /// Type of a property that is a number.
 const NUMBER: u64 = 1;
@@ -65,9 +70,9 @@ pub fn describe_images<'data>(view: View<'data>, structure: &Structure<'data>, f
 impl<'data> HostTables<'_, 'data> {
     fn add_property_sets(&self, view: View<'data>, images: &HashMap<u64, usize>, containers: &mut [Container]) {
         for (place, target) in &self.targets {
-            let offset = self.host.start().saturating_add(*target);
-            let Some(container) = images.get(&offset).and_then(|index| containers.get_mut(*index)) else { continue };
-            if !self.is_image(*place, target.saturating_add(container.size)) {
+            let index = self.in_file(*target).and_then(|offset| images.get(&offset));
+            let Some(container) = index.and_then(|index| containers.get_mut(*index)) else { continue };
+            if !self.is_image(*place, target.checked_add(container.size)) {
                 continue;
             }
             let lacks_triple = container.section_name().is_some_and(bundle_section::lacks_triple);
@@ -90,28 +95,26 @@ impl<'data> HostTables<'_, 'data> {
 
     /// True if a pointer to an image is in a description of this version.
     fn has_version(&self, place: u64, (version, at): &(u64, u64)) -> bool {
-        let number = |back: u64, size| place.checked_sub(back).and_then(|at| self.pointers.number(at, size));
-        let kind = number(at.saturating_sub(2), 1);
-        number(*at, 2) == Some(*version) && kind.is_some_and(|kind| KINDS.contains(&kind))
+        let Some(record) = place.checked_sub(*at) else { return false };
+        let kind = self.number(record, KIND, 1);
+        self.number(record, 0, 2) == Some(*version) && kind.is_some_and(|kind| KINDS.contains(&kind))
     }
 
     /// True if a pointer to an image is in the description of an image that ends at `end`.
-    fn is_image(&self, place: u64, end: u64) -> bool {
+    fn is_image(&self, place: u64, end: Option<u64>) -> bool {
         // The end of the last image is the end of its section. It may be outside of all segments.
-        let own_end = self.targets.get(&place.saturating_add(IMAGE_END));
-        VERSIONS.iter().any(|version| self.has_version(place, version)) && own_end.is_none_or(|own| *own == end)
+        let own_end = self.target(place, IMAGE_END);
+        VERSIONS.iter().any(|version| self.has_version(place, version)) && (own_end.is_none() || own_end == end)
     }
 
     fn property_sets(&self, view: View<'data>, place: u64) -> Option<Vec<PropertySet>> {
-        let target = |offset: u64| self.targets.get(&place.saturating_add(offset)).copied();
         let mut sets = Vec::new();
-        for set in records(target(SETS_START)?, target(SETS_END)?, SET)? {
+        for set in records(self.target(place, SETS_START)?, self.target(place, SETS_END)?, SET)? {
             let name = self.text(view, set)?;
-            let bounds =
-                [POINTER, POINTER.saturating_mul(2)].map(|offset| self.targets.get(&set.saturating_add(offset)));
+            let bounds = [PROPERTIES_START, PROPERTIES_END].map(|field| self.target(set, field));
             let properties = match bounds {
                 [Some(start), Some(end)] => {
-                    let places = records(*start, *end, PROPERTY)?;
+                    let places = records(start, end, PROPERTY)?;
                     places.map(|property| self.property(view, property)).collect::<Option<Vec<_>>>()?
                 }
                 _ => Vec::new(),
@@ -126,16 +129,16 @@ impl<'data> HostTables<'_, 'data> {
     fn property(&self, view: View<'data>, place: u64) -> Option<Property> {
         let name = self.text(view, place)?;
         view.charge("SYCL property", Resource::Memory, record_memory(size_of::<Property>(), [name.len()])).ok()?;
-        let kind = self.pointers.number(place.saturating_add(16), 4)?;
-        let size = self.pointers.number(place.saturating_add(24), 8)?;
+        let kind = self.number(place, 16, 4)?;
+        let size = self.number(place, 24, 8)?;
         let value = if kind == NUMBER { PropertyValue::Number(size as u32) } else { PropertyValue::Bytes(size) };
         Some(Property { name, value })
     }
 
     /// Text that the pointer at `place` leads to.
     fn text(&self, view: View<'data>, place: u64) -> Option<String> {
-        let offset = self.host.start().saturating_add(*self.targets.get(&place)?);
-        view.c_string(view.field("SYCL property name", offset), offset).ok().map(str::to_owned)
+        let offset = self.in_file(*self.targets.get(&place)?)?;
+        view.c_string("SYCL property name", offset, offset).ok().map(str::to_owned)
     }
 }
 
@@ -145,7 +148,7 @@ fn add_sets(view: View<'_>, image: &mut Image, sets: Vec<PropertySet>) {
     for image in inner {
         let size =
             |set: &PropertySet| record_memory(size_of::<PropertySet>(), set.properties.iter().map(|it| it.name.len()));
-        let all = sets.iter().map(size).fold(0, u64::saturating_add);
+        let all = sets.iter().map(size).sum();
         if view.charge("SYCL property set", Resource::Memory, all).is_err() {
             return;
         }
@@ -157,5 +160,5 @@ fn add_sets(view: View<'_>, image: &mut Image, sets: Vec<PropertySet>) {
 /// Offsets of the records in a range; `None` unless it is a whole number of records.
 fn records(start: u64, end: u64, size: u64) -> Option<impl Iterator<Item = u64>> {
     let length = end.checked_sub(start).filter(|length| length.is_multiple_of(size))?;
-    Some((0..length.checked_div(size)?).map(move |index| start.saturating_add(index.saturating_mul(size))))
+    Some(entry_offsets(start, length.checked_div(size)?, size))
 }

@@ -10,7 +10,8 @@ use object::read::{Object, ObjectSection, ObjectSymbol, Symbol};
 use object::{BinaryFormat, SectionFlags, SectionIndex, SectionKind, SymbolKind, SymbolSection, elf};
 
 use super::findings::Findings;
-use crate::base::bytes::{ObjectBytes, Resource, View, record_memory, text_work};
+use crate::base::bytes::{ObjectBytes, Resource, View, record_memory, size_of_range, text_work};
+use crate::base::range::{moved, offset_from, range_at};
 use crate::format::{ContainerType, embedded};
 use crate::scan::structure::Structure;
 use crate::scan::structure::pointers::{HostFile, HostSection};
@@ -27,20 +28,13 @@ const SIZE: &str = "_size";
 const SIZE_RECORD: u64 = 64;
 
 /// A symbol in the data of a host file.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct DataSymbol<'data> {
     name: &'data str,
     /// Its place in the file. In ELF files, symbols of assemblers and linkers have no size.
-    range: Range64,
+    range: Range<u64>,
     /// Rank among symbols at one place. The smallest rank names the array.
     rank: Rank,
-}
-
-/// A range that can be copied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Range64 {
-    start: u64,
-    end: u64,
 }
 
 /// Preference among symbols at one place: starts before ends, objects before others, global before local ones.
@@ -51,8 +45,8 @@ pub fn find_images<'data>(view: View<'data>, structure: &Structure<'data>, findi
     let gaps = findings.unexplained(view.size());
     let mut end = 0;
     for symbol in DataSymbols::read(structure).places {
-        let Range64 { start, end: symbol_end } = symbol.range;
-        let size = symbol_end.saturating_sub(start);
+        let start = symbol.range.start;
+        let size = size_of_range(&symbol.range);
         if start < end || (1..SMALLEST_IMAGE).contains(&size) {
             continue;
         }
@@ -76,7 +70,8 @@ pub fn name_images(structure: &Structure<'_>, findings: &mut Findings) {
     }
     let symbols = DataSymbols::read(structure);
     for container in findings.containers.iter_mut().filter(is_embedded) {
-        let (offset, size) = (container.offset.unwrap_or_default(), container.size);
+        let offset = container.offset.unwrap_or_default();
+        let size = container.size;
         if let Some(image) = container.images.first_mut().filter(|image| image.symbol.is_none()) {
             image.symbol = symbols.name_at(offset).or_else(|| symbols.name_of_size(size)).map(str::to_owned);
         }
@@ -138,7 +133,7 @@ impl<'data> DataSymbols<'data> {
             .filter(is_data)
             .filter_map(|section| {
                 let (offset, size) = section.file_range()?;
-                Some((section.index(), (section.address(), offset..offset.saturating_add(size))))
+                Some((section.index(), (section.address(), range_at(offset, size))))
             })
             .collect();
         for symbol in file.symbols().chain(file.dynamic_symbols()) {
@@ -181,17 +176,16 @@ fn place_of<'data>(
     (address, section): &(u64, Range<u64>),
     host: View<'data>,
     format: BinaryFormat,
-) -> Option<(&'data str, Range64)> {
+) -> Option<(&'data str, Range<u64>)> {
     if matches!(symbol.kind(), SymbolKind::Section | SymbolKind::File) {
         return None;
     }
     let distance = symbol.address().checked_sub(*address)?;
     let start = section.start.checked_add(distance).filter(|start| *start < section.end)?;
     let has_size = format == BinaryFormat::Elf;
-    let end = if has_size { start.saturating_add(symbol.size()).min(section.end) } else { section.end };
+    let end = if has_size { offset_from(start, symbol.size()).min(section.end) } else { section.end };
     let name = symbol.name().ok().filter(|name| !name.is_empty())?;
     // Mach-O adds an underscore before C names.
     let name = if format == BinaryFormat::MachO { name.strip_prefix('_').unwrap_or(name) } else { name };
-    let base = host.start();
-    Some((name, Range64 { start: base.saturating_add(start), end: base.saturating_add(end) }))
+    Some((name, moved(&(start..end), host.start())))
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use super::findings::Findings;
-use crate::base::bytes::View;
+use crate::base::bytes::{View, size_of_range};
 use crate::format::kpack::KpackMarker;
 use crate::format::{self, bundle_section};
 use crate::scan::inventory::{SectionRef, WrapperKind};
@@ -35,10 +35,10 @@ pub fn walk(
     let images: BTreeMap<u64, u64> =
         if has_bare_images { images.map(|(&offset, &size)| (offset, size)).collect() } else { BTreeMap::new() };
     let mut rest = section.view;
-    let mut all_padding = 0_u64;
+    let mut paddings = Vec::new();
     loop {
         let padding = padding(source, rest);
-        all_padding = all_padding.saturating_add(padding);
+        paddings.push(padding);
         rest = rest.from(padding);
         if rest.size() == 0 {
             break;
@@ -46,7 +46,7 @@ pub fn walk(
         if markers.contains(&rest.start())
             && let Ok((_, size)) = KpackMarker::read_sized(rest)
         {
-            all_padding = all_padding.saturating_add(size);
+            paddings.push(size);
             rest = rest.from(size);
             continue;
         }
@@ -67,7 +67,7 @@ pub fn walk(
             }
         }
     }
-    all_padding
+    paddings.into_iter().sum()
 }
 
 /// Offsets of the markers of rocm-kpack.
@@ -81,16 +81,16 @@ const MIN_HOLE: u64 = 4096;
 
 /// Number of zeros at the start of a view. Holes are not read.
 fn padding(source: &dyn Source, view: View<'_>) -> u64 {
-    let (mut at, mut step) = (0_u64, MIN_HOLE);
-    while at < view.size() {
-        let block = view.from(at).data();
-        let block = block.get(..step as usize).unwrap_or(block);
+    let mut rest = view;
+    let mut step = MIN_HOLE;
+    while rest.size() > 0 {
+        let block = rest.data().get(..step as usize).unwrap_or(rest.data());
         if let Some(first) = block.iter().position(|&byte| byte != 0) {
-            return at.saturating_add(first as u64);
+            return rest.from(first as u64).range_in(view).start;
         }
-        at = at.saturating_add(block.len() as u64);
-        let place = view.start().saturating_add(at);
-        at = at.saturating_add(source.next_data(place).saturating_sub(place));
+        rest = rest.from(block.len() as u64);
+        rest = rest.from(size_of_range(&(rest.start()..source.next_data(rest.start()))));
+        // No more than the rest is read.
         step = step.saturating_mul(2);
     }
     view.size()

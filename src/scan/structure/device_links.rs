@@ -21,18 +21,20 @@ pub fn record<'data>(modules: Option<View<'data>>, wrappers: &mut [StoredWrapper
     let is_link = |wrapper: &StoredWrapper<'_>| wrapper.version == LINK_VERSION;
     let is_cuda = |it: &&mut StoredWrapper<'_>| it.kind == WrapperKind::Cuda && it.section.name != CUDA_TILE_SECTION;
     let (links, inputs): (Vec<_>, Vec<_>) = wrappers.iter_mut().filter(is_cuda).partition(|wrapper| is_link(wrapper));
-    let Some(modules) = modules.filter(|_| !links.is_empty()) else { return };
-    let Some(Modules { names, links: definitions }) = Modules::read(modules) else { return };
+    if links.is_empty() {
+        return;
+    }
+    let Some(Modules { names, links: definitions }) = modules.and_then(Modules::read) else { return };
     if names.len() != inputs.len() || definitions.len() != links.len() {
         return;
     }
     let link_of = |name: &[u8]| definitions.iter().position(|link| link.contains(name));
     for (wrapper, name) in inputs.into_iter().zip(names) {
-        wrapper.link = link_of(name).map(|number| number.saturating_add(first));
-        wrapper.module = std::str::from_utf8(name).ok().filter(|_| wrapper.link.is_some());
+        wrapper.link = link_of(name).and_then(|number| number.checked_add(first));
+        wrapper.module = if wrapper.link.is_some() { std::str::from_utf8(name).ok() } else { None };
     }
-    for (number, wrapper) in links.into_iter().enumerate() {
-        wrapper.link = Some(number.saturating_add(first));
+    for (number, wrapper) in (first..).zip(links) {
+        wrapper.link = Some(number);
     }
 }
 
@@ -48,7 +50,8 @@ impl<'data> Modules<'data> {
     /// Reads the section; `None` if a limit was exceeded.
     fn read(view: View<'data>) -> Option<Self> {
         view.charge("module names", Resource::Work, text_work(view.data().len())).ok()?;
-        let (mut names, mut links) = (Vec::new(), Vec::<HashSet<&[u8]>>::new());
+        let mut names = Vec::new();
+        let mut links = Vec::<HashSet<&[u8]>>::new();
         let mut is_in_link = false;
         for text in view.data().split(|&byte| byte == 0).filter(|text| !text.is_empty()) {
             let size = record_memory(size_of::<(&[u8], u64)>(), []);

@@ -47,8 +47,9 @@ fn unmappable_segments<Header: FileHeader<Endian = Endianness> + Pod>(host: View
         if segment.p_type(endian) != elf::PT_LOAD {
             continue;
         }
-        let (offset, address, alignment): (u64, u64, u64) =
-            (segment.p_offset(endian).into(), segment.p_vaddr(endian).into(), segment.p_align(endian).into());
+        let offset: u64 = segment.p_offset(endian).into();
+        let address: u64 = segment.p_vaddr(endian).into();
+        let alignment: u64 = segment.p_align(endian).into();
         // Loaders accept other alignments.
         if alignment.is_power_of_two() && offset.abs_diff(address) & alignment.wrapping_sub(1) != 0 {
             let problem = format!(

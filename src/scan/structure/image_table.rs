@@ -24,16 +24,19 @@ pub struct ImageRow {
 /// Reads the rows in this range of the host file, which starts at `base` of the file. Rows without a size are left out.
 /// So are rows whose images another file defines.
 pub fn read<'a>(range: Range<u64>, base: u64, pointers: &'a Pointers) -> impl Iterator<Item = ImageRow> + 'a {
-    let row = pointers.size().saturating_mul(2);
-    let rows = range.clone().step_by(row as usize).filter(move |place| range.end.saturating_sub(*place) >= row);
+    let row_size = pointers.size() << 1;
+    let end = range.end;
     let read = move |place: u64| {
-        let size = pointers.word(place.saturating_add(pointers.size())).filter(|size| *size > 0)?;
+        if place.checked_add(row_size)? > end {
+            return None;
+        }
+        let size = pointers.word(place.checked_add(pointers.size())?).filter(|size| *size > 0)?;
         let image = match pointers.at(place) {
             PointerTarget::Offset(offset) => Some(base.checked_add(offset)?),
             PointerTarget::Nothing => None,
             PointerTarget::Symbol(_) => return None,
         };
-        Some(ImageRow { offset: base.saturating_add(place), image, size })
+        Some(ImageRow { offset: base.checked_add(place)?, image, size })
     };
-    rows.filter_map(read)
+    range.step_by(row_size as usize).filter_map(read)
 }

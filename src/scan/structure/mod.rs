@@ -20,6 +20,7 @@ use self::pointers::{HostFile, HostSection, Pointers};
 use super::source::DecodedBitcode;
 use crate::base::bytes::{Extent, ObjectBytes, Resource, View, record_memory, text_work};
 use crate::base::error::Malformed;
+use crate::base::range::{offset_from, range_at};
 use crate::format::embedded::Region;
 use crate::format::fat_binary_wrapper::{
     CUDA, CUDA_RELOCATABLE_SECTION, HIP, MACH_O_MODULE_ID_SECTION, MODULE_ID_SECTION, PE_NAME_SIZE,
@@ -96,8 +97,10 @@ pub fn read(view: View<'_>) -> Structure<'_> {
     };
     let mut structure = Structure { defect, ..Structure::new(format) };
     let Ok(file) = File::parse(ObjectBytes(view)) else {
-        let is_coff = format != FileFormat::Coff || structure.defect.is_some();
-        structure.format = if is_coff { format } else { FileFormat::Raw };
+        // The magic of COFF has only two bytes, and other files begin with them by chance.
+        if format == FileFormat::Coff && structure.defect.is_none() {
+            structure.format = FileFormat::Raw;
+        }
         // Containers that are whole files, as tools write them before embedding.
         if format::of_magic(view).is_some() {
             structure.sections.push(Section { name: None, view });
@@ -205,7 +208,9 @@ impl<'data> Structure<'data> {
     fn add(&mut self, file: &HostFile<'data>, view: View<'data>) {
         self.hosts.push(view);
         self.is_object |= file.kind() == ObjectKind::Relocatable;
-        let (mut wrapper_sections, mut tables, mut modules) = (Vec::new(), Vec::new(), None);
+        let mut wrapper_sections = Vec::new();
+        let mut tables = Vec::new();
+        let mut modules = None;
         for section in file.sections() {
             // Sections without bytes in the file (.bss, and any section of a split debug file) have no range.
             let Some((offset, size)) = section.file_range() else { continue };
@@ -222,7 +227,7 @@ impl<'data> Structure<'data> {
                 self.sections.push(Section { name: Some(name), view: bytes });
             }
             self.names.push((name, bytes.range()));
-            let range = offset..offset.saturating_add(size);
+            let range = range_at(offset, size);
             if self.has_name(&section, name, &wrappers::SECTIONS, &wrappers::MACH_O_SECTIONS) {
                 wrapper_sections.push((section, range));
             } else if name == image_table::SECTION {
@@ -239,8 +244,8 @@ impl<'data> Structure<'data> {
         let pointers = Pointers::read(file, view, wrapper_sections.iter().chain(&tables).map(|(section, _)| section));
         let mut found = Vec::new();
         for (section, range) in wrapper_sections {
-            let place =
-                SectionRef { name: name(&section).to_owned(), offset: view.start().saturating_add(range.start) };
+            let offset = offset_from(view.start(), range.start);
+            let place = SectionRef { name: name(&section).to_owned(), offset };
             found.extend(wrappers::read(place, range, view.start(), &pointers));
         }
         device_links::record(modules, &mut found, self.wrappers.len());
@@ -303,9 +308,9 @@ impl<'data> Structure<'data> {
     /// section holds it.
     pub fn region<'a>(&self, view: View<'a>, offset: u64, range: &Range<u64>) -> Region<'a> {
         let section = self.named_section(offset).map_or(range.clone(), |(_, section)| section.clone());
-        let (start, end) = (section.start.max(range.start), section.end.min(range.end));
-        let size = end.saturating_sub(start);
-        let view = view.record("section", Extent { offset: start, size }).unwrap_or(view.from(view.size()));
+        let start = section.start.max(range.start);
+        let size = size_of_range(&(start..section.end.min(range.end)));
+        let view = view.part("section", start, start, size).unwrap_or(view.from(view.size()));
         Region { view, may_hold_text: !self.hosts.is_empty() }
     }
 }

@@ -15,6 +15,7 @@ use object::{BinaryFormat, ObjectKind, RelocationKind, SymbolIndex};
 
 use crate::base::bytes::{Extent, ObjectBytes, Resource, View, text_work};
 use crate::base::error::Malformed;
+use crate::base::range::range_at;
 
 /// A host file. Reads are charged to the budget.
 pub type HostFile<'data> = File<'data, ObjectBytes<'data>>;
@@ -70,7 +71,9 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
                     if at >= size {
                         continue;
                     }
-                    pointers.add(offset.saturating_add(at), &relocation, |index| file.symbol_by_index(index).ok());
+                    if let Some(place) = offset.checked_add(at) {
+                        pointers.add(place, &relocation, |index| file.symbol_by_index(index).ok());
+                    }
                 }
             }
         }
@@ -200,7 +203,7 @@ struct AddressMap(Vec<(Range<u64>, u64)>);
 impl AddressMap {
     /// Creates a map from addresses, each with the offset and size of the bytes at it.
     fn new(parts: Vec<(u64, (u64, u64))>) -> Self {
-        let range = |(address, (offset, size)): (u64, (u64, u64))| (address..address.saturating_add(size), offset);
+        let range = |(address, (offset, size)): (u64, (u64, u64))| (range_at(address, size), offset);
         let mut map: Vec<(Range<u64>, u64)> = parts.into_iter().map(range).collect();
         map.sort_by_key(|(range, _)| range.start);
         AddressMap(map)
@@ -214,8 +217,7 @@ impl AddressMap {
     fn offset(&self, address: u64) -> Option<u64> {
         let after = self.0.partition_point(|(range, _)| range.start <= address);
         let (range, offset) = self.0.get(after.checked_sub(1)?)?;
-        let distance = address.checked_sub(range.start).filter(|_| range.contains(&address))?;
-        offset.checked_add(distance)
+        if range.contains(&address) { offset.checked_add(address.checked_sub(range.start)?) } else { None }
     }
 }
 

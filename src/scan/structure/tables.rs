@@ -7,6 +7,7 @@ use object::read::{Object, ObjectSection};
 
 use super::pointers::{HostFile, HostSection, PointerTarget, Pointers};
 use crate::base::bytes::{Resource, View, record_memory};
+use crate::base::range::{offset_from, range_at};
 
 /// Prefixes of the sections with tables. In programs with fixed addresses, the tables are constants.
 const TABLES: [&str; 2] = [".data", ".rodata"];
@@ -32,7 +33,7 @@ impl<'file, 'data: 'file> HostTables<'file, 'data> {
         let pointers = Pointers::read(file, host, sections.iter());
         let mut targets = BTreeMap::new();
         for (offset, size) in sections.iter().filter_map(ObjectSection::file_range) {
-            let section = offset..offset.saturating_add(size);
+            let section = range_at(offset, size);
             for place in aligned_places(&section, host.start(), gaps) {
                 host.charge("table of pointers", Resource::Work, 1).ok()?;
                 if let PointerTarget::Offset(target) = pointers.at(place) {
@@ -44,17 +45,35 @@ impl<'file, 'data: 'file> HostTables<'file, 'data> {
         }
         Some(HostTables { pointers, host, targets })
     }
+
+    /// Destination of a pointer of a record, by the offset of the pointer in the record.
+    pub fn target(&self, record: u64, field: u64) -> Option<u64> {
+        self.targets.get(&record.checked_add(field)?).copied()
+    }
+
+    /// Number of `size` bytes in a record.
+    pub fn number(&self, record: u64, field: u64, size: u64) -> Option<u64> {
+        self.pointers.number(record.checked_add(field)?, size)
+    }
+
+    /// Offset in the file of a byte of the host file.
+    pub fn in_file(&self, offset: u64) -> Option<u64> {
+        self.host.start().checked_add(offset)
+    }
 }
 
 /// Returns the offsets of aligned pointers of a section that are in the gaps. The gaps are in file order. `base` is the
 /// start of the host file.
 fn aligned_places(section: &Range<u64>, base: u64, gaps: &[Range<u64>]) -> impl Iterator<Item = u64> {
     // A hostile file can have many sections, and just as many gaps.
-    let first = gaps.partition_point(|gap| gap.end.saturating_sub(base) <= section.start);
+    let section_end = offset_from(base, section.end);
+    let first = gaps.partition_point(|gap| gap.end <= offset_from(base, section.start));
+    // What precedes the host file is not in its section.
+    let in_host = |offset: u64| offset.saturating_sub(base);
     let ranges: Vec<Range<u64>> = gaps
         .iter()
         .skip(first)
-        .map(|gap| gap.start.saturating_sub(base).max(section.start)..gap.end.saturating_sub(base).min(section.end))
+        .map(|gap| in_host(gap.start).max(section.start)..in_host(gap.end.min(section_end)))
         .take_while(|range| range.start < section.end)
         .collect();
     ranges.into_iter().flat_map(|range| {

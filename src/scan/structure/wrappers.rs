@@ -49,22 +49,22 @@ pub fn read<'a, 'data>(
     pointers: &'a Pointers<'_, 'data>,
 ) -> impl Iterator<Item = StoredWrapper<'data>> + 'a {
     let places = range.clone().step_by(pointers.size() as usize);
-    let size = CONTAINER_OFFSET.saturating_add(pointers.size());
     places.filter_map(move |place| {
-        if range.end.saturating_sub(place) < size {
+        let pointer_at = place.checked_add(CONTAINER_OFFSET)?;
+        let index_at = pointer_at.checked_add(pointers.size())?;
+        if index_at > range.end {
             return None;
         }
         let (kind, version) = kind_at(place, pointers)?;
-        let target = match pointers.at(place.saturating_add(CONTAINER_OFFSET)) {
+        let target = match pointers.at(pointer_at) {
             PointerTarget::Offset(offset) => PointerTarget::Offset(base.checked_add(offset)?),
             elsewhere => elsewhere,
         };
-        let index_at = place.saturating_add(CONTAINER_OFFSET).saturating_add(pointers.size());
         let index = (kind == WrapperKind::HipSplitByKpack).then(|| pointers.number(index_at, INDEX_SIZE)).flatten();
         Some(StoredWrapper {
             kind,
             section: section.clone(),
-            offset: base.saturating_add(place),
+            offset: base.checked_add(place)?,
             target,
             index: index.and_then(|index| u32::try_from(index).ok()),
             version,
@@ -78,7 +78,7 @@ pub fn read<'a, 'data>(
 fn kind_at(place: u64, pointers: &Pointers) -> Option<(WrapperKind, u32)> {
     let magic = pointers.number(place, 4)?;
     let &(_, kind) = MAGICS.iter().find(|(known, _)| u64::from(*known) == magic)?;
-    let version = pointers.number(place.saturating_add(4), 4)?;
+    let version = pointers.number(place.checked_add(4)?, 4)?;
     let version = fat_binary_wrapper::VERSIONS.into_iter().find(|known| u64::from(*known) == version)?;
     Some((kind, version))
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use object::elf::ELFMAG;
+
 use super::blocks::{arch, block, options};
 use super::files::{Contents, absolute, invalid_header, is_cubin};
 use super::options::TOOL;
@@ -22,9 +24,6 @@ use crate::target::nvptx::Arch;
 
 /// Kind that cuobjdump lists with cubins, but calls unknown.
 const LISTED_AS_ELF: u16 = 0x10;
-
-/// First bytes of objects.
-const ELF_MAGIC: &[u8] = b"\x7fELF";
 
 fn up_to_nul(text: &[u8]) -> &[u8] {
     let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
@@ -103,7 +102,7 @@ impl<'a> Listing<'a> {
 
     /// Processes a member, or a file that is not an archive.
     pub fn member(&mut self, slice: &InputSlice, contents: Contents<'_>) -> Result<(), ToolFailure> {
-        let is_object = slice.view().starts_with(ELF_MAGIC) || !matches!(contents, Contents::Nothing);
+        let is_object = slice.view().starts_with(&ELFMAG) || !matches!(contents, Contents::Nothing);
         if let Some(member) = slice.member.as_deref().filter(|_| is_object) {
             self.out.push(&format!("\nmember {}:{member}:\n", absolute(&self.path).display()));
         }

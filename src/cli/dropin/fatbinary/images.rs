@@ -2,20 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
+use object::elf;
+
 use super::compression::CompressionMode;
 use super::image_type::ImageType;
 use super::{EntryProperties, ToolFailure, fatal, library_error, ptx, relocatable};
+use crate::base::bytes::View;
+use crate::base::elf_layout::{EI_CLASS, ELF64};
 use crate::base::io::Input;
 use crate::cli::access;
 use crate::cli::dropin::llvm_options::{os_string, text};
 use crate::cli::dropin::nvidia_options::{KeywordValues, ParsedLine};
 use crate::format::cuda_fatbin::{FatbinImage, FatbinMember};
 use crate::target::nvptx::{Arch, Suffix};
-
-/// Offset of the class in an ELF file, and its values (System V ABI, ELF identification).
-const EI_CLASS: usize = 4;
-const CLASS_32: u8 = 1;
-const CLASS_64: u8 = 2;
 
 /// Architecture of `--image2`. Its images state none.
 const IMAGE2_ARCH: &[u8] = b"80";
@@ -146,13 +145,13 @@ impl EntryInput {
 
     fn cubin(&self, arch: Arch, is_64_bit: bool) -> Result<FatbinImage<'_>, ToolFailure> {
         let view = self.input.view();
-        let class = if is_64_bit { CLASS_64 } else { CLASS_32 };
-        if view.data().get(EI_CLASS) != Some(&class) {
+        let class = if is_64_bit { elf::ELFCLASS64 } else { elf::ELFCLASS32 };
+        if view.data().get(EI_CLASS as usize) != Some(&class.0) {
             return Err(library_error("fatbinary elf mismatch: elf size doesn't match user-specified size"));
         }
         let other_arch = || library_error("fatbinary elf mismatch: elf arch does not match user-specified arch");
         // No device is 32-bit.
-        if !is_64_bit || !is_cubin(view.data()) {
+        if !is_64_bit || !is_cubin(view) {
             return Err(other_arch());
         }
         let damaged = |malformed| library_error(&format!("{}: {malformed}", self.input.path().display()));
@@ -164,9 +163,8 @@ impl EntryInput {
     }
 }
 
-/// ELF files for NVIDIA's devices have `e_machine` 190.
-fn is_cubin(bytes: &[u8]) -> bool {
-    bytes.get(18..20) == Some(&[190, 0])
+fn is_cubin(view: View<'_>) -> bool {
+    view.u16("ELF machine", ELF64.e_machine).is_ok_and(|machine| machine == elf::EM_CUDA.0)
 }
 
 /// Parses a number with an optional suffix like C's `strtol`: white space and a sign are skipped, and text without

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use object::elf::ELFMAG;
 use object::read::{File, Object, ObjectSection};
 
 use super::{ToolFailure, fatal, library_error};
@@ -16,9 +17,6 @@ const MODULE_ID: &str = "__nv_module_id";
 /// Section of relocatable code.
 const RELOCATABLE: &str = "__nv_relfatbin";
 
-/// First bytes of ELF files.
-const ELF: &[u8] = b"\x7fELF";
-
 /// Entries of an object, in its order; none for a cubin or a container.
 pub fn members(view: View<'_>) -> Result<Vec<FatbinMember<'_>>, ToolFailure> {
     if ArchiveFormat::of(view).is_some_and(ArchiveFormat::is_library) {
@@ -28,7 +26,7 @@ pub fn members(view: View<'_>) -> Result<Vec<FatbinMember<'_>>, ToolFailure> {
             ..failure
         });
     }
-    if !view.starts_with(ELF) {
+    if !view.starts_with(&ELFMAG) {
         return if view.starts_with(&MAGIC) { Ok(Vec::new()) } else { Err(library_error("empty input")) };
     }
     let damaged = || library_error("internal error");

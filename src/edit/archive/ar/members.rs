@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::base::bytes::{Extent, Resource, View};
 use crate::base::error::{Cause, Malformed};
+use crate::base::range::{moved, offset_from};
 
 /// Size of the archive's magic.
 const MAGIC_SIZE: u64 = 8;
@@ -55,11 +56,11 @@ pub fn read(archive: View<'_>) -> Result<Vec<ArMember<'_>>, Malformed> {
 fn member(archive: View<'_>, at: u64) -> Result<ArMember<'_>, Malformed> {
     let header = archive.record("archive member", Extent { offset: at, size: HEADER })?;
     let text = |range: Range<usize>| header.data().get(range).unwrap_or_default().trim_ascii_end();
-    let size_at = at.saturating_add(SIZE.start);
+    let size_at = moved(&SIZE, at).start;
     let size = number(text(SIZE.start as usize..SIZE.end as usize));
     let size = size.ok_or_else(|| archive.malformed("archive member size", size_at, Cause::Unreadable))?;
-    let content_at = at.saturating_add(HEADER);
-    let content = archive.part(archive.field("archive member size", size_at), Extent { offset: content_at, size })?;
+    let content_at = header.range_in(archive).end;
+    let content = archive.part("archive member size", size_at, content_at, size)?;
     let (name, name_size) = match text(NAME).strip_prefix(BSD_NAME).map(number) {
         Some(Some(name_size)) => {
             let name = archive
@@ -73,9 +74,9 @@ fn member(archive: View<'_>, at: u64) -> Result<ArMember<'_>, Malformed> {
         }
         _ => (text(NAME), 0),
     };
-    let content = content_at..content_at.saturating_add(content.size());
+    let content = content.range_in(archive);
     let end = content.end.next_multiple_of(2).min(archive.size());
-    Ok(ArMember { header: at, name, start: content.start.saturating_add(name_size), content, end })
+    Ok(ArMember { header: at, name, start: offset_from(content.start, name_size), content, end })
 }
 
 fn number(digits: &[u8]) -> Option<u64> {

@@ -14,10 +14,11 @@ mod tests;
 use members::{ArMember, SIZE};
 
 use super::super::Result;
-use super::super::patch::{Patch, Patches};
+use super::super::patch::{Patch, PatchLayout, Patches};
 use crate::base::bytes::{View, size_of_range};
 use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};
+use crate::base::range::moved;
 
 /// Alignment of members in archives of macOS, whose linker reads them where they are (LLVM 22, `ArchiveWriter.cpp`).
 const DARWIN_ALIGNMENT: u64 = 8;
@@ -38,13 +39,8 @@ pub fn with_members<'data>(archive: View<'data>, changes: Patches<'data>) -> Res
     let members = members::read(archive)?;
     let alignment = alignment(&members);
     let mut all = Vec::new();
-    // Headers before and after the change.
-    let mut headers = Vec::new();
     let mut changes = changes.into_iter().peekable();
-    // Sums of the bytes that all earlier members have gained and lost.
-    let (mut gained, mut lost) = (0_u64, 0_u64);
     for member in &members {
-        headers.push((member.header, member.header.saturating_add(gained).saturating_sub(lost)));
         let mut patches = Vec::new();
         while let Some(patch) = changes.next_if(|patch| patch.span.end <= member.content.end) {
             check_place(archive, member, &patch)?;
@@ -53,19 +49,16 @@ pub fn with_members<'data>(archive: View<'data>, changes: Patches<'data>) -> Res
         if !patches.is_empty() {
             resize(archive, member, alignment, &mut patches)?;
         }
-        for patch in patches {
-            gained = gained.saturating_add(patch.new_size());
-            lost = lost.saturating_add(size_of_range(&patch.span));
-            all.push(patch);
-        }
+        all.append(&mut patches);
     }
     if let Some(patch) = changes.next() {
         return Err(outside(archive, &patch).into());
     }
-    if headers.iter().any(|(old, new)| old != new) {
+    let layout = PatchLayout::of(&all);
+    if members.iter().any(|member| layout.new_offset(member.header) != member.header) {
         let new_header = |old: u64| {
-            let index = headers.binary_search_by_key(&old, |(header, _)| *header).ok()?;
-            headers.get(index).map(|(_, new)| *new)
+            let is_header = members.binary_search_by_key(&old, |member| member.header).is_ok();
+            is_header.then(|| layout.new_offset(old))
         };
         all.extend(symbol_table::patches(archive, &members, &new_header)?);
     }
@@ -93,15 +86,13 @@ fn resize<'data>(
     patches: &mut Vec<Patch<'data>>,
 ) -> Result<(), Malformed> {
     let old = size_of_range(&member.content);
-    let sum = |sizes: &dyn Fn(&Patch<'data>) -> u64| patches.iter().map(sizes).fold(0, u64::saturating_add);
-    let added = sum(&Patch::new_size);
-    let mut size = old.saturating_sub(sum(&|patch| size_of_range(&patch.span))).saturating_add(added);
+    let mut size = PatchLayout::of(patches).new_size(old);
     let insertion = |at: u64, bytes: Vec<u8>| Patch::resizing(at..at, Content::from(bytes));
     let end = member.content.end;
     if let Some(alignment) = alignment {
-        let padding = old.wrapping_sub(size) & alignment.saturating_sub(1);
+        let padding = old.wrapping_sub(size) & alignment.wrapping_sub(1);
         patches.push(insertion(end, vec![b'\n'; padding as usize]));
-        size = size.saturating_add(padding);
+        size = [size, padding].iter().sum();
     }
     match (size_of_range(&(end..member.end)), size & 1) {
         (0, 1) => patches.push(insertion(end, b"\n".to_vec())),
@@ -109,8 +100,9 @@ fn resize<'data>(
         _ => {}
     }
     let digits = format!("{size:<width$}", width = size_of_range(&SIZE) as usize);
-    let at = member.header.saturating_add(SIZE.start);
-    let field = Patch::in_place(at..member.header.saturating_add(SIZE.end), Content::from(digits.into_bytes()));
+    let field = moved(&SIZE, member.header);
+    let at = field.start;
+    let field = Patch::in_place(field, Content::from(digits.into_bytes()));
     let cause = || Cause::Described(format!("{size} bytes exceed the ten digits of the header"));
     patches.push(field.ok_or_else(|| archive.malformed("archive member size", at, cause()))?);
     Ok(())

@@ -6,6 +6,7 @@ use super::members::ArMember;
 use crate::base::bytes::{Extent, Resource, View, size_of_range};
 use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};
+use crate::base::range::{offset_from, range_at};
 use crate::edit::patch::Patch;
 
 /// Position of the offsets in a symbol table.
@@ -91,7 +92,7 @@ fn offsets(archive: View<'_>, member: &ArMember<'_>, layout: Layout) -> Result<O
     let empty = Offsets { range: 0..0, step: width.size(), first: 0, width, endian: Endian::Big };
     match layout {
         Layout::Bsd(_) => {
-            let pair = width.size().saturating_mul(2);
+            let pair = width.size() << 1;
             let little = Offsets { step: pair, first: width.size(), endian: Endian::Little, ..empty };
             let count = number(archive, member.start, width, Endian::Little)?;
             let is_little = count.is_multiple_of(pair) && count < size_of_range(&member.content);
@@ -106,13 +107,14 @@ fn offsets(archive: View<'_>, member: &ArMember<'_>, layout: Layout) -> Result<O
 fn located(archive: View<'_>, member: &ArMember<'_>, offsets: Offsets) -> Result<Offsets, Malformed> {
     let field = "archive symbol table";
     let count = number(archive, member.start, offsets.width, offsets.endian)?;
+    // A table of more bytes than 64 bits can count is out of bounds, too.
     let size = if offsets.first > 0 { count } else { count.saturating_mul(offsets.step) };
-    let start = member.start.saturating_add(offsets.width.size());
-    let limit = member.content.end.saturating_sub(start);
+    let start = offset_from(member.start, offsets.width.size());
+    let limit = size_of_range(&(start..member.content.end));
     if size > limit || !size.is_multiple_of(offsets.step) {
         return Err(archive.malformed(field, member.start, Cause::OutOfBounds { offset: start, size, limit }));
     }
-    Ok(Offsets { range: start..start.saturating_add(size), ..offsets })
+    Ok(Offsets { range: range_at(start, size), ..offsets })
 }
 
 fn patch<'data>(
@@ -124,9 +126,10 @@ fn patch<'data>(
     let Offsets { range, step, first, width, endian } = offsets;
     let size = size_of_range(&range);
     archive.charge(field, Resource::Memory, size)?;
-    let mut bytes = archive.record(field, Extent { offset: range.start, size })?.data().to_vec();
-    let mut at = range.start.saturating_add(first);
-    while at < range.end {
+    let mut bytes = archive.part(field, range.start, range.start, size)?.data().to_vec();
+    let places = range.clone().step_by(step as usize).zip(bytes.chunks_mut(step as usize));
+    for (entry, stored) in places {
+        let at = offset_from(entry, first);
         let old = number(archive, at, width, endian)?;
         let new = new_header(old).ok_or_else(|| {
             archive.malformed(field, at, Cause::Described(format!("offset {old:#x} is not that of a member")))
@@ -135,10 +138,8 @@ fn patch<'data>(
             let cause = format!("offset {new} of a member exceeds 32 bits; create the archive with 64-bit offsets");
             archive.malformed(field, at, Cause::Described(cause))
         })?;
-        let place = at.saturating_sub(range.start) as usize;
-        let to = bytes.get_mut(place..).and_then(|rest| rest.get_mut(..encoded.len())).expect("a number that was read");
-        to.copy_from_slice(&encoded);
-        at = at.saturating_add(step);
+        let to = stored.get_mut(first as usize..).and_then(|rest| rest.get_mut(..encoded.len()));
+        to.expect("a number that was read").copy_from_slice(&encoded);
     }
     Ok(Patch::resizing(range, Content::from(bytes)))
 }

@@ -116,7 +116,8 @@ fn patched_archives_of_gnu_and_coff_are_those_of_the_writer() {
 fn members_of_patched_bsd_archives_are_those_of_the_writer_and_stay_aligned() {
     let kinds = [ArchiveKind::Bsd, ArchiveKind::Darwin, ArchiveKind::Darwin64];
     each_case(&kinds, |archive, patched, expected| {
-        let ((members, symbols), (expected, expected_symbols)) = (contents(patched), contents(expected));
+        let (members, symbols) = contents(patched);
+        let (expected, expected_symbols) = contents(expected);
         assert_eq!(symbols, expected_symbols);
         assert_eq!(members.len(), expected.len());
         for ((name, bytes), (expected_name, expected)) in members.iter().zip(&expected) {

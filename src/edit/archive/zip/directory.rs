@@ -6,8 +6,9 @@
 
 use std::ops::Range;
 
-use crate::base::bytes::{Extent, Resource, View};
+use crate::base::bytes::{Resource, View, size_of_range};
 use crate::base::error::{Cause, Malformed};
+use crate::base::range::{Cursor, offset_from};
 
 /// Compression methods.
 pub const STORED: u16 = 0;
@@ -90,7 +91,8 @@ impl<'data> Directory<'data> {
     /// Reads the central directory.
     pub fn read(archive: View<'data>) -> Result<Self, Malformed> {
         let (end, offsets) = ends(archive)?;
-        let (count, start) = (end.count, end.directory);
+        let count = end.count;
+        let start = end.directory;
         let mut entries = Vec::new();
         let mut at = start;
         for _ in 0..count {
@@ -116,19 +118,22 @@ impl Entry<'_> {
     /// Reads the local header.
     pub fn local_member(&self, archive: View<'_>) -> Result<LocalMember, Malformed> {
         let at = self.local.value;
-        expect(archive, "zip local header", at, LOCAL)?;
-        let (names, extra) = (at.saturating_add(26), at.saturating_add(28));
-        let name_size = archive.u16("zip name size", names)?;
-        let extra_size = archive.u16("zip extra field size", extra)?;
-        let extra_at = at.saturating_add(LOCAL_SIZE).saturating_add(name_size.into());
-        let data = extra_at.saturating_add(extra_size.into());
-        archive.record("zip local header", Extent { offset: at, size: data.saturating_sub(at) })?;
+        let record = record(archive, "zip local header", at, LOCAL)?;
+        let name_size = record.u16("zip name size", 26)?;
+        let extra_size = u64::from(record.u16("zip extra field size", 28)?);
+        let mut parts = Cursor::at(at);
+        parts.take(LOCAL_SIZE);
+        parts.take(name_size.into());
+        let extra = parts.take(extra_size);
+        let header = at..extra.end;
+        archive.part("zip local header", at, at, size_of_range(&header))?;
+        let extra = archive.part("zip local header", at, extra.start, extra_size)?;
         let size = self.fields.compressed.value;
-        archive.part(archive.field("zip member size", self.fields.compressed.at), Extent { offset: data, size })?;
-        let (fields, _) = fields(archive, at.saturating_add(6), extra_at..data, None)?;
-        let data_end = data.saturating_add(size);
-        let end = if fields.flags & HAS_DESCRIPTOR != 0 { self.descriptor_end(archive, data_end)? } else { data_end };
-        Ok(LocalMember { header: at..data, fields, data: data..data_end, end })
+        archive.part("zip member size", self.fields.compressed.at, header.end, size)?;
+        let data = parts.take(size);
+        let (fields, _) = fields(archive, record.from(6), extra, Header::Local)?;
+        let end = if fields.flags & HAS_DESCRIPTOR != 0 { self.descriptor_end(archive, data.end)? } else { data.end };
+        Ok(LocalMember { header, fields, data, end })
     }
 
     /// Returns the end of the data descriptor at an offset: with or without a signature, with sizes of 4 or 8 bytes.
@@ -142,7 +147,7 @@ impl Entry<'_> {
             for sizes in [long, short] {
                 let descriptor = [signature, &crc32, &sizes].concat();
                 if archive.from(at).starts_with(&descriptor) {
-                    return Ok(at.saturating_add(descriptor.len() as u64));
+                    return Ok(offset_from(at, descriptor.len() as u64));
                 }
             }
         }
@@ -152,9 +157,16 @@ impl Entry<'_> {
 }
 
 impl Number {
-    fn read(archive: View<'_>, field: &'static str, at: u64, width: u64) -> Result<Self, Malformed> {
-        let value = if width == 8 { archive.u64(field, at)? } else { archive.u32(field, at)?.into() };
-        Ok(Number { at, width, value })
+    /// Reads a number at an offset of a record.
+    fn read(
+        archive: View<'_>,
+        record: View<'_>,
+        field: &'static str,
+        offset: u64,
+        width: u64,
+    ) -> Result<Self, Malformed> {
+        let value = if width == 8 { record.u64(field, offset)? } else { record.u32(field, offset)?.into() };
+        Ok(Number { at: record.from(offset).range_in(archive).start, width, value })
     }
 
     /// Writes another value to bytes that begin at `start` in the file.
@@ -163,12 +175,16 @@ impl Number {
             let cause = format!("{value} bytes exceed 32 bits; create the zip file with zip64 headers");
             return Err(archive.malformed("zip member", self.at, Cause::Described(cause)));
         }
-        let place = self.at.saturating_sub(start) as usize;
-        let to = bytes.get_mut(place..).and_then(|rest| rest.get_mut(..self.width as usize));
-        let encoded = value.to_le_bytes();
-        to.expect("a number that was read").copy_from_slice(encoded.get(..self.width as usize).unwrap_or_default());
+        set(bytes, start, self.at, value.to_le_bytes().get(..self.width as usize).unwrap_or_default());
         Ok(())
     }
+}
+
+/// Sets the field at an offset of the file, in bytes that begin at `start` in the file.
+pub fn set(bytes: &mut [u8], start: u64, at: u64, value: &[u8]) {
+    let rest = at.checked_sub(start).and_then(|place| bytes.get_mut(place as usize..));
+    let field = rest.and_then(|rest| rest.get_mut(..value.len()));
+    field.expect("a field that was read").copy_from_slice(value);
 }
 
 /// Numbers of the record at the end, and its offset.
@@ -182,24 +198,25 @@ struct End {
 fn ends(archive: View<'_>) -> Result<(End, Vec<Number>), Malformed> {
     let at = end_record(archive)?;
     let field = "zip end of central directory";
-    let directory = Number::read(archive, field, at.saturating_add(16), 4)?;
-    let number = |place: u64| archive.u16(field, at.saturating_add(place));
-    let end = End { at, count: number(10)?.into(), directory: directory.value };
-    let locator = at.checked_sub(LOCATOR_SIZE);
-    let locator = locator.filter(|locator| archive.from(*locator).starts_with(&LOCATOR_64.to_le_bytes()));
+    let end = archive.from(at);
+    let directory = Number::read(archive, end, field, 16, 4)?;
+    let number = |offset: u64| end.u16(field, offset);
+    let numbers = End { at, count: number(10)?.into(), directory: directory.value };
+    let locator = at.checked_sub(LOCATOR_SIZE).map(|locator| archive.from(locator));
+    let locator = locator.filter(|locator| locator.starts_with(&LOCATOR_64.to_le_bytes()));
     let Some(locator) = locator else {
         // The disks of the file, and the members on this one.
         if [number(4)?, number(6)?, number(8)?] != [0, 0, number(10)?] {
             let cause = Cause::Described("is of a file in several parts, which is not supported".to_owned());
             return Err(archive.malformed(field, at, cause));
         }
-        return Ok((end, vec![directory]));
+        return Ok((numbers, vec![directory]));
     };
-    let record = Number::read(archive, field, locator.saturating_add(8), 8)?;
-    expect(archive, "zip64 end of central directory", record.value, END_64)?;
-    let count = archive.u64(field, record.value.saturating_add(32))?;
-    let start = Number::read(archive, field, record.value.saturating_add(48), 8)?;
-    let mut offsets = vec![record, start];
+    let record_at = Number::read(archive, locator, field, 8, 8)?;
+    let record = record(archive, "zip64 end of central directory", record_at.value, END_64)?;
+    let count = record.u64(field, 32)?;
+    let start = Number::read(archive, record, field, 48, 8)?;
+    let mut offsets = vec![record_at, start];
     if directory.value != ZIP64_MARK {
         offsets.push(directory);
     }
@@ -209,15 +226,17 @@ fn ends(archive: View<'_>) -> Result<(End, Vec<Number>), Malformed> {
 /// Searches for the record. Only its comment follows it.
 fn end_record(archive: View<'_>) -> Result<u64, Malformed> {
     let field = "zip end of central directory";
-    let last = archive.size().saturating_sub(END_SIZE);
+    let missing = |at| archive.malformed(field, at, Cause::Described("missing".into()));
+    let last = archive.size().checked_sub(END_SIZE).ok_or_else(|| missing(0))?;
+    // A comment has at most this size.
     let first = last.saturating_sub(u16::MAX.into());
-    archive.charge(field, Resource::Work, last.saturating_sub(first))?;
+    archive.charge(field, Resource::Work, size_of_range(&(first..last)))?;
     let is_end = |at: &u64| {
         let found = archive.from(*at);
         found.starts_with(&END.to_le_bytes())
-            && found.u16(field, 20).is_ok_and(|comment| END_SIZE.saturating_add(comment.into()) == found.size())
+            && found.u16(field, 20).is_ok_and(|comment| found.from(END_SIZE).size() == u64::from(comment))
     };
-    (first..=last).rev().find(is_end).ok_or_else(|| archive.malformed(field, last, Cause::Described("missing".into())))
+    (first..=last).rev().find(is_end).ok_or_else(|| missing(last))
 }
 
 /// Returns the offset of another end record after the central directory.
@@ -225,71 +244,83 @@ fn other_end(archive: View<'_>, directory_end: u64, end: u64) -> Result<Option<u
     let rest = archive.from(directory_end);
     archive.charge("zip end of central directory", Resource::Work, rest.size())?;
     let found = rest.data().windows(4).enumerate().filter(|(_, bytes)| *bytes == END.to_le_bytes());
-    Ok(found.map(|(at, _)| directory_end.saturating_add(at as u64)).find(|at| *at != end))
+    Ok(found.map(|(at, _)| rest.from(at as u64).range_in(archive).start).find(|at| *at != end))
 }
 
 /// Reads an entry of the directory. Also returns the offset of the next entry.
 fn entry(archive: View<'_>, at: u64) -> Result<(Entry<'_>, u64), Malformed> {
-    expect(archive, "zip directory entry", at, CENTRAL)?;
-    let size = |place: u64| archive.u16("zip directory entry", at.saturating_add(place)).map(u64::from);
-    let (name_size, extra_size, comment_size) = (size(28)?, size(30)?, size(32)?);
-    let name_at = at.saturating_add(CENTRAL_SIZE);
-    let name = archive.part(archive.field("zip name", at), Extent { offset: name_at, size: name_size })?.data();
-    let extra = name_at.saturating_add(name_size);
-    let comment = extra.saturating_add(extra_size);
-    archive.part(archive.field("zip directory entry", at), Extent { offset: comment, size: comment_size })?;
-    let local_at = Some(at.saturating_add(42));
-    let (fields, local) = fields(archive, at.saturating_add(8), extra..comment, local_at)?;
+    let record = record(archive, "zip directory entry", at, CENTRAL)?;
+    let size = |offset: u64| record.u16("zip directory entry", offset).map(u64::from);
+    let name_size = size(28)?;
+    let extra_size = size(30)?;
+    let comment_size = size(32)?;
+    let mut parts = Cursor::at(at);
+    parts.take(CENTRAL_SIZE);
+    let name = parts.take(name_size);
+    let extra = parts.take(extra_size);
+    let comment = parts.take(comment_size);
+    let name = archive.part("zip name", at, name.start, name_size)?.data();
+    archive.part("zip directory entry", at, comment.start, comment_size)?;
+    let extra = archive.part("zip directory entry", at, extra.start, extra_size)?;
+    let (fields, local) = fields(archive, record.from(8), extra, Header::Central)?;
     let local = local.ok_or_else(|| archive.malformed("zip directory entry", at, Cause::EndsInside))?;
-    Ok((Entry { header: at, name, fields, local }, comment.saturating_add(comment_size)))
+    Ok((Entry { header: at, name, fields, local }, comment.end))
 }
 
-/// Reads the common fields, and the offset of the local header in a directory entry. Numbers that do not fit are in an
-/// extra field.
+/// A header with the common fields.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Header {
+    Local,
+    Central,
+}
+
+/// Reads the common fields, which begin with the flags, and the offset of the local header in a directory entry.
+/// Numbers that do not fit are in an extra field.
 fn fields(
     archive: View<'_>,
-    flags_at: u64,
-    extra: Range<u64>,
-    local_at: Option<u64>,
+    common: View<'_>,
+    extra: View<'_>,
+    header: Header,
 ) -> Result<(Fields, Option<Number>), Malformed> {
-    let mut long = zip64(archive, extra)?;
-    let mut number = |field: &'static str, at: u64| {
-        let short = Number::read(archive, field, at, 4)?;
-        let end = long.start.saturating_add(8);
-        if short.value != ZIP64_MARK || end > long.end {
+    let mut long = zip64(extra)?;
+    let mut number = |field: &'static str, offset: u64| {
+        let short = Number::read(archive, common, field, offset, 4)?;
+        if short.value != ZIP64_MARK || long.size() < 8 {
             return Ok(short);
         }
-        let number = Number::read(archive, field, long.start, 8);
-        long.start = end;
+        let number = Number::read(archive, long, field, 0, 8);
+        long = long.from(8);
         number
     };
-    let flags = archive.u16("zip flags", flags_at)?;
-    let method = archive.u16("zip compression method", flags_at.saturating_add(2))?;
-    let crc32 = Number::read(archive, "zip checksum", flags_at.saturating_add(8), 4)?;
+    let flags = common.u16("zip flags", 0)?;
+    let method = common.u16("zip compression method", 2)?;
+    let crc32 = Number::read(archive, common, "zip checksum", 8, 4)?;
     // In the extra field, the size precedes the compressed size.
-    let size = number("zip size", flags_at.saturating_add(16))?;
-    let compressed = number("zip compressed size", flags_at.saturating_add(12))?;
-    let local = local_at.map(|at| number("zip local header offset", at)).transpose()?;
+    let size = number("zip size", 16)?;
+    let compressed = number("zip compressed size", 12)?;
+    let local = if header == Header::Central { Some(number("zip local header offset", 34)?) } else { None };
+    let flags_at = common.range_in(archive).start;
     Ok((Fields { flags_at, flags, method, crc32, compressed, size }, local))
 }
 
-/// Returns the range of the numbers in the zip64 field; empty without one.
-fn zip64(archive: View<'_>, extra: Range<u64>) -> Result<Range<u64>, Malformed> {
-    let mut at = extra.start;
+/// Returns the numbers in the zip64 field; empty without one.
+fn zip64(extra: View<'_>) -> Result<View<'_>, Malformed> {
+    let mut rest = extra;
     // Some writers pad the fields with fewer bytes than a header.
-    while at.saturating_add(4) <= extra.end {
-        let content = at.saturating_add(4);
-        let end = content.saturating_add(archive.u16("zip extra field size", at.saturating_add(2))?.into());
-        if archive.u16("zip extra field", at)? == ZIP64 {
-            return Ok(content..end.min(extra.end));
+    while rest.size() >= 4 {
+        let content = rest.from(4);
+        let size = u64::from(rest.u16("zip extra field size", 2)?);
+        if rest.u16("zip extra field", 0)? == ZIP64 {
+            return content.part("zip extra field", 0, 0, size.min(content.size()));
         }
-        at = end;
+        rest = content.from(size);
     }
-    Ok(extra.end..extra.end)
+    Ok(rest.from(rest.size()))
 }
 
-fn expect(archive: View<'_>, field: &'static str, at: u64, signature: u32) -> Result<(), Malformed> {
+/// Returns everything from a record with this signature on.
+fn record<'data>(archive: View<'data>, field: &'static str, at: u64, signature: u32) -> Result<View<'data>, Malformed> {
     let found = archive.u32(field, at)?;
     let cause = || Cause::Described(format!("invalid signature {found:#x}, expected {signature:#x}"));
-    if found == signature { Ok(()) } else { Err(archive.malformed(field, at, cause())) }
+    if found == signature { Ok(archive.from(at)) } else { Err(archive.malformed(field, at, cause())) }
 }

@@ -21,7 +21,7 @@ pub use packed::{PackedMembers, Packing, Properties};
 use record::{Record, RecordedFile};
 
 use super::super::Result;
-use super::super::patch::{Patch, Patches};
+use super::super::patch::{Patch, PatchLayout, Patches};
 use crate::base::archive::zip_directory_offsets;
 use crate::base::bytes::{Extent, Resource, View, size_of_range};
 use crate::base::content::Content;
@@ -177,7 +177,8 @@ impl<'data> ZipFile<'data> {
             _ => limited(&mut &*stored, &mut bytes),
         };
         read.map_err(|error| self.archive.malformed("zip member", data.start, Cause::Compressed(error.to_string())))?;
-        let (size, expected) = (bytes.len() as u64, size.value);
+        let expected = size.value;
+        let size = bytes.len() as u64;
         let wrong = || self.archive.malformed("zip member", data.start, Cause::SizeMismatch { size, expected });
         if size == expected { Ok(bytes) } else { Err(wrong()) }
     }
@@ -201,7 +202,8 @@ impl<'data> ZipFile<'data> {
 
     /// Returns the patch of everything from the central directory on.
     fn directory_patch<'a>(&self, changes: &[Change<'_>], patches: &[Patch<'_>]) -> Result<Patch<'a>, Malformed> {
-        let (archive, start) = (self.archive, self.directory.start);
+        let archive = self.archive;
+        let start = self.directory.start;
         let rest = archive.from(start);
         archive.charge("zip directory", Resource::Memory, rest.size())?;
         let mut bytes = rest.data().to_vec();
@@ -209,21 +211,21 @@ impl<'data> ZipFile<'data> {
             let entry = self.directory.entries.get(change.entry).expect("an index of the directory");
             self.set_fields(&mut bytes, start, &entry.fields, change)?;
         }
-        let moves = Moves::new(patches);
+        let layout = PatchLayout::of(patches);
         let mut changed = changes.iter().map(|change| change.entry).peekable();
         for (index, entry) in self.directory.entries.iter().enumerate() {
             let overlaps = || Cause::Described("member overlaps a changed one".to_owned());
             let new = if changed.next_if_eq(&index).is_some() {
-                Some(moves.new_start(entry.local.value))
+                Some(layout.new_offset(entry.local.value))
             } else {
-                moves.new_offset(entry.local.value)
+                layout.new_offset_outside(entry.local.value)
             };
             let new = new.ok_or_else(|| archive.malformed("zip local header offset", entry.local.at, overlaps()))?;
             entry.local.set(archive, &mut bytes, start, new)?;
         }
         for number in &self.directory.offsets {
             let overlaps = || Cause::Described("directory overlaps a changed member".to_owned());
-            let new = moves.new_offset(number.value);
+            let new = layout.new_offset_outside(number.value);
             let new = new.ok_or_else(|| archive.malformed("zip end of central directory", number.at, overlaps()))?;
             number.set(archive, &mut bytes, start, new)?;
         }
@@ -234,47 +236,9 @@ impl<'data> ZipFile<'data> {
     fn set_fields(&self, bytes: &mut [u8], start: u64, fields: &Fields, change: &Change<'_>) -> Result<(), Malformed> {
         // The sizes are known, so no descriptor follows the data.
         let flags = fields.flags & !(HAS_DESCRIPTOR | LEVELS);
-        let place = fields.flags_at.saturating_sub(start) as usize;
-        let to = bytes.get_mut(place..).and_then(|rest| rest.get_mut(..2)).expect("flags that were read");
-        to.copy_from_slice(&flags.to_le_bytes());
-        let place = fields.crc32.at.saturating_sub(start) as usize;
-        let to = bytes.get_mut(place..).and_then(|rest| rest.get_mut(..4)).expect("a checksum that was read");
-        to.copy_from_slice(&change.properties.crc32.to_le_bytes());
+        directory::set(bytes, start, fields.flags_at, &flags.to_le_bytes());
+        directory::set(bytes, start, fields.crc32.at, &change.properties.crc32.to_le_bytes());
         fields.size.set(self.archive, bytes, start, change.properties.size)?;
         fields.compressed.set(self.archive, bytes, start, change.stored.size())
-    }
-}
-
-/// New offsets after patches.
-struct Moves {
-    /// Spans of the patches, each with the bytes that were added and removed up to its end.
-    spans: Vec<(std::ops::Range<u64>, u64, u64)>,
-}
-
-impl Moves {
-    fn new(patches: &[Patch<'_>]) -> Self {
-        let mut sizes: Vec<_> = patches.iter().map(|patch| (patch.span.clone(), patch.new_size())).collect();
-        sizes.sort_by_key(|(span, _)| (span.start, span.end));
-        let (mut added, mut removed) = (0_u64, 0_u64);
-        let sums = sizes.into_iter().map(|(span, new_size)| {
-            added = added.saturating_add(new_size);
-            removed = removed.saturating_add(size_of_range(&span));
-            (span, added, removed)
-        });
-        Moves { spans: sums.collect() }
-    }
-
-    /// Returns the new offset of a byte outside all spans; `None` if a span contains it.
-    fn new_offset(&self, offset: u64) -> Option<u64> {
-        let count = self.spans.partition_point(|(span, _, _)| span.end <= offset);
-        let is_inside = self.spans.get(count).is_some_and(|(span, _, _)| span.start <= offset);
-        (!is_inside).then(|| self.new_start(offset))
-    }
-
-    /// Returns the new offset of the start of a span, or of a byte outside all spans.
-    fn new_start(&self, offset: u64) -> u64 {
-        let count = self.spans.partition_point(|(span, _, _)| span.end <= offset);
-        let before = count.checked_sub(1).and_then(|last| self.spans.get(last));
-        before.map_or(offset, |(_, added, removed)| offset.saturating_add(*added).saturating_sub(*removed))
     }
 }

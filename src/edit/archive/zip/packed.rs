@@ -132,7 +132,8 @@ impl<W> Measured<W> {
     }
 
     fn finish(self) -> (W, Properties) {
-        let (size, crc32) = (self.size, self.crc32.sum());
+        let size = self.size;
+        let crc32 = self.crc32.sum();
         (self.to, Properties { size, crc32, sha256: self.sha256.finalize().into() })
     }
 }

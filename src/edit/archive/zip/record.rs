@@ -105,8 +105,8 @@ impl Record {
     }
 
     fn difference(stated: &[u8], stated_size: &[u8], bytes: &[u8]) -> Option<String> {
-        let padding = stated.iter().rev().take_while(|&&byte| byte == b'=').count();
-        let stated = stated.get(..stated.len().saturating_sub(padding)).unwrap_or(stated);
+        let end = stated.iter().rposition(|&byte| byte != b'=');
+        let stated = end.and_then(|last| stated.get(..=last)).unwrap_or_default();
         let hash = url_safe_base64(&Sha256::digest(bytes));
         if stated != hash.as_bytes() {
             let stated = String::from_utf8_lossy(stated);
@@ -126,7 +126,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Size of the first row, with its line break. A quoted field may contain line breaks.
 fn row_size(text: &[u8]) -> usize {
-    size_until(text, b'\n').saturating_add(1).min(text.len())
+    text.len().min(size_until(text, b'\n').saturating_add(1))
 }
 
 fn field_size(text: &[u8]) -> usize {
@@ -165,9 +165,9 @@ fn url_safe_base64(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.chunks(3) {
         let group = chunk.iter().chain(&[0; 3]).take(3).fold(0_usize, |group, &byte| group << 8 | usize::from(byte));
-        for place in 0..=chunk.len() {
-            let digit = group >> (18_usize.saturating_sub(place.saturating_mul(6))) & 63;
-            text.push(DIGITS.get(digit).copied().unwrap_or_default().into());
+        // The digits of the bytes, and one for the bits that are left.
+        for (digit, _) in [group >> 18, group >> 12, group >> 6, group].into_iter().zip(0..=chunk.len()) {
+            text.push(DIGITS.get(digit & 63).copied().unwrap_or_default().into());
         }
     }
     text

@@ -42,7 +42,9 @@ fn wheels() -> Vec<Vec<u8>> {
 /// Properties of an entry that an edit keeps.
 fn metadata(file: &::zip::read::ZipFile<'_, Cursor<&[u8]>>) -> String {
     let extra = file.extra_data();
-    let (time, mode, method) = (file.last_modified(), file.unix_mode(), file.compression());
+    let time = file.last_modified();
+    let mode = file.unix_mode();
+    let method = file.compression();
     format!(
         "{:?} {time:?} {mode:?} {method:?} {:?} {}",
         file.name_raw(),
@@ -56,7 +58,8 @@ fn entries(bytes: &[u8]) -> Vec<(String, Vec<u8>, Vec<u8>)> {
     let mut archive = ZipArchive::new(Cursor::new(bytes)).unwrap();
     (0..archive.len())
         .map(|index| {
-            let (mut raw, mut content) = (Vec::new(), Vec::new());
+            let mut raw = Vec::new();
+            let mut content = Vec::new();
             archive.by_index_raw(index).unwrap().read_to_end(&mut raw).unwrap();
             let mut file = archive.by_index(index).unwrap();
             file.read_to_end(&mut content).unwrap();

@@ -10,18 +10,13 @@ use object::LittleEndian as LE;
 use object::elf::{ProgramHeader64, SectionHeader64};
 use object::read::elf::{ProgramHeader, SectionHeader};
 
+use super::DeviceElf;
 use super::sections::{Removal, Removed};
-use super::{DeviceElf, HEADER_SIZE};
-use crate::base::bytes::{Extent, View, size_of_range};
+use crate::base::bytes::{View, size_of_range};
+use crate::base::elf_layout::ELF64;
 use crate::base::error::{Cause, Malformed};
+use crate::base::range::{offset_from, range_at};
 use crate::format::has_stored_bytes;
-
-/// Sizes of the headers of segments and sections.
-const SEGMENT_HEADER_SIZE: u64 = 56;
-const SECTION_HEADER_SIZE: u64 = 64;
-
-/// Alignment of the section table.
-const TABLE_ALIGNMENT: u64 = 8;
 
 /// New offsets of all parts of a file.
 #[derive(Debug)]
@@ -50,16 +45,18 @@ impl Layout {
     pub fn of(elf: &DeviceElf<'_>, removed: &Removed) -> Result<Self, Malformed> {
         let mut blocks = merged(parts(elf, removed)?);
         let old = elf.header.e_shoff.get(LE);
-        let table_size = removed.count().saturating_mul(SECTION_HEADER_SIZE);
-        let (mut end, mut table) = (0, None);
+        let kept = removed.removals().filter(|removal| *removal != Removal::Dropped);
+        let table_size = kept.map(|_| ELF64.section_header_size).sum();
+        let mut end = 0;
+        let mut table = None;
         for block in &mut blocks {
             // The block moves by the largest multiple of its alignment that fits, so both offsets have the same
             // remainder.
-            let distance = block.old.start.saturating_sub(end);
-            let start = block.old.start.saturating_sub(distance & block.alignment.wrapping_neg());
+            let distance = size_of_range(&(end..block.old.start));
+            let start = block.old.start.wrapping_sub(distance & block.alignment.wrapping_neg());
             let size = if block.is_table { table_size } else { size_of_range(&block.old) };
-            end = start.saturating_add(size);
-            block.new = start..end;
+            block.new = range_at(start, size);
+            end = block.new.end;
             if block.is_table {
                 table = Some(start);
             }
@@ -78,7 +75,7 @@ impl Layout {
     pub fn new_offset(&self, old: u64) -> u64 {
         let count = self.blocks.partition_point(|block| block.old.start <= old);
         let Some(block) = count.checked_sub(1).and_then(|last| self.blocks.get(last)) else { return old };
-        block.new.start.saturating_add(old.saturating_sub(block.old.start)).min(block.new.end)
+        offset_from(block.new.start, size_of_range(&(block.old.start..old))).min(block.new.end)
     }
 
     /// Returns the header of a segment that has moved.
@@ -116,16 +113,11 @@ fn parts(elf: &DeviceElf<'_>, removed: &Removed) -> Result<Vec<Block>, Malformed
         let alignment = if alignment.max(1).is_power_of_two() { alignment.max(1) } else { 0 };
         Ok(Block { old: part.range_in(elf.view), new: 0..0, alignment, is_table: false })
     };
-    let size_of = |count: usize, size: u64| size.saturating_mul(count as u64);
-    let mut parts = vec![part(0, HEADER_SIZE, 1)?];
-    let table = part(elf.header.e_shoff.get(LE), size_of(elf.sections.len(), SECTION_HEADER_SIZE), TABLE_ALIGNMENT)?;
+    let mut parts = vec![part(0, ELF64.header_size, 1)?];
+    let table = part(elf.header.e_shoff.get(LE), size_of_val(elf.sections) as u64, ELF64.word)?;
     parts.push(Block { is_table: true, ..table });
     if !elf.segments.is_empty() {
-        parts.push(part(
-            elf.header.e_phoff.get(LE),
-            size_of(elf.segments.len(), SEGMENT_HEADER_SIZE),
-            TABLE_ALIGNMENT,
-        )?);
+        parts.push(part(elf.header.e_phoff.get(LE), size_of_val(elf.segments) as u64, ELF64.word)?);
     }
     for segment in elf.segments {
         let (offset, size) = segment.file_range(LE);

@@ -21,13 +21,11 @@ use object::pod::bytes_of;
 use object::read::elf::FileHeader;
 
 use crate::base::bytes::{Resource, View};
+use crate::base::elf_layout::LITTLE_ENDIAN_64;
 use crate::base::error::{Cause, Malformed};
 
 use layout::Layout;
 use sections::{Removal, Removed};
-
-/// Size of the file header.
-const HEADER_SIZE: u64 = 64;
 
 /// An ELF file for a device with valid tables.
 #[derive(Clone, Copy)]
@@ -52,7 +50,7 @@ impl<'data> DeviceElf<'data> {
     /// Reads the tables; `None` where the file is not for a GPU.
     fn read(view: View<'data>) -> Result<Option<Self>, Malformed> {
         let malformed = |error: object::Error| view.malformed("ELF header", 0, Cause::ObjectFile(error));
-        if !view.starts_with(b"\x7fELF\x02\x01") {
+        if !view.starts_with(LITTLE_ENDIAN_64) {
             return Ok(None);
         }
         let header = FileHeader64::<LE>::parse(view.data()).map_err(malformed)?;
@@ -61,8 +59,8 @@ impl<'data> DeviceElf<'data> {
         }
         let segments = header.program_headers(LE, view.data()).map_err(malformed)?;
         let sections = header.section_headers(LE, view.data()).map_err(malformed)?;
-        let entries = (segments.len() as u64).saturating_add(sections.len() as u64);
-        view.charge("ELF section header", Resource::Work, entries)?;
+        let entries: usize = [segments.len(), sections.len()].iter().sum();
+        view.charge("ELF section header", Resource::Work, entries as u64)?;
         Ok(Some(DeviceElf { view, header, segments, sections }))
     }
 

@@ -64,12 +64,8 @@ impl Removed {
                 }
             }
         }
-        let mut next = 0_u32;
-        let index = |removal: &Removal| {
-            let index = (*removal != Removal::Dropped).then_some(next);
-            next = next.saturating_add(index.is_some().into());
-            index
-        };
+        let mut indices = 0_u32..;
+        let index = |removal: &Removal| if *removal == Removal::Dropped { None } else { indices.next() };
         removed.new_indices = removed.removals.iter().map(index).collect();
         Ok(removed)
     }

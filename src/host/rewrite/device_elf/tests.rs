@@ -5,6 +5,7 @@ use object::{Object, ObjectSection, ObjectSymbol};
 
 use super::*;
 use crate::base::bytes::{Budget, Limits};
+use crate::base::elf_layout::ELF64;
 
 const CUBIN: &[u8] = include_bytes!("../../../../fixtures/answer-sm_90-debug.cubin");
 const CODE_OBJECT: &[u8] = include_bytes!("../../../../fixtures/answer-gfx90a-debug.hsaco");
@@ -37,7 +38,8 @@ fn symbols<'a>(file: &'a File<'a>) -> Vec<(&'a str, u64, u64, Option<&'a str>)> 
 fn check_segments(old: &[u8], new: &[u8]) {
     let read = |bytes: &[u8]| DeviceElf::read(View::new(bytes)).unwrap().unwrap().segments.to_vec();
     for (before, after) in read(old).iter().zip(&read(new)) {
-        let (old_range, new_range) = (before.file_range(LE), after.file_range(LE));
+        let old_range = before.file_range(LE);
+        let new_range = after.file_range(LE);
         assert_eq!((old_range.1, before.p_vaddr(LE)), (new_range.1, after.p_vaddr(LE)));
         if old_range.1 == 0 {
             continue;
@@ -49,7 +51,7 @@ fn check_segments(old: &[u8], new: &[u8]) {
         let headers = |range: (u64, u64), bytes: &[u8]| -> Vec<u8> {
             let header = DeviceElf::read(View::new(bytes)).unwrap().unwrap().header;
             let table = header.e_phoff.get(LE)..header.e_phoff.get(LE) + 56 * u64::from(header.e_phnum.get(LE));
-            let is_header = |at: u64| at < HEADER_SIZE || table.contains(&at);
+            let is_header = |at: u64| at < ELF64.header_size || table.contains(&at);
             let loaded = range.0..range.0 + range.1;
             loaded.filter(|&at| is_header(at)).map(|at| bytes[at as usize]).collect()
         };
@@ -62,7 +64,8 @@ fn check_segments(old: &[u8], new: &[u8]) {
 #[test]
 fn a_code_object_loses_its_debug_sections_and_nothing_else() {
     let new = stripped(CODE_OBJECT);
-    let (before, after) = (File::parse(CODE_OBJECT).unwrap(), File::parse(&*new).unwrap());
+    let before = File::parse(CODE_OBJECT).unwrap();
+    let after = File::parse(&*new).unwrap();
     let is_kept = |name: &str| !name.starts_with(".debug_");
     let expected: Vec<_> = sections(&before).into_iter().filter(|section| is_kept(section.0)).collect();
     assert_eq!(sections(&after), expected);
@@ -76,7 +79,8 @@ fn a_code_object_loses_its_debug_sections_and_nothing_else() {
 #[test]
 fn a_cubin_keeps_the_indices_of_its_sections_and_symbols() {
     let new = stripped(CUBIN);
-    let (before, after) = (File::parse(CUBIN).unwrap(), File::parse(&*new).unwrap());
+    let before = File::parse(CUBIN).unwrap();
+    let after = File::parse(&*new).unwrap();
     let is_debug = |name: &str| name.contains("debug_");
     assert_eq!(before.sections().count(), after.sections().count());
     for (old, new) in before.sections().zip(after.sections()) {

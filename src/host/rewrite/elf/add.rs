@@ -7,10 +7,12 @@
 
 use object::elf;
 
-use super::{Elf, ElfLayout, SH_FLAGS, SH_NAME, SH_TYPE};
+use super::Elf;
 use crate::base::bytes::View;
 use crate::base::content::Content;
+use crate::base::elf_layout::ElfLayout;
 use crate::base::error::Malformed;
+use crate::base::range::offset_from;
 use crate::host::rewrite::{NewSection, broken, bytes_in};
 
 /// Returns the object with sections added.
@@ -22,7 +24,7 @@ pub fn with_sections<'data>(
     let elf = Elf::read(file, layout)?;
     for section in 0..elf.count {
         // An offset beyond the table would refer to an added name.
-        if elf.section_field(section, SH_NAME, 4)? >= elf.names.size() {
+        if elf.section_field(section, layout.sh_name, 4)? >= elf.names.size() {
             return Err(broken(file, format!("section {section} has a name outside the string table")));
         }
     }
@@ -31,13 +33,13 @@ pub fn with_sections<'data>(
     let mut names = Vec::new();
     let mut headers = Vec::new();
     for section in sections {
-        let name = elf.names.size().saturating_add(names.len() as u64);
+        let name = offset_from(elf.names.size(), names.len() as u64);
         let name = u32::try_from(name).map_err(|_| broken(file, "string table too large for more section names"))?;
         names.extend(section.name.bytes().chain([0]));
         let mut header = vec![0; layout.section_header_size as usize];
-        elf.set(&mut header, SH_NAME, 4, name.into());
-        elf.set(&mut header, SH_TYPE, 4, elf::SHT_PROGBITS.0.into());
-        elf.set_word(&mut header, SH_FLAGS, elf::SHF_EXCLUDE.0);
+        elf.set(&mut header, layout.sh_name, 4, name.into());
+        elf.set(&mut header, layout.sh_type, 4, elf::SHT_PROGBITS.0.into());
+        elf.set_word(&mut header, layout.sh_flags, elf::SHF_EXCLUDE.0);
         elf.set_word(&mut header, layout.sh_offset, elf.end_of_body(&body));
         elf.set_word(&mut header, layout.sh_size, section.content.len() as u64);
         elf.set_word(&mut header, layout.sh_addralign, 1);
@@ -50,13 +52,14 @@ pub fn with_sections<'data>(
 
     let mut table = elf.headers_with_names(elf.count, names_offset..elf.end_of_body(&body));
     table.push(headers);
-    elf.assemble(body, elf.count.saturating_add(sections.len() as u64), table)
+    elf.assemble(body, [elf.count, sections.len() as u64].iter().sum(), table)
 }
 
 impl Elf<'_> {
     /// Returns whether the file ends with the section names and then the section table, with only padding between them.
     fn ends_in_tables(&self) -> Result<bool, Malformed> {
-        let (names, table) = (self.names.range_in(self.file), self.table.range_in(self.file));
+        let names = self.names.range_in(self.file);
+        let table = self.table.range_in(self.file);
         let tables_end_it = table.start == names.end.next_multiple_of(self.layout.word)
             && table.end == self.file.size()
             && bytes_in(self.file, names.end..table.start).iter().all(|&byte| byte == 0);

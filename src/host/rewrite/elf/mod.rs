@@ -1,4 +1,4 @@
-//! ELF, in both widths and byte orders: offsets of fields, and the tables of a file.
+//! ELF, in both widths and byte orders: the tables of a file.
 //!
 //! The layout is data, because the four kinds of files differ in nothing else, and because fields are written as well
 //! as read.
@@ -14,74 +14,18 @@ use object::elf;
 use super::{broken, bytes_in};
 use crate::base::bytes::{Extent, Resource, View, size_of_range, text_work};
 use crate::base::content::Content;
+use crate::base::elf_layout::{ElfLayout, is_big_endian};
 use crate::base::error::{Cause, Malformed};
+use crate::base::range::{offset_from, range_at};
 
 pub use add::with_sections;
 pub use remove::without_sections;
 pub use rename::{Rename, renamed};
 
-/// Offsets of fields in the file header and in a section header (System V ABI, figures 4-3 and 4-8), by the width of
-/// the fields for offsets and sizes.
-pub struct ElfLayout {
-    word: u64,
-    header_size: u64,
-    e_phnum: u64,
-    e_shoff: u64,
-    e_shentsize: u64,
-    e_shnum: u64,
-    e_shstrndx: u64,
-    section_header_size: u64,
-    sh_offset: u64,
-    sh_size: u64,
-    sh_link: u64,
-    sh_addralign: u64,
-    symbol_size: u64,
-    st_shndx: u64,
-}
-
-/// Offsets of the fields of a section header that are the same in both widths.
-const SH_NAME: u64 = 0;
-const SH_TYPE: u64 = 4;
-const SH_FLAGS: u64 = 8;
-
-pub static ELF32: ElfLayout = ElfLayout {
-    word: 4,
-    header_size: 52,
-    e_phnum: 0x2c,
-    e_shoff: 0x20,
-    e_shentsize: 0x2e,
-    e_shnum: 0x30,
-    e_shstrndx: 0x32,
-    section_header_size: 40,
-    sh_offset: 0x10,
-    sh_size: 0x14,
-    sh_link: 0x18,
-    sh_addralign: 0x20,
-    symbol_size: 16,
-    st_shndx: 14,
-};
-
-pub static ELF64: ElfLayout = ElfLayout {
-    word: 8,
-    header_size: 64,
-    e_phnum: 0x38,
-    e_shoff: 0x28,
-    e_shentsize: 0x3a,
-    e_shnum: 0x3c,
-    e_shstrndx: 0x3e,
-    section_header_size: 64,
-    sh_offset: 0x18,
-    sh_size: 0x20,
-    sh_link: 0x28,
-    sh_addralign: 0x30,
-    symbol_size: 24,
-    st_shndx: 6,
-};
-
 /// Smallest number of sections that is stored in section 0 and not in the file header (`SHN_LORESERVE`).
-const MOST_IN_HEADER: u64 = 0xff00;
+const MOST_IN_HEADER: u64 = elf::SHN_LORESERVE as u64;
 /// Value of the index of the section names that means that section 0 holds the index (`SHN_XINDEX`).
-const INDEX_ELSEWHERE: u64 = 0xffff;
+const INDEX_ELSEWHERE: u64 = elf::SHN_XINDEX.0 as u64;
 
 /// A file with valid tables.
 #[derive(Clone, Copy)]
@@ -99,11 +43,12 @@ struct Elf<'data> {
 
 impl<'data> Elf<'data> {
     fn read(file: View<'data>, layout: &'static ElfLayout) -> Result<Self, Malformed> {
-        let big_endian = file.data().get(5) == Some(&elf::ELFDATA2MSB.0);
+        let big_endian = is_big_endian(file.data());
         let mut this = Elf { layout, big_endian, file, table: file, count: 0, names_index: 0, names: file };
         let header = |at| this.field(file, "ELF header", at, 2);
-        let (shentsize, shnum, shstrndx) =
-            (header(layout.e_shentsize)?, header(layout.e_shnum)?, header(layout.e_shstrndx)?);
+        let shentsize = header(layout.e_shentsize)?;
+        let shnum = header(layout.e_shnum)?;
+        let shstrndx = header(layout.e_shstrndx)?;
         let table_offset = this.field(file, "ELF section header offset", layout.e_shoff, layout.word)?;
         if table_offset == 0 || shstrndx == 0 {
             return Err(broken(file, "has no section headers with names"));
@@ -120,7 +65,7 @@ impl<'data> Elf<'data> {
         this.table = part(layout.section_header_size)?;
         this.count = if shnum == 0 { this.word(0, layout.sh_size)? } else { shnum };
         this.names_index = if shstrndx == INDEX_ELSEWHERE { this.section_link(0)? } else { shstrndx };
-        this.table = part(this.count.saturating_mul(layout.section_header_size))?;
+        this.table = part(this.offset_in_table(this.count, 0))?;
         if !(1..this.count).contains(&this.names_index) {
             let cause = Cause::Unexpected { value: this.names_index, expected: "a section index" };
             return Err(file.malformed("ELF section name table index", layout.e_shstrndx, cause));
@@ -160,13 +105,14 @@ impl<'data> Elf<'data> {
         self.field(self.table, "ELF section header", self.offset_in_table(section, at), width)
     }
 
-    /// Returns the offset in the section table of a field of a section header.
+    /// Returns the offset in the section table of a field of a section header. A number of sections that no file can
+    /// have gives an offset that no table has.
     fn offset_in_table(&self, section: u64, at: u64) -> u64 {
-        section.saturating_mul(self.layout.section_header_size).saturating_add(at)
+        offset_from(section.saturating_mul(self.layout.section_header_size), at)
     }
 
     fn section_type(&self, section: u64) -> Result<elf::SectionType, Malformed> {
-        self.section_field(section, SH_TYPE, 4).map(|value| elf::SectionType(value as u32))
+        self.section_field(section, self.layout.sh_type, 4).map(|value| elf::SectionType(value as u32))
     }
 
     fn section_link(&self, section: u64) -> Result<u64, Malformed> {
@@ -174,20 +120,21 @@ impl<'data> Elf<'data> {
     }
 
     fn content(&self, section: u64) -> Result<View<'data>, Malformed> {
-        let (offset, size) = (self.word(section, self.layout.sh_offset)?, self.word(section, self.layout.sh_size)?);
+        let offset = self.word(section, self.layout.sh_offset)?;
+        let size = self.word(section, self.layout.sh_size)?;
         if [elf::SHT_NOBITS, elf::SHT_NULL].contains(&self.section_type(section)?) {
             return Ok(self.file.from(self.file.size()));
         }
-        let stated_at = self.table_offset().saturating_add(self.offset_in_table(section, self.layout.sh_offset));
-        self.file.part(self.file.field("ELF section offset", stated_at), Extent { offset, size })
+        let stated_at = offset_from(self.table_offset(), self.offset_in_table(section, self.layout.sh_offset));
+        self.file.part("ELF section offset", stated_at, offset, size)
     }
 
     fn name(&self, section: u64) -> Result<&'data [u8], Malformed> {
-        text("ELF section name", self.names.from(self.section_field(section, SH_NAME, 4)?))
+        text("ELF section name", self.names.from(self.section_field(section, self.layout.sh_name, 4)?))
     }
 
     fn header(&self, section: u64) -> &'data [u8] {
-        self.headers(section..section.saturating_add(1))
+        self.headers(range_at(section, 1))
     }
 
     /// Returns the file with another section table: the file header, then `body`, then section 0 for `count` sections,
@@ -196,7 +143,7 @@ impl<'data> Elf<'data> {
         let layout = self.layout;
         let table_offset = self.end_of_body(&body).next_multiple_of(layout.word);
         let largest = if layout.word == 4 { u64::from(u32::MAX) } else { u64::MAX };
-        if table_offset.saturating_add(self.offset_in_table(count, 0)) > largest {
+        if offset_from(table_offset, self.offset_in_table(count, 0)) > largest {
             return Err(broken(self.file, "too large for a 32-bit ELF file"));
         }
         let mut content = Content::from(self.header_for(table_offset, count));
@@ -209,7 +156,7 @@ impl<'data> Elf<'data> {
 
     /// Returns the end of `body` if it follows the file header.
     fn end_of_body(&self, body: &Content) -> u64 {
-        self.layout.header_size.saturating_add(body.size())
+        offset_from(self.layout.header_size, body.size())
     }
 
     /// Returns a copy of the file header that refers to a section table.
@@ -239,7 +186,7 @@ impl<'data> Elf<'data> {
     fn headers_with_names(&self, count: u64, names: Range<u64>) -> Content<'data> {
         let mut headers = Content::from(self.headers(1..self.names_index));
         headers.push(self.placed(self.names_index, names.start, size_of_range(&names)));
-        headers.push(self.headers(self.names_index.saturating_add(1)..count));
+        headers.push(self.headers(range_at(self.names_index, 1).end..count));
         headers
     }
 

@@ -9,10 +9,12 @@ use std::collections::BTreeMap;
 use aho_corasick::AhoCorasick;
 use object::elf;
 
-use super::{Elf, ElfLayout, INDEX_ELSEWHERE, MOST_IN_HEADER, SH_NAME, SH_TYPE};
-use crate::base::bytes::{Extent, Resource, View, size_of_range};
+use super::{Elf, INDEX_ELSEWHERE, MOST_IN_HEADER};
+use crate::base::bytes::{Resource, View, size_of_range};
 use crate::base::content::Content;
+use crate::base::elf_layout::ElfLayout;
 use crate::base::error::Malformed;
+use crate::base::range::{Cursor, offset_from, range_at};
 use crate::host::rewrite::{broken, bytes_in};
 
 /// Returns the object without the sections whose names `is_unwanted` selects.
@@ -72,7 +74,7 @@ impl<'data> Elf<'data> {
         }
         let mut body = Content::from(self.after_header(added.start));
         body.push(bytes_in(self.names, 0..added.names_size));
-        let names = added.start..added.start.saturating_add(added.names_size);
+        let names = range_at(added.start, added.names_size);
         self.assemble(body, added.count, self.headers_with_names(added.count, names)).map(Some)
     }
 
@@ -86,10 +88,10 @@ impl<'data> Elf<'data> {
         }
         let unused = bytes_in(self.file, others_end..added.start);
         let searcher = AhoCorasick::new([self.header(known)]).expect("one short text");
-        let entries = searcher.find_iter(unused).map(|entry| others_end.saturating_add(entry.start() as u64));
+        let entries = searcher.find_iter(unused).map(|entry| offset_from(others_end, entry.start() as u64));
         let tables = entries.filter_map(|at| at.checked_sub(self.offset_in_table(known, 0)));
         let size = self.offset_in_table(added.count, 0);
-        let fits = |place: &u64| *place >= self.layout.header_size && place.saturating_add(size) <= added.start;
+        let fits = |place: &u64| *place >= self.layout.header_size && range_at(*place, size).end <= added.start;
         tables.chain([self.layout.header_size]).filter(fits).collect()
     }
 
@@ -101,23 +103,24 @@ impl<'data> Elf<'data> {
             return Ok(None);
         };
         let start = self.word(count, self.layout.sh_offset)?;
-        let names_size = self.section_field(count, SH_NAME, 4)?;
-        let (mut end, mut names) = (start, Vec::<u8>::new());
+        let names_size = self.section_field(count, self.layout.sh_name, 4)?;
+        let mut places = Cursor::at(start);
+        let mut names = Vec::<u8>::new();
         for section in count..self.count {
-            let name_at = self.section_field(section, SH_NAME, 4)?;
-            let is_next = self.word(section, self.layout.sh_offset)? == end;
-            if !is_next || name_at != names_size.saturating_add(names.len() as u64) {
+            let name_at = self.section_field(section, self.layout.sh_name, 4)?;
+            let is_next = self.word(section, self.layout.sh_offset)? == places.end();
+            if !is_next || name_at != offset_from(names_size, names.len() as u64) {
                 return Ok(None);
             }
-            end = end.saturating_add(self.word(section, self.layout.sh_size)?);
+            places.take(self.word(section, self.layout.sh_size)?);
             names.extend(self.name(section)?.iter().chain(&[0]));
         }
         for section in 0..count {
-            if self.section_field(section, SH_NAME, 4)? >= names_size.max(1) {
+            if self.section_field(section, self.layout.sh_name, 4)? >= names_size.max(1) {
                 return Ok(None);
             }
         }
-        let names_follow = self.names_offset() == end && self.names.from(names_size).data() == names;
+        let names_follow = self.names_offset() == places.end() && self.names.from(names_size).data() == names;
         Ok(names_follow.then_some(Added { count, start, names_size }))
     }
 
@@ -126,16 +129,17 @@ impl<'data> Elf<'data> {
         let size = self.offset_in_table(added.count, 0);
         let table = self.file.part("ELF section header offset", Extent { offset: place, size })?;
         // A file may have any number of places with the same header, and names that are equal for long.
-        table.charge("ELF section header", Resource::Work, added.names_size.saturating_add(size) / BYTES_PER_STEP)?;
+        let compared: u64 = [size, added.names_size].iter().sum();
+        table.charge("ELF section header", Resource::Work, compared / BYTES_PER_STEP)?;
         let old = Elf { table, count: added.count, ..*self };
         let names_offset = old.word(self.names_index, self.layout.sh_offset)?;
-        let names = self.file.part("ELF section offset", Extent { offset: names_offset, size: added.names_size });
-        let names_end = names_offset.saturating_add(added.names_size);
-        let has_names = names_end <= added.start && names.is_ok_and(|names| self.names.starts_with(names.data()));
+        let names = self.file.part("ELF section offset", 0, names_offset, added.names_size);
+        let names_range = range_at(names_offset, added.names_size);
+        let has_names = names_range.end <= added.start && names.is_ok_and(|names| self.names.starts_with(names.data()));
         let mut rest = old.headers(1..added.count);
         Ok(has_names
             && old.header(0) == self.section_0(added.count)
-            && self.headers_with_names(added.count, names_offset..names_end).runs().all(|run| {
+            && self.headers_with_names(added.count, names_range).runs().all(|run| {
                 let after = rest.strip_prefix(run);
                 rest = after.unwrap_or_default();
                 after.is_some()
@@ -159,7 +163,7 @@ impl<'data> Elf<'data> {
                 headers.push(self.placed(section, place, size));
             } else {
                 let mut empty = vec![0; layout.section_header_size as usize];
-                self.set(&mut empty, SH_TYPE, 4, elf::SHT_PROGBITS.0.into());
+                self.set(&mut empty, self.layout.sh_type, 4, elf::SHT_PROGBITS.0.into());
                 self.set_word(&mut empty, layout.sh_addralign, 1);
                 headers.push(empty);
             }
@@ -193,7 +197,8 @@ impl<'data> Elf<'data> {
             contents.push((section, self.content(section)?));
         }
         contents.sort_by_key(|(section, view)| (view.start(), *section));
-        let (mut body, mut end) = (Content::new(), 0);
+        let mut body = Content::new();
+        let mut end = 0;
         for (section, view) in contents {
             if view.size() > 0 && view.start() < end {
                 return Err(broken(self.file, "has overlapping sections"));

@@ -7,10 +7,12 @@ use std::collections::BTreeMap;
 
 use object::elf;
 
-use super::{Elf, ElfLayout, SH_NAME};
+use super::Elf;
 use crate::base::bytes::View;
 use crate::base::content::Content;
+use crate::base::elf_layout::ElfLayout;
 use crate::base::error::Malformed;
+use crate::base::range::offset_from;
 use crate::host::rewrite::{broken, bytes_in};
 
 /// Returns the new name of a section or a symbol, unless it keeps its name.
@@ -49,7 +51,7 @@ pub fn renamed<'data>(
             None => elf.header(section).to_vec(),
         };
         if let Some(&name) = section_names.get(&section) {
-            elf.set(&mut header, SH_NAME, NAME_SIZE, name);
+            elf.set(&mut header, layout.sh_name, NAME_SIZE, name);
         }
         headers.push(header);
     }
@@ -68,7 +70,7 @@ impl StringTables<'_> {
     fn add(&mut self, table: u64, name: Vec<u8>) -> Result<u64, Malformed> {
         let size = self.elf.content(table)?.size();
         let added = self.added.entry(table).or_default();
-        let offset = size.saturating_add(added.len() as u64);
+        let offset = offset_from(size, added.len() as u64);
         added.extend(name.into_iter().chain([0]));
         if u32::try_from(offset).is_err() {
             return Err(broken(self.elf.file, "string table too large for more names"));
@@ -88,7 +90,8 @@ fn symbol_names(
         if elf.section_type(section)? != elf::SHT_SYMTAB {
             continue;
         }
-        let (symbols, table) = (elf.content(section)?, elf.section_link(section)?);
+        let symbols = elf.content(section)?;
+        let table = elf.section_link(section)?;
         let strings = elf.content(table)?;
         let mut rest = symbols;
         while rest.size() >= elf.layout.symbol_size {
@@ -105,13 +108,14 @@ fn symbol_names(
 
 /// Returns the bytes after the file header with the names of symbols replaced.
 fn patched<'data>(elf: Elf<'data>, symbol_names: &BTreeMap<u64, u64>) -> Content<'data> {
-    let (mut body, mut end) = (Content::new(), elf.layout.header_size);
+    let mut body = Content::new();
+    let mut end = elf.layout.header_size;
     for (&at, &name) in symbol_names {
         let mut field = vec![0; NAME_SIZE as usize];
         elf.set(&mut field, 0, NAME_SIZE, name);
         body.push(bytes_in(elf.file, end..at.max(end)));
         body.push(field);
-        end = at.saturating_add(NAME_SIZE);
+        end = offset_from(at, NAME_SIZE);
     }
     body.push(bytes_in(elf.file, end..elf.file.size()));
     body

@@ -4,9 +4,10 @@ use object::LittleEndian as LE;
 use object::pe::{self, ImageRelocation, ImageSectionHeader};
 use object::read::coff::CoffHeader;
 
-use super::{require, require_table};
+use super::{require, require_table, table_size};
 use crate::base::bytes::View;
 use crate::base::error::Malformed;
+use crate::base::range::offset_from;
 
 /// Sizes of a section header and of the size of the string table, in bytes (PE format, COFF).
 const HEADER_SIZE: u64 = size_of::<ImageSectionHeader>() as u64;
@@ -29,8 +30,8 @@ fn available_sections<'data>(view: View<'data>, count: u32, at: u64) -> &'data [
 }
 
 fn is_object<Coff: CoffHeader>(view: View<'_>, header: &Coff, sections_at: u64) -> bool {
-    let headers_size = u64::from(header.number_of_sections()).saturating_mul(HEADER_SIZE);
-    let headers_end = sections_at.saturating_add(headers_size);
+    let headers_size = table_size::<ImageSectionHeader>(header.number_of_sections().into());
+    let headers_end = offset_from(sections_at, headers_size);
     let is_after_headers = |offset: u32| offset == 0 || u64::from(offset) >= headers_end;
     let is_section = |section: &ImageSectionHeader| {
         let name = section.name.split(|&byte| byte == 0).next().unwrap_or_default();
@@ -51,18 +52,19 @@ pub fn check_parts<Coff: CoffHeader>(view: View<'_>, header: &Coff, sections_at:
         if offset != 0 && !flags.contains(pe::IMAGE_SCN_CNT_UNINITIALIZED_DATA) {
             require(view, "section", offset.into(), section.size_of_raw_data.get(LE).into())?;
         }
-        let (relocations, number) = (section.pointer_to_relocations.get(LE), section.number_of_relocations.get(LE));
+        let relocations = section.pointer_to_relocations.get(LE);
+        let number = section.number_of_relocations.get(LE);
         if relocations != 0 {
             require_table::<ImageRelocation>(view, "relocations", relocations.into(), number.into())?;
         }
     }
-    let (offset, count) = (header.pointer_to_symbol_table(), header.number_of_symbols());
+    let offset = header.pointer_to_symbol_table();
+    let count = header.number_of_symbols();
     if offset == 0 || count == 0 {
         return Ok(());
     }
     require_table::<Coff::SymbolBytes>(view, "symbol table", offset.into(), count.into())?;
-    let symbols_size = u64::from(count).saturating_mul(size_of::<Coff::SymbolBytes>() as u64);
-    let strings_at = u64::from(offset).saturating_add(symbols_size);
+    let strings_at = offset_from(offset.into(), table_size::<Coff::SymbolBytes>(count.into()));
     require(view, "string table", strings_at, STRINGS_SIZE)?;
     require(view, "string table", strings_at, view.u32("string table", strings_at)?.into())
 }

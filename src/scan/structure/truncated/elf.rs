@@ -20,7 +20,8 @@ pub fn check<Header: FileHeader<Endian = Endianness> + Pod>(view: View<'_>) -> R
     let Ok(header) = Header::parse(view.data()) else { return Ok(()) };
     let Ok(endian) = header.endian() else { return Ok(()) };
     let data = view.data();
-    let (sections_at, segments_at): (u64, u64) = (header.e_shoff(endian).into(), header.e_phoff(endian).into());
+    let sections_at: u64 = header.e_shoff(endian).into();
+    let segments_at: u64 = header.e_phoff(endian).into();
     if sections_at != 0 {
         // A number that is too large for the header is in the first section header.
         let count = header.e_shnum(endian).max(1);

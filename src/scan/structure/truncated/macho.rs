@@ -24,7 +24,8 @@ pub fn check<Header: MachHeader<Endian = Endianness> + Pod>(view: View<'_>) -> R
             require(view, "segment", segment.fileoff(endian).into(), segment.filesize(endian).into())?;
         }
         if let Ok(Some(symbols)) = command.symtab() {
-            let (offset, count) = (symbols.symoff.get(endian), symbols.nsyms.get(endian));
+            let offset = symbols.symoff.get(endian);
+            let count = symbols.nsyms.get(endian);
             require_table::<Header::Nlist>(view, "symbol table", offset.into(), count.into())?;
             require(view, "string table", symbols.stroff.get(endian).into(), symbols.strsize.get(endian).into())?;
         }

@@ -43,13 +43,18 @@ pub fn defect(kind: Option<FileKind>, view: View<'_>) -> Option<Malformed> {
 
 /// Checks that the `needed` bytes of a part at `offset` are in the file.
 fn require(view: View<'_>, field: &'static str, offset: u64, needed: u64) -> Result<(), Malformed> {
-    let available = view.size().saturating_sub(offset);
+    let available = view.from(offset).size();
     if available < needed { Err(view.malformed(field, offset, Cause::Truncated { needed, available })) } else { Ok(()) }
 }
 
 /// Checks that a table of `count` entries at `offset` is in the file.
 fn require_table<Entry>(view: View<'_>, field: &'static str, offset: u64, count: u64) -> Result<(), Malformed> {
-    require(view, field, offset, count.saturating_mul(size_of::<Entry>() as u64))
+    require(view, field, offset, table_size::<Entry>(count))
+}
+
+/// Size of a table in bytes. A count that no file can have gives a size that no file has.
+fn table_size<Entry>(count: u64) -> u64 {
+    count.saturating_mul(size_of::<Entry>() as u64)
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub fn check_stub(view: View<'_>) -> Result<(), Malformed> {
 fn check_headers(view: View<'_>, at: u64) -> Result<(), Malformed> {
     require(view, "PE header", at, FIXED_SIZE)?;
     let optional = view.from(at).u16("PE header", OPTIONAL_SIZE).unwrap_or_default();
-    require(view, "PE optional header", at.saturating_add(FIXED_SIZE), optional.into())
+    require(view.from(at), "PE optional header", FIXED_SIZE, optional.into())
 }
 
 /// Checks headers, sections, symbols and certificates.
@@ -49,7 +49,8 @@ pub fn check<Pe: ImageNtHeaders>(view: View<'_>) -> Result<(), Malformed> {
     match directories.get(pe::IMAGE_DIRECTORY_ENTRY_SECURITY) {
         // The only directory whose address is an offset in the file.
         Some(certificates) if certificates.virtual_address.get(LE) != 0 => {
-            let (offset, size) = (certificates.virtual_address.get(LE), certificates.size.get(LE));
+            let offset = certificates.virtual_address.get(LE);
+            let size = certificates.size.get(LE);
             require(view, "PE certificates", offset.into(), size.into())
         }
         _ => Ok(()),

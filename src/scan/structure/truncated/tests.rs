@@ -56,7 +56,8 @@ fn every_cut_is_a_defect(bytes: &[u8], identified: usize) {
 fn every_cut_of_an_elf_file_is_a_defect() {
     let bytes = library();
     every_cut_is_a_defect(&bytes, 4);
-    let (offset, needed) = (field(&bytes, 40), usize::from(bytes[60]) * 64);
+    let offset = field(&bytes, 40);
+    let needed = usize::from(bytes[60]) * 64;
     assert_eq!(offset + needed, bytes.len(), "the headers end the file");
     for end in 16..bytes.len() {
         let expected = match end {
@@ -73,7 +74,8 @@ fn every_cut_of_an_elf_file_is_a_defect() {
 /// A library whose section headers precede its contents, so that a cut removes sections but no headers.
 fn library_with_headers_first() -> Vec<u8> {
     let bytes = library();
-    let (old, size) = (field(&bytes, 40), usize::from(bytes[60]) * 64);
+    let old = field(&bytes, 40);
+    let size = usize::from(bytes[60]) * 64;
     let moved = 1 << 16;
     let mut new = bytes.clone();
     set(&mut new, 40, moved as u64);
@@ -81,7 +83,8 @@ fn library_with_headers_first() -> Vec<u8> {
     new.extend(&bytes[old..old + size]);
     let last = new.len() - 64;
     // The last section is moved after the headers.
-    let (contents, length) = (field(&new, last + 24), field(&new, last + 32));
+    let contents = field(&new, last + 24);
+    let length = field(&new, last + 32);
     let end = new.len() as u64;
     set(&mut new, last + 24, end);
     new.extend_from_within(contents..contents + length);
@@ -118,7 +121,9 @@ fn cuts_of_sections_and_segments_are_defects_without_cuts_of_headers() {
 fn a_split_debug_file_whose_segments_are_elsewhere_is_intact() {
     // As `eu-strip -f` writes it: sections in memory without bytes, except for notes, and the segments of the library.
     let mut bytes = library();
-    let (headers, count, segments) = (field(&bytes, 40), usize::from(bytes[60]), field(&bytes, 32));
+    let headers = field(&bytes, 40);
+    let count = usize::from(bytes[60]);
+    let segments = field(&bytes, 32);
     set(&mut bytes, segments + 32, 1 << 40);
     assert!(message(&bytes).unwrap().starts_with("ELF segment at "), "a library");
     for header in (0..count).map(|index| headers + index * 64) {

@@ -21,6 +21,11 @@ pub(crate) fn moved(range: &Range<u64>, before: u64) -> Range<u64> {
     range_at(offset_from(before, range.start), size_of_range(range))
 }
 
+/// Returns the offsets of the entries of a table.
+pub(crate) fn entry_offsets(table: u64, count: u64, size: u64) -> impl Iterator<Item = u64> {
+    (0..count).map(move |index| offset_from(table, index.saturating_mul(size)))
+}
+
 /// Parts that follow each other.
 #[derive(Debug, Clone)]
 pub(crate) struct Cursor {
@@ -62,6 +67,6 @@ mod tests {
     fn no_view_contains_a_range_beyond_the_largest_offset() {
         let range = range_at(u64::MAX - 1, 2);
         assert_eq!(range, u64::MAX - 1..u64::MAX);
-        assert!(View::new(&[0; 4]).part("test", 0, range.start, size_of_range(&range)).is_err());
+        assert!(View::new(&[0; 4]).between("test", range.clone()).is_err());
     }
 }

@@ -10,7 +10,7 @@ use super::patch::{Patch, PatchLayout, Patches};
 use super::rooms::Rooms;
 use super::shrink::{grow, is_zero, shrink};
 use super::{Edit, EditError, EditedImage, Encoding, ImageEdit, KeepsSize, Result, image_tables, offload_sections};
-use crate::base::bytes::{View, size_of_range};
+use crate::base::bytes::{Extent, View, size_of_range};
 use crate::base::content::Content;
 use crate::base::parallel::{map_parallel, threads};
 use crate::base::range::offset_from;
@@ -139,7 +139,7 @@ fn rebuilt_containers<'data>(
     let workers_per_container = if is_one_after_another { threads() } else { 1 };
     let rebuild = |&(container, first): &(&Container, usize)| {
         let Some(span) = container.range() else { return Ok(None) };
-        let bytes = view.part("container", 0, span.start, size_of_range(&span))?;
+        let bytes = view.part("container", Extent { offset: span.start, size: size_of_range(&span) })?;
         let rebuilt = rebuild(bytes, container, first, edit, workers_per_container);
         release();
         rebuilt

@@ -18,10 +18,10 @@ use object::read::elf::{Dyn, FileHeader, ProgramHeader, Rela};
 
 use super::patch::Patch;
 use super::{EditError, Result};
-use crate::base::bytes::{Resource, View, entry_offsets, size_of_range};
+use crate::base::bytes::{Extent, Resource, View, size_of_range};
 use crate::base::content::Content;
 use crate::base::elf_layout::ELF64;
-use crate::base::range::{offset_from, range_at};
+use crate::base::range::{entry_offsets, offset_from, range_at};
 
 /// Size of a row and of a pointer, in bytes.
 const ROW: u64 = 32;
@@ -163,7 +163,7 @@ impl<'data> LoadedFile<'data> {
         for range in &self.data {
             self.view.charge("pointer", Resource::Work, size_of_range(range) / BYTES_PER_STEP)?;
             let start = range.start.next_multiple_of(POINTER);
-            let part = self.view.part("segment", 0, start, size_of_range(&(start..range.end)))?;
+            let part = self.view.part("segment", Extent { offset: start, size: size_of_range(&(start..range.end)) })?;
             let words = part.data().as_chunks::<{ POINTER as usize }>().0;
             for (place, &word) in entry_offsets(start, words.len() as u64, POINTER).zip(words) {
                 let value = self.endian.read_u64(word);
@@ -180,7 +180,7 @@ impl<'data> LoadedFile<'data> {
     /// Returns the relocated pointers with their offsets in the file.
     fn relocations(&self) -> Result<impl Iterator<Item = (u64, Pointer)>> {
         let start = self.relocations.start;
-        let table = self.view.part("relocations", 0, start, size_of_range(&self.relocations))?;
+        let table = self.view.part("relocations", Extent { offset: start, size: size_of_range(&self.relocations) })?;
         let relocations: &[Rela64<Endianness>] = object::slice_from_all_bytes(table.data()).unwrap_or_default();
         self.view.charge("relocation", Resource::Work, relocations.len() as u64)?;
         let places = entry_offsets(start, relocations.len() as u64, RELOCATION_SIZE);
@@ -233,7 +233,7 @@ impl<'data> LoadedFile<'data> {
         patches: &mut Vec<Patch<'data>>,
     ) -> Result<()> {
         let mut copy = |from, to: u64| -> Result<()> {
-            let bytes = self.view.part("pointer", from, from, POINTER)?.data();
+            let bytes = self.view.record("pointer", Extent { offset: from, size: POINTER })?.data();
             patches.extend(Patch::in_place(range_at(to, POINTER), Content::from(bytes)));
             Ok(())
         };

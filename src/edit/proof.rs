@@ -7,7 +7,7 @@
 use super::patch::PatchLayout;
 use super::{EditedFile, ImageFate, ProofError};
 use crate::analyze::select::candidate_sets;
-use crate::base::bytes::{View, size_of_range};
+use crate::base::bytes::{Extent, View, size_of_range};
 use crate::base::error::Malformed;
 use crate::base::range::range_at;
 use crate::scan::inventory::{File, Image};

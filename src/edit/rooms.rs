@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::base::bytes::{View, size_of_range};
+use crate::base::bytes::{Extent, View, size_of_range};
 use crate::base::range::range_at;
 use crate::scan::inventory::File;
 
@@ -55,7 +55,7 @@ impl Rooms {
         let Some((_, section)) = self.sections.around(span) else { return own };
         let wrapper = self.wrappers.get(self.wrappers.partition_point(|offset| *offset < span.end)).copied();
         let end = section.end.min(next.unwrap_or(section.end)).min(wrapper.unwrap_or(section.end)).min(view.size());
-        let after = view.part("padding", 0, span.end, size_of_range(&(span.end..end)));
+        let after = view.part("padding", Extent { offset: span.end, size: size_of_range(&(span.end..end)) });
         let padded = after.map_or(span.end, |after| after.skip_zeros().range_in(view).start);
         size_of_range(&(span.start..padded))
     }

@@ -9,10 +9,10 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use super::patch::{Patch, Patches};
-use crate::base::bytes::{Resource, View, entry_offsets};
+use crate::base::bytes::{Extent, Resource, View};
 use crate::base::content::Content;
 use crate::base::error::Malformed;
-use crate::base::range::range_at;
+use crate::base::range::{entry_offsets, range_at};
 
 /// A signature of all of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -213,7 +213,7 @@ fn universal_parts(view: View<'_>) -> impl Iterator<Item = View<'_>> {
     let count = if count <= MAX_ENTRIES { count } else { 0 };
     entry_offsets(FIRST_ENTRY, count.into(), ENTRY_SIZE).filter_map(move |at| {
         let [start, size] = [8, 12].map(|field| view.from(at).u32("entry", field).map(u32::swap_bytes));
-        view.part("entry", at, start.ok()?.into(), size.ok()?.into()).ok()
+        view.part(view.field("entry", at), Extent { offset: start.ok()?.into(), size: size.ok()?.into() }).ok()
     })
 }
 

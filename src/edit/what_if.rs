@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::base::bytes::{View, size_of_range};
+use crate::base::bytes::{Extent, View, size_of_range};
 use crate::base::codec::Codec;
 use crate::base::parallel::{map_parallel, threads};
 use crate::edit::container::rebuild;

@@ -7,7 +7,7 @@ use object::elf::{self, FileHeader64};
 use object::endian::{Endian, Endianness};
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
 
-use crate::base::bytes::{Resource, View, entry_offsets};
+use crate::base::bytes::{Extent, Resource, Table, View};
 use crate::base::elf_layout::{ELF64, LITTLE_ENDIAN_64};
 use crate::base::error::{Cause, Malformed};
 use crate::target::cuda_tool_note::{self, CudaToolNote};
@@ -120,15 +120,13 @@ fn command_arch(
 /// point to, and all of these must be within the view.
 fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) -> Result<u64, Malformed> {
     let malformed = |field, at, error: object::Error| view.malformed(field, at, Cause::ObjectFile(error));
-    let part_end =
-        |field, at, offset: u64, size: u64| view.part(field, at, offset, size).map(|_| offset.saturating_add(size));
-    let (phoff, shoff) = (header.e_phoff(endian), header.e_shoff(endian));
-    let segments_end = |count: u64| {
-        part_end("ELF program header offset", ELF64.e_phoff, phoff, count.saturating_mul(ELF64.segment_header_size))
-    };
-    let sections_end = |count: u64| {
-        part_end("ELF section header offset", ELF64.e_shoff, shoff, count.saturating_mul(ELF64.section_header_size))
-    };
+    let part_end = |field, extent| view.part(field, extent).map(|part| part.range_in(view).end);
+    let segments_field = view.field("ELF program header offset", ELF64.e_phoff);
+    let sections_field = view.field("ELF section header offset", ELF64.e_shoff);
+    let phoff = header.e_phoff(endian);
+    let shoff = header.e_shoff(endian);
+    let segments_table = |count| Table { offset: phoff, count, entry_size: ELF64.segment_header_size };
+    let sections_table = |count| Table { offset: shoff, count, entry_size: ELF64.section_header_size };
     // A table at offset 0 does not exist. A count that is too large for the header is in section 0. That section exists
     // even if the header states none; the header's count is then the minimum.
     let least = |offset: u64, count: u16| if offset == 0 { 0 } else { u64::from(count) };
@@ -139,19 +137,22 @@ fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) ->
     let segments = segments.map_err(|error| malformed("ELF program header offset", ELF64.e_phoff, error))?;
     let sections = header.section_headers(endian, view.data());
     let sections = sections.map_err(|error| malformed("ELF section header offset", ELF64.e_shoff, error))?;
-    let (segments_count, sections_count) = (segments.len() as u64, sections.len() as u64);
-    view.charge("ELF section header offset", Resource::Work, segments_count.saturating_add(sections_count))?;
-    let mut ends =
-        vec![ELF64.header_size, segments_end(segments_count)?, sections_end(least_sections.max(sections_count))?];
-    for (segment, at) in segments.iter().zip(entry_offsets(phoff, segments_count, ELF64.segment_header_size)) {
+    let segments_table = segments_table(segments.len() as u64);
+    let sections_table = sections_table(sections.len() as u64);
+    let work = [segments_table.count, sections_table.count].iter().sum();
+    view.charge("ELF section header offset", Resource::Work, work)?;
+    let all_sections = Table { count: least_sections.max(sections_table.count), ..sections_table };
+    let mut ends = vec![ELF64.header_size];
+    ends.push(part_end(segments_field, segments_table.extent())?);
+    ends.push(part_end(sections_field, all_sections.extent())?);
+    for (segment, record) in segments.iter().zip(view.table(segments_field, segments_table)?) {
         let (offset, size) = segment.file_range(endian);
-        ends.push(part_end("ELF segment offset", at.saturating_add(ELF64.p_offset), offset, size)?);
+        ends.push(part_end(record.field("ELF segment offset", ELF64.p_offset), Extent { offset, size })?);
     }
-    for (section, at) in sections.iter().zip(entry_offsets(shoff, sections_count, ELF64.section_header_size)) {
+    for (section, record) in sections.iter().zip(view.table(sections_field, sections_table)?) {
         if has_stored_bytes(header.e_machine(endian), section.sh_type(endian)) {
-            let at = at.saturating_add(ELF64.sh_offset);
-            let (offset, size) = (section.sh_offset(endian), section.sh_size(endian));
-            ends.push(part_end(record.field("ELF section offset", SH_OFFSET), Extent { offset, size })?);
+            let extent = Extent { offset: section.sh_offset(endian), size: section.sh_size(endian) };
+            ends.push(part_end(record.field("ELF section offset", ELF64.sh_offset), extent)?);
         }
     }
     Ok(ends.into_iter().max().unwrap_or(ELF64.header_size))

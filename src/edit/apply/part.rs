@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use crate::base::bytes::View;
+use crate::base::bytes::{Extent, View};
 use crate::base::error::{Malformed, Result};
 use crate::base::io::Input;
 use crate::base::range::range_at;
@@ -26,7 +26,7 @@ impl<'a> Part<'a> {
 
     /// Returns the `size` bytes at `offset` as a file.
     pub fn cut(&self, path: String, offset: u64, size: u64) -> Result<Self, Malformed> {
-        self.bytes().part("archive member", offset, offset, size)?;
+        self.bytes().record("archive member", Extent { offset: offset, size: size })?;
         Ok(Part { path, input: self.input, range: self.in_input().outer_range(&range_at(offset, size)) })
     }
 

@@ -20,7 +20,7 @@ use std::cell::{OnceCell, RefCell};
 use std::ops::RangeFrom;
 
 use super::{Edit, EditError, EditedImage, Effort, Encoding, ImageEdit, Recompression, Result};
-use crate::base::bytes::{View, size_of_range};
+use crate::base::bytes::{Extent, View, size_of_range};
 use crate::base::codec::{Codec, is_compressed};
 use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};
@@ -75,7 +75,7 @@ pub fn rebuild<'data>(
     edit: &dyn Edit,
     workers: usize,
 ) -> Result<Option<Content<'data>>> {
-    let own = || view.part("container", 0, 0, container.size);
+    let own = || view.prefix("container", container.size);
     let rebuilder = Rebuilder { edit, indices: RefCell::new(first_index..), workers };
     rebuilder.container(&own, Nested { container, around: &[] }).map(|rebuilt| rebuilt.content)
 }
@@ -208,7 +208,7 @@ impl<'data> Fates<'data> {
         for image in images {
             let stored = || {
                 let offset = size_of_range(&(start..image.stored.start));
-                space()?.part("image", 0, offset, image.stored.size)
+                space()?.part("image", Extent { offset: offset, size: image.stored.size })
             };
             if image.containers.is_empty() {
                 let fate = rebuilder.leaf(&stored, image, around, &bytes)?;
@@ -235,7 +235,7 @@ impl<'data> Fates<'data> {
         let mut has_images = false;
         for container in &image.containers {
             let offset = size_of_range(&(image.stored.start..container.start));
-            let own = || stored()?.part("container", 0, offset, container.size);
+            let own = || stored()?.part("container", Extent { offset: offset, size: container.size });
             let one = rebuilder.container(&own, Nested { container, around })?;
             // A container that could not be read counts as an image.
             let is_unread = container.images.is_empty();

@@ -18,7 +18,7 @@ use super::error::SplitProblem;
 use super::index::{Index, IndexFormat, IndexedBytes, IndexedFile, IndexedPart, IndexedSpan};
 use super::wrappers::{RegisteredBundle, Registrations, registrations};
 use super::write::{PlannedSplit, SplitDirectory, file_name, written};
-use crate::base::bytes::{View, size_of_range};
+use crate::base::bytes::{Extent, View, size_of_range};
 use crate::base::codec::is_compressed;
 use crate::base::content::Content;
 use crate::base::io::{Output, Sink};
@@ -206,7 +206,7 @@ fn record_rest(index: &mut Index, registrations: &Registrations<'_>, view: View<
         let inside = images.range(range.clone()).map(|(&start, &end)| (start, end));
         let mut at = range.start;
         for (start, end) in inside.chain([(range.end, range.end)]) {
-            let gap = view.part("bundle", 0, at, size_of_range(&(at..start)))?;
+            let gap = view.part("bundle", Extent { offset: at, size: size_of_range(&(at..start)) })?;
             index.bytes.extend(rest(gap, marked));
             at = end;
         }
@@ -219,6 +219,6 @@ fn rest(gap: View<'_>, marked: u64) -> Option<IndexedBytes> {
     let unused = gap.data().iter().rev().take_while(|&&byte| byte == 0).count() as u64;
     let used = size_of_range(&(unused..gap.size()));
     let size = used.max(size_of_range(&(gap.start()..marked))).min(gap.size());
-    let bytes = gap.part("bundle", 0, 0, size).ok().filter(|bytes| bytes.size() > 0)?;
+    let bytes = gap.prefix("bundle", size).ok().filter(|bytes| bytes.size() > 0)?;
     Some(IndexedBytes::new(gap.start(), bytes.data()))
 }

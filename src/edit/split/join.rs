@@ -110,7 +110,7 @@ fn part_code<'a>(part: &IndexedPart, input: &'a Input) -> Result<Vec<Cow<'a, [u8
         for span in &part.spans {
             let (Some(key), Some(arch)) = (&span.key, &span.arch) else {
                 let place = places.take(span.size);
-                code.push(Cow::Borrowed(view.part("part", 0, place.start, span.size)?.data()));
+                code.push(Cow::Borrowed(view.part("part", Extent { offset: place.start, size: span.size })?.data()));
                 continue;
             };
             let missing = || SplitProblem::NotJoinable(format!("no code object {key} for {arch}"));

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::Result;
 use super::error::SplitProblem;
-use crate::base::bytes::{View, size_of_range};
+use crate::base::bytes::{Extent, View, size_of_range};
 use crate::base::codec::is_compressed;
 use crate::base::range::range_at;
 use crate::scan::inventory::{Container, File, NestedImage};
@@ -75,7 +75,9 @@ fn rest(file: &File, view: View<'_>, code: impl Iterator<Item = (u64, u64)>) -> 
             while code.next_if(|&(_, end)| end <= at).is_some() {}
             let next = code.peek().copied().filter(|&(start, _)| start < container.end);
             let (start, end) = next.unwrap_or((container.end, container.end));
-            rest.extend(without_zeros(view.part("container", 0, at, size_of_range(&(at..start)))?));
+            rest.extend(without_zeros(
+                view.part("container", Extent { offset: at, size: size_of_range(&(at..start)) })?,
+            ));
             at = end;
         }
     }

@@ -98,7 +98,10 @@ impl<'data> Coff<'data> {
             2 => file.u16("COFF number of sections", layout.section_count)?.into(),
             _ => word(layout.section_count)?,
         };
-        let table = file.part("COFF number of sections", layout.section_count, table, headers_size(count))?;
+        let table = file.part(
+            file.field("COFF number of sections", layout.section_count),
+            Extent { offset: table, size: headers_size(count) },
+        )?;
         let symbols = word(layout.symbols)?;
         let symbol_count = word(layout.symbol_count)?;
         let mut strings = file.from(file.size());
@@ -110,7 +113,10 @@ impl<'data> Coff<'data> {
                 return Err(broken(file, "has symbols that overlap its section table"));
             }
             let size = entries_size(symbol_count, layout.symbol_size);
-            let start = file.part("COFF symbol table", layout.symbols, symbols, size)?.range_in(file).end;
+            let start = file
+                .part(file.field("COFF symbol table", layout.symbols), Extent { offset: symbols, size: size })?
+                .range_in(file)
+                .end;
             let size = word(start)?.max(STRINGS_HEADER_SIZE);
             strings = file.record("COFF string table size", Extent { offset: start, size })?;
         }
@@ -143,7 +149,10 @@ impl<'data> Coff<'data> {
             return Ok(0..0);
         }
         let stated_at = header.from(RAW_POINTER).range_in(self.file).start;
-        Ok(self.file.part("COFF section", stated_at, offset, size)?.range_in(self.file))
+        Ok(self
+            .file
+            .part(self.file.field("COFF section", stated_at), Extent { offset: offset, size: size })?
+            .range_in(self.file))
     }
 
     /// Returns everything up to `end`, where a section header ends, with `count` as the number of sections and with

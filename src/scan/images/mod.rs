@@ -17,7 +17,7 @@ use super::Options;
 use super::cache::{CacheBudget, DecompressedCache};
 use super::search::find;
 use super::source::{Source, Unreleased};
-use crate::base::bytes::{Budget, Limits, View};
+use crate::base::bytes::{Budget, Extent, Limits, View};
 use crate::base::codec;
 use crate::base::codec::Codec;
 use crate::base::error::{Malformed, Result};

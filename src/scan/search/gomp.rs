@@ -22,7 +22,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use object::read::{Object, ObjectSymbol};
 
 use super::findings::Findings;
-use crate::base::bytes::{ObjectBytes, Resource, View, entry_offsets, record_memory, text_work};
+use crate::base::bytes::{ObjectBytes, Resource, View, record_memory, text_work};
+use crate::base::range::entry_offsets;
 use crate::format::{ContainerType, ImageKind};
 use crate::scan::inventory::Container;
 use crate::scan::structure::Structure;
@@ -160,7 +161,7 @@ impl<'data> HostTables<'_, 'data> {
         for record in entry_offsets(table, count, size) {
             let offset = self.target(record, 0).and_then(|target| self.in_file(target));
             let Some(offset) = offset else { return Names::new() };
-            let name = view.c_string("libgomp name", offset, offset).unwrap_or_default();
+            let name = view.c_string(view.field("libgomp name", offset), offset).unwrap_or_default();
             if name.is_empty() || name.contains(|c: char| c.is_control() || c.is_whitespace()) {
                 return Names::new();
             }

@@ -91,7 +91,7 @@ fn search_frame(view: View<'_>, offset: u64, structure: &Structure<'_>, findings
     if is_debug {
         return offset;
     }
-    let Some(frame) = frames::size(frame).and_then(|size| frame.part("zstd frame", 0, 0, size).ok()) else {
+    let Some(frame) = frames::size(frame).and_then(|size| frame.prefix("zstd frame", size).ok()) else {
         return offset;
     };
     match frames::find_device_code(frame) {

@@ -7,7 +7,7 @@ use object::Endianness;
 use object::elf::FileHeader64;
 use object::read::elf::NoteIterator;
 
-use crate::base::bytes::{Resource, size_of_range};
+use crate::base::bytes::{Extent, Resource, size_of_range};
 use crate::base::elf_layout::is_big_endian;
 use crate::format::embed_record::{NOTE_NAME, NOTE_SECTION, NOTE_TYPE, is_part_of};
 use crate::scan::structure::Structure;
@@ -39,7 +39,9 @@ fn names<'data>(structure: &Structure<'data>) -> Vec<&'data str> {
     let Some(host) = structure.hosts.first() else { return Vec::new() };
     let Some(range) = structure.sections_named(|name| name == NOTE_SECTION).next() else { return Vec::new() };
     let Some(distance) = range.start.checked_sub(host.start()) else { return Vec::new() };
-    let Ok(section) = host.part("note", distance, distance, size_of_range(&range)) else { return Vec::new() };
+    let Ok(section) = host.record("note", Extent { offset: distance, size: size_of_range(&range) }) else {
+        return Vec::new();
+    };
     let order = if is_big_endian(host.data()) { Endianness::Big } else { Endianness::Little };
     // Notes are the same in both widths.
     let notes = NoteIterator::<FileHeader64<Endianness>>::new(order, ALIGNMENT, section.data());
@@ -52,7 +54,7 @@ fn names<'data>(structure: &Structure<'data>) -> Vec<&'data str> {
         if note.name_bytes() != NOTE_NAME || note.n_type(order).0 != NOTE_TYPE {
             continue;
         }
-        let name = section.derived(note.desc()).c_string("note description", 0, 0).unwrap_or_default();
+        let name = section.derived(note.desc()).c_string("note description", 0).unwrap_or_default();
         if !name.is_empty() && !names.contains(&name) && names.len() < MAX_NAMES {
             names.push(name);
         }

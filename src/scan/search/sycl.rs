@@ -17,7 +17,8 @@ use std::collections::HashMap;
 use object::read::Object;
 
 use super::findings::Findings;
-use crate::base::bytes::{ObjectBytes, Resource, View, entry_offsets, record_memory};
+use crate::base::bytes::{ObjectBytes, Resource, View, record_memory};
+use crate::base::range::entry_offsets;
 use crate::format::{ContainerType, bundle_section};
 use crate::scan::inventory::{Container, Image, Property, PropertySet, PropertyValue};
 use crate::scan::structure::Structure;
@@ -138,7 +139,7 @@ impl<'data> HostTables<'_, 'data> {
     /// Text that the pointer at `place` leads to.
     fn text(&self, view: View<'data>, place: u64) -> Option<String> {
         let offset = self.in_file(*self.targets.get(&place)?)?;
-        view.c_string("SYCL property name", offset, offset).ok().map(str::to_owned)
+        view.c_string(view.field("SYCL property name", offset), offset).ok().map(str::to_owned)
     }
 }
 

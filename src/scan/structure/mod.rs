@@ -18,7 +18,7 @@ use object::{ObjectKind, SectionFlags};
 use self::image_table::ImageRow;
 use self::pointers::{HostFile, HostSection, Pointers};
 use super::source::DecodedBitcode;
-use crate::base::bytes::{Extent, ObjectBytes, Resource, View, record_memory, text_work};
+use crate::base::bytes::{Extent, ObjectBytes, Resource, View, record_memory, size_of_range, text_work};
 use crate::base::error::Malformed;
 use crate::base::range::{offset_from, range_at};
 use crate::format::embedded::Region;
@@ -310,7 +310,7 @@ impl<'data> Structure<'data> {
         let section = self.named_section(offset).map_or(range.clone(), |(_, section)| section.clone());
         let start = section.start.max(range.start);
         let size = size_of_range(&(start..section.end.min(range.end)));
-        let view = view.part("section", start, start, size).unwrap_or(view.from(view.size()));
+        let view = view.record("section", Extent { offset: start, size }).unwrap_or(view.from(view.size()));
         Region { view, may_hold_text: !self.hosts.is_empty() }
     }
 }

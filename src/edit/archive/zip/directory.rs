@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::base::bytes::{Resource, View, size_of_range};
+use crate::base::bytes::{Extent, Resource, View, size_of_range};
 use crate::base::error::{Cause, Malformed};
 use crate::base::range::{Cursor, offset_from};
 
@@ -126,10 +126,14 @@ impl Entry<'_> {
         parts.take(name_size.into());
         let extra = parts.take(extra_size);
         let header = at..extra.end;
-        archive.part("zip local header", at, at, size_of_range(&header))?;
-        let extra = archive.part("zip local header", at, extra.start, extra_size)?;
+        archive.record("zip local header", Extent { offset: at, size: size_of_range(&header) })?;
+        let extra =
+            archive.part(archive.field("zip local header", at), Extent { offset: extra.start, size: extra_size })?;
         let size = self.fields.compressed.value;
-        archive.part("zip member size", self.fields.compressed.at, header.end, size)?;
+        archive.part(
+            archive.field("zip member size", self.fields.compressed.at),
+            Extent { offset: header.end, size: size },
+        )?;
         let data = parts.take(size);
         let (fields, _) = fields(archive, record.from(6), extra, Header::Local)?;
         let end = if fields.flags & HAS_DESCRIPTOR != 0 { self.descriptor_end(archive, data.end)? } else { data.end };
@@ -259,9 +263,10 @@ fn entry(archive: View<'_>, at: u64) -> Result<(Entry<'_>, u64), Malformed> {
     let name = parts.take(name_size);
     let extra = parts.take(extra_size);
     let comment = parts.take(comment_size);
-    let name = archive.part("zip name", at, name.start, name_size)?.data();
-    archive.part("zip directory entry", at, comment.start, comment_size)?;
-    let extra = archive.part("zip directory entry", at, extra.start, extra_size)?;
+    let name = archive.part(archive.field("zip name", at), Extent { offset: name.start, size: name_size })?.data();
+    archive.part(archive.field("zip directory entry", at), Extent { offset: comment.start, size: comment_size })?;
+    let extra =
+        archive.part(archive.field("zip directory entry", at), Extent { offset: extra.start, size: extra_size })?;
     let (fields, local) = fields(archive, record.from(8), extra, Header::Central)?;
     let local = local.ok_or_else(|| archive.malformed("zip directory entry", at, Cause::EndsInside))?;
     Ok((Entry { header: at, name, fields, local }, comment.end))
@@ -311,7 +316,7 @@ fn zip64(extra: View<'_>) -> Result<View<'_>, Malformed> {
         let content = rest.from(4);
         let size = u64::from(rest.u16("zip extra field size", 2)?);
         if rest.u16("zip extra field", 0)? == ZIP64 {
-            return content.part("zip extra field", 0, 0, size.min(content.size()));
+            return content.prefix("zip extra field", size.min(content.size()));
         }
         rest = content.from(size);
     }

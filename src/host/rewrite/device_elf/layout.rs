@@ -12,7 +12,7 @@ use object::read::elf::{ProgramHeader, SectionHeader};
 
 use super::DeviceElf;
 use super::sections::{Removal, Removed};
-use crate::base::bytes::{View, size_of_range};
+use crate::base::bytes::{Extent, View, size_of_range};
 use crate::base::elf_layout::ELF64;
 use crate::base::error::{Cause, Malformed};
 use crate::base::range::{offset_from, range_at};

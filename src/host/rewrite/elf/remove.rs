@@ -10,7 +10,7 @@ use aho_corasick::AhoCorasick;
 use object::elf;
 
 use super::{Elf, INDEX_ELSEWHERE, MOST_IN_HEADER};
-use crate::base::bytes::{Resource, View, size_of_range};
+use crate::base::bytes::{Extent, Resource, View, size_of_range};
 use crate::base::content::Content;
 use crate::base::elf_layout::ElfLayout;
 use crate::base::error::Malformed;
@@ -133,7 +133,7 @@ impl<'data> Elf<'data> {
         table.charge("ELF section header", Resource::Work, compared / BYTES_PER_STEP)?;
         let old = Elf { table, count: added.count, ..*self };
         let names_offset = old.word(self.names_index, self.layout.sh_offset)?;
-        let names = self.file.part("ELF section offset", 0, names_offset, added.names_size);
+        let names = self.file.part("ELF section offset", Extent { offset: names_offset, size: added.names_size });
         let names_range = range_at(names_offset, added.names_size);
         let has_names = names_range.end <= added.start && names.is_ok_and(|names| self.names.starts_with(names.data()));
         let mut rest = old.headers(1..added.count);

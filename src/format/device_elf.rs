@@ -167,8 +167,8 @@ fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) ->
     }
     for (section, record) in sections.iter().zip(view.table(sections_field, sections_table)?) {
         if has_stored_bytes(header.e_machine(endian), section.sh_type(endian)) {
-            let (offset, size) = (section.sh_offset(endian), section.sh_size(endian));
-            ends.push(part_end(record.field("ELF section offset", SH_OFFSET), Extent { offset, size })?);
+            let extent = Extent { offset: section.sh_offset(endian), size: section.sh_size(endian) };
+            ends.push(part_end(record.field("ELF section offset", SH_OFFSET), extent)?);
         }
     }
     Ok(ends.into_iter().max().unwrap_or(HEADER_SIZE))

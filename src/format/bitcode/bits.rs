@@ -77,7 +77,8 @@ impl<'data> Bits<'data> {
         if !(1..=32).contains(&width) {
             return None;
         }
-        let (start, end) = (self.at, self.at.checked_add(width.into())?);
+        let start = self.at;
+        let end = start.checked_add(width.into())?;
         let bytes = self.data.get(usize::try_from(start / 8).ok()?..usize::try_from(end.div_ceil(8)).ok()?)?;
         let value = bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
         self.at = end;

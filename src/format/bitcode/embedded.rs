@@ -62,7 +62,8 @@ pub fn sections(view: View<'_>, is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<
     let stream = stream(view)?;
     let damaged = || stream.malformed("bitcode", 0, Cause::Described("invalid record".to_owned()));
     let mut records = Records::new(Bits::after_magic(stream.data(), u32::MAX).ok_or_else(damaged)?);
-    let (mut found, mut numbers) = (Vec::<EmbeddedSection>::new(), BTreeMap::<String, usize>::new());
+    let mut found = Vec::<EmbeddedSection>::new();
+    let mut numbers = BTreeMap::<String, usize>::new();
     while let Some(block) = records.outer_block() {
         if block.id != MODULE_BLOCK {
             records.skip(block).ok_or_else(damaged)?;

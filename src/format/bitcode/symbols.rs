@@ -79,8 +79,8 @@ pub fn symbols(view: View<'_>) -> Result<Vec<GlobalSymbol>, Malformed> {
         if flags & GLOBAL == 0 || flags & FORMAT_SPECIFIC != 0 {
             continue;
         }
-        let (offset, size) = (field(SYMBOL_NAME)?, field(SYMBOL_NAME_SIZE)?);
-        let name = strings.part("bitcode symbol name", Extent { offset: offset.into(), size: size.into() })?;
+        let extent = Extent { offset: field(SYMBOL_NAME)?.into(), size: field(SYMBOL_NAME_SIZE)?.into() };
+        let name = strings.part("bitcode symbol name", extent)?;
         name.charge("bitcode symbol name", Resource::Memory, name.size())?;
         found.push(GlobalSymbol {
             name: String::from_utf8_lossy(name.data()).into_owned(),

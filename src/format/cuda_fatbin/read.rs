@@ -178,11 +178,11 @@ fn padded_size(size: u32) -> u64 {
 }
 
 fn identifier<'data>(prefix: View<'data>, header: &EntryHeader) -> Result<Option<View<'data>>, Malformed> {
-    let (offset, size) = (u64::from(header.name_offset), u64::from(header.name_size));
-    if offset == 0 {
+    if header.name_offset == 0 {
         return Ok(None);
     }
-    prefix.part(prefix.field("CUDA fatbin identifier offset", 32), Extent { offset, size }).map(Some)
+    let extent = Extent { offset: header.name_offset.into(), size: header.name_size.into() };
+    prefix.part(prefix.field("CUDA fatbin identifier offset", 32), extent).map(Some)
 }
 
 #[expect(clippy::arithmetic_side_effects, reason = "a number of 32 bits")]

@@ -208,7 +208,8 @@ fn blobs(reader: &mut MessagePackReader<'_>) -> Result<Vec<(u64, u64, u64)>, Mal
     let mut blobs = Vec::new();
     for _ in 0..reader.array(BLOB)? {
         let at = reader.position();
-        let (mut offset, mut size) = (None, None);
+        let mut offset = None;
+        let mut size = None;
         for _ in 0..reader.map(BLOB)? {
             let name_at = reader.position();
             match reader.text(BLOB)? {

@@ -132,11 +132,11 @@ fn read_strings<'data>(
     entry: &raw::Entry,
 ) -> Result<Vec<(&'data str, &'data str)>, Malformed> {
     let field = record.field("offload binary string offset", raw::Entry::STRING_OFFSET);
-    let (offset, count) = (entry.string_offset, entry.string_count);
-    let table = Table { offset, count, entry_size: version.string_entry_size() };
+    let entry_size = version.string_entry_size();
+    let table = Table { offset: entry.string_offset, count: entry.string_count, entry_size };
     let rows = view.table(field, table)?;
     // Entries may share a table.
-    view.from(offset).charge("offload binary string count", Resource::Memory, table.extent().size)?;
+    view.from(table.offset).charge("offload binary string count", Resource::Memory, table.extent().size)?;
     let mut strings = Vec::new();
     for row in rows {
         let string = StringEntry::read(version, row)?;

@@ -72,21 +72,21 @@ impl<'data> OxartBundle<'data> {
 
 fn payload<'data>(view: View<'data>, at: View<'data>, tables_end: u64) -> Result<OxartPayload<'data>, Malformed> {
     let record = PayloadRecord::read(at)?;
-    let (offset, size) = (u64::from(record.data_offset), u64::from(record.data_size));
-    let data = view.part(at.field("oxart payload offset", 4), Extent { offset, size })?;
-    if offset < tables_end {
+    let extent = Extent { offset: record.data_offset.into(), size: record.data_size.into() };
+    let data = view.part(at.field("oxart payload offset", 4), extent)?;
+    if extent.offset < tables_end {
         let cause = Cause::Described("overlaps the tables".to_owned());
         return Err(at.malformed("oxart payload offset", 4, cause));
     }
-    let (offset, size) = (u64::from(record.name_offset), u64::from(record.name_size));
-    let name = view.string(at.field("oxart payload name offset", 12), Extent { offset, size })?;
+    let extent = Extent { offset: record.name_offset.into(), size: record.name_size.into() };
+    let name = view.string(at.field("oxart payload name offset", 12), extent)?;
     Ok(OxartPayload { kind: record.kind, name, data })
 }
 
 fn entry<'data>(view: View<'data>, at: View<'data>) -> Result<OxartEntry<'data>, Malformed> {
     let record = EntryRecord::read(at)?;
-    let (offset, size) = (u64::from(record.symbol_offset), u64::from(record.symbol_size));
-    let symbol = view.string(at.field("oxart entry symbol offset", 12), Extent { offset, size })?;
+    let extent = Extent { offset: record.symbol_offset.into(), size: record.symbol_size.into() };
+    let symbol = view.string(at.field("oxart entry symbol offset", 12), extent)?;
     Ok(OxartEntry { kind: record.kind, symbol, metadata: record.metadata })
 }
 

@@ -153,8 +153,10 @@ impl<'a> Parser<'a> {
     /// Parses the signature of a lambda up to its `E`: template parameters, parameters and constraints.
     pub fn lambda_declarator(&mut self) -> Option<Vec<Part<'a>>> {
         let outer = (self.lambda_level.replace(self.arguments.len()), std::mem::take(&mut self.synthetic));
-        let (levels, mut names, mut declarations, mut parts) =
-            (self.arguments.len(), Vec::new(), Vec::new(), Vec::new());
+        let levels = self.arguments.len();
+        let mut names = Vec::new();
+        let mut declarations = Vec::new();
+        let mut parts = Vec::new();
         while self.declares_parameter() {
             declarations.push(self.parameter_declaration(&mut names)?);
             self.arguments.truncate(levels);

@@ -12,7 +12,7 @@
 //! let input = Input::open(path, Access::read())?;
 //! for image in Scan::new(&input)?.images() {
 //!     let bytes = image.bytes()?;
-//!     println!("image {} for {:?}: {} bytes", image.index(), image.image().arch, bytes.len());
+//!     println!("image {} for {:?}: {} bytes", image.index(), image.arch, bytes.len());
 //! }
 //! # Ok(())
 //! # }
@@ -131,6 +131,12 @@ pub mod internals {
     pub mod llvm {
         pub use crate::embed::llvm::*;
     }
+    pub mod image {
+        pub use crate::image::inspect;
+    }
+    pub mod scan {
+        pub use crate::scan::inventory::NestedImage;
+    }
     pub mod matching {
         pub use crate::embed::wrap::matching::*;
     }
@@ -156,10 +162,8 @@ pub use base::bytes::{Budget, Limits, View};
 pub use base::codec::Codec;
 pub use base::error::{Cause, Error, Malformed, Result};
 pub use base::io::{Access, Input};
-#[cfg(feature = "files")]
-pub use base::io::{FileSet, Output, OutputKind};
 pub use embed::WrapperBuilder;
-pub use host::{Host, HostError, ObjectFormat};
+pub use host::{Host, HostError};
 pub use scan::{Container, File, Image, ImageBytes, ImageRef, Scan};
 #[cfg(feature = "files")]
 pub use scan::{ScannedFile, Scanner};

@@ -39,7 +39,7 @@ const SHT_NV_COMPAT: elf::SectionType = elf::SectionType(0x7000_0086);
 
 /// Reads the headers of a 64-bit ELF file (no device is 32-bit), and checks that everything they point to exists.
 pub fn read(view: View<'_>) -> Result<DeviceElf<'_>, Malformed> {
-    let malformed = |error: object::Error| view.malformed("ELF header", 0, Cause::ObjectFile(error));
+    let malformed = |error: object::Error| view.malformed("ELF header", 0, Cause::object_file(error));
     let available = view.size();
     if available < HEADER_SIZE {
         return Err(view.malformed("ELF header", 0, Cause::Truncated { needed: HEADER_SIZE, available }));
@@ -135,7 +135,7 @@ const SH_OFFSET: u64 = 24;
 /// Finds the end of an ELF file. The file does not state its size. It ends with the last structure that its headers
 /// point to, and all of these must be within the view.
 fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) -> Result<u64, Malformed> {
-    let malformed = |field, at, error: object::Error| view.malformed(field, at, Cause::ObjectFile(error));
+    let malformed = |field, at, error: object::Error| view.malformed(field, at, Cause::object_file(error));
     let part_end =
         |field, at, offset: u64, size: u64| view.part(field, at, offset, size).map(|_| offset.saturating_add(size));
     let (phoff, shoff) = (header.e_phoff(endian), header.e_shoff(endian));

@@ -55,6 +55,7 @@ pub(crate) const LTO_IR: &str = "LTO-IR, compiled to machine code at link time";
 
 /// Contents of one image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Inspection {
     /// Kernels, in the order of the image.
     pub kernels: Vec<Kernel>,
@@ -65,7 +66,7 @@ pub struct Inspection {
     /// Errors in parts of the image. All other parts were read.
     pub problems: Vec<Malformed>,
     /// Defects that make HIP's runtime reject the image, although it can be read.
-    pub hip_defects: Vec<Malformed>,
+    pub(crate) hip_defects: Vec<Malformed>,
 }
 
 impl Inspection {
@@ -74,7 +75,7 @@ impl Inspection {
     }
 
     /// Defects that make the runtime of an offload kind reject the image. libomptarget needs no metadata.
-    pub fn load_defects(&self, kind: Option<OffloadKind>) -> &[Malformed] {
+    pub(crate) fn load_defects(&self, kind: Option<OffloadKind>) -> &[Malformed] {
         if kind == Some(OffloadKind::OpenMp) { &[] } else { &self.hip_defects }
     }
 
@@ -113,7 +114,7 @@ impl Inspection {
 
 /// Inspects an image like [`inspect`], and finds the number of bytes that belong to each kernel alone. This reads the
 /// names of all sections.
-pub fn inspect_with_own_sizes(image_kind: ImageKind, view: View<'_>) -> Inspection {
+pub(crate) fn inspect_with_own_sizes(image_kind: ImageKind, view: View<'_>) -> Inspection {
     let mut inspection = inspect(image_kind, view);
     kernel_bytes::set_own_sizes(image_kind, view, &mut inspection.kernels);
     inspection
@@ -125,7 +126,7 @@ pub fn inspect(image_kind: ImageKind, view: View<'_>) -> Inspection {
 }
 
 /// Inspects an image like [`inspect`], without demangled names.
-pub fn inspect_mangled(image_kind: ImageKind, view: View<'_>) -> Inspection {
+pub(crate) fn inspect_mangled(image_kind: ImageKind, view: View<'_>) -> Inspection {
     match image_kind {
         ImageKind::Elf => elf_image(view, Parts::All),
         ImageKind::Ptx => ptx::inspect(view),
@@ -153,7 +154,7 @@ fn checked(image_kind: ImageKind, view: View<'_>, reason: &'static str) -> Inspe
 }
 
 /// Inspects an image like [`inspect`] but skips debug information. It may be a hundred times the size of the kernels.
-pub fn kernels(image_kind: ImageKind, view: View<'_>) -> Inspection {
+pub(crate) fn kernels(image_kind: ImageKind, view: View<'_>) -> Inspection {
     match image_kind {
         ImageKind::Elf => elf_image(view, Parts::Kernels).demangled(view),
         _ => inspect(image_kind, view),

@@ -79,9 +79,9 @@ fn registered(kind: OffloadKind, file: &InputSlice) -> Option<BTreeSet<String>> 
         || matches!(scan.file().format, Some(FileFormat::Pe | FileFormat::MachO))
         || elf_type(file.view()).is_some_and(|file_type| file_type != elf::ET_REL);
     let mut names = BTreeSet::new();
-    for image in scan.images().filter(|image| is_linked && image.image().kind == Some(kind)) {
+    for image in scan.images().filter(|image| is_linked && image.kind == Some(kind)) {
         let bytes = image.bytes().ok()?;
-        let inspection = image::kernels(image.image().image_kind, bytes.view());
+        let inspection = image::kernels(image.image_kind, bytes.view());
         if inspection.not_inspected.is_some() || !inspection.problems.is_empty() {
             return None;
         }

@@ -6,7 +6,8 @@ use crate::base::bytes::View;
 use crate::base::error::{Error, Result};
 use crate::format::cuda_fatbin::CudaFatbin;
 use crate::image::{Bodies, KernelBytes, kernel_bytes};
-use crate::scan::inspect::{image_error, inspect_with};
+use crate::scan::image_error;
+use crate::scan::inspect::inspect_with;
 use crate::scan::inventory::{Container, DeviceLinks, File, NestedImage};
 use crate::scan::{ImageRef, InputSlice, Scan, ScannedFile, Source};
 
@@ -153,7 +154,7 @@ fn kernels_of_image(path: &str, image: &ImageRef<'_>, bodies: Bodies) -> ImageKe
         inspection
     });
     let problems = inspection.problems.into_iter();
-    let problems = problems.map(|problem| image_error(path, image.index(), image.image(), problem));
+    let problems = problems.map(|problem| image_error(path, image.index(), image, problem));
     ImageKernels { kernels, image_size, problems: problems.collect() }
 }
 

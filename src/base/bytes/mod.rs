@@ -59,6 +59,7 @@ impl<'data> View<'data> {
     }
 
     /// Creates a view of a whole file that charges `budget`.
+    #[doc(hidden)]
     pub fn with_budget(data: &'data [u8], budget: &'data Budget) -> Self {
         View { data, start: 0, budget: Some(budget) }
     }
@@ -88,6 +89,7 @@ impl<'data> View<'data> {
     }
 
     /// Budget for reading the file.
+    #[doc(hidden)]
     pub fn budget(&self) -> Option<&'data Budget> {
         self.budget
     }
@@ -110,6 +112,7 @@ impl<'data> View<'data> {
     }
 
     /// Offset of the first byte from the start of the file, in bytes.
+    #[doc(hidden)]
     pub fn start(&self) -> u64 {
         self.start
     }
@@ -120,28 +123,32 @@ impl<'data> View<'data> {
     }
 
     /// Range of the view in the file.
+    #[doc(hidden)]
     pub fn range(&self) -> Range<u64> {
         self.start..self.start.saturating_add(self.size())
     }
 
     /// Range of the view in a view around it.
+    #[doc(hidden)]
     pub fn range_in(&self, outer: View<'_>) -> Range<u64> {
         let start = self.start.saturating_sub(outer.start);
         start..start.saturating_add(self.size())
     }
 
     /// Creates an error about the field at `offset` of this view.
-    pub fn malformed(&self, field: &'static str, offset: u64, cause: Cause) -> Malformed {
+    pub(crate) fn malformed(&self, field: &'static str, offset: u64, cause: Cause) -> Malformed {
         Malformed { field, offset: self.start.saturating_add(offset), cause }
     }
 
     /// Returns the `size` bytes from `offset` on. The field `field` at `stated_at` states this range.
+    #[doc(hidden)]
     pub fn part(&self, field: &'static str, stated_at: u64, offset: u64, size: u64) -> Result<View<'data>, Malformed> {
         self.get(offset, size)
             .ok_or_else(|| self.malformed(field, stated_at, Cause::OutOfBounds { offset, size, limit: self.size() }))
     }
 
     /// Returns everything from `offset` on; empty where `offset` is beyond the end.
+    #[doc(hidden)]
     pub fn from(&self, offset: u64) -> View<'data> {
         let offset = offset.min(self.size());
         self.get(offset, self.size().saturating_sub(offset)).expect("clamped to the view")
@@ -154,27 +161,27 @@ impl<'data> View<'data> {
     }
 
     /// Returns whether the view begins with these bytes.
-    pub fn starts_with(&self, magic: &[u8]) -> bool {
+    pub(crate) fn starts_with(&self, magic: &[u8]) -> bool {
         self.data.starts_with(magic)
     }
 
     /// Reads the unsigned 16-bit little-endian integer at `offset`.
-    pub fn u16(&self, field: &'static str, offset: u64) -> Result<u16, Malformed> {
+    pub(crate) fn u16(&self, field: &'static str, offset: u64) -> Result<u16, Malformed> {
         self.array(field, offset).map(u16::from_le_bytes)
     }
 
     /// Reads the unsigned 32-bit little-endian integer at `offset`.
-    pub fn u32(&self, field: &'static str, offset: u64) -> Result<u32, Malformed> {
+    pub(crate) fn u32(&self, field: &'static str, offset: u64) -> Result<u32, Malformed> {
         self.array(field, offset).map(u32::from_le_bytes)
     }
 
     /// Reads the unsigned 64-bit little-endian integer at `offset`.
-    pub fn u64(&self, field: &'static str, offset: u64) -> Result<u64, Malformed> {
+    pub(crate) fn u64(&self, field: &'static str, offset: u64) -> Result<u64, Malformed> {
         self.array(field, offset).map(u64::from_le_bytes)
     }
 
     /// Reads the NUL-terminated UTF-8 string at `offset`. The field `field` at `stated_at` points to it.
-    pub fn c_string(&self, field: &'static str, stated_at: u64, offset: u64) -> Result<&'data str, Malformed> {
+    pub(crate) fn c_string(&self, field: &'static str, stated_at: u64, offset: u64) -> Result<&'data str, Malformed> {
         let tail = self.part(field, stated_at, offset, 0).map(|_| self.from(offset).data)?;
         let end = CStr::from_bytes_until_nul(tail).ok().map(CStr::count_bytes);
         self.charge_at(field, stated_at, Resource::Work, text_work(end.unwrap_or(tail.len())))?;
@@ -184,7 +191,13 @@ impl<'data> View<'data> {
     }
 
     /// Reads the `size` bytes of UTF-8 text at `offset`. The field `field` at `stated_at` points to them.
-    pub fn string(&self, field: &'static str, stated_at: u64, offset: u64, size: u64) -> Result<&'data str, Malformed> {
+    pub(crate) fn string(
+        &self,
+        field: &'static str,
+        stated_at: u64,
+        offset: u64,
+        size: u64,
+    ) -> Result<&'data str, Malformed> {
         let bytes = self.part(field, stated_at, offset, size)?.data;
         self.charge_at(field, stated_at, Resource::Work, text_work(bytes.len()))?;
         std::str::from_utf8(bytes).map_err(|_| self.malformed(field, stated_at, Cause::Unreadable))

@@ -50,7 +50,7 @@ pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed>
         _ => return Err(unexpected(view, "ELF machine", E_MACHINE, machine.0.into(), "that of a GPU")),
     };
     let header = FileHeader64::<LE>::parse(view.data());
-    let header = header.map_err(|error| view.malformed("ELF header", 0, Cause::ObjectFile(error)))?;
+    let header = header.map_err(|error| view.malformed("ELF header", 0, Cause::object_file(error)))?;
     check_header(view, header)?;
     check(view, header)?;
     let size = device_elf::read(view)?.size;
@@ -147,7 +147,7 @@ fn check_type(view: View<'_>, header: &FileHeader64<LE>, known: &[u16]) -> Resul
 
 /// Reads the names of the sections. The first section is empty, and every name ends within the section of names.
 fn section_names<'data>(view: View<'data>, header: &FileHeader64<LE>) -> Result<Vec<&'data [u8]>, Malformed> {
-    let invalid = |error: object::Error| view.malformed("ELF section names", E_SHSTRNDX, Cause::ObjectFile(error));
+    let invalid = |error: object::Error| view.malformed("ELF section names", E_SHSTRNDX, Cause::object_file(error));
     let sections: &[SectionHeader64<LE>] = header.section_headers(LE, view.data()).map_err(invalid)?;
     if sections.first().is_none_or(|first| first.sh_type(LE) != elf::SHT_NULL) {
         return Err(view.malformed("ELF section 0", 0, Cause::Described("not a null section".to_owned())));

@@ -45,14 +45,15 @@ pub fn write(
     sink: &mut Sink,
 ) -> Result<(), HostError> {
     let mut writer = Writer::new(sink);
-    let layout = reserve(&mut writer, plan, sections)?;
+    let layout = reserve(&mut writer, plan, sections).map_err(HostError::object_file)?;
     let size = writer.reserved_len();
     if u32::try_from(size).is_err() {
         return Err(HostError::ObjectTooLarge { format: "COFF", size });
     }
 
     let (time_date_stamp, characteristics) = (0, pe::FileFlags(0));
-    writer.write_file_header(FileHeader { machine: machine.machine, time_date_stamp, characteristics })?;
+    let header = FileHeader { machine: machine.machine, time_date_stamp, characteristics };
+    writer.write_file_header(header).map_err(HostError::object_file)?;
     for (index, section) in sections.iter().enumerate() {
         writer.write_section_header(section_header(section, layout.section_names[index], layout.sections[index]));
     }

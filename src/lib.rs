@@ -18,16 +18,16 @@
 //! # }
 //! ```
 //!
-//! `examples/` has six programs of this size. Scanning, reading, wrapping and packing work on bytes in memory; only
-//! functions that take paths access files.
+//! `examples/` has six programs of this size. Scanning, reading and wrapping work on bytes in memory; only functions that
+//! take paths access files.
 //!
 //! # Features
 //!
 //! | feature | adds |
 //! |---|---|
-//! | none | scanning, reading images, wrapping, packing, bundling, in memory |
+//! | none | scanning, reading images, wrapping, the images that devices load, in memory |
 //! | `files` | mapped inputs, outputs that appear whole, directories, static libraries, packages, build script helper |
-//! | `full` | the inside of images, extraction to files, selection by contents, policies, locks; includes `files` |
+//! | `full` | the inside of images, extraction to files, policies; includes `files` |
 //! | `cli` | the program; the default, includes `full` |
 //!
 //! # Rooms

@@ -1,7 +1,7 @@
 //! Policies, the rules that evaluate files by them, and the verdict as plain data.
 //!
-//! [`Policy::parse`] reads a policy, and [`check_paths`] evaluates files by it. Every rule is evaluated file by file: code that one library lacks is not
-//! replaced by code of another.
+//! [`Policy::parse`] reads a policy, and [`check_paths`] evaluates files by it. Every rule is evaluated file by file:
+//! code that one library lacks is not replaced by code of another.
 //!
 //! A verdict lists everything that was evaluated and not only violations, because a check that found nothing wrong must
 //! differ from a check of nothing. A requirement that cannot be decided is a separate kind of finding: a library that

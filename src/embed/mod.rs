@@ -1,4 +1,4 @@
-//! Host objects and containers from device images, and host objects from any files. The library shows the host objects.
+//! Host objects and containers from device images, and host objects from any files.
 
 #[cfg(feature = "files")]
 pub(crate) mod build;

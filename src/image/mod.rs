@@ -121,6 +121,7 @@ pub(crate) fn inspect_with_own_sizes(image_kind: ImageKind, view: View<'_>) -> I
 }
 
 /// Inspects a decompressed image of kind `image_kind`, which is all of `view`.
+#[doc(hidden)]
 pub fn inspect(image_kind: ImageKind, view: View<'_>) -> Inspection {
     inspect_mangled(image_kind, view).demangled(view)
 }

@@ -15,7 +15,7 @@ use crate::host;
 ///
 /// ```no_run
 /// // Writes `modules.rs` into OUT_DIR, with a function `reduce`.
-/// fatbin::build::EmbeddedFiles::new().file("reduce", "kernels/reduce-sm_90.cubin").compile("modules");
+/// fatbin::embed::EmbeddedFiles::new().file("reduce", "kernels/reduce-sm_90.cubin").compile("modules");
 /// ```
 ///
 /// The program includes the file inside a module:

@@ -254,7 +254,7 @@ impl ImageFilter {
     }
 
     /// Checks that every predicate is met by an image.
-    pub fn check(&self, images: &[FilterCandidate<'_>]) -> Result<(), FilterError> {
+    pub(crate) fn check(&self, images: &[FilterCandidate<'_>]) -> Result<(), FilterError> {
         let unmet = self.unmet(images);
         if unmet.is_empty() {
             return Ok(());

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::kpack::KpackSearch;
-use super::scanned_files::ScannedFiles;
 use super::{Archives, InputSlice, OpenOptions, ScannedFile, each_input};
 use crate::base::bytes::Limits;
 use crate::base::error::Error;
@@ -150,12 +149,6 @@ impl Scanner {
     /// Also returns files without device code, if `keeps` accepts their path.
     pub(crate) fn with_kept_files(self, keeps: fn(&str) -> bool) -> Self {
         Scanner { keeps: Some(keeps), ..self }
-    }
-
-    /// Scans the files, directories and archives in `paths`, several at a time, and returns them in order. Files in
-    /// directories and members of archives are left out if they hold no device code and no errors.
-    pub fn scan(&self, paths: impl IntoIterator<Item: Into<PathBuf>>) -> ScannedFiles {
-        ScannedFiles::new(self.clone(), paths.into_iter().map(Into::into).collect())
     }
 
     /// Scans `inputs`, and calls `work` with each outcome in parallel. Calls `take` with the results of one input after

@@ -25,9 +25,12 @@ enum State {
     Done,
 }
 
-impl ScannedFiles {
-    /// Starts the scan.
-    pub(super) fn new(scanner: Scanner, paths: Vec<PathBuf>) -> Self {
+impl Scanner {
+    /// Scans the files, directories and archives in `paths`, several at a time, and returns them in order. Files in
+    /// directories and members of archives are left out if they hold no device code and no errors.
+    pub fn scan(&self, paths: impl IntoIterator<Item: Into<PathBuf>>) -> ScannedFiles {
+        let scanner = self.clone();
+        let paths: Vec<PathBuf> = paths.into_iter().map(Into::into).collect();
         let path = paths.first().cloned().unwrap_or_default();
         // No result is buffered: each is a file with its inventory and its cache.
         let (sender, results) = sync_channel(0);
@@ -85,5 +88,27 @@ impl Drop for ScannedFiles {
             drop(results);
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures");
+
+    #[test]
+    fn files_and_errors_come_in_the_order_of_the_paths() {
+        let names = ["answer-sm_90.cubin", "missing", "answer-gfx90a.hsaco"];
+        let scanned = Scanner::default().scan(names.map(|name| format!("{FIXTURES}/{name}")));
+        let found: Vec<_> = scanned.map(|it| it.map(|it| it.file().device_images().count()).ok()).collect();
+        assert_eq!(found, [Some(1), None, Some(1)]);
+    }
+
+    #[test]
+    fn a_scan_that_is_dropped_ends() {
+        let mut scanned = Scanner::default().scan([FIXTURES, FIXTURES]);
+        assert!(scanned.next().unwrap().is_ok());
+        drop(scanned);
     }
 }

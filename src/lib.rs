@@ -132,7 +132,13 @@ pub mod internals {
         pub use crate::embed::llvm::*;
     }
     pub mod image {
-        pub use crate::image::inspect;
+        use crate::base::bytes::View;
+        use crate::format::ImageKind;
+        use crate::image::{Demangler, Inspection};
+
+        pub fn inspect(image_kind: ImageKind, view: View<'_>) -> Inspection {
+            crate::image::inspect(image_kind, view, &Demangler::default())
+        }
     }
     pub mod scan {
         pub use crate::scan::inventory::NestedImage;

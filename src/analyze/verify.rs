@@ -111,7 +111,7 @@ fn problems(image: &Image, view: View<'_>) -> Vec<Malformed> {
     match format::check_elf(view) {
         Err(truncated) if image.image_kind == ImageKind::Elf => vec![truncated],
         _ => {
-            let inspection = image::inspect(image.image_kind, view);
+            let inspection = image::inspect_mangled(image.image_kind, view);
             let defects = inspection.load_defects(image.kind).to_vec();
             inspection.problems.into_iter().chain(defects).collect()
         }

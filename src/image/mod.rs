@@ -31,7 +31,7 @@ pub(crate) use build_paths::build_paths;
 pub(crate) use code_hash::{ImageDigests, image_digests};
 pub(crate) use cubin::listing as cubin_listing;
 pub use debug::{CompileUnit, DebugInfo, DebugLevel};
-pub(crate) use demangle::demangle;
+pub(crate) use demangle::{Demangler, demangle};
 pub(crate) use family::family;
 pub use figure::Figure;
 pub(crate) use generated_names::stable_name;
@@ -88,9 +88,9 @@ impl Inspection {
     }
 
     /// Demangles the names of the kernels. An exhausted budget is a problem, and the remaining kernels are left out.
-    fn demangled(mut self, view: View<'_>) -> Self {
+    fn demangled(mut self, view: View<'_>, demangler: &Demangler) -> Self {
         let charged = |kernel: &mut Kernel| {
-            kernel.demangled = demangle(&kernel.name);
+            kernel.demangled = demangler.demangle(&kernel.name);
             let size = text_memory(kernel.demangled.as_ref().map_or(0, String::len));
             view.charge(KERNEL, Resource::Memory, size).is_ok()
         };
@@ -114,16 +114,15 @@ impl Inspection {
 
 /// Inspects an image like [`inspect`], and finds the number of bytes that belong to each kernel alone. This reads the
 /// names of all sections.
-pub(crate) fn inspect_with_own_sizes(image_kind: ImageKind, view: View<'_>) -> Inspection {
-    let mut inspection = inspect(image_kind, view);
+pub(crate) fn inspect_with_own_sizes(image_kind: ImageKind, view: View<'_>, demangler: &Demangler) -> Inspection {
+    let mut inspection = inspect(image_kind, view, demangler);
     kernel_bytes::set_own_sizes(image_kind, view, &mut inspection.kernels);
     inspection
 }
 
 /// Inspects a decompressed image of kind `image_kind`, which is all of `view`.
-#[doc(hidden)]
-pub fn inspect(image_kind: ImageKind, view: View<'_>) -> Inspection {
-    inspect_mangled(image_kind, view).demangled(view)
+pub(crate) fn inspect(image_kind: ImageKind, view: View<'_>, demangler: &Demangler) -> Inspection {
+    inspect_mangled(image_kind, view).demangled(view, demangler)
 }
 
 /// Inspects an image like [`inspect`], without demangled names.
@@ -155,10 +154,10 @@ fn checked(image_kind: ImageKind, view: View<'_>, reason: &'static str) -> Inspe
 }
 
 /// Inspects an image like [`inspect`] but skips debug information. It may be a hundred times the size of the kernels.
-pub(crate) fn kernels(image_kind: ImageKind, view: View<'_>) -> Inspection {
+pub(crate) fn kernels(image_kind: ImageKind, view: View<'_>, demangler: &Demangler) -> Inspection {
     match image_kind {
-        ImageKind::Elf => elf_image(view, Parts::Kernels).demangled(view),
-        _ => inspect(image_kind, view),
+        ImageKind::Elf => elf_image(view, Parts::Kernels).demangled(view, demangler),
+        _ => inspect(image_kind, view, demangler),
     }
 }
 

@@ -8,14 +8,17 @@ use crate::base::error::Result;
 use crate::base::error::{Error, Malformed};
 use crate::format::ImageKind;
 use crate::image;
-use crate::image::Inspection;
+use crate::image::{Demangler, Inspection};
 use crate::scan::ImageRef;
 use crate::scan::ScannedFile;
 use crate::scan::images::image_error;
 use crate::scan::inventory::{File, Image};
 
 /// Inspects an image with `read`. An image that cannot be decompressed has a problem instead of kernels.
-pub fn inspect_with(image: &ImageRef<'_>, read: impl FnOnce(ImageKind, View<'_>) -> Inspection) -> Inspection {
+pub fn inspect_with(
+    image: &ImageRef<'_>,
+    read: impl FnOnce(ImageKind, View<'_>, &Demangler) -> Inspection,
+) -> Inspection {
     if image.is_scrambled() {
         return Inspection::not_inspected(image::LTO_IR);
     }
@@ -26,7 +29,7 @@ pub fn inspect_with(image: &ImageRef<'_>, read: impl FnOnce(ImageKind, View<'_>)
         return Inspection::not_inspected("compressed with an unknown codec");
     }
     match image.read() {
-        Ok(bytes) => read(image.image_kind, bytes.view()),
+        Ok(bytes) => read(image.image_kind, bytes.view(), image.demangler()),
         Err(problem) => Inspection { problems: vec![problem], ..Inspection::default() },
     }
 }

@@ -148,8 +148,8 @@ struct ImageKernels {
 
 fn kernels_of_image(path: &str, image: &ImageRef<'_>, bodies: Bodies) -> ImageKernels {
     let (mut kernels, mut image_size) = (Vec::new(), 0);
-    let inspection = inspect_with(image, |kind, view| {
-        let (found, inspection) = kernel_bytes(kind, view, bodies);
+    let inspection = inspect_with(image, |kind, view, demangler| {
+        let (found, inspection) = kernel_bytes(kind, view, bodies, demangler);
         (kernels, image_size) = (found, view.size());
         inspection
     });

@@ -56,12 +56,12 @@ pub fn map_all<R: Send>(scan: &Scan<InputSlice>, work: impl Fn(&ImageRef<'_>) ->
 fn analyze_image(image: &ImageRef<'_>, wanted: AnalysisOptions) -> ImageAnalysis {
     let mut inside = ImageAnalysis::default();
     if wanted.inspection {
-        let read = match (wanted.without_kernels, wanted.own_sizes) {
-            (true, _) => image::inspect_mangled,
-            (false, true) => image::inspect_with_own_sizes,
-            (false, false) => image::inspect,
-        };
-        let mut inspection = inspect_with(image, read);
+        let mut inspection =
+            inspect_with(image, |kind, view, demangler| match (wanted.without_kernels, wanted.own_sizes) {
+                (true, _) => image::inspect_mangled(kind, view),
+                (false, true) => image::inspect_with_own_sizes(kind, view, demangler),
+                (false, false) => image::inspect(kind, view, demangler),
+            });
         if wanted.without_kernels {
             inspection.kernels = Vec::new();
         }

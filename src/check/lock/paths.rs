@@ -96,7 +96,7 @@ impl LockBuilder {
 
     /// Returns the lock entry of an image, and the problems in it.
     fn record_image(&self, image: &ImageRef<'_>) -> (LockedImage, Vec<Malformed>) {
-        let mut inspection = inspect_with(image, image::inspect_mangled);
+        let mut inspection = inspect_with(image, |kind, view, _| image::inspect_mangled(kind, view));
         let kind = image.image_kind;
         let (mut sha256, mut digests, mut parts) = (None, None, None);
         let mut kernel_codes = Vec::new();

@@ -22,7 +22,7 @@ impl ImageKernels {
     pub fn read(image: &ImageRef<'_>) -> Option<ImageKernels> {
         let (kind, offset) = (image.kind?, image.offset);
         let names = image.bytes().ok().and_then(|bytes| {
-            let inspection = image::kernels(image.image_kind, bytes.view());
+            let inspection = image::kernels(image.image_kind, bytes.view(), image.demangler());
             let is_complete = inspection.not_inspected.is_none() && inspection.problems.is_empty();
             is_complete.then(|| inspection.kernels.into_iter().map(|kernel| kernel.name).collect())
         });

@@ -26,6 +26,8 @@ use crate::base::error::{Error, Malformed, Result};
 #[cfg(feature = "files")]
 use crate::base::io::{FileSet, Output, OutputKind};
 use crate::format;
+#[cfg(feature = "full")]
+use crate::image::Demangler;
 use crate::scan::inventory::{Container, File, Image, NestedImage};
 
 /// A file and its inventory.
@@ -118,27 +120,29 @@ impl<S: Source> Scan<S> {
     /// The images like [`Self::images`]. Reading them charges `budget` instead of the budget of the source, and leaves
     /// the cache unchanged. It is for programs that read images any number of times.
     pub fn images_with_budget<'scan>(&'scan self, budget: &'scan Budget) -> impl Iterator<Item = ImageRef<'scan>> {
-        let reader = self.reader_with(self.view().charging(budget), false, Vec::new());
+        let reader = self.reader_with(self.view().charging(budget), false, Shared::default());
         self.file.nested_images().map(move |nested| reader.image(nested))
     }
 
     /// Creates a reader for images in any order. Every thread needs a separate one.
     pub(crate) fn reader(&self) -> ImageReader<'_> {
-        self.reader_with(self.view(), true, Vec::new())
+        self.reader_with(self.view(), true, Shared::default())
     }
 
     /// Creates a reader of `view`, all bytes of the source with some budget. `takes_cached` states whether it removes
-    /// containers from the cache. `buffers` hold decompressed bytes.
-    pub(crate) fn reader_with<'scan>(
-        &'scan self,
-        view: View<'scan>,
-        takes_cached: bool,
-        buffers: Vec<Vec<u8>>,
-    ) -> ImageReader<'scan> {
-        let (source, cache, unreleased) = (&self.source, &*self.cache, &self.unreleased);
-        let buffers = RefCell::new(buffers);
-        let streams = RefCell::default();
-        ImageReader(Rc::new(Reader { source, view, cache, takes_cached, streams, buffers, unreleased }))
+    /// containers from the cache.
+    fn reader_with<'scan>(&'scan self, view: View<'scan>, takes_cached: bool, shared: Shared) -> ImageReader<'scan> {
+        ImageReader(Rc::new(Reader {
+            source: &self.source,
+            view,
+            cache: &self.cache,
+            takes_cached,
+            streams: RefCell::default(),
+            buffers: RefCell::new(shared.buffers),
+            unreleased: &self.unreleased,
+            #[cfg(feature = "full")]
+            demangler: shared.demangler,
+        }))
     }
 
     /// Removes a container from the cache.
@@ -151,6 +155,15 @@ impl<S: Source> Scan<S> {
 pub fn budget_of(source: &dyn Source) -> Budget {
     let view = source.view();
     view.budget().cloned().unwrap_or_else(|| Budget::new(Limits::default(), view.size()))
+}
+
+/// What a reader can have from others of the same file.
+#[derive(Clone, Default)]
+struct Shared {
+    /// Buffers for decompressed bytes.
+    buffers: Vec<Vec<u8>>,
+    #[cfg(feature = "full")]
+    demangler: Arc<Demangler>,
 }
 
 /// Reads images of one file.
@@ -208,6 +221,12 @@ impl<'scan> ImageRef<'scan> {
         let mut output = Output::create(FileSet::new().output(path, OutputKind::Code)?)?;
         output.write(&self.bytes()?)?;
         output.commit([])
+    }
+
+    /// Demangler for the kernels of the images that are read together.
+    #[cfg(feature = "full")]
+    pub(crate) fn demangler(&self) -> &Demangler {
+        &self.reader.demangler
     }
 
     /// The image as it is stored in the innermost container.
@@ -317,6 +336,8 @@ struct Reader<'scan> {
     buffers: RefCell<Vec<Vec<u8>>>,
     /// Number of bytes that all readers have read since pages were released.
     unreleased: &'scan AtomicU64,
+    #[cfg(feature = "full")]
+    demangler: Arc<Demangler>,
 }
 
 impl std::fmt::Debug for Reader<'_> {

@@ -75,7 +75,7 @@ fn write_file(text: &mut String, file: &LockedFile) {
     *text += "\n";
     let demangler = Demangler::default();
     map_parallel(&units(&file.images), threads(), |unit| unit_text(unit, &demangler), &mut |unit: String| {
-        *text += &unit
+        *text += &unit;
     });
 }
 

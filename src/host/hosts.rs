@@ -1,7 +1,7 @@
 //! The table of hosts: every machine and system that host objects can be written for.
 //!
 //! A new host is a row in [`hosts!`]; a new machine also a file in `machines`. Triples, `--host`, `--match`, the help
-//! text and the lists of the tests follow from the row, or do not compile until they list the host.
+//! text and the lists of the tests follow from the row, or fail until they list the host.
 
 use std::str::FromStr;
 

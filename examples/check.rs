@@ -4,15 +4,12 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fatbin::check::Policy;
-use fatbin::check::check_paths;
-use fatbin::scan::Options;
+use fatbin::check::{Policy, check_paths};
 
 /// Returns the findings of a policy, one per line; none if all requirements are met.
 pub fn check(policy: &str, paths: &[PathBuf]) -> Result<Vec<String>, Box<dyn Error>> {
-    let policy = Policy::parse("policy", policy)?;
-    let verdict = check_paths(&policy, paths, Options::default()).verdict;
-    Ok(verdict.findings.iter().map(|finding| finding.message.clone()).collect())
+    let verdict = check_paths(&Policy::parse("policy", policy)?, paths);
+    Ok(verdict.findings.into_iter().map(|finding| finding.message).collect())
 }
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {

@@ -8,12 +8,10 @@ use fatbin::{Access, Input, Scan};
 /// Writes the images of `path` for `arch` into `directory`, and returns how many there are.
 pub fn extract(path: &Path, arch: &str, directory: &Path) -> Result<usize, Box<dyn Error>> {
     let input = Input::open(path, Access::read())?;
-    let scan = Scan::new(&input)?;
     let mut count = 0;
-    for image in scan.images().filter(|image| image.image().arch.as_deref() == Some(arch)) {
-        let extension = image.image().extension();
-        let bytes = image.bytes().map_err(|error| error.in_file(path))?;
-        std::fs::write(directory.join(format!("{}.{extension}", image.index())), &*bytes)?;
+    for image in Scan::new(&input)?.images().filter(|image| image.arch.as_deref() == Some(arch)) {
+        let name = format!("{}.{}", image.index(), image.extension());
+        std::fs::write(directory.join(name), &*image.bytes()?)?;
         count += 1;
     }
     Ok(count)

@@ -9,10 +9,10 @@ use fatbin::{Access, Input, OffloadKind, Scan};
 pub fn list(path: &str, to: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let input = Input::open(path, Access::read())?;
     for image in Scan::new(&input)?.images() {
-        let entry = image.image();
-        let [kind, triple, arch] = [entry.kind.map(OffloadKind::name), entry.triple.as_deref(), entry.arch.as_deref()]
-            .map(|field| field.unwrap_or("-"));
-        writeln!(to, "{path}: {kind} {triple} {arch}, {} bytes", entry.decompressed_size().unwrap_or_default())?;
+        let kind = image.kind.map_or("-", OffloadKind::name);
+        let triple = image.triple.as_deref().unwrap_or("-");
+        let arch = image.arch.as_deref().unwrap_or("-");
+        writeln!(to, "{path}: {kind} {triple} {arch}, {} bytes", image.bytes()?.len())?;
     }
     Ok(())
 }

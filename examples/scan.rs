@@ -4,21 +4,17 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::PathBuf;
 
-use fatbin::scan::{Options, Outcome, Scanner};
+use fatbin::Scanner;
 
 /// Returns the number of images for each arch. Paths that cannot be read are an error.
 pub fn count(paths: &[PathBuf]) -> Result<BTreeMap<String, usize>, Box<dyn Error>> {
-    let (mut counts, mut failed) = (BTreeMap::new(), None);
-    Scanner::new(Options::default()).scan(paths, &mut |_, outcome| match outcome {
-        Outcome::Unreadable { error, .. } => failed = Some(error),
-        Outcome::Scanned(scanned) => {
-            for image in scanned.file().device_images() {
-                *counts.entry(image.arch.clone().unwrap_or_default()).or_default() += 1;
-            }
+    let mut counts = BTreeMap::new();
+    for scanned in Scanner::default().scan(paths) {
+        for image in scanned?.file().device_images() {
+            *counts.entry(image.arch.clone().unwrap_or_default()).or_default() += 1;
         }
-        Outcome::Empty(_) => {}
-    });
-    failed.map_or(Ok(counts), |error| Err(error.into()))
+    }
+    Ok(counts)
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

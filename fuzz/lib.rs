@@ -4,7 +4,7 @@ mod bounds;
 mod properties;
 
 pub use bounds::bounded;
-pub use properties::{budget, check_container, check_text, check_view};
+pub use properties::{budget, budget_for, check_container, check_text, check_view};
 
 /// Defines a target, whose memory and time are bounded by the size of its input.
 #[macro_export]

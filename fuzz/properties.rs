@@ -11,7 +11,14 @@ const DECOMPRESSED: u64 = 1 << 20;
 
 /// Returns a budget for an input.
 pub fn budget(data: &[u8]) -> Budget {
-    Budget::new(Limits { decompressed: Some(DECOMPRESSED), factor: 1 }, data.len() as u64)
+    budget_for(data, DECOMPRESSED)
+}
+
+/// Returns a budget for an input with this limit on decompressed bytes.
+pub fn budget_for(data: &[u8], decompressed: u64) -> Budget {
+    let mut limits = Limits::default();
+    limits.decompressed = Some(decompressed);
+    Budget::new(limits, data.len() as u64)
 }
 
 /// Number of bytes before the container when it is read as a part of a larger file.

@@ -72,5 +72,6 @@ pub const fn debian(host: Host) -> Option<DebianHost> {
         | Host::X86_64WindowsGnu
         | Host::X86_64Macos
         | Host::Aarch64Macos => return None,
+        _ => panic!("a host without a row"),
     })
 }

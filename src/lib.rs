@@ -12,22 +12,22 @@
 //! let input = Input::open(path, Access::read())?;
 //! for image in Scan::new(&input)?.images() {
 //!     let bytes = image.bytes()?;
-//!     println!("image {} for {:?}: {} bytes", image.index(), image.image().arch, bytes.len());
+//!     println!("image {} for {:?}: {} bytes", image.index(), image.arch, bytes.len());
 //! }
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! `examples/` has six programs of this size. Scanning, reading, wrapping and packing work on bytes in memory; only
-//! functions that take paths access files.
+//! `examples/` has six programs of this size. Scanning, reading and wrapping work on bytes in memory; only functions that
+//! take paths access files.
 //!
 //! # Features
 //!
 //! | feature | adds |
 //! |---|---|
-//! | none | scanning, reading images, wrapping, packing, bundling, in memory |
+//! | none | scanning, reading images, wrapping, the images that devices load, in memory |
 //! | `files` | mapped inputs, outputs that appear whole, directories, static libraries, packages, build script helper |
-//! | `full` | the inside of images, extraction to files, selection by contents, policies, locks; includes `files` |
+//! | `full` | the inside of images, extraction to files, policies; includes `files` |
 //! | `cli` | the program; the default, includes `full` |
 //!
 //! # Rooms
@@ -131,6 +131,18 @@ pub mod internals {
     pub mod llvm {
         pub use crate::embed::llvm::*;
     }
+    pub mod image {
+        use crate::base::bytes::View;
+        use crate::format::ImageKind;
+        use crate::image::{Demangler, Inspection};
+
+        pub fn inspect(image_kind: ImageKind, view: View<'_>) -> Inspection {
+            crate::image::inspect(image_kind, view, &Demangler::default())
+        }
+    }
+    pub mod scan {
+        pub use crate::scan::inventory::NestedImage;
+    }
     pub mod matching {
         pub use crate::embed::wrap::matching::*;
     }
@@ -156,10 +168,8 @@ pub use base::bytes::{Budget, Extent, FieldPlace, Limits, View};
 pub use base::codec::Codec;
 pub use base::error::{Cause, Error, Malformed, Result};
 pub use base::io::{Access, Input};
-#[cfg(feature = "files")]
-pub use base::io::{FileSet, Output, OutputKind};
 pub use embed::WrapperBuilder;
-pub use host::{Host, HostError, ObjectFormat};
+pub use host::{Host, HostError};
 pub use scan::{Container, File, Image, ImageBytes, ImageRef, Scan};
 #[cfg(feature = "files")]
 pub use scan::{ScannedFile, Scanner};

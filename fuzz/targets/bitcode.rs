@@ -5,7 +5,7 @@
 use fatbin::Host;
 use fatbin::OffloadKind;
 use fatbin::View;
-use fatbin::embed::{WrapperBuilder, WrapperFormat};
+use fatbin::embed::{TargetOverride, WrapperBuilder, WrapperFormat};
 use fatbin::internals::format;
 use fatbin::internals::format::bitcode::{offload_binaries, symbols};
 use fatbin_fuzz::{budget, fuzz_target};
@@ -22,9 +22,9 @@ fuzz_target!(|data: &[u8]| {
         assert!(symbols.len() <= data.len() * MAX_EXPANSION);
     }
 
-    let mut wrapper = WrapperBuilder::new(OffloadKind::OpenMp, Host::X86_64.triple()).expect("a supported host");
-    wrapper.image("image", data);
-    wrapper.images[0].target.triple = Some("nvptx64-nvidia-cuda".to_owned());
+    let mut wrapper = WrapperBuilder::new(OffloadKind::OpenMp, Host::X86_64);
+    let target = TargetOverride::new(Some("nvptx64-nvidia-cuda".to_owned()), None);
+    wrapper.image_for("image", View::new(data), target);
     wrapper.format = WrapperFormat::Bitcode;
     let mut bitcode = Vec::new();
     // Damaged containers are rejected.

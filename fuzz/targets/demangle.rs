@@ -4,8 +4,8 @@
 #![no_main]
 
 use fatbin::View;
-use fatbin::image::inspect;
 use fatbin::internals::format::ImageKind;
+use fatbin::internals::image::inspect;
 use fatbin_fuzz::{budget, fuzz_target};
 
 /// Maximum length of a demangled name.

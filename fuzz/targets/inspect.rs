@@ -2,13 +2,13 @@
 
 #![no_main]
 
-use fatbin::image::inspect;
+use fatbin::View;
 use fatbin::internals::format::{DeviceImage, ImageKind};
-use fatbin::{Budget, Limits, View};
-use fatbin_fuzz::fuzz_target;
+use fatbin::internals::image::inspect;
+use fatbin_fuzz::{budget_for, fuzz_target};
 
 fuzz_target!(|data: &[u8]| {
-    let budget = Budget::new(Limits { decompressed: Some(1 << 24), factor: 1 }, data.len() as u64);
+    let budget = budget_for(data, 1 << 24);
     let view = View::with_budget(data, &budget);
     let own = DeviceImage::identify(view).image_kind;
     for kind in [own, ImageKind::Ptx, ImageKind::SpirV] {

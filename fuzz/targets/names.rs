@@ -8,9 +8,9 @@ use std::path::{Component, Path, PathBuf};
 use fatbin::Image;
 use fatbin::internals::NamedImage;
 use fatbin::internals::base::io::FileUri;
+use fatbin::internals::scan::NestedImage;
 use fatbin::internals::target::BundleEntryId;
 use fatbin::scan::NameTemplate;
-use fatbin::scan::NestedImage;
 use fatbin::target::Device;
 use fatbin_fuzz::fuzz_target;
 

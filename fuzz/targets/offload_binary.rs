@@ -3,18 +3,18 @@
 #![no_main]
 
 use fatbin::Codec;
+use fatbin::View;
 use fatbin::internals::base::codec::Compression;
 use fatbin::internals::format::offload_binary::{
     OffloadBinary, OffloadBinaryContents, OffloadBinaryImage, Version, compress, container, write,
 };
-use fatbin::{Budget, Limits, View};
 use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     fatbin_fuzz::check_container(data, container);
 
     let limit = 1 << 20;
-    let budget = Budget::new(Limits { decompressed: Some(limit), factor: 1 }, data.len() as u64);
+    let budget = fatbin_fuzz::budget_for(data, limit);
     let Ok(binary) = OffloadBinary::read(View::with_budget(data, &budget)) else { return };
     match &binary.contents {
         OffloadBinaryContents::Compressed(compressed) => {

@@ -3,8 +3,8 @@
 #![no_main]
 
 use fatbin::check::Policy;
-use fatbin::image::inspect;
 use fatbin::internals::check::{CheckedFile, ProofStatus, check};
+use fatbin::internals::image::inspect;
 use fatbin::internals::report;
 use fatbin::internals::select::AnsweredFile;
 use fatbin::internals::survey::{AnalyzedFile, ImageAnalysis, InspectedFile, InspectedImage};
@@ -26,10 +26,8 @@ fuzz_target!(|data: &[u8]| {
     check_text(&report::table(&file, true, &screen));
     check_text(&report::json(std::slice::from_ref(&file)));
 
-    let inspections: Vec<_> = scan
-        .images()
-        .map(|image| image.bytes().map(|bytes| inspect(image.image().image_kind, bytes.view())).ok())
-        .collect();
+    let inspections: Vec<_> =
+        scan.images().map(|image| image.bytes().map(|bytes| inspect(image.image_kind, bytes.view())).ok()).collect();
     let images: Vec<InspectedImage<'_>> = file
         .device_images()
         .zip(&inspections)

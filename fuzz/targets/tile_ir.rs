@@ -3,9 +3,9 @@
 #![no_main]
 
 use fatbin::View;
-use fatbin::image::inspect;
 use fatbin::internals::format::cuda_fatbin::{FatbinImage, container, write};
 use fatbin::internals::format::{DeviceImage, ImageKind};
+use fatbin::internals::image::inspect;
 use fatbin::internals::nvptx::Arch;
 use fatbin_fuzz::{budget, fuzz_target};
 

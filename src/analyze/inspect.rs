@@ -4,7 +4,7 @@
 
 use crate::base::bytes::View;
 use crate::format::ImageKind;
-use crate::image::Inspection;
+use crate::image::{Demangler, Inspection};
 use crate::scan::filter;
 use crate::scan::filter::{FilterError, FilterResult, FoundImage, ImageFilter};
 use crate::scan::inspect::inspect_with;
@@ -25,7 +25,7 @@ pub struct Incomplete {
 pub fn inspect<'a, R: Send>(
     files: &'a [ScannedFile],
     filter: &ImageFilter,
-    read: fn(ImageKind, View<'_>) -> Inspection,
+    read: fn(ImageKind, View<'_>, &Demangler) -> Inspection,
     work: &(dyn Fn(&FoundImage<'a>, Inspection) -> R + Sync),
     take: &mut dyn FnMut(&FoundImage<'a>, R),
 ) -> Result<Incomplete, FilterError> {

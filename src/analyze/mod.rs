@@ -8,6 +8,7 @@ pub(crate) mod inspect;
 #[cfg(feature = "full")]
 pub(crate) mod metadata;
 pub(crate) mod requires;
+mod runtime_selection;
 pub(crate) mod select;
 #[cfg(feature = "full")]
 pub(crate) mod size;
@@ -16,8 +17,5 @@ pub(crate) mod survey;
 #[cfg(feature = "full")]
 pub(crate) mod verify;
 
-pub use select::{
-    AnsweredFile, AnsweredSet, CandidateSet, CandidateVerdict, DeviceAnswer, RejectReason, Selection, candidate_sets,
-};
-#[cfg(feature = "full")]
-pub use verify::{VerifyError, verify};
+pub use runtime_selection::{ImageVerdict, RuntimeSelection, select};
+pub use select::CandidateVerdict;

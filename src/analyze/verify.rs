@@ -8,7 +8,8 @@ use crate::base::error::{Error, Malformed, Result};
 use crate::format::kpack::KpackArchive;
 use crate::format::{self, ContainerType, ImageKind};
 use crate::image;
-use crate::scan::inspect::{ImageErrors, image_error};
+use crate::scan::image_error;
+use crate::scan::inspect::ImageErrors;
 use crate::scan::inventory::{Container, File, Image, contradicting_arch_of};
 use crate::scan::{ImageRef, ScannedFile, Source};
 
@@ -54,24 +55,24 @@ pub fn verify(scanned: &ScannedFile) -> Result<Vec<VerifyError>> {
 
 fn image_defects(path: &str, image: &ImageRef<'_>, errors: &ImageErrors<'_>) -> Vec<VerifyError> {
     let defect = |why| VerifyError::Image { path: path.into(), number: image.index(), why };
-    let mut defects: Vec<VerifyError> = contradiction(image.image()).map(defect).into_iter().collect();
-    if image.image().is_scrambled() {
+    let mut defects: Vec<VerifyError> = contradiction(image).map(defect).into_iter().collect();
+    if image.is_scrambled() {
         return defects;
     }
-    if image.image().codec == Some(Codec::Opaque) {
+    if image.codec == Some(Codec::Opaque) {
         defects.push(defect("compressed with an unknown codec".to_owned()));
         return defects;
     }
-    let bytes = match image.bytes() {
+    let bytes = match image.read() {
         Ok(bytes) => bytes,
         Err(problem) => {
-            defects.push(image_error(path, image.index(), image.image(), problem).into());
+            defects.push(image_error(path, image.index(), image, problem).into());
             return defects;
         }
     };
     defects.extend(decompressed_contradiction(image, bytes.view()).map(defect));
-    let problems = problems(image.image(), bytes.view());
-    defects.extend(errors.of(image.index(), image.image(), problems).map(VerifyError::from));
+    let problems = problems(image, bytes.view());
+    defects.extend(errors.of(image.index(), image, problems).map(VerifyError::from));
     defects
 }
 
@@ -85,7 +86,7 @@ fn contradiction(image: &Image) -> Option<String> {
 /// Returns how an image contradicts its container that only its decompressed bytes show, or, in an archive for AMD's
 /// processors, that it is code for another machine.
 fn decompressed_contradiction(image: &ImageRef<'_>, bytes: View<'_>) -> Option<String> {
-    let Image { codec, image_kind, triple, arch, .. } = image.image();
+    let Image { codec, image_kind, triple, arch, .. } = &**image;
     if *image_kind != ImageKind::Elf {
         return None;
     }
@@ -110,7 +111,7 @@ fn problems(image: &Image, view: View<'_>) -> Vec<Malformed> {
     match format::check_elf(view) {
         Err(truncated) if image.image_kind == ImageKind::Elf => vec![truncated],
         _ => {
-            let inspection = image::inspect(image.image_kind, view);
+            let inspection = image::inspect_mangled(image.image_kind, view);
             let defects = inspection.load_defects(image.kind).to_vec();
             let mut problems: Vec<Malformed> = inspection.problems.into_iter().chain(defects).collect();
             if problems.is_empty() {

@@ -13,6 +13,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Bytes that violate their format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} at {offset:#x}: {cause}")]
+#[non_exhaustive]
 pub struct Malformed {
     /// The structure and field, in the words of its specification: `offload binary header: size`.
     pub field: &'static str,
@@ -157,9 +158,9 @@ pub enum Cause {
         /// Maximum number of containers around it.
         limit: usize,
     },
-    /// Error of the `object` crate, which parses host files and device ELF files.
+    /// Error of the parser of host files and device ELF files.
     #[error("{0}")]
-    ObjectFile(object::read::Error),
+    ObjectFile(String),
     /// Error that another crate, or a check without numbers, describes in words.
     #[error("{0}")]
     Described(String),
@@ -314,6 +315,11 @@ impl Error {
 }
 
 impl Cause {
+    /// Creates the cause from an error of the `object` crate.
+    pub(crate) fn object_file(error: object::read::Error) -> Self {
+        Cause::ObjectFile(error.to_string())
+    }
+
     /// Returns whether bytes that end too early can cause this.
     pub(crate) fn is_truncation(&self) -> bool {
         matches!(

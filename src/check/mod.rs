@@ -1,8 +1,7 @@
 //! Policies, the rules that evaluate files by them, and the verdict as plain data.
 //!
-//! [`Policy::parse`] reads a policy, [`Policy::analysis_options`] states what must be known about a file, and [`check`]
-//! evaluates files that were analyzed so. Every rule is evaluated file by file: code that one library lacks is not
-//! replaced by code of another.
+//! [`Policy::parse`] reads a policy, and [`check_paths`] evaluates files by it. Every rule is evaluated file by file:
+//! code that one library lacks is not replaced by code of another.
 //!
 //! A verdict lists everything that was evaluated and not only violations, because a check that found nothing wrong must
 //! differ from a check of nothing. A requirement that cannot be decided is a separate kind of finding: a library that
@@ -22,7 +21,7 @@ mod target;
 mod verdict;
 
 pub(crate) use generate::generate_policy;
-pub use paths::{CheckedPaths, check_paths};
+pub use paths::check_paths;
 pub(crate) use policy::{Contradiction, PolicyCause};
 pub use policy::{Policy, PolicyError};
 pub(crate) use proof_status::ProofStatus;

@@ -18,15 +18,6 @@ pub struct Checker<'p> {
     inspects_all: bool,
 }
 
-/// Files that were checked, and their verdict.
-#[derive(Debug, Clone)]
-pub struct CheckedPaths {
-    /// Files in the order of the paths. Unreadable files are findings of the verdict.
-    pub files: Vec<CheckedFile>,
-    /// Result of the check.
-    pub verdict: Verdict,
-}
-
 impl<'p> Checker<'p> {
     /// Creates a checker. It hashes images if the policy or `options` require it.
     pub fn new(policy: &'p Policy, options: Options) -> Self {
@@ -69,7 +60,7 @@ impl<'p> Checker<'p> {
     }
 
     /// Scans and checks files, directories and archives.
-    pub fn check_paths(&self, paths: &[PathBuf]) -> CheckedPaths {
+    fn check_paths(&self, paths: &[PathBuf]) -> Verdict {
         let (inputs, failed) = expand_paths(paths);
         let analyze = |input, outcome| self.analyze(input, outcome).0;
         let mut files: Vec<CheckedFile> = failed.into_iter().map(|(input, outcome)| analyze(input, outcome)).collect();
@@ -79,8 +70,7 @@ impl<'p> Checker<'p> {
             ControlFlow::Continue(())
         });
         let names: Vec<String> = paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-        let verdict = check(self.policy, &names, &files);
-        CheckedPaths { files, verdict }
+        check(self.policy, &names, &files)
     }
 }
 
@@ -96,6 +86,7 @@ fn read_metadata(outcome: &Outcome) -> Option<Result<PackageMetadata, InvalidMet
 }
 
 /// Checks files, directories and archives by a policy.
-pub fn check_paths(policy: &Policy, paths: &[PathBuf], options: Options) -> CheckedPaths {
-    Checker::new(policy, options).check_paths(paths)
+pub fn check_paths(policy: &Policy, paths: impl IntoIterator<Item: Into<PathBuf>>) -> Verdict {
+    let paths: Vec<PathBuf> = paths.into_iter().map(Into::into).collect();
+    Checker::new(policy, Options::default()).check_paths(&paths)
 }

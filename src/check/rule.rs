@@ -21,7 +21,7 @@ macro_rules! rules {
             }
 
             /// Returns the requirement as a sentence.
-            pub fn description(self) -> &'static str {
+            pub(crate) fn description(self) -> &'static str {
                 match self { $(Rule::$rule => $description,)+ }
             }
         }
@@ -58,7 +58,7 @@ rules! {
 
 impl Rule {
     /// Returns the rule with this name.
-    pub fn from_name(name: &str) -> Option<Rule> {
+    pub(crate) fn from_name(name: &str) -> Option<Rule> {
         Rule::ALL.iter().copied().find(|rule| rule.name() == name)
     }
 }

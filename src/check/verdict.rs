@@ -4,6 +4,7 @@ use super::rule::Rule;
 
 /// Outcome of a rule. Worse outcomes are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Outcome {
     /// The requirement is met.
     Passed,
@@ -17,7 +18,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// All outcomes, in order.
-    pub const ALL: &[Outcome] = &[Outcome::Passed, Outcome::Warned, Outcome::Violated, Outcome::Undecided];
+    pub(crate) const ALL: &[Outcome] = &[Outcome::Passed, Outcome::Warned, Outcome::Violated, Outcome::Undecided];
 
     /// Returns the name in reports.
     pub fn name(self) -> &'static str {
@@ -32,6 +33,7 @@ impl Outcome {
 
 /// A violation, or a requirement that cannot be decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finding {
     /// The rule.
     pub rule: Rule,
@@ -51,6 +53,7 @@ pub struct Finding {
 
 /// Location of an image in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ImageLocation {
     /// Index among the device images of the file.
     pub number: usize,
@@ -62,6 +65,7 @@ pub struct ImageLocation {
 
 /// Outcome of a rule for one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Evaluation {
     /// Path as in [`Finding::path`].
     pub path: String,
@@ -73,6 +77,7 @@ pub struct Evaluation {
 
 /// Result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Verdict {
     /// Findings by file in order, then by rule. Findings about all files are last.
     pub findings: Vec<Finding>,

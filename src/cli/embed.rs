@@ -145,7 +145,7 @@ fn options(arguments: Arguments) -> Result<EmbedOptions> {
         return Err(coded(Code::MissingArgument, "embed: no file given; specify --symbol NAME=FILE"));
     }
     let host = match &arguments.host {
-        Some(triple) => Host::from_triple(triple)?,
+        Some(triple) => triple.parse()?,
         None => Host::native()?,
     };
     let object = ObjectOptions {

@@ -19,7 +19,7 @@ use crate::cli::report;
 use crate::cli::report::Screen;
 use crate::format::ImageKind;
 use crate::image;
-use crate::image::Inspection;
+use crate::image::{Demangler, Inspection};
 use crate::scan::filter::FoundImage;
 use crate::scan::inspect::ImageErrors;
 use crate::scan::inventory::File;
@@ -160,7 +160,7 @@ impl<'a> Run<'a> {
     /// order.
     fn inspect<R: Send>(
         &self,
-        read: fn(ImageKind, View<'_>) -> Inspection,
+        read: fn(ImageKind, View<'_>, &Demangler) -> Inspection,
         status: &mut Status,
         work: &(dyn Fn(&FoundImage<'a>, InspectedImage<'a>) -> R + Sync),
         take: &mut dyn FnMut(&FoundImage<'a>, R),

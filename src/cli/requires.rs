@@ -115,12 +115,9 @@ fn parse_devices(names: &[String]) -> Result<Option<Vec<NamedDevice>>> {
 fn report_unread(file: &AnalyzedFile, problems: &Problems) -> Status {
     let images = file.file.device_images().zip(&file.analyses).enumerate();
     images.fold(Status::No, |status, (number, (image, analysis))| match &analysis.cuda {
-        Some(Err(problem)) => status.and(problems.report(crate::scan::inspect::image_error(
-            &file.file.path,
-            number,
-            image,
-            problem.clone(),
-        ))),
+        Some(Err(problem)) => {
+            status.and(problems.report(crate::scan::image_error(&file.file.path, number, image, problem.clone())))
+        }
         _ => status,
     })
 }

@@ -169,7 +169,7 @@ impl Scanned {
         let codes = codes.unwrap_or_default();
         for (number, (image, code)) in file.device_images().zip(&codes).enumerate() {
             if let Some(Err(problem)) = code {
-                problems.report(crate::scan::inspect::image_error(&file.path, number, image, problem.clone()));
+                problems.report(crate::scan::image_error(&file.path, number, image, problem.clone()));
                 is_read = false;
             }
         }

@@ -84,11 +84,11 @@ impl<B: Source, A: Source> Change<'_, B, A> {
             return Err(differs("its place"));
         }
         let is_other_target = self.other_targets && matches!(fate, ImageFate::Replaced(_));
-        if !is_other_target && stated(old.image()) != stated(new.image()) {
+        if !is_other_target && stated(old) != stated(new) {
             return Err(differs("the target that its container states"));
         }
         let is_equal = match fate {
-            ImageFate::Replaced(hash) => has_hash(&new.bytes().map_err(ProofError::Unreadable)?, hash),
+            ImageFate::Replaced(hash) => has_hash(&new.read().map_err(ProofError::Unreadable)?, hash),
             _ => has_same_bytes(old, new).map_err(ProofError::Unreadable)?,
         };
         if is_equal { Ok(()) } else { Err(differs("its bytes")) }
@@ -148,10 +148,10 @@ fn has_hash(mut bytes: &[u8], hash: &[u8; 32]) -> bool {
 
 /// Returns whether two images have the same bytes. They are decompressed only if they are stored differently.
 fn has_same_bytes(old: &ImageRef<'_>, new: &ImageRef<'_>) -> Result<bool, Malformed> {
-    if has_same_form(old.image(), new.image()) && old.stored_bytes()?[..] == new.stored_bytes()?[..] {
+    if has_same_form(old, new) && old.stored_bytes()?[..] == new.stored_bytes()?[..] {
         return Ok(true);
     }
-    Ok(old.bytes()?[..] == new.bytes()?[..])
+    Ok(old.read()?[..] == new.read()?[..])
 }
 
 /// Returns whether the stored bytes of two images can be compared instead of the decompressed ones.

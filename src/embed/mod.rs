@@ -14,14 +14,8 @@ pub(crate) mod pack_fatbin;
 pub(crate) mod wrap;
 
 #[cfg(feature = "files")]
-pub use self::{
-    build::{BuildError, EmbeddedFiles, RegisteredImages},
-    bundle::{BundleError, BundleInput, BundleOptions, BundleSummary, UnbundleOptions, bundle, unbundle},
-    pack::{PackInput, PackOptions, pack},
-    pack_fatbin::{FatbinInput, FatbinOptions, pack_fatbin},
-};
-pub use llvm::{NEWEST, Release};
+pub use self::build::{BuildError, EmbeddedFiles, RegisteredImages};
+pub use llvm::Release;
 pub use wrap::{
-    EmbeddedForm, ImageError, LargeImages, OffloadEntry, SourceImage, TargetOverride, WrapError, WrapperBuilder,
-    WrapperFormat,
+    EmbeddedForm, ImageError, LargeImages, OffloadEntry, TargetOverride, WrapError, WrapperBuilder, WrapperFormat,
 };

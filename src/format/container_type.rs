@@ -39,7 +39,7 @@ macro_rules! container_types {
 
         impl ContainerType {
             /// Every type.
-            pub const ALL: [ContainerType; [$(stringify!($variant)),*].len()] = [$(ContainerType::$variant),*];
+            pub(crate) const ALL: [ContainerType; [$(stringify!($variant)),*].len()] = [$(ContainerType::$variant),*];
         }
     };
 }
@@ -149,12 +149,12 @@ pub(crate) enum WrapInput {
 
 impl ContainerType {
     /// Returns the type with this name.
-    pub fn named(name: &str) -> Option<ContainerType> {
+    pub(crate) fn named(name: &str) -> Option<ContainerType> {
         ContainerType::ALL.into_iter().find(|it| it.name() == name)
     }
 
     /// Returns the type whose magic the view begins with.
-    pub fn of_magic(view: View<'_>) -> Option<ContainerType> {
+    pub(crate) fn of_magic(view: View<'_>) -> Option<ContainerType> {
         ContainerType::ALL
             .into_iter()
             .find(|it| matches!(it.descriptor().recognition, Recognition::Magic(magic) if view.starts_with(magic)))

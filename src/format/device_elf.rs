@@ -40,7 +40,7 @@ const SHT_NV_COMPAT: elf::SectionType = elf::SectionType(0x7000_0086);
 
 /// Reads the headers of a 64-bit ELF file (no device is 32-bit), and checks that everything they point to exists.
 pub fn read(view: View<'_>) -> Result<DeviceElf<'_>, Malformed> {
-    let malformed = |error: object::Error| view.malformed("ELF header", 0, Cause::ObjectFile(error));
+    let malformed = |error: object::Error| view.malformed("ELF header", 0, Cause::object_file(error));
     let available = view.size();
     if available < ELF64.header_size {
         return Err(view.malformed("ELF header", 0, Cause::Truncated { needed: ELF64.header_size, available }));

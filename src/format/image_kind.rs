@@ -5,13 +5,14 @@ macro_rules! image_kinds {
     ($($(#[$attribute:meta])+ $kind:ident => $name:literal, $extension:literal;)+) => {
         /// Kind of an image's content, named as in `fatbin scan --json`.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
         pub enum ImageKind {
             $($(#[$attribute])+ $kind,)+
         }
 
         impl ImageKind {
             /// Every kind.
-            pub const ALL: [ImageKind; [$(stringify!($kind)),+].len()] = [$(ImageKind::$kind),+];
+            pub(crate) const ALL: [ImageKind; [$(stringify!($kind)),+].len()] = [$(ImageKind::$kind),+];
 
             /// Returns the name in reports.
             pub fn name(self) -> &'static str {

@@ -29,7 +29,7 @@ pub struct Format {
     pub read: ReadContainer,
 }
 
-/// Every format that is found by its magic, in the order of [`ContainerType::ALL`].
+/// Every format that is found by its magic, in the order of `ContainerType::ALL`.
 pub const FORMATS: [Format; format_count()] = formats();
 
 /// `None` for types without a magic.

@@ -11,9 +11,10 @@ pub enum HostError {
     UnsupportedTriple {
         /// The triple as the user wrote it.
         triple: String,
-        /// The supported triples, see [`Host::supported`](super::Host::supported).
+        /// The supported triples.
         available: String,
         /// Similar triples.
+        #[doc(hidden)]
         suggestions: Suggestions,
     },
     /// This program was built for a machine that is not a host, so there is no default.
@@ -21,12 +22,12 @@ pub enum HostError {
     UnsupportedNative {
         /// The machine, under Rust's name.
         machine: &'static str,
-        /// The supported triples, see [`Host::supported`](super::Host::supported).
+        /// The supported triples.
         available: String,
     },
     /// `.eh_frame` could not be written. Plans of this crate have not caused it.
     #[error("cannot emit unwind information")]
-    UnwindInformation(#[from] gimli::write::Error),
+    UnwindInformation(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// Offsets in objects of this format have 32 bits.
     #[error("{format} object of {size} bytes is too large: at most 4 GiB; wrap fewer images per object")]
     ObjectTooLarge {
@@ -37,5 +38,15 @@ pub enum HostError {
     },
     /// The object file could not be written. Plans of this crate have not caused it.
     #[error("cannot emit the object file")]
-    ObjectFile(#[from] object::write::Error),
+    ObjectFile(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl HostError {
+    pub(super) fn unwind_information(error: gimli::write::Error) -> Self {
+        HostError::UnwindInformation(Box::new(error))
+    }
+
+    pub(super) fn object_file(error: object::write::Error) -> Self {
+        HostError::ObjectFile(Box::new(error))
+    }
 }

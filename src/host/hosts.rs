@@ -1,7 +1,9 @@
 //! The table of hosts: every machine and system that host objects can be written for.
 //!
 //! A new host is a row in [`hosts!`]; a new machine also a file in `machines`. Triples, `--host`, `--match`, the help
-//! text and the lists of the tests follow from the row, or do not compile until they list the host.
+//! text and the lists of the tests follow from the row, or fail until they list the host.
+
+use std::str::FromStr;
 
 use object::Endianness;
 
@@ -52,6 +54,7 @@ macro_rules! hosts {
     ($($(#[$doc:meta])+ $host:ident => $row:expr,)+) => {
         /// A machine and a system that host objects can be written for.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
         pub enum Host {
             $($(#[$doc])+ $host,)+
         }
@@ -118,22 +121,6 @@ const fn macos(machine: &'static MachOMachine, triple: &'static str) -> HostRow 
 }
 
 impl Host {
-    /// Parses a triple like `aarch64-unknown-linux-gnu`; the vendor may be any or missing, and the machine may have any
-    /// of the names that LLVM knows for it.
-    pub fn from_triple(triple: &str) -> Result<Host, HostError> {
-        let parts: Vec<&str> = triple.split('-').collect();
-        let machine = triple::architecture(triple);
-        let is_host = |host: &Host| {
-            let is_system = |rest: Option<&[&str]>| rest.is_some_and(|rest| host.row().system.has_spelling(rest));
-            Some(host.name()) == machine && (is_system(parts.get(1..)) || is_system(parts.get(2..)))
-        };
-        Host::ALL.iter().copied().find(is_host).ok_or_else(|| HostError::UnsupportedTriple {
-            triple: triple.to_owned(),
-            suggestions: Suggestions::new(triple, Host::ALL.iter().copied().map(Host::triple)),
-            available: Host::supported(),
-        })
-    }
-
     /// Returns the machine and system that this program was built for, or an error if they are not a supported host.
     pub fn native() -> Result<Host, HostError> {
         let endianness = if cfg!(target_endian = "little") { Endianness::Little } else { Endianness::Big };
@@ -156,7 +143,7 @@ impl Host {
     }
 
     /// Returns the format of the host's objects.
-    pub fn format(self) -> ObjectFormat {
+    pub(crate) fn format(self) -> ObjectFormat {
         match self.row().emitter {
             Emitter::Elf(_) => ObjectFormat::Elf,
             Emitter::Coff(..) => ObjectFormat::Coff,
@@ -189,13 +176,14 @@ impl Host {
     }
 
     /// Returns the name of the machine, the first part of its triples.
+    #[doc(hidden)]
     pub fn name(self) -> &'static str {
         let triple = self.triple();
         triple::architecture(triple).unwrap_or(triple)
     }
 
     /// Returns the names of all machines.
-    pub fn machines() -> Vec<&'static str> {
+    pub(crate) fn machines() -> Vec<&'static str> {
         let mut names = Vec::new();
         for name in Host::ALL.iter().copied().map(Host::name) {
             if !names.contains(&name) {
@@ -206,7 +194,7 @@ impl Host {
     }
 
     /// Returns the supported triples for messages: for each group of systems, the machines, then the systems.
-    pub fn supported() -> String {
+    pub(crate) fn supported() -> String {
         let mut groups: Vec<(Vec<&str>, Vec<String>)> = Vec::new();
         for host in Host::ALL.iter().copied() {
             let systems = host.row().system.names();
@@ -218,6 +206,26 @@ impl Host {
         let groups =
             groups.iter().map(|(machines, systems)| format!("{} with {}", machines.join(", "), systems.join(", ")));
         groups.collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// Parses a triple like `aarch64-unknown-linux-gnu`; the vendor may be any or missing, and the machine may have any of
+/// the names that LLVM knows for it.
+impl FromStr for Host {
+    type Err = HostError;
+
+    fn from_str(triple: &str) -> Result<Host, HostError> {
+        let parts: Vec<&str> = triple.split('-').collect();
+        let machine = triple::architecture(triple);
+        let is_host = |host: &Host| {
+            let is_system = |rest: Option<&[&str]>| rest.is_some_and(|rest| host.row().system.has_spelling(rest));
+            Some(host.name()) == machine && (is_system(parts.get(1..)) || is_system(parts.get(2..)))
+        };
+        Host::ALL.iter().copied().find(is_host).ok_or_else(|| HostError::UnsupportedTriple {
+            triple: triple.to_owned(),
+            suggestions: Suggestions::new(triple, Host::ALL.iter().copied().map(Host::triple)),
+            available: Host::supported(),
+        })
     }
 }
 
@@ -253,7 +261,7 @@ mod tests {
                 ["linux", "linux-gnu", "linux-musl", "unknown-linux-gnu", "pc-linux", "ibm-linux-musl", "-linux"]
             {
                 let triple = format!("{name}-{rest}");
-                let found = Host::from_triple(&triple).unwrap_or_else(|error| panic!("{error}"));
+                let found = triple.parse::<Host>().unwrap_or_else(|error| panic!("{error}"));
                 assert_eq!(found, host, "{triple}");
             }
         }
@@ -276,7 +284,7 @@ mod tests {
             ("arm64-apple-macosx14.0", Host::Aarch64Macos),
             ("aarch64-apple-macos", Host::Aarch64Macos),
         ] {
-            let found = Host::from_triple(triple).unwrap_or_else(|error| panic!("{error}"));
+            let found = triple.parse::<Host>().unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(found, host, "{triple}");
         }
     }
@@ -305,7 +313,7 @@ mod tests {
             "amdgcn-amd-amdhsa",
         ];
         for triple in others {
-            let Err(error) = Host::from_triple(triple) else { panic!("{triple} is accepted") };
+            let Err(error) = triple.parse::<Host>() else { panic!("{triple} is accepted") };
             let message = error.to_string();
             for host in Host::ALL.iter().copied() {
                 assert!(message.contains(host.name()), "{message}");
@@ -317,7 +325,7 @@ mod tests {
     #[test]
     fn parses_its_own_triples() {
         for host in Host::ALL.iter().copied() {
-            assert_eq!(Host::from_triple(host.triple()).unwrap(), host);
+            assert_eq!(host.triple().parse::<Host>().unwrap(), host);
         }
     }
 

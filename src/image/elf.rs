@@ -48,7 +48,7 @@ const BASE_SHIFT: u32 = 32;
 
 impl<'data> Elf<'data> {
     pub fn read(view: View<'data>) -> Result<Self, Malformed> {
-        let malformed = |error: object::Error| view.malformed("ELF file", 0, Cause::ObjectFile(error));
+        let malformed = |error: object::Error| view.malformed("ELF file", 0, Cause::object_file(error));
         // Any `e_version` is accepted: cubins have the version of the toolkit there.
         let file = ElfFile64::<Endianness, _>::parse(ObjectBytes(view)).map_err(malformed)?;
         let mut by_name = NameMap::default();

@@ -5,6 +5,7 @@
 
 /// A kernel. A figure is absent if the image does not state it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Kernel {
     /// Name that the runtime looks up.
     pub name: String,
@@ -50,13 +51,14 @@ pub struct Kernel {
     pub code_size: Option<u64>,
     /// Number of bytes of the image that belong to this kernel alone: code, constants, attributes, relocations. Only
     /// set by [`inspect_with_own_sizes`](super::inspect_with_own_sizes).
-    pub own_size: Option<u64>,
+    pub(crate) own_size: Option<u64>,
     /// First line of its source, according to the debug information.
     pub source: Option<SourceLine>,
 }
 
 /// A bank of constant memory, as numbered by cuobjdump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ConstantBank {
     /// Number of the bank.
     pub bank: u32,
@@ -66,6 +68,7 @@ pub struct ConstantBank {
 
 /// A parameter and its location in the parameter memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Parameter {
     /// Name, if the image states it.
     pub name: Option<String>,
@@ -77,6 +80,7 @@ pub struct Parameter {
 
 /// A line in a source file.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SourceLine {
     /// Path of the file. It includes the directories that the debug information states.
     pub file: String,

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::code_hash::{BYTES_PER_STEP, instructions};
 use super::elf::{Elf, ElfSection};
 use super::generated_names::without_generated_names;
-use super::{Inspection, Kernel, kernels, ptx};
+use super::{Demangler, Inspection, Kernel, kernels, ptx};
 use crate::base::bytes::{NameMap, Resource, View, claim, text_work};
 use crate::base::error::Malformed;
 use crate::format::ImageKind;
@@ -93,8 +93,13 @@ fn sizes(ranges: &[Ranges], view: View<'_>) -> Vec<u64> {
 }
 
 /// Bytes of each kernel of an image, which is all of `view`, and the inspection that found the kernels.
-pub fn kernel_bytes(image_kind: ImageKind, view: View<'_>, bodies: Bodies) -> (Vec<KernelBytes>, Inspection) {
-    let mut inspection = kernels(image_kind, view);
+pub fn kernel_bytes(
+    image_kind: ImageKind,
+    view: View<'_>,
+    bodies: Bodies,
+    demangler: &Demangler,
+) -> (Vec<KernelBytes>, Inspection) {
+    let mut inspection = kernels(image_kind, view, demangler);
     let (ranges, found) = ranges(image_kind, view, &inspection.kernels, bodies);
     let sizes = sizes(&ranges, view);
     let kernels = inspection.kernels.iter().zip(ranges).zip(sizes).map(|((kernel, ranges), size)| KernelBytes {
@@ -297,7 +302,7 @@ mod tests {
     use super::*;
 
     fn of(kind: ImageKind, bytes: &[u8]) -> Vec<KernelBytes> {
-        let (kernels, inspection) = kernel_bytes(kind, View::new(bytes), Bodies::Hash);
+        let (kernels, inspection) = kernel_bytes(kind, View::new(bytes), Bodies::Hash, &Demangler::default());
         assert_eq!(inspection.problems, []);
         kernels
     }
@@ -310,7 +315,7 @@ mod tests {
         let own = elf.file.sections().filter(|it| it.name().is_ok_and(|name| name.ends_with(&kernel.name)));
         let own: u64 = own.filter_map(|it| it.file_range()).map(|(_, size)| size).sum();
         assert_eq!(kernel.size, own);
-        let inspection = crate::image::inspect_with_own_sizes(ImageKind::Elf, View::new(cubin));
+        let inspection = crate::image::inspect_with_own_sizes(ImageKind::Elf, View::new(cubin), &Demangler::default());
         assert_eq!(inspection.kernels[0].own_size, Some(own));
         assert!(kernel.body.is_some() && kernel.code_size > 0 && kernel.code_size < own);
 
@@ -355,10 +360,10 @@ mod tests {
             include_bytes!("../../fixtures/answer-gfx90a.hsaco"),
         ] {
             for at in (0..bytes.len()).step_by(7) {
-                kernel_bytes(ImageKind::Elf, View::new(&bytes[..at]), Bodies::Hash);
+                kernel_bytes(ImageKind::Elf, View::new(&bytes[..at]), Bodies::Hash, &Demangler::default());
                 let mut broken = bytes.to_vec();
                 broken[at] ^= 0xff;
-                for kernel in kernel_bytes(ImageKind::Elf, View::new(&broken), Bodies::Hash).0 {
+                for kernel in kernel_bytes(ImageKind::Elf, View::new(&broken), Bodies::Hash, &Demangler::default()).0 {
                     assert!(kernel.size <= bytes.len() as u64);
                 }
             }

@@ -32,7 +32,7 @@ pub(crate) use build_paths::build_paths;
 pub(crate) use code_hash::{ImageDigests, image_digests};
 pub(crate) use cubin::listing as cubin_listing;
 pub use debug::{CompileUnit, DebugInfo, DebugLevel};
-pub(crate) use demangle::demangle;
+pub(crate) use demangle::{Demangler, demangle};
 pub(crate) use family::family;
 pub use figure::Figure;
 pub(crate) use generated_names::stable_name;
@@ -56,6 +56,7 @@ pub(crate) const LTO_IR: &str = "LTO-IR, compiled to machine code at link time";
 
 /// Contents of one image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Inspection {
     /// Kernels, in the order of the image.
     pub kernels: Vec<Kernel>,
@@ -66,7 +67,7 @@ pub struct Inspection {
     /// Errors in parts of the image. All other parts were read.
     pub problems: Vec<Malformed>,
     /// Defects that make HIP's runtime reject the image, although it can be read.
-    pub hip_defects: Vec<Malformed>,
+    pub(crate) hip_defects: Vec<Malformed>,
 }
 
 impl Inspection {
@@ -75,7 +76,7 @@ impl Inspection {
     }
 
     /// Defects that make the runtime of an offload kind reject the image. libomptarget needs no metadata.
-    pub fn load_defects(&self, kind: Option<OffloadKind>) -> &[Malformed] {
+    pub(crate) fn load_defects(&self, kind: Option<OffloadKind>) -> &[Malformed] {
         if kind == Some(OffloadKind::OpenMp) { &[] } else { &self.hip_defects }
     }
 
@@ -88,9 +89,9 @@ impl Inspection {
     }
 
     /// Demangles the names of the kernels. An exhausted budget is a problem, and the remaining kernels are left out.
-    fn demangled(mut self, view: View<'_>) -> Self {
+    fn demangled(mut self, view: View<'_>, demangler: &Demangler) -> Self {
         let charged = |kernel: &mut Kernel| {
-            kernel.demangled = demangle(&kernel.name);
+            kernel.demangled = demangler.demangle(&kernel.name);
             let size = text_memory(kernel.demangled.as_ref().map_or(0, String::len));
             view.charge(KERNEL, Resource::Memory, size).is_ok()
         };
@@ -114,19 +115,19 @@ impl Inspection {
 
 /// Inspects an image like [`inspect`], and finds the number of bytes that belong to each kernel alone. This reads the
 /// names of all sections.
-pub fn inspect_with_own_sizes(image_kind: ImageKind, view: View<'_>) -> Inspection {
-    let mut inspection = inspect(image_kind, view);
+pub(crate) fn inspect_with_own_sizes(image_kind: ImageKind, view: View<'_>, demangler: &Demangler) -> Inspection {
+    let mut inspection = inspect(image_kind, view, demangler);
     kernel_bytes::set_own_sizes(image_kind, view, &mut inspection.kernels);
     inspection
 }
 
 /// Inspects a decompressed image of kind `image_kind`, which is all of `view`.
-pub fn inspect(image_kind: ImageKind, view: View<'_>) -> Inspection {
-    inspect_mangled(image_kind, view).demangled(view)
+pub(crate) fn inspect(image_kind: ImageKind, view: View<'_>, demangler: &Demangler) -> Inspection {
+    inspect_mangled(image_kind, view).demangled(view, demangler)
 }
 
 /// Inspects an image like [`inspect`], without demangled names.
-pub fn inspect_mangled(image_kind: ImageKind, view: View<'_>) -> Inspection {
+pub(crate) fn inspect_mangled(image_kind: ImageKind, view: View<'_>) -> Inspection {
     match image_kind {
         ImageKind::Elf => elf_image(view, Parts::All),
         ImageKind::Ptx => ptx::inspect(view),
@@ -155,10 +156,10 @@ fn checked(image_kind: ImageKind, view: View<'_>, reason: &'static str) -> Inspe
 }
 
 /// Inspects an image like [`inspect`] but skips debug information. It may be a hundred times the size of the kernels.
-pub fn kernels(image_kind: ImageKind, view: View<'_>) -> Inspection {
+pub(crate) fn kernels(image_kind: ImageKind, view: View<'_>, demangler: &Demangler) -> Inspection {
     match image_kind {
-        ImageKind::Elf => elf_image(view, Parts::Kernels).demangled(view),
-        _ => inspect(image_kind, view),
+        ImageKind::Elf => elf_image(view, Parts::Kernels).demangled(view, demangler),
+        _ => inspect(image_kind, view, demangler),
     }
 }
 

@@ -10,7 +10,7 @@ fn fixture(name: &str) -> Vec<u8> {
 
 fn inspect_image(bytes: &[u8]) -> Inspection {
     let view = View::new(bytes);
-    inspect(DeviceImage::identify(view).image_kind, view)
+    inspect(DeviceImage::identify(view).image_kind, view, &Demangler::default())
 }
 
 fn parameter(name: Option<&str>, offset: u64, size: u64) -> Parameter {
@@ -243,7 +243,7 @@ fn states_why_an_image_is_not_inspected() {
         assert!(inspection.not_inspected.unwrap().contains(words), "{inspection:?}");
         assert!(inspection.kernels.is_empty());
     }
-    assert!(inspect(ImageKind::Nvvm, View::new(b"x")).not_inspected.is_some());
+    assert!(inspect(ImageKind::Nvvm, View::new(b"x"), &Demangler::default()).not_inspected.is_some());
 }
 
 #[test]
@@ -252,13 +252,13 @@ fn truncated_or_corrupt_images_never_panic() {
         let good = fixture(name);
         let kind = DeviceImage::identify(View::new(&good)).image_kind;
         for end in 0..good.len() {
-            inspect(kind, View::new(&good[..end]));
+            inspect(kind, View::new(&good[..end]), &Demangler::default());
         }
         for at in 0..good.len() {
             for value in [0, 0x7f, 0xff] {
                 let mut broken = good.clone();
                 broken[at] = value;
-                inspect(kind, View::new(&broken));
+                inspect(kind, View::new(&broken), &Demangler::default());
             }
         }
     }

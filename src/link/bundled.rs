@@ -68,7 +68,7 @@ pub fn read(view: View<'_>) -> Result<Bundled<'_>, Malformed> {
 }
 
 fn read_sections(view: View<'_>) -> Result<Bundled<'_>, Malformed> {
-    let invalid = |error: object::Error| view.malformed("object file", 0, Cause::ObjectFile(error));
+    let invalid = |error: object::Error| view.malformed("object file", 0, Cause::object_file(error));
     let file = File::parse(ObjectBytes(view)).map_err(invalid)?;
     let mut bundled = Bundled::default();
     if file.kind() != ObjectKind::Relocatable {

@@ -24,7 +24,7 @@ pub fn read(input: &DeviceInput<'_>) -> Result<Option<Vec<GlobalSymbol>>> {
         ImageKind::Elf | ImageKind::HostObject => {
             let file = File::parse(ObjectBytes(view));
             let file =
-                file.map_err(|error| view.malformed("device image", 0, Cause::ObjectFile(error)).in_file(path))?;
+                file.map_err(|error| view.malformed("device image", 0, Cause::object_file(error)).in_file(path))?;
             Ok(Some(file.symbols().filter(ObjectSymbol::is_global).map(|symbol| of_elf(&symbol)).collect()))
         }
         _ => Ok(None),

@@ -79,9 +79,9 @@ fn registered(kind: OffloadKind, file: &InputSlice) -> Option<BTreeSet<String>> 
         || matches!(scan.file().format, Some(FileFormat::Pe | FileFormat::MachO))
         || elf_type(file.view()).is_some_and(|file_type| file_type != elf::ET_REL);
     let mut names = BTreeSet::new();
-    for image in scan.images().filter(|image| is_linked && image.image().kind == Some(kind)) {
+    for image in scan.images().filter(|image| is_linked && image.kind == Some(kind)) {
         let bytes = image.bytes().ok()?;
-        let inspection = image::kernels(image.image().image_kind, bytes.view());
+        let inspection = image::kernels(image.image_kind, bytes.view(), image.demangler());
         if inspection.not_inspected.is_some() || !inspection.problems.is_empty() {
             return None;
         }
@@ -93,9 +93,10 @@ fn registered(kind: OffloadKind, file: &InputSlice) -> Option<BTreeSet<String>> 
 /// Kernels in the images of a kind; `None` if the kernels of an image are unknown.
 fn available(kind: OffloadKind, images: &[LinkedImage<'_>]) -> Option<BTreeSet<String>> {
     let mut names = BTreeSet::new();
+    let demangler = image::Demangler::default();
     for image in images.iter().filter(|image| image.kinds.contains(&kind)) {
         let view = image.bytes.as_ref()?.view();
-        let inspection = image::kernels(DeviceImage::identify(view).image_kind, view);
+        let inspection = image::kernels(DeviceImage::identify(view).image_kind, view, &demangler);
         if inspection.not_inspected.is_some() || !inspection.problems.is_empty() {
             return None;
         }

@@ -213,7 +213,7 @@ fn check_relocatable(options: &LinkOptions) -> Result<()> {
     if !options.line.is_relocatable() || options.product == Product::FatBinary {
         return Ok(());
     }
-    match Host::from_triple(&options.host).map_err(WrapError::from)?.format() {
+    match options.host.parse::<Host>().map_err(WrapError::from)?.format() {
         ObjectFormat::Elf => Ok(()),
         format => Err(LinkError::Relocatable { host: options.host.clone(), format }),
     }

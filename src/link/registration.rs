@@ -56,7 +56,7 @@ fn wrapper<'a>(
     old_hip: &OldHip,
     options: &LinkOptions,
 ) -> Result<WrapperBuilder<'a>> {
-    let mut wrapper = WrapperBuilder::new(kind, &options.host).map_err(WrapError::from)?;
+    let mut wrapper = WrapperBuilder::for_triple(kind, &options.host).map_err(WrapError::from)?;
     wrapper.release = options.release;
     if options.line.is_relocatable() {
         wrapper = wrapper.for_relocatable_link();

@@ -10,10 +10,10 @@ pub struct CacheBudget(Arc<AtomicU64>);
 
 impl CacheBudget {
     /// Default budget, in bytes.
-    pub const DEFAULT: u64 = 128 << 20;
+    pub(crate) const DEFAULT: u64 = 128 << 20;
 
     /// Creates a budget of `bytes`.
-    pub fn new(bytes: u64) -> Self {
+    pub(crate) fn new(bytes: u64) -> Self {
         CacheBudget(Arc::new(AtomicU64::new(bytes)))
     }
 

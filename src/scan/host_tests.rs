@@ -148,7 +148,7 @@ fn lists_wrappers_without_a_container_and_containers_without_a_wrapper() {
     let elsewhere = host.undefined("__hip_fatbin_1");
     host.relocation(wrappers, 80, elsewhere, 0);
     let file = host.scan();
-    let states: Vec<_> = file.wrappers.iter().map(|it| (&it.target, it.is_orphan())).collect();
+    let states: Vec<_> = file.wrappers.iter().map(|it| (&it.target, it.defect().is_some())).collect();
     assert!(matches!(states[0], (WrapperTarget::Container(_), false)), "{states:?}");
     assert!(matches!(states[1], (WrapperTarget::Bytes(_), true)), "{states:?}");
     assert_eq!(
@@ -168,7 +168,7 @@ fn reports_a_broken_container_of_a_section_and_a_wrapper_once() {
     let wrappers = host.section("", ".nvFatBinSegment", &wrapper(b"\xb1\x43\x62\x46").repeat(2));
     host.points(wrappers, 8, code, 0).points(wrappers, 32, code, 0);
     let file = host.scan();
-    assert_eq!((file.errors.len(), file.wrappers.iter().filter(|it| it.is_orphan()).count()), (1, 2));
+    assert_eq!((file.errors.len(), file.wrappers.iter().filter(|it| it.defect().is_some()).count()), (1, 2));
 }
 
 #[test]

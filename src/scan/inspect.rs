@@ -1,7 +1,6 @@
 //! The bytes of an image, for operations that inspect images.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use crate::base::bytes::View;
 use crate::base::codec::Codec;
@@ -9,43 +8,37 @@ use crate::base::error::Result;
 use crate::base::error::{Error, Malformed};
 use crate::format::ImageKind;
 use crate::image;
-use crate::image::Inspection;
+use crate::image::{Demangler, Inspection};
 use crate::scan::ImageRef;
 use crate::scan::ScannedFile;
+use crate::scan::images::image_error;
 use crate::scan::inventory::{File, Image};
 
 /// Inspects an image with `read`. An image that cannot be decompressed has a problem instead of kernels.
-pub fn inspect_with(image: &ImageRef<'_>, read: impl FnOnce(ImageKind, View<'_>) -> Inspection) -> Inspection {
-    if image.image().is_scrambled() {
+pub fn inspect_with(
+    image: &ImageRef<'_>,
+    read: impl FnOnce(ImageKind, View<'_>, &Demangler) -> Inspection,
+) -> Inspection {
+    if image.is_scrambled() {
         return Inspection::not_inspected(image::LTO_IR);
     }
-    if image.image().unknown_kind().is_some() {
+    if image.unknown_kind().is_some() {
         return Inspection::not_inspected("of a kind that is newer than this program");
     }
-    if image.image().codec == Some(Codec::Opaque) {
+    if image.codec == Some(Codec::Opaque) {
         return Inspection::not_inspected("compressed with an unknown codec");
     }
-    match image.bytes() {
-        Ok(bytes) => read(image.image().image_kind, bytes.view()),
+    match image.read() {
+        Ok(bytes) => read(image.image_kind, bytes.view(), image.demangler()),
         Err(problem) => Inspection { problems: vec![problem], ..Inspection::default() },
     }
 }
 
-/// Inspects an image, including its debug information. An image that cannot be decompressed has a problem instead of
-/// kernels.
-pub fn inspect_image(image: &ImageRef<'_>) -> Inspection {
-    inspect_with(image, image::inspect)
-}
-
-/// Error for a problem inside an image. Offsets count from the start of the file if the image is stored there
-/// unchanged.
-pub fn image_error(path: &str, number: usize, image: &Image, problem: Malformed) -> Error {
-    let is_plain = image.offset.is_some() && image.full_size.is_none();
-    let path = Path::new(path);
-    if is_plain {
-        problem.in_file(path)
-    } else {
-        Error::MalformedImage { path: path.to_owned(), number, malformed: problem }
+impl ImageRef<'_> {
+    /// Inspects the image, including its debug information. An image that cannot be decompressed has a problem instead
+    /// of kernels.
+    pub fn inspect(&self) -> Inspection {
+        inspect_with(self, image::inspect)
     }
 }
 

@@ -20,7 +20,7 @@ fn a_file_that_rocm_kpack_has_split_has_no_errors() {
     let file = host.scan();
     assert_eq!((file.containers.len(), file.errors.len()), (0, 0));
     let [wrapper] = &file.wrappers[..] else { panic!("{:?}", file.wrappers) };
-    assert_eq!((wrapper.kind, wrapper.is_orphan()), (WrapperKind::HipSplitByKpack, false));
+    assert_eq!((wrapper.kind, wrapper.defect().is_some()), (WrapperKind::HipSplitByKpack, false));
     assert_eq!(wrapper.index, Some(7));
     let [reference] = &file.kpack[..] else { panic!("{:?}", file.kpack) };
     assert_eq!((reference.kernel_name.as_str(), &reference.indices[..]), ("lib/x.so", &[7][..]));

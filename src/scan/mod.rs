@@ -47,28 +47,27 @@ use crate::base::error::Result;
 #[cfg(feature = "full")]
 pub use self::{
     extract::{
-        Destination, ExtractError, ExtractObserver, ExtractOptions, ExtractedFile, NameTemplate, TemplateError, extract,
+        Destination, ExtractError, ExtractOptions, Extraction, NameTemplate, TemplateError, extract_files as extract,
     },
-    filter::{FilterError, ImageFilter, KernelPattern, Predicate},
-    inspect::{image_error, inspect_image},
+    filter::{FilterError, ImageFilter},
 };
+pub use crate::format::{ContainerType, ImageKind};
 pub use cache::CacheBudget;
-pub use images::{ImageBytes, ImageReader, ImageRef, Scan};
+pub use images::{ImageBytes, ImageRef, Scan};
 #[cfg(feature = "files")]
-pub use inputs::{
-    Archives, InputSlice, OpenOptions, ScannedFile, each_input,
-    paths::{InputPath, Outcome, Scanner},
-};
-pub use inventory::{
-    Address, Container, DiskLocation, File, FileFormat, Image, NestedImage, Node, NotOpened, Registration, Section,
-    SectionRef,
-};
+pub use inputs::{InputSlice, OpenOptions, ScannedFile, each_input, paths::Scanner, scanned_files::ScannedFiles};
+pub use inventory::{Container, File, FileFormat, Image, Registration};
 pub use source::Source;
 
+pub(crate) use images::{ImageReader, image_error};
 #[cfg(feature = "files")]
 pub(crate) use inputs::{
-    appended::has_archive as has_appended_archive, expand_input,
-    host_bitcode::has_images as is_host_bitcode_with_images, kpack::KpackSearch, paths::expand_paths,
+    Archives,
+    appended::has_archive as has_appended_archive,
+    expand_input,
+    host_bitcode::has_images as is_host_bitcode_with_images,
+    kpack::KpackSearch,
+    paths::{InputPath, Outcome, expand_paths},
     unpacked::unpacked,
 };
 pub(crate) use search::strict::{offload_binaries, offload_binaries_in};
@@ -77,6 +76,7 @@ pub(crate) use structure::{is_container_section, pointers};
 
 /// Options of a scan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// Skips the search by magic: containers that no header leads to are not found.
     pub structure_only: bool,
@@ -85,6 +85,6 @@ pub struct Options {
 }
 
 /// Lists every container in `source`.
-pub fn scan(source: &dyn Source, options: Options) -> Result<File> {
+pub(crate) fn scan(source: &dyn Source, options: Options) -> Result<File> {
     Ok(Scan::with_options(source, options, None)?.into_file())
 }

@@ -50,29 +50,35 @@ pub trait Source: Sync {
     fn blocks(&self, range: Range<u64>, overlap: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
 
     /// Releases memory that was used to read through the view.
+    #[doc(hidden)]
     fn release(&self) {}
 
     /// Offset of the next byte at or after `offset` that may not be zero: the end of a hole.
+    #[doc(hidden)]
     fn next_data(&self, offset: u64) -> u64 {
         offset
     }
 
     /// Offset of the next hole at or after `offset`, or the end.
+    #[doc(hidden)]
     fn next_hole(&self, _offset: u64) -> u64 {
         self.view().size()
     }
 
     /// Reason why files packed in the bytes are not scanned; `None` if there are no such files.
+    #[doc(hidden)]
     fn not_opened(&self) -> Option<NotOpened> {
         None
     }
 
     /// Place of the bytes in a file on disk; `None` if the file does not store them unchanged.
+    #[doc(hidden)]
     fn on_disk(&self) -> Option<DiskLocation> {
         None
     }
 
     /// The bitcode that the bytes were decoded from; `None` if the bytes are a file without decoding.
+    #[doc(hidden)]
     fn decoded_from(&self) -> Option<&DecodedBitcode> {
         None
     }

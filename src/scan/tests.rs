@@ -200,7 +200,7 @@ fn errors_in_an_image_state_its_offset_in_the_file() {
     let bytes = image.bytes().unwrap();
     let stored = image.stored_bytes().unwrap();
     assert_eq!((&*bytes, bytes.view()), (&b"an image"[..], stored.view()));
-    assert_eq!(Some(bytes.view().start()), image.image().offset);
+    assert_eq!(Some(bytes.view().start()), image.offset);
 }
 
 #[test]

@@ -96,7 +96,8 @@ pub enum Device {
 pub enum InvalidDevice {
     /// The name is an invalid target ID.
     #[error("{0}")]
-    TargetId(#[from] InvalidTargetId),
+    #[doc(hidden)]
+    TargetId(InvalidTargetId),
     /// The name is of a generic processor.
     #[error("{name} is a generic processor, not a device; specify one of: {}", .members.join(", "))]
     Generic {
@@ -127,6 +128,7 @@ pub enum InvalidDevice {
         /// The name.
         name: String,
         /// Similar names.
+        #[doc(hidden)]
         suggestions: Suggestions,
     },
 }
@@ -197,12 +199,12 @@ impl Device {
             Err(InvalidTargetId::UnknownProcessor { closest: None, .. }) if !name.starts_with("gfx") => {
                 Err(InvalidDevice::Unknown { name: owned(), suggestions: Suggestions::new(name, device_names()) })
             }
-            Err(cause) => Err(cause.into()),
+            Err(cause) => Err(InvalidDevice::TargetId(cause)),
         }
     }
 
     /// Platform of the device.
-    pub fn platform(&self) -> Platform {
+    pub(crate) fn platform(&self) -> Platform {
         match self {
             Device::Amd(_) => Platform::Amd,
             Device::Nvidia(_) => Platform::Nvidia,

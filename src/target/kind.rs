@@ -2,6 +2,7 @@
 
 /// Programming model whose runtime registers and launches an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum OffloadKind {
     /// OpenMP target offloading; the runtime is libomptarget.
     OpenMp,
@@ -31,7 +32,7 @@ const HIP_V4: &str = "hipv4";
 impl OffloadKind {
     /// Value of HIP before LLVM 21, when the kinds were counted instead of being bits (llvm-project pull request
     /// 135809). A container for both OpenMP and CUDA would have the same value now, but every image has a single kind.
-    pub const HIP_BEFORE_LLVM_21: u16 = 3;
+    pub(crate) const HIP_BEFORE_LLVM_21: u16 = 3;
 
     /// Name that users write.
     pub fn name(self) -> &'static str {
@@ -39,7 +40,7 @@ impl OffloadKind {
     }
 
     /// Value in an offload binary; 0 for host code.
-    pub fn bit(self) -> u16 {
+    pub(crate) fn bit(self) -> u16 {
         self.row().2
     }
 

@@ -21,14 +21,15 @@ pub(crate) mod target_id;
 pub(crate) mod triple;
 
 pub(crate) use bundle_entry_id::{BundleEntryId, InvalidBundleEntryId};
-pub use device::{Device, InvalidDevice, Platform};
+pub(crate) use device::Platform;
+pub use device::{Device, InvalidDevice};
 pub(crate) use id_style::{IdStyle, UnsupportedStyle};
 pub use kind::OffloadKind;
 pub(crate) use target_id::{InvalidTargetId, TargetId};
 pub(crate) use triple::{Triple, names_architecture};
 
 /// Returns the key that sorts names of processors in natural order: numbers by value, so that `sm_100` follows `sm_90`.
-pub fn natural_order(name: &str) -> (String, u64, String) {
+pub(crate) fn natural_order(name: &str) -> (String, u64, String) {
     let digits = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
     let (front, rest) = name.split_at(digits);
     let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());

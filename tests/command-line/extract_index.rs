@@ -239,12 +239,10 @@ fn extracts_more_files_than_may_be_open() {
 
 #[test]
 fn rejects_a_file_that_changes_after_the_scan() {
-    use fatbin::scan::{Options, Outcome, Scanner};
+    use fatbin::Scanner;
     let sandbox = Sandbox::new();
     sandbox.fixture("answer-sm_90.cubin", "a");
-    let mut outcomes = Vec::new();
-    Scanner::new(Options::default()).scan(&[sandbox.path("a")], &mut |_, outcome| outcomes.push(outcome));
-    let [Outcome::Scanned(scanned)] = &outcomes[..] else { panic!("{outcomes:?}") };
+    let scanned = Scanner::default().scan([sandbox.path("a")]).next().unwrap().unwrap();
     assert_eq!(scanned.open().unwrap().images().count(), 1);
     sandbox.file("a", b"something else");
     let error = scanned.open().err().unwrap().to_string();

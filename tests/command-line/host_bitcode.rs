@@ -127,7 +127,8 @@ fn bitcode_of_a_host_is_not_device_code() {
             let lists_one = sandbox.fatbin(&format!("scan {name}")).out.contains("1 device image");
             assert_eq!(lists_one, is_device, "{name} {triple}");
         }
-        let found = fatbin::scan::scan(&View::new(&module), fatbin::scan::Options::default()).unwrap();
+        let found = fatbin::Scan::new(View::new(&module)).unwrap();
+        let found = found.file();
         assert_eq!(found.errors, [], "{triple}");
     }
 }

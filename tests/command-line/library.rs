@@ -76,7 +76,7 @@ fn check_returns_the_findings_of_a_policy() {
 #[test]
 fn select_prints_the_image_for_a_device() {
     let ((_sandbox, path), mut text) = (sandbox(), Vec::new());
-    select::select(&path, "sm_90", &mut text).unwrap();
+    select::print_selections(&path, "sm_90", &mut text).unwrap();
     assert_eq!(String::from_utf8(text).unwrap(), format!("{path}: libomptarget selects image 1\n"));
 }
 

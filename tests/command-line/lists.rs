@@ -79,6 +79,7 @@ fn every_host_is_documented() {
             Host::Loongarch64 => "LoongArch",
             Host::X86_64WindowsMsvc | Host::Aarch64WindowsMsvc | Host::X86_64WindowsGnu => "Windows",
             Host::X86_64Macos | Host::Aarch64Macos => "macOS",
+            _ => panic!("{host:?} has no name in this test"),
         };
         check_contains("docs/guide/wrap.md", name);
     }

@@ -9,7 +9,7 @@ extern crate self as fatbin_fuzz;
 #[path = "../../fuzz/properties.rs"]
 mod properties;
 
-pub use properties::{budget, check_container, check_text, check_view};
+pub use properties::{budget, budget_for, check_container, check_text, check_view};
 
 /// Defines a module and a test for each target.
 macro_rules! targets {

@@ -5,16 +5,16 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use fatbin::internals::base::content::Content;
 use fatbin::internals::base::io::Sink;
+use fatbin::internals::base::io::{FileSet, Output, OutputKind};
 use fatbin::internals::host::{
     self, Call, Comparison, Data, Definition, Field, Host, LoadedField, Local, ObjectPlan, Part, PlanSection,
     SectionKind, Step, SymbolAddress, SymbolId, Value, Width,
 };
-use fatbin::{FileSet, Output, OutputKind};
 
 /// Writes the object that `plan` describes.
 pub fn emit(plan: &ObjectPlan, triple: &str, path: &Path) -> Result<()> {
     let mut sink = Sink::new(&[]);
-    host::emit(plan, Host::from_triple(triple)?, &mut sink).context("emission")?;
+    host::emit(plan, triple.parse::<Host>()?, &mut sink).context("emission")?;
     let mut output = Output::create(FileSet::new().output(path, OutputKind::Code)?)?;
     sink.write_to(&mut output)?;
     Ok(output.commit([])?)

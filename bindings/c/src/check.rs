@@ -3,9 +3,7 @@
 use std::ffi::{CString, c_char};
 use std::mem::MaybeUninit;
 
-use fatbin_rs::check::check_paths;
-use fatbin_rs::check::{self, Policy};
-use fatbin_rs::scan::Options;
+use fatbin_rs::check::{self, Policy, check_paths};
 
 use crate::error::{Failure, Status, free, guard};
 use crate::pointers;
@@ -48,12 +46,13 @@ pub unsafe extern "C" fn fatbin_check(
         // SAFETY: as many strings, as the header requires.
         let paths = unsafe { pointers::paths(paths, path_count, "paths") }?;
         let policy = Policy::parse("policy", policy).map_err(|error| Failure::new(Status::Policy, error))?;
-        let verdict = check_paths(&policy, &paths, Options::default()).verdict;
+        let verdict = check_paths(&policy, paths);
         let outcome = match verdict.outcome() {
             check::Outcome::Passed => Outcome::Passed,
             check::Outcome::Warned => Outcome::Warned,
             check::Outcome::Violated => Outcome::Violated,
-            check::Outcome::Undecided => Outcome::Undecided,
+            // The caller must not pass what this library does not know.
+            _ => Outcome::Undecided,
         };
         Ok(Some(Box::new(Verdict { outcome, json: c_string(&verdict.to_json()) })))
     })

@@ -5,11 +5,8 @@ use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 use std::ptr;
 
-use fatbin_rs::Limits;
-use fatbin_rs::scan::image_error;
-use fatbin_rs::scan::{Archives, OpenOptions, Options, Source, each_input};
-use fatbin_rs::{Access, Input, View};
-use fatbin_rs::{FileSet, Output, OutputKind};
+use fatbin_rs::scan::{OpenOptions, Options, Source, each_input};
+use fatbin_rs::{Access, View};
 
 use crate::error::{Failure, Result, free, guard};
 use crate::open_scan::OpenScan;
@@ -50,10 +47,9 @@ impl File {
         // SAFETY: the caller has promised it with FATBIN_OPEN_MAP.
         let map = || unsafe { Access::map() };
         let access = if flags & FATBIN_OPEN_MAP == 0 { Access::read() } else { map() };
-        let open = OpenOptions { archives: Archives::All, limits: Limits::default(), access };
         let mut opened = File { members: Vec::new(), records: Records::default(), problems: Vec::new() };
         let (mut count, mut errors) = (0, Vec::new());
-        each_input(path, open, &mut |input| {
+        each_input(path, OpenOptions::new(access), &mut |input| {
             count += 1;
             if let Err(error) = input.and_then(|input| opened.add(input, options)) {
                 errors.push(error);
@@ -91,8 +87,8 @@ impl File {
         &self.members
     }
 
-    /// Returns the bytes of an image, which are kept until the next call.
-    fn read(&mut self, index: usize) -> Result<&[u8]> {
+    /// Returns the member that has an image, and the number of the image in it.
+    fn member_of(&mut self, index: usize) -> Result<(&mut Member, usize)> {
         let count = self.records.images.len();
         if index >= count {
             return Err(Failure::argument(format_args!("index: {index} is out of range ({count} images)")));
@@ -105,10 +101,13 @@ impl File {
         }
         let member = &mut self.members[place];
         let number = index - member.first_image;
-        if let Err(malformed) = member.scan.read(number) {
-            let (path, image) = (&member.scan.file().path, member.scan.images()[number].image);
-            return Err(image_error(path, number, image, malformed).into());
-        }
+        Ok((member, number))
+    }
+
+    /// Returns the bytes of an image, which are kept until the next call.
+    fn read(&mut self, index: usize) -> Result<&[u8]> {
+        let (member, number) = self.member_of(index)?;
+        member.scan.read(number)?;
         Ok(member.scan.bytes())
     }
 }
@@ -119,7 +118,10 @@ fn options(flags: u32) -> Result<Options> {
     if unknown != 0 {
         return Err(Failure::argument(format_args!("flags: unknown flag {unknown:#x}")));
     }
-    Ok(Options { structure_only: flags & FATBIN_OPEN_FAST != 0, hash: flags & FATBIN_OPEN_HASH != 0 })
+    let mut options = Options::default();
+    options.structure_only = flags & FATBIN_OPEN_FAST != 0;
+    options.hash = flags & FATBIN_OPEN_HASH != 0;
+    Ok(options)
 }
 
 /// Opens a file and finds the device images in it: an object, executable, library, container or image; a static library, wheel,
@@ -242,10 +244,8 @@ pub unsafe extern "C" fn fatbin_file_extract(
     guard(error, false, || {
         // SAFETY: a string, as the header requires.
         let path: PathBuf = unsafe { pointers::path(path, "path") }?;
-        let bytes = handle(file, "file")?.read(index)?;
-        let mut output = Output::create(FileSet::new().output(&path, OutputKind::Code)?)?;
-        output.write(bytes)?;
-        output.commit(std::iter::empty::<&Input>())?;
+        let (member, number) = handle(file, "file")?.member_of(index)?;
+        member.scan.images()[number].write_file(&path)?;
         Ok(true)
     })
 }

@@ -3,17 +3,15 @@
 use std::fmt;
 use std::ptr::NonNull;
 
-use fatbin_rs::scan::{CacheBudget, ImageBytes, ImageReader, Options, Scan, Source};
-use fatbin_rs::scan::{File, NestedImage};
-use fatbin_rs::{Malformed, Result};
+use fatbin_rs::Result;
+use fatbin_rs::scan::{CacheBudget, File, ImageBytes, ImageRef, Options, Scan, Source};
 
 /// A scanned source, with its images by index. All references in it are to the two allocations that it owns, and none leaves it
 /// with a longer life than a reference to it.
 pub struct OpenScan {
     // Fields are dropped in this order, each before what it refers to.
     current: Option<ImageBytes<'static>>,
-    images: Vec<NestedImage<'static>>,
-    reader: ImageReader<'static>,
+    images: Vec<ImageRef<'static>>,
     scan: Owned<Scan<&'static dyn Source>>,
     _source: Owned<dyn Source>,
 }
@@ -27,9 +25,8 @@ impl OpenScan {
         let scan = Scan::with_options(unsafe { source.get() }, options, Some(&CacheBudget::default()))?;
         let scan = Owned::new(Box::new(scan));
         // SAFETY: as above.
-        let borrowed = unsafe { scan.get() };
-        let images = borrowed.file().nested_images().collect();
-        Ok(OpenScan { current: None, images, reader: borrowed.reader(), scan, _source: source })
+        let images = unsafe { scan.get() }.images().collect();
+        Ok(OpenScan { current: None, images, scan, _source: source })
     }
 
     /// The inventory.
@@ -39,15 +36,15 @@ impl OpenScan {
     }
 
     /// The device images, in order.
-    pub fn images(&self) -> &[NestedImage<'_>] {
+    pub fn images(&self) -> &[ImageRef<'_>] {
         &self.images
     }
 
     /// Reads an image, whose bytes [`Self::bytes`] returns until the next call.
-    pub fn read(&mut self, index: usize) -> Result<(), Malformed> {
+    pub fn read(&mut self, index: usize) -> Result<()> {
         // The buffer of the preceding image is used again.
         self.release();
-        self.current = Some(self.reader.image(self.images[index].clone()).bytes()?);
+        self.current = Some(self.images[index].bytes()?);
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::c_char;
 use std::ptr;
 
-use fatbin_rs::scan::{self as inventory, NestedImage, Node};
+use fatbin_rs::scan::{self as inventory, ImageRef};
 use fatbin_rs::{Codec, OffloadKind};
 
 use crate::strings::Strings;
@@ -90,20 +90,31 @@ impl ContainerIndices {
 
 impl Records {
     /// Adds the records of a file or member. `images` are the images of `file`.
-    pub fn add(&mut self, file: &inventory::File, images: &[NestedImage<'_>]) -> ContainerIndices {
+    pub fn add(&mut self, file: &inventory::File, images: &[ImageRef<'_>]) -> ContainerIndices {
         let mut indices = ContainerIndices::default();
-        let mut walk = file.walk();
-        while let Some(node) = walk.next() {
-            let Node::Container(container) = node else { continue };
-            let parent = walk.containers().filter(|it| !ptr::eq(*it, container)).last();
-            let parent = parent.map_or(FATBIN_NO_INDEX, |parent| indices.of(parent));
-            indices.0.insert(container, self.containers.len());
-            self.container(file, container, parent);
-        }
+        self.containers(file, &file.containers, FATBIN_NO_INDEX, &mut indices);
         for image in images {
             self.image(file, image, &indices);
         }
         indices
+    }
+
+    /// Adds containers and those in their images. The library limits their depth.
+    fn containers(
+        &mut self,
+        file: &inventory::File,
+        containers: &[inventory::Container],
+        parent: usize,
+        indices: &mut ContainerIndices,
+    ) {
+        for container in containers {
+            let index = self.containers.len();
+            indices.0.insert(container, index);
+            self.container(file, container, parent);
+            for image in &container.images {
+                self.containers(file, &image.containers, index, indices);
+            }
+        }
     }
 
     fn container(&mut self, file: &inventory::File, container: &inventory::Container, parent: usize) {
@@ -119,13 +130,14 @@ impl Records {
         });
     }
 
-    fn image(&mut self, file: &inventory::File, nested: &NestedImage<'_>, indices: &ContainerIndices) {
-        let image = nested.image;
-        let whole = nested.containers.iter().rev().find_map(|container| container.codec);
+    fn image(&mut self, file: &inventory::File, image: &ImageRef<'_>, indices: &ContainerIndices) {
+        let around = image.containers();
+        let Some(container) = around.last() else { unreachable!("an image is in a container") };
+        let whole = around.iter().rev().find_map(|container| container.codec);
         let codec = image.codec.filter(|codec| *codec != Codec::None).or(whole).unwrap_or(Codec::None);
         self.images.push(Image {
             path: self.strings.add(&file.path),
-            container_type: self.strings.add(nested.container().container_type.name()),
+            container_type: self.strings.add(container.container_type.name()),
             offload_kind: self.strings.add_optional(image.kind.map(OffloadKind::name)),
             triple: self.strings.add_optional(image.triple.as_deref()),
             arch: self.strings.add_optional(image.arch.as_deref()),
@@ -136,7 +148,7 @@ impl Records {
             codec: self.strings.add(codec.name()),
             // A part of the inventory, which lives as long as the file.
             sha256: image.sha256.as_ref().map_or(ptr::null(), |hash| hash.as_ptr()),
-            container: indices.of(nested.container()),
+            container: indices.of(container),
             offset: image.offset.unwrap_or(FATBIN_NONE),
             stored_size: image.size.unwrap_or(FATBIN_NONE),
             size: image.decompressed_size().unwrap_or(FATBIN_NONE),

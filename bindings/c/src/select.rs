@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
-use fatbin_rs::analyze::{AnsweredFile, AnsweredSet, CandidateVerdict, DeviceAnswer};
+use fatbin_rs::analyze::{CandidateVerdict, RuntimeSelection, select};
 use fatbin_rs::target::Device;
 
 use crate::FATBIN_NO_INDEX;
@@ -44,37 +44,32 @@ impl Selection {
         let devices = Device::parse(device).map_err(|error| Failure::argument(format_args!("device: {error}")))?;
         let mut selection = Selection::default();
         for member in file.members() {
-            let answered = AnsweredFile::new(member.scan.file(), &devices);
-            for set in answered.relevant() {
-                for answer in &set.answers {
-                    selection.add(member, set, answer);
-                }
+            for answer in select(member.scan.file(), &devices) {
+                selection.add(member, &answer);
             }
         }
         Ok(selection)
     }
 
-    fn add(&mut self, member: &Member, set: &AnsweredSet<'_>, answer: &DeviceAnswer<'_>) {
+    fn add(&mut self, member: &Member, answer: &RuntimeSelection<'_>) {
         let devices: Vec<String> = answer.devices.iter().map(ToString::to_string).collect();
-        let number = |candidate: usize| set.set.candidates[candidate].number + member.first_image;
-        let selected = answer.selection.selected.map(|(candidate, _)| candidate);
-        let verdicts = answer.selection.verdicts().into_iter();
-        let reasons: Vec<String> = match selected {
-            Some(selected) => {
-                verdicts.filter(|(candidate, ..)| *candidate == selected).map(|(.., reason)| reason).collect()
+        let number = |index: usize| index + member.first_image;
+        let selected = answer.selected();
+        let reason = match selected {
+            Some(selected) => selected.reason.clone(),
+            None => {
+                let others = answer.verdicts.iter().filter(|it| it.verdict != CandidateVerdict::Selected);
+                let reasons = others.map(|it| format!("image {}: {}", number(it.index), it.reason));
+                reasons.collect::<Vec<_>>().join("; ")
             }
-            None => verdicts
-                .filter(|(_, verdict, _)| *verdict != CandidateVerdict::Selected)
-                .map(|(candidate, _, reason)| format!("image {}: {reason}", number(candidate)))
-                .collect(),
         };
         self.answers.push(Answer {
             device: self.strings.add(&devices.join(",")),
-            runtime: self.strings.add(set.set.runtime.name),
-            reason: self.strings.add(&reasons.join("; ")),
-            container: member.containers.of(set.set.container),
-            image: selected.map_or(FATBIN_NO_INDEX, number),
-            certain: !answer.is_undecided(),
+            runtime: self.strings.add(answer.runtime),
+            reason: self.strings.add(&reason),
+            container: member.containers.of(answer.container),
+            image: selected.map_or(FATBIN_NO_INDEX, |selected| number(selected.index)),
+            certain: !answer.is_undecided,
         });
     }
 }

@@ -1,14 +1,11 @@
 //! Wrappers: host objects that register device images.
 
 use std::ffi::c_char;
-use std::io::{BufWriter, Write};
 use std::mem::MaybeUninit;
 use std::path::PathBuf;
 
-use fatbin_rs::embed::{NEWEST, Release};
-use fatbin_rs::embed::{OffloadEntry, SourceImage, TargetOverride, WrapError, WrapperFormat};
-use fatbin_rs::{Access, Error, Host, Input, OffloadKind, View, WrapperBuilder};
-use fatbin_rs::{FileSet, Output, OutputKind};
+use fatbin_rs::embed::{OffloadEntry, Release, TargetOverride, WrapError, WrapperFormat};
+use fatbin_rs::{Access, Host, Input, OffloadKind, View, WrapperBuilder};
 
 use crate::error::{Failure, Result, free, guard};
 use crate::pointers::{self, handle, lend};
@@ -18,7 +15,7 @@ use crate::pointers::{self, handle, lend};
 pub struct Wrapper {
     kind: OffloadKind,
     host: String,
-    release: Release,
+    release: Option<Release>,
     images: Vec<WrapperImage>,
     entries: Vec<OffloadEntry>,
     object: Vec<u8>,
@@ -56,28 +53,26 @@ impl Wrapper {
             Some(host) => host,
             None => Host::native().map_err(WrapError::from)?.triple(),
         };
-        Host::from_triple(host).map_err(WrapError::from)?;
+        host.parse::<Host>().map_err(WrapError::from)?;
         let release = abi.map(|abi| {
             let available = || Release::names().collect::<Vec<_>>().join(", ");
             let unknown = || Failure::argument(format_args!("abi: unknown ABI {abi:?} (available: {})", available()));
             Release::named(abi).ok_or_else(unknown)
         });
-        let release = release.transpose()?.unwrap_or(NEWEST);
+        let release = release.transpose()?;
         let (host, images, entries, object) = (host.to_owned(), Vec::new(), Vec::new(), Vec::new());
         Ok(Wrapper { kind, host, release, images, entries, object })
     }
 
-    fn write(&self, format: WrapperFormat, output: &mut impl Write) -> Result<()> {
-        let mut wrapper = WrapperBuilder::new(self.kind, &*self.host).map_err(WrapError::from)?;
-        wrapper.release = self.release;
+    fn builder(&self, format: WrapperFormat) -> Result<WrapperBuilder<'_>> {
+        let mut wrapper = WrapperBuilder::for_triple(self.kind, &self.host).map_err(WrapError::from)?;
+        wrapper.release = self.release.unwrap_or(wrapper.release);
         wrapper.format = format;
         wrapper.entries.clone_from(&self.entries);
-        wrapper.images.extend(self.images.iter().map(|image| SourceImage {
-            path: &image.name,
-            view: image.view(),
-            target: image.target.clone(),
-        }));
-        Ok(wrapper.write_to(output)?)
+        for image in &self.images {
+            wrapper.image_for(&image.name, image.view(), image.target.clone());
+        }
+        Ok(wrapper)
     }
 }
 
@@ -170,8 +165,9 @@ pub unsafe extern "C" fn fatbin_wrapper_add_entry(
         let name = unsafe { pointers::text(name, "name") }?;
         // SAFETY: a string or NULL, as the header requires.
         let host_symbol = unsafe { pointers::optional_text(host_symbol, "host_symbol") }?.unwrap_or(name);
-        let (name, host_symbol) = (name.to_owned(), host_symbol.to_owned());
-        let entry = OffloadEntry { name, host_symbol, size, flags, ..OffloadEntry::default() };
+        let mut entry = OffloadEntry::new(name, host_symbol);
+        entry.size = size;
+        entry.flags = flags;
         handle(wrapper, "wrapper")?.entries.push(entry);
         Ok(true)
     })
@@ -188,12 +184,7 @@ pub unsafe extern "C" fn fatbin_wrapper_write(
     guard(error, false, || {
         // SAFETY: a string, as the header requires.
         let path = unsafe { pointers::path(path, "path") }?;
-        let mut output = Output::update(FileSet::new().output(&path, OutputKind::Code)?)?;
-        let mut buffered = BufWriter::new(&mut output);
-        handle(wrapper, "wrapper")?.write(WrapperFormat::of_path(&path), &mut buffered)?;
-        buffered.flush().map_err(Error::io(&path, "write"))?;
-        drop(buffered);
-        output.commit(std::iter::empty::<&Input>())?;
+        handle(wrapper, "wrapper")?.builder(WrapperFormat::of_path(&path))?.write_file(&path, [])?;
         Ok(true)
     })
 }
@@ -212,7 +203,7 @@ pub extern "C" fn fatbin_wrapper_object(
         lend(&[], data, size);
         let wrapper = handle(wrapper, "wrapper")?;
         let mut object = Vec::new();
-        wrapper.write(WrapperFormat::Object, &mut object)?;
+        wrapper.builder(WrapperFormat::Object)?.write_to(&mut object)?;
         wrapper.object = object;
         lend(&wrapper.object, data, size);
         Ok(true)
@@ -229,5 +220,5 @@ unsafe fn target(triple: *const c_char, arch: *const c_char) -> Result<TargetOve
     let triple = unsafe { pointers::optional_text(triple, "triple") }?.map(str::to_owned);
     // SAFETY: the caller promises it.
     let arch = unsafe { pointers::optional_text(arch, "arch") }?.map(str::to_owned);
-    Ok(TargetOverride { triple, arch })
+    Ok(TargetOverride::new(triple, arch))
 }

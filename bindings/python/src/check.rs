@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fatbin::check::check_paths;
-use fatbin::check::{self as library, Outcome};
-use fatbin::scan::Options;
+use fatbin::check::{self as library, Outcome, check_paths};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -66,7 +64,7 @@ pub fn check(py: Python<'_>, policy: &Bound<'_, PyAny>, paths: Vec<PathBuf>) -> 
         Ok(policy) => Arc::clone(&policy.get().0),
         Err(_) => Policy::read(policy.extract()?)?.0,
     };
-    let verdict = py.detach(|| check_paths(&policy, &paths, Options::default()).verdict);
+    let verdict = py.detach(|| check_paths(&policy, paths));
     let findings = verdict.findings.iter().map(|finding| Bound::new(py, Finding::new(finding)));
     Ok(Verdict {
         outcome: verdict.outcome().name(),
@@ -77,7 +75,7 @@ pub fn check(py: Python<'_>, policy: &Bound<'_, PyAny>, paths: Vec<PathBuf>) -> 
 
 impl Finding {
     fn new(finding: &library::Finding) -> Self {
-        let library::Finding { rule, outcome, path, image, kernel, message, detail } = finding.clone();
+        let library::Finding { rule, outcome, path, image, kernel, message, detail, .. } = finding.clone();
         let (rule, outcome) = (rule.name(), outcome.name());
         let (index, offset) = (image.as_ref().map(|it| it.number), image.as_ref().and_then(|it| it.offset));
         let arch = image.and_then(|it| it.arch);

@@ -2,32 +2,12 @@
 
 use std::path::PathBuf;
 
-use fatbin::FileSet;
 use fatbin::OffloadKind;
-use fatbin::scan::Options;
-use fatbin::scan::extract as run;
-use fatbin::scan::{Destination, ExtractError, ExtractObserver, ExtractOptions, ExtractedFile, NameTemplate};
-use fatbin::scan::{ImageFilter, KernelPattern, Predicate};
+use fatbin::scan::{self, Destination, ExtractError, ExtractOptions, ImageFilter, NameTemplate, Options};
 use pyo3::prelude::*;
 
 use crate::error::{from_error, from_message, invalid};
 use crate::source::{access, scan_paths};
-
-/// Collects the paths of the outputs.
-struct Outputs {
-    directory: PathBuf,
-    paths: Vec<PathBuf>,
-}
-
-impl ExtractObserver for Outputs {
-    fn start(&mut self, _size: u64) {}
-
-    fn image(&mut self, extracted: &ExtractedFile<'_>) {
-        self.paths.push(self.directory.join(extracted.name));
-    }
-
-    fn library(&mut self, _name: &str) {}
-}
 
 #[pyfunction]
 #[pyo3(signature = (*paths, output, arch = vec![], kind = vec![], triple = vec![], kernel = vec![], name = None, stored = false, map = true))]
@@ -44,34 +24,27 @@ pub fn extract(
     stored: bool,
     map: bool,
 ) -> PyResult<Vec<PathBuf>> {
-    let mut predicates: Vec<Predicate> = arch.into_iter().map(Predicate::Arch).collect();
+    let mut filter = arch.into_iter().fold(ImageFilter::default(), ImageFilter::arch);
     for kind in &kind {
-        predicates.push(Predicate::Kind(kind_named(kind)?));
+        filter = filter.kind(kind_named(kind)?);
     }
-    predicates.extend(triple.into_iter().map(Predicate::Triple));
+    filter = triple.into_iter().fold(filter, ImageFilter::triple);
     for kernel in &kernel {
-        predicates.push(Predicate::Kernel(KernelPattern::parse(kernel).map_err(invalid)?));
+        filter = filter.kernel(kernel).map_err(invalid)?;
     }
-    let options = ExtractOptions {
-        filter: ImageFilter(predicates),
-        destination: Destination::Directory(output.clone()),
-        names: name.map(NameTemplate::parse).transpose().map_err(invalid)?,
-        index: None,
-        stored,
-    };
-    let mut outputs = Outputs { directory: output, paths: Vec::new() };
+    let mut options = ExtractOptions::new(Destination::Directory(output));
+    options.filter = filter;
+    options.names = name.map(NameTemplate::parse).transpose().map_err(invalid)?;
+    options.stored = stored;
     py.detach(|| {
         let scanned = scan_paths(&paths, Options::default(), access(map)).map_err(ExtractError::from)?;
-        let set = FileSet::of_paths(paths.iter().map(PathBuf::as_path));
-        let result = run(&scanned, &options, &set, &mut outputs)?;
-        let unknown = result.unknown.into_iter().map(ExtractError::from);
-        result.refused.into_iter().chain(result.skipped).chain(unknown).next().map_or(Ok(()), Err)
+        let extraction = scan::extract(&scanned, &options)?;
+        extraction.errors.into_iter().next().map_or(Ok(extraction.paths), Err)
     })
     .map_err(|error| match &error {
         ExtractError::File(error) => from_error(error),
         error => from_message(error, None),
-    })?;
-    Ok(outputs.paths)
+    })
 }
 
 /// Returns the offload kind with a name.

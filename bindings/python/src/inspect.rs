@@ -1,6 +1,5 @@
 //! Kernels of images.
 
-use fatbin::ImageRef;
 use fatbin::image as library;
 use fatbin::image::Figure;
 use pyo3::prelude::*;
@@ -19,11 +18,6 @@ pub struct Inspection {
 /// A kernel.
 #[pyclass(frozen, module = "fatbin")]
 pub struct Kernel(library::Kernel);
-
-/// Inspects an image. Errors are among the problems.
-pub fn inspect(image: &ImageRef<'_>) -> library::Inspection {
-    fatbin::scan::inspect_image(image)
-}
 
 impl Inspection {
     /// Creates the record of an inspection.

@@ -6,14 +6,14 @@ use fatbin::Codec;
 use fatbin::Malformed;
 use fatbin::OffloadKind;
 use fatbin::scan as inventory;
-use fatbin::scan::{FileFormat, NotOpened};
+use fatbin::scan::FileFormat;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMemoryView, PyTuple};
 use sha2::{Digest, Sha256};
 
 use crate::bytes::view;
 use crate::error::from_error;
-use crate::inspect::{self, Inspection};
+use crate::inspect::Inspection;
 use crate::select::{self, Selection};
 use crate::source::Source;
 
@@ -149,7 +149,7 @@ impl File {
 
     #[getter]
     fn not_opened(&self) -> Option<&'static str> {
-        self.source.file().not_opened.map(NotOpened::name)
+        self.source.file().not_opened()
     }
 
     #[getter]
@@ -336,7 +336,7 @@ impl Image {
 
     fn inspect(&self, py: Python<'_>) -> PyResult<Inspection> {
         let index = self.device_index()?;
-        let found = py.detach(|| self.source.read(index, |image| Ok(inspect::inspect(image))));
+        let found = py.detach(|| self.source.read(index, |image| Ok(image.inspect())));
         Inspection::new(py, found.map_err(|error| from_error(&error))?)
     }
 

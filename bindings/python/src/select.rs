@@ -1,6 +1,6 @@
 //! The images that runtimes select.
 
-use fatbin::analyze::{CandidateVerdict, candidate_sets};
+use fatbin::analyze::{CandidateVerdict, select as select_images};
 use fatbin::scan::File;
 use fatbin::target::Device;
 use pyo3::prelude::*;
@@ -25,23 +25,22 @@ pub fn select(py: Python<'_>, file: &File, name: &str, images: &Bound<'_, PyTupl
     let image = |number: usize| -> PyResult<Py<Image>> { Ok(images.get_item(number)?.cast_into::<Image>()?.unbind()) };
     let mut selections = Vec::new();
     for device in &devices {
-        for set in candidate_sets(file).iter().filter(|set| set.has_code_for(device)) {
-            let selection = set.select_on(device);
-            let selected = selection.selected.map(|(index, _)| image(set.candidates[index].number)).transpose()?;
+        for selection in select_images(file, std::slice::from_ref(device)) {
+            let selected = selection.selected().map(|selected| image(selected.index)).transpose()?;
             let mut verdicts = Vec::new();
-            for (index, verdict, reason) in selection.verdicts() {
-                let verdict = match verdict {
+            for found in &selection.verdicts {
+                let verdict = match found.verdict {
                     CandidateVerdict::Selected => "selected",
                     CandidateVerdict::Rejected => "rejected",
                     CandidateVerdict::Undecided => "undecided",
                 };
-                verdicts.push((image(set.candidates[index].number)?, verdict, reason));
+                verdicts.push((image(found.index)?, verdict, found.reason.clone()));
             }
             selections.push(Selection {
                 device: device.to_string(),
-                runtime: set.runtime.name,
+                runtime: selection.runtime,
                 image: selected,
-                is_undecided: selection.is_undecided(),
+                is_undecided: selection.is_undecided,
                 verdicts: PyTuple::new(py, verdicts)?.unbind(),
             });
         }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use fatbin::scan as inventory;
-use fatbin::scan::{ImageRef, Options, Outcome, ScannedFile, Scanner, Source as ScanSource};
-use fatbin::{Access, Error, Malformed, Result, Scan};
+use fatbin::scan::{ImageRef, Options, ScannedFile, Scanner, Source as ScanSource};
+use fatbin::{Access, Result, Scan};
 use fatbin::{Budget, Limits, View};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -83,16 +83,15 @@ impl Source {
     }
 
     /// Calls `read` with the device image that has this index. Each call has a separate budget.
-    pub fn read<R>(&self, index: usize, read: impl FnOnce(&ImageRef<'_>) -> Result<R, Malformed>) -> Result<R> {
+    pub fn read<R>(&self, index: usize, read: impl FnOnce(&ImageRef<'_>) -> Result<R>) -> Result<R> {
         let owner = self.open()?;
         let budget = Budget::new(Limits::default(), owner.bytes().len() as u64);
-        let reader = match &owner {
-            Owner::File(scan) => scan.reader_with_budget(&budget),
-            Owner::Memory(scan) => scan.reader_with_budget(&budget),
+        let image = match &owner {
+            Owner::File(scan) => scan.images_with_budget(&budget).nth(index),
+            Owner::Memory(scan) => scan.images_with_budget(&budget).nth(index),
         };
-        let file = self.file();
-        let Some(nested) = file.nested_images().nth(index) else { unreachable!("the index of an image of the file") };
-        read(&reader.image(nested)).map_err(|malformed| malformed.in_file(file.path.as_ref()))
+        let Some(image) = image else { unreachable!("the index of an image of the file") };
+        read(&image)
     }
 }
 
@@ -134,7 +133,9 @@ pub fn access(map: bool) -> Access {
 #[pyfunction]
 #[pyo3(signature = (*sources, fast = false, hash = false, map = true))]
 pub fn scan(py: Python<'_>, sources: Vec<Argument>, fast: bool, hash: bool, map: bool) -> PyResult<Vec<Py<File>>> {
-    let options = Options { structure_only: fast, hash };
+    let mut options = Options::default();
+    options.structure_only = fast;
+    options.hash = hash;
     let scanned = py.detach(|| scan_all(sources, options, access(map))).map_err(|error| from_error(&error))?;
     scanned.into_iter().map(|source| File::new(py, source)).collect()
 }
@@ -158,14 +159,5 @@ fn scan_all(sources: Vec<Argument>, options: Options, access: Access) -> Result<
 
 /// Scans files, directories and archives. Files in directories and members of archives without device code are left out.
 pub fn scan_paths(paths: &[PathBuf], options: Options, access: Access) -> Result<Vec<ScannedFile>> {
-    let (mut scanned, mut failed): (Vec<ScannedFile>, Option<Error>) = (Vec::new(), None);
-    Scanner::new(options).with_access(access).scan(paths, &mut |_, outcome| match outcome {
-        Outcome::Scanned(file) => scanned.push(file),
-        Outcome::Unreadable { error, .. } => {
-            failed.get_or_insert(error);
-        }
-        // An archive without results.
-        Outcome::Empty(_) => {}
-    });
-    failed.map_or(Ok(scanned), Err)
+    Scanner::new(options).with_access(access).scan(paths).collect()
 }

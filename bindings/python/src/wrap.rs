@@ -2,13 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use fatbin::View;
-use fatbin::embed::Release;
 use fatbin::embed::{
-    EmbeddedForm, ImageError, OffloadEntry, SourceImage, TargetOverride, WrapError, WrapperBuilder, WrapperFormat,
+    EmbeddedForm, ImageError, OffloadEntry, Release, TargetOverride, WrapError, WrapperBuilder, WrapperFormat,
 };
-use fatbin::{Access, Error, Host, Input};
-use fatbin::{FileSet, Output, OutputKind};
+use fatbin::{Access, Host, Input, View};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -51,7 +48,12 @@ impl Entry {
 impl From<Entry> for OffloadEntry {
     fn from(entry: Entry) -> Self {
         let Entry { name, host_symbol, size, flags, data, aux_symbol } = entry;
-        OffloadEntry { name, host_symbol, size, flags, data, aux_symbol }
+        let mut entry = OffloadEntry::new(name, host_symbol);
+        entry.size = size;
+        entry.flags = flags;
+        entry.data = data;
+        entry.aux_symbol = aux_symbol;
+        entry
     }
 }
 
@@ -153,15 +155,7 @@ impl Request {
     }
 
     fn save(self, path: &Path) -> Result<(), WrapError> {
-        self.write(|wrapper, inputs| {
-            let files = FileSet::of_inputs(inputs.iter().copied());
-            let mut output = Output::update(files.output(path, OutputKind::Code)?)?;
-            wrapper.write_to(&mut output).map_err(|error| match error {
-                WrapError::Write(source) => Error::io(path, "write")(source).into(),
-                error => error,
-            })?;
-            Ok(output.commit(inputs.iter().copied())?)
-        })
+        self.write(|wrapper, inputs| wrapper.write_file(path, inputs.iter().copied()))
     }
 
     /// Calls `write` with the wrapper and the files that it refers to.
@@ -179,12 +173,11 @@ impl Request {
                 Argument::Path(path) => Opened::File(Input::open(path, self.access)?),
                 Argument::Bytes(bytes) => Opened::Bytes(bytes),
             };
-            opened.push((image, TargetOverride { triple, arch }));
+            opened.push((image, TargetOverride::new(triple, arch)));
         }
-        let mut wrapper = WrapperBuilder::new(self.kind, self.host)?;
+        let mut wrapper = WrapperBuilder::for_triple(self.kind, &self.host)?;
         for (image, target) in &opened {
-            let (path, view, target) = (image.path(), image.view(), target.clone());
-            wrapper.images.push(SourceImage { path, view, target });
+            wrapper.image_for(image.path(), image.view(), target.clone());
         }
         wrapper.release = self.release.unwrap_or(wrapper.release);
         wrapper.entries = self.entries.into_iter().map(OffloadEntry::from).collect();

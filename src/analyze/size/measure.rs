@@ -6,7 +6,8 @@ use crate::base::bytes::{Extent, View};
 use crate::base::error::{Error, Result};
 use crate::format::cuda_fatbin::CudaFatbin;
 use crate::image::{Bodies, KernelBytes, kernel_bytes};
-use crate::scan::inspect::{image_error, inspect_with};
+use crate::scan::image_error;
+use crate::scan::inspect::inspect_with;
 use crate::scan::inventory::{Container, DeviceLinks, File, NestedImage};
 use crate::scan::{ImageRef, InputSlice, Scan, ScannedFile, Source};
 
@@ -147,13 +148,13 @@ struct ImageKernels {
 
 fn kernels_of_image(path: &str, image: &ImageRef<'_>, bodies: Bodies) -> ImageKernels {
     let (mut kernels, mut image_size) = (Vec::new(), 0);
-    let inspection = inspect_with(image, |kind, view| {
-        let (found, inspection) = kernel_bytes(kind, view, bodies);
+    let inspection = inspect_with(image, |kind, view, demangler| {
+        let (found, inspection) = kernel_bytes(kind, view, bodies, demangler);
         (kernels, image_size) = (found, view.size());
         inspection
     });
     let problems = inspection.problems.into_iter();
-    let problems = problems.map(|problem| image_error(path, image.index(), image.image(), problem));
+    let problems = problems.map(|problem| image_error(path, image.index(), image, problem));
     ImageKernels { kernels, image_size, problems: problems.collect() }
 }
 

@@ -56,19 +56,19 @@ pub fn map_all<R: Send>(scan: &Scan<InputSlice>, work: impl Fn(&ImageRef<'_>) ->
 fn analyze_image(image: &ImageRef<'_>, wanted: AnalysisOptions) -> ImageAnalysis {
     let mut inside = ImageAnalysis::default();
     if wanted.inspection {
-        let read = match (wanted.without_kernels, wanted.own_sizes) {
-            (true, _) => image::inspect_mangled,
-            (false, true) => image::inspect_with_own_sizes,
-            (false, false) => image::inspect,
-        };
-        let mut inspection = inspect_with(image, read);
+        let mut inspection =
+            inspect_with(image, |kind, view, demangler| match (wanted.without_kernels, wanted.own_sizes) {
+                (true, _) => image::inspect_mangled(kind, view),
+                (false, true) => image::inspect_with_own_sizes(kind, view, demangler),
+                (false, false) => image::inspect(kind, view, demangler),
+            });
         if wanted.without_kernels {
             inspection.kernels = Vec::new();
         }
         inside.inspection = Some(inspection);
     }
     if wanted.build_paths {
-        let paths = image.bytes().and_then(|bytes| image::build_paths(image.image().image_kind, bytes.view()));
+        let paths = image.read().and_then(|bytes| image::build_paths(image.image_kind, bytes.view()));
         inside.build_paths = Some(paths);
     }
     if wanted.toolkit {
@@ -91,13 +91,12 @@ const ELF_HEADER: usize = 64;
 
 /// Reads the toolkit of a compressed cubin, if its container does not determine it.
 fn read_toolkit(image: &ImageRef<'_>) -> Option<Result<CudaCode, Malformed>> {
-    let record = image.image();
-    Some(match (unread_toolkit(record)?, record.codec) {
-        (ToolkitBytes::Header, Some(codec)) if !record.cuda.is_grouped => image.stored_bytes().and_then(|stored| {
-            let full_size = record.full_size.unwrap_or_default();
+    Some(match (unread_toolkit(image)?, image.codec) {
+        (ToolkitBytes::Header, Some(codec)) if !image.cuda.is_grouped => image.stored_bytes().and_then(|stored| {
+            let full_size = image.full_size.unwrap_or_default();
             let start = codec::decompress_start(codec, stored.view(), full_size, ELF_HEADER)?;
-            Ok(origin(record.image_kind, stored.view().derived(&start)).cuda)
+            Ok(origin(image.image_kind, stored.view().derived(&start)).cuda)
         }),
-        _ => image.bytes().map(|bytes| origin(record.image_kind, bytes.view()).cuda),
+        _ => image.read().map(|bytes| origin(image.image_kind, bytes.view()).cuda),
     })
 }

@@ -14,7 +14,7 @@ pub const MAGICS: [&[u8]; 2] = [b"!<arch>\n", b"!<thin>\n"];
 
 /// Reads the members, without the symbol table and the table of long names.
 pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Result<(), Malformed> {
-    let broken = |at, error: object::Error| view.malformed("archive", at, Cause::ObjectFile(error));
+    let broken = |at, error: object::Error| view.malformed("archive", at, Cause::object_file(error));
     tables(view)?;
     let archive = ArchiveFile::parse(view.data()).map_err(|error| broken(0, error))?;
     let mut end = 0;

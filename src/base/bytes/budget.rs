@@ -12,6 +12,7 @@ use crate::base::error::Cause;
 
 /// Limits that the user sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Limits {
     /// Limit on the decompressed bytes of one input file in total; `None` for the default.
     pub decompressed: Option<u64>,
@@ -167,14 +168,14 @@ impl Budget {
     }
 
     /// The limits that the user has set.
-    pub fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> Limits {
         self.0.limits
     }
 
     /// Creates a budget with the same limits for a thread. The caller charges its usage with `charge_part`, in an order
     /// that does not depend on the threads: if several threads charged one budget, the result would depend on their
     /// timing.
-    pub fn part(&self) -> Self {
+    pub(crate) fn part(&self) -> Self {
         Budget::new(self.0.limits, self.0.size)
     }
 
@@ -217,7 +218,7 @@ impl Budget {
     }
 
     /// Gives back an amount that was charged for memory that has been freed.
-    pub fn release(&self, resource: Resource, amount: u64) {
+    pub(crate) fn release(&self, resource: Resource, amount: u64) {
         if !self.is_exhausted(resource) {
             self.0.left.of(resource).fetch_add(amount.min(MAX_LIMIT) as i64, Ordering::Relaxed);
         }
@@ -229,6 +230,7 @@ impl Budget {
     }
 
     /// Error of the first resource with a failed charge.
+    #[doc(hidden)]
     pub fn exhaustion(&self) -> Option<Cause> {
         let exhausted = Resource::ALL.into_iter().find(|&resource| self.is_exhausted(resource))?;
         Some(self.over_limit(exhausted))

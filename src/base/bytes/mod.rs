@@ -64,6 +64,7 @@ impl<'data> View<'data> {
     }
 
     /// Creates a view of a whole file that charges `budget`.
+    #[doc(hidden)]
     pub fn with_budget(data: &'data [u8], budget: &'data Budget) -> Self {
         View { data, start: 0, budget: Some(budget) }
     }
@@ -93,6 +94,7 @@ impl<'data> View<'data> {
     }
 
     /// Budget for reading the file.
+    #[doc(hidden)]
     pub fn budget(&self) -> Option<&'data Budget> {
         self.budget
     }
@@ -115,6 +117,7 @@ impl<'data> View<'data> {
     }
 
     /// Offset of the first byte from the start of the file, in bytes.
+    #[doc(hidden)]
     pub fn start(&self) -> u64 {
         self.start
     }
@@ -125,11 +128,13 @@ impl<'data> View<'data> {
     }
 
     /// Range of the view in the file.
+    #[doc(hidden)]
     pub fn range(&self) -> Range<u64> {
         self.start..self.place(self.size())
     }
 
     /// Range of the view in a view around it.
+    #[doc(hidden)]
     pub fn range_in(&self, outer: View<'_>) -> Range<u64> {
         debug_assert!(self.start >= outer.start, "{} precedes {}", self.start, outer.start);
         let in_file = self.range();
@@ -202,22 +207,22 @@ impl<'data> View<'data> {
     }
 
     /// Returns whether the view begins with these bytes.
-    pub fn starts_with(&self, magic: &[u8]) -> bool {
+    pub(crate) fn starts_with(&self, magic: &[u8]) -> bool {
         self.data.starts_with(magic)
     }
 
     /// Reads the unsigned 16-bit little-endian integer at `offset`.
-    pub fn u16(&self, field: &'static str, offset: u64) -> Result<u16, Malformed> {
+    pub(crate) fn u16(&self, field: &'static str, offset: u64) -> Result<u16, Malformed> {
         self.array(field, offset).map(u16::from_le_bytes)
     }
 
     /// Reads the unsigned 32-bit little-endian integer at `offset`.
-    pub fn u32(&self, field: &'static str, offset: u64) -> Result<u32, Malformed> {
+    pub(crate) fn u32(&self, field: &'static str, offset: u64) -> Result<u32, Malformed> {
         self.array(field, offset).map(u32::from_le_bytes)
     }
 
     /// Reads the unsigned 64-bit little-endian integer at `offset`.
-    pub fn u64(&self, field: &'static str, offset: u64) -> Result<u64, Malformed> {
+    pub(crate) fn u64(&self, field: &'static str, offset: u64) -> Result<u64, Malformed> {
         self.array(field, offset).map(u64::from_le_bytes)
     }
 

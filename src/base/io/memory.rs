@@ -48,7 +48,7 @@ impl Input {
     }
 
     /// Budget for reading the input.
-    pub fn budget(&self) -> &Budget {
+    pub(crate) fn budget(&self) -> &Budget {
         &self.budget
     }
 
@@ -58,7 +58,7 @@ impl Input {
     }
 
     /// Method of access to the input.
-    pub fn access(&self) -> Access {
+    pub(crate) fn access(&self) -> Access {
         Access::read()
     }
 
@@ -88,7 +88,7 @@ impl Input {
     }
 
     /// Does nothing: no pages are mapped.
-    pub fn release(&self) {}
+    pub(crate) fn release(&self) {}
 
     /// Does nothing: no pages are mapped.
     pub(crate) fn release_part(&self, _range: Range<u64>) {}
@@ -113,7 +113,7 @@ impl Input {
 
     /// Calls `visit(offset, bytes)` for each block of `range` in order. Each block begins with the last `overlap` bytes
     /// of the block before, so that nothing shorter than that is cut in two.
-    pub fn blocks(&self, range: Range<u64>, overlap: usize, mut visit: impl FnMut(u64, &[u8])) -> Result<()> {
+    pub(crate) fn blocks(&self, range: Range<u64>, overlap: usize, mut visit: impl FnMut(u64, &[u8])) -> Result<()> {
         let Some(bytes) = self.in_memory(range.start, range.end - range.start) else {
             return Err(Error::Shrunk { path: self.path.clone(), missing: range.end - self.size() });
         };

@@ -96,11 +96,11 @@ impl LockBuilder {
 
     /// Returns the lock entry of an image, and the problems in it.
     fn record_image(&self, image: &ImageRef<'_>) -> (LockedImage, Vec<Malformed>) {
-        let mut inspection = inspect_with(image, image::inspect_mangled);
-        let kind = image.image().image_kind;
+        let mut inspection = inspect_with(image, |kind, view, _| image::inspect_mangled(kind, view));
+        let kind = image.image_kind;
         let (mut sha256, mut digests, mut parts) = (None, None, None);
         let mut kernel_codes = Vec::new();
-        match image.bytes() {
+        match image.read() {
             Ok(bytes) => {
                 digests = image::image_digests(kind, bytes.view()).ok();
                 match image::kernel_codes(kind, bytes.view(), &inspection.kernels) {
@@ -114,13 +114,13 @@ impl LockBuilder {
                 parts = if self.finds_causes { image::image_parts(kind, bytes.view()).ok() } else { None };
             }
             // The codec states that these bytes cannot be read.
-            Err(_) if image.image().codec == Some(Codec::Opaque) => {}
+            Err(_) if image.codec == Some(Codec::Opaque) => {}
             Err(problem) if inspection.problems.is_empty() => inspection.problems.push(problem),
             Err(_) => {}
         }
         let contents = ImageContents { inspection: &inspection, kernel_codes: &kernel_codes, sha256, digests, parts };
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
-        let locked = locked_image(image.image(), image.containers(), contents, &mut pool);
+        let locked = locked_image(image, image.containers(), contents, &mut pool);
         (locked, inspection.problems)
     }
 }

@@ -39,7 +39,7 @@ use super::units::{ImageLabels, Unit, UnitKernel, units};
 use super::{KernelHash, KernelName, Lock, LockedFile, LockedImage, LockedKernel};
 use crate::base::escape::is_escaped;
 use crate::base::parallel::{map_parallel, threads};
-use crate::image::{Figure, demangle};
+use crate::image::{Demangler, Figure};
 
 /// The first line: format and version.
 pub const HEADER: &str = "fatbin.lock/2";
@@ -73,10 +73,13 @@ pub fn write_file_entry(text: &mut String, file: &LockedFile) {
 fn write_file(text: &mut String, file: &LockedFile) {
     write_file_entry(text, file);
     *text += "\n";
-    map_parallel(&units(&file.images), threads(), unit_text, &mut |unit| *text += &unit);
+    let demangler = Demangler::default();
+    map_parallel(&units(&file.images), threads(), |unit| unit_text(unit, &demangler), &mut |unit: String| {
+        *text += &unit;
+    });
 }
 
-fn unit_text(unit: &Unit<'_>) -> String {
+fn unit_text(unit: &Unit<'_>, demangler: &Demangler) -> String {
     let text = &mut String::new();
     let first = unit.images.first().map(|image| attributes(image)).unwrap_or_default();
     let is_common = first.map(|it| it.1.is_some() && unit.images.iter().all(|image| attributes(image).contains(&it)));
@@ -100,7 +103,7 @@ fn unit_text(unit: &Unit<'_>) -> String {
         *text += "\n";
     }
     for kernel in &unit.kernels {
-        write_kernel(text, kernel, &labels.0);
+        write_kernel(text, kernel, &labels.0, demangler);
     }
     mem::take(text)
 }
@@ -117,13 +120,13 @@ fn attributes(image: &LockedImage) -> [(&'static str, Option<&str>); 6] {
     ]
 }
 
-fn write_kernel(text: &mut String, kernel: &UnitKernel<'_>, labels: &[String]) {
+fn write_kernel(text: &mut String, kernel: &UnitKernel<'_>, labels: &[String], demangler: &Demangler) {
     *text += &format!("  kernel {}", quoted(kernel.name.as_str()));
     let kernels = || kernel.kernels.iter().map(|&(_, kernel)| kernel);
     let mut common: Vec<Field> = kernels().next().map(|kernel| fields(kernel).collect()).unwrap_or_default();
     common.retain(|field| kernels().all(|kernel| fields(kernel).any(|it| it == *field)));
     write_figures(text, &common);
-    write_demangled(text, kernel.name);
+    write_demangled(text, kernel.name, demangler);
     let (mut scopes, mut known) = (Vec::<(Vec<Field>, Vec<&str>)>::new(), HashMap::<Vec<Field>, usize>::new());
     for (index, kernel) in &kernel.kernels {
         let own: Vec<Field> = fields(kernel).filter(|it| !common.contains(it)).collect();
@@ -176,12 +179,12 @@ fn write_figures(text: &mut String, fields: &[Field]) {
     }
 }
 
-fn write_demangled(text: &mut String, name: &KernelName) {
+fn write_demangled(text: &mut String, name: &KernelName, demangler: &Demangler) {
     if let Some(stated) = name.stated() {
         *text += " demangled=";
         *text += &stated.map_or("-".to_owned(), quoted);
     } else if name.as_str().len() <= MAX_DEMANGLED
-        && let Some(demangled) = demangle(name.as_str()).filter(|demangled| demangled.len() <= MAX_DEMANGLED)
+        && let Some(demangled) = demangler.demangle(name.as_str()).filter(|demangled| demangled.len() <= MAX_DEMANGLED)
     {
         string(text, "demangled", Some(&demangled));
     }

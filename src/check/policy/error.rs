@@ -10,6 +10,7 @@ use crate::check::target::{InvalidPolicyTarget, PolicyTarget};
 /// An error in a policy. Lines and columns count from 1, columns in characters.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{path}:{line}:{column}: {cause}")]
+#[non_exhaustive]
 pub struct PolicyError {
     /// Name of the policy.
     pub path: String,
@@ -110,7 +111,7 @@ impl PolicyError {
     }
 
     /// Creates an error for a span of bytes in the text.
-    pub fn new(path: &str, text: &str, span: Range<usize>, cause: PolicyCause) -> Self {
+    pub(crate) fn new(path: &str, text: &str, span: Range<usize>, cause: PolicyCause) -> Self {
         let (line, column) = line_and_column(text, span.start);
         PolicyError { path: path.to_owned(), line, column, cause }
     }

@@ -29,23 +29,23 @@ pub use size::Size;
 #[derive(Debug)]
 pub struct Policy {
     /// Path of the policy, for findings that are not about a file.
-    pub path: String,
+    pub(crate) path: String,
     /// Patterns that must each match a file with device code.
     pub(crate) must_hold: Vec<Pattern>,
     /// Patterns of files that are not evaluated.
-    pub skip: Vec<Pattern>,
+    pub(crate) skip: Vec<Pattern>,
     /// Rules whose violations are warnings.
-    pub warn: BTreeSet<Rule>,
+    pub(crate) warn: BTreeSet<Rule>,
     /// Size limit for the device code of all files.
-    pub total: Option<Size>,
+    pub(crate) total: Option<Size>,
     /// All files must be built for the same feature settings of each processor.
     pub(crate) consistent_features: bool,
     /// The metadata of packages must agree with their device code.
-    pub metadata: bool,
+    pub(crate) metadata: bool,
     /// Requirements for all files.
-    pub requirements: Requirements,
+    pub(crate) requirements: Requirements,
     /// Requirements for some files, in the order of the policy. Later ones win.
-    pub exceptions: Vec<Exception>,
+    pub(crate) exceptions: Vec<Exception>,
 }
 
 /// A glob pattern for paths.
@@ -182,11 +182,13 @@ impl Policy {
     }
 
     /// Returns whether a file is not evaluated.
+    #[doc(hidden)]
     pub fn skips(&self, path: &str) -> bool {
         self.skip.iter().any(|pattern| pattern.matches(path))
     }
 
     /// Returns the requirements for a file.
+    #[doc(hidden)]
     pub fn requirements_for(&self, path: &str) -> Requirements {
         let own = self.exceptions.iter().filter(|exception| exception.pattern.matches(path));
         own.fold(self.requirements.clone(), |requirements, exception| {
@@ -195,11 +197,13 @@ impl Policy {
     }
 
     /// Returns what must be known about the images of a file to evaluate it.
+    #[doc(hidden)]
     pub fn analysis_options(&self, path: &str) -> AnalysisOptions {
         if self.skips(path) { AnalysisOptions::default() } else { self.requirements_for(path).analysis_options() }
     }
 
     /// Returns whether images of any file must be inspected.
+    #[doc(hidden)]
     pub fn needs_inspection(&self) -> bool {
         self.all_requirements().any(|requirements| requirements.analysis_options().any())
     }

@@ -89,6 +89,7 @@ impl Coded for FilterError {
             FilterError::Input(error) => error.code(),
             FilterError::NoMatch { .. } => Code::NoMatch,
             FilterError::KernelsUnknown { .. } => Code::KernelsUnknown,
+            FilterError::Pattern(error) => error.code(),
         }
     }
 }

@@ -181,8 +181,7 @@ pub fn images(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
     let view = View::new(bytes);
     let scan = Scan::new(&view).unwrap();
     let listed = scan.images().map(|image| {
-        let entry = image.image();
-        let target = format!("{:?} {:?} {:?} {:?}", entry.kind, entry.triple, entry.arch, entry.id);
+        let target = format!("{:?} {:?} {:?} {:?}", image.kind, image.triple, image.arch, image.id);
         (target, image.bytes().unwrap().to_vec())
     });
     listed.collect()

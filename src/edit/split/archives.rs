@@ -144,7 +144,7 @@ fn bytes<'a>(scan: &'a Scan<InputSlice>, code: &Code<'a>) -> Result<Cow<'a, [u8]
     {
         return Ok(Cow::Borrowed(scan.source().view().part("code object", Extent { offset, size })?.data()));
     }
-    let bytes = scan.reader().image(code.nested.clone()).bytes()?;
+    let bytes = scan.reader().image(code.nested.clone()).read()?;
     Ok(Cow::Owned(bytes.to_vec()))
 }
 

@@ -15,7 +15,7 @@ use crate::host;
 ///
 /// ```no_run
 /// // Writes `modules.rs` into OUT_DIR, with a function `reduce`.
-/// fatbin::build::EmbeddedFiles::new().file("reduce", "kernels/reduce-sm_90.cubin").compile("modules");
+/// fatbin::embed::EmbeddedFiles::new().file("reduce", "kernels/reduce-sm_90.cubin").compile("modules");
 /// ```
 ///
 /// The program includes the file inside a module:
@@ -73,10 +73,11 @@ impl EmbeddedFiles {
         directives.link(directory, &library, "")?;
         let mut files = Vec::new();
         for ((name, _), input) in self.files.iter().zip(&inputs) {
-            files.push(EmbeddedFile { name: Name::parse(name)?, bytes: input.view().data(), sha256: None });
+            let name = Name::parse(name).map_err(BuildError::Embed)?;
+            files.push(EmbeddedFile { name, bytes: input.view().data(), sha256: None });
         }
         let options = object_options(host);
-        let plan = plan(&files, &options)?;
+        let plan = plan(&files, &options).map_err(BuildError::Embed)?;
         let mut sink = Sink::new(&inputs);
         host::emit(&plan.object, host, &mut sink)?;
         let object = directory.join(format!("{name}.o"));
@@ -87,7 +88,7 @@ impl EmbeddedFiles {
         write_library(&object, host, &environment.library_path(&library))?;
 
         let mut module = Output::create(set.output(&directory.join(format!("{name}.rs")), OutputKind::Text)?)?;
-        module.write(rust_module(&files, &options)?.as_bytes())?;
+        module.write(rust_module(&files, &options).map_err(BuildError::Embed)?.as_bytes())?;
         module.commit([])?;
         Ok(directives)
     }

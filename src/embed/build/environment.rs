@@ -62,7 +62,7 @@ fn host(target: &str) -> Result<Host, BuildError> {
         Some(rest) => format!("riscv64-{rest}"),
         None => target.to_owned(),
     };
-    Ok(Host::from_triple(&triple)?)
+    Ok(triple.parse()?)
 }
 
 impl Directives {

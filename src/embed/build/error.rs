@@ -16,7 +16,8 @@ pub enum BuildError {
     Wrap(#[from] WrapError),
     /// The files cannot be embedded.
     #[error(transparent)]
-    Embed(#[from] EmbedError),
+    #[doc(hidden)]
+    Embed(EmbedError),
     /// A file cannot be read or written.
     #[error(transparent)]
     File(#[from] Error),

@@ -7,13 +7,13 @@
 //!
 //! ```toml
 //! [build-dependencies]
-//! fatbin = { version = "0.1", default-features = false, features = ["build"] }
+//! fatbin = { version = "0.1", default-features = false, features = ["files"] }
 //! ```
 //!
 //! ```no_run
 //! // build.rs
 //! use fatbin::OffloadKind;
-//! use fatbin::build::{EmbeddedFiles, RegisteredImages};
+//! use fatbin::embed::{EmbeddedFiles, RegisteredImages};
 //!
 //! fn main() {
 //!     RegisteredImages::new(OffloadKind::OpenMp).image("kernels/saxpy-gfx90a.hsaco").compile("kernels");

@@ -18,7 +18,7 @@ const WHOLE_ARCHIVE: &str = ":+whole-archive";
 ///
 /// ```no_run
 /// use fatbin::OffloadKind;
-/// use fatbin::build::RegisteredImages;
+/// use fatbin::embed::RegisteredImages;
 ///
 /// // `saxpy_region` is a `#[unsafe(no_mangle)] static` of the program, whose address identifies the kernel.
 /// RegisteredImages::new(OffloadKind::OpenMp)

@@ -13,26 +13,28 @@ use crate::target::OffloadKind;
 
 /// A release of LLVM, its main branch, or AMD's compiler before it used LLVM's wrapper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Release {
     /// Name on the command line.
     pub name: &'static str,
     /// Major version of LLVM; `None` for a row that is not a release.
-    pub number: Option<u32>,
+    pub(crate) number: Option<u32>,
     /// Numbers of the offload kinds.
-    pub kinds: KindNumbers,
+    pub(crate) kinds: KindNumbers,
     /// True if the tools read triples with a subarchitecture, `amdgpu9.0a-amd-amdhsa`. Source: llvm-project pull
     /// request 206480.
     pub(crate) reads_subarchs: bool,
     /// Wrapper objects.
+    #[doc(hidden)]
     pub wrapper: WrapperAbi,
     /// The packager of offload binaries.
-    pub packager: PackagerRules,
+    pub(crate) packager: PackagerRules,
     /// The bundler of files for several targets.
-    pub bundler: BundlerRules,
+    pub(crate) bundler: BundlerRules,
     /// The wrapper that is called llvm-offload-wrapper.
-    pub offload_wrapper: OffloadWrapperRules,
+    pub(crate) offload_wrapper: OffloadWrapperRules,
     /// The linker of device code.
-    pub linker: LinkerRules,
+    pub(crate) linker: LinkerRules,
 }
 
 /// LLVM 11 to 14, the tool clang-offload-wrapper; the other rows list their differences from an earlier one.
@@ -290,13 +292,13 @@ impl Release {
 
     /// Returns the release with a major version. Older versions than the table's first behave like the first, and newer
     /// ones than its last like the main branch.
-    pub fn numbered(number: u32) -> Release {
+    pub(crate) fn numbered(number: u32) -> Release {
         let numbered = RELEASES.into_iter().find(|release| release.number.is_some_and(|known| known >= number));
         numbered.or_else(|| Release::named("main")).expect("the table has a row for the main branch")
     }
 
     /// Parses the name or the version of a release: `llvm19`, `main`, `19` or `19.1.7`.
-    pub fn parse(text: &str) -> Option<Release> {
+    pub(crate) fn parse(text: &str) -> Option<Release> {
         let major = || text.split('.').next()?.parse().ok().filter(|&major| major > 0);
         Release::named(text).or_else(|| major().map(Release::numbered))
     }
@@ -309,6 +311,7 @@ impl Release {
     }
 
     /// Returns the names of the releases with a wrapper for a kind, oldest first.
+    #[doc(hidden)]
     pub fn wrapping(kind: OffloadKind) -> Vec<&'static str> {
         Release::names_where(|release| release.wrapper.supports(kind))
     }

@@ -18,11 +18,19 @@ type Result<T, E = ImageError> = std::result::Result<T, E>;
 
 /// Properties of an image that the user specified. The others are read from the image's own header.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TargetOverride {
     /// Target triple.
     pub triple: Option<String>,
     /// Processor, with features or suffix.
     pub arch: Option<String>,
+}
+
+impl TargetOverride {
+    /// Creates it from the properties that are not read from the image.
+    pub fn new(triple: Option<String>, arch: Option<String>) -> Self {
+        TargetOverride { triple, arch }
+    }
 }
 
 /// An image to wrap.
@@ -66,6 +74,7 @@ pub struct EmbeddedImage<'data> {
 
 /// Form of the embedded images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EmbeddedForm {
     /// Inside an offload binary.
     OffloadBinary,

@@ -27,6 +27,7 @@ const ENTRY_ALIGNMENT: u64 = 8;
 
 /// An entry that the wrapper writes instead of a compiler.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OffloadEntry {
     /// Name in the device image.
     pub name: String,
@@ -40,6 +41,13 @@ pub struct OffloadEntry {
     pub data: u32,
     /// Symbol of the host's pointer to a managed variable; new entries only.
     pub aux_symbol: Option<String>,
+}
+
+impl OffloadEntry {
+    /// Creates the entry of a kernel.
+    pub fn new(name: impl Into<String>, host_symbol: impl Into<String>) -> Self {
+        OffloadEntry { name: name.into(), host_symbol: host_symbol.into(), ..OffloadEntry::default() }
+    }
 }
 
 /// Bounds of the entries of the whole program or library.

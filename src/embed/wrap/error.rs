@@ -161,7 +161,7 @@ pub enum WrapError {
         /// The host object.
         path: PathBuf,
         /// Error of the parser.
-        source: object::read::Error,
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The host object is for an unknown machine.
     #[error("{}: not a 64-bit object for a known machine", path.display())]

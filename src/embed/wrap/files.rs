@@ -36,7 +36,7 @@ pub struct WrapOptions {
     pub large: LargeImages,
     /// Entries for host programs that no offload compiler has compiled.
     pub entries: Vec<OffloadEntry>,
-    /// See [`WrapperBuilder::keep_entries`].
+    /// See `WrapperBuilder::keep_entries`.
     pub keep_entries: bool,
     /// True if the object becomes part of another object and its device code must not be linked again.
     pub relocatable: bool,
@@ -110,7 +110,7 @@ pub(crate) fn wrap_into(output: OutputPath, options: &WrapOptions) -> Result<Wra
         None => Host::native()?.triple(),
     };
     if let (Some(found), Some(path)) = (matched_host, &options.matching)
-        && !Host::from_triple(found)?.links_with(Host::from_triple(host)?)
+        && !found.parse::<Host>()?.links_with(host.parse()?)
     {
         return Err(WrapError::HostMismatch { path: path.clone(), specified: host.to_owned(), found });
     }
@@ -119,7 +119,7 @@ pub(crate) fn wrap_into(output: OutputPath, options: &WrapOptions) -> Result<Wra
         WrapperFormat::Bitcode | WrapperFormat::Text if options.any_host => {
             WrapperBuilder::for_any_host(options.kind, host)?
         }
-        _ => WrapperBuilder::new(options.kind, host)?,
+        _ => WrapperBuilder::for_triple(options.kind, host)?,
     };
     wrapper.release = options.release.or(matched.as_ref().map(|matched| matched.release)).unwrap_or(NEWEST);
     for (input, image) in inputs.iter().zip(&options.images) {

@@ -44,8 +44,8 @@ pub fn read(view: View<'_>, path: &Path) -> Result<Vec<HostEntry>, WrapError> {
     if !matches!(kind, Ok(FileKind::Elf32 | FileKind::Elf64 | FileKind::Coff | FileKind::CoffBig)) {
         return Ok(Vec::new());
     }
-    let unreadable = |source| WrapError::UnreadableHostObject { path: path.to_owned(), source };
-    let file = File::parse(ObjectBytes(view)).map_err(unreadable)?;
+    let file = File::parse(ObjectBytes(view))
+        .map_err(|error| WrapError::UnreadableHostObject { path: path.to_owned(), source: Box::new(error) })?;
     Ok(file.symbols().filter_map(|symbol| entry(&file, &symbol)).collect())
 }
 

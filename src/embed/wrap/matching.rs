@@ -42,7 +42,7 @@ struct FoundEntries {
 /// Reads a host object that was compiled with offloading of `kind`.
 pub fn read(view: View, path: &Path, kind: OffloadKind) -> Result<MatchedHost, WrapError> {
     let file = object::File::parse(ObjectBytes(view))
-        .map_err(|source| WrapError::UnreadableHostObject { path: path.to_owned(), source })?;
+        .map_err(|error| WrapError::UnreadableHostObject { path: path.to_owned(), source: Box::new(error) })?;
     let host = host_of(&file, view).ok_or_else(|| WrapError::UnknownHostMachine { path: path.to_owned() })?;
     let entries = match file.format() {
         BinaryFormat::Coff => read_coff_entries(&file, kind),

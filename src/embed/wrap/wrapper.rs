@@ -12,7 +12,11 @@ use super::fat_binary_image::fat_binary;
 use super::{Request, plan};
 use crate::base::bytes::View;
 use crate::base::content::Content;
+#[cfg(feature = "files")]
+use crate::base::error::Error;
 use crate::base::io::Sink;
+#[cfg(feature = "files")]
+use crate::base::io::{FileSet, Input, Output, OutputKind};
 use crate::embed::llvm::wrapper_abi::{ImageSection, SyclAbi, WrapperAbi};
 use crate::embed::llvm::{NEWEST, Release};
 use crate::host::{self, Host, HostError, ObjectFormat, ObjectPlan};
@@ -25,6 +29,7 @@ pub(crate) const LARGE: u64 = 1 << 30;
 
 /// Placement of images among the large sections, out of reach of code and data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LargeImages {
     /// Among the large sections if they have at least 1 GiB together.
     Auto,
@@ -36,6 +41,7 @@ pub enum LargeImages {
 
 /// Format of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WrapperFormat {
     /// An object in the host's format, ready to be linked.
     Object,
@@ -60,12 +66,10 @@ impl WrapperFormat {
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use fatbin::Host;
-/// use fatbin::target::OffloadKind;
-/// use fatbin::wrap::WrapperBuilder;
+/// use fatbin::{Host, OffloadKind, WrapperBuilder};
 ///
 /// let image = std::fs::read("fixtures/answer-gfx90a.hsaco")?;
-/// let mut wrapper = WrapperBuilder::new(OffloadKind::OpenMp, Host::Aarch64.triple())?;
+/// let mut wrapper = WrapperBuilder::new(OffloadKind::OpenMp, Host::Aarch64);
 /// wrapper.image("answer-gfx90a.hsaco", &image);
 /// let mut object = Vec::new();
 /// wrapper.write_to(&mut object)?;
@@ -74,12 +78,13 @@ impl WrapperFormat {
 /// # }
 /// ```
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct WrapperBuilder<'data> {
     kind: OffloadKind,
     triple: String,
     host: Host,
     /// Images, in the order that the runtime sees.
-    pub images: Vec<SourceImage<'data>>,
+    pub(crate) images: Vec<SourceImage<'data>>,
     /// Release of LLVM whose runtime registers the images; by default the newest.
     pub release: Release,
     /// Form of OpenMP's and SYCL's images. For CUDA and HIP, anything but an offload binary means that the single input
@@ -92,10 +97,10 @@ pub struct WrapperBuilder<'data> {
     /// Entries for host programs that no offload compiler has compiled.
     pub entries: Vec<OffloadEntry>,
     /// Symbols of host objects whose sections must survive `--gc-sections`: their entries.
-    pub keep: Vec<String>,
+    pub(crate) keep: Vec<String>,
     /// True if the section of entries must survive `--gc-sections` even without entries. Linkers such as ld.lld would
     /// drop it and then reject references to its bounds.
-    pub keep_entries: bool,
+    pub(crate) keep_entries: bool,
     /// The fat binary of CUDA or HIP, where the caller has built it instead of passing images.
     fat_binary: Option<Content<'data>>,
     /// True if the object becomes part of another object and its device code must not be linked again.
@@ -105,13 +110,12 @@ pub struct WrapperBuilder<'data> {
 }
 
 impl<'data> WrapperBuilder<'data> {
-    /// Creates a wrapper of no images yet for a host; see [`Host::from_triple`].
-    pub fn new(kind: OffloadKind, triple: impl Into<String>) -> Result<Self, HostError> {
-        let triple = triple.into();
-        Ok(WrapperBuilder {
+    /// Creates a wrapper of no images yet for a host.
+    pub fn new(kind: OffloadKind, host: Host) -> Self {
+        WrapperBuilder {
             kind,
-            host: Host::from_triple(&triple)?,
-            triple,
+            host,
+            triple: host.triple().to_owned(),
             images: Vec::new(),
             release: NEWEST,
             form: EmbeddedForm::OffloadBinary,
@@ -123,14 +127,19 @@ impl<'data> WrapperBuilder<'data> {
             fat_binary: None,
             relocatable: false,
             fat_binary_symbols: super::FatBinarySymbols::default(),
-        })
+        }
+    }
+
+    /// Like [`Self::new`], for the host of a triple. LLVM IR states the triple as it is written here.
+    pub fn for_triple(kind: OffloadKind, triple: &str) -> Result<Self, HostError> {
+        Ok(WrapperBuilder { triple: triple.to_owned(), ..Self::new(kind, triple.parse()?) })
     }
 
     /// Creates a wrapper for IR. Its triple may be any of a known architecture, and it cannot write objects.
     pub(crate) fn for_any_host(kind: OffloadKind, triple: &str) -> Result<Self, HostError> {
-        match Self::new(kind, triple) {
+        match Self::for_triple(kind, triple) {
             Err(_) if names_architecture(triple) => {
-                Ok(WrapperBuilder { triple: triple.to_owned(), ..Self::new(kind, Host::X86_64.triple())? })
+                Ok(WrapperBuilder { triple: triple.to_owned(), ..Self::new(kind, Host::X86_64) })
             }
             result => result,
         }
@@ -151,10 +160,19 @@ impl<'data> WrapperBuilder<'data> {
         WrapperBuilder { relocatable: true, ..self }
     }
 
-    /// Adds an image; `name` is its name in messages.
+    /// Adds an image; `name` is its name in messages. The runtime sees images in the order in which they were added.
     pub fn image(&mut self, name: &'data (impl AsRef<Path> + ?Sized), bytes: &'data [u8]) -> &mut Self {
-        let (path, view) = (name.as_ref(), View::new(bytes));
-        self.images.push(SourceImage { path, view, target: TargetOverride::default() });
+        self.image_for(name, View::new(bytes), TargetOverride::default())
+    }
+
+    /// Adds an image, with properties that its header does not have.
+    pub fn image_for(
+        &mut self,
+        name: &'data (impl AsRef<Path> + ?Sized),
+        view: View<'data>,
+        target: TargetOverride,
+    ) -> &mut Self {
+        self.images.push(SourceImage { path: name.as_ref(), view, target });
         self
     }
 
@@ -168,6 +186,23 @@ impl<'data> WrapperBuilder<'data> {
         let mut sink = Sink::new([]).with_slices(self.images.iter().map(|image| image.view.data()));
         self.emit(&mut sink)?;
         Ok(sink.copy_to(output)?)
+    }
+
+    /// Writes the output to a file. An existing file is replaced when the new one is complete. `inputs` are files that
+    /// must neither be the output nor change before it is complete, such as the images.
+    #[cfg(feature = "files")]
+    pub fn write_file<'i>(
+        &self,
+        path: &Path,
+        inputs: impl IntoIterator<Item = &'i Input, IntoIter: Clone>,
+    ) -> Result<(), WrapError> {
+        let inputs = inputs.into_iter();
+        let mut output = Output::update(FileSet::of_inputs(inputs.clone()).output(path, OutputKind::Code)?)?;
+        self.write_to(&mut output).map_err(|error| match error {
+            WrapError::Write(cause) => Error::io(path, "write")(cause).into(),
+            error => error,
+        })?;
+        Ok(output.commit(inputs)?)
     }
 
     /// Emits the output into a sink, which refers to the images of its inputs instead of copying them, except in text.
@@ -300,7 +335,7 @@ mod tests {
     fn writes_the_same_object_to_a_writer_as_to_a_file() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/answer-gfx90a.hsaco");
         let input = crate::base::io::Input::open(path, crate::base::io::Access::read()).unwrap();
-        let mut wrapper = WrapperBuilder::new(OffloadKind::OpenMp, "x86_64-linux-gnu").unwrap();
+        let mut wrapper = WrapperBuilder::new(OffloadKind::OpenMp, Host::X86_64);
         wrapper.image(path, input.view().data());
         let mut bytes = Vec::new();
         wrapper.write_to(&mut bytes).unwrap();
@@ -320,7 +355,7 @@ mod tests {
 
     #[test]
     fn reports_an_image_by_its_name() {
-        let mut wrapper = WrapperBuilder::new(OffloadKind::OpenMp, "x86_64-linux-gnu").unwrap();
+        let mut wrapper = WrapperBuilder::new(OffloadKind::OpenMp, Host::X86_64);
         wrapper.image("nothing", b"");
         let error = wrapper.write_to(&mut Vec::new()).unwrap_err();
         assert_eq!(error.to_string(), "nothing: device image is empty");

@@ -34,7 +34,7 @@ pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed>
         _ => return Err(unexpected(view, "ELF machine", ELF64.e_machine, machine.0.into(), "that of a GPU")),
     };
     let header = FileHeader64::<LE>::parse(view.data());
-    let header = header.map_err(|error| view.malformed("ELF header", 0, Cause::ObjectFile(error)))?;
+    let header = header.map_err(|error| view.malformed("ELF header", 0, Cause::object_file(error)))?;
     check_header(view, header)?;
     check(view, header)?;
     let size = device_elf::read(view)?.size;

@@ -21,7 +21,7 @@ use crate::base::error::{Cause, Malformed};
 pub struct OffloadBinaryImage<'a, 'data> {
     /// Form of the image, see [`super::image_kind`].
     pub image_kind: u16,
-    /// Offload kind, see [`crate::target::OffloadKind::bit`].
+    /// Offload kind, see `OffloadKind::bit`.
     pub offload_kind: u16,
     /// Flags, see [`super::flag`].
     pub flags: u32,

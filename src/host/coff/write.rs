@@ -45,7 +45,7 @@ pub fn write(
     sink: &mut Sink,
 ) -> Result<(), HostError> {
     let mut writer = Writer::new(sink);
-    let layout = reserve(&mut writer, plan, sections)?;
+    let layout = reserve(&mut writer, plan, sections).map_err(HostError::object_file)?;
     let size = writer.reserved_len();
     if u32::try_from(size).is_err() {
         return Err(HostError::ObjectTooLarge { format: "COFF", size });

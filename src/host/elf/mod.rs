@@ -16,6 +16,6 @@ use crate::base::io::Sink;
 pub fn emit(plan: &ObjectPlan, architecture: &Architecture, sink: &mut Sink) -> Result<(), HostError> {
     let code = Code::new(architecture, plan.functions.iter().map(architecture.elf.compile).collect());
     let layout = layout::ObjectLayout::new(plan, architecture, &code);
-    let sections = layout.sections()?;
-    Ok(write::write(plan, architecture, &layout, &sections, sink)?)
+    let sections = layout.sections().map_err(HostError::unwind_information)?;
+    write::write(plan, architecture, &layout, &sections, sink).map_err(HostError::object_file)
 }

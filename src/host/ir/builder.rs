@@ -10,7 +10,7 @@ use crate::host::systems::mach_o_section;
 
 /// Returns the name of a section in the object format of a triple.
 fn section_name<'name>(name: &'name str, triple: &str) -> &'name str {
-    let is_mach_o = Host::from_triple(triple).is_ok_and(|host| host.format() == ObjectFormat::MachO);
+    let is_mach_o = triple.parse().is_ok_and(|host: Host| host.format() == ObjectFormat::MachO);
     if is_mach_o { mach_o_section(name) } else { name }
 }
 

@@ -71,7 +71,7 @@ pub fn write(
     let mut strings = StringTable::default();
     let names: Vec<StringId> = names.iter().map(|name| strings.add(name.as_bytes())).collect();
     let mut string_bytes = Vec::new();
-    encoder.strtab(&mut string_bytes, &mut strings)?;
+    encoder.strtab(&mut string_bytes, &mut strings).map_err(HostError::object_file)?;
     if u32::try_from(layout.strings + string_bytes.len() as u64).is_err() {
         return Err(HostError::ObjectTooLarge { format: "Mach-O", size: layout.strings });
     }

@@ -24,7 +24,7 @@ const VERSION: &str = "1.0";
 
 /// Returns the image with notes of this producer; an error if it is not a 64-bit ELF file with a section table.
 pub fn add<'data>(image: View<'data>, producer: &str, version: &str) -> Result<Content<'data>, Malformed> {
-    let fail = |error: object::Error| image.malformed("ELF header", 0, Cause::ObjectFile(error));
+    let fail = |error: object::Error| image.malformed("ELF header", 0, Cause::object_file(error));
     let header = FileHeader64::<Endianness>::parse(image.data()).map_err(fail)?;
     let endian = header.endian().map_err(fail)?;
     let names_index = header.shstrndx(endian, image.data()).map_err(fail)? as usize;

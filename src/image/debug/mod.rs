@@ -24,6 +24,7 @@ use sections::DebugSection;
 
 /// Debug information of an image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DebugInfo {
     /// Level of detail.
     pub level: DebugLevel,
@@ -33,6 +34,7 @@ pub struct DebugInfo {
 
 /// Level of detail of debug information.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum DebugLevel {
     /// No debug information.
     #[default]
@@ -56,6 +58,7 @@ impl DebugLevel {
 
 /// A compile unit, as described by the compiler.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CompileUnit {
     /// Path of the source file.
     pub name: Option<String>,

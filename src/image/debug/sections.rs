@@ -98,7 +98,7 @@ pub fn for_each_compressed(
 
 fn bytes<'data>(elf: &Elf<'data>, section: &ElfSection<'data, '_>) -> Result<Cow<'data, [u8]>, Malformed> {
     let stored = elf.bytes(section)?;
-    let host_file = |error: object::Error| stored.malformed("debug section", 0, Cause::ObjectFile(error));
+    let host_file = |error: object::Error| stored.malformed("debug section", 0, Cause::object_file(error));
     let range = section.compressed_file_range().map_err(host_file)?;
     let codec = match range.format {
         CompressionFormat::None => return Ok(Cow::Borrowed(stored.data())),

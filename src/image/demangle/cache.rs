@@ -1,4 +1,4 @@
-//! Reuses demangled names. Libraries have each kernel once per architecture, one image after another.
+//! The names that were demangled last.
 
 use std::sync::{Mutex, PoisonError};
 

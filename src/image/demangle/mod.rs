@@ -14,12 +14,21 @@ use cache::Cache;
 /// Maximum length of a demangled name, in bytes. Kernels of template libraries have some thousands.
 const MAX_NAME_LENGTH: usize = 1 << 16;
 
-/// Names that were demangled last, by any thread.
-static CACHE: Mutex<Option<Cache>> = Mutex::new(None);
+/// Demangles names, and reuses those that it demangled last, for any thread. Libraries have each kernel once per
+/// architecture, one image after another.
+#[derive(Default)]
+pub struct Demangler(Mutex<Option<Cache>>);
+
+impl Demangler {
+    /// Demangles a name like [`demangle`].
+    pub fn demangle(&self, name: &str) -> Option<String> {
+        Cache::get(&self.0, name, demangle)
+    }
+}
 
 /// Demangles a name; `None` if the name is not mangled or its scheme is unknown.
 pub fn demangle(name: &str) -> Option<String> {
-    Cache::get(&CACHE, name, |name| rust(name).or_else(|| cpp(name)))
+    rust(name).or_else(|| cpp(name))
 }
 
 fn rust(name: &str) -> Option<String> {

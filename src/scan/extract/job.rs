@@ -50,7 +50,7 @@ impl<'a> ExtractJob<'a> {
         'a: 's,
     {
         let image = reader.image(self.found.nested.clone());
-        if options.stored { image.stored_bytes() } else { image.bytes() }
+        if options.stored { image.stored_bytes() } else { image.read() }
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod batches;
 mod error;
+mod extraction;
 mod files;
 mod job;
 mod libraries;
@@ -26,25 +27,36 @@ use job::{ExtractJob, total_size, write};
 use names::file_names;
 
 pub use error::ExtractError;
+pub use extraction::Extraction;
+pub use extraction::extract as extract_files;
 pub use name_template::{NameTemplate, TemplateError};
 
 /// Options of `extract`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ExtractOptions {
     /// Images to extract.
     pub filter: ImageFilter,
     /// Output.
     pub destination: Destination,
-    /// Names of files in a directory; [`NameTemplate::DEFAULT`] if absent.
+    /// Names of files in a directory; `{name}.{number}-{kind}-{triple}-{arch}.{extension}` if absent.
     pub names: Option<NameTemplate>,
     /// Name that no image gets, for a file that the caller writes.
-    pub index: Option<&'static str>,
+    pub(crate) index: Option<&'static str>,
     /// Extracts compressed images as they are stored.
     pub stored: bool,
 }
 
+impl ExtractOptions {
+    /// Creates options for all images, decompressed.
+    pub fn new(destination: Destination) -> Self {
+        ExtractOptions { filter: ImageFilter::default(), destination, names: None, index: None, stored: false }
+    }
+}
+
 /// Output of `extract`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Destination {
     /// A separate file for each image, in this directory. It is created if it does not exist.
     Directory(PathBuf),

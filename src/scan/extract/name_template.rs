@@ -87,7 +87,7 @@ pub struct NameTemplate {
 
 impl NameTemplate {
     /// The default template. The number alone is unique within a file; the other fields describe the image.
-    pub const DEFAULT: &'static str = "{name}.{number}-{kind}-{triple}-{arch}.{extension}";
+    pub(crate) const DEFAULT: &'static str = "{name}.{number}-{kind}-{triple}-{arch}.{extension}";
 
     /// Parses a template: text with fields in braces; `{{` and `}}` are braces.
     pub fn parse(template: &str) -> Result<Self, TemplateError> {
@@ -122,12 +122,13 @@ impl NameTemplate {
     }
 
     /// List of the fields, one per line.
-    pub fn help() -> String {
+    pub(crate) fn help() -> String {
         FIELDS.iter().map(|field| format!("{{{}}} {}\n", field.name, field.meaning)).collect()
     }
 
     /// Path of an image below the output directory. A field without a value is left out, with the text between it and
     /// the previous field.
+    #[doc(hidden)]
     pub fn name(&self, image: &NamedImage<'_>) -> PathBuf {
         let mut name = String::new();
         let mut is_empty = true;

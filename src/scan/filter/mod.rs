@@ -36,6 +36,7 @@ pub enum FilterError {
         /// Kind, triple and arch of the available images.
         available: String,
         /// Triples and archs of these images, and processor names, if they are similar to the values of the filter.
+        #[doc(hidden)]
         suggestions: Suggestions,
     },
     /// The kernels of an image are not known.
@@ -48,6 +49,10 @@ pub enum FilterError {
         /// The reason.
         why: &'static str,
     },
+    /// A pattern for kernels is invalid.
+    #[error(transparent)]
+    #[doc(hidden)]
+    Pattern(PatternError),
 }
 
 /// A condition on an image.
@@ -132,9 +137,10 @@ fn serves(image: &str, is_ptx: bool, requested: &str) -> bool {
     }
 }
 
-/// A filter of images. The empty filter accepts every image.
+/// A filter of images. The empty filter accepts every image. Values of one kind are alternatives (two archs: either);
+/// values of different kinds must all hold. Every value must match some image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ImageFilter(pub Vec<Predicate>);
+pub struct ImageFilter(pub(crate) Vec<Predicate>);
 
 impl Predicate {
     fn is_met_by(&self, candidate: &FilterCandidate<'_>) -> bool {
@@ -201,8 +207,35 @@ impl std::fmt::Display for Predicate {
 }
 
 impl ImageFilter {
+    /// Also accepts images of this kind; of no others, if it is the first.
+    pub fn kind(self, kind: OffloadKind) -> Self {
+        self.with(Predicate::Kind(kind))
+    }
+
+    /// Also accepts images for this target triple.
+    pub fn triple(self, triple: impl Into<String>) -> Self {
+        self.with(Predicate::Triple(triple.into()))
+    }
+
+    /// Also accepts images for this processor with exactly its features, in any order. `compute_80` is PTX, and
+    /// `lto_80` is LTO-IR.
+    pub fn arch(self, arch: impl Into<String>) -> Self {
+        self.with(Predicate::Arch(arch.into()))
+    }
+
+    /// Also accepts images with a kernel whose mangled or demangled name is `pattern` or matches it, a regular
+    /// expression in the syntax of the `regex` crate, without Unicode. It may match anywhere in a name.
+    pub fn kernel(self, pattern: &str) -> Result<Self, FilterError> {
+        Ok(self.with(Predicate::Kernel(KernelPattern::parse(pattern).map_err(FilterError::Pattern)?)))
+    }
+
+    fn with(mut self, predicate: Predicate) -> Self {
+        self.0.push(predicate);
+        self
+    }
+
     /// True if the filter accepts the image, or may accept it because the image was not inspected for kernels.
-    pub fn accepts(&self, candidate: &FilterCandidate<'_>) -> bool {
+    pub(crate) fn accepts(&self, candidate: &FilterCandidate<'_>) -> bool {
         self.0.iter().all(|predicate| {
             let mut alternatives = self.0.iter().filter(|other| predicate.is_alternative_to(other));
             alternatives.any(|alternative| alternative.is_met_by(candidate))
@@ -210,7 +243,7 @@ impl ImageFilter {
     }
 
     /// The patterns for kernels.
-    pub fn kernels(&self) -> impl Iterator<Item = &KernelPattern> {
+    pub(crate) fn kernels(&self) -> impl Iterator<Item = &KernelPattern> {
         self.0.iter().filter_map(|predicate| match predicate {
             Predicate::Kernel(name) => Some(name),
             _ => None,
@@ -224,7 +257,7 @@ impl ImageFilter {
     }
 
     /// Checks that every predicate is met by an image.
-    pub fn check(&self, images: &[FilterCandidate<'_>]) -> Result<(), FilterError> {
+    pub(crate) fn check(&self, images: &[FilterCandidate<'_>]) -> Result<(), FilterError> {
         let unmet = self.unmet(images);
         if unmet.is_empty() {
             return Ok(());

@@ -35,9 +35,9 @@ impl<S: Source> Scan<S> {
 }
 
 fn read(image: &ImageRef<'_>) -> Result<HashAndOrigin, Malformed> {
-    let bytes = image.bytes()?;
-    let start = image.image().stored.start;
-    HashAndOrigin::read(image.image().image_kind, bytes.view()).map_err(|error| Malformed { offset: start, ..error })
+    let bytes = image.read()?;
+    let start = image.stored.start;
+    HashAndOrigin::read(image.image_kind, bytes.view()).map_err(|error| Malformed { offset: start, ..error })
 }
 
 fn is_deferred(nested: &NestedImage<'_>) -> bool {

@@ -9,7 +9,7 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::stream_memory::StreamMemory;
-use super::{ImageRef, Scan, compressed_containers};
+use super::{ImageRef, Scan, Shared, compressed_containers};
 use crate::base::bytes::Budget;
 use crate::base::codec::is_compressed;
 use crate::base::parallel::{map_parallel, threads};
@@ -33,6 +33,7 @@ impl<S: Source> Scan<S> {
     ) {
         let batches = batches(images);
         let memory = StreamMemory::default();
+        let names = Shared::default();
         let file_budget = self.view().budget().expect("the view of a scan has a budget");
         let is_exhausted = AtomicBool::new(file_budget.exhaustion().is_some());
         let read_batch = |batch: &Batch<'_, 'scan>| {
@@ -41,12 +42,13 @@ impl<S: Source> Scan<S> {
             }
             let budget = file_budget.part();
             let mut taken = memory.take(batch.memory);
-            let reader = self.reader_with(self.view().charging(&budget), false, mem::take(&mut taken.buffers));
+            let shared = Shared { buffers: mem::take(&mut taken.buffers), ..names.clone() };
+            let reader = self.reader_with(self.view().charging(&budget), false, shared);
             let results: Vec<R> = batch.images().map(|(index, it)| work(index, &reader.image(it.clone()))).collect();
             taken.buffers = reader.into_buffers();
             Some((results, budget))
         };
-        let own_reader = self.reader();
+        let own_reader = self.reader_with(self.view(), true, names.clone());
         let mut next = batches.iter();
         map_parallel(&batches, threads(), read_batch, &mut |read: Option<(Vec<R>, Budget)>| {
             let Some(batch) = next.next() else { return };

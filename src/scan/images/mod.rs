@@ -10,6 +10,7 @@ pub mod stream_memory;
 
 use std::cell::RefCell;
 use std::ops::{Deref, Range};
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -20,22 +21,25 @@ use super::source::{Source, Unreleased};
 use crate::base::bytes::{Budget, Extent, Limits, View};
 use crate::base::codec;
 use crate::base::codec::Codec;
-use crate::base::error::{Malformed, Result};
+use crate::base::error::{Error, Malformed, Result};
+#[cfg(feature = "files")]
+use crate::base::io::{FileSet, Output, OutputKind};
 use crate::format;
+#[cfg(feature = "full")]
+use crate::image::Demangler;
 use crate::scan::inventory::{Container, File, Image, NestedImage};
 
 /// A file and its inventory.
 ///
 /// ```
-/// # fn main() -> fatbin::error::Result<()> {
-/// use fatbin::scan::Scan;
+/// # fn main() -> fatbin::Result<()> {
+/// use fatbin::{Access, Input, Scan};
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/answer-gfx90a.hsaco");
-/// let input = fatbin::io::Input::open(path, fatbin::io::Access::read())?;
+/// let input = Input::open(path, Access::read())?;
 /// let scan = Scan::new(&input)?;
 /// for image in scan.images() {
-///     let bytes = image.bytes().map_err(|error| error.in_file(input.path()))?;
-///     println!("{} {:?} {} bytes", image.index(), image.image().arch, bytes.len());
+///     println!("{} {:?} {} bytes", image.index(), image.arch, image.bytes()?.len());
 /// }
 /// # Ok(())
 /// # }
@@ -52,7 +56,7 @@ pub struct Scan<S> {
 }
 
 impl<S: Source> Scan<S> {
-    /// Scans `source` with default options and a cache of [`CacheBudget::DEFAULT`] bytes.
+    /// Scans `source` with default options and a cache of the default size.
     pub fn new(source: S) -> Result<Self> {
         Scan::with_options(source, Options::default(), Some(&CacheBudget::default()))
     }
@@ -78,7 +82,7 @@ impl<S: Source> Scan<S> {
     }
 
     /// All bytes of the source, with a budget.
-    pub fn view(&self) -> View<'_> {
+    pub(crate) fn view(&self) -> View<'_> {
         self.source.view().or_budget(&self.budget)
     }
 
@@ -113,15 +117,16 @@ impl<S: Source> Scan<S> {
         self.file.nested_images().map(move |nested| reader.image(nested))
     }
 
-    /// Creates a reader for images in any order. Every thread needs a separate one.
-    pub fn reader(&self) -> ImageReader<'_> {
-        self.reader_with(self.view(), true, Vec::new())
+    /// The images like [`Self::images`]. Reading them charges `budget` instead of the budget of the source, and leaves
+    /// the cache unchanged. It is for programs that read images any number of times.
+    pub fn images_with_budget<'scan>(&'scan self, budget: &'scan Budget) -> impl Iterator<Item = ImageRef<'scan>> {
+        let reader = self.reader_with(self.view().charging(budget), false, Shared::default());
+        self.file.nested_images().map(move |nested| reader.image(nested))
     }
 
-    /// Creates a reader like [`Self::reader`], but charges its work to `budget` instead of the budget of the source,
-    /// and leaves the cache unchanged. It is for programs that read images any number of times.
-    pub fn reader_with_budget<'scan>(&'scan self, budget: &'scan Budget) -> ImageReader<'scan> {
-        self.reader_with(self.view().charging(budget), false, Vec::new())
+    /// Creates a reader for images in any order. Every thread needs a separate one.
+    pub(crate) fn reader(&self) -> ImageReader<'_> {
+        self.reader_with(self.view(), true, Shared::default())
     }
 
     /// Creates a reader of `view`, all bytes of the source with some budget. `takes_cached` states whether it removes
@@ -152,6 +157,15 @@ pub fn budget_of(source: &dyn Source) -> Budget {
     view.budget().cloned().unwrap_or_else(|| Budget::new(Limits::default(), view.size()))
 }
 
+/// What a reader can have from others of the same file.
+#[derive(Clone, Default)]
+struct Shared {
+    /// Buffers for decompressed bytes.
+    buffers: Vec<Vec<u8>>,
+    #[cfg(feature = "full")]
+    demangler: Arc<Demangler>,
+}
+
 /// Reads images of one file.
 #[derive(Debug, Clone)]
 pub struct ImageReader<'scan>(Rc<Reader<'scan>>);
@@ -171,7 +185,7 @@ impl<'scan> ImageReader<'scan> {
     }
 }
 
-/// A device image of a scanned file.
+/// A device image of a scanned file: its entry in the inventory, and its bytes.
 #[derive(Debug, Clone)]
 pub struct ImageRef<'scan> {
     nested: NestedImage<'scan>,
@@ -184,11 +198,6 @@ impl<'scan> ImageRef<'scan> {
         self.nested.index
     }
 
-    /// Entry of the image in the inventory.
-    pub fn image(&self) -> &'scan Image {
-        self.nested.image
-    }
-
     /// The containers around the image, from the outermost.
     pub fn containers(&self) -> &[&'scan Container] {
         &self.nested.containers
@@ -196,13 +205,53 @@ impl<'scan> ImageRef<'scan> {
 
     /// The image, decompressed if it is stored compressed. A decompressed ELF file ends where its headers state. PTX
     /// ends before the NUL that terminates it in memory. Anything after the end belongs to the container.
-    pub fn bytes(&self) -> Result<ImageBytes<'scan>, Malformed> {
+    pub fn bytes(&self) -> Result<ImageBytes<'scan>> {
+        let in_file = |problem| image_error(&self.reader.source.name(), self.index(), self, problem);
+        self.read().map_err(in_file)
+    }
+
+    /// Like [`Self::bytes`], for callers that add the file to the error.
+    pub(crate) fn read(&self) -> Result<ImageBytes<'scan>, Malformed> {
         self.reader.bytes(&self.nested)
     }
 
+    /// Writes the bytes to a file. An existing file is replaced when the new one is complete.
+    #[cfg(feature = "files")]
+    pub fn write_file(&self, path: &Path) -> Result<()> {
+        let mut output = Output::create(FileSet::new().output(path, OutputKind::Code)?)?;
+        output.write(&self.bytes()?)?;
+        output.commit([])
+    }
+
+    /// Demangler for the kernels of the images that are read together.
+    #[cfg(feature = "full")]
+    pub(crate) fn demangler(&self) -> &Demangler {
+        &self.reader.demangler
+    }
+
     /// The image as it is stored in the innermost container.
-    pub fn stored_bytes(&self) -> Result<ImageBytes<'scan>, Malformed> {
+    pub(crate) fn stored_bytes(&self) -> Result<ImageBytes<'scan>, Malformed> {
         self.reader.stored_bytes(&self.nested)
+    }
+}
+
+impl Deref for ImageRef<'_> {
+    type Target = Image;
+
+    fn deref(&self) -> &Image {
+        self.nested.image
+    }
+}
+
+/// Error for a problem inside an image. Offsets count from the start of the file if the image is stored there
+/// unchanged.
+pub fn image_error(path: &str, number: usize, image: &Image, problem: Malformed) -> Error {
+    let is_plain = image.offset.is_some() && image.full_size.is_none();
+    let path = Path::new(path);
+    if is_plain {
+        problem.in_file(path)
+    } else {
+        Error::MalformedImage { path: path.to_owned(), number, malformed: problem }
     }
 }
 

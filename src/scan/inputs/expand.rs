@@ -26,13 +26,21 @@ pub enum Archives {
 
 /// Options for opening files.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct OpenOptions {
     /// The archives whose members are inputs.
-    pub archives: Archives,
+    pub(crate) archives: Archives,
     /// Limits on the resources for each file, with all of its members.
-    pub limits: Limits,
+    pub(crate) limits: Limits,
     /// Access to files.
-    pub access: Access,
+    pub(crate) access: Access,
+}
+
+impl OpenOptions {
+    /// Creates options for all archives, with default limits.
+    pub fn new(access: Access) -> Self {
+        OpenOptions { archives: Archives::All, limits: Limits::default(), access }
+    }
 }
 
 /// Calls `take` with each input of `path`: the file, or the members of an archive. `path` may be a `file://` address of

@@ -6,6 +6,7 @@ mod expand;
 pub mod host_bitcode;
 pub mod kpack;
 pub mod paths;
+pub mod scanned_files;
 pub mod unopened;
 pub mod unpacked;
 
@@ -28,11 +29,11 @@ use crate::scan::inventory::{DiskLocation, File, NotOpened};
 #[derive(Debug, Clone)]
 pub struct InputSlice {
     /// Name for reports and messages: the path, or `ARCHIVE!MEMBER` for a member.
-    pub path: String,
+    pub(crate) path: String,
     /// Name of the member in its archive.
-    pub member: Option<String>,
+    pub(crate) member: Option<String>,
     /// Reason why files packed in this one are not among the inputs.
-    pub not_opened: Option<NotOpened>,
+    pub(crate) not_opened: Option<NotOpened>,
     /// Path of the file on disk that this is, or that contains it; absent for standard input.
     outermost: Option<Arc<Path>>,
     /// Number of bytes that it takes in its archive, if the archive states it.
@@ -45,7 +46,7 @@ pub struct InputSlice {
 
 impl InputSlice {
     /// Creates a slice of a whole file.
-    pub fn whole(path: String, input: Input) -> InputSlice {
+    pub(crate) fn whole(path: String, input: Input) -> InputSlice {
         let range = 0..input.size();
         let outermost = if input.is_on_disk() { Some(Arc::from(input.path())) } else { None };
         let member = None;
@@ -73,13 +74,13 @@ impl InputSlice {
     }
 
     /// A slice of all of `input`, which was read from this one, with the name `path`.
-    pub fn with_bytes(self, path: String, input: Input) -> InputSlice {
+    pub(crate) fn with_bytes(self, path: String, input: Input) -> InputSlice {
         let range = 0..input.size();
         InputSlice { path, decoded: None, input: Arc::new(input), range, ..self }
     }
 
     /// The `size` bytes at `offset` as a slice with the name `path`.
-    pub fn cut(self, path: String, offset: u64, size: u64) -> Result<InputSlice> {
+    pub(crate) fn cut(self, path: String, offset: u64, size: u64) -> Result<InputSlice> {
         let limit = size_of_range(&self.range);
         let Some(end) = offset.checked_add(size).filter(|end| *end <= limit) else {
             let why = Cause::OutOfBounds { offset, size, limit }.to_string();
@@ -178,7 +179,7 @@ pub struct ScannedFile {
 
 impl ScannedFile {
     /// Scans an input and closes it. Containers that the scan decompresses are kept, up to `budget`.
-    pub fn scan(input: InputSlice, options: Options, budget: Option<&CacheBudget>) -> Result<Self> {
+    pub(crate) fn scan(input: InputSlice, options: Options, budget: Option<&CacheBudget>) -> Result<Self> {
         let (input, file, cache) = Scan::with_options(input, options, budget)?.into_parts();
         input.input.check_unchanged()?;
         // The decoded bitcode of thousands of objects stays mapped.
@@ -188,7 +189,7 @@ impl ScannedFile {
     }
 
     /// Finds the kpack archives that the file refers to.
-    pub fn find_archives(&mut self, search: &KpackSearch) {
+    pub(crate) fn find_archives(&mut self, search: &KpackSearch) {
         if self.file.kpack.is_empty() {
             return;
         }
@@ -209,27 +210,27 @@ impl ScannedFile {
     }
 
     /// The limits that applied when the file was read.
-    pub fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> Limits {
         self.limits
     }
 
     /// Returns the inventory.
-    pub fn into_file(self) -> File {
+    pub(crate) fn into_file(self) -> File {
         Arc::unwrap_or_clone(self.file)
     }
 
     /// Name of the member, if the file is a member of an archive.
-    pub fn member(&self) -> Option<&str> {
+    pub(crate) fn member(&self) -> Option<&str> {
         self.input.member.as_deref()
     }
 
     /// Path of the file on disk that this is, or that contains it as a member; absent for standard input.
-    pub fn outermost(&self) -> Option<&Path> {
+    pub(crate) fn outermost(&self) -> Option<&Path> {
         self.input.outermost.as_deref()
     }
 
     /// Number of bytes that the file takes in its archive, if the archive states it.
-    pub fn packed_size(&self) -> Option<u64> {
+    pub(crate) fn packed_size(&self) -> Option<u64> {
         self.input.packed_size
     }
 

@@ -137,40 +137,24 @@ impl Scanner {
     }
 
     /// Keeps decompressed containers until their images are read. `budget` is the limit for all files together.
-    pub fn with_cache(self, budget: CacheBudget) -> Self {
+    pub(crate) fn with_cache(self, budget: CacheBudget) -> Self {
         Scanner { budget: Some(budget), ..self }
     }
 
     /// Sets where to look for the code of files that rocm-kpack has split. Unless `paths` is empty, its archives
     /// replace the archives that the files refer to. The archives of `prefix` are searched first.
-    pub fn with_kpack_paths(self, paths: Vec<PathBuf>, prefix: Vec<PathBuf>) -> Self {
+    pub(crate) fn with_kpack_paths(self, paths: Vec<PathBuf>, prefix: Vec<PathBuf>) -> Self {
         Scanner { kpack_paths: paths, kpack_prefix: prefix, ..self }
     }
 
     /// Also returns files without device code, if `keeps` accepts their path.
-    pub fn with_kept_files(self, keeps: fn(&str) -> bool) -> Self {
+    pub(crate) fn with_kept_files(self, keeps: fn(&str) -> bool) -> Self {
         Scanner { keeps: Some(keeps), ..self }
-    }
-
-    /// Scans the files, directories and archives in `paths`. Calls `take` with the index of the path and the outcome
-    /// for each file, in order. Files in directories and members of archives are left out if they hold no device code
-    /// and no errors.
-    pub fn scan(&self, paths: &[PathBuf], take: &mut dyn FnMut(usize, Outcome)) {
-        let (inputs, failed) = expand_paths(paths);
-        for (index, outcome) in failed {
-            take(index, outcome);
-        }
-        let _ = self.scan_inputs(&inputs, &|index, outcome| (index, outcome), &|_| (), &mut |batch| {
-            for (index, outcome) in batch {
-                take(index, outcome);
-            }
-            ControlFlow::Continue(())
-        });
     }
 
     /// Scans `inputs`, and calls `work` with each outcome in parallel. Calls `take` with the results of one input after
     /// another in order, until it returns [`ControlFlow::Break`]. Calls `done` with each finished input.
-    pub fn scan_inputs<R: Send>(
+    pub(crate) fn scan_inputs<R: Send>(
         &self,
         inputs: &[InputPath],
         work: &(dyn Fn(usize, Outcome) -> R + Sync),
@@ -197,7 +181,7 @@ impl Scanner {
 
     /// Like [`Scanner::scan_inputs`], for a list of paths that may still be written. Each path is requested when a
     /// thread is free. Results are taken when all earlier results have been. A list may end with an error.
-    pub fn scan_stream<R: Send>(
+    pub(crate) fn scan_stream<R: Send>(
         &self,
         paths: impl Iterator<Item = Result<PathBuf, Box<Outcome>>> + Send,
         work: &(dyn Fn(usize, Outcome) -> R + Sync),

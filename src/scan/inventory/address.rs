@@ -50,7 +50,7 @@ impl fmt::Display for Address<'_> {
 
 impl File {
     /// Addresses of the device images, in the order of [`File::device_images`].
-    pub fn addresses(&self) -> impl Iterator<Item = Address<'_>> {
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = Address<'_>> {
         self.containers.iter().flat_map(|container| {
             let images = container.images().enumerate().filter(|(_, image)| image.is_device_image());
             images.map(|(number, image)| match image.offset {
@@ -63,7 +63,7 @@ impl File {
     }
 
     /// Address of `offset`, which is in this container.
-    pub fn address<'a>(&'a self, container: &'a Container, offset: u64) -> Address<'a> {
+    pub(crate) fn address<'a>(&'a self, container: &'a Container, offset: u64) -> Address<'a> {
         let section = container.section.as_ref();
         let in_section = section.and_then(|section| Some((&*section.name, offset.checked_sub(section.offset)?)));
         let (section, offset) = in_section.map_or((None, offset), |(name, offset)| (Some(name), offset));
@@ -73,7 +73,7 @@ impl File {
 
 impl File {
     /// URI of a range of the file, as ROCm's tools write it; `None` if no file on disk stores the bytes unchanged.
-    pub fn uri(&self, offset: u64, size: u64) -> Option<String> {
+    pub(crate) fn uri(&self, offset: u64, size: u64) -> Option<String> {
         let DiskLocation { path, offset: start } = self.on_disk.as_ref()?;
         let range = Some((start.checked_add(offset)?, size));
         Some(FileUri { path: path.clone(), range }.to_string())

@@ -27,7 +27,7 @@ use crate::format::{ContainerType, GroupPart, ImageKind, UnknownValue};
 use crate::target::nvcc_names::NvccForm;
 use crate::target::{OffloadKind, TargetId, intel, nvptx, subarch};
 
-pub use address::{Address, DiskLocation};
+pub use address::DiskLocation;
 pub use contradiction::{contradicting_arch, contradicting_arch_of};
 pub use cuda_code::CudaCode;
 pub use device_link::{CodeRole, DeviceLink, DeviceLinks, LinkInput, LinkPlace};
@@ -40,6 +40,7 @@ pub use wrapper::{Registration, Wrapper, WrapperKind, WrapperTarget};
 
 /// Inventory of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct File {
     /// Path as the user specified it; `ARCHIVE!MEMBER` for a member of an archive.
     pub path: String,
@@ -48,29 +49,29 @@ pub struct File {
     /// Size in bytes.
     pub size: u64,
     /// Place of its bytes on disk; absent for unpacked members and standard input.
-    pub on_disk: Option<DiskLocation>,
+    pub(crate) on_disk: Option<DiskLocation>,
     /// Containers, sorted by offset.
     pub containers: Vec<Container>,
     /// Sections for containers, sorted by offset.
-    pub sections: Vec<Section>,
+    pub(crate) sections: Vec<Section>,
     /// Structures that register containers with a runtime, sorted by offset.
-    pub wrappers: Vec<Wrapper>,
+    pub(crate) wrappers: Vec<Wrapper>,
     /// Defects of segments and image tables that make the loader or a runtime reject the file, sorted by offset.
-    pub host_defects: Vec<Malformed>,
+    pub(crate) host_defects: Vec<Malformed>,
     /// References to device code in kpack archives next to the file.
-    pub kpack: Vec<KpackReference>,
+    pub(crate) kpack: Vec<KpackReference>,
     /// True if it has GIMPLE bytecode. GCC compiles images from it when the file is linked.
-    pub has_gimple: bool,
+    pub(crate) has_gimple: bool,
     /// True if it is a host object, which must be linked.
-    pub is_object: bool,
+    pub(crate) is_object: bool,
     /// Number of bytes that were not searched, because no header refers to them and the search by magic was disabled.
     pub unsearched: u64,
     /// Reason why files packed in this one were not opened. Its bytes were still searched.
-    pub not_opened: Option<NotOpened>,
+    pub(crate) not_opened: Option<NotOpened>,
     /// Errors in containers, sorted by offset.
     pub errors: Vec<Malformed>,
     /// Reason why the file could not be read at all.
-    pub failure: Option<String>,
+    pub(crate) failure: Option<String>,
 }
 
 /// Format of a file, as named by `fatbin scan --json`.
@@ -122,13 +123,14 @@ pub struct SectionRef {
 
 /// A container and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Container {
     /// Type of container.
     pub container_type: ContainerType,
     /// Version of its format, if the format has versions.
     pub version: Option<u32>,
     /// Section of the host file that holds it, if it has a name.
-    pub section: Option<SectionRef>,
+    pub(crate) section: Option<SectionRef>,
     /// Offset in the file; absent inside a compressed container.
     pub offset: Option<u64>,
     /// Stored size in bytes.
@@ -145,6 +147,7 @@ pub struct Container {
 
 /// An image and its place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Image {
     /// Offload kind, if the container states it.
     pub kind: Option<OffloadKind>,
@@ -165,9 +168,9 @@ pub struct Image {
     /// Keys and values in the container.
     pub strings: Vec<(String, String)>,
     /// Property sets that the program passes to SYCL's runtime with the image.
-    pub property_sets: Vec<PropertySet>,
+    pub(crate) property_sets: Vec<PropertySet>,
     /// Unknown values of the container's fields.
-    pub unknown: Vec<UnknownValue>,
+    pub(crate) unknown: Vec<UnknownValue>,
     /// Offset in the file; absent inside a compressed container.
     pub offset: Option<u64>,
     /// Stored size in bytes; absent for an image inside a compressed container.
@@ -182,7 +185,7 @@ pub struct Image {
     /// Version of its format. It is known under the same condition as the producer.
     pub format_version: Option<String>,
     /// Properties of NVIDIA code that its drivers depend on.
-    pub cuda: CudaCode,
+    pub(crate) cuda: CudaCode,
     /// SHA-256 of the decompressed image, if hashes were requested.
     pub sha256: Option<[u8; 32]>,
     /// Containers that make up the image, if it is not a device image itself.
@@ -217,7 +220,7 @@ pub(crate) struct StoredBytes {
 
 impl File {
     /// Creates an empty inventory.
-    pub fn empty(path: String) -> Self {
+    pub(crate) fn empty(path: String) -> Self {
         File {
             path,
             format: None,
@@ -238,8 +241,13 @@ impl File {
     }
 
     /// Creates the inventory of a file that could not be read.
-    pub fn unreadable(path: String, failure: String) -> Self {
+    pub(crate) fn unreadable(path: String, failure: String) -> Self {
         File { failure: Some(failure), ..File::empty(path) }
+    }
+
+    /// Reason why files packed in this one were not opened. Its bytes were still searched.
+    pub fn not_opened(&self) -> Option<&'static str> {
+        self.not_opened.map(NotOpened::name)
     }
 
     /// True if the file may hold containers that were not found.
@@ -320,7 +328,7 @@ impl Image {
     }
 
     /// True for LTO-IR whose bytes NVIDIA's tools have scrambled. It is intact, but only those tools can read it.
-    pub fn is_scrambled(&self) -> bool {
+    pub(crate) fn is_scrambled(&self) -> bool {
         self.image_kind == ImageKind::Nvvm && self.codec == Some(Codec::Opaque)
     }
 

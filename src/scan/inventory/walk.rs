@@ -118,7 +118,7 @@ impl<'a> NestedImage<'a> {
 
 impl File {
     /// All containers and images, at any depth, including host entries of bundles.
-    pub fn walk(&self) -> Walk<'_> {
+    pub(crate) fn walk(&self) -> Walk<'_> {
         Walk::new(&self.containers)
     }
 
@@ -129,12 +129,12 @@ impl File {
     }
 
     /// Entries that hold only properties.
-    pub fn metadata_entries(&self) -> impl Iterator<Item = &Image> {
+    pub(crate) fn metadata_entries(&self) -> impl Iterator<Item = &Image> {
         Leaves::new(&self.containers).filter(|image| image.image_kind == ImageKind::Metadata)
     }
 
     /// Images of [`File::device_images`], each with its index and the containers around it.
-    pub fn nested_images(&self) -> impl Iterator<Item = NestedImage<'_>> {
+    pub(crate) fn nested_images(&self) -> impl Iterator<Item = NestedImage<'_>> {
         self.nested(Image::is_device_image)
     }
 
@@ -156,6 +156,7 @@ impl File {
 
 impl Container {
     /// Images in the container that hold no others, at any depth, including host entries of bundles.
+    #[doc(hidden)]
     pub fn images(&self) -> Leaves<'_> {
         Leaves::new(slice::from_ref(self))
     }

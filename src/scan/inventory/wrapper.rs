@@ -93,11 +93,6 @@ impl WrapperKind {
 }
 
 impl Wrapper {
-    /// True if its container is missing from the file.
-    pub fn is_orphan(&self) -> bool {
-        self.defect().is_some()
-    }
-
     /// Reason why its runtime cannot load what it registers, as a clause whose subject is the wrapper.
     pub fn defect(&self) -> Option<String> {
         match &self.target {
@@ -134,7 +129,7 @@ impl File {
 
     /// Containers that no wrapper points to, of the types that some wrapper of the file registers. Containers in other
     /// data are not necessarily mistakes: the program may pass them to the driver.
-    pub fn unreferenced(&self) -> impl Iterator<Item = &Container> {
+    pub(crate) fn unreferenced(&self) -> impl Iterator<Item = &Container> {
         let is_unreferenced =
             |it: &&Container| matches!(it.registration, Registration::Unregistered | Registration::InOtherData);
         self.containers.iter().filter(is_unreferenced)

@@ -35,7 +35,7 @@ pub fn offload_binaries_in<'data>(
     if !matches!(kind, Ok(FileKind::Elf32 | FileKind::Elf64 | FileKind::Coff | FileKind::CoffBig)) {
         return Ok(binaries);
     }
-    let invalid = |error: object::Error| view.malformed("object file", 0, Cause::ObjectFile(error));
+    let invalid = |error: object::Error| view.malformed("object file", 0, Cause::object_file(error));
     for section in File::parse(ObjectBytes(view)).map_err(invalid)?.sections() {
         let has_binaries = match section.flags() {
             SectionFlags::Elf { sh_type, .. } => sh_type == SECTION_TYPE,

@@ -17,12 +17,12 @@ use super::standard_input::{self, STANDARD_INPUT};
 use crate::base::bytes::{Budget, Limits, View};
 use crate::base::error::{Error, Result};
 
-/// Number of bytes that [`Input::blocks`] holds in memory. Reading a file through one buffer of this size, which stays
+/// Number of bytes that `Input::blocks` holds in memory. Reading a file through one buffer of this size, which stays
 /// in the cache, was faster than searching the mapping (8.5 against 6.8 GB/s, two cores, page cache warm). Unlike the
 /// mapping, it does not make the memory of the process grow with the file.
 const BLOCK: usize = 256 << 10;
 
-/// Number of bytes in memory that [`Input::blocks`] visits at a time. Pages of a mapping are released in between.
+/// Number of bytes in memory that `Input::blocks` visits at a time. Pages of a mapping are released in between.
 const STEP: usize = 16 << 20;
 
 /// Method of access to the bytes of input files. The program decides, because only it knows who else writes its inputs.
@@ -69,7 +69,7 @@ pub(crate) const MAPPED: Access = unsafe { Access::map() };
 /// A regular file, opened for reading.
 ///
 /// The bytes in memory are for headers and tables. Payloads are copied from the file to an output, see
-/// [`Output::copy`](super::Output::copy); searches go through [`Input::blocks`].
+/// [`Output::copy`](super::Output::copy); searches go through `Input::blocks`.
 #[derive(Debug)]
 pub struct Input {
     path: PathBuf,
@@ -205,12 +205,12 @@ impl Input {
     }
 
     /// Charges reading the input to the budget of the input that contains it.
-    pub fn with_budget(self, budget: Budget) -> Input {
+    pub(crate) fn with_budget(self, budget: Budget) -> Input {
         Input { budget, ..self }
     }
 
     /// Budget for reading the input.
-    pub fn budget(&self) -> &Budget {
+    pub(crate) fn budget(&self) -> &Budget {
         &self.budget
     }
 
@@ -237,7 +237,7 @@ impl Input {
     }
 
     /// Method of access to the input.
-    pub fn access(&self) -> Access {
+    pub(crate) fn access(&self) -> Access {
         self.access
     }
 
@@ -311,7 +311,7 @@ impl Input {
     /// Releases the pages that were read through the mapping; they are mapped again when they are used. They stay in
     /// the system's cache. While they are mapped, they count as memory of this process, and the kernel maps sixteen
     /// pages for each that is read.
-    pub fn release(&self) {
+    pub(crate) fn release(&self) {
         self.release_part(0..self.size());
     }
 
@@ -352,7 +352,7 @@ impl Input {
 
     /// Calls `visit(offset, bytes)` for each block of `range` in order. Each block begins with the last `overlap` bytes
     /// of the block before, so that nothing shorter than that is cut in two.
-    pub fn blocks(&self, range: Range<u64>, overlap: usize, mut visit: impl FnMut(u64, &[u8])) -> Result<()> {
+    pub(crate) fn blocks(&self, range: Range<u64>, overlap: usize, mut visit: impl FnMut(u64, &[u8])) -> Result<()> {
         if let Some(bytes) = self.in_memory(range.start, range.end - range.start) {
             for start in (0..bytes.len()).step_by(STEP) {
                 let from = start - overlap.min(start);

@@ -38,7 +38,7 @@ pub struct Removed {
 impl Removed {
     /// Selects the debug sections of a file.
     pub fn of(elf: &DeviceElf<'_>) -> Result<Self, Malformed> {
-        let malformed = |error| elf.view.malformed("ELF section name", 0, Cause::ObjectFile(error));
+        let malformed = |error| elf.view.malformed("ELF section name", 0, Cause::object_file(error));
         check_name_table(elf)?;
         let names = object::read::elf::FileHeader::section_strings(elf.header, LE, elf.view.data(), elf.sections);
         let names = names.map_err(malformed)?;
@@ -152,7 +152,7 @@ fn check_name_table(elf: &DeviceElf<'_>) -> Result<(), Malformed> {
 
 /// Returns the index of the section with the section names; 0 for none.
 fn name_table(elf: &DeviceElf<'_>) -> Result<u32, Malformed> {
-    let malformed = |error| elf.view.malformed("ELF header", 0, Cause::ObjectFile(error));
+    let malformed = |error| elf.view.malformed("ELF header", 0, Cause::object_file(error));
     object::read::elf::FileHeader::shstrndx(elf.header, LE, elf.view.data()).map_err(malformed)
 }
 
@@ -180,7 +180,7 @@ fn has_section_in_info(section: &SectionHeader64<LE>) -> bool {
 
 /// Returns whether all symbols of a table are in sections before this one, or in none.
 fn symbols_precede(elf: &DeviceElf<'_>, section: &SectionHeader64<LE>, first: usize) -> Result<bool, Malformed> {
-    let malformed = |error| elf.view.malformed("ELF symbol table", section.sh_offset(LE), Cause::ObjectFile(error));
+    let malformed = |error| elf.view.malformed("ELF symbol table", section.sh_offset(LE), Cause::object_file(error));
     let symbols: &[Sym64<LE>] = section.data_as_array(LE, elf.view.data()).map_err(malformed)?;
     elf.view.charge("ELF symbol table", Resource::Work, symbols.len() as u64)?;
     Ok(symbols.iter().all(|symbol| {

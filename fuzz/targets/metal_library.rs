@@ -3,9 +3,9 @@
 #![no_main]
 
 use fatbin::View;
-use fatbin::image::inspect;
 use fatbin::internals::format::metal_library::MetalLibrary;
 use fatbin::internals::format::{ContainerType, FORMATS, ImageKind};
+use fatbin::internals::image::inspect;
 use fatbin_fuzz::{budget, check_container, fuzz_target};
 
 fuzz_target!(|data: &[u8]| {

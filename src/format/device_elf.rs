@@ -119,7 +119,7 @@ fn command_arch(
 /// Finds the end of an ELF file. The file does not state its size. It ends with the last structure that its headers
 /// point to, and all of these must be within the view.
 fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) -> Result<u64, Malformed> {
-    let malformed = |field, at, error: object::Error| view.malformed(field, at, Cause::ObjectFile(error));
+    let malformed = |field, at, error: object::Error| view.malformed(field, at, Cause::object_file(error));
     let part_end = |field, extent| view.part(field, extent).map(|part| part.range_in(view).end);
     let segments_field = view.field("ELF program header offset", ELF64.e_phoff);
     let sections_field = view.field("ELF section header offset", ELF64.e_shoff);

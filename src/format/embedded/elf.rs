@@ -152,7 +152,7 @@ fn check_type(view: View<'_>, header: &FileHeader64<LE>, known: &[u16]) -> Resul
 /// Reads the names of the sections. The first section is empty, and every name ends within the section of names.
 fn section_names<'data>(view: View<'data>, header: &FileHeader64<LE>) -> Result<Vec<&'data [u8]>, Malformed> {
     let invalid =
-        |error: object::Error| view.malformed("ELF section names", ELF64.e_shstrndx, Cause::ObjectFile(error));
+        |error: object::Error| view.malformed("ELF section names", ELF64.e_shstrndx, Cause::object_file(error));
     let sections: &[SectionHeader64<LE>] = header.section_headers(LE, view.data()).map_err(invalid)?;
     if sections.first().is_none_or(|first| first.sh_type(LE) != elf::SHT_NULL) {
         return Err(view.malformed("ELF section 0", 0, Cause::Described("not a null section".to_owned())));

@@ -53,7 +53,8 @@ pub fn write(
 
     let time_date_stamp = 0;
     let characteristics = pe::FileFlags(0);
-    writer.write_file_header(FileHeader { machine: machine.machine, time_date_stamp, characteristics })?;
+    let header = FileHeader { machine: machine.machine, time_date_stamp, characteristics };
+    writer.write_file_header(header).map_err(HostError::object_file)?;
     for (index, section) in sections.iter().enumerate() {
         writer.write_section_header(section_header(section, layout.section_names[index], layout.sections[index]));
     }

@@ -130,19 +130,19 @@ impl<S: Source> Scan<S> {
     }
 
     /// Creates a reader of `view`, all bytes of the source with some budget. `takes_cached` states whether it removes
-    /// containers from the cache. `buffers` hold decompressed bytes.
-    pub(crate) fn reader_with<'scan>(
-        &'scan self,
-        view: View<'scan>,
-        takes_cached: bool,
-        buffers: Vec<Vec<u8>>,
-    ) -> ImageReader<'scan> {
-        let source = &self.source;
-        let cache = &*self.cache;
-        let unreleased = &self.unreleased;
-        let buffers = RefCell::new(buffers);
-        let streams = RefCell::default();
-        ImageReader(Rc::new(Reader { source, view, cache, takes_cached, streams, buffers, unreleased }))
+    /// containers from the cache.
+    fn reader_with<'scan>(&'scan self, view: View<'scan>, takes_cached: bool, shared: Shared) -> ImageReader<'scan> {
+        ImageReader(Rc::new(Reader {
+            source: &self.source,
+            view,
+            cache: &self.cache,
+            takes_cached,
+            streams: RefCell::default(),
+            buffers: RefCell::new(shared.buffers),
+            unreleased: &self.unreleased,
+            #[cfg(feature = "full")]
+            demangler: shared.demangler,
+        }))
     }
 
     /// Removes a container from the cache.
@@ -336,6 +336,8 @@ struct Reader<'scan> {
     buffers: RefCell<Vec<Vec<u8>>>,
     /// Bytes that all readers have read.
     unreleased: &'scan Unreleased,
+    #[cfg(feature = "full")]
+    demangler: Arc<Demangler>,
 }
 
 impl std::fmt::Debug for Reader<'_> {

@@ -49,7 +49,7 @@ pub fn without_debug(view: View<'_>) -> Result<Option<Vec<u8>>, Malformed> {
 impl<'data> DeviceElf<'data> {
     /// Reads the tables; `None` where the file is not for a GPU.
     fn read(view: View<'data>) -> Result<Option<Self>, Malformed> {
-        let malformed = |error: object::Error| view.malformed("ELF header", 0, Cause::ObjectFile(error));
+        let malformed = |error: object::Error| view.malformed("ELF header", 0, Cause::object_file(error));
         if !view.starts_with(LITTLE_ENDIAN_64) {
             return Ok(None);
         }

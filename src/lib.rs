@@ -154,7 +154,7 @@ pub mod internals {
 
 pub use base::bytes::{Budget, Limits, View};
 pub use base::codec::Codec;
-pub use base::error::{Cause, Error, Malformed, Result};
+pub use base::error::{Cause, Error, Malformed, Resource, Result};
 pub use base::io::{Access, Input};
 #[cfg(feature = "files")]
 pub use base::io::{FileSet, Output, OutputKind};

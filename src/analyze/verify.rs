@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::base::bytes::View;
+use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::codec::{Codec, is_compressed};
 use crate::base::error::{Error, Malformed, Result};
 use crate::format::kpack::KpackArchive;
@@ -29,6 +30,15 @@ pub enum VerifyError {
         /// The defect.
         why: String,
     },
+}
+
+impl Coded for VerifyError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            VerifyError::Input(error) => error.class(),
+            VerifyError::Image { .. } => Code::DefectiveImage.into(),
+        }
+    }
 }
 
 /// Returns the defects of the device images in a file. Defects of containers, stored

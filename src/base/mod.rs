@@ -4,6 +4,7 @@
 #[cfg(feature = "files")]
 pub mod archive;
 pub mod bytes;
+pub mod code;
 pub mod codec;
 pub mod content;
 pub mod error;

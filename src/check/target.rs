@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::spelling::Suggestions;
 use crate::host::Host;
 use crate::target::nvcc_names::NvccForm;
@@ -41,6 +42,14 @@ pub enum InvalidPolicyTarget {
     /// A target ID with invalid features.
     #[error(transparent)]
     TargetId(#[from] InvalidTargetId),
+}
+
+impl Coded for InvalidPolicyTarget {
+    fn class(&self) -> ErrorClass {
+        match self {
+            InvalidPolicyTarget::Unknown { .. } | InvalidPolicyTarget::TargetId(_) => Code::InvalidPolicyTarget.into(),
+        }
+    }
 }
 
 /// Returns the first components of the triples of code that OpenMP runs on the host, and of SPIR-V.

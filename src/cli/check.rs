@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 
+use super::failure::{Context, Result};
 use super::inputs::InputArguments;
 use super::limit::LimitArguments;
 use super::locking::read_lock;
@@ -18,6 +19,7 @@ use crate::base::escape::escape;
 use crate::base::io::{Access, Input, Output, OutputKind, OutputPath};
 use crate::check::paths::Checker;
 use crate::check::{self, CheckedFile, Policy, Verdict};
+use crate::cli::codes;
 use crate::cli::report;
 use crate::cli::report::CodeSizes;
 use crate::scan::{CacheBudget, Options, Outcome};
@@ -121,7 +123,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     // The page shows kernels even if the policy does not require them.
     let checker = Checker::new(&policy, options).inspect_all(page.is_some());
     let files = analyze(&inputs, &checker, &proofs, arguments.limits, &problems)?;
-    let verdict = check::check(&policy, &inputs.names(), &files);
+    let mut verdict = check::check(&policy, &inputs.names(), &files);
+    codes::complete(&mut verdict);
     let surveys = || files.iter().map(|file| &file.survey).collect::<Vec<_>>();
     if let Some((path, _)) = page {
         report::write_page(path, &surveys(), Some(&verdict))?;

@@ -1,8 +1,8 @@
 //! `fatbin inspect`.
 
-use anyhow::Result;
 use clap::Args;
 
+use super::failure::{Result, parser};
 use super::filter::FilterArguments;
 use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::inspected::{DocumentWriter, ImageWriter, TableWriter};
@@ -47,7 +47,7 @@ pub struct Arguments {
         long,
         value_name = "DEVICE",
         value_delimiter = ',',
-        value_parser = known_names::device(NamedDevice::parse),
+        value_parser = known_names::device(parser(NamedDevice::parse)),
         hide_possible_values = true,
         requires = "matrix"
     )]

@@ -1,9 +1,9 @@
 //! `fatbin metadata`.
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 
-use super::explanations::coded;
+use super::failure::{Result, bail, coded, ensure};
 use super::inputs::{InputArguments, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Result, anyhow};
+use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 
 use super::destination::DESTINATION;
 use super::editing::EditArguments;
+use super::failure::{Result, parser};
 use super::{Status, known_names, terminal};
 use crate::analyze::select::{CandidateSet, NamedDevice, candidate_sets, selected_by_program};
 use crate::base::spelling::Suggestions;
@@ -31,7 +32,7 @@ use crate::target::device::names_processor;
 pub struct Arguments {
     /// Keep what runtimes select on these devices, such as sm_86 or gfx90a; separated by commas
     #[arg(long, value_name = "DEVICE", value_delimiter = ',',
-          value_parser = known_names::device(NamedDevice::parse), hide_possible_values = true,
+          value_parser = known_names::device(parser(NamedDevice::parse)), hide_possible_values = true,
           required_unless_present_any = ["keep", "drop", "relocatable"], conflicts_with_all = ["keep", "drop"])]
     for_device: Vec<NamedDevice>,
 

@@ -1,9 +1,9 @@
 //! `fatbin requires`.
 
-use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::StringValueParser;
 
+use super::failure::{Context, Result};
 use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};

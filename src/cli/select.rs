@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::StringValueParser;
 
+use super::failure::{Context, Result};
 use super::inputs::InputArguments;
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 
 use super::compression::check_level;
+use super::failure::{Context, Result, bail};
 use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};

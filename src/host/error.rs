@@ -1,5 +1,6 @@
 //! Errors of choosing a host and of emitting an object for it.
 
+use crate::base::code::{Code, Coded, ErrorClass, Remedy};
 use crate::base::spelling::Suggestions;
 
 /// Error of choosing a host or of emitting an object for it.
@@ -17,7 +18,7 @@ pub enum HostError {
         suggestions: Suggestions,
     },
     /// This program was built for a machine that is not a host, so there is no default.
-    #[error("{machine}: unsupported host; specify --host TRIPLE (available: {available})")]
+    #[error("{machine}: unsupported host (available: {available})")]
     UnsupportedNative {
         /// The machine, under Rust's name.
         machine: &'static str,
@@ -38,4 +39,15 @@ pub enum HostError {
     /// The object file could not be written. Plans of this crate have not caused it.
     #[error("cannot emit the object file")]
     ObjectFile(#[from] object::write::Error),
+}
+
+impl Coded for HostError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            HostError::UnsupportedTriple { .. } => Code::UnsupportedHost.into(),
+            HostError::UnsupportedNative { .. } => Code::UnsupportedHost.with(Remedy::SpecifyHost),
+            HostError::ObjectTooLarge { .. } => Code::UnreadableOutput.into(),
+            HostError::UnwindInformation(_) | HostError::ObjectFile(_) => Code::Internal.into(),
+        }
+    }
 }

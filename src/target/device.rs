@@ -13,6 +13,7 @@ use super::processors::{PROCESSORS, Processor};
 use super::subarch::{self, Subarch};
 use super::target_id::{InvalidTargetId, TargetId};
 use super::triple;
+use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::spelling::Suggestions;
 
 /// Platform: the driver that loads images, regardless of the runtime above it.
@@ -119,6 +120,18 @@ pub enum InvalidDevice {
         /// Similar names.
         suggestions: Suggestions,
     },
+}
+
+impl Coded for InvalidDevice {
+    fn class(&self) -> ErrorClass {
+        match self {
+            InvalidDevice::TargetId(error) => error.class(),
+            InvalidDevice::Generic { .. }
+            | InvalidDevice::Form { .. }
+            | InvalidDevice::Suffix { .. }
+            | InvalidDevice::Unknown { .. } => Code::UnknownDevice.into(),
+        }
+    }
 }
 
 /// Name of a SPIR-V device without further properties.

@@ -19,7 +19,7 @@ pub(crate) mod subarch;
 pub(crate) mod target_id;
 pub(crate) mod triple;
 
-pub(crate) use bundle_entry_id::{BundleEntryId, InvalidBundleEntryId};
+pub(crate) use bundle_entry_id::BundleEntryId;
 pub use device::{Device, InvalidDevice, Platform};
 pub(crate) use id_style::{IdStyle, UnsupportedStyle};
 pub use kind::OffloadKind;

@@ -10,6 +10,7 @@ use std::fmt;
 use super::nvptx;
 use super::processors::{OTHERS, PROCESSORS, Processor};
 use super::subarch::Subarch;
+use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::spelling::edit_distance;
 
 /// A target ID in its canonical form. Processors without features, including NVIDIA's, are IDs that set none.
@@ -62,6 +63,17 @@ pub enum InvalidTargetId {
         /// The feature.
         feature: String,
     },
+}
+
+impl Coded for InvalidTargetId {
+    fn class(&self) -> ErrorClass {
+        match self {
+            InvalidTargetId::UnknownProcessor { .. }
+            | InvalidTargetId::NoSign { .. }
+            | InvalidTargetId::UnknownFeature { .. }
+            | InvalidTargetId::RepeatedFeature { .. } => Code::InvalidTargetId.into(),
+        }
+    }
 }
 
 fn hint(closest: &Option<&str>) -> String {

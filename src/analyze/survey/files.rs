@@ -35,7 +35,7 @@ pub fn analyze_outcome(outcome: Outcome, wanted: &dyn Fn(&str) -> AnalysisOption
             let path = scanned.file().path.clone();
             match survey(scanned, wanted(&path)) {
                 Ok(analyzed) => (analyzed, None),
-                Err(error) => (without_images(File::unreadable(path, error.to_string())), Some(error)),
+                Err(error) => (without_images(File::unreadable(path, &error)), Some(error)),
             }
         }
         outcome => {

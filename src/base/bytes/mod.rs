@@ -15,7 +15,8 @@ mod name_map;
 mod object_bytes;
 mod shares;
 
-pub use budget::{Budget, Limits, MAX_NESTING, Resource};
+pub use crate::base::error::Resource;
+pub use budget::{Budget, Limits, MAX_NESTING};
 pub(crate) use name_map::NameMap;
 pub(crate) use object_bytes::ObjectBytes;
 #[cfg(test)]

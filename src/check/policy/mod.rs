@@ -21,8 +21,7 @@ use crate::analyze::survey::AnalysisOptions;
 use crate::format::readers::Reader;
 use crate::image::DebugLevel;
 
-pub use contradiction::Contradiction;
-pub use error::{PolicyCause, PolicyError};
+pub use error::PolicyError;
 pub use size::Size;
 
 /// A policy.

@@ -164,6 +164,7 @@ impl Evaluator<'_> {
                 kernel: finding.kernel,
                 message: finding.message,
                 detail: finding.detail,
+                remedy: finding.remedy,
             });
         }
         self.verdict.evaluations.push(Evaluation { path: path.to_owned(), rule, outcome: worst });

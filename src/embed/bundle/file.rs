@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use crate::base::bytes::{Resource, View, record_memory};
+use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::error::{Error, Malformed};
 use crate::base::io::Input;
 use crate::format::bundle::{Bundle, BundleForm, BundleIndex, COMMENTS, FileType, HOST_CONTENT, MAGIC, text};
@@ -26,6 +27,16 @@ pub enum BundleFileError {
     /// The file could not be searched.
     #[error(transparent)]
     Search(#[from] Error),
+}
+
+impl Coded for BundleFileError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            BundleFileError::NotABundle => Code::NotABundle.into(),
+            BundleFileError::Malformed(malformed) => malformed.class(),
+            BundleFileError::Search(error) => error.class(),
+        }
+    }
 }
 
 type Result<T, E = BundleFileError> = std::result::Result<T, E>;

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use regex::bytes::Regex;
 
+use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::error::Error;
 use crate::base::pattern;
 use crate::base::spelling::Suggestions;
@@ -48,6 +49,16 @@ pub enum FilterError {
         /// The reason.
         why: &'static str,
     },
+}
+
+impl Coded for FilterError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            FilterError::Input(error) => error.class(),
+            FilterError::NoMatch { .. } => Code::NoMatch.into(),
+            FilterError::KernelsUnknown { .. } => Code::KernelsUnknown.into(),
+        }
+    }
 }
 
 /// A condition on an image.

@@ -14,6 +14,7 @@ use crate::analyze::survey::AnalyzedFile;
 use crate::base::codec::Codec;
 use crate::base::error::Result;
 use crate::check;
+use crate::cli::codes;
 use crate::cli::report::text::printable;
 use crate::format::ImageKind;
 use crate::image::{DebugLevel, Inspection, Kernel, family};
@@ -320,8 +321,8 @@ impl<'a> DataBuilder<'a> {
             problems: file
                 .errors
                 .iter()
-                .map(|error| printable(&error.to_string()))
-                .chain(file.failure.as_deref().map(printable))
+                .map(|error| printable(&codes::message(error)))
+                .chain(codes::failure(file).as_deref().map(printable))
                 .chain(file.not_opened.map(|reason| format!("not opened: {reason}")))
                 .collect(),
         }
@@ -345,7 +346,7 @@ impl<'a> DataBuilder<'a> {
             },
             producer: image.producer.as_deref().map(printable),
             not_inspected: inspection.not_inspected,
-            problems: inspection.problems.iter().map(|problem| printable(&problem.to_string())).collect(),
+            problems: inspection.problems.iter().map(|problem| printable(&codes::message(problem))).collect(),
             kernels: inspection.kernels.iter().map(|kernel| self.kernel(kernel)).collect(),
         }
     }

@@ -123,6 +123,7 @@ fn escapes_hostile_text_in_every_field() {
         kernel: Some(evil.to_owned()),
         message: evil.to_owned(),
         detail: Some(evil.to_owned()),
+        remedy: None,
     };
     let evaluation = Evaluation { path: evil.to_owned(), rule: Rule::RequiredArchs, outcome: Outcome::Violated };
     let page = page(&[&file], Some(&Verdict { findings: vec![finding], evaluations: vec![evaluation] })).unwrap();
@@ -218,6 +219,7 @@ fn contains_findings_and_passed_rules() {
         kernel: None,
         message: "no code for sm_89".to_owned(),
         detail: Some("sm_80".to_owned()),
+        remedy: None,
     };
     let evaluations =
         vec![evaluation(Rule::Readable, Outcome::Passed), evaluation(Rule::RequiredArchs, Outcome::Violated)];

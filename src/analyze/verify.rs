@@ -99,12 +99,16 @@ fn decompressed_contradiction(image: &ImageRef<'_>, bytes: View<'_>) -> Option<S
     if *image_kind != ImageKind::Elf {
         return None;
     }
-    let stated = arch.as_deref().filter(|_| is_compressed(*codec));
-    if let Some((stated, own)) = stated.and_then(|stated| Some((stated, contradicting_arch_of(stated, bytes)?))) {
+    if let Some(stated) = arch
+        && is_compressed(*codec)
+        && let Some(own) = contradicting_arch_of(stated, bytes)
+    {
         return Some(format!("the container states {stated}, the image's own header {own}"));
     }
-    let in_archive = image.containers().last().is_some_and(|it| it.container_type == ContainerType::Kpack);
-    let own = format::DeviceImage::identify(bytes).triple.filter(|_| in_archive)?;
+    if image.containers().last().is_none_or(|it| it.container_type != ContainerType::Kpack) {
+        return None;
+    }
+    let own = format::DeviceImage::identify(bytes).triple?;
     let stated = triple.as_deref().filter(|stated| *stated != own)?;
     Some(format!("the container states {stated}, the image's own header {own}"))
 }

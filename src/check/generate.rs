@@ -66,7 +66,8 @@ fn is_nameable(code: &ImageCode) -> bool {
 fn sizes(facts: &[FileFacts<'_>]) -> String {
     let with_headroom = |size: u64| Size(size.saturating_add(size / HEADROOM_DIVISOR)).rounded_up();
     let stored = facts.iter().map(FileFacts::stored);
-    let (total, largest) = (stored.clone().fold(0, u64::saturating_add), stored.max().unwrap_or(0));
+    let total = stored.clone().fold(0, u64::saturating_add);
+    let largest = stored.max().unwrap_or(0);
     let mut text = "\n[sizes]\n# A tenth above the current sizes.\n".to_owned();
     text += &format!("total = \"{}\"\nfile = \"{}\"\n", exact(with_headroom(total)), exact(with_headroom(largest)));
     text

@@ -148,7 +148,8 @@ impl<'data> BundleEntryId<'data> {
 
     /// Checks that the subarchitecture in the triple exists, and that it includes the processor.
     fn check_subarch(&self, id: &str) -> Result<(), InvalidBundleEntryId> {
-        let (id, triple) = (id.to_owned(), self.triple.to_owned());
+        let id = id.to_owned();
+        let triple = self.triple.to_owned();
         let Some(subarch) = Subarch::of(&triple) else {
             let is_bare = !subarch::is_spelled_amdgpu(&triple) || triple.split('-').next() == Some(subarch::AMDGPU);
             return if is_bare { Ok(()) } else { Err(InvalidBundleEntryId::Subarch { id, triple }) };

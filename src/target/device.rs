@@ -46,7 +46,8 @@ impl Platform {
     pub fn of(triple: Option<&str>, arch: Option<&str>) -> Option<Platform> {
         let stated = triple.and_then(|triple| {
             let mut parts = triple.split('-');
-            let (architecture, vendor) = (parts.next()?, parts.next());
+            let architecture = parts.next()?;
+            let vendor = parts.next();
             Some(match architecture {
                 _ if subarch::is_amdgpu(triple) => Platform::Amd,
                 // AMD's flavor of SPIR-V, which its runtime compiles.

@@ -90,7 +90,8 @@ impl<'text> TargetId<'text> {
         let (written, features) = cut(text);
         let amd = Processor::named(written).or_else(|| Subarch::processor_named(written));
         if amd.is_none() && nvptx::Arch::parse(written).is_none() && !OTHERS.contains(&written) {
-            let (processor, closest) = (written.to_owned(), closest(written));
+            let processor = written.to_owned();
+            let closest = closest(written);
             return Err(InvalidTargetId::UnknownProcessor { processor, closest });
         }
         let known = amd.map_or(&[][..], |processor| processor.features);
@@ -104,7 +105,8 @@ impl<'text> TargetId<'text> {
                 _ => return Err(InvalidTargetId::NoSign { feature: owned(feature) }),
             };
             if !known.contains(&name) {
-                let (processor, feature) = (owned(processor), owned(name));
+                let processor = owned(processor);
+                let feature = owned(name);
                 return Err(InvalidTargetId::UnknownFeature { processor, feature, known });
             }
             if id.feature(name).is_some() {

@@ -110,7 +110,8 @@ mod tests {
             let file = |path: &str| LockedFile { path: path.to_owned(), ..Default::default() };
             paths.split_whitespace().map(file).collect()
         };
-        let (old, new) = (files(old), files(new));
+        let old = files(old);
+        let new = files(new);
         let name = |file: Option<&LockedFile>| file.map_or("-".to_owned(), |file| file.path.clone());
         let mut found: Vec<String> =
             pair_files(&old, &new).into_iter().map(|(old, new)| format!("{} {}", name(old), name(new))).collect();

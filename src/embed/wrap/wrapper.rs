@@ -153,7 +153,8 @@ impl<'data> WrapperBuilder<'data> {
 
     /// Adds an image; `name` is its name in messages.
     pub fn image(&mut self, name: &'data (impl AsRef<Path> + ?Sized), bytes: &'data [u8]) -> &mut Self {
-        let (path, view) = (name.as_ref(), View::new(bytes));
+        let path = name.as_ref();
+        let view = View::new(bytes);
         self.images.push(SourceImage { path, view, target: TargetOverride::default() });
         self
     }

@@ -32,7 +32,9 @@ pub fn unbundle_file(
             Err(fail(BundleFileError::NotABundle))
         };
     };
-    if let Some(offset) = bundle.next_at.filter(|_| !options.only_first) {
+    if let Some(offset) = bundle.next_at
+        && !options.only_first
+    {
         return Err(BundleError::SeveralBundles { path: input.path().to_owned(), offset });
     }
     let selected = select_entries(input, &bundle, options, explain)?;

@@ -113,6 +113,7 @@ pub mod internals {
         pub use crate::cli::dropin::read_options;
     }
     pub mod survey {
+        pub use crate::analyze::inspect::{InspectedFile, InspectedImage};
         pub use crate::analyze::survey::*;
     }
     pub mod metadata {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::facts::{FileFacts, ImageCode, ImageFacts};
 use super::policy::Size;
 use super::target::PolicyTarget;
-use crate::analyze::survey::AnalyzedFile;
+use crate::analyze::survey::Survey;
 use crate::base::codec::Codec;
 use crate::base::escape::is_escaped;
 use crate::image::DebugLevel;
@@ -17,7 +17,7 @@ use crate::target::{BundleEntryId, OffloadKind, natural_order};
 const HEADROOM_DIVISOR: u64 = 10;
 
 /// Generates a policy that these files pass. Returns `None` if they contain no device code.
-pub fn generate_policy(files: &[&AnalyzedFile]) -> Option<String> {
+pub fn generate_policy(files: &[&Survey]) -> Option<String> {
     let facts: Vec<FileFacts<'_>> =
         files.iter().map(|file| FileFacts::new(file)).filter(|it| !it.images.is_empty()).collect();
     let common = common_archs(&facts)?;

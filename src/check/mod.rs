@@ -1,6 +1,6 @@
 //! Policies, the rules that evaluate files by them, and the verdict as plain data.
 //!
-//! [`Policy::parse`] reads a policy, [`Policy::analysis_options`] states what must be known about a file, and [`check`]
+//! [`Policy::parse`] reads a policy, [`Policy::survey_options`] states what must be known about a file, and [`check`]
 //! evaluates files that were analyzed so. Every rule is evaluated file by file: code that one library lacks is not
 //! replaced by code of another.
 //!

@@ -13,7 +13,7 @@ use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::{ProblemArguments, Problems};
 use super::proofs::Proofs;
 use super::{Status, terminal};
-use crate::analyze::survey::{AnalysisOptions, AnalyzedFile};
+use crate::analyze::survey::{Survey, SurveyOptions};
 use crate::base::error::Error;
 use crate::base::escape::escape;
 use crate::base::io::{Access, Input, Output, OutputKind, OutputPath};
@@ -177,10 +177,10 @@ fn init(
     problems: &Problems,
 ) -> Result<Status> {
     let wanted =
-        AnalysisOptions { inspection: true, without_kernels: true, build_paths: true, ..AnalysisOptions::default() };
+        SurveyOptions { inspection: true, without_kernels: true, build_paths: true, ..SurveyOptions::default() };
     let scanner = limits.scanner(Options::default()).with_cache(CacheBudget::default());
-    let analyze = |_, outcome| crate::analyze::survey::files::analyze_outcome(outcome, &|_| wanted);
-    let mut files: Vec<AnalyzedFile> = Vec::new();
+    let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| wanted);
+    let mut files: Vec<Survey> = Vec::new();
     inputs.scan_and(&scanner, problems, &analyze, &mut |(file, error)| {
         if let Some(error) = error {
             problems.report(error);

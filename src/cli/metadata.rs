@@ -13,7 +13,7 @@ use crate::cli::codes::Code;
 use crate::format::readers::Product;
 
 use crate::analyze::select::FileFloors;
-use crate::analyze::survey::{AnalysisOptions, AnalyzedFile};
+use crate::analyze::survey::{Survey, SurveyOptions};
 use crate::cli::report;
 use crate::cli::report::FileCode;
 use crate::scan::Options;
@@ -134,10 +134,10 @@ type PackageCode = (Vec<FileCode>, Option<String>, Status);
 
 /// Reads the device code of the inputs. Reports errors.
 fn code_of_files(arguments: &Arguments, problems: &Problems) -> Result<PackageCode> {
-    let (mut files, mut analyzed, mut status) = (Vec::new(), Vec::<AnalyzedFile>::new(), Status::No);
+    let (mut files, mut analyzed, mut status) = (Vec::new(), Vec::<Survey>::new(), Status::No);
     let scanner = arguments.limits.scanner(Options::default());
-    let wanted = AnalysisOptions { toolkit: true, ..AnalysisOptions::default() };
-    let analyze = |_, outcome| crate::analyze::survey::files::analyze_outcome(outcome, &|_| wanted);
+    let wanted = SurveyOptions { toolkit: true, ..SurveyOptions::default() };
+    let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| wanted);
     arguments.inputs.scan_and(&scanner, problems, &analyze, &mut |(survey, error)| {
         if let Some(error) = error {
             problems.report(error);
@@ -156,7 +156,7 @@ fn code_of_files(arguments: &Arguments, problems: &Problems) -> Result<PackageCo
 }
 
 /// Oldest CUDA version of a driver that loads every image; `None` if it is not known.
-fn cuda_floor(files: &[AnalyzedFile]) -> Option<String> {
+fn cuda_floor(files: &[Survey]) -> Option<String> {
     let mut newest = None;
     for analyzed in files {
         for (product, need) in FileFloors::new(&analyzed.file, &analyzed.cuda_codes()).all() {

@@ -161,7 +161,7 @@ impl Scanned {
         let file = self.file();
         let codes = match self {
             Scanned::Open(scanned) => {
-                crate::analyze::survey::files::cuda_codes(scanned).map_err(|error| problems.report(error))
+                crate::analyze::survey::cuda_codes(scanned).map_err(|error| problems.report(error))
             }
             Scanned::Closed(_) => Ok(Vec::new()),
         };

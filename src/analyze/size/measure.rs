@@ -38,6 +38,31 @@ pub struct FileSizes {
     pub problems: Vec<Error>,
 }
 
+/// Sizes of several files together.
+#[derive(Debug, Default)]
+pub struct TotalSizes {
+    tree: Tree,
+    images: ImageCopies,
+    duplicates: Duplicates,
+}
+
+impl TotalSizes {
+    /// Adds a file. Its problems are the caller's.
+    pub fn add(&mut self, sizes: FileSizes) {
+        self.tree.merge(sizes.tree);
+        self.images.merge(sizes.images);
+        self.duplicates.kernels.extend(sizes.duplicates.kernels);
+        self.duplicates.bodies.extend(sizes.duplicates.bodies);
+    }
+
+    /// Returns the bytes by the requested levels, and what is stored several times.
+    pub fn finish(self) -> (Tree, Duplicates) {
+        let mut duplicates = Duplicates { images: self.images.duplicates(), ..self.duplicates };
+        duplicates.sort();
+        (self.tree, duplicates)
+    }
+}
+
 /// Groups the bytes of a file. `label` is the label of the file.
 pub fn size(scanned: &ScannedFile, label: String, options: &SizeOptions) -> Result<FileSizes> {
     let file = scanned.file();

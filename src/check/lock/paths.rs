@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
 
-use crate::analyze::survey::files::map_all;
+use crate::analyze::survey::map_all;
 use crate::base::codec::Codec;
 use crate::base::error::{Error, Malformed, Result};
 use crate::check::lock::{ImageContents, KernelPool, Lock, LockedFile, LockedImage, locked_file, locked_image};

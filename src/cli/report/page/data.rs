@@ -10,7 +10,7 @@ use super::verdict::VerdictData;
 use crate::analyze::coverage::{Coverage, CoverageCell, InspectedImages};
 use crate::analyze::size;
 use crate::analyze::size::{Owner, Rest, Size};
-use crate::analyze::survey::AnalyzedFile;
+use crate::analyze::survey::Survey;
 use crate::base::codec::Codec;
 use crate::base::error::Result;
 use crate::check;
@@ -155,7 +155,7 @@ struct DataBuilder<'a> {
 }
 
 impl PageData {
-    pub fn new(files: &[&AnalyzedFile], verdict: Option<&check::Verdict>) -> Result<Self> {
+    pub fn new(files: &[&Survey], verdict: Option<&check::Verdict>) -> Result<Self> {
         let (columns, numbers) = columns(files);
         let inspected: Vec<InspectedImages<'_>> = files.iter().map(|file| InspectedImages::from(*file)).collect();
         let coverage = Coverage::new(&inspected, &[])?;
@@ -261,7 +261,7 @@ impl<'a> ArchKey<'a> {
 }
 
 /// Archs of all inspected images, by triple and name.
-fn columns<'a>(files: &[&'a AnalyzedFile]) -> (Vec<ArchColumn>, HashMap<ArchKey<'a>, usize>) {
+fn columns<'a>(files: &[&'a Survey]) -> (Vec<ArchColumn>, HashMap<ArchKey<'a>, usize>) {
     let images = files.iter().flat_map(|file| file.images());
     let mut found: HashMap<ArchKey<'_>, ArchColumn> = HashMap::new();
     for (image, _) in images.filter(|(_, inside)| inside.inspection.is_some()) {
@@ -292,7 +292,7 @@ fn vendor(image: &inventory::Image) -> &'static str {
 }
 
 impl<'a> DataBuilder<'a> {
-    fn file(&mut self, surveyed: &'a AnalyzedFile) -> FileData {
+    fn file(&mut self, surveyed: &'a Survey) -> FileData {
         let file = &surveyed.file;
         let (mut images, mut rests, mut stored) = (Vec::new(), BTreeMap::<Rest, u64>::new(), 0_u64);
         for part in size::parts(file) {
@@ -301,7 +301,7 @@ impl<'a> DataBuilder<'a> {
                 Owner::Rest(rest) => Some(*rest),
                 Owner::Container(_) => Some(Rest::ContainerHeaders),
                 Owner::Image(nested) => {
-                    let inside = surveyed.analyses.get(nested.index).and_then(|it| it.inspection.as_ref());
+                    let inside = surveyed.image_surveys.get(nested.index).and_then(|it| it.inspection.as_ref());
                     images.extend(inside.map(|inspection| self.image(nested, part.size, inspection)));
                     None
                 }

@@ -8,12 +8,9 @@ use super::inputs::{InputArguments, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use super::{Status, negative, terminal};
-use crate::analyze::metadata::{Backend, DeviceCode};
-use crate::cli::codes::Code;
-use crate::format::readers::Product;
-
-use crate::analyze::select::FileFloors;
+use crate::analyze::metadata::{Backend, DeviceCode, cuda_floor};
 use crate::analyze::survey::{Survey, SurveyOptions};
+use crate::cli::codes::Code;
 use crate::cli::report;
 use crate::cli::report::FileCode;
 use crate::scan::Options;
@@ -153,22 +150,6 @@ fn code_of_files(arguments: &Arguments, problems: &Problems) -> Result<PackageCo
     })?;
     warn_of_archives(analyzed.iter().map(|it| &it.file), problems);
     Ok((files, cuda_floor(&analyzed), status))
-}
-
-/// Oldest CUDA version of a driver that loads every image; `None` if it is not known.
-fn cuda_floor(files: &[Survey]) -> Option<String> {
-    let mut newest = None;
-    for analyzed in files {
-        for (product, need) in FileFloors::new(&analyzed.file, &analyzed.cuda_codes()).all() {
-            if product == Product::Cuda && !need.floor.is_known() {
-                return None;
-            }
-            if product == Product::Cuda {
-                newest = newest.max(need.floor.release().map(|release| release.version));
-            }
-        }
-    }
-    newest.map(|(major, minor): (u32, u32)| format!("{major}.{minor}"))
 }
 
 fn metadata(arguments: &Arguments, package: &DeviceCode, files: &[FileCode], cuda: Option<&str>) -> Result<String> {

@@ -113,6 +113,7 @@ pub mod internals {
         pub use crate::cli::dropin::read_options;
     }
     pub mod survey {
+        pub use crate::analyze::inspect::{InspectedFile, InspectedImage};
         pub use crate::analyze::survey::*;
     }
     pub mod metadata {
@@ -166,7 +167,7 @@ pub mod internals {
 
 pub use base::bytes::{Budget, Extent, FieldPlace, Limits, View};
 pub use base::codec::Codec;
-pub use base::error::{Cause, Error, Malformed, Result};
+pub use base::error::{Cause, Error, Malformed, Resource, Result};
 pub use base::io::{Access, Input};
 pub use embed::WrapperBuilder;
 pub use host::{Host, HostError};

@@ -7,7 +7,7 @@ use fatbin::internals::check::{CheckedFile, ProofStatus, check};
 use fatbin::internals::image::inspect;
 use fatbin::internals::report;
 use fatbin::internals::select::AnsweredFile;
-use fatbin::internals::survey::{AnalyzedFile, ImageAnalysis, InspectedFile, InspectedImage};
+use fatbin::internals::survey::{ImageSurvey, InspectedFile, InspectedImage, Survey};
 use fatbin::scan::Scan;
 use fatbin::target::Device;
 use fatbin::{Limits, View};
@@ -46,8 +46,8 @@ fuzz_target!(|data: &[u8]| {
     check_text(&report::selection_text(&answered, "gfx90a", &screen));
     check_text(&report::selection_json("gfx90a", None, &devices, &[(answered, Vec::new())]));
 
-    let analyses = inspections.into_iter().map(|inspection| ImageAnalysis { inspection, ..ImageAnalysis::default() });
-    let survey = AnalyzedFile { analyses: analyses.collect(), file, limits: Limits::default() };
+    let image_surveys = inspections.into_iter().map(|inspection| ImageSurvey { inspection, ..ImageSurvey::default() });
+    let survey = Survey { image_surveys: image_surveys.collect(), file, limits: Limits::default() };
     let inputs = [survey.file.path.clone()];
     let policy = Policy::parse("policy.toml", POLICY).expect("a policy");
     let verdict = check(

@@ -2,14 +2,36 @@
 //!
 //! Images are inspected in parallel, so no more than one is decompressed per thread at a time.
 
-use crate::base::bytes::View;
+use crate::base::bytes::{Limits, View};
 use crate::format::ImageKind;
 use crate::image::{Demangler, Inspection};
 use crate::scan::filter;
 use crate::scan::filter::{FilterError, FilterResult, FoundImage, ImageFilter};
 use crate::scan::inspect::inspect_with;
-use crate::scan::inventory::NestedImage;
+use crate::scan::inventory::{File, Image, NestedImage};
 use crate::scan::{ImageRef, ScannedFile};
+
+/// An inspected image.
+#[derive(Debug, Clone)]
+pub struct InspectedImage<'a> {
+    /// Number among the device images of the file.
+    pub number: usize,
+    /// The image.
+    pub image: &'a Image,
+    /// Its contents.
+    pub inspection: Inspection,
+}
+
+/// A file and its inspected images.
+#[derive(Debug, Clone)]
+pub struct InspectedFile<'a> {
+    /// The file.
+    pub file: &'a File,
+    /// The inspected images, in order.
+    pub images: Vec<InspectedImage<'a>>,
+    /// Limits on evaluating the file. Reading it used the same limits.
+    pub limits: Limits,
+}
 
 /// Images that could not be inspected.
 #[derive(Debug, Default)]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::base::bytes::View;
+use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::codec::{Codec, is_compressed};
 use crate::base::error::{Error, Malformed, Result};
 use crate::format::kpack::KpackArchive;
@@ -30,6 +31,15 @@ pub enum VerifyError {
         /// The defect.
         why: String,
     },
+}
+
+impl Coded for VerifyError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            VerifyError::Input(error) => error.class(),
+            VerifyError::Image { .. } => Code::DefectiveImage.into(),
+        }
+    }
 }
 
 /// Returns the defects of the device images in a file. Defects of containers, stored
@@ -90,12 +100,16 @@ fn decompressed_contradiction(image: &ImageRef<'_>, bytes: View<'_>) -> Option<S
     if *image_kind != ImageKind::Elf {
         return None;
     }
-    let stated = arch.as_deref().filter(|_| is_compressed(*codec));
-    if let Some((stated, own)) = stated.and_then(|stated| Some((stated, contradicting_arch_of(stated, bytes)?))) {
+    if let Some(stated) = arch
+        && is_compressed(*codec)
+        && let Some(own) = contradicting_arch_of(stated, bytes)
+    {
         return Some(format!("the container states {stated}, the image's own header {own}"));
     }
-    let in_archive = image.containers().last().is_some_and(|it| it.container_type == ContainerType::Kpack);
-    let own = format::DeviceImage::identify(bytes).triple.filter(|_| in_archive)?;
+    if image.containers().last().is_none_or(|it| it.container_type != ContainerType::Kpack) {
+        return None;
+    }
+    let own = format::DeviceImage::identify(bytes).triple?;
     let stated = triple.as_deref().filter(|stated| *stated != own)?;
     Some(format!("the container states {stated}, the image's own header {own}"))
 }

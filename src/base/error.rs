@@ -7,6 +7,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::base::code::{Code, Coded, ErrorClass, Remedy};
+
 /// Result of functions that access files.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -21,6 +23,38 @@ pub struct Malformed {
     pub offset: u64,
     /// Problem with its value.
     pub cause: Cause,
+}
+
+impl Coded for Malformed {
+    fn class(&self) -> ErrorClass {
+        self.cause.class()
+    }
+}
+
+/// A resource with a limit for each input file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Resource {
+    /// Steps of reading: a field, a table entry, eight bytes of text, or 64 searched bytes.
+    Work,
+    /// Bytes of results that are kept: inventories, kernels, names and paths.
+    Memory,
+    /// Decompressed bytes in total, at every level of nesting.
+    Decompressed,
+    /// Opened members of archives.
+    Members,
+}
+
+impl Resource {
+    /// Unit in messages.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Resource::Work => "steps of work",
+            Resource::Memory => "bytes of results",
+            Resource::Decompressed => "decompressed bytes",
+            Resource::Members => "archive members",
+        }
+    }
 }
 
 /// Reason why a field is invalid; each variant holds the offending value.
@@ -97,9 +131,7 @@ pub enum Cause {
         first: String,
     },
     /// Compressed bytes whose size exceeds the limit on all decompressed bytes of the input.
-    #[error(
-        "decompressed size of {size} bytes exceeds the limit for this file ({left} of {limit} bytes left); use --decompressed-limit to raise it"
-    )]
+    #[error("decompressed size of {size} bytes exceeds the limit for this file ({left} of {limit} bytes left)")]
     OverLimit {
         /// The size in bytes.
         size: u64,
@@ -109,14 +141,12 @@ pub enum Cause {
         limit: u64,
     },
     /// Contents that take more of a resource than the size of the input allows.
-    #[error("exceeds the limit of {limit} {unit} for this file; use {option} to raise it")]
+    #[error("exceeds the limit of {limit} {} for this file", resource.unit())]
     OverBudget {
         /// The limit.
         limit: u64,
-        /// Unit of the limit.
-        unit: &'static str,
-        /// Option that raises the limit.
-        option: &'static str,
+        /// The resource.
+        resource: Resource,
     },
     /// Memory for the decompressed bytes could not be allocated.
     #[error("cannot allocate {size} bytes")]
@@ -158,12 +188,51 @@ pub enum Cause {
         /// Maximum number of containers around it.
         limit: usize,
     },
+    /// Files that the bytes refer to, and that do not exist.
+    #[error("not found: {files} in {}", directory.display())]
+    NotFound {
+        /// Paths of the files.
+        files: String,
+        /// The directory where they were searched.
+        directory: PathBuf,
+    },
     /// Error of the parser of host files and device ELF files.
     #[error("{0}")]
     ObjectFile(String),
     /// Error that another crate, or a check without numbers, describes in words.
     #[error("{0}")]
     Described(String),
+}
+
+impl Coded for Cause {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Cause::Truncated { .. } | Cause::EndsInside | Cause::OutOfBounds { .. } | Cause::Unterminated => {
+                Code::Truncated.into()
+            }
+            Cause::Unexpected { .. }
+            | Cause::Unreadable
+            | Cause::Overlap { .. }
+            | Cause::MissingEndMarker { .. }
+            | Cause::ObjectFile(_)
+            | Cause::Described(_) => Code::InvalidField.into(),
+            Cause::UnsupportedVersion { .. } => Code::UnsupportedVersion.into(),
+            Cause::BundleEntryId { .. } => Code::InvalidEntryId.into(),
+            Cause::NotAContainer { .. } => Code::UnknownContainer.into(),
+            Cause::NotFound { .. } => Code::InvalidField.with(Remedy::SpecifyReferences),
+            Cause::OverLimit { .. } => Code::DecompressedLimit.with(Remedy::RaiseDecompressedLimit),
+            Cause::OverBudget { resource: Resource::Decompressed, .. } => {
+                Code::WorkLimit.with(Remedy::RaiseDecompressedLimit)
+            }
+            Cause::OverBudget { .. } => Code::WorkLimit.with(Remedy::RaiseLimits),
+            Cause::NoMemory { .. } | Cause::NestedTooDeep { .. } => Code::WorkLimit.into(),
+            Cause::Compressed(_) | Cause::SizeMismatch { .. } | Cause::CompressedTwice => {
+                Code::DamagedCompression.into()
+            }
+            Cause::HashMismatch { .. } => Code::HashMismatch.into(),
+            Cause::UnsupportedCodec { .. } => Code::StoredOnly.into(),
+        }
+    }
 }
 
 /// Errors of operations on files, each with the file (or the argument, if there is no file) that it is about.
@@ -228,7 +297,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A binary file that a text would replace.
-    #[error("{}: is not text, and would be replaced by text; specify another file, or --force", path.display())]
+    #[error("{}: is not text, and would be replaced by text", path.display())]
     ReplacesBinary {
         /// The file.
         path: PathBuf,
@@ -283,6 +352,25 @@ pub enum Error {
         /// The output.
         path: PathBuf,
     },
+}
+
+impl Coded for Error {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Error::Io { .. } => Code::SystemCall.into(),
+            Error::NotAFile { .. } => Code::NotAFile.into(),
+            Error::Malformed { malformed, .. } | Error::MalformedImage { malformed, .. } => malformed.class(),
+            Error::Shrunk { .. } | Error::Changed { .. } => Code::ChangedInput.into(),
+            Error::SameFile { .. } => Code::InputIsOutput.into(),
+            Error::SameOutput { .. } => Code::SameOutput.into(),
+            Error::ReplacesBinary { .. } => Code::BinaryFile.with(Remedy::ReplaceBinaries),
+            Error::Address { .. } => Code::FileAddress.into(),
+            Error::UnreadableMember { .. } => Code::UnreadableMember.into(),
+            Error::NotOpened { .. } => Code::NotOpened.into(),
+            Error::Bitcode { .. } => Code::Bitcode.into(),
+            Error::UnreadableOutput { .. } | Error::TooLarge { .. } => Code::UnreadableOutput.into(),
+        }
+    }
 }
 
 impl Error {

@@ -5,6 +5,7 @@
 pub mod archive;
 pub mod brackets;
 pub mod bytes;
+pub mod code;
 pub mod codec;
 pub mod content;
 pub(crate) mod elf_layout;

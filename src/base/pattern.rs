@@ -8,6 +8,8 @@
 
 use regex::bytes::{Regex, RegexBuilder};
 
+use crate::base::code::{Code, Coded, ErrorClass};
+
 /// Maximum length of a pattern, in bytes. Names of kernels, which are accepted as patterns, have up to three thousand.
 pub const MAX_LENGTH: usize = 4096;
 
@@ -42,6 +44,17 @@ pub enum PatternError {
     /// The pattern is malformed, in the words of the library.
     #[error("{0}")]
     Syntax(String),
+}
+
+impl Coded for PatternError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            PatternError::TooLong { .. }
+            | PatternError::TooLarge { .. }
+            | PatternError::TooLargeTogether
+            | PatternError::Syntax(_) => Code::InvalidPattern.into(),
+        }
+    }
 }
 
 /// Compiles a regular expression, which may match anywhere in a text.

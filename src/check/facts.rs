@@ -3,7 +3,7 @@
 use super::proof_status::ProofStatus;
 use super::target::PolicyTarget;
 use super::verdict::ImageLocation;
-use crate::analyze::survey::{AnalyzedFile, ImageAnalysis};
+use crate::analyze::survey::{ImageSurvey, Survey};
 use crate::base::codec::{Codec, is_compressed};
 use crate::format::ImageKind;
 use crate::scan::inventory::{Container, DeviceLinks, Image, NestedImage, Registration};
@@ -12,7 +12,7 @@ use crate::target::{TargetId, natural_order, nvptx};
 
 /// Facts about a file.
 pub struct FileFacts<'a> {
-    pub survey: &'a AnalyzedFile,
+    pub survey: &'a Survey,
     /// Facts about its device images, in order.
     pub images: Vec<ImageFacts<'a>>,
     /// Result of comparing it with the proofs of changes.
@@ -24,7 +24,7 @@ pub struct ImageFacts<'a> {
     /// Index among the device images of the file.
     pub number: usize,
     pub image: &'a Image,
-    pub inside: &'a ImageAnalysis,
+    pub inside: &'a ImageSurvey,
     pub code: ImageCode,
     /// Compression of the image, or of the container around it.
     pub codec: Option<Codec>,
@@ -133,10 +133,10 @@ impl ImageCode {
 }
 
 impl<'a> FileFacts<'a> {
-    pub fn new(survey: &'a AnalyzedFile) -> Self {
+    pub fn new(survey: &'a Survey) -> Self {
         let mut sizes = StoredSizes::default();
         let links = DeviceLinks::of(&survey.file);
-        let images = survey.file.nested_images().zip(&survey.analyses).map(|(nested, inside)| ImageFacts {
+        let images = survey.file.nested_images().zip(&survey.image_surveys).map(|(nested, inside)| ImageFacts {
             number: nested.index,
             image: nested.image,
             inside,

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::facts::{FileFacts, ImageCode, ImageFacts};
 use super::policy::Size;
 use super::target::PolicyTarget;
-use crate::analyze::survey::AnalyzedFile;
+use crate::analyze::survey::Survey;
 use crate::base::codec::Codec;
 use crate::base::escape::is_escaped;
 use crate::image::DebugLevel;
@@ -17,7 +17,7 @@ use crate::target::{BundleEntryId, OffloadKind, natural_order};
 const HEADROOM_DIVISOR: u64 = 10;
 
 /// Generates a policy that these files pass. Returns `None` if they contain no device code.
-pub fn generate_policy(files: &[&AnalyzedFile]) -> Option<String> {
+pub fn generate_policy(files: &[&Survey]) -> Option<String> {
     let facts: Vec<FileFacts<'_>> =
         files.iter().map(|file| FileFacts::new(file)).filter(|it| !it.images.is_empty()).collect();
     let common = common_archs(&facts)?;
@@ -66,7 +66,8 @@ fn is_nameable(code: &ImageCode) -> bool {
 fn sizes(facts: &[FileFacts<'_>]) -> String {
     let with_headroom = |size: u64| Size(size.saturating_add(size / HEADROOM_DIVISOR)).rounded_up();
     let stored = facts.iter().map(FileFacts::stored);
-    let (total, largest) = (stored.clone().fold(0, u64::saturating_add), stored.max().unwrap_or(0));
+    let total = stored.clone().fold(0, u64::saturating_add);
+    let largest = stored.max().unwrap_or(0);
     let mut text = "\n[sizes]\n# A tenth above the current sizes.\n".to_owned();
     text += &format!("total = \"{}\"\nfile = \"{}\"\n", exact(with_headroom(total)), exact(with_headroom(largest)));
     text

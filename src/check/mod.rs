@@ -22,10 +22,8 @@ mod verdict;
 
 pub(crate) use generate::generate_policy;
 pub use paths::check_paths;
-pub(crate) use policy::{Contradiction, PolicyCause};
 pub use policy::{Policy, PolicyError};
 pub(crate) use proof_status::ProofStatus;
 pub use rule::Rule;
 pub(crate) use rules::{CheckedFile, check};
-pub(crate) use target::InvalidPolicyTarget;
 pub use verdict::{Evaluation, Finding, ImageLocation, Outcome, Verdict};

@@ -4,8 +4,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use crate::analyze::metadata::{InvalidMetadata, PackageMetadata};
-use crate::analyze::survey::AnalysisOptions;
-use crate::analyze::survey::files::analyze_outcome;
+use crate::analyze::survey::{Survey, SurveyOptions};
 use crate::base::error::Error;
 use crate::check::{CheckedFile, Policy, ProofStatus, Verdict, check};
 use crate::scan::{CacheBudget, Options, Outcome, Scanner, Source, expand_paths};
@@ -46,10 +45,10 @@ impl<'p> Checker<'p> {
     /// file cannot be read. The caller compares files with proofs.
     pub fn analyze(&self, input: usize, outcome: Outcome) -> (CheckedFile, Option<Error>) {
         let metadata = self.policy.metadata.then(|| read_metadata(&outcome)).flatten();
-        let (survey, error) = analyze_outcome(outcome, &|path| {
-            let required = self.policy.analysis_options(path);
+        let (survey, error) = Survey::of_outcome(outcome, &|path| {
+            let required = self.policy.survey_options(path);
             let inspection = required.inspection || self.inspects_all;
-            AnalysisOptions { inspection, own_sizes: self.inspects_all, ..required }
+            SurveyOptions { inspection, own_sizes: self.inspects_all, ..required }
         });
         (CheckedFile { survey, input, proof: ProofStatus::default(), metadata }, error)
     }

@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::spelling::Suggestions;
 use crate::host::Host;
 use crate::target::metal::System;
@@ -44,7 +45,16 @@ pub enum InvalidPolicyTarget {
     TargetId(#[from] InvalidTargetId),
 }
 
-/// Returns the first components of the triples of code that OpenMP runs on the host, and of SPIR-V, and the systems of Metal libraries.
+impl Coded for InvalidPolicyTarget {
+    fn class(&self) -> ErrorClass {
+        match self {
+            InvalidPolicyTarget::Unknown { .. } | InvalidPolicyTarget::TargetId(_) => Code::InvalidPolicyTarget.into(),
+        }
+    }
+}
+
+/// Returns the first components of the triples of code that OpenMP runs on the host, and of SPIR-V, and the systems of
+/// Metal libraries.
 fn triples() -> impl Iterator<Item = &'static str> {
     let systems = System::ALL.iter().map(|system| system.device());
     Host::machines().into_iter().chain(["spirv32", "spirv64"]).chain(systems)

@@ -1,6 +1,7 @@
 //! Results of a check, as plain data.
 
 use super::rule::Rule;
+use crate::base::code::Remedy;
 
 /// Outcome of a rule. Worse outcomes are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,6 +50,8 @@ pub struct Finding {
     pub message: String,
     /// Actual contents as a clause, where known: "available: sm_80, sm_90a".
     pub detail: Option<String>,
+    /// Change in the request that solves the problem.
+    pub(crate) remedy: Option<Remedy>,
 }
 
 /// Location of an image in a file.

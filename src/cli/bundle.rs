@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
 use super::access;
 use super::compression::CompressionArguments;
+use super::failure::{Context, Result, bail, ensure};
 use super::id_style::{id_style, warn_of_hidden_id};
 use super::known_names::unknown_name;
 use super::outputs::OutputArgument;

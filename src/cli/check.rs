@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 
+use super::failure::{Context, Result};
 use super::inputs::InputArguments;
 use super::limit::LimitArguments;
 use super::locking::read_lock;
@@ -12,12 +13,13 @@ use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::{ProblemArguments, Problems};
 use super::proofs::Proofs;
 use super::{Status, terminal};
-use crate::analyze::survey::{AnalysisOptions, AnalyzedFile};
+use crate::analyze::survey::{Survey, SurveyOptions};
 use crate::base::error::Error;
 use crate::base::escape::escape;
 use crate::base::io::{Access, Input, Output, OutputKind, OutputPath};
 use crate::check::paths::Checker;
 use crate::check::{self, CheckedFile, Policy, Verdict};
+use crate::cli::codes;
 use crate::cli::report;
 use crate::cli::report::CodeSizes;
 use crate::scan::{CacheBudget, Options, Outcome};
@@ -121,7 +123,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     // The page shows kernels even if the policy does not require them.
     let checker = Checker::new(&policy, options).inspect_all(page.is_some());
     let files = analyze(&inputs, &checker, &proofs, arguments.limits, &problems)?;
-    let verdict = check::check(&policy, &inputs.names(), &files);
+    let mut verdict = check::check(&policy, &inputs.names(), &files);
+    codes::complete(&mut verdict);
     let surveys = || files.iter().map(|file| &file.survey).collect::<Vec<_>>();
     if let Some((path, _)) = page {
         report::write_page(path, &surveys(), Some(&verdict))?;
@@ -174,10 +177,10 @@ fn init(
     problems: &Problems,
 ) -> Result<Status> {
     let wanted =
-        AnalysisOptions { inspection: true, without_kernels: true, build_paths: true, ..AnalysisOptions::default() };
+        SurveyOptions { inspection: true, without_kernels: true, build_paths: true, ..SurveyOptions::default() };
     let scanner = limits.scanner(Options::default()).with_cache(CacheBudget::default());
-    let analyze = |_, outcome| crate::analyze::survey::files::analyze_outcome(outcome, &|_| wanted);
-    let mut files: Vec<AnalyzedFile> = Vec::new();
+    let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| wanted);
+    let mut files: Vec<Survey> = Vec::new();
     inputs.scan_and(&scanner, problems, &analyze, &mut |(file, error)| {
         if let Some(error) = error {
             problems.report(error);

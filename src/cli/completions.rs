@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use anyhow::Result;
 use clap::{Args, Command};
 use clap_complete::Shell;
 
 use super::Status;
+use super::failure::Result;
 
 /// Print a shell completion script
 ///

@@ -1,9 +1,9 @@
 //! The options `--compress[=CODEC]` and `--level N`, shared by several commands.
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 
-use super::explanations::coded;
+use super::failure::{Result, bail, coded, ensure};
 use crate::base::codec::{Codec, Compression};
 use crate::cli::codes::Code;
 use crate::format::cuda_fatbin::level;

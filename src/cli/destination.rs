@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::anyhow;
 use clap::{ArgGroup, Args, ValueEnum};
 
-use super::explanations::coded;
+use super::failure::{Result, coded, ensure};
 use super::outputs::OutputArgument;
 use super::problems::Problems;
 use crate::base::error::Error;

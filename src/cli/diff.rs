@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
 use clap::Args;
 
-use super::explanations::coded;
+use super::failure::{Context, Result, coded, ensure};
 use super::limit::{LimitArguments, parse_size};
 use super::locking::side;
 use super::negative::record_inputs;

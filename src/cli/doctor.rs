@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use anyhow::Result;
 use clap::{Args, ValueEnum};
 
+use super::failure::Result;
 use super::limit::LimitArguments;
 use super::negative::record_inputs;
 use super::outputs::{ForceArgument, OutputArgument};

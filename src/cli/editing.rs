@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::anyhow;
 use clap::Args;
 
 use super::destination::{ChangedOutput, DestinationArguments};
-use super::explanations::coded;
+use super::failure::{Result, coded};
 use super::limit::LimitArguments;
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::{ProblemArguments, Problems};

@@ -2,12 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 
 use super::Status;
 use super::access;
-use super::explanations::coded;
+use super::failure::{Context, Result, coded, ensure};
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::print_detail;
 use crate::base::io::{Access, Input};

@@ -1,8 +1,8 @@
 //! `fatbin explain`.
 
-use anyhow::{Result, bail};
 use clap::Args;
 
+use super::failure::{Result, bail};
 use super::help::render;
 use super::known_names::KnownNames;
 use super::{Status, terminal};

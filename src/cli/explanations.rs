@@ -1,11 +1,12 @@
 //! The codes of the errors that a command has reported, for the hint at its end.
 
-use std::error::Error as StdError;
+use std::error::Error;
 use std::sync::{Mutex, PoisonError};
 
 use clap::error::ErrorKind;
 
-use crate::cli::codes::{Code, code_of};
+use super::codes::Code;
+use super::failure::Failure;
 
 /// Maximum number of codes in the hint.
 const MAX_CODES: usize = 4;
@@ -13,27 +14,14 @@ const MAX_CODES: usize = 4;
 /// Codes in the order of the first error of each.
 static REPORTED: Mutex<Vec<Code>> = Mutex::new(Vec::new());
 
-/// An error of the command line.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-struct CodedMessage {
-    code: Code,
-    message: String,
-}
-
-/// Creates an error for a command-line problem that has no error type.
-pub fn coded(code: Code, message: impl Into<String>) -> anyhow::Error {
-    CodedMessage { code, message: message.into() }.into()
-}
-
-/// Records the code of an error, if it has one.
-pub fn record(error: &anyhow::Error) {
-    let own = |error: &(dyn StdError + 'static)| error.downcast_ref::<CodedMessage>().map(|it| it.code);
-    add(error.chain().find_map(|error| code_of(error).or_else(|| own(error))));
+/// Records the code of a failure, if it has one.
+pub fn record(failure: &Failure) {
+    add(failure.code());
 }
 
 /// Records the code of an error in the arguments.
 pub fn record_usage(error: &clap::Error) {
+    let of_value = || error.source()?.downcast_ref::<Failure>()?.code();
     let code = match error.kind() {
         ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument | ErrorKind::TooManyValues => Code::UnknownArgument,
         ErrorKind::InvalidValue
@@ -41,7 +29,7 @@ pub fn record_usage(error: &clap::Error) {
         | ErrorKind::InvalidUtf8
         | ErrorKind::NoEquals
         | ErrorKind::TooFewValues
-        | ErrorKind::WrongNumberOfValues => error.source().and_then(code_of).unwrap_or(Code::InvalidValue),
+        | ErrorKind::WrongNumberOfValues => of_value().unwrap_or(Code::InvalidValue),
         ErrorKind::MissingRequiredArgument | ErrorKind::MissingSubcommand => Code::MissingArgument,
         ErrorKind::ArgumentConflict => Code::ConflictingArguments,
         _ => return,

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
 use clap::Args;
 
+use super::failure::{Result, parser};
 use super::filter::FilterArguments;
 use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::limit::LimitArguments;
@@ -37,7 +37,7 @@ pub struct Arguments {
     output: OutputArgument,
 
     /// Name the files by this template, such as {file}.{number}.{arch}.{extension}
-    #[arg(long, value_name = "TEMPLATE", value_parser = NameTemplate::parse, conflicts_with_all = ["to", "archive"],
+    #[arg(long, value_name = "TEMPLATE", value_parser = parser(NameTemplate::parse), conflicts_with_all = ["to", "archive"],
           long_help = name_help())]
     name: Option<NameTemplate>,
 

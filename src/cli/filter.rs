@@ -1,8 +1,8 @@
 //! The options that filter images, shared by all commands that can work on some of a file's images.
 
-use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
+use super::failure::{Context, Result, bail, parser};
 use super::known_names::{self, unknown_name};
 use crate::format::ContainerType;
 use crate::scan::filter::{ImageFilter, KernelPattern, Predicate};
@@ -40,7 +40,7 @@ pub struct FilterArguments {
     /// Only images with a kernel whose name matches REGEX
     ///
     /// The expression is matched against the mangled and the demangled name, and may match any part of it.
-    #[arg(long, value_name = "REGEX", value_parser = KernelPattern::parse)]
+    #[arg(long, value_name = "REGEX", value_parser = parser(KernelPattern::parse))]
     kernel: Vec<KernelPattern>,
 }
 

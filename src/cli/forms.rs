@@ -1,9 +1,9 @@
 //! The options `--to FORM`, `--level N` and `--best`, shared by the commands that write containers again.
 
-use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum};
 
 use super::compression::check_level;
+use super::failure::{Result, bail, ensure};
 use crate::base::codec::Codec;
 use crate::edit::Effort;
 use crate::edit::transcode::{BundleForm, Transcoding};

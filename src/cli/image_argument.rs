@@ -1,7 +1,6 @@
 //! The value of `--image file=F[,triple=T][,arch=A]`, shared by several commands.
 
-use anyhow::{Context, Result, ensure};
-
+use super::failure::{Context, Result, ensure};
 use super::known_names::unknown_name;
 use crate::embed::wrap::TargetOverride;
 use crate::embed::wrap::files::ImageFile;

@@ -5,9 +5,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use anyhow::{Result, anyhow};
+use anyhow::anyhow;
 use clap::Args;
 
+use super::failure::{Failure, Result};
 use super::negative::record_inputs;
 use super::path_list::{PathList, is_stream};
 use super::problems::Problems;
@@ -214,7 +215,7 @@ pub fn warn_of_archives<'a>(files: impl Iterator<Item = &'a File>, problems: &Pr
 
 /// Returns an error for each referenced kpack archive that is not one of the files. `files` has the path of each file
 /// and the paths of its archives.
-pub fn unread_archives(files: &[(&str, Vec<String>)], remedy: &str) -> Vec<anyhow::Error> {
+pub fn unread_archives(files: &[(&str, Vec<String>)], remedy: &str) -> Vec<Failure> {
     let on_disk = |path: &str| std::fs::canonicalize(path).ok();
     let mut scanned: Option<BTreeSet<PathBuf>> = None;
     let mut errors = Vec::new();
@@ -222,7 +223,7 @@ pub fn unread_archives(files: &[(&str, Vec<String>)], remedy: &str) -> Vec<anyho
         for archive in archives {
             let scanned = scanned.get_or_insert_with(|| files.iter().filter_map(|(path, _)| on_disk(path)).collect());
             if on_disk(archive).is_none_or(|path| !scanned.contains(&path)) {
-                errors.push(anyhow!("{file}: its device code in {archive} is not read; {remedy}"));
+                errors.push(anyhow!("{file}: its device code in {archive} is not read; {remedy}").into());
             }
         }
     }

@@ -1,8 +1,8 @@
 //! `fatbin inspect`.
 
-use anyhow::Result;
 use clap::Args;
 
+use super::failure::{Result, parser};
 use super::filter::FilterArguments;
 use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::inspected::{DocumentWriter, ImageWriter, TableWriter};
@@ -11,8 +11,9 @@ use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::{ProblemArguments, Problems};
 use super::{Status, known_names, terminal};
 use crate::analyze::coverage::{Coverage, InspectedImages};
+use crate::analyze::inspect::{InspectedFile, InspectedImage};
 use crate::analyze::select::NamedDevice;
-use crate::analyze::survey::{AnalyzedFile, ImageAnalysis, InspectedFile, InspectedImage};
+use crate::analyze::survey::{ImageSurvey, Survey};
 use crate::base::bytes::{Limits, View};
 use crate::base::io::{OutputKind, OutputPath};
 use crate::cli::report;
@@ -47,7 +48,7 @@ pub struct Arguments {
         long,
         value_name = "DEVICE",
         value_delimiter = ',',
-        value_parser = known_names::device(NamedDevice::parse),
+        value_parser = known_names::device(parser(NamedDevice::parse)),
         hide_possible_values = true,
         requires = "matrix"
     )]
@@ -139,7 +140,7 @@ impl<'a> Run<'a> {
         let mut images = images.into_iter();
         if let Some(path) = page {
             let files = order.into_iter().map(|place| place.surveyed(self.scanned, &mut images));
-            let files: Vec<AnalyzedFile> = files.collect();
+            let files: Vec<Survey> = files.collect();
             report::write_page(path, &files.iter().collect::<Vec<_>>(), None)?;
             return Ok(status);
         }
@@ -276,18 +277,16 @@ impl Place {
         self,
         scanned: &'a [ScannedFile],
         images: &mut impl Iterator<Item = Vec<InspectedImage<'a>>>,
-    ) -> AnalyzedFile {
+    ) -> Survey {
         let index = match self {
             Place::Scanned(index) => index,
-            Place::Empty(file) => {
-                return AnalyzedFile { file: *file, analyses: Vec::new(), limits: Limits::default() };
-            }
+            Place::Empty(file) => return Survey::without_images(*file),
         };
         let file = scanned[index].file().clone();
-        let mut analyses = vec![ImageAnalysis::default(); file.device_images().count()];
+        let mut image_surveys = vec![ImageSurvey::default(); file.device_images().count()];
         for inspected in images.next().unwrap_or_default() {
-            analyses[inspected.number].inspection = Some(inspected.inspection);
+            image_surveys[inspected.number].inspection = Some(inspected.inspection);
         }
-        AnalyzedFile { file, analyses, limits: scanned[index].limits() }
+        Survey { file, image_surveys, limits: scanned[index].limits() }
     }
 }

@@ -5,10 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use super::dropin::{self, ExtraTools, stand_in};
+use super::failure::{Context, Result, bail};
 use super::outputs::OutputArgument;
 use super::{Status, terminal};
 use crate::base::io::{FileSet, Output, OutputKind};

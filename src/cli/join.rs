@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
 use clap::Args;
 
+use super::failure::Result;
 use super::limit::LimitArguments;
 use super::outputs::OutputArgument;
 use super::{Status, access};

@@ -7,6 +7,7 @@ use anyhow::anyhow;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, Error};
 
+use super::failure::Failure;
 use crate::base::spelling::Suggestions;
 use crate::target::device::{device_names, processor_names};
 
@@ -49,7 +50,7 @@ pub fn device<P>(parser: P) -> KnownNames<P> {
 }
 
 /// Returns the error about a name that is not in a list; `what` is the subject of the message.
-pub fn unknown_name(what: &str, written: &str, names: &[&str]) -> anyhow::Error {
+pub fn unknown_name(what: &str, written: &str, names: &[&str]) -> Failure {
     let suggestions = Suggestions::new(written, names.iter().copied());
-    anyhow!("unknown {what}{suggestions} (available: {})", names.join(", "))
+    anyhow!("unknown {what}{suggestions} (available: {})", names.join(", ")).into()
 }

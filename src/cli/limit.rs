@@ -1,9 +1,9 @@
 //! The limits on the resources for each input file, which all commands that read device code have.
 
-use anyhow::{Context, Result};
 use clap::Args;
 
 use super::access;
+use super::failure::{Context, Result};
 use crate::base::bytes::Limits;
 use crate::scan::{Options, Scanner};
 

@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
 use super::Status;
 use super::access;
 use super::check::{check_file, read_policy, status_of};
+use super::failure::{Context, Result};
 use super::id_style::{id_style, warn_of_hidden_id};
 use super::limit::LimitArguments;
 use super::problems::{print_detail, print_output, print_warning};

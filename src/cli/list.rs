@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
 use clap::Args;
 
 use super::access;
 use super::bundle::{DETECTED, parse_type, types_help};
+use super::failure::Result;
 use super::limit::LimitArguments;
 use super::negative::record_inputs;
 use super::problems::ProblemArguments;

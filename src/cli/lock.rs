@@ -1,9 +1,8 @@
 //! `fatbin lock`.
 
-use anyhow::Result;
 use clap::Args;
 
-use super::explanations::coded;
+use super::failure::{Result, coded};
 use super::inputs::{InputArguments, SPECIFY_ARCHIVE};
 use super::limit::LimitArguments;
 use super::locking::lock_of;

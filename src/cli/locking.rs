@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
-
 use super::Status;
+use super::failure::{Context, Result};
 use super::inputs::{InputArguments, unread_archives};
 use super::limit::LimitArguments;
 use super::problems::Problems;

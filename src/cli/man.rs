@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
-use anyhow::{Context, Result};
 use clap::{Args, Command, ValueEnum};
 use clap_mangen::Man;
 
 use super::Status;
 use super::command_page::{command_page, commands, index_page};
+use super::failure::{Context, Result};
 use super::help::Pages;
 use super::outputs::{ForceArgument, OutputArgument};
 use crate::base::io::{Output, OutputKind};

@@ -1,19 +1,16 @@
 //! `fatbin metadata`.
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 
-use super::explanations::coded;
+use super::failure::{Result, bail, coded, ensure};
 use super::inputs::{InputArguments, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use super::{Status, negative, terminal};
-use crate::analyze::metadata::{Backend, DeviceCode};
+use crate::analyze::metadata::{Backend, DeviceCode, cuda_floor};
+use crate::analyze::survey::{Survey, SurveyOptions};
 use crate::cli::codes::Code;
-use crate::format::readers::Product;
-
-use crate::analyze::select::FileFloors;
-use crate::analyze::survey::{AnalysisOptions, AnalyzedFile};
 use crate::cli::report;
 use crate::cli::report::FileCode;
 use crate::scan::Options;
@@ -134,10 +131,10 @@ type PackageCode = (Vec<FileCode>, Option<String>, Status);
 
 /// Reads the device code of the inputs. Reports errors.
 fn code_of_files(arguments: &Arguments, problems: &Problems) -> Result<PackageCode> {
-    let (mut files, mut analyzed, mut status) = (Vec::new(), Vec::<AnalyzedFile>::new(), Status::No);
+    let (mut files, mut analyzed, mut status) = (Vec::new(), Vec::<Survey>::new(), Status::No);
     let scanner = arguments.limits.scanner(Options::default());
-    let wanted = AnalysisOptions { toolkit: true, ..AnalysisOptions::default() };
-    let analyze = |_, outcome| crate::analyze::survey::files::analyze_outcome(outcome, &|_| wanted);
+    let wanted = SurveyOptions { toolkit: true, ..SurveyOptions::default() };
+    let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| wanted);
     arguments.inputs.scan_and(&scanner, problems, &analyze, &mut |(survey, error)| {
         if let Some(error) = error {
             problems.report(error);
@@ -153,22 +150,6 @@ fn code_of_files(arguments: &Arguments, problems: &Problems) -> Result<PackageCo
     })?;
     warn_of_archives(analyzed.iter().map(|it| &it.file), problems);
     Ok((files, cuda_floor(&analyzed), status))
-}
-
-/// Oldest CUDA version of a driver that loads every image; `None` if it is not known.
-fn cuda_floor(files: &[AnalyzedFile]) -> Option<String> {
-    let mut newest = None;
-    for analyzed in files {
-        for (product, need) in FileFloors::new(&analyzed.file, &analyzed.cuda_codes()).all() {
-            if product == Product::Cuda && !need.floor.is_known() {
-                return None;
-            }
-            if product == Product::Cuda {
-                newest = newest.max(need.floor.release().map(|release| release.version));
-            }
-        }
-    }
-    newest.map(|(major, minor): (u32, u32)| format!("{major}.{minor}"))
 }
 
 fn metadata(arguments: &Arguments, package: &DeviceCode, files: &[FileCode], cuda: Option<&str>) -> Result<String> {

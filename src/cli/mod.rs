@@ -16,6 +16,7 @@ mod embed;
 mod explain;
 mod explanations;
 mod extract;
+mod failure;
 mod figures;
 mod filter;
 mod forms;
@@ -72,6 +73,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::base::io::standard_output;
 use crate::base::io::{Access, signals};
+use failure::{Failure, Result};
 use problems::Problems;
 use status::Status;
 
@@ -142,7 +144,7 @@ pub fn run(access: Access) -> ExitCode {
     if let Some(status) = dropin::run(&arguments) {
         return status;
     }
-    let result = standard_output::check().map_err(anyhow::Error::from).and_then(|()| run_command(arguments));
+    let result = standard_output::check().map_err(Failure::from).and_then(|()| run_command(arguments));
     // Otherwise the rest of the buffer would be written when the process exits, and errors would be ignored.
     let result = result.and_then(|status| Ok(io::stdout().flush().map(|()| status)?));
     let status = result.unwrap_or_else(|error| Problems::default().report(negative::with_inputs(error)));
@@ -151,7 +153,7 @@ pub fn run(access: Access) -> ExitCode {
     ExitCode::from(status.code())
 }
 
-fn run_command(arguments: Vec<OsString>) -> anyhow::Result<Status> {
+fn run_command(arguments: Vec<OsString>) -> Result<Status> {
     // Build systems ask for the version at every start. Without this shortcut, defining all commands would take most of
     // the time.
     if let [_, flag] = arguments.as_slice()
@@ -196,7 +198,7 @@ fn parse(arguments: Vec<OsString>) -> Result<Arguments, clap::Error> {
 }
 
 impl Command {
-    fn run(self) -> anyhow::Result<Status> {
+    fn run(self) -> Result<Status> {
         match self {
             Command::Wrap(arguments) => wrap::run(arguments),
             Command::Embed(arguments) => embed::run(arguments),

@@ -3,6 +3,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::failure::Failure;
 use super::problems::{has_reported, print_answer};
 use super::{Command, Status};
 use crate::link::doctor::DoctorError;
@@ -58,14 +59,14 @@ fn subjects() -> MutexGuard<'static, Subjects> {
 }
 
 /// Adds the inputs to an error about all inputs.
-pub fn with_inputs(error: anyhow::Error) -> anyhow::Error {
+pub fn with_inputs(error: Failure) -> Failure {
     let filter = match error.downcast_ref() {
         Some(ExtractError::Filter(error)) => Some(error),
         _ => error.downcast_ref(),
     };
     let is_about_all = matches!(filter, Some(FilterError::NoMatch { .. }))
         || matches!(error.downcast_ref(), Some(DoctorError::NoObjects));
-    if is_about_all { error.context(inputs()) } else { error }
+    if is_about_all { error.about(inputs()) } else { error }
 }
 
 /// The answers of a command that it does not report as errors.

@@ -2,14 +2,13 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use super::Status;
 use super::access;
 use super::compression::CompressionArguments;
-use super::explanations::coded;
+use super::failure::{Context, Result, bail, coded, ensure};
 use super::id_style::id_style;
 use super::known_names::unknown_name;
 use super::outputs::OutputArgument;
@@ -181,7 +180,7 @@ fn release_names() -> PossibleValuesParser {
 
 fn parse_version(text: &str) -> Result<Version> {
     let version = text.parse().ok().and_then(Version::from_number);
-    version.ok_or_else(|| anyhow!("unknown version (available: 1, 2, 3)"))
+    version.context("unknown version (available: 1, 2, 3)")
 }
 
 fn parse_flags(text: &str) -> Result<u32> {
@@ -189,7 +188,7 @@ fn parse_flags(text: &str) -> Result<u32> {
         Some(digits) => u32::from_str_radix(digits, 16),
         None => text.parse(),
     };
-    parsed.map_err(|_| anyhow!("expected a 32-bit number"))
+    parsed.ok().context("expected a 32-bit number")
 }
 
 #[cfg(test)]

@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail, ensure};
-
 use super::access;
 use super::compression::{CompressionArguments, check_level, default_of_fatbin};
-use super::explanations::coded;
+use super::failure::{Context, Result, bail, coded, ensure};
 use super::known_names::unknown_name;
 use super::outputs::OutputArgument;
 use crate::base::codec::{Codec, Compression};

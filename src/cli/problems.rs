@@ -15,6 +15,7 @@ use clap::Args;
 use clap::builder::styling::{AnsiColor, Style};
 use console::Term;
 
+use super::failure::Failure;
 use super::quiet::is_quiet;
 use super::terminal::has_color;
 use super::{Status, explanations};
@@ -97,7 +98,7 @@ impl Problems {
     }
 
     /// Reports an error and returns the exit status that it causes.
-    pub fn report(&self, error: impl Into<anyhow::Error>) -> Status {
+    pub fn report(&self, error: impl Into<Failure>) -> Status {
         let error = with_output(error.into());
         // The reader closed the pipe, as `head` does: not an error.
         HAS_REPORTED.store(true, Ordering::Relaxed);
@@ -113,7 +114,7 @@ impl Problems {
     }
 
     /// Reports a warning.
-    pub fn warn(&self, error: impl Into<anyhow::Error>) {
+    pub fn warn(&self, error: impl Into<Failure>) {
         self.add(Severity::Warning, &error.into());
     }
 
@@ -129,7 +130,7 @@ impl Problems {
         self.file.take().print();
     }
 
-    fn add(&self, severity: Severity, error: &anyhow::Error) {
+    fn add(&self, severity: Severity, error: &Failure) {
         let message = format!("{error:#}");
         let Some(Subject { path, problem }) = Subject::of(error).filter(|_| !self.is_verbose) else {
             self.flush();
@@ -190,7 +191,7 @@ fn archive(path: &Path) -> &Path {
 
 impl<'a> Subject<'a> {
     /// Only an error about one of several places in a file has a subject; `None` for other errors.
-    fn of(error: &'a anyhow::Error) -> Option<Self> {
+    fn of(error: &'a Failure) -> Option<Self> {
         let subject = |path: &'a PathBuf, problem: String| Some(Subject { path, problem });
         if let Some(VerifyError::Image { path, why, .. }) = error.downcast_ref() {
             return subject(path, why.clone());
@@ -211,14 +212,14 @@ impl<'a> Subject<'a> {
     }
 }
 
-fn filter_error(error: &anyhow::Error) -> Option<&FilterError> {
+fn filter_error(error: &Failure) -> Option<&FilterError> {
     match error.downcast_ref() {
         Some(ExtractError::Filter(error)) => Some(error),
         _ => error.downcast_ref(),
     }
 }
 
-fn input_error(error: &anyhow::Error) -> Option<&Error> {
+fn input_error(error: &Failure) -> Option<&Error> {
     match (error.downcast_ref(), error.downcast_ref(), filter_error(error)) {
         (Some(VerifyError::Input(error)), ..) => Some(error),
         (_, Some(ExtractError::File(error)), _) => Some(error),
@@ -229,16 +230,12 @@ fn input_error(error: &anyhow::Error) -> Option<&Error> {
 
 /// Adds the name of standard output to an error of writing to it: only such errors have no context. A closed pipe is
 /// not reported.
-fn with_output(error: anyhow::Error) -> anyhow::Error {
-    if error.chain().len() > 1 {
-        return error;
-    }
-    match error.downcast::<io::Error>() {
-        Ok(cause) if cause.kind() != io::ErrorKind::BrokenPipe => {
-            Error::io(Path::new(STANDARD_OUTPUT), "write")(cause).into()
+fn with_output(error: Failure) -> Failure {
+    match error.downcast_ref::<io::Error>() {
+        Some(cause) if error.is_bare() && cause.kind() != io::ErrorKind::BrokenPipe => {
+            error.about(format!("{STANDARD_OUTPUT}: cannot write"))
         }
-        Ok(cause) => cause.into(),
-        Err(error) => error,
+        _ => error,
     }
 }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 use super::access;
+use super::failure::{Context, Result, bail};
 use crate::base::bytes::hexadecimal;
 use crate::base::error;
 use crate::base::io::{Access, Input, is_same_file};

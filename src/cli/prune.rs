@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Result, anyhow};
+use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 
 use super::destination::DESTINATION;
 use super::editing::EditArguments;
+use super::failure::{Result, parser};
 use super::{Status, known_names, terminal};
-use crate::analyze::select::{CandidateSet, NamedDevice, candidate_sets, selected_by_program};
+use crate::analyze::select::{CandidateSet, NamedDevice, candidate_sets};
 use crate::base::spelling::Suggestions;
 use crate::cli::report;
 use crate::edit::{ArchName, EditedInput, ImageFate, KeepPtx, Loss, Prune, losses};
-use crate::scan::inventory::{CodeRole, DeviceLinks, File};
-use crate::target::Device;
+use crate::scan::inventory::DeviceLinks;
 use crate::target::device::names_processor;
 
 /// Drop the device images that some devices do not need, from finished files
@@ -31,7 +31,7 @@ use crate::target::device::names_processor;
 pub struct Arguments {
     /// Keep what runtimes select on these devices, such as sm_86 or gfx90a; separated by commas
     #[arg(long, value_name = "DEVICE", value_delimiter = ',',
-          value_parser = known_names::device(NamedDevice::parse), hide_possible_values = true,
+          value_parser = known_names::device(parser(NamedDevice::parse)), hide_possible_values = true,
           required_unless_present_any = ["keep", "drop", "relocatable"], conflicts_with_all = ["keep", "drop"])]
     for_device: Vec<NamedDevice>,
 
@@ -117,14 +117,14 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         let file = edited.scan.file();
         text += &report::edit_table(file, &edited.edited.fates, &screen);
         let kept = prune.kept(file);
-        unserved.retain(|device| !has_code_for(file, device));
+        unserved.retain(|device| !device.has_code_in(file));
         unmatched.retain(|name| !file.device_images().any(|image| ArchName::new(name).matches(image)));
         is_any_kept |= edited.edited.fates.iter().any(|fate| *fate != ImageFate::Dropped);
         let links = DeviceLinks::of(file);
         let code = file.nested_images().filter(|nested| links.is_code_of_file(nested));
         archs.extend(code.filter_map(|nested| nested.image.arch.clone()));
         if arguments.relocatable {
-            has_relocatable |= candidate_sets(file).iter().any(|set| is_relocatable(set));
+            has_relocatable |= candidate_sets(file).iter().any(CandidateSet::has_relocatable_code);
             let devices = if arguments.dry_run { NamedDevice::with_links(file) } else { prune.affected(file) };
             let lost = report::edit_losses_of_links(&losses(file, &kept, &devices));
             if arguments.dry_run {
@@ -166,19 +166,6 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     }
     editing.finish("prune", &applied, &text)?;
     Ok(Status::Yes)
-}
-
-/// True if a runtime selects an image of a file on a device, or the program may select one.
-fn has_code_for(file: &File, device: &NamedDevice) -> bool {
-    let sets = candidate_sets(file).into_iter().filter(|set| set.role != CodeRole::Leftover).collect::<Vec<_>>();
-    let is_selected = |device: &Device| sets.iter().any(|set| !set.needed_on(device).is_empty());
-    let is_for = |device: &Device| selected_by_program(file).any(|it| it.platform() == Some(device.platform()));
-    device.devices.iter().any(|device| is_selected(device) || is_for(device))
-}
-
-/// True if a set has relocatable code of a finished file.
-fn is_relocatable(set: &CandidateSet<'_>) -> bool {
-    set.role == CodeRole::Leftover || set.candidates.iter().any(|candidate| candidate.link_input.is_some())
 }
 
 /// Number of different kernels in the images that a device loses.

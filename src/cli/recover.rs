@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, anyhow};
+use anyhow::anyhow;
 use clap::Args;
 
-use super::explanations::coded;
+use super::failure::{Result, coded};
 use super::problems::Problems;
 use super::{Status, terminal};
 use crate::base::io::{Recovered, recover, take_unfinished};

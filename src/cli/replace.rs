@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
 use clap::Args;
 
 use super::editing::EditArguments;
-use super::explanations::coded;
+use super::failure::{Context, Result, coded, ensure};
 use super::forms::FormArguments;
 use super::known_names::unknown_name;
 use super::{Status, access, terminal};

@@ -1,9 +1,9 @@
 //! `fatbin requires`.
 
-use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::StringValueParser;
 
+use super::failure::{Context, Result};
 use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
@@ -11,7 +11,7 @@ use super::{Status, known_names, negative, terminal};
 use crate::scan::inventory::File;
 
 use crate::analyze::select::{FileFloors, NamedDevice};
-use crate::analyze::survey::{AnalysisOptions, AnalyzedFile};
+use crate::analyze::survey::{Survey, SurveyOptions};
 use crate::cli::report;
 use crate::cli::report::RequiredFile;
 use crate::scan::Options;
@@ -51,16 +51,16 @@ pub struct Arguments {
 }
 
 /// Analyses of images that floors need.
-const WANTED: AnalysisOptions =
-    AnalysisOptions { inspection: false, without_kernels: false, own_sizes: false, build_paths: false, toolkit: true };
+const WANTED: SurveyOptions =
+    SurveyOptions { inspection: false, without_kernels: false, own_sizes: false, build_paths: false, toolkit: true };
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let devices = parse_devices(&arguments.device)?;
     let problems = arguments.problems.problems();
     let mut status = Status::No;
-    let mut files: Vec<AnalyzedFile> = Vec::new();
+    let mut files: Vec<Survey> = Vec::new();
     let scanner = arguments.limits.scanner(Options::default());
-    let analyze = |_, outcome| crate::analyze::survey::files::analyze_outcome(outcome, &|_| WANTED);
+    let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| WANTED);
     arguments.inputs.scan_and(&scanner, &problems, &analyze, &mut |(file, error)| {
         status = status.and(if file.file.failure.is_some() { Status::Trouble } else { found_images(&file.file) });
         if let Some(error) = error {
@@ -112,8 +112,8 @@ fn parse_devices(names: &[String]) -> Result<Option<Vec<NamedDevice>>> {
 }
 
 /// Reports the cubins that could not be decompressed.
-fn report_unread(file: &AnalyzedFile, problems: &Problems) -> Status {
-    let images = file.file.device_images().zip(&file.analyses).enumerate();
+fn report_unread(file: &Survey, problems: &Problems) -> Status {
+    let images = file.file.device_images().zip(&file.image_surveys).enumerate();
     images.fold(Status::No, |status, (number, (image, analysis))| match &analysis.cuda {
         Some(Err(problem)) => {
             status.and(problems.report(crate::scan::image_error(&file.file.path, number, image, problem.clone())))
@@ -122,7 +122,7 @@ fn report_unread(file: &AnalyzedFile, problems: &Problems) -> Status {
     })
 }
 
-fn required<'a>(analyzed: &'a AnalyzedFile, devices: Option<&[NamedDevice]>) -> RequiredFile<'a> {
+fn required<'a>(analyzed: &'a Survey, devices: Option<&[NamedDevice]>) -> RequiredFile<'a> {
     let floors = FileFloors::new(&analyzed.file, &analyzed.cuda_codes());
     let of = |device: &NamedDevice| (device.name.clone(), floors.on_all(&device.devices));
     let runs = |device: &&NamedDevice| floors.on_all(&device.devices).is_empty() && floors.runs_on(&device.devices);

@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use anyhow::Result;
 use clap::Args;
 
+use super::failure::Result;
 use super::inputs::{InputArguments, found};
 use super::limit::LimitArguments;
 use super::problems::Problems;

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use anyhow::Result;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use super::Status;
+use super::failure::Result;
 use crate::cli::report::SCHEMAS;
 
 /// Print the JSON Schema of a command's output, or of policies

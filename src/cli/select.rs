@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::StringValueParser;
 
+use super::failure::{Context, Result};
 use super::inputs::InputArguments;
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
@@ -161,7 +161,7 @@ impl Scanned {
         let file = self.file();
         let codes = match self {
             Scanned::Open(scanned) => {
-                crate::analyze::survey::files::cuda_codes(scanned).map_err(|error| problems.report(error))
+                crate::analyze::survey::cuda_codes(scanned).map_err(|error| problems.report(error))
             }
             Scanned::Closed(_) => Ok(Vec::new()),
         };

@@ -2,20 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 
 use super::compression::check_level;
+use super::failure::{Context, Result, bail};
 use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use super::{Status, terminal};
-use crate::analyze::size::measure::{FileSizes, SizeOptions};
-use crate::analyze::size::{Duplicates, ImageCopies, Level, Tree};
+use crate::analyze::size::measure::{FileSizes, SizeOptions, TotalSizes};
+use crate::analyze::size::{Duplicates, Level, Tree};
 use crate::base::codec::Codec;
 use crate::base::error::Error;
 use crate::base::spelling::Suggestions;
-use crate::check::lock::without_versions;
+use crate::check::lock::common_label;
 use crate::cli::report;
 use crate::cli::report::{SizeReport, SizedFile};
 use crate::edit::ArchName;
@@ -243,7 +244,7 @@ impl Measuring<'_> {
         let inputs = inputs.with_listed()?;
         let (names, options) = (inputs.names(), &self.options);
         let (mut side, mut split, mut status) = (Side::default(), Vec::new(), self.status);
-        let mut images = ImageCopies::default();
+        let mut total = TotalSizes::default();
         let measure = |index: usize, outcome: Outcome| options.measure(names.get(index), outcome);
         inputs.scan_and(&self.scanner, self.problems, &measure, &mut |measured| {
             status = status.and(measured.status);
@@ -252,16 +253,13 @@ impl Measuring<'_> {
             }
             split.extend(measured.split);
             match measured.sizes {
-                Ok(sizes) => {
-                    for problem in sizes.problems {
+                Ok(mut sizes) => {
+                    for problem in std::mem::take(&mut sizes.problems) {
                         status = status.and(self.problems.report(problem));
                     }
-                    side.tree.merge(sizes.tree);
-                    images.merge(sizes.images);
-                    side.duplicates.kernels.extend(sizes.duplicates.kernels);
-                    side.duplicates.bodies.extend(sizes.duplicates.bodies);
-                    let FileSizes { path, size, packed_size, .. } = sizes;
-                    side.files.push(SizedFile { path, size, packed_size });
+                    let &FileSizes { size, packed_size, .. } = &sizes;
+                    side.files.push(SizedFile { path: sizes.path.clone(), size, packed_size });
+                    total.add(sizes);
                 }
                 Err(error) => status = error.map_or(status, |error| status.and(self.problems.report(error))),
             }
@@ -269,8 +267,7 @@ impl Measuring<'_> {
         for change in self.options.unmatched(&side.effects) {
             status = status.and(self.problems.report(anyhow!("--what-if {change}: no image is for such an arch")));
         }
-        side.duplicates.images = images.duplicates();
-        side.duplicates.sort();
+        (side.tree, side.duplicates) = total.finish();
         self.status = status;
         warn_of_archives(split.iter(), self.problems);
         Ok(side)
@@ -320,29 +317,5 @@ impl MeasureOptions {
         let (sizes, status) =
             (crate::analyze::size::measure::size(&scanned, label, &self.size).map_err(Some), found_images(file));
         Measured { sizes, scanned: (!self.changes.is_empty()).then_some(scanned), status, split }
-    }
-}
-
-/// The counterpart of the file in another build has the same label: the path below the input `name`, without versions.
-fn common_label(path: &str, name: &str) -> String {
-    let below = path.strip_prefix(name).map(|rest| rest.trim_start_matches(['/', '!']));
-    let file_name = || name.rsplit('/').next().unwrap_or(name);
-    without_versions(below.filter(|rest| !rest.is_empty()).unwrap_or_else(file_name))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn labels_of_two_builds_are_equal() {
-        let cases = [
-            ("old/a-1.0-py3-none-any.whl!lib/x.so.1", "old/a-1.0-py3-none-any.whl", "lib/x.so.*"),
-            ("old/lib/x.so", "old", "lib/x.so"),
-            ("old/x.so.1.2", "old/x.so.1.2", "x.so.*"),
-        ];
-        for (path, name, expected) in cases {
-            assert_eq!(common_label(path, name), expected, "{path}");
-        }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 
+use super::failure::{Result, bail, ensure};
 use super::limit::LimitArguments;
 use super::outputs::OutputArgument;
 use super::problems::Problems;
@@ -55,7 +56,7 @@ enum FormatArgument {
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let format = match (arguments.format, arguments.compress) {
-        (FormatArgument::Files, Some(_)) => return Err(anyhow!("--compress requires --format kpack")),
+        (FormatArgument::Files, Some(_)) => bail!("--compress requires --format kpack"),
         (FormatArgument::Files, None) => SplitFormat::Files,
         (FormatArgument::Kpack, compression_level) => SplitFormat::Kpack { compression_level },
     };

@@ -1,9 +1,9 @@
 //! `fatbin strip`.
 
-use anyhow::Result;
 use clap::Args;
 
 use super::editing::EditArguments;
+use super::failure::Result;
 use super::{Status, terminal};
 use crate::cli::report;
 use crate::edit::Strip;

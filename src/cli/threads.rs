@@ -2,9 +2,10 @@
 
 use std::num::NonZero;
 
-use anyhow::{Result, anyhow};
+use anyhow::anyhow;
 use clap::Args;
 
+use super::failure::Result;
 use crate::base::parallel::set_threads;
 
 /// Name of the environment variable.

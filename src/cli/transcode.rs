@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::anyhow;
 use clap::Args;
 
 use super::editing::EditArguments;
-use super::explanations::coded;
+use super::failure::{Context, Result, coded};
 use super::forms::FormArguments;
 use super::{Status, terminal};
 use crate::cli::codes::Code;

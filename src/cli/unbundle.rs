@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, ensure};
 use clap::Args;
 
 use super::access;
 use super::bundle::{DETECTED, parse_target, parse_type, types_help};
+use super::failure::{Result, ensure};
 use super::limit::LimitArguments;
 use super::outputs::OutputArgument;
 use super::problems::print_detail;

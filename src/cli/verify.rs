@@ -1,8 +1,8 @@
 //! `fatbin verify`.
 
-use anyhow::Result;
 use clap::Args;
 
+use super::failure::Result;
 use super::inputs::{InputArguments, found};
 use super::limit::LimitArguments;
 use super::problems::ProblemArguments;
@@ -70,7 +70,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
 fn verify(outcome: Outcome) -> Verified {
     match outcome {
         Outcome::Unreadable { path, error } => {
-            Verified { file: File::unreadable(path, error.to_string()), wrong: vec![error.into()] }
+            Verified { file: File::unreadable(path, &error), wrong: vec![error.into()] }
         }
         Outcome::Empty(file) => Verified { file, wrong: Vec::new() },
         Outcome::Scanned(scanned) => {

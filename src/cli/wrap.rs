@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
 use super::Status;
 use super::access;
-use super::explanations::coded;
+use super::failure::{Context, Result, coded, ensure};
 use super::image_argument::parse_image;
 use super::known_names::unknown_name;
 use super::outputs::OutputArgument;

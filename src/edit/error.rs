@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::signature::Signature;
+use crate::base::code::{Code, Coded, ErrorClass, Remedy};
 use crate::base::error::{Error, Malformed};
 use crate::format::ccob::CompressError;
 use crate::format::cuda_fatbin::WriteError;
@@ -106,9 +107,7 @@ pub enum EditError {
         number: usize,
     },
     /// A new image has another target than the image that it replaces.
-    #[error(
-        "image {number} is {old}, the new one {new}; use --allow-other-target for another target of the same format"
-    )]
+    #[error("image {number} is {old}, the new one {new}")]
     OtherTarget {
         /// Index of the image.
         number: usize,
@@ -144,7 +143,7 @@ pub enum EditError {
         cause: ProofError,
     },
     /// A signature that the change breaks.
-    #[error("{}: signed ({signature}), and a change breaks the signature; use --break-signature, and sign the result again", path.display())]
+    #[error("{}: signed ({signature}), and a change breaks the signature", path.display())]
     Signed {
         /// Path of the file.
         path: PathBuf,
@@ -182,6 +181,36 @@ pub enum EditError {
         /// Offset of the table in the file.
         offset: u64,
     },
+}
+
+impl Coded for EditError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            EditError::File(error) => error.class(),
+            EditError::Malformed(error) => error.class(),
+            EditError::UnsupportedEncoding { .. }
+            | EditError::UnsupportedCodec { .. }
+            | EditError::UncompressedVersion { .. }
+            | EditError::MetadataEntry => Code::UnsupportedEncoding.into(),
+            EditError::TooLarge => Code::UnreadableOutput.into(),
+            EditError::CudaFatbin(error) => error.class(),
+            EditError::CompressBundle(error) => error.class(),
+            EditError::Compress(_) => Code::Internal.into(),
+            EditError::Unreadable { .. } => Code::UnreadableByRelease.into(),
+            EditError::NoImage { .. } | EditError::NoMatch(_) => Code::NoMatch.into(),
+            EditError::SeveralFiles { .. } | EditError::SeveralImages { .. } => Code::SeveralMatches.into(),
+            EditError::ReplacedTwice { .. } => Code::InvalidReplacement.into(),
+            EditError::OtherTarget { .. } => Code::InvalidReplacement.with(Remedy::AllowOtherTarget),
+            EditError::Signed { .. } => Code::Signed.with(Remedy::BreakSignature),
+            EditError::NoRoom { .. } | EditError::UnknownTable { .. } => Code::NoRoom.into(),
+            EditError::InFile { cause, .. } => cause.class(),
+            EditError::Unproven { cause, .. } => cause.class(),
+            EditError::UnsupportedArchive { .. } | EditError::ThinArchive { .. } | EditError::SplitHost { .. } => {
+                Code::UnsupportedArchive.into()
+            }
+            EditError::Overlap => Code::InvalidField.into(),
+        }
+    }
 }
 
 /// Reason why an edit is refused.
@@ -227,6 +256,19 @@ pub enum ProofError {
         /// Index of the first image of the container before the edit.
         number: usize,
     },
+}
+
+impl Coded for ProofError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            ProofError::Unreadable(_)
+            | ProofError::Count { .. }
+            | ProofError::Image { .. }
+            | ProofError::Size { .. }
+            | ProofError::Bytes(_)
+            | ProofError::Selection { .. } => Code::Unproven.into(),
+        }
+    }
 }
 
 /// Reason why bytes cannot be cut out of a file.

@@ -52,7 +52,8 @@ impl PackInput {
     /// Identifies an image by its content and adds the strings that the user specifies. A triple and an arch that are
     /// not specified are read from the image; specified ones must not contradict it.
     pub fn read(input: Input, strings: Vec<(String, String)>, version: Version) -> Result<PackInput, ImageError> {
-        let (view, path) = (input.view(), input.path());
+        let view = input.view();
+        let path = input.path();
         let own = DeviceImage::identify(view);
         match own.image_kind {
             ImageKind::Empty => return Err(ImageError::Empty { path: path.to_owned() }),

@@ -58,7 +58,8 @@ impl FatbinInput {
 
     /// Identifies the image. Its architecture must not contradict the one that the user specifies.
     fn image(&self) -> Result<FatbinImage<'_>> {
-        let (view, path) = (self.input.view(), self.input.path());
+        let view = self.input.view();
+        let path = self.input.path();
         let own = DeviceImage::identify(view);
         if own.image_kind == ImageKind::Empty {
             return Err(ImageError::Empty { path: path.to_owned() });

@@ -1,5 +1,6 @@
 //! Errors of choosing a host and of emitting an object for it.
 
+use crate::base::code::{Code, Coded, ErrorClass, Remedy};
 use crate::base::spelling::Suggestions;
 
 /// Error of choosing a host or of emitting an object for it.
@@ -18,7 +19,7 @@ pub enum HostError {
         suggestions: Suggestions,
     },
     /// This program was built for a machine that is not a host, so there is no default.
-    #[error("{machine}: unsupported host; specify --host TRIPLE (available: {available})")]
+    #[error("{machine}: unsupported host (available: {available})")]
     UnsupportedNative {
         /// The machine, under Rust's name.
         machine: &'static str,
@@ -48,5 +49,16 @@ impl HostError {
 
     pub(super) fn object_file(error: object::write::Error) -> Self {
         HostError::ObjectFile(Box::new(error))
+    }
+}
+
+impl Coded for HostError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            HostError::UnsupportedTriple { .. } => Code::UnsupportedHost.into(),
+            HostError::UnsupportedNative { .. } => Code::UnsupportedHost.with(Remedy::SpecifyHost),
+            HostError::ObjectTooLarge { .. } => Code::UnreadableOutput.into(),
+            HostError::UnwindInformation(_) | HostError::ObjectFile(_) => Code::Internal.into(),
+        }
     }
 }

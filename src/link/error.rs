@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::host_line::MissingValue;
 use super::refusal::RefusedInput;
+use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::error::Error;
 use crate::embed::wrap::WrapError;
 use crate::host::ObjectFormat;
@@ -199,6 +200,37 @@ pub enum LinkError {
         /// The bundle.
         path: String,
     },
+}
+
+impl Coded for LinkError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            LinkError::File(error) => error.class(),
+            LinkError::Wrap(error) => error.class(),
+            LinkError::Target { cause, .. } => cause.class(),
+            LinkError::Style(error) => error.class(),
+            LinkError::MissingValue(_) | LinkError::MissingLibrary { .. } | LinkError::ResponseFiles { .. } => {
+                Code::MissingLinkInput.into()
+            }
+            LinkError::UnsupportedTarget { .. }
+            | LinkError::LinkedAlready { .. }
+            | LinkError::Relocatable { .. }
+            | LinkError::MixedKinds { .. }
+            | LinkError::OpenMpBitcode { .. }
+            | LinkError::Refused(_)
+            | LinkError::FoundByLinker { .. }
+            | LinkError::SeveralKinds { .. } => Code::NotLinkable.into(),
+            LinkError::ConflictingTargets { .. } => Code::ConflictingTargets.into(),
+            LinkError::EmptyImage { .. } => Code::EmptyImage.into(),
+            LinkError::MissingTool { .. } => Code::MissingTool.into(),
+            LinkError::MissingKernels { .. } | LinkError::NotLinked { .. } => Code::MissingKernels.into(),
+            LinkError::UnknownTarget { .. } => Code::UnknownTarget.into(),
+            LinkError::NoImages => Code::NoImages.into(),
+            LinkError::Start { .. } | LinkError::Failed { .. } | LinkError::FailedWithBundle { .. } => {
+                Code::ProgramFailed.into()
+            }
+        }
+    }
 }
 
 fn describe(triple: &str) -> &str {

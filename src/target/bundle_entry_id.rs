@@ -9,6 +9,7 @@ use super::subarch::{self, Subarch};
 use super::target_id::{InvalidTargetId, TargetId, cut};
 use super::triple::{AMDGCN, Triple, names_architecture};
 use super::{OffloadKind, amdgpu, nvptx};
+use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::spelling::Suggestions;
 
 /// Triple and name of SPIR-V for all of AMD's GPUs.
@@ -89,6 +90,20 @@ pub enum InvalidBundleEntryId {
     },
 }
 
+impl Coded for InvalidBundleEntryId {
+    fn class(&self) -> ErrorClass {
+        match self {
+            InvalidBundleEntryId::Shape { .. }
+            | InvalidBundleEntryId::Kind { .. }
+            | InvalidBundleEntryId::Triple { .. }
+            | InvalidBundleEntryId::Subarch { .. }
+            | InvalidBundleEntryId::Processor { .. }
+            | InvalidBundleEntryId::Family { .. } => Code::InvalidEntryId.into(),
+            InvalidBundleEntryId::TargetId { cause, .. } => cause.class(),
+        }
+    }
+}
+
 impl<'data> BundleEntryId<'data> {
     /// Splits an ID. Returns `None` if the offload kind is unknown or the triple has fewer than two parts, and for an
     /// ID that could not be part of a file name, because names of archive members are derived from IDs.
@@ -133,7 +148,8 @@ impl<'data> BundleEntryId<'data> {
 
     /// Checks that the subarchitecture in the triple exists, and that it includes the processor.
     fn check_subarch(&self, id: &str) -> Result<(), InvalidBundleEntryId> {
-        let (id, triple) = (id.to_owned(), self.triple.to_owned());
+        let id = id.to_owned();
+        let triple = self.triple.to_owned();
         let Some(subarch) = Subarch::of(&triple) else {
             let is_bare = !subarch::is_spelled_amdgpu(&triple) || triple.split('-').next() == Some(subarch::AMDGPU);
             return if is_bare { Ok(()) } else { Err(InvalidBundleEntryId::Subarch { id, triple }) };
@@ -185,12 +201,13 @@ impl<'data> BundleEntryId<'data> {
     }
 
     /// Remedy for an entry that HIP's runtime does not find.
-    pub(crate) fn remedy_for_hip(&self) -> &'static str {
+    pub(crate) fn remedy_for_hip(&self) -> String {
         if self.is_amd_spirv() {
-            "bundle it again as hip-spirv64-amd-amdhsa--amdgcnspirv"
-        } else {
-            "bundle it again with --id-style legacy"
+            return format!("bundle it again as hip-{AMD_SPIRV}--{AMDGCN_SPIRV}");
         }
+        let target_id = self.stated_target_id();
+        let triple = subarch::legacy_triple(self.triple);
+        format!("bundle it again as {}", BundleEntryId { triple: &triple, target_id, ..*self }.canonical())
     }
 
     /// Returns whether the ID is for SPIR-V that AMD's runtime compiles, in the spelling of any release.

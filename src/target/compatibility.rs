@@ -89,14 +89,17 @@ pub fn serves(image_target_id: &str, requested: &str) -> Result<Fit, TargetMisma
     if image_target_id == requested {
         return Ok(Fit::Exact);
     }
-    let (image, requested) = (TargetId::parse(image_target_id)?, TargetId::parse(requested)?);
+    let image = TargetId::parse(image_target_id)?;
+    let requested = TargetId::parse(requested)?;
     let member = super::processors::Processor::named(requested.processor());
     let is_generic = member.is_some_and(|member| member.generic() == Some(image.processor()));
     if image.processor() != requested.processor() && !is_generic {
-        let (found, requested) = (image.processor().to_owned(), requested.processor().to_owned());
+        let found = image.processor().to_owned();
+        let requested = requested.processor().to_owned();
         return Err(TargetMismatch::Processor { found, requested });
     }
-    let (found, asked) = (image.features().len(), requested.features().len());
+    let found = image.features().len();
+    let asked = requested.features().len();
     if found > asked {
         return Err(TargetMismatch::MoreFeatures { found, requested: asked });
     }
@@ -136,10 +139,12 @@ impl BundleEntryId<'_> {
     /// mirrors bundling, and does not consider what a device could also run.
     pub fn serves(&self, requested: &BundleEntryId, rules: KindRules) -> Result<Fit, TargetMismatch> {
         if !rules.allow(self.kind, requested.kind) {
-            let (found, requested) = (self.kind_name.to_owned(), requested.kind_name.to_owned());
+            let found = self.kind_name.to_owned();
+            let requested = requested.kind_name.to_owned();
             return Err(TargetMismatch::Kind { found, requested });
         }
-        let (found, asked) = (Triple::normalize(self.triple), Triple::normalize(requested.triple));
+        let found = Triple::normalize(self.triple);
+        let asked = Triple::normalize(requested.triple);
         if !found.is_compatible_with(&asked) {
             return Err(TargetMismatch::Triple { found: found.to_string(), requested: asked.to_string() });
         }

@@ -14,6 +14,7 @@ use super::processors::{PROCESSORS, Processor};
 use super::subarch::{self, Subarch};
 use super::target_id::{InvalidTargetId, TargetId};
 use super::triple;
+use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::spelling::Suggestions;
 
 /// Platform: the driver that loads images, regardless of the runtime above it.
@@ -49,7 +50,8 @@ impl Platform {
     pub fn of(triple: Option<&str>, arch: Option<&str>) -> Option<Platform> {
         let stated = triple.and_then(|triple| {
             let mut parts = triple.split('-');
-            let (architecture, vendor) = (parts.next()?, parts.next());
+            let architecture = parts.next()?;
+            let vendor = parts.next();
             Some(match architecture {
                 _ if subarch::is_amdgpu(triple) => Platform::Amd,
                 // AMD's flavor of SPIR-V, which its runtime compiles.
@@ -131,6 +133,18 @@ pub enum InvalidDevice {
         #[doc(hidden)]
         suggestions: Suggestions,
     },
+}
+
+impl Coded for InvalidDevice {
+    fn class(&self) -> ErrorClass {
+        match self {
+            InvalidDevice::TargetId(error) => error.class(),
+            InvalidDevice::Generic { .. }
+            | InvalidDevice::Form { .. }
+            | InvalidDevice::Suffix { .. }
+            | InvalidDevice::Unknown { .. } => Code::UnknownDevice.into(),
+        }
+    }
 }
 
 /// Name of a SPIR-V device without further properties.

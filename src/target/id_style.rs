@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::base::code::{Code, Coded, ErrorClass, Remedy};
+
 use super::BundleEntryId;
 use super::subarch::{is_amdgpu, is_spelled_amdgpu, legacy_triple, triple_of_processor};
 
@@ -18,10 +20,16 @@ pub enum IdStyle {
 
 /// Code that cannot be spelled in a style.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{arch} has no amdgpu triple; use --id-style {}", IdStyle::Legacy.name())]
+#[error("{arch} has no amdgpu triple")]
 pub struct UnsupportedStyle {
     /// Processor with features.
     arch: String,
+}
+
+impl Coded for UnsupportedStyle {
+    fn class(&self) -> ErrorClass {
+        Code::UnsupportedSpelling.with(Remedy::SpellLegacy)
+    }
 }
 
 impl IdStyle {
@@ -96,7 +104,7 @@ mod tests {
     fn a_former_processor_has_no_subarchitecture() {
         let id = BundleEntryId::parse("hip-amdgcn-amd-amdhsa--gfx940:xnack+").unwrap();
         let message = IdStyle::Subarch.id(&id).unwrap_err().to_string();
-        assert_eq!(message, "gfx940:xnack+ has no amdgpu triple; use --id-style legacy");
+        assert_eq!(message, "gfx940:xnack+ has no amdgpu triple");
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub(crate) mod subarch;
 pub(crate) mod target_id;
 pub(crate) mod triple;
 
-pub(crate) use bundle_entry_id::{BundleEntryId, InvalidBundleEntryId};
+pub(crate) use bundle_entry_id::BundleEntryId;
 pub(crate) use device::Platform;
 pub use device::{Device, InvalidDevice};
 pub(crate) use id_style::{IdStyle, UnsupportedStyle};

@@ -39,8 +39,10 @@ impl Arch {
             b'f' => (&name[..name.len() - 1], Some(Suffix::Family)),
             _ => (name, None),
         };
-        let digits = number.bytes().all(|byte| byte.is_ascii_digit());
-        number.parse().ok().filter(|_| digits).map(|number| Arch { number, suffix })
+        if !number.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        Some(Arch { number: number.parse().ok()?, suffix })
     }
 }
 
@@ -105,7 +107,7 @@ impl<'data> Cubin<'data> {
     /// Returns the attributes that a container around the cubin repeats, so that the driver can choose without opening
     /// it.
     pub fn attributes(&self) -> Option<&'data [u8]> {
-        self.compat.filter(|_| self.abi_version == 8 && self.e_flags & 3 != 0)
+        if self.abi_version == 8 && self.e_flags & 3 != 0 { self.compat } else { None }
     }
 }
 

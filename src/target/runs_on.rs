@@ -207,7 +207,8 @@ impl Code<'_> {
             Device::Host(architecture) => match self.triple.and_then(triple::architecture) {
                 Some(found) if found == architecture => Ok(self.loaded(LoadMethod::Exact)),
                 found => {
-                    let (found, device) = (found.unwrap_or_default().to_owned(), architecture.clone());
+                    let found = found.unwrap_or_default().to_owned();
+                    let device = architecture.clone();
                     Err(Incompatibility::Other { found, device })
                 }
             },

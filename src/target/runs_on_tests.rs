@@ -243,7 +243,8 @@ fn every_processor_runs_its_own_code_only() {
 
 #[test]
 fn spirv_is_compiled_by_drivers_that_accept_it() {
-    let (spirv, ahead) = (Some("spirv64-intel-unknown"), Some("spir64_gen-unknown-unknown"));
+    let spirv = Some("spirv64-intel-unknown");
+    let ahead = Some("spir64_gen-unknown-unknown");
     assert_eq!(verdict(CodeForm::SpirV, spirv, "", "spir64"), Ok(FromSpirV));
     assert_eq!(verdict(CodeForm::SpirV, spirv, "", "intel_gpu_pvc"), Ok(FromSpirV));
     assert_eq!(verdict(CodeForm::SpirV, Some("spirv64-amd-amdhsa"), "amdgcnspirv", "gfx1100"), Ok(FromSpirV));

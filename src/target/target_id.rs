@@ -10,6 +10,7 @@ use std::fmt;
 use super::nvptx;
 use super::processors::{OTHERS, PROCESSORS, Processor};
 use super::subarch::Subarch;
+use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::spelling::edit_distance;
 
 /// A target ID in its canonical form. Processors without features, including NVIDIA's, are IDs that set none.
@@ -64,6 +65,17 @@ pub enum InvalidTargetId {
     },
 }
 
+impl Coded for InvalidTargetId {
+    fn class(&self) -> ErrorClass {
+        match self {
+            InvalidTargetId::UnknownProcessor { .. }
+            | InvalidTargetId::NoSign { .. }
+            | InvalidTargetId::UnknownFeature { .. }
+            | InvalidTargetId::RepeatedFeature { .. } => Code::InvalidTargetId.into(),
+        }
+    }
+}
+
 fn hint(closest: &Option<&str>) -> String {
     closest.map(|name| format!("; did you mean {name}?")).unwrap_or_default()
 }
@@ -78,7 +90,8 @@ impl<'text> TargetId<'text> {
         let (written, features) = cut(text);
         let amd = Processor::named(written).or_else(|| Subarch::processor_named(written));
         if amd.is_none() && nvptx::Arch::parse(written).is_none() && !OTHERS.contains(&written) {
-            let (processor, closest) = (written.to_owned(), closest(written));
+            let processor = written.to_owned();
+            let closest = closest(written);
             return Err(InvalidTargetId::UnknownProcessor { processor, closest });
         }
         let known = amd.map_or(&[][..], |processor| processor.features);
@@ -92,7 +105,8 @@ impl<'text> TargetId<'text> {
                 _ => return Err(InvalidTargetId::NoSign { feature: owned(feature) }),
             };
             if !known.contains(&name) {
-                let (processor, feature) = (owned(processor), owned(name));
+                let processor = owned(processor);
+                let feature = owned(name);
                 return Err(InvalidTargetId::UnknownFeature { processor, feature, known });
             }
             if id.feature(name).is_some() {

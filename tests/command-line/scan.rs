@@ -126,7 +126,7 @@ fn lists_every_member_of_a_wheel() {
     let run = sandbox.fatbin("scan --decompressed-limit 1K a.whl");
     assert_eq!(run.status, 2);
     let expected =
-        "a.whl!a/lib/x.hsaco: cannot be unpacked: exceeds the limit of 1024 decompressed bytes for this file; ";
+        "a.whl!a/lib/x.hsaco: archive member at 0x0: exceeds the limit of 1024 decompressed bytes for this file; use ";
     assert!(run.err.contains(expected), "{}", run.err);
     sandbox.fatbin("extract a.whl --to image").ok();
     assert_eq!(sandbox.read("image"), image);

@@ -4,7 +4,7 @@
 //! between modules; they cost the next reader. A test that fails here shows either a misplaced line or a misplaced boundary:
 //! find out which before changing the test.
 
-mod codes;
+mod options;
 mod outputs;
 mod references;
 mod rooms;

@@ -19,8 +19,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::path::Path;
 
+use crate::analyze::inspect::InspectedFile;
 use crate::analyze::select::{CandidateSet, NamedDevice, candidate_sets, program_sets};
-use crate::analyze::survey::{AnalyzedFile, InspectedFile};
+use crate::analyze::survey::Survey;
 use crate::base::bytes::{Budget, Limits};
 use crate::base::error::{Cause, Malformed, Result};
 use crate::image::Inspection;
@@ -147,9 +148,9 @@ impl<'a> From<&'a InspectedFile<'a>> for InspectedImages<'a> {
     }
 }
 
-impl<'a> From<&'a AnalyzedFile> for InspectedImages<'a> {
-    fn from(analyzed: &'a AnalyzedFile) -> Self {
-        let inspections = analyzed.analyses.iter().map(|analysis| analysis.inspection.as_ref()).collect();
+impl<'a> From<&'a Survey> for InspectedImages<'a> {
+    fn from(analyzed: &'a Survey) -> Self {
+        let inspections = analyzed.image_surveys.iter().map(|analysis| analysis.inspection.as_ref()).collect();
         InspectedImages { file: &analyzed.file, inspections, limits: analyzed.limits }
     }
 }

@@ -43,7 +43,8 @@ impl<'a> Rows<'a> {
         budget: &Budget,
     ) -> Result<RowNumber, Cause> {
         budget.charge(Resource::Work, (cells.len() as u64).div_ceil(CELLS_PER_STEP))?;
-        let (mut gaps, mut served) = (0, 0);
+        let mut gaps = 0;
+        let mut served = 0;
         let numbers = cells.map(|cell| {
             gaps += usize::from(cell == CoverageCell::Gap);
             served += usize::from(matches!(cell, CoverageCell::Runs { .. }));
@@ -110,7 +111,8 @@ mod tests {
 
     #[test]
     fn equal_rows_are_stored_once_and_merged_once() {
-        let (mut rows, budget) = (Rows::default(), Budget::new(Limits::default(), 0));
+        let mut rows = Rows::default();
+        let budget = Budget::new(Limits::default(), 0);
         let runs = CoverageCell::Runs { method: LoadMethod::Exact, arch: Some("sm_90") };
         let one = rows.add([runs, CoverageCell::None].into_iter(), &budget).unwrap();
         let other = rows.add([CoverageCell::Gap, CoverageCell::None].into_iter(), &budget).unwrap();
@@ -123,7 +125,8 @@ mod tests {
 
     #[test]
     fn rows_are_charged() {
-        let (mut rows, budget) = (Rows::default(), Budget::new(Limits::default(), 0));
+        let mut rows = Rows::default();
+        let budget = Budget::new(Limits::default(), 0);
         let mut add = |first: usize| {
             let cells = (0..1 << 16).map(|column| if column == first { CoverageCell::Gap } else { CoverageCell::None });
             rows.add(cells.collect::<Vec<_>>().into_iter(), &budget)

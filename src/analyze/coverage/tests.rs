@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analyze::select::AnsweredFile;
-use crate::analyze::survey::ImageAnalysis;
+use crate::analyze::survey::ImageSurvey;
 use crate::base::bytes::Limits;
 use crate::format::{ContainerType, ImageKind};
 use crate::image::Kernel;
@@ -26,9 +26,9 @@ fn ptx<'a>(arch: &str, kernels: &[&'a str]) -> TestImage<'a> {
     image(ImageKind::Ptx, CUDA, arch, kernels)
 }
 
-fn file(path: &str, containers: Vec<(ContainerType, Vec<TestImage<'_>>)>) -> AnalyzedFile {
+fn file(path: &str, containers: Vec<(ContainerType, Vec<TestImage<'_>>)>) -> Survey {
     let mut file = File::empty(path.to_owned());
-    let mut analyses = Vec::new();
+    let mut image_surveys = Vec::new();
     for (container_type, content) in containers {
         let mut images = Vec::new();
         for (image, names) in content {
@@ -37,7 +37,7 @@ fn file(path: &str, containers: Vec<(ContainerType, Vec<TestImage<'_>>)>) -> Ana
             let not_inspected = if names.is_none() { Some("no reader") } else { None };
             let kernels = names.unwrap_or_default().into_iter().map(kernel).collect();
             let inspection = Inspection { kernels, not_inspected, ..Inspection::default() };
-            analyses.push(ImageAnalysis { inspection: Some(inspection), ..ImageAnalysis::default() });
+            image_surveys.push(ImageSurvey { inspection: Some(inspection), ..ImageSurvey::default() });
         }
         file.containers.push(Container {
             container_type,
@@ -51,15 +51,15 @@ fn file(path: &str, containers: Vec<(ContainerType, Vec<TestImage<'_>>)>) -> Ana
             start: 0,
         });
     }
-    AnalyzedFile { file, analyses, limits: Limits::default() }
+    Survey { file, image_surveys, limits: Limits::default() }
 }
 
-fn fatbins(containers: Vec<Vec<TestImage<'_>>>) -> AnalyzedFile {
+fn fatbins(containers: Vec<Vec<TestImage<'_>>>) -> Survey {
     file("lib.so", containers.into_iter().map(|images| (ContainerType::CudaFatbin, images)).collect())
 }
 
 /// Returns the rows as text: the cells of each device, and the kernel.
-fn rows(files: &[AnalyzedFile], devices: &[&str]) -> Vec<String> {
+fn rows(files: &[Survey], devices: &[&str]) -> Vec<String> {
     let inspected: Vec<InspectedImages<'_>> = files.iter().map(InspectedImages::from).collect();
     let devices: Vec<NamedDevice> = devices.iter().map(|name| NamedDevice::parse(name).unwrap()).collect();
     let coverage = Coverage::new(&inspected, &devices).unwrap();
@@ -168,7 +168,9 @@ fn families_count_their_kernels() {
     let names = ["_Z1fIiEvv", "_Z1fIfEvv"];
     let mut library =
         fatbins(vec![vec![cubin("sm_80", &names), cubin("sm_90", &names[..1])], vec![cubin("sm_80", &["g"])]]);
-    for kernel in library.analyses.iter_mut().flat_map(|it| it.inspection.iter_mut()).flat_map(|it| &mut it.kernels) {
+    for kernel in
+        library.image_surveys.iter_mut().flat_map(|it| it.inspection.iter_mut()).flat_map(|it| &mut it.kernels)
+    {
         let argument = if kernel.name == names[0] { "int" } else { "float" };
         kernel.demangled = kernel.name.starts_with("_Z").then(|| format!("void f<{argument}>()"));
     }
@@ -218,7 +220,7 @@ fn equals_select_container_by_container() {
         let selection = &answered.sets[0].answers[0].selection;
         for kernel in &coverage.kernels {
             let has = |index: usize| {
-                let inspection = library.analyses[index].inspection.as_ref().unwrap();
+                let inspection = library.image_surveys[index].inspection.as_ref().unwrap();
                 inspection.kernels.iter().any(|own| own.name == kernel.name)
             };
             let expected = match selection.selected {
@@ -251,7 +253,6 @@ fn a_table_that_is_too_large_for_its_file_is_an_error() {
     };
     assert_eq!(of(300).unwrap(), (300, 300 * 299));
     let error = of(3000).unwrap_err().to_string();
-    let expected = "lib.so: kernels by device at 0x0: exceeds the limit of 8388608 steps of work for this file; use --limit-factor to \
-        raise it";
+    let expected = "lib.so: kernels by device at 0x0: exceeds the limit of 8388608 steps of work for this file";
     assert_eq!(error, expected);
 }

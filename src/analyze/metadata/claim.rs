@@ -126,7 +126,8 @@ impl Meaning {
 
 fn nvidia_contradiction(arch: nvptx::Arch, form: ClaimedCode, code: &DeviceCode) -> Option<String> {
     let number = arch.number;
-    let (has_cubin, has_ptx) = (code.has_cubin_for(number), code.has_ptx_for(number));
+    let has_cubin = code.has_cubin_for(number);
+    let has_ptx = code.has_ptx_for(number);
     match form {
         ClaimedCode::Any | ClaimedCode::WithPtx if !has_cubin && !has_ptx => {
             Some(format!("no code runs on sm_{number}"))

@@ -273,7 +273,8 @@ pub mod tests {
 
     #[test]
     fn archives_of_the_offline_compiler_are_for_intel() {
-        let (image_kind, triple) = (ImageKind::Unknown, Some("spir64_gen".to_owned()));
+        let image_kind = ImageKind::Unknown;
+        let triple = Some("spir64_gen".to_owned());
         let mut found = DeviceCode::default();
         found.add(&Image { image_kind, triple, ..Image::default() }).unwrap();
         assert_eq!(found.backends(), [Backend::Xpu]);

@@ -86,7 +86,10 @@ fn parse_capability(name: &str) -> Option<nvptx::Arch> {
     let is_digit = minor.starts_with(|first: char| first.is_ascii_digit());
     // Every minor version has one digit.
     let has_one = minor.trim_end_matches(['a', 'f']).len() == 1;
-    nvptx::Arch::parse(&format!("sm_{major}{minor}")).filter(|_| is_digit && has_one && !major.is_empty())
+    if !is_digit || !has_one || major.is_empty() {
+        return None;
+    }
+    nvptx::Arch::parse(&format!("sm_{major}{minor}"))
 }
 
 fn amd(text: &str) -> Meaning {

@@ -14,6 +14,7 @@
 
 mod claim;
 pub mod conda;
+mod cuda_floor;
 mod device_code;
 pub mod hugging_face;
 mod package;
@@ -21,6 +22,7 @@ mod version_spec;
 pub mod wheel_variant;
 
 pub use claim::{Claim, ClaimedCode, Meaning};
+pub use cuda_floor::cuda_floor;
 pub use device_code::{Backend, DeviceCode, UndeterminedImage};
 pub use package::{InvalidMetadata, MetadataFormat, PackageMetadata};
 pub use version_spec::VersionSpec;

@@ -69,7 +69,8 @@ impl MetadataFormat {
         let root = path.strip_suffix(conda::FILE_NAME).filter(|root| root.is_empty() || root.ends_with(['/', '!']))?;
         // A package in the newer form is a zip file of two tar files. One has the metadata, the other has all other
         // files.
-        let outer = root.strip_suffix('!').and_then(|inner| inner.rfind('!').filter(|_| inner.ends_with(".tar.zst")));
+        let inner = root.strip_suffix('!').filter(|inner| inner.ends_with(".tar.zst"));
+        let outer = inner.and_then(|inner| inner.rfind('!'));
         let root = outer.map_or(root, |at| path.get(..=at).unwrap_or(root));
         Some((MetadataFormat::Conda, root))
     }

@@ -73,7 +73,7 @@ impl Condition {
 }
 
 fn parse_digits(text: &str) -> Option<u32> {
-    text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
+    if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
 }
 
 impl VersionSpec {
@@ -116,8 +116,10 @@ impl VersionSpec {
 /// the code runs on all later devices.
 fn ranges(code: &DeviceCode) -> Vec<Range<u32>> {
     let mut ranges: Vec<Range<u32>> = Vec::new();
-    for number in (0..=MAX_NUMBER).filter(|number| code.has_cubin_for(*number) || code.has_ptx_for(*number)) {
-        let after = number.saturating_add(1);
+    for (number, after) in (0..=MAX_NUMBER).zip(1..) {
+        if !code.has_cubin_for(number) && !code.has_ptx_for(number) {
+            continue;
+        }
         match ranges.last_mut().filter(|range| range.end == number) {
             Some(range) => range.end = after,
             None => ranges.push(number..after),

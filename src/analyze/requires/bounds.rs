@@ -57,7 +57,7 @@ impl Floor {
 
     /// Returns the release, if it is known and not [`Floor::NONE`].
     pub fn release(self) -> Option<Release> {
-        self.least.release.filter(|_| self.is_known())
+        if self.is_known() { self.least.release } else { None }
     }
 
     /// Returns the floor of what has both floors.

@@ -26,9 +26,11 @@ impl Driver {
             (None, Some(numbers)) => (numbers, Some(false)),
             (None, None) => (text, None),
         };
-        let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        let parts = numbers.split('.').map(|part| part.parse::<u32>().ok().filter(|_| is_digits(part)));
-        let parts: Vec<u32> = parts.collect::<Option<_>>()?;
+        // `parse` accepts a sign.
+        if numbers.contains('+') {
+            return None;
+        }
+        let parts: Vec<u32> = numbers.split('.').map(|part| part.parse().ok()).collect::<Option<_>>()?;
         match (parts.as_slice(), is_number) {
             ([branch, ..], None | Some(true)) if *branch >= FIRST_BRANCH && parts.len() <= 3 => {
                 Some(Driver::Number(parts))

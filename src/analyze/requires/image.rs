@@ -69,7 +69,9 @@ pub fn requirements(nested: &NestedImage<'_>, read: Option<CudaCode>) -> Vec<Req
     let image = nested.image;
     let mut requirements: Vec<Requirement> = containers(nested).collect();
     let is_cuda = products(nested).contains(&Product::Cuda);
-    if let Some(kind) = image.unknown_kind().filter(|_| is_cuda) {
+    if let Some(kind) = image.unknown_kind()
+        && is_cuda
+    {
         requirements.push(Requirement::UnknownKind(kind));
     }
     if nested.container().container_type == ContainerType::CudaFatbin {
@@ -91,8 +93,8 @@ pub fn requirements(nested: &NestedImage<'_>, read: Option<CudaCode>) -> Vec<Req
         }
         _ => {}
     }
-    let id = image.id.as_deref().filter(|_| image.kind == Some(OffloadKind::Hip)).and_then(BundleEntryId::parse);
-    if id.is_some_and(|id| !id.is_found_by_hip()) {
+    let id = image.id.as_deref().and_then(BundleEntryId::parse);
+    if image.kind == Some(OffloadKind::Hip) && id.is_some_and(|id| !id.is_found_by_hip()) {
         requirements.push(Requirement::EntryId);
     }
     requirements
@@ -109,7 +111,8 @@ fn toolkit(image: &Image, read: Option<CudaCode>) -> Requirement {
 /// Returns the versions of the containers around an image that only some releases read.
 fn containers(nested: &NestedImage<'_>) -> impl Iterator<Item = Requirement> {
     nested.containers.iter().flat_map(|container| {
-        let (container_type, version) = (container.container_type, container.version);
+        let container_type = container.container_type;
+        let version = container.version;
         let products = Reader::products_of(container_type, version).into_iter();
         products.map(move |(product, first)| Requirement::Container { product, container_type, version, first })
     })

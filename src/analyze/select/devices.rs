@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::candidate_sets;
-use crate::scan::inventory::{File, Image};
+use super::{candidate_sets, selected_by_program};
+use crate::scan::inventory::{CodeRole, File, Image};
 use crate::target::nvptx::NUMBERS;
 use crate::target::{Device, InvalidDevice, intel, natural_order};
 
@@ -41,6 +41,15 @@ impl NamedDevice {
             devices.push(NamedDevice { name: "later devices".to_owned(), devices: vec![Device::Nvidia(LATER)] });
         }
         devices
+    }
+
+    /// True if a runtime selects an image of the file on the device, or the program may select one.
+    pub fn has_code_in(&self, file: &File) -> bool {
+        let mut sets = candidate_sets(file);
+        sets.retain(|set| set.role != CodeRole::Leftover);
+        let is_selected = |device: &Device| sets.iter().any(|set| !set.needed_on(device).is_empty());
+        let is_for = |device: &Device| selected_by_program(file).any(|it| it.platform() == Some(device.platform()));
+        self.devices.iter().any(|device| is_selected(device) || is_for(device))
     }
 
     /// Returns the devices that images are for, in the order of their names.

@@ -214,7 +214,8 @@ impl Usable {
 impl DeviceNeed {
     /// Returns what two devices need of the same product.
     pub fn and(self, other: DeviceNeed) -> DeviceNeed {
-        let (some, preferred) = (self.some.and(other.some), self.preferred.and(other.preferred));
+        let some = self.some.and(other.some);
+        let preferred = self.preferred.and(other.preferred);
         DeviceNeed { product: self.product, some, preferred }
     }
 

@@ -64,7 +64,7 @@ fn needs(containers: Vec<Container>, device: &str) -> Vec<String> {
         format!("{}: {}", need.floor, causes.join("; "))
     };
     let needs = floors.on_all(&Device::parse(device).unwrap()).into_iter().flat_map(|need| {
-        let some = Some(text(&need.some)).filter(|_| need.some.floor != need.preferred.floor);
+        let some = (need.some.floor != need.preferred.floor).then(|| text(&need.some));
         std::iter::once(text(&need.preferred)).chain(some)
     });
     needs.collect()

@@ -25,9 +25,9 @@ impl<'a> CandidateSet<'a> {
         device: &Device,
         check: Option<DriverCheck<'_>>,
     ) -> Selection {
-        let mut parts: Vec<Part<'_>> = vec![Part::default(); self.link_inputs.len().saturating_add(1)];
+        let mut parts: Vec<Part<'_>> = vec![Part::default(); self.link_inputs.len() + 1];
         for (index, candidate) in self.candidates.iter().enumerate() {
-            let place = candidate.link_input.map_or(0, |input| input.saturating_add(1));
+            let place = candidate.link_input.map_or(0, |input| input + 1);
             if let Some(part) = parts.get_mut(place) {
                 part.indexes.push(index);
                 part.candidates.push(*candidate);

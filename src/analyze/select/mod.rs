@@ -185,8 +185,9 @@ impl<'a> Candidate<'a> {
 
     /// Returns the ID of the image in its bundle if the runtime does not find it.
     fn unknown_id(&self, runtime: &Runtime) -> Option<&'a str> {
-        let id = self.image.id.as_deref().filter(|_| runtime.kind == Some(OffloadKind::Hip))?;
-        BundleEntryId::parse(id).is_some_and(|id| !id.is_found_by_hip()).then_some(id)
+        let id = self.image.id.as_deref()?;
+        let is_unknown = runtime.kind == Some(OffloadKind::Hip) && !BundleEntryId::parse(id)?.is_found_by_hip();
+        is_unknown.then_some(id)
     }
 
     /// Returns the code as the runtime identifies it: libomptarget reads the header of the image, all others trust the

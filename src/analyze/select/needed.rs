@@ -38,6 +38,11 @@ impl CandidateSet<'_> {
         all.map(|index| self.candidates[index].number).collect()
     }
 
+    /// True if it has relocatable code of a finished file.
+    pub fn has_relocatable_code(&self) -> bool {
+        self.role == CodeRole::Leftover || self.candidates.iter().any(|candidate| candidate.link_input.is_some())
+    }
+
     /// Returns the numbers of the images that run or may run on the device, and of LTO-IR for its platform.
     fn linked_for(&self, device: &Device) -> Vec<usize> {
         let is_needed = |candidate: &&Candidate<'_>| {

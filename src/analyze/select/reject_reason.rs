@@ -83,10 +83,7 @@ pub enum RejectReason {
 
 /// Explains why a runtime does not find an ID.
 fn unknown_id(runtime: &str, id: &str) -> String {
-    match BundleEntryId::parse(id) {
-        Some(parsed) if parsed.is_amd_spirv() => format!("{runtime} does not find {id}; {}", parsed.remedy_for_hip()),
-        _ => format!(
-            "{runtime} does not find {id}, whose triple is not amdgcn-amd-amdhsa; bundle it again with --id-style legacy"
-        ),
-    }
+    let Some(parsed) = BundleEntryId::parse(id) else { return format!("{runtime} does not find {id}") };
+    let triple = if parsed.is_amd_spirv() { "" } else { ", whose triple is not amdgcn-amd-amdhsa" };
+    format!("{runtime} does not find {id}{triple}; {}", parsed.remedy_for_hip())
 }

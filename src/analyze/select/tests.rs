@@ -142,7 +142,7 @@ fn hip_does_not_find_ids_that_begin_with_amdgpu() {
     assert_eq!(
         selection.rejected[0].1.to_string(),
         "HIP does not find hipv4-amdgpu9.0a-amd-amdhsa--gfx90a, whose triple is not amdgcn-amd-amdhsa; bundle it again \
-         with --id-style legacy"
+         as hipv4-amdgcn-amd-amdhsa--gfx90a"
     );
 }
 

@@ -244,7 +244,8 @@ mod tests {
     use super::*;
 
     fn copy<'a>(name: &'a str, arch: &'a str, unit: u64, body: u8, size: u64) -> KernelCopy<'a> {
-        let (place, body) = ("cuda-fatbin in .nv_fatbin", Some([body; 32]));
+        let place = "cuda-fatbin in .nv_fatbin";
+        let body = Some([body; 32]);
         KernelCopy { name, shown: name, arch, place, unit, body, size: Size::plain(size) }
     }
 
@@ -285,7 +286,8 @@ mod tests {
 
     #[test]
     fn identical_images_are_found_in_all_files() {
-        let (mut one, mut other) = (ImageCopies::default(), ImageCopies::default());
+        let mut one = ImageCopies::default();
+        let mut other = ImageCopies::default();
         one.add([1; 32], "sm_90", "a", 0, Size { stored: 5, decompressed: 20 });
         one.add([2; 32], "sm_90", "a", 1, Size::plain(9));
         other.add([1; 32], "sm_90", "b", 3, Size::plain(20));

@@ -104,8 +104,9 @@ impl FileLabels<'_> {
     fn unit(&self, containers: &[&Container], has_file: bool) -> String {
         let offset = containers.first().and_then(|container| container.offset).unwrap_or_default();
         let section = containers.first().and_then(|container| container.section.as_ref());
-        let place = match section {
-            Some(section) => format!("{}+{:#x}", section.name, offset.saturating_sub(section.offset)),
+        let in_section = section.and_then(|section| Some((section, offset.checked_sub(section.offset)?)));
+        let place = match in_section {
+            Some((section, at)) => format!("{}+{at:#x}", section.name),
             None => format!("{offset:#x}"),
         };
         let place = if has_file { place } else { format!("{}:{place}", self.path) };

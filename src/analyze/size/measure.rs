@@ -39,6 +39,31 @@ pub struct FileSizes {
     pub problems: Vec<Error>,
 }
 
+/// Sizes of several files together.
+#[derive(Debug, Default)]
+pub struct TotalSizes {
+    tree: Tree,
+    images: ImageCopies,
+    duplicates: Duplicates,
+}
+
+impl TotalSizes {
+    /// Adds a file. Its problems are the caller's.
+    pub fn add(&mut self, sizes: FileSizes) {
+        self.tree.merge(sizes.tree);
+        self.images.merge(sizes.images);
+        self.duplicates.kernels.extend(sizes.duplicates.kernels);
+        self.duplicates.bodies.extend(sizes.duplicates.bodies);
+    }
+
+    /// Returns the bytes by the requested levels, and what is stored several times.
+    pub fn finish(self) -> (Tree, Duplicates) {
+        let mut duplicates = Duplicates { images: self.images.duplicates(), ..self.duplicates };
+        duplicates.sort();
+        (self.tree, duplicates)
+    }
+}
+
 /// Groups the bytes of a file. `label` is the label of the file.
 pub fn size(scanned: &ScannedFile, label: String, options: &SizeOptions) -> Result<FileSizes> {
     let file = scanned.file();
@@ -88,7 +113,8 @@ impl Grouping<'_> {
         let parts = size::parts(self.labels.file);
         let mut left = parts.iter();
         if let Some(scan) = scan {
-            let (path, bodies) = (&self.labels.file.path, self.bodies());
+            let path = &self.labels.file.path;
+            let bodies = self.bodies();
             let images = parts.iter().filter_map(|part| part.owner.image());
             let images: Vec<NestedImage<'_>> = images.cloned().collect();
             let read = |_, image: &ImageRef<'_>| kernels_of_image(path, image, bodies);
@@ -120,7 +146,9 @@ impl Grouping<'_> {
         let ImageKernels { kernels, image_size, problems } = read;
         self.sizes.problems.extend(problems);
         let arch = nested.image.arch_and_form();
-        if let Some(hash) = nested.image.sha256.filter(|_| self.options.duplicates) {
+        if let Some(hash) = nested.image.sha256
+            && self.options.duplicates
+        {
             self.sizes.images.add(hash, &arch, &self.labels.file.path, nested.index, part.size);
         }
         let place = size::container_label(&nested.containers);
@@ -130,7 +158,9 @@ impl Grouping<'_> {
             let code = share.kernel.map(|kernel| Code { kernels: 1, size: kernel.code_size }).unwrap_or_default();
             self.sizes.tree.add_code(self.labels.path(&self.options.levels, &part.owner, name), share.size, code);
             if let (Some(kernel), Some(shown), true) = (share.kernel, name, self.options.duplicates) {
-                let (name, body, size) = (&kernel.name, kernel.body, share.size);
+                let name = &kernel.name;
+                let body = kernel.body;
+                let size = share.size;
                 self.copies.add(&KernelCopy { name, shown, arch: &arch, place: &place, unit, body, size });
             }
         }
@@ -147,7 +177,8 @@ struct ImageKernels {
 }
 
 fn kernels_of_image(path: &str, image: &ImageRef<'_>, bodies: Bodies) -> ImageKernels {
-    let (mut kernels, mut image_size) = (Vec::new(), 0);
+    let mut kernels = Vec::new();
+    let mut image_size = 0;
     let inspection = inspect_with(image, |kind, view, demangler| {
         let (found, inspection) = kernel_bytes(kind, view, bodies, demangler);
         (kernels, image_size) = (found, view.size());

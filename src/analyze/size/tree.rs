@@ -186,7 +186,8 @@ mod tests {
 
     #[test]
     fn changes_are_sorted_by_their_size() {
-        let (old, new) = (tree(&[("a", "f", 9), ("b", "f", 5)]), tree(&[("b", "f", 6), ("c", "f", 4)]));
+        let old = tree(&[("a", "f", 9), ("b", "f", 5)]);
+        let new = tree(&[("b", "f", 6), ("c", "f", 4)]);
         assert_eq!(text(&new.changes(&old)), "a 0 -9(f 0 -9), c 4 +4(f 4 +4), b 6 +1(f 6 +1)");
     }
 

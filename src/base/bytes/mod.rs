@@ -17,7 +17,8 @@ mod name_map;
 mod object_bytes;
 mod shares;
 
-pub use budget::{Budget, Limits, MAX_NESTING, Resource};
+pub use crate::base::error::Resource;
+pub use budget::{Budget, Limits, MAX_NESTING};
 pub(crate) use cursor::Cursor;
 pub(crate) use extent::Table;
 pub use extent::{Extent, FieldPlace};

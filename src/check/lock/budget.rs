@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::base::code::{Code, Coded, ErrorClass, Remedy};
+
 use super::size::growth;
 use super::{Lock, LockedImage};
 
@@ -55,11 +57,20 @@ pub enum BudgetError {
     #[error("no code for {0} in OLD or NEW; cannot check its growth")]
     UnknownArch(String),
     /// A lock does not record sizes.
-    #[error("{side} records no sizes; --max-growth needs them")]
+    #[error("{side} records no sizes")]
     NoSizes {
         /// `OLD` or `NEW`.
         side: &'static str,
     },
+}
+
+impl Coded for BudgetError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            BudgetError::UnknownArch(_) => Code::GrowthUnknown.into(),
+            BudgetError::NoSizes { .. } => Code::GrowthUnknown.with(Remedy::RecordSizes),
+        }
+    }
 }
 
 impl Measure {

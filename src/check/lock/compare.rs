@@ -106,7 +106,8 @@ pub fn compare<'a>(old: &'a Lock, new: &'a Lock, code_only: bool) -> Comparison<
     let archs = |lock: &'a Lock| -> BTreeSet<&'a str> {
         lock.images().filter_map(|image| image.target.arch.as_deref()).collect()
     };
-    let (old_archs, new_archs) = (archs(old), archs(new));
+    let old_archs = archs(old);
+    let new_archs = archs(new);
     Comparison {
         old: Totals::of(old),
         new: Totals::of(new),

@@ -35,7 +35,8 @@ pub struct Fields<'a>(BTreeMap<&'a str, Option<Cow<'a, str>>>);
 impl<'a> FieldReader<'a> {
     /// Parses the rest of a line, after its first word.
     pub fn read(word: &'static str, rest: &'a str, form: EntryForm) -> Result<Self> {
-        let (mut name, mut rest) = (None, rest.trim_start());
+        let mut name = None;
+        let mut rest = rest.trim_start();
         if form != EntryForm::Fields {
             if rest.is_empty() {
                 return Err(LineError::NoName(word));

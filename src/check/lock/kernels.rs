@@ -83,8 +83,10 @@ fn pair_kernels<'a>(
     let figures = |kernel: &&LockedKernel| (kernel.usage.clone(), if compares_code { kernel.code } else { None });
     old.sort_by_key(figures);
     new.sort_by_key(figures);
-    let (mut removed, mut added) = (Vec::new(), Vec::new());
-    let (mut old, mut new) = (old.into_iter().peekable(), new.into_iter().peekable());
+    let mut removed = Vec::new();
+    let mut added = Vec::new();
+    let mut old = old.into_iter().peekable();
+    let mut new = new.into_iter().peekable();
     loop {
         match (old.peek().map(figures), new.peek().map(figures)) {
             (Some(left), Some(right)) if left == right => drop((old.next(), new.next())),

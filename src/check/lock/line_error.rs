@@ -3,6 +3,7 @@
 use std::str::Utf8Error;
 
 use super::text::{HEADER, HEADER_1};
+use crate::base::code::{Code, Coded, ErrorClass, Remedy};
 use crate::base::error::Cause;
 
 /// Error of parsing a lock.
@@ -15,6 +16,12 @@ pub struct LockError {
     pub cause: LineError,
 }
 
+impl Coded for LockError {
+    fn class(&self) -> ErrorClass {
+        self.cause.class()
+    }
+}
+
 /// Error in a line of a lock. Each variant has the invalid text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
@@ -22,7 +29,7 @@ pub enum LineError {
     #[error("invalid header {0:?}, expected {HEADER:?} or {HEADER_1:?}")]
     Header(String),
     /// The file is a summary.
-    #[error("a summary is for readers; compare locks, which are written without --summary")]
+    #[error("a summary is for readers")]
     Summary,
     /// The line is not UTF-8.
     #[error("invalid UTF-8")]
@@ -87,4 +94,27 @@ pub enum LineError {
     /// The lock has so many kernels of so many images that it exceeds the budget of its size.
     #[error("{0}")]
     OverBudget(Cause),
+}
+
+impl Coded for LineError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            LineError::Header(_)
+            | LineError::NotUtf8(_)
+            | LineError::UnknownEntry(_)
+            | LineError::OutOfPlace { .. }
+            | LineError::NoName(_)
+            | LineError::Missing { .. }
+            | LineError::InvalidField(_)
+            | LineError::UnknownField(_)
+            | LineError::DuplicateField(_)
+            | LineError::InvalidString(_)
+            | LineError::NotANumber { .. }
+            | LineError::NotAHash { .. }
+            | LineError::UnknownImage(_)
+            | LineError::DuplicateImage(_) => Code::InvalidLock.into(),
+            LineError::Summary => Code::InvalidLock.with(Remedy::WriteLock),
+            LineError::OverBudget(cause) => cause.class(),
+        }
+    }
 }

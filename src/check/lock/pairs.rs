@@ -95,7 +95,15 @@ static VERSIONS: LazyLock<[(Regex, &str); 4]> = LazyLock::new(|| {
     .map(|(pattern, by)| (Regex::new(pattern).expect("valid pattern"), by))
 });
 
-pub fn without_versions(path: &str) -> String {
+/// Returns the label of a file of the input `name` that its counterpart in another build has, too: the path below the
+/// input, without versions.
+pub fn common_label(path: &str, name: &str) -> String {
+    let below = path.strip_prefix(name).map(|rest| rest.trim_start_matches(['/', '!']));
+    let file_name = || name.rsplit('/').next().unwrap_or(name);
+    without_versions(below.filter(|rest| !rest.is_empty()).unwrap_or_else(file_name))
+}
+
+fn without_versions(path: &str) -> String {
     let replaced = |path: String, (pattern, by): &(Regex, &str)| pattern.replace_all(&path, *by).into_owned();
     VERSIONS.iter().fold(path.to_owned(), replaced)
 }
@@ -104,13 +112,26 @@ pub fn without_versions(path: &str) -> String {
 mod tests {
     use super::*;
 
+    #[test]
+    fn labels_of_two_builds_are_equal() {
+        let cases = [
+            ("old/a-1.0-py3-none-any.whl!lib/x.so.1", "old/a-1.0-py3-none-any.whl", "lib/x.so.*"),
+            ("old/lib/x.so", "old", "lib/x.so"),
+            ("old/x.so.1.2", "old/x.so.1.2", "x.so.*"),
+        ];
+        for (path, name, expected) in cases {
+            assert_eq!(common_label(path, name), expected, "{path}");
+        }
+    }
+
     /// Pairs as `old new`, sorted, with a dash for an absent file.
     fn paired(old: &str, new: &str) -> Vec<String> {
         let files = |paths: &str| -> Vec<LockedFile> {
             let file = |path: &str| LockedFile { path: path.to_owned(), ..Default::default() };
             paths.split_whitespace().map(file).collect()
         };
-        let (old, new) = (files(old), files(new));
+        let old = files(old);
+        let new = files(new);
         let name = |file: Option<&LockedFile>| file.map_or("-".to_owned(), |file| file.path.clone());
         let mut found: Vec<String> =
             pair_files(&old, &new).into_iter().map(|(old, new)| format!("{} {}", name(old), name(new))).collect();

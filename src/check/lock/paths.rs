@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
 
-use crate::analyze::survey::files::map_all;
+use crate::analyze::survey::map_all;
 use crate::base::codec::Codec;
 use crate::base::error::{Error, Malformed, Result};
 use crate::check::lock::{ImageContents, KernelPool, Lock, LockedFile, LockedImage, locked_file, locked_image};
@@ -78,7 +78,9 @@ impl LockBuilder {
     fn record_scanned(&self, scanned: ScannedFile) -> Result<RecordedFile> {
         let scan = scanned.open()?;
         let file = scan.file();
-        let (mut images, mut errors, image_errors) = (Vec::new(), Vec::new(), ImageErrors::new(file));
+        let mut images = Vec::new();
+        let mut errors = Vec::new();
+        let image_errors = ImageErrors::new(file);
         let recorded = map_all(&scan, |image| self.record_image(image));
         for ((number, image), (locked, problems)) in file.device_images().enumerate().zip(recorded) {
             images.push(locked);
@@ -98,7 +100,9 @@ impl LockBuilder {
     fn record_image(&self, image: &ImageRef<'_>) -> (LockedImage, Vec<Malformed>) {
         let mut inspection = inspect_with(image, |kind, view, _| image::inspect_mangled(kind, view));
         let kind = image.image_kind;
-        let (mut sha256, mut digests, mut parts) = (None, None, None);
+        let mut sha256 = None;
+        let mut digests = None;
+        let mut parts = None;
         let mut kernel_codes = Vec::new();
         match image.read() {
             Ok(bytes) => {
@@ -136,7 +140,8 @@ pub fn lock_paths(paths: &[PathBuf], options: Options) -> (Lock, Vec<Error>) {
         recorded.extend(batch);
         ControlFlow::Continue(())
     });
-    let (mut files, mut errors) = (Vec::new(), Vec::new());
+    let mut files = Vec::new();
+    let mut errors = Vec::new();
     for file in recorded {
         files.extend(file.file);
         errors.extend(file.scan_errors);

@@ -210,7 +210,8 @@ const NO_IMAGE: LineError = LineError::OutOfPlace { entry: "kernel", outer: "ima
 fn file(mut entry: FieldReader<'_>) -> Result<LockedFile> {
     let path = entry.name.take().ok_or(LineError::NoName("file"))?.into_owned();
     let fields = &mut entry.fields;
-    let (size, stored) = (fields.number("size")?, fields.number("stored")?);
+    let size = fields.number("size")?;
+    let stored = fields.number("stored")?;
     entry.fields.finish()?;
     Ok(LockedFile { path, size, stored, images: Vec::new(), order: None })
 }

@@ -127,7 +127,8 @@ fn write_kernel(text: &mut String, kernel: &UnitKernel<'_>, labels: &[String], d
     common.retain(|field| kernels().all(|kernel| fields(kernel).any(|it| it == *field)));
     write_figures(text, &common);
     write_demangled(text, kernel.name, demangler);
-    let (mut scopes, mut known) = (Vec::<(Vec<Field>, Vec<&str>)>::new(), HashMap::<Vec<Field>, usize>::new());
+    let mut scopes = Vec::<(Vec<Field>, Vec<&str>)>::new();
+    let mut known = HashMap::<Vec<Field>, usize>::new();
     for (index, kernel) in &kernel.kernels {
         let own: Vec<Field> = fields(kernel).filter(|it| !common.contains(it)).collect();
         let label = labels.get(*index).map_or("", String::as_str);

@@ -6,6 +6,7 @@ use std::ops::Range;
 use toml::Spanned;
 
 use super::Size;
+use crate::base::code::{Code, Coded, ErrorClass};
 use crate::check::coverage::{allows, may_run_on};
 use crate::check::target::PolicyTarget;
 
@@ -35,6 +36,18 @@ pub enum Contradiction {
         /// Limit for the whole.
         limit: Size,
     },
+}
+
+impl Coded for Contradiction {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Contradiction::RequiredAndForbidden(_)
+            | Contradiction::RequiredAndNotAllowed(_)
+            | Contradiction::AllowedAndForbidden(_)
+            | Contradiction::DeviceWithoutCode(_)
+            | Contradiction::SizeExceedsWhole { .. } => Code::Contradiction.into(),
+        }
+    }
 }
 
 /// A contradiction and its place in the policy.

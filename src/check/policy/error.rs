@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::contradiction::Contradiction;
+use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::pattern::PatternError;
 use crate::base::spelling::Suggestions;
 use crate::check::target::{InvalidPolicyTarget, PolicyTarget};
@@ -20,6 +21,12 @@ pub struct PolicyError {
     pub column: usize,
     /// Cause of the error.
     pub(crate) cause: PolicyCause,
+}
+
+impl Coded for PolicyError {
+    fn class(&self) -> ErrorClass {
+        self.cause.class()
+    }
 }
 
 /// Cause of a [`PolicyError`].
@@ -102,6 +109,30 @@ pub enum PolicyCause {
     /// Two entries that no file can satisfy.
     #[error(transparent)]
     Contradiction(#[from] Contradiction),
+}
+
+impl Coded for PolicyCause {
+    fn class(&self) -> ErrorClass {
+        match self {
+            PolicyCause::Toml { .. } | PolicyCause::UnknownKey { .. } | PolicyCause::UnknownRule { .. } => {
+                Code::InvalidPolicy.into()
+            }
+            PolicyCause::Target(error) => error.class(),
+            PolicyCause::DuplicateArch(_)
+            | PolicyCause::NotADevice(_)
+            | PolicyCause::InvalidPtx { .. }
+            | PolicyCause::InvalidKernelArchs(_)
+            | PolicyCause::InvalidKernelDevices(_) => Code::InvalidPolicyTarget.into(),
+            PolicyCause::InvalidSize(_)
+            | PolicyCause::ZeroSize
+            | PolicyCause::InvalidRelease(_)
+            | PolicyCause::NoHipRuntime(_)
+            | PolicyCause::InvalidDriver(_)
+            | PolicyCause::EmptyKernels => Code::InvalidPolicyValue.into(),
+            PolicyCause::InvalidPattern(error) | PolicyCause::InvalidRegex(error) => error.class(),
+            PolicyCause::Contradiction(error) => error.class(),
+        }
+    }
 }
 
 impl PolicyError {

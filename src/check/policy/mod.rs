@@ -17,12 +17,11 @@ use regex::bytes::Regex;
 use super::rule::Rule;
 use super::target::PolicyTarget;
 use crate::analyze::requires::Driver;
-use crate::analyze::survey::AnalysisOptions;
+use crate::analyze::survey::SurveyOptions;
 use crate::format::readers::Reader;
 use crate::image::DebugLevel;
 
-pub use contradiction::Contradiction;
-pub use error::{PolicyCause, PolicyError};
+pub use error::PolicyError;
 pub use size::Size;
 
 /// A policy.
@@ -198,14 +197,14 @@ impl Policy {
 
     /// Returns what must be known about the images of a file to evaluate it.
     #[doc(hidden)]
-    pub fn analysis_options(&self, path: &str) -> AnalysisOptions {
-        if self.skips(path) { AnalysisOptions::default() } else { self.requirements_for(path).analysis_options() }
+    pub fn survey_options(&self, path: &str) -> SurveyOptions {
+        if self.skips(path) { SurveyOptions::default() } else { self.requirements_for(path).survey_options() }
     }
 
     /// Returns whether images of any file must be inspected.
     #[doc(hidden)]
     pub fn needs_inspection(&self) -> bool {
-        self.all_requirements().any(|requirements| requirements.analysis_options().any())
+        self.all_requirements().any(|requirements| requirements.survey_options().any())
     }
 
     /// Returns whether hashes of images are needed.
@@ -226,15 +225,15 @@ impl Policy {
 
 impl Requirements {
     /// Returns what must be known about images to evaluate these requirements.
-    fn analysis_options(&self) -> AnalysisOptions {
+    fn survey_options(&self) -> SurveyOptions {
         let inspection = self.kernels.is_some()
             || self.intact == Some(true)
             || self.debug.is_some_and(|level| level < DebugLevel::Full);
-        AnalysisOptions {
+        SurveyOptions {
             inspection,
             build_paths: self.build_paths == Some(false),
             toolkit: self.loadable_by.is_some(),
-            ..AnalysisOptions::default()
+            ..SurveyOptions::default()
         }
     }
 

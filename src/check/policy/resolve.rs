@@ -64,7 +64,8 @@ impl Resolver<'_> {
         let exceptions = files.into_iter().map(exception).collect::<Result<_>>()?;
         let warn = written.warn.iter().map(|name| self.rule(name)).collect::<Result<_>>()?;
         let patterns = |texts: &[Text]| texts.iter().map(|text| self.pattern(text)).collect::<Result<Vec<_>>>();
-        let (must_hold, skip) = (patterns(&written.must_hold)?, patterns(&written.skip)?);
+        let must_hold = patterns(&written.must_hold)?;
+        let skip = patterns(&written.skip)?;
         let path = self.path.to_owned();
         Ok(Policy { path, must_hold, skip, warn, total, consistent_features, metadata, requirements, exceptions })
     }

@@ -22,7 +22,8 @@ impl Size {
     /// bytes.
     pub fn parse(text: &str) -> Option<Size> {
         let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-        let (number, unit) = (&text[..digits], text[digits..].trim_start());
+        let number = &text[..digits];
+        let unit = text[digits..].trim_start();
         let factor = UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit))?.1;
         let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
         let tens = 10_u64.checked_pow(u32::try_from(fraction.len()).ok()?)?;
@@ -42,7 +43,8 @@ impl fmt::Display for Size {
     /// Formats the size in the largest decimal unit that it reaches, rounded down to two decimal places.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, factor) = UNITS[..4].iter().rfind(|(_, factor)| self.0 >= *factor).unwrap_or(&UNITS[0]);
-        let (whole, hundredths) = (self.0 / factor, u128::from(self.0 % factor) * 100 / u128::from(*factor));
+        let whole = self.0 / factor;
+        let hundredths = u128::from(self.0 % factor) * 100 / u128::from(*factor);
         if hundredths == 0 {
             return write!(f, "{whole} {unit}");
         }

@@ -14,7 +14,10 @@ use crate::target::nvptx::{self, Suffix};
 /// Requires code that is built for exactly these architectures.
 pub fn required(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     kpack::required(facts, requirements, findings);
-    for target in requirements.require.iter().flatten().filter(|_| !facts.images.is_empty()) {
+    if facts.images.is_empty() {
+        return;
+    }
+    for target in requirements.require.iter().flatten() {
         let has_code = match target {
             PolicyTarget::Native(id) => {
                 has_exact_code(&facts.native_targets(), id)
@@ -32,7 +35,10 @@ pub fn required(facts: &FileFacts<'_>, requirements: &Requirements, findings: &m
 /// Requires code that runs on these devices.
 pub fn devices(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     kpack::devices(facts, requirements, findings);
-    for target in requirements.devices.iter().flatten().filter(|_| !facts.images.is_empty()) {
+    if facts.images.is_empty() {
+        return;
+    }
+    for target in requirements.devices.iter().flatten() {
         let PolicyTarget::Native(device) = target else {
             // The system of a Metal library.
             if !facts.images.iter().any(|image| is_listed(target, &image.code)) {

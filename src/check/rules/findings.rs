@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::base::code::{Coded, Remedy};
 use crate::check::facts::ImageFacts;
 use crate::check::verdict::{ImageLocation, Outcome};
 
@@ -12,6 +13,7 @@ pub struct RuleFinding {
     pub kernel: Option<String>,
     pub message: String,
     pub detail: Option<String>,
+    pub remedy: Option<Remedy>,
 }
 
 /// All findings of a rule in one file.
@@ -47,11 +49,29 @@ impl RuleFinding {
         self.detail = Some(detail.into());
         self
     }
+
+    /// Adds the change in the request that solves the problem, if there is one.
+    pub fn remedy(mut self, remedy: Option<Remedy>) -> Self {
+        self.remedy = remedy;
+        self
+    }
 }
 
 /// Creates a finding for a requirement that is not met.
 pub fn violated(message: impl Into<String>) -> RuleFinding {
-    RuleFinding { outcome: Outcome::Violated, image: None, kernel: None, message: message.into(), detail: None }
+    RuleFinding {
+        outcome: Outcome::Violated,
+        image: None,
+        kernel: None,
+        message: message.into(),
+        detail: None,
+        remedy: None,
+    }
+}
+
+/// Creates a finding for an error that leaves a requirement undecided.
+pub fn undecided_by(error: &impl Coded) -> RuleFinding {
+    undecided(error.to_string()).remedy(error.class().remedy)
 }
 
 /// Creates a finding for a requirement that cannot be decided.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::findings::{RuleFinding, RuleFindings, undecided, violated};
+use super::findings::{RuleFinding, RuleFindings, undecided, undecided_by, violated};
 use crate::base::codec::Codec;
 use crate::base::error::Cause;
 use crate::check::facts::{FileFacts, ImageCode, ImageFacts, unique_list};
@@ -21,10 +21,10 @@ pub fn readable(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleFind
     if let Some(failure) = &file.failure {
         // Every finding has the path, so the message does not repeat it.
         let failure = failure.strip_prefix(&format!("{}: ", file.path)).unwrap_or(failure);
-        findings.add(undecided(failure.to_owned()));
+        findings.add(undecided(failure.to_owned()).remedy(file.remedy.clone()));
     }
     for error in file.errors.iter().filter(|error| !is_corruption(&error.cause)) {
-        findings.add(undecided(error.to_string()));
+        findings.add(undecided_by(error));
     }
     if let Some(reason) = file.not_opened {
         findings.add(undecided(format!("not opened: {reason}")));

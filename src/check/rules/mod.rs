@@ -21,7 +21,7 @@ use super::proof_status::ProofStatus;
 use super::rule::Rule;
 use super::verdict::{Evaluation, Finding, Outcome, Verdict};
 use crate::analyze::metadata::{InvalidMetadata, PackageMetadata};
-use crate::analyze::survey::AnalyzedFile;
+use crate::analyze::survey::Survey;
 use crate::image::DebugLevel;
 use findings::RuleFindings;
 
@@ -29,7 +29,7 @@ use findings::RuleFindings;
 #[derive(Debug, Clone)]
 pub struct CheckedFile {
     /// The inventory, and the contents of its images.
-    pub survey: AnalyzedFile,
+    pub survey: Survey,
     /// Index of the input that the file was found in.
     pub input: usize,
     /// Result of comparing it with the proofs of changes, if the policy requires a proof.
@@ -164,6 +164,7 @@ impl Evaluator<'_> {
                 kernel: finding.kernel,
                 message: finding.message,
                 detail: finding.detail,
+                remedy: finding.remedy,
             });
         }
         self.verdict.evaluations.push(Evaluation { path: path.to_owned(), rule, outcome: worst });

@@ -2,6 +2,7 @@
 //! inventory.
 
 use super::findings::{RuleFindings, undecided, violated};
+use crate::base::code::Remedy;
 use crate::check::facts::FileFacts;
 use crate::check::policy::Requirements;
 use crate::check::proof_status::ProofStatus;
@@ -11,7 +12,7 @@ pub fn proven(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleFindin
     match facts.proof {
         ProofStatus::Proven => {}
         ProofStatus::Missing => {
-            findings.add(violated("not the result of a proven change; pass its proof with --proof"));
+            findings.add(violated("not the result of a proven change").remedy(Some(Remedy::SpecifyProof)));
         }
         ProofStatus::Differs { proof } => {
             findings.add(violated(format!("differs from the result of its proof {proof}")));

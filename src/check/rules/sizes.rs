@@ -20,14 +20,16 @@ pub fn file(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut R
 /// Checks the size of a file's code for each limited architecture.
 pub fn archs(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     for (target, limit) in requirements.arch_sizes.iter().flatten() {
-        let (mut least, mut most) = (0_u64, 0_u64);
+        let mut least = 0_u64;
+        let mut most = 0_u64;
         for image in &facts.images {
             if matches!(&image.code, ImageCode::For(own) if allows(target, own)) {
                 least = least.saturating_add(image.stored.0);
                 most = most.saturating_add(image.stored.1);
             }
         }
-        let (least, most) = (Size(least), Size(most));
+        let least = Size(least);
+        let most = Size(most);
         if least > *limit {
             let message = format!("{least} of code for {target}, at most {limit} allowed");
             findings.add(violated(message).detail(largest(facts)));

@@ -8,9 +8,10 @@ mod tests;
 
 use std::io;
 
-use anyhow::{Result, anyhow};
+use anyhow::anyhow;
 use clap::{Args, Command};
 
+use super::failure::{Failure, Result};
 use super::{Status, terminal};
 use crate::base::spelling::Suggestions;
 use pages::{CHAPTERS, Page};
@@ -78,12 +79,12 @@ fn topic<'a>(pages: &Pages, page: Page<'a>, program: &Command) -> &'a str {
 const MAX_PAGES: usize = 5;
 
 /// Creates the error about an unknown name. It lists similar names, and the pages that contain the name.
-fn unknown(name: &str, pages: &Pages, program: &Command) -> anyhow::Error {
+fn unknown(name: &str, pages: &Pages, program: &Command) -> Failure {
     let commands = program.get_subcommands().map(Command::get_name);
     let names = commands.chain(pages.iter().map(|page| topic(pages, page, program)));
     let suggestions = Suggestions::new(name, names);
     if !suggestions.0.is_empty() {
-        return anyhow!("unknown command or topic {name:?}{suggestions}");
+        return anyhow!("unknown command or topic {name:?}{suggestions}").into();
     }
     let words = name.replace('/', " ").to_lowercase();
     let mentions = |page: &Page<'_>| page.text.to_lowercase().contains(&words);
@@ -91,5 +92,5 @@ fn unknown(name: &str, pages: &Pages, program: &Command) -> anyhow::Error {
         pages.iter().filter(mentions).map(|page| topic(pages, page, program)).take(MAX_PAGES).collect();
     let remedy =
         if found.is_empty() { "fatbin help lists all".to_owned() } else { format!("see {}", found.join(", ")) };
-    anyhow!("unknown command or topic {name:?}; {remedy}")
+    anyhow!("unknown command or topic {name:?}; {remedy}").into()
 }

@@ -18,7 +18,7 @@ pub fn group_findings(findings: &[Finding]) -> Vec<FindingGroup<'_>> {
     let mut groups: Vec<FindingGroup<'_>> = Vec::new();
     let mut known = HashMap::new();
     for finding in findings {
-        let Finding { rule, outcome, path, image, kernel, message, detail } = finding;
+        let Finding { rule, outcome, path, image, kernel, message, detail, remedy: _ } = finding;
         let key = (rule, outcome, path, image.is_some(), kernel, message, detail);
         let group = *known.entry(key).or_insert(groups.len());
         if group == groups.len() {
@@ -64,6 +64,7 @@ mod tests {
             kernel: None,
             message: message.to_owned(),
             detail: None,
+            remedy: None,
         }
     }
 

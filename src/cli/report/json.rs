@@ -11,10 +11,11 @@ use serde_json::ser::{PrettyFormatter, Serializer};
 
 use super::json_stream::{JsonStream, nested_json};
 use crate::base::bytes::hexadecimal;
+use crate::base::code::Coded;
 use crate::base::codec::Codec;
 use crate::base::error::Malformed;
 use crate::base::escape::{escape, escape_json};
-use crate::cli::codes::Coded;
+use crate::cli::codes;
 use crate::format;
 use crate::scan::inventory;
 use crate::scan::inventory::{FileFormat, NotOpened, WrapperKind, WrapperTarget};
@@ -436,14 +437,14 @@ impl<'a> ImageIdentity<'a> {
 impl JsonError {
     /// Returns the errors of a file.
     pub fn of_file(file: &inventory::File) -> Vec<JsonError> {
-        let failure =
-            file.failure.iter().map(|failure| JsonError { offset: None, code: None, message: failure.clone() });
-        failure.chain(file.errors.iter().map(JsonError::new)).collect()
+        let failure = codes::failure(file).map(|message| JsonError { offset: None, code: None, message });
+        failure.into_iter().chain(file.errors.iter().map(JsonError::new)).collect()
     }
 
     /// Creates the mirror of an error inside a file.
     pub fn new(error: &Malformed) -> Self {
-        let code = Some(error.code().name());
-        JsonError { offset: Some(error.offset), code, message: format!("{}: {}", error.field, error.cause) }
+        let code = Some(error.class().code.name());
+        let message = format!("{}: {}", error.field, codes::message(&error.cause));
+        JsonError { offset: Some(error.offset), code, message }
     }
 }

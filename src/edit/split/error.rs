@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::base::code::{Code, Coded, ErrorClass, Remedy};
 use crate::base::error::{Error, Malformed};
 
 /// Error of splitting and joining.
@@ -39,6 +40,17 @@ pub enum SplitError {
     Problem(#[from] SplitProblem),
 }
 
+impl Coded for SplitError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            SplitError::File(error) => error.class(),
+            SplitError::Malformed(error) => error.class(),
+            SplitError::Package { .. } | SplitError::ThinArchive { .. } => Code::UnsupportedArchive.into(),
+            SplitError::InFile { problem, .. } | SplitError::Problem(problem) => problem.class(),
+        }
+    }
+}
+
 /// Reason why a file cannot be split or joined.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -56,27 +68,25 @@ pub enum SplitProblem {
         file: String,
     },
     /// Device code that HIP does not register.
-    #[error("no HIP wrapper registers its device code; use --format files")]
+    #[error("no HIP wrapper registers its device code")]
     NoWrappers,
     /// A host file whose wrappers HIP's loader does not find.
-    #[error("not an ELF or PE file; use --format files")]
+    #[error("not an ELF or PE file")]
     HostFormat,
     /// A wrapper without a bundle.
-    #[error("HIP wrapper at {offset:#x}: does not point to a bundle; use --format files")]
+    #[error("HIP wrapper at {offset:#x}: does not point to a bundle")]
     WrapperTarget {
         /// Offset of the wrapper.
         offset: u64,
     },
     /// A wrapper whose last word is in use.
-    #[error("HIP wrapper at {offset:#x}: the index of the code object has no room; use --format files")]
+    #[error("HIP wrapper at {offset:#x}: the index of the code object has no room")]
     WrapperInUse {
         /// Offset of the wrapper.
         offset: u64,
     },
     /// Code that archives cannot hold.
-    #[error(
-        "image {number}: {kind} for {target}; kpack archives hold ELF code objects for AMD only; use --format files"
-    )]
+    #[error("image {number}: {kind} for {target}; kpack archives hold ELF code objects for AMD only")]
     Code {
         /// Index among the device images of the file.
         number: usize,
@@ -86,7 +96,7 @@ pub enum SplitProblem {
         target: String,
     },
     /// A bundle that is smaller than the marker that replaces it.
-    #[error("bundle at {offset:#x}: the marker of {needed} bytes does not fit into {room}; use --format files")]
+    #[error("bundle at {offset:#x}: the marker of {needed} bytes does not fit into {room}")]
     NoRoom {
         /// Offset of the bundle.
         offset: u64,
@@ -114,6 +124,26 @@ pub enum SplitProblem {
         /// The value in the index.
         expected: String,
     },
+}
+
+impl Coded for SplitProblem {
+    fn class(&self) -> ErrorClass {
+        match self {
+            SplitProblem::Overlap => Code::InvalidField.into(),
+            SplitProblem::Name => Code::NotSplittable.into(),
+            SplitProblem::NoWrappers
+            | SplitProblem::HostFormat
+            | SplitProblem::WrapperTarget { .. }
+            | SplitProblem::WrapperInUse { .. }
+            | SplitProblem::Code { .. }
+            | SplitProblem::NoRoom { .. } => Code::NotSplittable.with(Remedy::SplitIntoFiles),
+            SplitProblem::Compress(_) => Code::Internal.into(),
+            SplitProblem::OtherFile { .. }
+            | SplitProblem::Index(_)
+            | SplitProblem::NotJoinable(_)
+            | SplitProblem::Differs { .. } => Code::NotJoinable.into(),
+        }
+    }
 }
 
 impl SplitError {

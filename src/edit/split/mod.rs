@@ -13,7 +13,7 @@ mod parts;
 mod wrappers;
 mod write;
 
-pub use error::{SplitError, SplitProblem};
+pub use error::SplitError;
 pub use join::join;
 
 use std::path::{Path, PathBuf};

@@ -64,8 +64,10 @@ impl EmbeddedFiles {
         if self.files.is_empty() {
             return Err(BuildError::Empty { library: name.to_owned(), method: "file" });
         }
-        let (host, directory) = (environment.host, &environment.out_directory);
-        let (mut directives, mut inputs) = (Directives::default(), Vec::new());
+        let host = environment.host;
+        let directory = &environment.out_directory;
+        let mut directives = Directives::default();
+        let mut inputs = Vec::new();
         for (_, path) in &self.files {
             directives.rerun_if_changed(path)?;
             inputs.push(Input::open_file(path.clone(), Access::read())?);

@@ -145,7 +145,8 @@ mod tests {
             assert!(library.windows(object.len()).any(|part| part == object));
             assert_eq!(object, {
                 let path = directory.path().join("again.o");
-                let (host, entries) = (Some(host.triple().to_owned()), images().entries);
+                let host = Some(host.triple().to_owned());
+                let entries = images().entries;
                 let options = WrapOptions::new(OffloadKind::OpenMp, images().images, path.clone());
                 wrap(&WrapOptions { host, entries, keep_entries: true, ..options }).unwrap();
                 std::fs::read(path).unwrap()

@@ -135,7 +135,9 @@ fn write_compressed(
     moved: &mut dyn FnMut(u64),
 ) -> Result<BundleSummary> {
     if content.size() > version.largest_size() {
-        let (path, size, version) = (path.to_owned(), content.size(), version.number());
+        let path = path.to_owned();
+        let size = content.size();
+        let version = version.number();
         return Err(BundleError::TooLargeForVersion { path, size, version });
     }
     let start = Instant::now();
@@ -195,7 +197,8 @@ fn host_object(files: &[BundleInput]) -> Result<Option<usize>> {
 }
 
 fn object(files: &[BundleInput], host: usize) -> Result<Content<'_>> {
-    let (object, path) = (files[host].input.view(), files[host].input.path());
+    let object = files[host].input.view();
+    let path = files[host].input.path();
     let broken = |malformed: Malformed| BundleError::from(malformed.in_file(path));
     if !rewrite::sections_named(object, MAGIC).map_err(broken)?.is_empty() {
         return Err(BundleError::AlreadyBundled { path: path.to_owned() });

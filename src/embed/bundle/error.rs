@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::error::Error;
 use crate::embed::bundle::file::BundleFileError;
 use crate::format::bundle::FileType;
@@ -121,6 +122,27 @@ pub enum BundleError {
     /// An error about a file, independent of the operation.
     #[error(transparent)]
     File(#[from] Error),
+}
+
+impl Coded for BundleError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            BundleError::DuplicateTarget { .. }
+            | BundleError::ConflictingTargets { .. }
+            | BundleError::ConflictingEntries { .. }
+            | BundleError::SeveralHosts { .. }
+            | BundleError::DuplicateEntry { .. } => Code::ConflictingTargets.into(),
+            BundleError::ContainsMarker { .. }
+            | BundleError::UnsupportedType { .. }
+            | BundleError::AlreadyBundled { .. }
+            | BundleError::CompressedObject { .. } => Code::UnsupportedBundle.into(),
+            BundleError::TooLargeForVersion { .. } => Code::UnreadableOutput.into(),
+            BundleError::SeveralBundles { .. } => Code::SeveralBundles.into(),
+            BundleError::NotABundle { .. } => Code::NotABundle.into(),
+            BundleError::MissingTargets { .. } => Code::MissingTargets.into(),
+            BundleError::File(error) => error.class(),
+        }
+    }
 }
 
 impl BundleError {

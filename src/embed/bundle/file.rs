@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use crate::base::bytes::{Resource, View, record_memory};
+use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::error::{Error, Malformed};
 use crate::base::io::Input;
 use crate::format::bundle::{Bundle, BundleForm, BundleIndex, COMMENTS, FileType, HOST_CONTENT, MAGIC, text};
@@ -28,6 +29,16 @@ pub enum BundleFileError {
     Search(#[from] Error),
 }
 
+impl Coded for BundleFileError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            BundleFileError::NotABundle => Code::NotABundle.into(),
+            BundleFileError::Malformed(malformed) => malformed.class(),
+            BundleFileError::Search(error) => error.class(),
+        }
+    }
+}
+
 type Result<T, E = BundleFileError> = std::result::Result<T, E>;
 
 /// The first bundle of a file.
@@ -37,8 +48,8 @@ pub struct BundleFile<'data> {
     pub entries: Vec<FileEntry<'data>>,
     /// Its stored form, where it is compressed.
     pub ccob: Option<Ccob<'data>>,
-    /// Offset of the first byte after the bundle that is not padding, if any, counted like the offsets of the view.
-    pub next_at: Option<u64>,
+    /// The bytes after the bundle and its padding, if any.
+    pub next: Option<View<'data>>,
 }
 
 /// An entry: an ID and its file.
@@ -96,8 +107,8 @@ impl<'data> BundleReader<'data> {
             return self.compressed().map(Some);
         }
         let Some((entries, size)) = self.plain(self.view)? else { return Ok(None) };
-        let next_at = size.and_then(|size| self.next_after(size));
-        Ok(Some(BundleFile { entries, ccob: None, next_at }))
+        let next = size.and_then(|size| self.next_after(size));
+        Ok(Some(BundleFile { entries, ccob: None, next }))
     }
 
     /// Calls `visit` with all bundles that are back to back, and returns their number. Only bundles may follow a
@@ -113,29 +124,29 @@ impl<'data> BundleReader<'data> {
             let Some(bundle) = reader.read().map_err(fail)? else {
                 return if count == 1 { Ok(0) } else { Err(fail(BundleFileError::NotABundle)) };
             };
-            let next_at = bundle.next_at;
+            let next = bundle.next;
             visit(bundle)?;
-            let Some(offset) = next_at else { return Ok(count) };
-            reader.view = reader.view.from(offset.saturating_sub(reader.view.start()));
+            let Some(next) = next else { return Ok(count) };
+            reader.view = next;
         }
         unreachable!("files end")
     }
 
-    /// Returns the offset of the first byte after a bundle of this size that is not padding.
-    fn next_after(&self, size: u64) -> Option<u64> {
+    /// Returns the bytes after a bundle of this size and its padding.
+    fn next_after(&self, size: u64) -> Option<View<'data>> {
         let rest = self.view.from(size).skip_zeros();
         // Darwin's archives pad their members to multiples of eight, and count the padding.
         let is_filled = rest.size() < 8 && rest.data().iter().all(|&byte| byte == b'\n');
-        (rest.size() > 0 && !is_filled).then_some(rest.start())
+        (rest.size() > 0 && !is_filled).then_some(rest)
     }
 
     fn compressed(&self) -> Result<BundleFile<'data>> {
         let ccob = Ccob::read(self.view)?;
-        let next_at = self.next_after(ccob.view.size());
+        let next = self.next_after(ccob.view.size());
         let is_binary = ccob.start(MAGIC.len())? == MAGIC;
         if is_binary && self.allows(|form| matches!(form, BundleForm::Binary | BundleForm::Object)) {
             let entries = index(&ccob)?;
-            return Ok(BundleFile { entries, ccob: Some(ccob), next_at });
+            return Ok(BundleFile { entries, ccob: Some(ccob), next });
         }
         let decompressed = ccob.decompress()?;
         let inner = BundleReader { view: ccob.view.derived(&decompressed), input: None, ..*self };
@@ -151,7 +162,7 @@ impl<'data> BundleReader<'data> {
             };
             kept.push(FileEntry { id, location: Location::Decompressed(bytes) });
         }
-        Ok(BundleFile { entries: kept, ccob: Some(ccob), next_at })
+        Ok(BundleFile { entries: kept, ccob: Some(ccob), next })
     }
 
     /// Reads a bundle that is not compressed; also returns its size if it states one.
@@ -191,9 +202,8 @@ impl<'data> BundleReader<'data> {
         let Some((input, start)) = in_file else { return Ok(text::marks(view.data())) };
         let searcher = text::marks_searcher();
         let mut marks = Vec::new();
-        input.blocks(start..start.saturating_add(view.size()), OVERLAP, |offset, block| {
-            let block_at = offset.saturating_sub(start);
-            marks.extend(searcher.find_iter(block).map(|mark| block_at.saturating_add(mark.start() as u64)));
+        input.blocks(start..start + view.size(), OVERLAP, |offset, block| {
+            marks.extend(searcher.find_iter(block).map(|mark| offset - start + mark.start() as u64));
         })?;
         Ok(marks)
     }

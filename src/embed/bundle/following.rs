@@ -17,8 +17,8 @@ pub struct FollowingData {
 /// begin with a bundle. Only indexes are read.
 pub fn following_data(input: &Input, file_type: Option<FileType>) -> Option<FollowingData> {
     let reader = BundleReader::of_input(input, file_type);
-    let offset = reader.read().ok()??.next_at?;
-    let rest = BundleReader { view: reader.view.from(offset - reader.view.start()), ..reader };
+    let view = reader.read().ok()??.next?;
+    let rest = BundleReader { view, ..reader };
     let mut bundles = 0;
     let count = &mut |_| {
         bundles += 1;
@@ -26,5 +26,5 @@ pub fn following_data(input: &Input, file_type: Option<FileType>) -> Option<Foll
     };
     // An error is about data that is not a bundle, and nothing is extracted from it.
     let _ = rest.each(&|error| error, count);
-    Some(FollowingData { offset, bundles })
+    Some(FollowingData { offset: view.start(), bundles })
 }

@@ -1,5 +1,6 @@
 //! Errors of embedding files.
 
+use crate::base::code::{Code, Coded, ErrorClass, Remedy};
 use crate::base::error::Error;
 use crate::host::HostError;
 
@@ -31,15 +32,13 @@ pub enum EmbedError {
         other: String,
     },
     /// A name that a language cannot spell.
-    #[error("{option}: symbol {name:?} is not a C identifier; rename it or omit {option}")]
+    #[error("symbol {name:?} is not a C identifier")]
     NotAnIdentifier {
-        /// Option that writes the language.
-        option: &'static str,
         /// The name.
         name: String,
     },
     /// A section name that the object format does not allow.
-    #[error("--section {name}: {problem}")]
+    #[error("{name}: {problem}")]
     InvalidSection {
         /// The name.
         name: String,
@@ -47,7 +46,7 @@ pub enum EmbedError {
         problem: String,
     },
     /// An alignment that the object format does not allow.
-    #[error("--align {alignment}: {problem}")]
+    #[error("{alignment}: {problem}")]
     InvalidAlignment {
         /// The alignment.
         alignment: u64,
@@ -55,7 +54,7 @@ pub enum EmbedError {
         problem: String,
     },
     /// Only ELF has large sections.
-    #[error("--large always: objects for {host} have no large sections; omit it")]
+    #[error("objects for {host} have no large sections")]
     NoLargeSections {
         /// Triple of the host.
         host: String,
@@ -68,4 +67,19 @@ pub enum EmbedError {
         /// Maximum.
         limit: usize,
     },
+}
+
+impl Coded for EmbedError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            EmbedError::File(error) => error.class(),
+            EmbedError::Host(error) => error.class(),
+            EmbedError::InvalidName { .. } | EmbedError::DuplicateSymbol { .. } => Code::InvalidSymbol.into(),
+            EmbedError::NotAnIdentifier { .. } => Code::InvalidSymbol.with(Remedy::RenameOrOmitHeader),
+            EmbedError::InvalidSection { .. } => Code::InvalidPlacement.with(Remedy::ChangeSection),
+            EmbedError::InvalidAlignment { .. } => Code::InvalidPlacement.with(Remedy::ChangeAlignment),
+            EmbedError::TooManyFiles { .. } => Code::InvalidPlacement.into(),
+            EmbedError::NoLargeSections { .. } => Code::LargeSections.with(Remedy::AllowSmallFiles),
+        }
+    }
 }

@@ -45,7 +45,7 @@ pub fn c_header(files: &[EmbeddedFile<'_>], options: &ObjectOptions, path: &Path
     }
     if let Some(name) = &options.index {
         if !is_identifier(name) {
-            return Err(EmbedError::NotAnIdentifier { option: "--header", name: name.clone() });
+            return Err(EmbedError::NotAnIdentifier { name: name.clone() });
         }
         let count = index::COUNT;
         let length = dimension(files.len());
@@ -99,7 +99,7 @@ fn identifier_of_start(file: &EmbeddedFile<'_>, options: &ObjectOptions) -> Resu
 }
 
 fn identifier(name: &Name, suffix: &str) -> Result<String, EmbedError> {
-    let error = || EmbedError::NotAnIdentifier { option: "--header", name: name.text().to_owned() };
+    let error = || EmbedError::NotAnIdentifier { name: name.text().to_owned() };
     name.identifier(suffix).ok_or_else(error)
 }
 

@@ -36,7 +36,8 @@ pub fn add(
     }
     fields.push(Field::U64(files.len() as u64));
 
-    let (options, size) = (builder.options, ENTRY_SIZE * files.len() as u64);
+    let options = builder.options;
+    let size = ENTRY_SIZE * files.len() as u64;
     let section = builder.object.next_section();
     let mut define = |name: &str, offset, size| {
         builder.object.scoped_symbol(name, Definition::Data { section, offset, size }, options.scope());

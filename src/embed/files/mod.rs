@@ -238,7 +238,8 @@ impl<'data> PlanBuilder<'data, '_> {
 
     /// Adds a file, and returns the addresses for an index. A section for containers has none.
     fn add(&mut self, file: &EmbeddedFile<'data>) -> Result<Option<FileAddresses>, EmbedError> {
-        let (options, size) = (self.options, file.bytes.len() as u64);
+        let options = self.options;
+        let size = file.bytes.len() as u64;
         let symbols = options.style.symbols();
         let names: Vec<String> =
             symbols.iter().map(|&symbol| self.names.of_file(&file.name, symbol)).collect::<Result<_, _>>()?;
@@ -252,12 +253,13 @@ impl<'data> PlanBuilder<'data, '_> {
                 Role::End => (end, 0),
                 Role::Size => (size_at, MIN_ALIGNMENT),
                 Role::AbsoluteSize => {
-                    let (name, scope) = (name.clone(), options.scope());
+                    let name = name.clone();
+                    let scope = options.scope();
                     self.object.absolute_symbols.push(AbsoluteSymbol { name, value: size, scope });
                     continue;
                 }
             };
-            let section = size_section.filter(|_| role == Role::Size).unwrap_or(section);
+            let section = if role == Role::Size { size_section.unwrap_or(section) } else { section };
             self.object.scoped_symbol(name, Definition::Data { section, offset, size }, options.scope());
         }
         if options.is_for_containers() {

@@ -28,7 +28,8 @@ pub fn rust_module(files: &[EmbeddedFile<'_>], options: &ObjectOptions) -> Resul
     );
     let &(role, suffix) = options.style.symbols().first().unwrap_or(&(Role::Start, ""));
     for (file, function) in files.iter().zip(&functions) {
-        let (symbol, size) = (file.name.symbol(suffix, role, options.host), file.bytes.len());
+        let symbol = file.name.symbol(suffix, role, options.host);
+        let size = file.bytes.len();
         let _ = writeln!(text, "        #[link_name = {symbol:?}]\n        pub safe static {function}: [u8; {size}];");
     }
     text.push_str("    }\n}\n");

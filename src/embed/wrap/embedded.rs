@@ -100,7 +100,8 @@ pub(super) fn embed<'data>(
         WrapInput::EmbedEntries => embed_offload_binaries(source, kind),
         WrapInput::FatBinary => {
             let container = format.container_type.name();
-            let (path, found) = (source.path.to_owned(), format!("a container of device images ({container})"));
+            let path = source.path.to_owned();
+            let found = format!("a container of device images ({container})");
             Err(ImageError::NotADeviceImage { path, found, remedy: "extract its images and specify those" })
         }
         WrapInput::Image => embed_image(source, kind, form).map(|image| vec![image]),
@@ -112,7 +113,8 @@ fn embed_image<'data>(
     kind: OffloadKind,
     form: EmbeddedForm,
 ) -> Result<EmbeddedImage<'data>> {
-    let (path, view) = (source.path, source.view);
+    let path = source.path;
+    let view = source.view;
     let own = DeviceImage::identify(view);
     format::check_image_file(own.image_kind, view).map_err(|malformed| malformed.in_file(path))?;
     source.target.check_against(&own, path)?;
@@ -137,7 +139,8 @@ fn embed_image<'data>(
             write_binary(&member, path)?
         }
     };
-    let (triple, arch) = (triple.unwrap_or_default().to_owned(), arch.to_owned());
+    let triple = triple.unwrap_or_default().to_owned();
+    let arch = arch.to_owned();
     Ok(EmbeddedImage { content, image, triple, arch, image_kind, ..Default::default() })
 }
 
@@ -159,7 +162,8 @@ fn read_offload_binaries<'data>(source: &SourceImage<'data>) -> Result<Vec<Offlo
     while rest.size() > 0 {
         let binary = OffloadBinary::read(rest).map_err(|malformed| malformed.in_file(path))?;
         if let OffloadBinaryContents::Compressed(_) = binary.contents {
-            let (path, found) = (path.to_owned(), "a compressed offload binary, which no runtime reads".to_owned());
+            let path = path.to_owned();
+            let found = "a compressed offload binary, which no runtime reads".to_owned();
             return Err(ImageError::NotADeviceImage { path, found, remedy: "extract its images and specify those" });
         }
         rest = rest.from(binary.view.size());
@@ -175,7 +179,8 @@ pub(super) fn embed_together<'data>(
     kind: OffloadKind,
     version: Version,
 ) -> Result<EmbeddedImage<'data>> {
-    let (mut binaries, mut images) = (Vec::new(), Vec::new());
+    let mut binaries = Vec::new();
+    let mut images = Vec::new();
     for source in sources {
         if source.is_offload_binary() {
             binaries.extend(read_offload_binaries(source)?.into_iter().map(|binary| (source.path, binary)));
@@ -302,7 +307,9 @@ impl TargetOverride {
     pub(crate) fn check_against(&self, own: &DeviceImage, path: &Path) -> Result<()> {
         match (&self.arch, &own.arch) {
             (Some(specified), Some(found)) if !is_same_processor(specified, found) => {
-                let (path, specified, found) = (path.to_owned(), specified.clone(), found.clone());
+                let path = path.to_owned();
+                let specified = specified.clone();
+                let found = found.clone();
                 Err(ImageError::ArchMismatch { path, specified, found })
             }
             _ => Ok(()),

@@ -142,7 +142,8 @@ fn coff_sections(plan: &mut ObjectPlan, request: &Request, bounds: CoffBounds) -
 fn mach_o_section(plan: &mut ObjectPlan, request: &Request) -> Bounds {
     if !request.entries.is_empty() {
         let names = names_section(plan, request);
-        let (section, count) = (plan.next_section(), request.entries.len() as u64);
+        let section = plan.next_section();
+        let count = request.entries.len() as u64;
         let size = u64::from(request.abi.entries.size()) * count;
         let array = plan.symbol(".offloading.entries", Definition::Data { section, offset: 0, size });
         let entries = all_fields(plan, request, names);
@@ -163,7 +164,8 @@ fn mach_o_section(plan: &mut ObjectPlan, request: &Request) -> Bounds {
 
 /// Adds a symbol for each entry in the next section.
 fn entry_symbols(plan: &mut ObjectPlan, request: &Request) {
-    let (section, size) = (plan.next_section(), u64::from(request.abi.entries.size()));
+    let section = plan.next_section();
+    let size = u64::from(request.abi.entries.size());
     for (index, entry) in request.entries.iter().enumerate() {
         let definition = Definition::Data { section, offset: size * index as u64, size };
         plan.symbol(format!("{}{}", request.abi.entry_symbol(), entry.name), definition);
@@ -196,7 +198,8 @@ fn names_section(plan: &mut ObjectPlan, request: &Request) -> Vec<SymbolAddress>
         .entries
         .iter()
         .map(|entry| {
-            let (offset, size) = (text.len() as u64, entry.name.len() as u64 + 1);
+            let offset = text.len() as u64;
+            let size = entry.name.len() as u64 + 1;
             text.extend(entry.name.bytes().chain([0]));
             plan.symbol(".offloading.entry_name", Definition::Data { section, offset, size }).start()
         })
@@ -211,12 +214,17 @@ fn names_section(plan: &mut ObjectPlan, request: &Request) -> Vec<SymbolAddress>
 
 /// Returns the fields of one entry, in order.
 pub fn fields(layout: EntryLayout, kind: u16, entry: &OffloadEntry, address: Field, name: SymbolAddress) -> Vec<Field> {
-    let (name, size, flags) = (Field::Pointer(name), Field::U64(entry.size), Field::U32(entry.flags));
+    let name = Field::Pointer(name);
+    let size = Field::U64(entry.size);
+    let flags = Field::U32(entry.flags);
     match layout {
         EntryLayout::Old => vec![address, name, size, flags, Field::U32(entry.data)],
         EntryLayout::New => {
-            let (reserved, version, kind) = (Field::U64(0), Field::U16(1), Field::U16(kind));
-            let (data, aux_address) = (Field::U64(entry.data.into()), Field::U64(0));
+            let reserved = Field::U64(0);
+            let version = Field::U16(1);
+            let kind = Field::U16(kind);
+            let data = Field::U64(entry.data.into());
+            let aux_address = Field::U64(0);
             vec![reserved, version, kind, flags, address, name, size, data, aux_address]
         }
     }

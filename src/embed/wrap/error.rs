@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::base::code::{Code, Coded, ErrorClass, Remedy};
 use crate::base::error::Error;
 use crate::host::HostError;
 use crate::target::compatibility::FEATURE_RULE;
@@ -30,13 +31,13 @@ pub enum ImageError {
         remedy: &'static str,
     },
     /// Neither the header nor the user names a processor.
-    #[error("{}: no processor in the header; specify --image file={},arch=ARCH", path.display(), path.display())]
+    #[error("{}: no processor in the header", path.display())]
     UnknownArch {
         /// File of the image.
         path: PathBuf,
     },
     /// Neither the header nor the user names a triple.
-    #[error("{}: no target triple in the header; specify --image file={},triple=TRIPLE", path.display(), path.display())]
+    #[error("{}: no target triple in the header", path.display())]
     UnknownTriple {
         /// File of the image.
         path: PathBuf,
@@ -95,6 +96,24 @@ pub enum ImageError {
     },
 }
 
+impl Coded for ImageError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            ImageError::File(error) => error.class(),
+            ImageError::Empty { .. } => Code::EmptyImage.into(),
+            ImageError::NotADeviceImage { .. } => Code::NotADeviceImage.into(),
+            ImageError::UnknownArch { path } => Code::UnknownTarget.with(Remedy::SpecifyArch(path.clone())),
+            ImageError::UnknownTriple { path } => Code::UnknownTarget.with(Remedy::SpecifyTriple(path.clone())),
+            ImageError::ArchMismatch { .. }
+            | ImageError::OverriddenContainer { .. }
+            | ImageError::KindMismatch { .. } => Code::ContradictedHeader.into(),
+            ImageError::Duplicate { .. } => Code::DuplicateImage.into(),
+            ImageError::Conflict { .. } => Code::ConflictingTargets.into(),
+            ImageError::TooLarge { .. } => Code::UnreadableOutput.into(),
+        }
+    }
+}
+
 /// Error of wrapping images into a host object.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -109,7 +128,7 @@ pub enum WrapError {
     #[error(transparent)]
     Host(#[from] HostError),
     /// The runtime of this release does not support the kind.
-    #[error("--abi {abi}: {kind} is not supported (available for {kind}: {available})")]
+    #[error("{abi}: {kind} is not supported (available for {kind}: {available})")]
     UnsupportedKind {
         /// Name of the release.
         abi: &'static str,
@@ -119,7 +138,7 @@ pub enum WrapError {
         available: String,
     },
     /// Objects of this release cannot be linked for the host.
-    #[error("--abi {abi}: host {host} is not supported (available for it: {available})")]
+    #[error("{abi}: host {host} is not supported (available for it: {available})")]
     UnsupportedHost {
         /// Name of the release.
         abi: &'static str,
@@ -129,13 +148,13 @@ pub enum WrapError {
         available: String,
     },
     /// Only ELF has large sections.
-    #[error("--large-images always: objects for {host} have no large sections; omit it")]
+    #[error("objects for {host} have no large sections")]
     NoLargeSections {
         /// Triple of the host.
         host: String,
     },
     /// The compiler of IR decides on sections.
-    #[error("--large-images always applies to objects, not to LLVM IR; omit it or use --emit object")]
+    #[error("LLVM IR has no large sections")]
     LargeImagesInIr,
     /// Two entries have one name.
     #[error("duplicate entry {name}")]
@@ -150,7 +169,7 @@ pub enum WrapError {
         name: String,
     },
     /// The host object was not compiled with offloading of this kind.
-    #[error("{}: no section of offload entries; specify the release with --abi", path.display())]
+    #[error("{}: no section of offload entries", path.display())]
     NoOffloadEntries {
         /// The host object.
         path: PathBuf,
@@ -170,7 +189,7 @@ pub enum WrapError {
         path: PathBuf,
     },
     /// No release writes offload entries of this size in this section.
-    #[error("{}: offload entries of {size} bytes in {section} match no release; specify the release with --abi", path.display())]
+    #[error("{}: offload entries of {size} bytes in {section} match no release", path.display())]
     UnknownEntries {
         /// The host object.
         path: PathBuf,
@@ -192,4 +211,27 @@ pub enum WrapError {
     /// The object cannot be written to its output.
     #[error("cannot write the object")]
     Write(#[from] std::io::Error),
+}
+
+impl Coded for WrapError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            WrapError::File(error) => error.class(),
+            WrapError::Image(error) => error.class(),
+            WrapError::Host(error) => error.class(),
+            WrapError::UnsupportedKind { .. } | WrapError::UnsupportedHost { .. } => {
+                Code::UnsupportedRelease.with(Remedy::ChangeRelease)
+            }
+            WrapError::NoLargeSections { .. } => Code::LargeSections.with(Remedy::AllowSmallImages),
+            WrapError::LargeImagesInIr => Code::LargeSections.with(Remedy::AllowSmallImagesOrEmitObject),
+            WrapError::DuplicateEntry { .. } | WrapError::NulInName { .. } => Code::InvalidEntry.into(),
+            WrapError::NoOffloadEntries { .. } | WrapError::UnknownEntries { .. } => {
+                Code::UnknownHostObject.with(Remedy::SpecifyRelease)
+            }
+            WrapError::UnreadableHostObject { .. }
+            | WrapError::UnknownHostMachine { .. }
+            | WrapError::HostMismatch { .. } => Code::UnknownHostObject.into(),
+            WrapError::Write(_) => Code::SystemCall.into(),
+        }
+    }
 }

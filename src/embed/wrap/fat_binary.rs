@@ -97,7 +97,8 @@ pub fn add<'data>(plan: &mut ObjectPlan<'data>, mut request: Request<'data>, pri
     plan.section(PlanSection::new(".bss", SectionKind::Writable, 8, Data::Zero(8)));
 
     let mut function = |name: &str| plan.reference(&format!("{}{name}", names.runtime), Definition::Undefined);
-    let (register_binary, unregister_binary) = (function("RegisterFatBinary"), function("UnregisterFatBinary"));
+    let register_binary = function("RegisterFatBinary");
+    let unregister_binary = function("UnregisterFatBinary");
     let mut register = vec![
         Step::Call(Call {
             callee: register_binary,
@@ -195,15 +196,21 @@ fn register_function(plan: &mut ObjectPlan, names: &Names, abi: &WrapperAbi) -> 
 /// Returns the steps for a variable by the type in its flags: 0 plain, 1 managed, 2 a surface, 3 a texture; others are
 /// ignored.
 fn register_variable(plan: &mut ObjectPlan, names: &Names, abi: &WrapperAbi) -> Vec<Step> {
-    let (layout, rules) = (abi.entries, abi.flags);
+    let layout = abi.entries;
+    let rules = abi.flags;
     let handle = Value::Local(Local::Handle);
-    let (address, name, size, data) = (layout.address(), layout.name(), layout.size_field(), layout.data());
+    let address = layout.address();
+    let name = layout.name();
+    let size = layout.size_field();
+    let data = layout.data();
     let zero = Value::Integer(0);
     let bit = |first| match rules {
         FlagRules::Word => zero,
         FlagRules::Bits | FlagRules::BitsAndManaged => layout.flags(Part::Bits { first, count: 1 }),
     };
-    let (external, constant, normalized) = (bit(3), bit(4), bit(5));
+    let external = bit(3);
+    let constant = bit(4);
+    let normalized = bit(5);
 
     let mut calls = vec![(0, "RegisterVar", vec![handle, address, name, name, external, size, constant, zero])];
     if rules >= FlagRules::BitsAndManaged {

@@ -62,7 +62,8 @@ struct GpuImage<'data> {
 
 /// Checks that a source is an image for this triple, and determines its processor.
 fn gpu_image<'data>(source: &SourceImage<'data>, kind: OffloadKind, triple: &str) -> Result<GpuImage<'data>> {
-    let (path, view) = (source.path, source.view);
+    let path = source.path;
+    let view = source.view;
     if view.size() == 0 {
         return Err(ImageError::Empty { path: path.to_owned() });
     }

@@ -123,7 +123,9 @@ pub(crate) fn wrap_into(output: OutputPath, options: &WrapOptions) -> Result<Wra
     };
     wrapper.release = options.release.or(matched.as_ref().map(|matched| matched.release)).unwrap_or(NEWEST);
     for (input, image) in inputs.iter().zip(&options.images) {
-        let (path, view, target) = (input.path(), input.view(), image.target.clone());
+        let path = input.path();
+        let view = input.view();
+        let target = image.target.clone();
         wrapper.images.push(SourceImage { path, view, target });
     }
     if options.relocatable {

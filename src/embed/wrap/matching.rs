@@ -51,7 +51,8 @@ pub fn read(view: View, path: &Path, kind: OffloadKind) -> Result<MatchedHost, W
     };
     let entries = entries.ok_or_else(|| WrapError::NoOffloadEntries { path: path.to_owned() })?;
     let Some(release) = newest_release(kind, &entries) else {
-        let (path, size) = (path.to_owned(), entries.size);
+        let path = path.to_owned();
+        let size = entries.size;
         return Err(WrapError::UnknownEntries { path, size, section: entries.section });
     };
     Ok(MatchedHost { release, host, entry_symbols: entries.symbols })
@@ -95,7 +96,8 @@ fn read_coff_entries<'data>(file: &object::File<'data, ObjectBytes<'data>>, kind
         })
         .collect();
     let size = section.size().checked_div(prefixes.len() as u64).unwrap_or(section.size());
-    let (section, symbol_prefix) = (name.to_owned(), prefixes.first().copied());
+    let section = name.to_owned();
+    let symbol_prefix = prefixes.first().copied();
     Some(FoundEntries { section, size, symbol_prefix, symbols: Vec::new() })
 }
 

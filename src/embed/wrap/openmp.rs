@@ -76,7 +76,8 @@ fn image_section<'data>(
         .enumerate()
         .map(|(index, image)| {
             payload.align(alignment);
-            let (offset, size) = (payload.size(), image.content.size());
+            let offset = payload.size();
+            let size = image.content.size();
             let definition = Definition::Data { section, offset, size };
             let symbol = plan.symbol(numbered(".omp_offloading.device_image", index), definition);
             let registered = if abi.registers_binaries { 0..size } else { image.image };
@@ -137,7 +138,8 @@ fn target_id_section(plan: &mut ObjectPlan, target_ids: &[String]) -> Vec<Symbol
     let mut text = Vec::new();
     let mut addresses = Vec::new();
     for (index, target_id) in target_ids.iter().enumerate() {
-        let (offset, size) = (text.len() as u64, target_id.len() as u64 + 1);
+        let offset = text.len() as u64;
+        let size = target_id.len() as u64 + 1;
         addresses
             .push(plan.symbol(numbered("__offload_arch", index), Definition::Data { section, offset, size }).start());
         text.extend(target_id.bytes().chain([0]));

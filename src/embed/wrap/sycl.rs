@@ -54,7 +54,8 @@ fn offload_binaries<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>
         payload.align(offload_binary::ALIGNMENT);
         payload.append(image.content);
     }
-    let (section, size) = (plan.next_section(), payload.size());
+    let section = plan.next_section();
+    let size = payload.size();
     let binary = plan.symbol(".sycl_offloading.binary", Definition::Data { section, offset: 0, size });
     add_image_section(plan, payload, request.large, keep);
     // The runtime's parameter has 64 bits; sizes of 2 GiB and more do not fit into an instruction's constant.
@@ -81,12 +82,14 @@ struct ImageDescriptor {
 
 fn descriptor<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>) -> Value {
     let layout = request.abi.entries;
-    let (large, keep) = (request.large, super::weak_references(plan, &request.keep));
+    let large = request.large;
+    let keep = super::weak_references(plan, &request.keep);
     let strings = plan.next_section();
     let offloading = SectionId(strings.0 + 1);
     let mut text = Vec::new();
     let mut string = |plan: &mut ObjectPlan, symbol: String, value: &str| {
-        let (offset, size) = (text.len() as u64, value.len() as u64 + 1);
+        let offset = text.len() as u64;
+        let size = value.len() as u64 + 1;
         text.extend(value.bytes().chain([0]));
         plan.symbol(symbol, Definition::Data { section: strings, offset, size }).start()
     };
@@ -103,7 +106,8 @@ fn descriptor<'data>(plan: &mut ObjectPlan<'data>, request: Request<'data>) -> V
             entry_names.push(string(plan, ".offloading.entry_name".to_owned(), name));
         }
         payload.align(offload_binary::ALIGNMENT);
-        let (offset, size) = (payload.size(), image.content.size());
+        let offset = payload.size();
+        let size = image.content.size();
         let definition = Definition::Data { section: offloading, offset, size };
         let data = plan.symbol(format!(".sycl_offloading.{index}.data"), definition);
         payload.append(image.content);
@@ -135,20 +139,23 @@ fn structures(
     let image_array = data(".sycl_offloading.device_images", entries_size, images_size);
     let descriptor = data(".sycl_offloading.descriptor", entries_size + images_size, DESCRIPTOR_SIZE);
 
-    let (padding, null) = (Field::U32(0), Field::U64(0));
+    let padding = Field::U32(0);
+    let null = Field::U64(0);
     let mut fields = Vec::new();
     for &name in entry_names {
         fields.extend(entries::fields(layout, OffloadKind::Sycl.bit(), &OffloadEntry::default(), null, name));
     }
     for image in images {
-        let (version, kind) = (Field::U16(3), Field::U8(OffloadKind::Sycl.bit() as u8));
+        let version = Field::U16(3);
+        let kind = Field::U8(OffloadKind::Sycl.bit() as u8);
         fields.extend([version, kind, Field::U8(image.image_kind), padding]);
         fields.extend(image.addresses.map(Field::Pointer));
         let bounds = [image.entries.start, image.entries.end];
         fields.extend(bounds.map(|index| Field::Pointer(entry_array.plus(entry_size * index))));
         fields.extend([null; 2]);
     }
-    let (version, count) = (Field::U16(1), Field::U16(images.len() as u16));
+    let version = Field::U16(1);
+    let count = Field::U16(images.len() as u16);
     fields.extend([version, count, padding, Field::Pointer(image_array.start()), null, null]);
     plan.section(PlanSection::new(".data.rel.ro", SectionKind::Writable, 16, Data::Fields(fields)));
     descriptor.start()

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::raw::{Header, Version};
+use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::codec;
 use crate::base::codec::{Compression, Counted};
 use crate::base::content::Content;
@@ -36,6 +37,15 @@ pub enum CompressError {
     /// Writing the stream failed.
     #[error("{0}")]
     Io(#[from] io::Error),
+}
+
+impl Coded for CompressError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            CompressError::TooLarge { .. } => Code::UnreadableOutput.into(),
+            CompressError::Io(_) => Code::Internal.into(),
+        }
+    }
 }
 
 /// Compresses a bundle and writes the stream to `to`. A second thread computes the hash. `progress` is called

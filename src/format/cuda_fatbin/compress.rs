@@ -3,6 +3,7 @@
 use std::io;
 
 use super::raw::codec_flag;
+use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::codec::{Codec, Compression, compress_block};
 use crate::base::content::Content;
 
@@ -38,6 +39,18 @@ pub enum WriteError {
     /// An error of the codec's library.
     #[error("cannot compress: {0}")]
     Compress(io::Error),
+}
+
+impl Coded for WriteError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            WriteError::TooLarge => Code::UnreadableOutput.into(),
+            WriteError::UnsupportedCodec(_) | WriteError::CompressedLtoIr | WriteError::Unaligned { .. } => {
+                Code::UnsupportedEncoding.into()
+            }
+            WriteError::Compress(_) => Code::Internal.into(),
+        }
+    }
 }
 
 /// Size of a structure of a fixed size and the bytes that follow it, for a field of 32 bits.

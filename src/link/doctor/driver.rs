@@ -7,6 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::base::code::{Code, Coded, ErrorClass};
+
 use super::linkers::Linker;
 
 /// A compiler that does not print the command line of its linker.
@@ -31,6 +33,15 @@ pub enum DriverError {
         /// Its last message.
         message: String,
     },
+}
+
+impl Coded for DriverError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            DriverError::Start { .. } => Code::ProgramFailed.into(),
+            DriverError::NoLink { .. } => Code::UnknownLayout.into(),
+        }
+    }
 }
 
 /// Command line of a linker.

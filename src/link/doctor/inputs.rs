@@ -107,7 +107,7 @@ fn visit_object(
 impl LinkedFile {
     /// Creates an object without device code.
     pub fn of_object(path: &str, is_lazy: bool, object: HostObject) -> LinkedFile {
-        let inventory = inventory::File::unreadable(path.to_owned(), String::new());
+        let inventory = inventory::File::empty(path.to_owned());
         LinkedFile { path: path.to_owned(), is_lazy, object, inventory, entries: Vec::new(), kernels: Vec::new() }
     }
 }

@@ -7,6 +7,7 @@ use super::driver::{self, LinkerCommand};
 use super::linkers::{Inserts, Linker};
 use super::script::{Script, ScriptError};
 use super::{DoctorOptions, Result};
+use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::error::Error;
 use crate::base::io::Input;
 use crate::link::{HostLine, HostWord, Meaning, find_library};
@@ -55,6 +56,19 @@ pub enum LineError {
         /// One of the files.
         path: PathBuf,
     },
+}
+
+impl Coded for LineError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            LineError::MissingValue { .. } => Code::MissingLinkInput.into(),
+            LineError::UnknownLinker { .. }
+            | LineError::Script { .. }
+            | LineError::UnreadScript { .. }
+            | LineError::Address { .. }
+            | LineError::ResponseFiles { .. } => Code::UnknownLayout.into(),
+        }
+    }
 }
 
 /// Type of a linker's output.

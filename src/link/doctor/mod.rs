@@ -38,6 +38,7 @@ mod suggestion;
 use std::ffi::OsString;
 
 use crate::base::bytes::Limits;
+use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::error::Error;
 use crate::base::io::Access;
 
@@ -122,6 +123,20 @@ pub enum DoctorError {
     /// A host object cannot be read.
     #[error(transparent)]
     Wrap(#[from] crate::embed::wrap::WrapError),
+}
+
+impl Coded for DoctorError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            DoctorError::File(error) => error.class(),
+            DoctorError::Line(error) => error.class(),
+            DoctorError::Driver(error) => error.class(),
+            DoctorError::InvalidObject { .. } => Code::InvalidField.into(),
+            DoctorError::NoObjects => Code::MissingLinkInput.into(),
+            DoctorError::UnknownMachine { .. } => Code::UnknownLayout.into(),
+            DoctorError::Wrap(error) => error.class(),
+        }
+    }
 }
 
 /// Result of functions of this module.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::base::code::{Code, Coded, ErrorClass, Remedy};
 use crate::base::error::Error;
 use crate::scan::filter::FilterError;
 
@@ -16,7 +17,7 @@ pub enum ExtractError {
     #[error(transparent)]
     Filter(#[from] FilterError),
     /// An image is compressed with an unknown codec.
-    #[error("{}: image at {offset:#x}: compressed with an unknown codec; use --stored to extract the raw bytes", path.display())]
+    #[error("{}: image at {offset:#x}: compressed with an unknown codec", path.display())]
     UnknownCodec {
         /// The file.
         path: PathBuf,
@@ -24,7 +25,7 @@ pub enum ExtractError {
         offset: u64,
     },
     /// LTO-IR whose bytes NVIDIA's tools have scrambled.
-    #[error("{}: LTO-IR not extracted: scrambled (images: {images}); use --stored to extract the raw bytes", path.display())]
+    #[error("{}: LTO-IR not extracted: scrambled (images: {images})", path.display())]
     Scrambled {
         /// The file.
         path: PathBuf,
@@ -32,7 +33,7 @@ pub enum ExtractError {
         images: usize,
     },
     /// A template gives two images the same name.
-    #[error("{one} and {other} would both be written to {}; add {{number}} or {{file}} to --name", path.display())]
+    #[error("{one} and {other} would both be written to {}", path.display())]
     SameName {
         /// The name.
         path: PathBuf,
@@ -49,4 +50,18 @@ pub enum ExtractError {
         /// Descriptions of the images.
         images: String,
     },
+}
+
+impl Coded for ExtractError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            ExtractError::File(error) => error.class(),
+            ExtractError::Filter(error) => error.class(),
+            ExtractError::UnknownCodec { .. } | ExtractError::Scrambled { .. } => {
+                Code::StoredOnly.with(Remedy::ExtractStored)
+            }
+            ExtractError::SameName { .. } => Code::SameOutput.with(Remedy::DistinguishNames),
+            ExtractError::SeveralMatches { .. } => Code::SeveralMatches.into(),
+        }
+    }
 }

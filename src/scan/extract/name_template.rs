@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::sanitize::{name_part, path_component};
+use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::codec::Codec;
 use crate::base::spelling::Suggestions;
 use crate::scan::inventory::NestedImage;
@@ -40,6 +41,12 @@ pub struct TemplateError {
     why: String,
     fields: String,
     suggestions: Suggestions,
+}
+
+impl Coded for TemplateError {
+    fn class(&self) -> ErrorClass {
+        Code::InvalidTemplate.into()
+    }
 }
 
 const FIELDS: [Field; 9] = [

@@ -119,7 +119,7 @@ mod tests {
         let image = Image::default();
         let template = NameTemplate::parse("IMAGE.{extension}").unwrap();
         let error = names(Some(&template), &[], &[("a", 0, &image), ("b", 7, &image)]).unwrap_err().to_string();
-        let expected = "a image 0 and b image 7 would both be written to IMAGE.bin; add {number} or {file} to --name";
+        let expected = "a image 0 and b image 7 would both be written to IMAGE.bin";
         assert_eq!(error, expected);
         let error = names(Some(&template), &["image.bin"], &[("a", 0, &image)]).unwrap_err().to_string();
         assert!(error.starts_with("the index and a image 0 would both be written to IMAGE.bin"), "{error}");

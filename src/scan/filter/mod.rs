@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use regex::bytes::Regex;
 
+use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::error::Error;
 use crate::base::pattern;
 use crate::base::spelling::Suggestions;
@@ -53,6 +54,17 @@ pub enum FilterError {
     #[error(transparent)]
     #[doc(hidden)]
     Pattern(PatternError),
+}
+
+impl Coded for FilterError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            FilterError::Input(error) => error.class(),
+            FilterError::NoMatch { .. } => Code::NoMatch.into(),
+            FilterError::KernelsUnknown { .. } => Code::KernelsUnknown.into(),
+            FilterError::Pattern(error) => error.class(),
+        }
+    }
 }
 
 /// A condition on an image.

@@ -136,17 +136,16 @@ impl KpackSearch {
 fn defect(reference: &KpackReference, path: Option<&Path>, view: View<'_>) -> Option<Malformed> {
     let KpackReference { offset, kernel_name, search_paths, archives, .. } = reference;
     let missing: Vec<String> = reference.missing().map(|index| format!("#{index}")).collect();
-    let why = if archives.is_empty() {
-        let paths = search_paths.join(", ");
+    let cause = if archives.is_empty() {
         let directory = path.map(directory).unwrap_or_default();
         let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { &directory };
-        format!("not found: {paths} in {}; specify them with --kpack-path", directory.display())
+        Cause::NotFound { files: search_paths.join(", "), directory: directory.to_owned() }
     } else if missing.is_empty() {
         return None;
     } else {
-        format!("no archive has {} of {kernel_name}", missing.join(", "))
+        Cause::Described(format!("no archive has {} of {kernel_name}", missing.join(", ")))
     };
-    Some(view.malformed(ARCHIVES, *offset, Cause::Described(why)))
+    Some(view.malformed(ARCHIVES, *offset, cause))
 }
 
 /// Directory of a file as the loader knows it, with symbolic links to the file followed.

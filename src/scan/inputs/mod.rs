@@ -21,6 +21,7 @@ use super::cache::{CacheBudget, DecompressedCache};
 use super::images::Scan;
 use super::source::{DecodedBitcode, InputRange, Source};
 use crate::base::bytes::{Budget, Limits, View, size_of_range};
+use crate::base::code::Coded;
 use crate::base::error::{Cause, Error, Result};
 use crate::base::io::{Access, FileState, Input, Spooled};
 use crate::scan::inventory::{DiskLocation, File, NotOpened};
@@ -200,7 +201,10 @@ impl ScannedFile {
                 search.run(&mut file, path, slice.view());
                 self.file = Arc::new(file);
             }
-            Err(error) => self.file = Arc::new(File { failure: Some(error.to_string()), ..file }),
+            Err(error) => {
+                let remedy = error.class().remedy;
+                self.file = Arc::new(File { failure: Some(error.to_string()), remedy, ..file });
+            }
         }
     }
 

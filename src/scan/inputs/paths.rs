@@ -103,7 +103,7 @@ impl Outcome {
         match self {
             Outcome::Scanned(scanned) => (scanned.into_file(), None),
             Outcome::Empty(file) => (file, None),
-            Outcome::Unreadable { path, error } => (File::unreadable(path, error.to_string()), Some(error)),
+            Outcome::Unreadable { path, error } => (File::unreadable(path, &error), Some(error)),
         }
     }
 }

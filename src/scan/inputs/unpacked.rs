@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::base::archive;
 use crate::base::bytes::Resource;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Cause, Error, Result};
 use crate::base::io::{Input, SharedSpool};
 
 /// Unpacks a member of an archive to a spool, and charges its bytes. `name` is the name of the member in errors.
@@ -14,9 +14,10 @@ pub fn unpacked(name: &str, unpack: archive::Unpack<'_>, archive: &Input, spool:
     let spooled = spool.add(name, |file| unpack(&mut Unpacking { to: file, archive, unreleased: 0 }));
     let spooled = spooled.map_err(|error| match error {
         // Only errors of the temporary file come from the system. Others come from the decoder and the budget.
-        Error::Io { path, cause, .. } if cause.raw_os_error().is_none() => {
-            Error::UnreadableMember { path, why: format!("cannot be unpacked: {cause}") }
-        }
+        Error::Io { path, cause, .. } if cause.raw_os_error().is_none() => match cause.downcast::<Cause>() {
+            Ok(cause) => archive.view().malformed("archive member", 0, cause).in_file(&path),
+            Err(cause) => Error::UnreadableMember { path, why: format!("cannot be unpacked: {cause}") },
+        },
         error => error,
     })?;
     Ok(Input::of_spool(name, spooled, archive.access())?.with_budget(archive.budget().clone()))
@@ -38,7 +39,7 @@ impl<W: Write> Write for Unpacking<'_, W> {
         let size = bytes.len() as u64;
         let budget = self.archive.budget();
         let charged = budget.charge(Resource::Decompressed, size);
-        charged.map_err(|_| io::Error::other(budget.over_limit(Resource::Decompressed).to_string()))?;
+        charged.map_err(|_| io::Error::other(budget.over_limit(Resource::Decompressed)))?;
         self.to.write_all(bytes)?;
         self.unreleased = self.unreleased.saturating_add(size);
         if self.unreleased >= UNPACKED_UNTIL_RELEASE {

@@ -20,6 +20,7 @@ mod wrapper;
 use std::ops::Range;
 use std::path::Path;
 
+use crate::base::code::{Coded, Remedy};
 use crate::base::codec::Codec;
 use crate::base::error::{Error, Malformed};
 use crate::base::range::range_at;
@@ -72,6 +73,8 @@ pub struct File {
     pub errors: Vec<Malformed>,
     /// Reason why the file could not be read at all.
     pub(crate) failure: Option<String>,
+    /// Change in the request that lets it be read.
+    pub(crate) remedy: Option<Remedy>,
 }
 
 /// Format of a file, as named by `fatbin scan --json`.
@@ -237,12 +240,13 @@ impl File {
             not_opened: None,
             errors: Vec::new(),
             failure: None,
+            remedy: None,
         }
     }
 
     /// Creates the inventory of a file that could not be read.
-    pub(crate) fn unreadable(path: String, failure: String) -> Self {
-        File { failure: Some(failure), ..File::empty(path) }
+    pub(crate) fn unreadable(path: String, error: &Error) -> Self {
+        File { failure: Some(error.to_string()), remedy: error.class().remedy, ..File::empty(path) }
     }
 
     /// Reason why files packed in this one were not opened. Its bytes were still searched.

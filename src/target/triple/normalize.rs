@@ -249,7 +249,8 @@ mod tests {
             ("aarch64-unknown-linux-gnu", "arm64e-unknown-linux-gnu", false),
         ];
         for (one, other, fits) in pairs {
-            let (a, b) = (Triple::normalize(one), Triple::normalize(other));
+            let a = Triple::normalize(one);
+            let b = Triple::normalize(other);
             assert_eq!((a.is_compatible_with(&b), b.is_compatible_with(&a)), (fits, fits), "{one} and {other}");
         }
     }

@@ -87,7 +87,7 @@ pub const CASES: &[Case] = &[
     ("images.readable-by = ['cuda-12.2']", "zstd.fatbin cuda.o", 1, &["readable-by: CUDA 12.2 cannot read cuda-fatbin with zstd at 0x0; CUDA 12.4 is the first release that can"]),
     // The IDs of bundle entries, and the runtimes that find them.
     ("images.findable-by = ['rocm-7.2']", "plain.hipfb v3.hipfb both.o", 0, &[]),
-    ("images.findable-by = ['rocm-7.2']", "amdgpu.hipfb", 1, &["findable-by: image 0 (gfx90a) at ", "the HIP runtime of ROCm 7.2 does not find hipv4-amdgpu9.0a-amd-amdhsa--gfx90a; bundle it again with --id-style legacy"]),
+    ("images.findable-by = ['rocm-7.2']", "amdgpu.hipfb", 1, &["findable-by: image 0 (gfx90a) at ", "the HIP runtime of ROCm 7.2 does not find hipv4-amdgpu9.0a-amd-amdhsa--gfx90a; bundle it again as hipv4-amdgcn-amd-amdhsa--gfx90a"]),
     ("warn = ['findable-by']\nimages.findable-by = ['rocm-6']\narchs.require = ['gfx90a']", "amdgpu.hipfb", 0, &["warning: findable-by"]),
     ("archs.only = ['amdgpu9.0a', 'sm_90']", "both.o amdgpu.hipfb", 0, &[]),
     // NVIDIA's drivers: a cubin of CUDA 13.5 for sm_90, and PTX 7.0 for sm_80.

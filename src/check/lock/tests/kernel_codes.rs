@@ -27,7 +27,8 @@ fn a_kernel_with_other_code_of_the_same_size_is_named_if_both_locks_have_hashes(
     // A lock of an earlier build.
     assert_eq!(kernel_changes(&of(1, None, None), &of(2, Some(1), Some(3))), [""; 0]);
     assert_eq!(kernel_changes(&of(1, None, Some(2)), &of(2, Some(1), Some(3))), ["b changed"]);
-    let (before, after) = (write(&old), write(&of(2, Some(1), Some(3))));
+    let before = write(&old);
+    let after = write(&of(2, Some(1), Some(3)));
     let kernels =
         |text: &str| text.lines().filter(|it| it.starts_with("  kernel")).map(str::to_owned).collect::<Vec<_>>();
     let [a, b] = &kernels(&before)[..] else { panic!("{before}") };

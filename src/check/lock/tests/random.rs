@@ -92,7 +92,8 @@ fn random_lock(random: &mut Random) -> Lock {
             images.extend((0..random.below(4)).map(|_| random_image(random, &kernels)).collect::<Vec<_>>());
         }
         let path = random.pick(&["a.so", "b/a.so", "c d"]).to_owned();
-        let (size, stored) = (random.maybe(&[9, 10]), random.maybe(&[5, 6]));
+        let size = random.maybe(&[9, 10]);
+        let stored = random.maybe(&[5, 6]);
         files.push(LockedFile { path, size, stored, images, order: None });
     }
     Lock::new(files)
@@ -101,11 +102,13 @@ fn random_lock(random: &mut Random) -> Lock {
 #[test]
 fn random_locks_are_read_back_and_compare_equally_in_both_versions() {
     let mut random = Random(1);
-    let (mut differing, mut units) = (0, 0);
+    let mut differing = 0;
+    let mut units = 0;
     let mut previous = random_lock(&mut random);
     for _ in 0..1000 {
         let lock = random_lock(&mut random);
-        let (one, two) = (write_version_1(&lock), write(&lock));
+        let one = write_version_1(&lock);
+        let two = write(&lock);
         let one_read = read(one.as_bytes()).unwrap_or_else(|error| panic!("{error}: {one}"));
         let two_read = read(two.as_bytes()).unwrap_or_else(|error| panic!("{error}: {two}"));
         assert_eq!(one_read, lock, "{one}");
@@ -118,7 +121,8 @@ fn random_locks_are_read_back_and_compare_equally_in_both_versions() {
             assert_eq!(compare(&others.0, &two_read, code_only), expected);
             differing += expected.files.len();
         }
-        let (mut one_code, mut two_code) = (one_read, two_read);
+        let mut one_code = one_read;
+        let mut two_code = two_read;
         one_code.keep_code_only();
         two_code.keep_code_only();
         assert_eq!(write(&one_code), write(&two_code));

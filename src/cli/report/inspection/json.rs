@@ -32,7 +32,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use crate::analyze::coverage::{Coverage, CoverageCell, CoveredKernel, Gap, UninspectedImages};
-use crate::analyze::survey::{InspectedFile, InspectedImage};
+use crate::analyze::inspect::{InspectedFile, InspectedImage};
 use crate::cli::report::json::{ImageIdentity, JsonError};
 use crate::cli::report::json_stream::{JsonStream, nested_json};
 use crate::image::{CompileUnit, Figure, Kernel, Parameter};

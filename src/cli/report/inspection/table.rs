@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use crate::analyze::survey::InspectedImage;
+use crate::analyze::inspect::InspectedImage;
 use crate::cli::report::Screen;
 use crate::cli::report::table::metadata_entries;
 use crate::cli::report::text::{Column, columns, counted, printable};

@@ -10,10 +10,11 @@ use super::verdict::VerdictData;
 use crate::analyze::coverage::{Coverage, CoverageCell, InspectedImages};
 use crate::analyze::size;
 use crate::analyze::size::{Owner, Rest, Size};
-use crate::analyze::survey::AnalyzedFile;
+use crate::analyze::survey::Survey;
 use crate::base::codec::Codec;
 use crate::base::error::Result;
 use crate::check;
+use crate::cli::codes;
 use crate::cli::report::text::printable;
 use crate::format::ImageKind;
 use crate::image::{DebugLevel, Inspection, Kernel, family};
@@ -154,7 +155,7 @@ struct DataBuilder<'a> {
 }
 
 impl PageData {
-    pub fn new(files: &[&AnalyzedFile], verdict: Option<&check::Verdict>) -> Result<Self> {
+    pub fn new(files: &[&Survey], verdict: Option<&check::Verdict>) -> Result<Self> {
         let (columns, numbers) = columns(files);
         let inspected: Vec<InspectedImages<'_>> = files.iter().map(|file| InspectedImages::from(*file)).collect();
         let coverage = Coverage::new(&inspected, &[])?;
@@ -260,7 +261,7 @@ impl<'a> ArchKey<'a> {
 }
 
 /// Archs of all inspected images, by triple and name.
-fn columns<'a>(files: &[&'a AnalyzedFile]) -> (Vec<ArchColumn>, HashMap<ArchKey<'a>, usize>) {
+fn columns<'a>(files: &[&'a Survey]) -> (Vec<ArchColumn>, HashMap<ArchKey<'a>, usize>) {
     let images = files.iter().flat_map(|file| file.images());
     let mut found: HashMap<ArchKey<'_>, ArchColumn> = HashMap::new();
     for (image, _) in images.filter(|(_, inside)| inside.inspection.is_some()) {
@@ -292,7 +293,7 @@ fn vendor(image: &inventory::Image) -> &'static str {
 }
 
 impl<'a> DataBuilder<'a> {
-    fn file(&mut self, surveyed: &'a AnalyzedFile) -> FileData {
+    fn file(&mut self, surveyed: &'a Survey) -> FileData {
         let file = &surveyed.file;
         let (mut images, mut rests, mut stored) = (Vec::new(), BTreeMap::<Rest, Size>::new(), 0_u64);
         for part in size::parts(file) {
@@ -301,7 +302,7 @@ impl<'a> DataBuilder<'a> {
                 Owner::Rest(rest) => Some(*rest),
                 Owner::Container(_) => Some(Rest::ContainerHeaders),
                 Owner::Image(nested) => {
-                    let inside = surveyed.analyses.get(nested.index).and_then(|it| it.inspection.as_ref());
+                    let inside = surveyed.image_surveys.get(nested.index).and_then(|it| it.inspection.as_ref());
                     images.extend(inside.map(|inspection| self.image(nested, part.size, inspection)));
                     None
                 }
@@ -320,8 +321,8 @@ impl<'a> DataBuilder<'a> {
             problems: file
                 .errors
                 .iter()
-                .map(|error| printable(&error.to_string()))
-                .chain(file.failure.as_deref().map(printable))
+                .map(|error| printable(&codes::message(error)))
+                .chain(codes::failure(file).as_deref().map(printable))
                 .chain(file.not_opened.map(|reason| format!("not opened: {reason}")))
                 .collect(),
         }
@@ -345,7 +346,7 @@ impl<'a> DataBuilder<'a> {
             },
             producer: image.producer.as_deref().map(printable),
             not_inspected: inspection.not_inspected,
-            problems: inspection.problems.iter().map(|problem| printable(&problem.to_string())).collect(),
+            problems: inspection.problems.iter().map(|problem| printable(&codes::message(problem))).collect(),
             kernels: inspection.kernels.iter().map(|kernel| self.kernel(kernel)).collect(),
         }
     }

@@ -16,7 +16,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 
-use crate::analyze::survey::AnalyzedFile;
+use crate::analyze::survey::Survey;
 use crate::base::error::Result;
 use crate::base::io::{Output, OutputPath};
 use crate::check::Verdict;
@@ -44,7 +44,7 @@ const SCRIPTS: [&str; 12] = [
 ];
 
 /// Writes the page of files, and of their verdict if they were checked.
-pub fn write_page(path: OutputPath, files: &[&AnalyzedFile], verdict: Option<&Verdict>) -> Result<()> {
+pub fn write_page(path: OutputPath, files: &[&Survey], verdict: Option<&Verdict>) -> Result<()> {
     let page = page(files, verdict)?;
     let mut output = Output::create(path)?;
     output.write(page.as_bytes())?;
@@ -52,7 +52,7 @@ pub fn write_page(path: OutputPath, files: &[&AnalyzedFile], verdict: Option<&Ve
 }
 
 /// Images that were not inspected because the command line did not select them are left out.
-fn page(files: &[&AnalyzedFile], verdict: Option<&Verdict>) -> Result<String> {
+fn page(files: &[&Survey], verdict: Option<&Verdict>) -> Result<String> {
     let script = format!("(async () => {{\n\"use strict\";\n{}}})();\n", SCRIPTS.concat());
     let policy = format!(
         "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",

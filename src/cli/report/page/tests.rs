@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::base64::BASE64;
 use super::page;
-use crate::analyze::survey::{AnalyzedFile, ImageAnalysis};
+use crate::analyze::survey::{ImageSurvey, Survey};
 use crate::base::bytes::Limits;
 use crate::base::codec::Codec;
 use crate::base::error::Cause;
@@ -48,14 +48,14 @@ fn kernel(name: &str) -> Kernel {
     Kernel { name: name.to_owned(), code_size: Some(16), registers: Some(8), ..Default::default() }
 }
 
-fn inside(kernels: Vec<Kernel>) -> ImageAnalysis {
-    ImageAnalysis { inspection: Some(Inspection { kernels, ..Default::default() }), ..Default::default() }
+fn inside(kernels: Vec<Kernel>) -> ImageSurvey {
+    ImageSurvey { inspection: Some(Inspection { kernels, ..Default::default() }), ..Default::default() }
 }
 
-fn surveyed(path: &str, images: Vec<(Image, ImageAnalysis)>) -> AnalyzedFile {
-    let (images, analyses) = images.into_iter().unzip();
+fn surveyed(path: &str, images: Vec<(Image, ImageSurvey)>) -> Survey {
+    let (images, image_surveys) = images.into_iter().unzip();
     let file = File { size: 300, containers: vec![container(images)], ..File::empty(path.to_owned()) };
-    AnalyzedFile { file, analyses, limits: Limits::default() }
+    Survey { file, image_surveys, limits: Limits::default() }
 }
 
 fn cubin(arch: &str) -> Image {
@@ -109,7 +109,7 @@ fn escapes_invisible_characters() {
 fn escapes_hostile_text_in_every_field() {
     let evil = "\u{202e}</script><img src=x>";
     let mut file = surveyed(evil, vec![(cubin(evil), inside(vec![kernel(evil)]))]);
-    let inspection = file.analyses[0].inspection.as_mut().unwrap();
+    let inspection = file.image_surveys[0].inspection.as_mut().unwrap();
     inspection.kernels[0].demangled = Some(evil.to_owned());
     inspection.kernels[0].source = Some(SourceLine { file: evil.to_owned(), line: 1 });
     file.file.failure = Some(evil.to_owned());
@@ -123,6 +123,7 @@ fn escapes_hostile_text_in_every_field() {
         kernel: Some(evil.to_owned()),
         message: evil.to_owned(),
         detail: Some(evil.to_owned()),
+        remedy: None,
     };
     let evaluation = Evaluation { path: evil.to_owned(), rule: Rule::RequiredArchs, outcome: Outcome::Violated };
     let page = page(&[&file], Some(&Verdict { findings: vec![finding], evaluations: vec![evaluation] })).unwrap();
@@ -188,7 +189,7 @@ fn lists_decompressed_and_stored_sizes() {
 
 #[test]
 fn leaves_out_images_that_were_not_inspected() {
-    let images = vec![(cubin("sm_80"), ImageAnalysis::default()), (cubin("sm_90"), inside(vec![kernel("k")]))];
+    let images = vec![(cubin("sm_80"), ImageSurvey::default()), (cubin("sm_90"), inside(vec![kernel("k")]))];
     let data = data(&page(&[&surveyed("lib.so", images)], None).unwrap());
     let images = data["files"][0]["images"].as_array().unwrap();
     assert_eq!((images.len(), &images[0]["index"], data["archs"].as_array().unwrap().len()), (1, &1.into(), 1));
@@ -200,7 +201,7 @@ fn names_the_innermost_container_of_nested_images() {
     outer.containers = vec![Container { container_type: ContainerType::Ccob, ..container(vec![cubin("sm_90")]) }];
     let host = Image { kind: Some(crate::target::OffloadKind::Host), ..cubin("x") };
     let file = File { containers: vec![container(vec![host, outer, cubin("sm_80")])], ..File::empty("f".to_owned()) };
-    let file = AnalyzedFile { file, analyses: vec![inside(vec![]), inside(vec![])], limits: Limits::default() };
+    let file = Survey { file, image_surveys: vec![inside(vec![]), inside(vec![])], limits: Limits::default() };
     let data = data(&page(&[&file], None).unwrap());
     let containers: Vec<&Value> =
         data["files"][0]["images"].as_array().unwrap().iter().map(|it| &it["container"]).collect();
@@ -218,6 +219,7 @@ fn contains_findings_and_passed_rules() {
         kernel: None,
         message: "no code for sm_89".to_owned(),
         detail: Some("sm_80".to_owned()),
+        remedy: None,
     };
     let evaluations =
         vec![evaluation(Rule::Readable, Outcome::Passed), evaluation(Rule::RequiredArchs, Outcome::Violated)];

@@ -6,14 +6,14 @@
 use serde_json::{Value, json};
 
 use super::sentence;
-use crate::analyze::survey::AnalyzedFile;
+use crate::analyze::survey::Survey;
 use crate::base::bytes::hexadecimal;
 use crate::check::Verdict;
 use crate::cli::report::json::to_displayed_json;
 use crate::scan::inventory::Image;
 
 /// Returns the document, with a final newline.
-pub fn verdict_cyclonedx(verdict: &Verdict, files: &[&AnalyzedFile]) -> String {
+pub fn verdict_cyclonedx(verdict: &Verdict, files: &[&Survey]) -> String {
     let with_code = files.iter().filter(|survey| survey.file.device_images().next().is_some());
     let components: Vec<Value> = with_code.enumerate().map(|(number, survey)| file(number, survey, verdict)).collect();
     let tool = json!({
@@ -33,7 +33,7 @@ pub fn verdict_cyclonedx(verdict: &Verdict, files: &[&AnalyzedFile]) -> String {
     to_displayed_json(document)
 }
 
-fn file(number: usize, survey: &AnalyzedFile, verdict: &Verdict) -> Value {
+fn file(number: usize, survey: &Survey, verdict: &Verdict) -> Value {
     let file = &survey.file;
     let images = survey.images().enumerate().map(|(index, (image, _))| component(number, index, image));
     let evaluations = verdict.evaluations.iter().filter(|it| it.path == file.path);

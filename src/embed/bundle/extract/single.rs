@@ -32,8 +32,10 @@ pub fn unbundle_file(
             Err(fail(BundleFileError::NotABundle))
         };
     };
-    if let Some(offset) = bundle.next_at.filter(|_| !options.only_first) {
-        return Err(BundleError::SeveralBundles { path: input.path().to_owned(), offset });
+    if let Some(next) = bundle.next
+        && !options.only_first
+    {
+        return Err(BundleError::SeveralBundles { path: input.path().to_owned(), offset: next.start() });
     }
     let selected = select_entries(input, &bundle, options, explain)?;
     let mut outputs = create_outputs(input, options, Output::update)?;

@@ -22,7 +22,8 @@ pub fn each_piece_of<T>(
     let result = ccob.each_piece(|piece| {
         let end = at + piece.len() as u64;
         for (range, recipient) in &mut parts {
-            let (from, to) = (range.start.clamp(at, end), range.end.clamp(at, end));
+            let from = range.start.clamp(at, end);
+            let to = range.end.clamp(at, end);
             if from < to {
                 consume(recipient, &piece[(from - at) as usize..(to - at) as usize])?;
             }

@@ -159,8 +159,7 @@ fn main() -> io::Result<()> {
     }
     texts::save_all(|target, name, bytes| save(&directory, target, name, bytes))?;
     save(&directory, "lock", "units", LOCK_WITH_UNITS.as_bytes())?;
-    save(&directory, "lock", "one", LOCK.as_bytes())?;
-    save(&directory, "lock", "two", [LOCK, LOCK].join("\0").replacen("sm_80", "sm_90", 1).as_bytes())?;
+    save(&directory, "lock", "two", [LOCK_WITH_UNITS; 2].join("\0").replacen("sm_80", "sm_90", 1).as_bytes())?;
     let marker = kpack::KpackMarker { search_paths: vec!["../.kpack/x_@GFXARCH@.kpack"], kernel_name: "lib/libx.so" };
     save(&directory, "kpack", "marker", &marker.to_bytes())?;
     save(&directory, "host_object", "small.obj", COFF)?;
@@ -191,14 +190,6 @@ const LOCK_WITH_UNITS: &str = "fatbin.lock/2\n\nfile a.so size=77 stored=7\nunit
     image sm_80 image=ptx\n  image - image=elf\n  \
     kernel _Z1kPi shared=9 demangled=- @sm_80 code_size=1 scratch=8+ @sm_80#2,#3 registers=2\n  \
     kernel k registers=3\nunit image=elf\n  image gfx90a:xnack+\n  kernel k @gfx90a:xnack+ vgprs=1\n";
-
-/// A lock of version 1 with every field.
-const LOCK: &str = "fatbin.lock/1\n# note\n\nfile x-1.0-cp312-cp312-any.whl!x/libx.so.1 size=77 stored=7\n\
-    image sm_80 kind=cuda image=elf triple=\"t t\" in=a>b codec=zstd stored=1 size=2 debug=none \
-    sha256=00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff \
-    code=00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n  \
-    kernel _Z1kPi code_size=1 registers=2 vgprs=3 agprs=4 sgprs=5 vgpr_spills=6 sgpr_spills=7 scratch=8+ shared=9 \
-    demangled=\"k(int*)\"\nimage - image=ptx\n";
 
 /// COFF objects with one section of four bytes and a long name, one symbol and a string table, with both header forms.
 #[rustfmt::skip]

@@ -162,6 +162,15 @@ impl Pair {
         Ok(theirs)
     }
 
+    /// Calls both programs, which may differ only in suggestions at the same distance from an unknown option: LLVM takes
+    /// the first in the order of a hash map.
+    pub fn same_but_for_ties(&self, call: &Call) -> Result<CallResult> {
+        let (theirs, mut ours) = self.both(call)?;
+        ours.err = like_suggestions(&ours.err, &theirs.err);
+        ensure!(ours == theirs, "{}", self.difference(call, &theirs, &ours));
+        Ok(theirs)
+    }
+
     /// Calls both programs, which may differ only in their messages about an invalid input.
     pub fn same_but_for_words(&self, call: &Call) -> Result<CallResult> {
         let (theirs, mut ours) = self.both(call)?;
@@ -214,4 +223,37 @@ fn left(directory: &Path) -> Result<BTreeMap<String, DirectoryEntry>> {
         }
     }
     Ok(left)
+}
+
+/// Replaces each suggestion by the suggestion in the same line of `theirs`, if both are at the same distance.
+fn like_suggestions(ours: &str, theirs: &str) -> String {
+    let quoted = |line: &str| {
+        let word = line.split_once('\'')?.1.rsplit_once('\'')?.0;
+        word.strip_prefix("--").or(word.strip_prefix('-')).map(str::to_owned)
+    };
+    let distance = |argument: &str, line: &str| {
+        let (_, suggestion) = line.split_once("Did you mean")?;
+        let suggestion = quoted(suggestion)?;
+        // Options that end the program take the whole argument.
+        let is_whole = suggestion.starts_with("help") || suggestion == "version";
+        let name = |text: &str| text.split('=').next().unwrap_or_default().to_owned();
+        let argument = if is_whole { argument.to_owned() } else { name(argument) };
+        Some(strsim::generic_levenshtein(&argument.into_bytes(), &name(&suggestion).into_bytes()))
+    };
+    let (mut argument, mut text) = (String::new(), String::new());
+    let mut their_lines = theirs.lines();
+    for line in ours.lines() {
+        let their_line = their_lines.next().unwrap_or_default();
+        if let Some((_, unknown)) = line.split_once("Unknown command line argument") {
+            argument = unknown.split_once(".  Try").and_then(|(unknown, _)| quoted(unknown)).unwrap_or_default();
+        }
+        // The letter h may be an option in front of another one.
+        let is_tie = [&argument, argument.trim_start_matches('h')].iter().any(|argument| {
+            let distances = [line, their_line].map(|line| distance(argument, line));
+            distances[0].is_some() && distances[0] == distances[1]
+        });
+        text += if is_tie { their_line } else { line };
+        text.push('\n');
+    }
+    text
 }

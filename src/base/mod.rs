@@ -13,6 +13,8 @@ pub mod error;
 pub mod escape;
 #[allow(unsafe_code, reason = "memory maps; every unsafe block states why it is sound")]
 pub mod io;
+#[cfg(feature = "full")]
+pub mod json;
 pub mod parallel;
 #[cfg(feature = "full")]
 pub mod pattern;

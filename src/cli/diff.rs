@@ -62,8 +62,8 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Result<Status> {
     let problems = arguments.problems.problems();
     record_inputs([&arguments.old, &arguments.new].map(|path| path.to_string_lossy().into_owned()));
-    let (old, old_status) = side(&arguments.old, &arguments.new, &arguments.limits, &problems)?;
-    let (new, new_status) = side(&arguments.new, &arguments.old, &arguments.limits, &problems)?;
+    let (old, old_status) = side(&arguments.old, &arguments.limits, &problems)?;
+    let (new, new_status) = side(&arguments.new, &arguments.limits, &problems)?;
     // Two builds without device code are not equal builds, but a wrong argument.
     if old.images().chain(new.images()).next().is_none() {
         return Err(coded(Code::NoImages, format!("{}: no device code to compare on either side", negative::inputs())));

@@ -14,7 +14,7 @@ use super::{access, terminal};
 use crate::base::io::{Input, Output, OutputKind, disk_size};
 use crate::cli::codes::Code;
 use crate::cli::report;
-use crate::cli::report::{ProofDocument, ProvenFile};
+use crate::cli::report::{ProvenFile, proof_json};
 use crate::edit::{Applied, ApplyOptions, EditError, EditedInput, FileEdit, SplitHost, apply, hash_file};
 use crate::format::ContainerType;
 
@@ -166,7 +166,7 @@ impl Editing<'_> {
         let is_planned = self.output.is_none();
         let mut proof = self.proof.filter(|_| document.is_some());
         if let (Some(proof), Some(document)) = (&mut proof, document) {
-            proof.write(&document.to_json())?;
+            proof.write(document.as_bytes())?;
         }
         if let Some(output) = self.output {
             output.commit(proof, &self.problems)?;
@@ -184,11 +184,11 @@ impl Editing<'_> {
     }
 
     /// `None` if the change is only planned, or no proof is written.
-    fn proof(&mut self, command: &str) -> Result<Option<ProofDocument>> {
+    fn proof(&mut self, command: &str) -> Result<Option<String>> {
         let (Some((size, hash)), Some(output)) = (self.before, &mut self.output) else { return Ok(None) };
         let written = output.output.written(access::get())?;
         let after = (self.arguments.output(), written.size(), hash_file(&written)?);
         let before = (self.arguments.input.as_path(), size, hash);
-        Ok(Some(ProofDocument::new(command, before, after, std::mem::take(&mut self.proven))))
+        Ok(Some(proof_json(command, before, after, &self.proven)))
     }
 }

@@ -167,7 +167,7 @@ impl ExtractObserver for Recorder<'_> {
         self.paths.push(self.directory.join(extracted.name));
         if extracted.sha256.is_some() {
             let components: Vec<_> = extracted.name.iter().map(|part| part.to_string_lossy()).collect();
-            self.index.add(ExtractedImage {
+            self.index.add(&ExtractedImage {
                 file: extracted.scanned.file(),
                 nested: extracted.nested,
                 name: components.join("/"),

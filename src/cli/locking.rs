@@ -52,17 +52,14 @@ fn status_of(recorded: &RecordedFile) -> Status {
     }
 }
 
-/// Returns one side of a comparison with `other`: the lock in the file `path`, or a new lock of its device code. Paths
-/// in a new lock are relative to `path`, so that two directories can be compared.
-pub fn side(path: &Path, other: &Path, limits: &LimitArguments, problems: &Problems) -> Result<(Lock, Status)> {
+/// Returns one side of a comparison: the lock in the file `path`, or a new lock of its device code. Paths in a new lock
+/// are relative to `path`, so that two directories can be compared.
+pub fn side(path: &Path, limits: &LimitArguments, problems: &Problems) -> Result<(Lock, Status)> {
     if let Some(lock) = read_lock(path, limits)? {
         return Ok((lock, Status::Yes));
     }
     let input = InputArguments::single(path.to_owned());
-    // An error in the other lock is reported when it is read.
-    let other = written_lock(other).ok().flatten();
-    let hash = other.is_some_and(|lock| lock::lacks_rest(lock.view().data()));
-    let builder = LockBuilder::new(Options { hash, ..Options::default() }).find_causes(true);
+    let builder = LockBuilder::new(Options::default()).find_causes(true);
     let (mut lock, status) = lock_of(&input, limits, problems, "compare directories with both, or locks", &builder)?;
     let named = path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
     for file in &mut lock.files {
@@ -77,16 +74,13 @@ pub fn side(path: &Path, other: &Path, limits: &LimitArguments, problems: &Probl
 
 /// Reads the file at this path if it is a lock.
 pub fn read_lock(path: &Path, limits: &LimitArguments) -> Result<Option<Lock>> {
-    let Some(input) = written_lock(path)? else { return Ok(None) };
-    let lock = lock::read_within(input.view().data(), limits.limits());
-    Ok(Some(lock.with_context(|| path.display().to_string())?))
-}
-
-/// Opens the file at this path if it is a lock.
-fn written_lock(path: &Path) -> Result<Option<Input>> {
     if path.is_dir() {
         return Ok(None);
     }
     let input = Input::open(PathBuf::from(path), Access::read())?;
-    Ok(lock::is_lock(input.view().data()).then_some(input))
+    if !lock::is_lock(input.view().data()) {
+        return Ok(None);
+    }
+    let lock = lock::read_within(input.view().data(), limits.limits());
+    Ok(Some(lock.with_context(|| path.display().to_string())?))
 }

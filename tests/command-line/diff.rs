@@ -119,9 +119,9 @@ fn names_a_kernel_that_grew_from_files_and_from_locks() {
 fn prints_one_row_for_a_kernel_that_grew_on_every_arch() {
     let sandbox = Sandbox::new();
     let lock = |extra: u64| {
-        let mut text = "fatbin.lock/1\nfile a.so\n".to_owned();
+        let mut text = "fatbin.lock/2\nfile a.so\n".to_owned();
         for arch in ["sm_80", "sm_90", "sm_100"] {
-            text += &format!("image {arch} image=elf\n");
+            text += &format!("unit image=elf\nimage {arch}\n");
             let registers = if arch == "sm_100" { 32 + extra } else { 32 };
             text += &format!("  kernel large code_size={} registers={registers}\n", 1000 + extra * 100);
             (0..19).for_each(|k| text += &format!("  kernel k{k:02} code_size={}\n", 100 + extra * (k + 1)));
@@ -231,15 +231,12 @@ fn reports_errors_apart_from_differences() {
     let sandbox = builds(&[&gfx90a()], &[&gfx90a()]);
     sandbox
         .file("text", "no code")
-        .file("bad.lock", "fatbin.lock/1\nfile a size=x\n")
+        .file("bad.lock", "fatbin.lock/2\nfile a size=x\n")
         .file("new.lock", "fatbin.lock/3\n");
     let cases = [
         ("missing old", "missing: cannot open: No such file or directory (os error 2)"),
         ("old bad.lock", "bad.lock: line 2: invalid size \"x\", expected a number"),
-        (
-            "new.lock old",
-            "new.lock: line 1: invalid header \"fatbin.lock/3\", expected \"fatbin.lock/2\" or \"fatbin.lock/1\"",
-        ),
+        ("new.lock old", "new.lock: line 1: invalid header \"fatbin.lock/3\", expected \"fatbin.lock/2\""),
         ("text text", "text: no device code to compare on either side"),
     ];
     for (sides, message) in cases {
@@ -255,7 +252,7 @@ fn escapes_and_shortens_names_from_a_lock() {
     let long = "k".repeat(300);
     let lock = |size: u64| {
         let kernels = format!("  kernel \"\\u001b]0;x\" code_size={size}\n  kernel {long} code_size={size}\n");
-        format!("fatbin.lock/1\nfile \"a\\nb\"\nimage sm_80 image=elf\n{kernels}")
+        format!("fatbin.lock/2\nfile \"a\\nb\"\nunit image=elf\nimage sm_80\n{kernels}")
     };
     let out = differs(sandbox.file("a", lock(1)).file("b", lock(9)).fatbin("diff a b"));
     assert!(out.chars().all(|c| c == '\n' || !c.is_control()), "{out:?}");
@@ -350,9 +347,10 @@ fn growth_by_duplication_is_listed() {
     assert!(out.contains(expected), "{out}");
     // The same kernel in images that differ.
     let lock = |files: &[&str]| {
-        let mut text = "fatbin.lock/1\n".to_owned();
+        let mut text = "fatbin.lock/2\n".to_owned();
         for (number, kernel) in files.iter().enumerate() {
-            text += &format!("file {number}.so\nimage sm_90 image=elf code={}\n", format!("{number:x}").repeat(64));
+            text +=
+                &format!("file {number}.so\nunit image=elf\nimage sm_90 code={}\n", format!("{number:x}").repeat(64));
             text += &format!("  kernel {kernel} code_size=100 registers=8\n");
         }
         text

@@ -1,6 +1,6 @@
 //! `fatbin lock`: the record, and errors that prevent it.
 
-use crate::{Sandbox, fixture};
+use crate::Sandbox;
 
 /// Removes the hashes, which these tests ignore.
 fn without_hashes(lock: &[u8]) -> String {
@@ -97,44 +97,6 @@ fn lists_named_files_without_device_code() {
     sandbox.fixture("answer-gfx90a.hsaco", "a").file("lib.so", "no code any more");
     let lock = sandbox.fatbin("lock a lib.so -o -").ok();
     assert!(lock.ends_with("\n\nfile lib.so size=16 stored=0\n"), "{lock}");
-}
-
-#[test]
-fn a_lock_of_version_1_is_compared_with_files_and_with_locks() {
-    let sandbox = Sandbox::new();
-    for name in ["answer-gfx90a.hsaco", "answer-sm_90.cubin", "answer-sm_80.ptx"] {
-        sandbox.fixture(name, name);
-    }
-    std::fs::create_dir(sandbox.path("lib")).unwrap();
-    sandbox.fatbin("wrap --kind openmp -o lib/answer.o answer-gfx90a.hsaco answer-sm_90.cubin").ok();
-    sandbox.fatbin("pack --kind cuda -o lib/packed answer-sm_90.cubin answer-sm_80.ptx").ok();
-    sandbox.file("old.lock", fixture("version-1.lock"));
-    sandbox.fatbin("lock -o new.lock lib").ok();
-    for sides in ["old.lock lib", "lib old.lock", "old.lock new.lock", "new.lock old.lock"] {
-        let out = sandbox.fatbin(&format!("diff --max-growth 0 {sides}")).ok();
-        assert!(out.starts_with("device code is identical\n"), "{sides}: {out}");
-    }
-    // Bytes other than code that leave the size unchanged are compared with the SHA-256 of version 1.
-    let mut cubin = fixture("answer-sm_90.cubin");
-    let note = cubin.windows(4).position(|bytes| bytes == b"Cuda" || bytes == b"cuda").unwrap();
-    cubin[note] ^= 0x20;
-    sandbox.file("other.cubin", cubin);
-    sandbox.fatbin("pack --kind cuda -o lib/packed other.cubin answer-sm_80.ptx").ok();
-    for lock in ["old.lock", "new.lock"] {
-        let run = sandbox.fatbin(&format!("diff {lock} lib"));
-        assert!(run.status == 1 && run.out.contains("  same code; compare files"), "{lock}: {}", run.out);
-    }
-    sandbox.fatbin("pack --kind cuda -o lib/packed answer-sm_80.ptx").ok();
-    sandbox.fatbin("lock -o changed.lock lib").ok();
-    let outputs = ["old.lock lib", "new.lock lib", "old.lock changed.lock"].map(|sides| {
-        let run = sandbox.fatbin(&format!("diff {sides}"));
-        (run.status, run.out.replace("lib/packed (was packed)", "packed"))
-    });
-    assert!(
-        outputs[0].0 == 1 && outputs[0].1.contains("  sm_90  cuda  elf    3312    -   -3312  removed"),
-        "{outputs:?}"
-    );
-    assert!(outputs[0] == outputs[1] && outputs[0].1.lines().next() == outputs[2].1.lines().next(), "{outputs:?}");
 }
 
 #[test]

@@ -154,7 +154,7 @@ fn diff_json_follows_its_schema() {
     let lock = |code: u32, stored: &str| {
         let image = format!("image gfx90a kind=hip image=elf {stored}size=3456\n");
         format!(
-            "fatbin.lock/1\nfile a.so size=9000 stored=3600\n{image}  kernel k code_size={code} scratch=8+ vgprs={code}\n"
+            "fatbin.lock/2\nfile a.so size=9000 stored=3600\nunit\n{image}  kernel k code_size={code} scratch=8+ vgprs={code}\n"
         )
     };
     sandbox

@@ -3,7 +3,7 @@
 use super::source_files;
 
 /// Ways to write text, and the files that may use them. All others use the functions of these.
-const WRITERS: [(&str, &[&str]); 7] = [
+const WRITERS: [(&str, &[&str]); 8] = [
     (
         "stdout()",
         &[
@@ -24,7 +24,8 @@ const WRITERS: [(&str, &[&str]); 7] = [
     ("println!(", &[]),
     ("eprint!(", &[]),
     (" print!(", &[]),
-    ("serde_json::to_string", &["check/json.rs", "cli/report/json.rs", "edit/split/index.rs"]),
+    ("serde_json::to_string", &[]),
+    ("Serializer::with_formatter", &["base/json.rs"]),
     ("serde_json::to_writer", &["cli/report/json_line.rs"]),
 ];
 

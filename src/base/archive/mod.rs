@@ -11,7 +11,7 @@ mod compressed;
 mod tar;
 mod universal;
 mod write;
-mod zip;
+pub(crate) mod zip;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -23,7 +23,6 @@ use crate::base::error::Malformed;
 
 pub use write::write;
 pub use write::{LibraryFormat, write_as};
-pub use zip::directory_offsets as zip_directory_offsets;
 
 /// A file in an archive.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::str::Utf8Error;
 
-use super::text::{HEADER, HEADER_1};
+use super::text::HEADER;
 use crate::base::code::{Code, Coded, ErrorClass, Remedy};
 use crate::base::error::Cause;
 
@@ -26,7 +26,7 @@ impl Coded for LockError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
     /// The first line is not the header.
-    #[error("invalid header {0:?}, expected {HEADER:?} or {HEADER_1:?}")]
+    #[error("invalid header {0:?}, expected {HEADER:?}")]
     Header(String),
     /// The file is a summary.
     #[error("a summary is for readers")]

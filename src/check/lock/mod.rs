@@ -38,7 +38,6 @@ pub use kernel::{FIGURES, KernelHash, KernelName, KernelPool, KernelUsage, Locke
 pub use kernels::KernelDifference;
 pub use line_error::{LineError, LockError};
 pub(crate) use pairs::common_label;
-pub(crate) use read::lacks_rest;
 pub use read::{is_lock, read, read_within};
 pub use size::growth;
 pub use summary::write_summary;
@@ -110,7 +109,7 @@ pub struct LockedImage {
     pub size: Option<u64>,
     /// Amount of debug information, by the name of its [`DebugLevel`](crate::image::DebugLevel).
     pub debug: Option<String>,
-    /// Hash of the decompressed image. Locks of version 1 record it, and later ones on demand.
+    /// Hash of the decompressed image, which locks record on demand.
     pub sha256: Option<Hash>,
     /// Hash of its code alone.
     pub code: Option<Hash>,

@@ -1,7 +1,7 @@
 //! Parser of locks, which [`super::write`] wrote and users may have edited.
 //!
 //! Only comments are skipped. An unknown entry or field is an error, because a lock that is only partly understood
-//! guards only part of what its owner expects. In a lock of version 1, each image is read as a unit.
+//! guards only part of what its owner expects.
 //!
 //! A line of a kernel is one kernel in each image of its unit, so there may be far more kernels than bytes of text.
 //! They are charged to a budget.
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::fields::{EntryForm, FieldReader, Fields, excerpt};
 use super::line_error::{LineError, LockError};
 use super::summary;
-use super::text::{HEADER, HEADER_1};
+use super::text::HEADER;
 use super::units::ImageLabels;
 use super::{FIGURES, KernelHash, KernelPool, KernelUsage, Lock, LockedFile, LockedImage, LockedKernel, LockedTarget};
 use crate::base::bytes::{Budget, Limits, Resource};
@@ -29,12 +29,6 @@ pub fn is_lock(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC) || bytes.starts_with(summary::HEADER.as_bytes())
 }
 
-/// Returns whether a file that begins with these bytes is a lock of version 1. Such a lock has [`LockedImage::sha256`]
-/// in place of [`LockedImage::rest`].
-pub fn lacks_rest(bytes: &[u8]) -> bool {
-    bytes.starts_with(HEADER_1.as_bytes())
-}
-
 /// Parses a lock.
 pub fn read(bytes: &[u8]) -> std::result::Result<Lock, LockError> {
     read_within(bytes, Limits::default())
@@ -43,7 +37,6 @@ pub fn read(bytes: &[u8]) -> std::result::Result<Lock, LockError> {
 /// Parses a lock within limits.
 pub fn read_within(bytes: &[u8], limits: Limits) -> std::result::Result<Lock, LockError> {
     let mut reader = Reader {
-        has_units: true,
         files: Vec::new(),
         unit: None,
         pool: KernelPool::default(),
@@ -53,7 +46,7 @@ pub fn read_within(bytes: &[u8], limits: Limits) -> std::result::Result<Lock, Lo
         let in_line = |cause| LockError { line: number, cause };
         let line = str::from_utf8(line).map_err(|error| in_line(error.into()))?.trim();
         match number {
-            1 => reader.has_units = has_units(line).map_err(in_line)?,
+            1 => check_header(line).map_err(in_line)?,
             _ if line.is_empty() || line.starts_with('#') => {}
             _ => reader.add_entry(line).map_err(in_line)?,
         }
@@ -61,17 +54,15 @@ pub fn read_within(bytes: &[u8], limits: Limits) -> std::result::Result<Lock, Lo
     Ok(Lock::new(reader.files))
 }
 
-fn has_units(header: &str) -> Result<bool> {
+fn check_header(header: &str) -> Result<()> {
     match header {
-        HEADER => Ok(true),
-        HEADER_1 => Ok(false),
+        HEADER => Ok(()),
         summary::HEADER => Err(LineError::Summary),
         _ => Err(LineError::Header(excerpt(header))),
     }
 }
 
 struct Reader {
-    has_units: bool,
     files: Vec<LockedFile>,
     /// The last unit of the last file.
     unit: Option<OpenUnit>,
@@ -129,12 +120,9 @@ impl Reader {
                 self.files.push(file(FieldReader::read("file", rest, EntryForm::Named)?)?);
                 Ok(())
             }
-            "unit" if self.has_units => self.add_unit(FieldReader::read("unit", rest, EntryForm::Fields)?),
+            "unit" => self.add_unit(FieldReader::read("unit", rest, EntryForm::Fields)?),
             "image" => self.add_image(FieldReader::read("image", rest, EntryForm::Named)?),
-            "kernel" => {
-                let form = if self.has_units { EntryForm::Scoped } else { EntryForm::Named };
-                self.add_kernel(FieldReader::read("kernel", rest, form)?)
-            }
+            "kernel" => self.add_kernel(FieldReader::read("kernel", rest, EntryForm::Scoped)?),
             _ => Err(LineError::UnknownEntry(excerpt(word))),
         }
     }
@@ -147,13 +135,9 @@ impl Reader {
     }
 
     fn add_image(&mut self, mut entry: FieldReader<'_>) -> Result<()> {
-        let outer = if self.has_units && !self.files.is_empty() { "unit" } else { "file" };
-        let out_of_place = LineError::OutOfPlace { entry: "image", outer };
-        let Some(file) = self.files.last_mut() else { return Err(out_of_place) };
-        if !self.has_units {
-            self.unit = Some(OpenUnit { start: file.images.len(), ..OpenUnit::default() });
-        }
-        let Some(unit) = &mut self.unit else { return Err(out_of_place) };
+        let out_of_place = |outer| LineError::OutOfPlace { entry: "image", outer };
+        let file = self.files.last_mut().ok_or(out_of_place("file"))?;
+        let unit = self.unit.as_mut().ok_or(out_of_place("unit"))?;
         let attributes = Attributes::read(&mut entry.fields, unit.attributes.clone())?;
         let image = image(entry, attributes)?;
         let label = unit.labels.next(image.target.arch.as_deref());
@@ -166,8 +150,7 @@ impl Reader {
         let name = entry.name.take().ok_or(LineError::NoName("kernel"))?;
         let name = match entry.fields.optional("demangled") {
             Some(demangled) => self.pool.name_with(&name, demangled.as_deref()),
-            None if self.has_units => self.pool.name(&name),
-            None => self.pool.name_with(&name, None),
+            None => self.pool.name(&name),
         };
         let (Some(unit), Some(file)) = (&self.unit, self.files.last_mut()) else { return Err(NO_IMAGE) };
         let images = file.images.get_mut(unit.start..).filter(|images| !images.is_empty()).ok_or(NO_IMAGE)?;

@@ -21,15 +21,12 @@
 //! `code` is the hash of the code and data of an image, and `rest` is the hash of all other bytes: headers, symbols,
 //! debug information. Together they determine the image, and each byte is hashed once. `sha256`, the hash of the
 //! decompressed image as other programs compute it, takes as long again, and is written on demand. `code` of a kernel
-//! is the first eight bytes of the hash of its code, so that the line changes with the code; locks of earlier builds
-//! have no such field.
+//! is the first eight bytes of the hash of its code, so that the line changes with the code.
 //!
 //! Names are written in full. A table of names with short IDs would be no smaller, because nearly every name is in one
 //! unit (20,722 of 21,046 in torch 2.9.1), and a reviewer would have to look IDs up. The demangled name follows from
 //! the name: it is written if both are short, and otherwise only if it differs from what this program computes
 //! (`demangled=-` for none). In torch's lock of 11 MB, all demangled names would take another 14 MB.
-//!
-//! Version 1 had no units: each image line had all fields, and was followed by lines for its kernels.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -43,9 +40,6 @@ use crate::image::{Demangler, Figure};
 
 /// The first line: format and version.
 pub const HEADER: &str = "fatbin.lock/2";
-
-/// The first line of version 1.
-pub const HEADER_1: &str = "fatbin.lock/1";
 
 const NOTE: &str =
     "# The device code that is shipped; written by `fatbin lock`. Fields after @ARCH are those for this arch.\n";

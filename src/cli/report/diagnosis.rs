@@ -1,84 +1,44 @@
 //! `doctor`: problems of a link, as text or as one document of schema `fatbin.doctor/1`. Later versions of fatbin only add fields.
 
-use serde::Serialize;
-
 use super::Screen;
-use super::json::to_pretty_json;
 use super::text::{Column, columns, counted, printable};
+use crate::base::json::{JsonWriter, json_document};
 use crate::link::doctor::{Diagnosis, OutputSection, Problem};
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.doctor/1";
 
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    linker: &'static str,
-    output: &'static str,
-    objects: usize,
-    problems: Vec<JsonProblem<'a>>,
-    layout: Vec<JsonSection<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    script: Option<JsonScript<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonProblem<'a> {
-    kind: &'static str,
-    effect: &'static str,
-    path: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    section: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    offset: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    symbol: Option<&'a str>,
-    count: usize,
-    message: &'a str,
-    remedy: &'a str,
-}
-
-#[derive(Serialize)]
-struct JsonSection<'a> {
-    name: &'a str,
-    address: u64,
-    size: u64,
-}
-
-#[derive(Serialize)]
-struct JsonScript<'a> {
-    text: &'a str,
-    remaining: usize,
-}
-
 /// Returns the document, with a final newline.
 pub fn diagnosis_json(diagnosis: &Diagnosis) -> String {
-    let layout = diagnosis.layout.iter().map(|it| JsonSection { name: &it.name, address: it.address, size: it.size });
-    to_pretty_json(&Document {
-        schema: SCHEMA,
-        linker: diagnosis.linker.name(),
-        output: diagnosis.output_type.name(),
-        objects: diagnosis.objects,
-        problems: diagnosis.problems.iter().map(JsonProblem::new).collect(),
-        layout: layout.collect(),
-        script: diagnosis.script.as_ref().map(|it| JsonScript { text: &it.text, remaining: it.remaining }),
+    json_document(SCHEMA, |json| {
+        json.field("linker", diagnosis.linker.name());
+        json.field("output", diagnosis.output_type.name());
+        json.field("objects", diagnosis.objects);
+        json.objects("problems", &diagnosis.problems, problem);
+        json.objects("layout", &diagnosis.layout, |json, section| {
+            json.field("name", &section.name);
+            json.field("address", section.address);
+            json.field("size", section.size);
+        });
+        if let Some(script) = &diagnosis.script {
+            json.object("script", |json| {
+                json.field("text", &script.text);
+                json.field("remaining", script.remaining);
+            });
+        }
     })
 }
 
-impl<'a> JsonProblem<'a> {
-    fn new(problem: &'a Problem) -> Self {
-        JsonProblem {
-            kind: problem.kind.name(),
-            effect: problem.effect.name(),
-            path: &problem.path,
-            section: problem.section.as_deref(),
-            offset: problem.offset,
-            symbol: problem.symbol.as_deref(),
-            count: problem.count,
-            message: &problem.message,
-            remedy: &problem.remedy,
-        }
-    }
+fn problem(json: &mut JsonWriter, problem: &Problem) {
+    json.field("kind", problem.kind.name());
+    json.field("effect", problem.effect.name());
+    json.field("path", &problem.path);
+    json.optional("section", problem.section.as_ref());
+    json.optional("offset", problem.offset);
+    json.optional("symbol", problem.symbol.as_ref());
+    json.field("count", problem.count);
+    json.field("message", &problem.message);
+    json.field("remedy", &problem.remedy);
 }
 
 /// Returns a line for the link, one for each problem, and one for the remedy of problems in a row; the layout first if it is

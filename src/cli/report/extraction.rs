@@ -6,11 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
-use super::json::{ImageTarget, to_pretty_json};
+use super::json::target;
 use crate::base::bytes::hexadecimal;
 use crate::base::codec::Codec;
+use crate::base::json::{JsonWriter, json_document, nested_json};
 use crate::scan::inventory::{File, NestedImage};
 
 /// Name and version of the schema.
@@ -32,98 +31,59 @@ pub struct ExtractedImage<'a> {
 }
 
 /// Index of the written files.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default)]
 pub struct Index {
-    schema: &'static str,
-    images: Vec<IndexEntry>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    metadata: Vec<IndexMetadata>,
-}
-
-/// An entry that holds only properties. No file is written for it.
-#[derive(Debug, Serialize)]
-struct IndexMetadata {
-    path: String,
-    #[serde(flatten)]
-    target: ImageTarget<'static>,
-    strings: BTreeMap<String, String>,
-}
-
-#[derive(Debug, Serialize)]
-struct IndexEntry {
-    file: String,
-    size: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sha256: Option<String>,
-    #[serde(flatten)]
-    target: ImageTarget<'static>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<String>,
-    source: IndexSource,
-}
-
-/// Origin of an image.
-#[derive(Debug, Serialize)]
-struct IndexSource {
-    path: String,
-    number: usize,
-    containers: Vec<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    section: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    offset: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    size: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    codec: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    address: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    container_address: Option<String>,
-}
-
-impl Default for Index {
-    fn default() -> Self {
-        Index { schema: SCHEMA, images: Vec::new(), metadata: Vec::new() }
-    }
+    images: Vec<String>,
+    /// Entries that hold only properties. No file is written for them.
+    metadata: Vec<String>,
 }
 
 impl Index {
     /// Adds a written image.
-    pub fn add(&mut self, written: ExtractedImage<'_>) {
-        let (file, image, containers) = (written.file, written.nested.image, &written.nested.containers);
-        let source = IndexSource {
-            path: file.path.clone(),
-            number: written.nested.index,
-            containers: containers.iter().map(|it| it.container_type.name()).collect(),
-            section: containers.first().and_then(|it| it.section_name()).map(str::to_owned),
-            offset: image.offset,
-            size: image.size,
-            codec: image.codec.or(containers.iter().rev().find_map(|it| it.codec)).map(Codec::name),
-            address: file.image_uri(image),
-            container_address: containers.iter().rev().find_map(|it| file.uri(it.offset?, it.size)),
-        };
-        self.images.push(IndexEntry {
-            file: written.name,
-            size: written.size,
-            sha256: written.sha256.map(|hash| hexadecimal(&hash)),
-            target: ImageTarget::new(image).into_owned(),
-            id: image.id.clone(),
-            source,
-        });
+    pub fn add(&mut self, written: &ExtractedImage<'_>) {
+        self.images.push(nested_json(2, |json| {
+            json.field("file", &written.name);
+            json.field("size", written.size);
+            json.optional("sha256", written.sha256.map(|hash| hexadecimal(&hash)));
+            target(json, written.nested.image);
+            json.optional("id", written.nested.image.id.as_ref());
+            json.object("source", |json| source(json, written.file, written.nested));
+        }));
     }
 
     /// Adds the entries of a file that hold properties only.
     pub fn add_metadata(&mut self, file: &File) {
         self.metadata.extend(file.metadata_entries().map(|entry| {
             let strings = entry.strings.iter().filter(|(key, _)| !["triple", "arch"].contains(&key.as_str()));
-            let target = ImageTarget::new(entry).into_owned();
-            IndexMetadata { path: file.path.clone(), target, strings: strings.cloned().collect() }
+            nested_json(2, |json| {
+                json.field("path", &file.path);
+                target(json, entry);
+                json.field("strings", strings.map(|(key, value)| (key, value)).collect::<BTreeMap<_, _>>());
+            })
         }));
     }
 
     /// Returns the document, with a final newline.
     pub fn json(&self) -> String {
-        to_pretty_json(self)
+        json_document(SCHEMA, |json| {
+            json.elements("images", &self.images);
+            if !self.metadata.is_empty() {
+                json.elements("metadata", &self.metadata);
+            }
+        })
     }
+}
+
+/// Writes the origin of an image.
+fn source(json: &mut JsonWriter, file: &File, NestedImage { index, image, containers }: &NestedImage<'_>) {
+    json.field("path", &file.path);
+    json.field("number", index);
+    json.list("containers", containers.iter().map(|it| it.container_type.name()));
+    json.optional("section", containers.first().and_then(|it| it.section_name()));
+    json.optional("offset", image.offset);
+    json.optional("size", image.size);
+    let codec = image.codec.or(containers.iter().rev().find_map(|it| it.codec));
+    json.optional("codec", codec.map(Codec::name));
+    json.optional("address", file.image_uri(image));
+    json.optional("container_address", containers.iter().rev().find_map(|it| file.uri(it.offset?, it.size)));
 }

@@ -1,115 +1,50 @@
 //! `link --report`: the images that were linked and their inputs, as a table or as one document of schema
 //! `fatbin.link/1`. Later versions of fatbin only add fields.
 
-use serde::Serialize;
-
 use super::Screen;
-use super::json::to_pretty_json;
 use super::text::{Column, columns, counted, printable};
-use crate::link::{AccountedInput, LinkReport, LinkedTarget, MissingKernel, UnusedArchive};
+use crate::base::json::{JsonWriter, json_document};
+use crate::link::{LinkReport, LinkedTarget, UnusedArchive};
 use crate::target::OffloadKind;
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.link/1";
 
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    output: String,
-    targets: Vec<JsonTarget<'a>>,
-    unused_archives: Vec<JsonArchive<'a>>,
-    missing_kernels: Vec<JsonKernel<'a>>,
-    inputs: Vec<JsonInput<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonInput<'a> {
-    path: &'a str,
-    state: &'static str,
-    targets: Vec<JsonName<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonTarget<'a> {
-    triple: &'a str,
-    arch: &'a str,
-    kinds: Vec<&'static str>,
-    inputs: &'a [String],
-    programs: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    size: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct JsonArchive<'a> {
-    path: &'a str,
-    targets: Vec<JsonName<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonName<'a> {
-    triple: &'a str,
-    arch: &'a str,
-}
-
-#[derive(Serialize)]
-struct JsonKernel<'a> {
-    path: &'a str,
-    kind: &'static str,
-    name: &'a str,
-}
-
 /// Returns the document, with a final newline.
 pub fn link_json(report: &LinkReport) -> String {
-    to_pretty_json(&Document {
-        schema: SCHEMA,
-        output: report.output.to_string_lossy().into_owned(),
-        targets: report.targets.iter().map(JsonTarget::new).collect(),
-        unused_archives: report.unused_archives.iter().map(JsonArchive::new).collect(),
-        missing_kernels: report.missing_kernels.iter().map(JsonKernel::new).collect(),
-        inputs: report.inputs.iter().map(JsonInput::new).collect(),
+    json_document(SCHEMA, |json| {
+        json.field("output", report.output.to_string_lossy());
+        json.objects("targets", &report.targets, |json, target| {
+            triple_and_arch(json, &target.triple, &target.arch);
+            json.field("kinds", names(&target.kinds));
+            json.field("inputs", &target.host_files);
+            json.list("programs", target.programs.iter().map(|program| program.to_string_lossy()));
+            json.optional("size", target.size);
+        });
+        json.objects("unused_archives", &report.unused_archives, |json, archive| {
+            json.field("path", &archive.path);
+            json.objects("targets", &archive.targets, |json, (triple, arch)| triple_and_arch(json, triple, arch));
+        });
+        json.objects("missing_kernels", &report.missing_kernels, |json, kernel| {
+            json.field("path", &kernel.path);
+            json.field("kind", kernel.kind.name());
+            json.field("name", &kernel.name);
+        });
+        json.objects("inputs", &report.inputs, |json, input| {
+            json.field("path", &input.path);
+            json.field("state", input.state.name());
+            json.objects("targets", &input.targets, |json, (triple, arch)| triple_and_arch(json, triple, arch));
+        });
     })
 }
 
-impl<'a> JsonTarget<'a> {
-    fn new(target: &'a LinkedTarget) -> Self {
-        JsonTarget {
-            triple: &target.triple,
-            arch: &target.arch,
-            kinds: names(&target.kinds),
-            inputs: &target.host_files,
-            programs: programs(target),
-            size: target.size,
-        }
-    }
-}
-
-impl<'a> JsonArchive<'a> {
-    fn new(archive: &'a UnusedArchive) -> Self {
-        let targets = archive.targets.iter().map(|(triple, arch)| JsonName { triple, arch });
-        JsonArchive { path: &archive.path, targets: targets.collect() }
-    }
-}
-
-impl<'a> JsonInput<'a> {
-    fn new(input: &'a AccountedInput) -> Self {
-        let targets = input.targets.iter().map(|(triple, arch)| JsonName { triple, arch }).collect();
-        JsonInput { path: &input.path, state: input.state.name(), targets }
-    }
-}
-
-impl<'a> JsonKernel<'a> {
-    fn new(kernel: &'a MissingKernel) -> Self {
-        JsonKernel { path: &kernel.path, kind: kernel.kind.name(), name: &kernel.name }
-    }
+fn triple_and_arch(json: &mut JsonWriter, triple: &str, arch: &str) {
+    json.field("triple", triple);
+    json.field("arch", arch);
 }
 
 fn names(kinds: &[OffloadKind]) -> Vec<&'static str> {
     kinds.iter().map(|kind| kind.name()).collect()
-}
-
-fn programs(target: &LinkedTarget) -> Vec<String> {
-    target.programs.iter().map(|program| program.to_string_lossy().into_owned()).collect()
 }
 
 /// Returns a line for the output, a row for each target, and a line for each input and archive without use.

@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 use super::Result;
 use super::error::SplitProblem;
 use crate::base::bytes::hexadecimal;
-use crate::base::escape::escape_json;
 use crate::base::io::Input;
+use crate::base::json::to_pretty_json;
 use crate::edit::hash_file;
 
 /// Name of the index in its directory.
@@ -131,7 +131,7 @@ impl Index {
 
     /// Returns the text of the index.
     pub fn to_text(&self) -> String {
-        escape_json(&serde_json::to_string_pretty(self).expect("strings and numbers serialize")).into_owned() + "\n"
+        to_pretty_json(self)
     }
 }
 

@@ -2,7 +2,6 @@
 
 mod kernel_codes;
 mod random;
-mod version_1;
 
 use std::sync::Arc;
 
@@ -95,28 +94,28 @@ fn text_does_not_depend_on_the_order_of_its_parts() {
 
 #[test]
 fn rejects_invalid_locks_with_the_line_number() {
-    let head = "fatbin.lock/1\nfile a\n";
-    let expected = "expected \"fatbin.lock/2\" or \"fatbin.lock/1\"";
+    let head = "fatbin.lock/2\nfile a\nunit\n";
+    let expected = "expected \"fatbin.lock/2\"";
     let cases = [
         ("", &*format!("line 1: invalid header \"\", {expected}")),
         ("fatbin.lock/3\n", &format!("line 1: invalid header \"fatbin.lock/3\", {expected}")),
         ("fatbin.lock-summary/1\n", "line 1: a summary is for readers"),
-        ("fatbin.lock/1\nimage - image=elf\n", "line 2: image before the first file"),
-        ("fatbin.lock/1\nfile a\n  kernel k\n", "line 3: kernel before the first image"),
-        ("fatbin.lock/1\nfile\n", "line 2: file without a name"),
-        ("fatbin.lock/1\nfile -\n", "line 2: file without a name"),
-        ("fatbin.lock/1\n\n# x\nfiles a\n", "line 4: unknown entry \"files\", expected file, unit, image or kernel"),
-        ("fatbin.lock/1\nfile a size\n", "line 2: invalid field \"size\", expected KEY=VALUE"),
-        ("fatbin.lock/1\nfile a size=1 size=1\n", "line 2: duplicate field size"),
-        ("fatbin.lock/1\nfile a colour=red\n", "line 2: unknown field \"colour\""),
-        ("fatbin.lock/1\nfile a size=-1\n", "line 2: invalid size \"-1\", expected a number"),
-        ("fatbin.lock/1\nfile a size=+1\n", "line 2: invalid size \"+1\", expected a number"),
+        ("fatbin.lock/2\nimage - image=elf\n", "line 2: image before the first file"),
+        ("fatbin.lock/2\nfile a\n  kernel k\n", "line 3: kernel before the first image"),
+        ("fatbin.lock/2\nfile\n", "line 2: file without a name"),
+        ("fatbin.lock/2\nfile -\n", "line 2: file without a name"),
+        ("fatbin.lock/2\n\n# x\nfiles a\n", "line 4: unknown entry \"files\", expected file, unit, image or kernel"),
+        ("fatbin.lock/2\nfile a size\n", "line 2: invalid field \"size\", expected KEY=VALUE"),
+        ("fatbin.lock/2\nfile a size=1 size=1\n", "line 2: duplicate field size"),
+        ("fatbin.lock/2\nfile a colour=red\n", "line 2: unknown field \"colour\""),
+        ("fatbin.lock/2\nfile a size=-1\n", "line 2: invalid size \"-1\", expected a number"),
+        ("fatbin.lock/2\nfile a size=+1\n", "line 2: invalid size \"+1\", expected a number"),
         (
-            "fatbin.lock/1\nfile a size=18446744073709551616\n",
+            "fatbin.lock/2\nfile a size=18446744073709551616\n",
             "line 2: invalid size \"18446744073709551616\", expected a number",
         ),
         (
-            "fatbin.lock/1\nfile \"a\n",
+            "fatbin.lock/2\nfile \"a\n",
             "line 2: invalid string \"a: unterminated, or with an escape that JSON does not have",
         ),
     ];
@@ -124,14 +123,14 @@ fn rejects_invalid_locks_with_the_line_number() {
         assert_eq!(read(text.as_bytes()).unwrap_err().to_string(), message);
     }
     let fields = [
-        ("image sm_80", "line 3: missing field image"),
+        ("image sm_80", "line 4: missing field image"),
         (
             "image sm_80 image=elf code=77",
-            "line 3: invalid code \"77\", expected the 64 hexadecimal digits of a SHA-256",
+            "line 4: invalid code \"77\", expected the 64 hexadecimal digits of a SHA-256",
         ),
-        ("file \"a\"b", "line 3: invalid string \"a\"b: unterminated, or with an escape that JSON does not have"),
-        ("image - image=elf\n kernel k shared=1+", "line 4: invalid shared \"1+\", expected a number"),
-        ("image - image=elf\n kernel k scratch=+", "line 4: invalid scratch \"\", expected a number"),
+        ("file \"a\"b", "line 4: invalid string \"a\"b: unterminated, or with an escape that JSON does not have"),
+        ("image - image=elf\n kernel k shared=1+", "line 5: invalid shared \"1+\", expected a number"),
+        ("image - image=elf\n kernel k scratch=+", "line 5: invalid scratch \"\", expected a number"),
     ];
     for (line, message) in fields {
         assert_eq!(read(format!("{head}{line}\n").as_bytes()).unwrap_err().to_string(), message);
@@ -155,7 +154,7 @@ fn rejects_invalid_locks_with_the_line_number() {
     }
     let first = read(b"fatbin.lock/2\nunit image=elf\n").unwrap_err();
     assert_eq!(first.to_string(), "line 2: unit before the first file");
-    let invalid = read(b"fatbin.lock/1\nfile \xff\n").unwrap_err();
+    let invalid = read(b"fatbin.lock/2\nfile \xff\n").unwrap_err();
     assert_eq!(invalid.to_string(), "line 2: invalid UTF-8");
     assert!(matches!(invalid.cause, LineError::NotUtf8(error) if error.valid_up_to() == 5));
 }

@@ -8,9 +8,11 @@
 //! `linker-tests/dropin/options.rs` compares it with the output here. Since LLVM 15, an option that may occur once may
 //! occur any number of times and the last value counts, so there is no message about that.
 //!
-//! There are three divergences. The tools are linked with all of LLVM and accept the options of all its passes
+//! There are four divergences. The tools are linked with all of LLVM and accept the options of all its passes
 //! (`--stats`). These have no effect there, and are unknown here. After the message about a response file that cannot
-//! be read, the tools crash; this program exits with status 1. `--version` names this program.
+//! be read, the tools crash; this program exits with status 1. `--version` names this program. Of several
+//! suggestions at the same distance, the tools print the first in the order of a hash map, this program the first in its
+//! table.
 
 mod arguments;
 mod help;
@@ -36,7 +38,7 @@ pub struct Tool<'a> {
     pub overview: &'static str,
     /// Heading of the tool's own options in its help.
     pub category: &'static str,
-    /// The tool's own options, in any order: the help sorts them.
+    /// The tool's own options. Missing ones are reported in this order; the help sorts them.
     pub options: &'a [LlvmOption],
     /// Arguments without an option; `None` if the tool accepts none.
     pub positional: Option<Positional>,

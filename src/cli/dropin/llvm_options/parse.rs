@@ -210,8 +210,7 @@ impl<'a> Parser<'a> {
 
     fn check_required(&mut self) {
         let is_missing = |option: &&LlvmOption| option.is_required() && !self.met.contains(&option.name);
-        let mut missing: Vec<_> = self.tool.options.iter().filter(is_missing).collect();
-        missing.sort_by_key(|option| nearest::place(option.name));
+        let missing: Vec<_> = self.tool.options.iter().filter(is_missing).collect();
         for option in missing {
             self.refuse(option, "must be specified at least once!");
         }

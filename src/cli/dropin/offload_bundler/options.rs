@@ -17,6 +17,8 @@ type Condition = fn(&BundlerRules) -> bool;
 /// Options, each with a test of the releases that have it.
 #[rustfmt::skip]
 const OPTIONS: [(LlvmOption, Condition); 20] = [
+    (LlvmOption { occurs: Occurs::Required, ..option("type", STRING, TYPES) }, |rules| rules.has_hipi),
+    (LlvmOption { occurs: Occurs::Required, ..option("type", STRING, TYPES_WITHOUT_HIPI) }, |rules| !rules.has_hipi),
     (list("inputs", Occurs::RequiredCommaSeparated, "[<input file>,...]"), has_lists),
     (list("outputs", Occurs::CommaSeparated, "[<output file>,...]"), has_lists),
     (option("input", STRING, "Input file. Can be specified multiple times for multiple input files."), repeats_files),
@@ -24,8 +26,6 @@ const OPTIONS: [(LlvmOption, Condition); 20] = [
     (option("output", STRING, "Output file. Can be specified multiple times for multiple output files."), repeats_files),
     (list("outputs", Occurs::CommaSeparated, "[<output file>,...] (deprecated)"), repeats_files),
     (list("targets", Occurs::CommaSeparated, "[<offload kind>-<target triple>,...]"), always),
-    (LlvmOption { occurs: Occurs::Required, ..option("type", STRING, TYPES) }, |rules| rules.has_hipi),
-    (LlvmOption { occurs: Occurs::Required, ..option("type", STRING, TYPES_WITHOUT_HIPI) }, |rules| !rules.has_hipi),
     (option("unbundle", ValueType::Flag, "Unbundle bundled file into several output files."), always),
     (option("list", ValueType::Flag, "List bundle IDs in the bundled file."), always),
     (option("###", ValueType::Flag, DRY_RUN), always),

@@ -20,259 +20,127 @@
 //!         "old": { "code_size": 32, "vgprs": 2, "scratch": 0, "scratch_is_minimum": true }, "new": { ... } } ] } ] } ] }
 //! ```
 
-use std::collections::BTreeSet;
-
-use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
-
 use super::Differences;
 use crate::base::bytes::hexadecimal;
+use crate::base::json::{JsonWriter, json_document};
 use crate::check::lock;
-use crate::check::lock::{FileDifference, GrowthLimit, KernelDifference, LockedFile, LockedKernel, TargetDifference};
-use crate::cli::report::json::to_pretty_json;
+use crate::check::lock::{FileDifference, GrowthLimit, KernelDifference, LockedKernel, TargetDifference};
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.diff/1";
-
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    equal: bool,
-    same_code: bool,
-    old: JsonBuild<'a>,
-    new: JsonBuild<'a>,
-    added_archs: &'a [&'a str],
-    removed_archs: &'a [&'a str],
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    budgets: Vec<JsonBudget<'a>>,
-    causes: Vec<&'static str>,
-    reordered: &'a [&'a str],
-    duplicates: Vec<JsonDuplicate<'a>>,
-    files: Vec<JsonFile<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonBuild<'a> {
-    path: &'a str,
-    files: usize,
-    images: usize,
-    kernels: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    size: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stored: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct JsonBudget<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    arch: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_percent: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_bytes: Option<u64>,
-    measure: &'static str,
-    old: u64,
-    new: u64,
-    exceeded: bool,
-}
-
-#[derive(Serialize)]
-struct JsonDuplicate<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    arch: Option<&'a str>,
-    /// Absent for a whole image.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kernel: Option<&'a str>,
-    old: usize,
-    new: usize,
-    bytes: u64,
-}
-
-#[derive(Serialize)]
-struct JsonFile<'a> {
-    path: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    old_path: Option<&'a str>,
-    change: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    old: Option<JsonFileSize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    new: Option<JsonFileSize>,
-    targets: Vec<JsonTarget<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonFileSize {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    size: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stored: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct JsonTarget<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    arch: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kind: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    triple: Option<&'a str>,
-    image: &'a str,
-    change: &'static str,
-    causes: Vec<&'static str>,
-    images_changed: usize,
-    old: JsonTargetTotals<'a>,
-    new: JsonTargetTotals<'a>,
-    kernels: Vec<JsonKernel<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonTargetTotals<'a> {
-    images: usize,
-    kernels: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    size: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stored: Option<u64>,
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    codecs: &'a BTreeSet<String>,
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    debug: &'a BTreeSet<String>,
-}
-
-#[derive(Serialize)]
-struct JsonKernel<'a> {
-    name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    demangled: Option<&'a str>,
-    change: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    old: Option<JsonFigures<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    new: Option<JsonFigures<'a>>,
-}
-
-/// The known figures of a kernel.
-struct JsonFigures<'a>(&'a LockedKernel);
-
-impl Serialize for JsonFigures<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        for (figure, value) in self.0.usage.known() {
-            map.serialize_entry(figure.key(), &value)?;
-        }
-        if self.0.usage.scratch_is_minimum {
-            map.serialize_entry("scratch_is_minimum", &true)?;
-        }
-        if let Some(code) = self.0.code {
-            map.serialize_entry("code", &hexadecimal(&code))?;
-        }
-        map.end()
-    }
-}
 
 /// Returns the document, with a final newline.
 pub fn differences_json(differences: &Differences<'_>) -> String {
     let Differences { names: [old, new], comparison, budgets } = differences;
     let causes = comparison.causes_with_same_code();
-    let document = Document {
-        schema: SCHEMA,
-        equal: comparison.files.is_empty(),
-        same_code: causes.is_some(),
-        old: JsonBuild::new(old, &comparison.old),
-        new: JsonBuild::new(new, &comparison.new),
-        added_archs: &comparison.added_archs,
-        removed_archs: &comparison.removed_archs,
-        budgets: budgets.iter().map(JsonBudget::new).collect(),
-        causes: causes.iter().flatten().map(|cause| cause.name()).collect(),
-        reordered: &comparison.reordered,
-        duplicates: comparison.duplicates.iter().map(JsonDuplicate::new).collect(),
-        files: comparison.files.iter().map(JsonFile::new).collect(),
+    json_document(SCHEMA, |json| {
+        json.field("equal", comparison.files.is_empty());
+        json.field("same_code", causes.is_some());
+        json.object("old", |json| build(json, old, &comparison.old));
+        json.object("new", |json| build(json, new, &comparison.new));
+        json.field("added_archs", &comparison.added_archs);
+        json.field("removed_archs", &comparison.removed_archs);
+        json.objects_if_any("budgets", *budgets, budget);
+        json.list("causes", causes.iter().flatten().map(|cause| cause.name()));
+        json.field("reordered", &comparison.reordered);
+        json.objects("duplicates", &comparison.duplicates, duplicate);
+        json.objects("files", &comparison.files, file);
+    })
+}
+
+fn build(json: &mut JsonWriter, path: &str, totals: &lock::Totals) {
+    json.field("path", path);
+    json.field("files", totals.files);
+    json.field("images", totals.images);
+    json.field("kernels", totals.kernels);
+    sizes(json, totals.size, totals.stored);
+}
+
+fn sizes(json: &mut JsonWriter, size: Option<u64>, stored: Option<u64>) {
+    json.optional("size", size);
+    json.optional("stored", stored);
+}
+
+fn budget(json: &mut JsonWriter, result: &lock::BudgetResult<'_>) {
+    json.optional("arch", result.budget.arch.as_ref());
+    match result.budget.limit {
+        GrowthLimit::Percent(percent) => json.field("max_percent", percent),
+        GrowthLimit::Bytes(bytes) => json.field("max_bytes", bytes),
+    }
+    json.field("measure", result.measure.name());
+    json.field("old", result.old);
+    json.field("new", result.new);
+    json.field("exceeded", result.exceeded);
+}
+
+fn duplicate(json: &mut JsonWriter, duplicate: &lock::Duplicate<'_>) {
+    json.optional("arch", duplicate.arch);
+    // Absent for a whole image.
+    json.optional("kernel", duplicate.kernel.map(|kernel| kernel.name.as_str()));
+    json.field("old", duplicate.old);
+    json.field("new", duplicate.new);
+    json.field("bytes", duplicate.bytes);
+}
+
+fn file(json: &mut JsonWriter, file: &FileDifference<'_>) {
+    json.field("path", file.path());
+    json.optional("old_path", file.old_path());
+    let change = match (file.old, file.new) {
+        (None, _) => "added",
+        (_, None) => "removed",
+        _ => "changed",
     };
-    to_pretty_json(&document)
-}
-
-impl<'a> JsonBuild<'a> {
-    fn new(path: &'a str, totals: &lock::Totals) -> Self {
-        let &lock::Totals { files, images, kernels, size, stored } = totals;
-        JsonBuild { path, files, images, kernels, size, stored }
+    json.field("change", change);
+    for (key, side) in [("old", file.old), ("new", file.new)] {
+        if let Some(side) = side {
+            json.object(key, |json| sizes(json, side.size, side.stored));
+        }
     }
+    json.objects("targets", &file.targets, target);
 }
 
-impl<'a> JsonBudget<'a> {
-    fn new(result: &'a lock::BudgetResult<'a>) -> Self {
-        let &lock::BudgetResult { budget, measure, old, new, exceeded } = result;
-        let (max_percent, max_bytes) = match budget.limit {
-            GrowthLimit::Percent(percent) => (Some(percent), None),
-            GrowthLimit::Bytes(bytes) => (None, Some(bytes)),
-        };
-        JsonBudget { arch: budget.arch.as_deref(), max_percent, max_bytes, measure: measure.name(), old, new, exceeded }
+fn target(json: &mut JsonWriter, difference: &TargetDifference<'_>) {
+    let target = difference.target;
+    json.optional("arch", target.arch.as_ref());
+    json.optional("kind", target.kind.as_ref());
+    json.optional("triple", target.triple.as_ref());
+    json.field("image", &target.image);
+    json.field("change", difference.change.name());
+    json.list("causes", difference.causes.iter().map(|cause| cause.name()));
+    json.field("images_changed", difference.images_changed);
+    for (key, side) in [("old", &difference.old), ("new", &difference.new)] {
+        json.object(key, |json| {
+            json.field("images", side.images);
+            json.field("kernels", side.kernels);
+            sizes(json, side.size, side.stored);
+            json.optional("codecs", (!side.codecs.is_empty()).then_some(&side.codecs));
+            json.optional("debug", (!side.debug.is_empty()).then_some(&side.debug));
+        });
     }
+    json.objects("kernels", &difference.kernels, kernel);
 }
 
-impl<'a> JsonDuplicate<'a> {
-    fn new(duplicate: &lock::Duplicate<'a>) -> Self {
-        let &lock::Duplicate { arch, kernel, old, new, bytes } = duplicate;
-        JsonDuplicate { arch, kernel: kernel.map(|kernel| kernel.name.as_str()), old, new, bytes }
-    }
-}
-
-impl<'a> JsonFile<'a> {
-    fn new(file: &'a FileDifference<'a>) -> Self {
-        let size = |file: &LockedFile| JsonFileSize { size: file.size, stored: file.stored };
-        JsonFile {
-            path: file.path(),
-            old_path: file.old_path(),
-            change: match (file.old, file.new) {
-                (None, _) => "added",
-                (_, None) => "removed",
-                _ => "changed",
-            },
-            old: file.old.map(size),
-            new: file.new.map(size),
-            targets: file.targets.iter().map(JsonTarget::new).collect(),
+fn kernel(json: &mut JsonWriter, difference: &KernelDifference<'_>) {
+    json.field("name", difference.kernel().name.as_str());
+    json.optional("demangled", difference.kernel().name.demangled());
+    let change = match difference {
+        KernelDifference::Added(_) => "added",
+        KernelDifference::Removed(_) => "removed",
+        KernelDifference::Changed(..) => "changed",
+    };
+    json.field("change", change);
+    for (key, side) in [("old", difference.before()), ("new", difference.after())] {
+        if let Some(side) = side {
+            json.object(key, |json| figures(json, side));
         }
     }
 }
 
-impl<'a> JsonTarget<'a> {
-    fn new(difference: &'a TargetDifference<'a>) -> Self {
-        let target = difference.target;
-        JsonTarget {
-            arch: target.arch.as_deref(),
-            kind: target.kind.as_deref(),
-            triple: target.triple.as_deref(),
-            image: &target.image,
-            change: difference.change.name(),
-            causes: difference.causes.iter().map(|cause| cause.name()).collect(),
-            images_changed: difference.images_changed,
-            old: JsonTargetTotals::new(&difference.old),
-            new: JsonTargetTotals::new(&difference.new),
-            kernels: difference.kernels.iter().map(JsonKernel::new).collect(),
-        }
+/// Writes the known figures of a kernel.
+fn figures(json: &mut JsonWriter, kernel: &LockedKernel) {
+    for (figure, value) in kernel.usage.known() {
+        json.field(figure.key(), value);
     }
-}
-
-impl<'a> JsonTargetTotals<'a> {
-    fn new(side: &'a lock::TargetTotals) -> Self {
-        let lock::TargetTotals { images, kernels, size, stored, codecs, debug } = side;
-        JsonTargetTotals { images: *images, kernels: *kernels, size: *size, stored: *stored, codecs, debug }
-    }
-}
-
-impl<'a> JsonKernel<'a> {
-    fn new(difference: &KernelDifference<'a>) -> Self {
-        JsonKernel {
-            name: difference.kernel().name.as_str(),
-            demangled: difference.kernel().name.demangled(),
-            change: match difference {
-                KernelDifference::Added(_) => "added",
-                KernelDifference::Removed(_) => "removed",
-                KernelDifference::Changed(..) => "changed",
-            },
-            old: difference.before().map(JsonFigures),
-            new: difference.after().map(JsonFigures),
-        }
-    }
+    json.optional("scratch_is_minimum", kernel.usage.scratch_is_minimum.then_some(true));
+    json.optional("code", kernel.code.map(|code| hexadecimal(&code)));
 }

@@ -17,12 +17,13 @@
 //!     "errors": [] } ] }
 //! ```
 
-use serde::Serialize;
+use std::num::NonZero;
 
 use super::RequiredFile;
 use crate::analyze::requires::{Limit, Release};
 use crate::analyze::select::{DeviceNeed, FloorCause, Need};
-use crate::cli::report::json::{JsonError, is_zero, to_pretty_json};
+use crate::base::json::{JsonWriter, json_document};
+use crate::cli::report::json::errors;
 use crate::format::readers::Product;
 use crate::scan::inventory::File;
 
@@ -32,148 +33,85 @@ const SCHEMA: &str = "fatbin.requires/1";
 /// Maximum number of images that are listed for a property.
 const MAX_IMAGES: usize = 100;
 
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    files: Vec<JsonFile<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonFile<'a> {
-    path: &'a str,
-    /// Images that drivers and runtimes load.
-    images: usize,
-    selected_by_program: usize,
-    all: Vec<JsonNeed>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    by_program: Vec<JsonNeed>,
-    devices: Vec<JsonDevice<'a>>,
-    /// Number of devices of the code that are not in the list.
-    #[serde(skip_serializing_if = "is_zero")]
-    omitted_devices: u64,
-    errors: Vec<JsonError>,
-}
-
-#[derive(Serialize)]
-struct JsonNeed {
-    product: &'static str,
-    floor: JsonFloor,
-}
-
-#[derive(Serialize)]
-struct JsonDevice<'a> {
-    device: &'a str,
-    /// Whether anything in the file runs on the device.
-    runs: bool,
-    needs: Vec<JsonDeviceNeed>,
-}
-
-#[derive(Serialize)]
-struct JsonDeviceNeed {
-    product: &'static str,
-    preferred: JsonFloor,
-    some: JsonFloor,
-}
-
-#[derive(Serialize)]
-struct JsonFloor {
-    known: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    at_least: Option<JsonRelease>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    newer_than: Option<JsonRelease>,
-    /// The newest release that it can be, of a floor that is not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    at_most: Option<JsonRelease>,
-    causes: Vec<JsonCause>,
-}
-
-#[derive(Serialize)]
-struct JsonRelease {
-    release: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    driver: Option<String>,
-}
-
-#[derive(Serialize)]
-struct JsonCause {
-    property: &'static str,
-    reason: String,
-    source: &'static str,
-    images: Vec<usize>,
-    count: usize,
-}
-
 /// Returns the document about files, including files that could not be read, with a final newline.
 pub fn requires_json(files: &[RequiredFile<'_>], unread: &[File]) -> String {
-    let files = files.iter().map(JsonFile::new).chain(unread.iter().map(JsonFile::unread));
-    to_pretty_json(&Document { schema: SCHEMA, files: files.collect() })
-}
-
-impl<'a> JsonFile<'a> {
-    fn new(required: &'a RequiredFile<'a>) -> Self {
-        let floors = &required.floors;
-        let needs = |needs: Vec<(Product, Need)>| {
-            let need = |(product, need): &(Product, Need)| JsonNeed { product: name(*product), floor: floor(need) };
-            needs.iter().map(need).collect()
-        };
-        let device = |(device, needs): &'a (String, Vec<DeviceNeed>)| JsonDevice {
-            device,
-            runs: !needs.is_empty() || required.without_floor.contains(device),
-            needs: needs.iter().map(JsonDeviceNeed::new).collect(),
-        };
-        JsonFile {
-            path: &floors.file.path,
-            images: floors.loaded(),
-            selected_by_program: floors.selected_by_program(),
-            all: needs(floors.all()),
-            by_program: needs(floors.by_program()),
-            devices: required.devices.iter().map(device).collect(),
-            omitted_devices: required.omitted_devices as u64,
-            errors: JsonError::of_file(floors.file),
+    json_document(SCHEMA, |json| {
+        json.begin_array("files");
+        for it in files {
+            json.element_object(|json| file(json, it));
         }
-    }
-
-    fn unread(file: &'a File) -> Self {
-        let (all, by_program, devices) = (Vec::new(), Vec::new(), Vec::new());
-        let errors = JsonError::of_file(file);
-        let (path, omitted_devices) = (&file.path, 0);
-        JsonFile { path, images: 0, selected_by_program: 0, all, by_program, devices, omitted_devices, errors }
-    }
+        for it in unread {
+            json.element_object(|json| unread_file(json, it));
+        }
+        json.end();
+    })
 }
 
-impl JsonDeviceNeed {
-    fn new(need: &DeviceNeed) -> Self {
-        JsonDeviceNeed { product: name(need.product), preferred: floor(&need.preferred), some: floor(&need.some) }
-    }
+fn file(json: &mut JsonWriter, required: &RequiredFile<'_>) {
+    let floors = &required.floors;
+    let product_need = |json: &mut JsonWriter, (product, need): (Product, Need)| {
+        json.field("product", name(product));
+        json.object("floor", |json| floor(json, &need));
+    };
+    json.field("path", &floors.file.path);
+    // Images that drivers and runtimes load.
+    json.field("images", floors.loaded());
+    json.field("selected_by_program", floors.selected_by_program());
+    json.objects("all", floors.all(), product_need);
+    json.objects_if_any("by_program", floors.by_program(), product_need);
+    json.objects("devices", &required.devices, |json, (device, needs)| {
+        json.field("device", device);
+        // Anything in the file runs on the device.
+        json.field("runs", !needs.is_empty() || required.without_floor.contains(device));
+        json.objects("needs", needs, device_need);
+    });
+    // Number of devices of the code that are not in the list.
+    json.optional("omitted_devices", NonZero::new(required.omitted_devices));
+    errors(json, floors.file);
 }
 
-fn floor(need: &Need) -> JsonFloor {
-    let known = need.floor.is_known();
+fn unread_file(json: &mut JsonWriter, file: &File) {
+    json.field("path", &file.path);
+    json.field("images", 0);
+    json.field("selected_by_program", 0);
+    json.list("all", [0; 0]);
+    json.list("devices", [0; 0]);
+    errors(json, file);
+}
+
+fn device_need(json: &mut JsonWriter, need: &DeviceNeed) {
+    json.field("product", name(need.product));
+    json.object("preferred", |json| floor(json, &need.preferred));
+    json.object("some", |json| floor(json, &need.some));
+}
+
+fn floor(json: &mut JsonWriter, need: &Need) {
+    let is_known = need.floor.is_known();
+    json.field("known", is_known);
     let Limit { release: least, is_after } = need.floor.least;
-    JsonFloor {
-        known,
-        at_least: least.filter(|_| !is_after).map(release),
-        newer_than: least.filter(|_| is_after).map(release),
-        at_most: if known { None } else { need.floor.most.and_then(|most| most.release).map(release) },
-        causes: need.causes.iter().map(cause).collect(),
+    if let Some(least) = least {
+        json.object(if is_after { "newer_than" } else { "at_least" }, |json| release(json, least));
     }
+    // The newest release that a floor that is not known can be.
+    if let (false, Some(most)) = (is_known, need.floor.most.and_then(|most| most.release)) {
+        json.object("at_most", |json| release(json, most));
+    }
+    json.objects("causes", &need.causes, cause);
 }
 
-fn release(release: Release) -> JsonRelease {
+fn release(json: &mut JsonWriter, release: Release) {
     let (major, minor) = release.version;
     let text = if release.product == Product::Llvm { major.to_string() } else { format!("{major}.{minor}") };
-    JsonRelease { release: text, driver: release.driver.map(|driver| driver.to_string()) }
+    json.field("release", text);
+    json.optional("driver", release.driver.map(|driver| driver.to_string()));
 }
 
-fn cause(cause: &FloorCause) -> JsonCause {
-    JsonCause {
-        property: cause.requirement.name(),
-        reason: cause.requirement.to_string(),
-        source: cause.requirement.source(),
-        images: cause.images.iter().take(MAX_IMAGES).copied().collect(),
-        count: cause.images.len(),
-    }
+fn cause(json: &mut JsonWriter, cause: &FloorCause) {
+    json.field("property", cause.requirement.name());
+    json.field("reason", cause.requirement.to_string());
+    json.field("source", cause.requirement.source());
+    json.list("images", cause.images.iter().take(MAX_IMAGES));
+    json.field("count", cause.images.len());
 }
 
 fn name(product: Product) -> &'static str {

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
-
 use crate::analyze::select::SelectionGap;
+use crate::base::json::JsonWriter;
 use crate::cli::report::text::{counted, printable};
 use crate::image::family;
 
@@ -43,16 +42,9 @@ fn lines(KernelGap { gap, kernels }: &KernelGap<'_>) -> String {
     text
 }
 
-/// A gap in the document.
-#[derive(Serialize)]
-pub struct JsonGap<'a> {
-    archs: &'a [&'a str],
-    choices: usize,
-    kernels: &'a BTreeSet<String>,
-}
-
-impl<'a> JsonGap<'a> {
-    pub fn new(gap: &'a KernelGap<'a>) -> Self {
-        JsonGap { archs: &gap.gap.archs, choices: gap.gap.choices, kernels: &gap.kernels }
-    }
+/// Writes a gap.
+pub fn write_gap(json: &mut JsonWriter, KernelGap { gap, kernels }: &KernelGap<'_>) {
+    json.field("archs", &gap.archs);
+    json.field("choices", gap.choices);
+    json.field("kernels", kernels);
 }

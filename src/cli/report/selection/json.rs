@@ -26,114 +26,15 @@
 //!     "errors": [] } ] }
 //! ```
 
-use serde::Serialize;
-
-use super::gaps::{JsonGap, KernelGap};
-use super::kpack::JsonReference;
-use crate::analyze::select;
-use crate::analyze::select::{AnsweredFile, AnsweredSet, Candidate, CandidateVerdict, Selection};
-use crate::cli::report::json::{ImageIdentity, JsonError, is_false, to_pretty_json};
+use super::gaps::{KernelGap, write_gap};
+use super::kpack::write_reference;
+use crate::analyze::select::{AnsweredFile, AnsweredSet, Candidate, CandidateSet, CandidateVerdict, Selection};
+use crate::base::json::{JsonWriter, json_document};
+use crate::cli::report::json::{errors, identity};
 use crate::target::Device;
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.select/1";
-
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    /// Name as specified by the user.
-    device: &'a str,
-    /// The NVIDIA driver, if the user specified one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    driver: Option<&'a str>,
-    devices: Vec<String>,
-    files: Vec<JsonFile<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonFile<'a> {
-    path: &'a str,
-    choices: Vec<JsonChoice<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    kpack: Vec<JsonReference<'a>>,
-    /// Images without a container for the platform of the devices.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    selected_by_program: Vec<JsonProgramImage<'a>>,
-    /// Choices where nothing is selected.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    gaps: Vec<JsonGap<'a>>,
-    errors: Vec<JsonError>,
-}
-
-/// An image that the program may select, by its own rules.
-#[derive(Serialize)]
-struct JsonProgramImage<'a> {
-    #[serde(flatten)]
-    identity: ImageIdentity<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    symbol: Option<&'a str>,
-}
-
-impl<'a> JsonProgramImage<'a> {
-    fn new(&Candidate { number, image, .. }: &Candidate<'a>) -> Self {
-        JsonProgramImage { identity: ImageIdentity::new(number, image), symbol: image.symbol.as_deref() }
-    }
-}
-
-#[derive(Serialize)]
-struct JsonChoice<'a> {
-    #[serde(rename = "type")]
-    container_type: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    section: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    offset: Option<u64>,
-    runtime: JsonRuntime,
-    /// True if it has code for the platform of the devices.
-    concerned: bool,
-    answers: Vec<JsonAnswer<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonRuntime {
-    name: &'static str,
-    release: &'static str,
-    order: &'static str,
-}
-
-#[derive(Serialize)]
-struct JsonAnswer<'a> {
-    devices: Vec<String>,
-    answer: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    chosen: Option<usize>,
-    /// True if the driver links all chosen images when it loads them.
-    #[serde(skip_serializing_if = "is_false")]
-    linked: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    earlier: Option<JsonEarlier>,
-    images: Vec<JsonImage<'a>>,
-}
-
-/// Selection of earlier releases of the runtime.
-#[derive(Serialize)]
-struct JsonEarlier {
-    release: &'static str,
-    order: &'static str,
-    answer: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    chosen: Option<usize>,
-}
-
-#[derive(Serialize)]
-struct JsonImage<'a> {
-    #[serde(flatten)]
-    identity: ImageIdentity<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a str>,
-    chosen: bool,
-    reason: String,
-}
 
 /// Returns the document, with a final newline. Each file has its gaps.
 pub fn selection_json(
@@ -142,69 +43,67 @@ pub fn selection_json(
     devices: &[Device],
     files: &[(AnsweredFile<'_>, Vec<KernelGap<'_>>)],
 ) -> String {
-    let document = Document {
-        schema: SCHEMA,
-        device,
-        driver,
-        devices: devices.iter().map(ToString::to_string).collect(),
-        files: files.iter().map(JsonFile::new).collect(),
-    };
-    to_pretty_json(&document)
+    json_document(SCHEMA, |json| {
+        // Name as specified by the user.
+        json.field("device", device);
+        // The NVIDIA driver, if the user specified one.
+        json.optional("driver", driver);
+        json.list("devices", devices.iter().map(ToString::to_string));
+        json.objects("files", files, |json, (answered, gaps)| {
+            json.field("path", &answered.file.path);
+            json.objects("choices", &answered.sets, choice);
+            json.objects_if_any("kpack", &answered.kpack, write_reference);
+            // Images without a container for the platform of the devices. The program may select them, by its own rules.
+            json.objects_if_any("selected_by_program", &answered.selected_by_program, |json, it| {
+                identity(json, it.number, it.image);
+                json.optional("symbol", it.image.symbol.as_ref());
+            });
+            // Choices where nothing is selected.
+            json.objects_if_any("gaps", gaps, write_gap);
+            errors(json, answered.file);
+        });
+    })
 }
 
-impl<'a> JsonFile<'a> {
-    fn new((answered, gaps): &'a (AnsweredFile<'a>, Vec<KernelGap<'a>>)) -> Self {
-        JsonFile {
-            path: &answered.file.path,
-            choices: answered.sets.iter().map(JsonChoice::new).collect(),
-            kpack: answered.kpack.iter().map(JsonReference::new).collect(),
-            selected_by_program: answered.selected_by_program.iter().map(JsonProgramImage::new).collect(),
-            gaps: gaps.iter().map(JsonGap::new).collect(),
-            errors: JsonError::of_file(answered.file),
+fn choice(json: &mut JsonWriter, answered: &AnsweredSet<'_>) {
+    let set = &answered.set;
+    json.field("type", set.container.container_type.name());
+    json.optional("section", set.container.section_name());
+    json.optional("offset", set.container.offset);
+    json.object("runtime", |json| {
+        json.field("name", set.runtime.name);
+        json.field("release", set.runtime.release);
+        json.field("order", set.runtime.order);
+    });
+    // It has code for the platform of the devices.
+    json.field("concerned", answered.is_relevant);
+    json.objects("answers", &answered.answers, |json, it| {
+        json.list("devices", it.devices.iter().map(ToString::to_string));
+        answer(json, set, &it.selection);
+        // The driver links all chosen images when it loads them.
+        json.optional("linked", it.selection.is_link().then_some(true));
+        // Selection of earlier releases of the runtime.
+        if let Some((runtime, selection)) = &it.earlier {
+            json.object("earlier", |json| {
+                json.field("release", runtime.release);
+                json.field("order", runtime.order);
+                answer(json, set, selection);
+            });
         }
-    }
+        json.objects("images", it.selection.verdicts(), |json, (index, verdict, reason)| {
+            let Candidate { number, image, .. } = set.candidates[index];
+            identity(json, number, image);
+            json.optional("id", image.id.as_ref());
+            json.field("chosen", verdict == CandidateVerdict::Selected);
+            json.field("reason", reason);
+        });
+    });
 }
 
-impl<'a> JsonChoice<'a> {
-    fn new(answered: &'a AnsweredSet<'a>) -> Self {
-        let set = &answered.set;
-        let runtime = set.runtime;
-        let known = |selection: &Selection| selection.selected.filter(|_| !selection.is_undecided());
-        let name = |selection: &Selection| match known(selection) {
-            _ if selection.is_undecided() => "undecided",
-            Some((_, way)) => way.name(),
-            None => "nothing",
-        };
-        let number = |selection: &Selection| known(selection).map(|(index, _)| set.candidates[index].number);
-        let answer = |it: &'a select::DeviceAnswer<'a>| JsonAnswer {
-            devices: it.devices.iter().map(ToString::to_string).collect(),
-            answer: name(&it.selection),
-            chosen: number(&it.selection),
-            linked: it.selection.is_link(),
-            earlier: it.earlier.as_ref().map(|(runtime, selection)| JsonEarlier {
-                release: runtime.release,
-                order: runtime.order,
-                answer: name(selection),
-                chosen: number(selection),
-            }),
-            images: images(&set.candidates, &it.selection),
-        };
-        JsonChoice {
-            container_type: set.container.container_type.name(),
-            section: set.container.section_name(),
-            offset: set.container.offset,
-            runtime: JsonRuntime { name: runtime.name, release: runtime.release, order: runtime.order },
-            concerned: answered.is_relevant,
-            answers: answered.answers.iter().map(answer).collect(),
-        }
+fn answer(json: &mut JsonWriter, set: &CandidateSet<'_>, selection: &Selection) {
+    if selection.is_undecided() {
+        return json.field("answer", "undecided");
     }
-}
-
-fn images<'a>(candidates: &[Candidate<'a>], selection: &Selection) -> Vec<JsonImage<'a>> {
-    let image = |(index, verdict, reason): (usize, CandidateVerdict, String)| {
-        let chosen = verdict == CandidateVerdict::Selected;
-        let Candidate { number, image, .. } = candidates[index];
-        JsonImage { identity: ImageIdentity::new(number, image), id: image.id.as_deref(), chosen, reason }
-    };
-    selection.verdicts().into_iter().map(image).collect()
+    json.field("answer", selection.selected.map_or("nothing", |(_, way)| way.name()));
+    json.optional("chosen", selection.selected.map(|(index, _)| set.candidates[index].number));
 }

@@ -1,8 +1,7 @@
 //! Answers of the loaders of kpack archives: text and JSON.
 
-use serde::Serialize;
-
 use crate::analyze::select::kpack::{AnsweredCode, AnsweredDevice, AnsweredReference, KpackAnswer, KpackLoader};
+use crate::base::json::JsonWriter;
 use crate::cli::report::Screen;
 use crate::cli::report::text::{Column, columns, counted, printable};
 
@@ -64,58 +63,25 @@ fn rows_of(code: &str, answers: &[KpackAnswer<'_>; KpackLoader::ALL.len()]) -> V
     KpackLoader::ALL.into_iter().zip(answers).map(|(loader, answer)| row(loader.releases(), answer)).collect()
 }
 
-/// Answers for the code of a file in kpack archives.
-#[derive(Serialize)]
-pub struct JsonReference<'a> {
-    kernel_name: &'a str,
-    devices: Vec<JsonDevice<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonDevice<'a> {
-    device: String,
-    code: Vec<JsonCode<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonCode<'a> {
-    index: u32,
-    answers: Vec<JsonAnswer<'a>>,
-}
-
-/// Answer of a generation of the loader: an archive and the target ID of the code in it, or the reason why there is
-/// none.
-#[derive(Serialize)]
-struct JsonAnswer<'a> {
-    release: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    archive: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    arch: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-}
-
-impl<'a> JsonReference<'a> {
-    /// Creates the mirror of the answers for a reference.
-    pub fn new(answered: &'a AnsweredReference<'a>) -> Self {
-        let answer = |(loader, answer): (KpackLoader, &KpackAnswer<'a>)| JsonAnswer {
-            release: loader.releases(),
-            archive: answer.ok().map(|loaded| loaded.archive.path.as_str()),
-            arch: answer.ok().map(|loaded| loaded.arch),
-            reason: answer.err().map(|failure| failure.to_string()),
-        };
-        let code = |code: &AnsweredCode<'a>| JsonCode {
-            index: code.index,
-            answers: KpackLoader::ALL.into_iter().zip(&code.answers).map(answer).collect(),
-        };
-        let device = |it: &AnsweredDevice<'a>| JsonDevice {
-            device: it.device.to_string(),
-            code: it.code.iter().map(code).collect(),
-        };
-        JsonReference {
-            kernel_name: &answered.reference.kernel_name,
-            devices: answered.devices.iter().map(device).collect(),
-        }
-    }
+/// Writes the answers for the code of a file in kpack archives: for each generation of the loader an archive and the
+/// target ID of the code in it, or the reason why there is none.
+pub fn write_reference(json: &mut JsonWriter, answered: &AnsweredReference<'_>) {
+    json.field("kernel_name", &answered.reference.kernel_name);
+    json.objects("devices", &answered.devices, |json, it| {
+        json.field("device", it.device.to_string());
+        json.objects("code", &it.code, |json, code| {
+            json.field("index", code.index);
+            let answers = KpackLoader::ALL.into_iter().zip(&code.answers);
+            json.objects("answers", answers, |json, (loader, answer)| {
+                json.field("release", loader.releases());
+                match answer {
+                    Ok(loaded) => {
+                        json.field("archive", &loaded.archive.path);
+                        json.field("arch", loaded.arch);
+                    }
+                    Err(failure) => json.field("reason", failure.to_string()),
+                }
+            });
+        });
+    });
 }

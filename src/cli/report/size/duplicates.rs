@@ -1,9 +1,8 @@
 //! Bytes that are stored several times, as tables and as JSON.
 
-use serde::Serialize;
-
 use crate::analyze::size::{DuplicateImages, Duplicates, IdenticalKernels, RepeatedKernel, Size};
 use crate::base::bytes::hexadecimal;
+use crate::base::json::JsonWriter;
 use crate::cli::report::Screen;
 use crate::cli::report::text::{Column, columns, counted};
 
@@ -91,80 +90,34 @@ fn others(count: usize) -> String {
     }
 }
 
-/// Duplicates in JSON.
-#[derive(Serialize)]
-pub struct JsonDuplicates<'a> {
-    images: Vec<JsonImages<'a>>,
-    kernels: Vec<JsonKernel<'a>>,
-    identical_kernels: Vec<JsonIdentical<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonImages<'a> {
-    wasted: u64,
-    wasted_decompressed: u64,
-    arch: &'a str,
-    sha256: String,
-    copies: Vec<JsonCopy<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonCopy<'a> {
-    file: &'a str,
-    index: usize,
-}
-
-#[derive(Serialize)]
-struct JsonKernel<'a> {
-    wasted: u64,
-    wasted_decompressed: u64,
-    file: &'a str,
-    name: &'a str,
-    archs: &'a [String],
-    units: usize,
-    copies: usize,
-    bodies: usize,
-}
-
-#[derive(Serialize)]
-struct JsonIdentical<'a> {
-    wasted: u64,
-    wasted_decompressed: u64,
-    file: &'a str,
-    arch: &'a str,
-    names: &'a [String],
-}
-
-impl<'a> JsonDuplicates<'a> {
-    pub fn new(duplicates: &'a Duplicates) -> Self {
-        let images = duplicates.images.iter().map(|it| JsonImages {
-            wasted: it.wasted.stored,
-            wasted_decompressed: it.wasted.decompressed,
-            arch: &it.arch,
-            sha256: hexadecimal(&it.sha256),
-            copies: it.images.iter().map(|(file, index)| JsonCopy { file, index: *index }).collect(),
+/// Writes all duplicates.
+pub fn write_duplicates(json: &mut JsonWriter, duplicates: &Duplicates) {
+    let wasted = |json: &mut JsonWriter, size: Size| {
+        json.field("wasted", size.stored);
+        json.field("wasted_decompressed", size.decompressed);
+    };
+    json.objects("images", &duplicates.images, |json, it| {
+        wasted(json, it.wasted);
+        json.field("arch", &it.arch);
+        json.field("sha256", hexadecimal(&it.sha256));
+        json.objects("copies", &it.images, |json, (file, index)| {
+            json.field("file", file);
+            json.field("index", index);
         });
-        let kernels = duplicates.kernels.iter().map(|it| JsonKernel {
-            wasted: it.wasted.stored,
-            wasted_decompressed: it.wasted.decompressed,
-            file: &it.file,
-            name: &it.name,
-            archs: &it.archs,
-            units: it.units,
-            copies: it.copies,
-            bodies: it.bodies,
-        });
-        let identical_kernels = duplicates.bodies.iter().map(|it| JsonIdentical {
-            wasted: it.wasted.stored,
-            wasted_decompressed: it.wasted.decompressed,
-            file: &it.file,
-            arch: &it.arch,
-            names: &it.names,
-        });
-        JsonDuplicates {
-            images: images.collect(),
-            kernels: kernels.collect(),
-            identical_kernels: identical_kernels.collect(),
-        }
-    }
+    });
+    json.objects("kernels", &duplicates.kernels, |json, it| {
+        wasted(json, it.wasted);
+        json.field("file", &it.file);
+        json.field("name", &it.name);
+        json.field("archs", &it.archs);
+        json.field("units", it.units);
+        json.field("copies", it.copies);
+        json.field("bodies", it.bodies);
+    });
+    json.objects("identical_kernels", &duplicates.bodies, |json, it| {
+        wasted(json, it.wasted);
+        json.field("file", &it.file);
+        json.field("arch", &it.arch);
+        json.field("names", &it.names);
+    });
 }

@@ -1,98 +1,50 @@
 //! Sizes as JSON, schema fatbin.size/1.
 
-use serde::Serialize;
-
-use super::duplicates::JsonDuplicates;
-use super::what_if::{JsonEffect, effects};
-use super::{SizeReport, SizedFile};
+use super::SizeReport;
+use super::duplicates::write_duplicates;
+use super::what_if::write_effect;
 use crate::analyze::size::{Label, Row};
-use crate::cli::report::json::to_pretty_json;
+use crate::base::json::{JsonWriter, json_document};
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.size/1";
 
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    by: Vec<&'static str>,
-    size: u64,
-    decompressed_size: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    size_before: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    decompressed_size_before: Option<u64>,
-    files: Vec<JsonFile<'a>>,
-    rows: Vec<JsonRow<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    what_if: Vec<JsonEffect<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    duplicates: Option<JsonDuplicates<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonFile<'a> {
-    path: &'a str,
-    size: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    packed_size: Option<u64>,
+/// Formats sizes as one document.
+pub fn size_json(report: &SizeReport) -> String {
+    json_document(SCHEMA, |json| {
+        json.list("by", report.levels.iter().map(|level| level.name()));
+        json.field("size", report.total.stored);
+        json.field("decompressed_size", report.total.decompressed);
+        json.optional("size_before", report.total_before.map(|size| size.stored));
+        json.optional("decompressed_size_before", report.total_before.map(|size| size.decompressed));
+        json.objects("files", &report.files, |json, file| {
+            json.field("path", &file.path);
+            json.field("size", file.size);
+            json.optional("packed_size", file.packed_size);
+        });
+        json.objects("rows", &report.rows, row);
+        json.objects_if_any("what_if", &report.effects, |json, effect| write_effect(json, report, effect));
+        if let Some(duplicates) = &report.duplicates {
+            json.object("duplicates", |json| write_duplicates(json, duplicates));
+        }
+    })
 }
 
 /// A group; it has a name, or is a part that has none.
-#[derive(Serialize)]
-struct JsonRow<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    part: Option<&'static str>,
-    stored: u64,
-    decompressed: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    code: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kernels: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stored_before: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    decompressed_before: Option<u64>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    rows: Vec<JsonRow<'a>>,
-}
-
-/// Formats sizes as one document.
-pub fn size_json(report: &SizeReport) -> String {
-    let files = report.files.iter();
-    let files =
-        files.map(|SizedFile { path, size, packed_size }| JsonFile { path, size: *size, packed_size: *packed_size });
-    let document = Document {
-        schema: SCHEMA,
-        by: report.levels.iter().map(|level| level.name()).collect(),
-        size: report.total.stored,
-        decompressed_size: report.total.decompressed,
-        size_before: report.total_before.map(|size| size.stored),
-        decompressed_size_before: report.total_before.map(|size| size.decompressed),
-        files: files.collect(),
-        rows: report.rows.iter().map(row).collect(),
-        what_if: effects(report),
-        duplicates: report.duplicates.as_ref().map(JsonDuplicates::new),
-    };
-    to_pretty_json(&document)
-}
-
-fn row(from: &Row) -> JsonRow<'_> {
-    let (name, part) = match &from.label {
-        Label::Name(name) => (Some(name.as_str()), None),
-        Label::Rest(rest) => (None, Some(rest.name())),
-    };
-    let code = Some(from.code).filter(|code| code.kernels > 0);
-    JsonRow {
-        name,
-        part,
-        stored: from.size.stored,
-        decompressed: from.size.decompressed,
-        code: code.map(|code| code.size),
-        kernels: code.map(|code| code.kernels),
-        stored_before: from.before.map(|size| size.stored),
-        decompressed_before: from.before.map(|size| size.decompressed),
-        rows: from.rows.iter().map(row).collect(),
+fn row(json: &mut JsonWriter, from: &Row) {
+    match &from.label {
+        Label::Name(name) => json.field("name", name),
+        Label::Rest(rest) => json.field("part", rest.name()),
     }
+    json.field("stored", from.size.stored);
+    json.field("decompressed", from.size.decompressed);
+    if from.code.kernels > 0 {
+        json.field("code", from.code.size);
+        json.field("kernels", from.code.kernels);
+    }
+    if let Some(before) = from.before {
+        json.field("stored_before", before.stored);
+        json.field("decompressed_before", before.decompressed);
+    }
+    json.objects_if_any("rows", &from.rows, row);
 }

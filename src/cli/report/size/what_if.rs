@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
-
 use super::{SizeReport, growth};
+use crate::base::json::JsonWriter;
 use crate::cli::report::Screen;
 use crate::cli::report::text::{Column, columns};
+use crate::edit::what_if::Effect;
 
 /// Formats a line for each change; nothing if there are none. The time is for the slowest arch.
 pub fn what_if_table(report: &SizeReport, screen: &Screen) -> String {
@@ -35,35 +35,13 @@ fn milliseconds(time: Duration) -> String {
     format!("{:.1} ms", 1000.0 * time.as_secs_f64())
 }
 
-/// Effect of a change in JSON.
-#[derive(Serialize)]
-pub struct JsonEffect<'a> {
-    change: &'a str,
-    size: u64,
-    sample_percent: u32,
-    decompression: Vec<JsonTime<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonTime<'a> {
-    arch: &'a str,
-    microseconds: u64,
-}
-
-/// Returns the effects of all changes.
-pub fn effects(report: &SizeReport) -> Vec<JsonEffect<'_>> {
-    report
-        .effects
-        .iter()
-        .map(|(change, effect)| JsonEffect {
-            change,
-            size: effect.size,
-            sample_percent: report.sample,
-            decompression: effect
-                .times
-                .iter()
-                .map(|(arch, time)| JsonTime { arch, microseconds: time.as_micros() as u64 })
-                .collect(),
-        })
-        .collect()
+/// Writes a change and its effect.
+pub fn write_effect(json: &mut JsonWriter, report: &SizeReport, (change, effect): &(String, Effect)) {
+    json.field("change", change);
+    json.field("size", effect.size);
+    json.field("sample_percent", report.sample);
+    json.objects("decompression", &effect.times, |json, (arch, time)| {
+        json.field("arch", arch);
+        json.field("microseconds", time.as_micros() as u64);
+    });
 }

@@ -4,7 +4,6 @@
 //! extra fields and comments are not touched. A changed member keeps its compression method. In a wheel, `RECORD` gets
 //! the hashes and sizes of the changed members.
 
-mod directory;
 mod packed;
 mod record;
 
@@ -12,17 +11,17 @@ mod record;
 mod tests;
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use directory::{DEFLATED, Directory, ENCRYPTED, Entry, Fields, HAS_DESCRIPTOR, LEVELS, STORED};
 pub use packed::{PackedMembers, Packing, Properties};
 use record::{Record, RecordedFile};
 
 use super::super::Result;
 use super::super::patch::{Patch, PatchLayout, Patches};
-use crate::base::archive::zip_directory_offsets;
+use crate::base::archive::zip::directory::{
+    DEFLATED, Directory, ENCRYPTED, Entry, Fields, HAS_DESCRIPTOR, LEVELS, STORED, set,
+};
 use crate::base::bytes::{Extent, Resource, View, size_of_range};
 use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};
@@ -52,13 +51,8 @@ impl<'data> ZipFile<'data> {
     /// Reads the central directory.
     pub fn read(archive: View<'data>) -> Result<Self> {
         let directory = Directory::read(archive)?;
-        let by_offset: HashMap<u64, usize> =
-            directory.entries.iter().enumerate().map(|(index, entry)| (entry.header, index)).collect();
-        let entry = |offset: u64| {
-            let cause = || Cause::Described("not an entry of the directory".to_owned());
-            by_offset.get(&offset).copied().ok_or_else(|| archive.malformed("zip directory", offset, cause()))
-        };
-        let members = zip_directory_offsets(archive)?.into_iter().map(entry).collect::<Result<_, _>>()?;
+        directory.check_editable(archive)?;
+        let members = directory.files();
         Ok(ZipFile { archive, directory, members, record: OnceCell::new() })
     }
 
@@ -236,8 +230,8 @@ impl<'data> ZipFile<'data> {
     fn set_fields(&self, bytes: &mut [u8], start: u64, fields: &Fields, change: &Change<'_>) -> Result<(), Malformed> {
         // The sizes are known, so no descriptor follows the data.
         let flags = fields.flags & !(HAS_DESCRIPTOR | LEVELS);
-        directory::set(bytes, start, fields.flags_at, &flags.to_le_bytes());
-        directory::set(bytes, start, fields.crc32.at, &change.properties.crc32.to_le_bytes());
+        set(bytes, start, fields.flags_at, &flags.to_le_bytes());
+        set(bytes, start, fields.crc32.at, &change.properties.crc32.to_le_bytes());
         fields.size.set(self.archive, bytes, start, change.properties.size)?;
         fields.compressed.set(self.archive, bytes, start, change.stored.size())
     }

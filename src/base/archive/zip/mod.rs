@@ -1,0 +1,131 @@
+//! Zip files, the format of wheels and many packages.
+
+pub(crate) mod directory;
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::io::{self, Write};
+
+use flate2::{Crc, Decompress, FlushDecompress, Status};
+
+use super::{Member, MemberContent};
+use crate::base::bytes::{Extent, Resource, View};
+use crate::base::error::Malformed;
+use directory::{DEFLATED, Directory, ENCRYPTED, END, END_SIZE, STORED};
+
+/// First bytes of a zip file, the header of its first member.
+pub const MAGIC: &[u8] = b"PK\x03\x04";
+
+/// Returns the offset of the first member of a zip file that ends a view and follows other bytes, such as a script or a
+/// program.
+pub fn appended_start(view: View<'_>, may_have_comment: bool) -> Option<u64> {
+    let last = view.size().checked_sub(END_SIZE)?;
+    if !may_have_comment && !view.from(last).starts_with(&END.to_le_bytes()) {
+        return None;
+    }
+    let directory = Directory::read(view).ok().filter(|directory| directory.ends(view))?;
+    let mut start = None;
+    for entry in &directory.entries {
+        view.charge("zip directory", Resource::Work, 1).ok()?;
+        entry.local_extra(view).ok()?;
+        start = Some(start.map_or(entry.local_at, |first: u64| first.min(entry.local_at)));
+    }
+    start.filter(|&start| start > 0)
+}
+
+/// Reads the files, without directories.
+pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Result<(), Malformed> {
+    let directory = Directory::read(view)?;
+    for entry in directory.files().into_iter().filter_map(|index| directory.entries.get(index)) {
+        let name = decode_name(entry.name).into_owned();
+        super::charge_name(view, name.as_bytes())?;
+        let start = entry.local_extra(view)?.end;
+        let packed_size = entry.fields.compressed.value;
+        let content = match entry.fields.method {
+            _ if entry.fields.flags & ENCRYPTED != 0 => MemberContent::Unreadable("is encrypted".to_owned()),
+            STORED => MemberContent::Here(
+                view.record("zip member size", Extent { offset: start, size: entry.fields.size.value })?,
+            ),
+            DEFLATED => {
+                let rest = view.from(start).data();
+                let stored = rest.get(..packed_size as usize).unwrap_or(rest);
+                let crc32 = entry.fields.crc32.value as u32;
+                MemberContent::Packed(Box::new(move |to: &mut dyn Write| inflate(stored, crc32, to)))
+            }
+            method => MemberContent::Unreadable(format!("unsupported compression method ({})", method_name(method))),
+        };
+        members.push(Member { name: Some(name), packed_size: Some(packed_size), content });
+    }
+    Ok(())
+}
+
+/// Name of a compression method (APPNOTE.TXT 6.3.10, 4.4.5).
+fn method_name(method: u16) -> Cow<'static, str> {
+    Cow::Borrowed(match method {
+        9 => "Deflate64",
+        12 => "Bzip2",
+        14 => "Lzma",
+        93 => "Zstd",
+        95 => "Xz",
+        98 => "Ppmd",
+        _ => return Cow::Owned(method.to_string()),
+    })
+}
+
+/// Decodes a name in UTF-8 or code page 437.
+fn decode_name(name: &[u8]) -> Cow<'_, str> {
+    let text = str::from_utf8(name).map(Cow::Borrowed);
+    text.unwrap_or_else(|_| Cow::Owned(name.iter().map(|&byte| code_page_437(byte)).collect()))
+}
+
+fn code_page_437(byte: u8) -> char {
+    const UPPER: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{a0}";
+    match byte.checked_sub(0x80) {
+        Some(place) => UPPER.chars().nth(place.into()).unwrap_or(char::REPLACEMENT_CHARACTER),
+        None => byte.into(),
+    }
+}
+
+/// Number of decompressed bytes written at a time.
+const BLOCK: usize = 32 << 10;
+
+/// State of the decoder, and a buffer for its output.
+struct Inflater {
+    decoder: Decompress,
+    buffer: Vec<u8>,
+}
+
+thread_local! {
+    /// Shared by all members: memory freed between the retained results of thousands of members could not be used
+    /// again.
+    static INFLATER: RefCell<Inflater> =
+        RefCell::new(Inflater { decoder: Decompress::new(false), buffer: vec![0; BLOCK] });
+}
+
+/// Writes the bytes of a deflated member, and verifies their checksum.
+fn inflate(stored: &[u8], crc32: u32, to: &mut dyn Write) -> io::Result<()> {
+    INFLATER.with_borrow_mut(|Inflater { decoder, buffer }| {
+        decoder.reset(false);
+        let (mut rest, mut crc) = (stored, Crc::new());
+        loop {
+            let (read, written) = (decoder.total_in(), decoder.total_out());
+            let status = decoder.decompress(rest, buffer, FlushDecompress::None)?;
+            let (read, written) = (decoder.total_in().wrapping_sub(read), decoder.total_out().wrapping_sub(written));
+            rest = rest.get(read as usize..).unwrap_or_default();
+            let block = buffer.get(..written as usize).unwrap_or_default();
+            crc.update(block);
+            to.write_all(block)?;
+            match status {
+                Status::StreamEnd if crc.sum() == crc32 => return Ok(()),
+                Status::StreamEnd => return Err(io::Error::other("Invalid checksum")),
+                Status::Ok | Status::BufError if read == 0 && written == 0 => {
+                    return Err(io::Error::other("deflate stream ends early"));
+                }
+                Status::Ok | Status::BufError => {}
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! Members of zip files, as the crate `zip` reads them.
+
+use std::io::{Cursor, Read, Seek, Write};
+
+use ::zip::write::SimpleFileOptions;
+use ::zip::{CompressionMethod, ZipArchive, ZipWriter};
+
+use super::*;
+
+const TEXT: &[u8] = b"a text, a text, a text, a text";
+
+fn fill<W: Write + Seek>(mut writer: ZipWriter<W>, large: bool) -> W {
+    let deflated = SimpleFileOptions::default().large_file(large);
+    writer.add_directory("d/", deflated).unwrap();
+    writer.start_file("b/a", deflated).unwrap();
+    writer.write_all(TEXT).unwrap();
+    writer.start_file("a/b", deflated.compression_method(CompressionMethod::Stored)).unwrap();
+    writer.write_all(TEXT).unwrap();
+    writer.finish().unwrap()
+}
+
+/// Returns archives of every form: with 32-bit and 64-bit sizes, with sizes after the data, behind other bytes with
+/// offsets from both starts, with a comment, with an end record in the comment, with zip64 records, in front of other
+/// bytes, and with the same name twice.
+fn archives() -> Vec<Vec<u8>> {
+    let plain = fill(ZipWriter::new(Cursor::new(Vec::new())), false).into_inner();
+    let mut adjusted = Cursor::new(b"prefix".to_vec());
+    adjusted.set_position(6);
+    let with_comment = |comment: Vec<u8>| {
+        let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+        writer.set_raw_comment(comment.into()).unwrap();
+        fill(writer, false).into_inner()
+    };
+    let end = plain.len() - END_SIZE as usize;
+    vec![
+        [b"prefix", &plain[..]].concat(),
+        fill(ZipWriter::new(Cursor::new(Vec::new())), true).into_inner(),
+        fill(ZipWriter::new_stream(Vec::new()), false).into_inner(),
+        fill(ZipWriter::new(adjusted), false).into_inner(),
+        with_comment(b"a comment".to_vec()),
+        with_comment(plain[end..].to_vec()),
+        with_comment(b"PK\x05\x06".to_vec()),
+        large(&plain),
+        [b"prefix", &large(&plain)[..]].concat(),
+        [&plain[..], b"more"].concat(),
+        same_names(&plain),
+        plain,
+    ]
+}
+
+/// Adds zip64 end records.
+fn large(plain: &[u8]) -> Vec<u8> {
+    let (entries, end) = plain.split_at(plain.len() - END_SIZE as usize);
+    let [size, start] = [12, 16].map(|at| u64::from(u32::from_le_bytes(end[at..at + 4].try_into().unwrap())));
+    let mut bytes = [entries, b"PK\x06\x06"].concat();
+    bytes.extend(44_u64.to_le_bytes());
+    bytes.extend([45, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    bytes.extend([3, 3, size, start].map(u64::to_le_bytes).concat());
+    bytes.extend([&b"PK\x06\x07\0\0\0\0"[..], &(entries.len() as u64).to_le_bytes(), &1_u32.to_le_bytes()].concat());
+    bytes.extend([&end[..8], &[0xff; 12], &[0, 0]].concat());
+    bytes
+}
+
+/// Gives both files the name of the second, in the directory.
+fn same_names(plain: &[u8]) -> Vec<u8> {
+    let mut bytes = plain.to_vec();
+    let at = plain.windows(3).rposition(|name| name == b"b/a").unwrap();
+    bytes[at..at + 3].copy_from_slice(b"a/b");
+    bytes
+}
+
+/// Returns name and contents of each file; `None` if there is an error.
+fn ours(bytes: &[u8]) -> Option<Vec<(String, Vec<u8>)>> {
+    let mut found = Vec::new();
+    members(View::new(bytes), &mut found).ok()?;
+    let content = |member: Member<'_>| {
+        let mut bytes = Vec::new();
+        match member.content {
+            MemberContent::Here(view) => bytes = view.data().to_vec(),
+            MemberContent::Packed(unpack) => unpack(&mut bytes).ok()?,
+            _ => return None,
+        }
+        Some((member.name?, bytes))
+    };
+    found.into_iter().map(content).collect()
+}
+
+fn theirs(bytes: &[u8]) -> Option<Vec<(String, Vec<u8>)>> {
+    let mut archive = ZipArchive::new(Cursor::new(bytes)).ok()?;
+    let mut found = Vec::new();
+    for index in 0..archive.len() {
+        let mut file = archive.by_index(index).ok()?;
+        if !file.is_dir() {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes).ok()?;
+            found.push((file.name().ok()?.into_owned(), bytes));
+        }
+    }
+    Some(found)
+}
+
+#[test]
+fn members_are_as_another_reader_finds_them() {
+    for (form, archive) in archives().iter().enumerate() {
+        assert!(ours(archive).is_some(), "form {form}");
+        for end in 0..=archive.len() {
+            assert_eq!(ours(&archive[..end]), theirs(&archive[..end]), "form {form} cut at {end}");
+        }
+    }
+}
+
+#[test]
+fn names_that_are_not_utf_8_are_in_code_page_437() {
+    assert_eq!(decode_name("é\u{2588}".as_bytes()), "é\u{2588}");
+    assert_eq!(decode_name(b"caf\x82\xdb\xff"), "café\u{2588}\u{a0}");
+}

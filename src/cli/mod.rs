@@ -60,6 +60,7 @@ mod terminal;
 mod threads;
 mod transcode;
 mod unbundle;
+mod usage;
 mod verify;
 mod wrap;
 
@@ -170,10 +171,10 @@ fn run_command(arguments: Vec<OsString>) -> anyhow::Result<Status> {
             answers.report(status);
             Ok(status)
         }
-        Err(text) if matches!(text.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
+        Err((text, _)) if matches!(text.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
             Ok(text.print().map(|()| Status::Yes)?)
         }
-        Err(error) => problems::exit_with_usage(&error),
+        Err((error, program)) => problems::exit_with_usage(&error, &program),
     }
 }
 
@@ -185,14 +186,15 @@ pub fn output_options() -> Vec<(String, String)> {
     outputs::options_of(&program).map(|(command, option)| (command.to_owned(), option.to_owned())).collect()
 }
 
-fn parse(arguments: Vec<OsString>) -> Result<Arguments, clap::Error> {
+fn parse(arguments: Vec<OsString>) -> Result<Arguments, (clap::Error, clap::Command)> {
     if let Ok(parsed) = Arguments::try_parse_from(&arguments) {
         return Ok(parsed);
     }
     // Help and errors name other commands, too.
     let mut program = Arguments::command();
     program.build();
-    Arguments::from_arg_matches(&program.try_get_matches_from(arguments)?)
+    let parsed = program.try_get_matches_from_mut(arguments).and_then(|found| Arguments::from_arg_matches(&found));
+    parsed.map_err(|error| (error, program))
 }
 
 impl Command {

@@ -13,13 +13,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use clap::builder::styling::{AnsiColor, Style};
+use clap::error::ErrorKind;
 use console::Term;
 
 use super::quiet::is_quiet;
 use super::terminal::has_color;
+use super::usage::UsageMessage;
 use super::{Status, explanations};
 use crate::analyze::verify::VerifyError;
-use crate::base::error::Error;
+use crate::base::error::{Error, describe_io};
 use crate::base::escape::{MAX_LINE, escape, escape_lines, shorten};
 use crate::base::io::STANDARD_OUTPUT;
 use crate::embed::bundle::BundleError;
@@ -130,7 +132,7 @@ impl Problems {
     }
 
     fn add(&self, severity: Severity, error: &anyhow::Error) {
-        let message = format!("{error:#}");
+        let message = message(error);
         let Some(Subject { path, problem }) = Subject::of(error).filter(|_| !self.is_verbose) else {
             self.flush();
             return print(severity, &message);
@@ -288,17 +290,31 @@ fn print_line(prefix: &str, style: Style, message: &str) {
 
 /// Prints the error in the arguments of a command line, or the help that they request, and ends the program. The error
 /// may contain arguments, such as names that a shell found in a directory.
-pub fn exit_with_usage(error: &clap::Error) -> ! {
-    let text = error.to_string();
-    let lines: Vec<String> =
-        text.lines().map(|line| shorten(&escape_lines(line), MAX_LINE).into_owned() + "\n").collect();
-    let lines = lines.concat();
-    if error.use_stderr() && lines.trim_end() != text.trim_end() {
-        let _ = io::stderr().write_all(lines.as_bytes());
-    } else {
+pub fn exit_with_usage(error: &clap::Error, program: &clap::Command) -> ! {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = error.print();
+    } else {
+        let UsageMessage { message, usage } = UsageMessage::new(error, program);
+        print(Severity::Error, &message);
+        if let Some(usage) = usage {
+            print(Severity::Error, &format!("usage: {usage}"));
+        }
     }
     explanations::record_usage(error);
     print_hint();
     std::process::exit(error.exit_code());
+}
+
+/// Returns the messages of an error and its causes. A cause whose message is already part of the last one is left out.
+fn message(error: &anyhow::Error) -> String {
+    let mut message = String::new();
+    for cause in error.chain() {
+        let text = cause.downcast_ref().map_or_else(|| cause.to_string(), describe_io);
+        if message.is_empty() {
+            message = text;
+        } else if !message.ends_with(&text) {
+            message = format!("{message}: {text}");
+        }
+    }
+    message
 }

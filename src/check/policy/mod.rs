@@ -8,6 +8,7 @@ mod error;
 mod resolve;
 mod size;
 mod syntax;
+mod wrong_type;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -13,9 +13,10 @@ impl Coded for PolicyError {
 impl Coded for PolicyCause {
     fn code(&self) -> Code {
         match self {
-            PolicyCause::Toml { .. } | PolicyCause::UnknownKey { .. } | PolicyCause::UnknownRule { .. } => {
-                Code::InvalidPolicy
-            }
+            PolicyCause::Toml { .. }
+            | PolicyCause::WrongType(_)
+            | PolicyCause::UnknownKey { .. }
+            | PolicyCause::UnknownRule { .. } => Code::InvalidPolicy,
             PolicyCause::Target(error) => error.code(),
             PolicyCause::DuplicateArch(_)
             | PolicyCause::NotADevice(_)

@@ -137,7 +137,7 @@ pub const CASES: &[Case] = &[
     ("must-hold = ['lib/*.so']", "both.o", 1, &["policy.toml: holds-device-code: no file with device code matches \"lib/*.so\"; available: both.o"]),
     ("files.'*.so'.archs.require = ['sm_90']", "both.o", 1, &["no file with device code matches \"*.so\""]),
     ("", "both.o broken", 2, &["broken: undecided: readable: offload binary version at 0x4"]),
-    ("", "both.o missing", 2, &["missing: undecided: readable: cannot open: No such file"]),
+    ("", "both.o missing", 2, &["missing: undecided: readable: cannot open: no such file"]),
     // Requirements that differ by file.
     ("archs.require = ['sm_90']\nfiles.amd.archs.require = ['gfx90a']", "amd sm90", 0, &[]),
     ("archs.require = ['sm_90']", "amd sm90", 1, &["amd: required-archs: no code for sm_90; available: gfx90a"]),

@@ -167,7 +167,11 @@ fn run_command(arguments: Vec<OsString>) -> anyhow::Result<Status> {
             quiet.apply();
             threads.apply()?;
             let answers = negative::Answers::of(&command);
-            let status = command.run()?;
+            // The programs of a link print by themselves.
+            let line = if matches!(command, Command::Link(_)) { None } else { Some(progress::ProgressLine::start()) };
+            let result = command.run();
+            drop(line);
+            let status = result?;
             answers.report(status);
             Ok(status)
         }

@@ -16,6 +16,7 @@ use clap::builder::styling::{AnsiColor, Style};
 use clap::error::ErrorKind;
 use console::Term;
 
+use super::progress::suspend;
 use super::quiet::is_quiet;
 use super::terminal::has_color;
 use super::usage::UsageMessage;
@@ -268,7 +269,7 @@ pub fn print_hint() {
 
 /// Prints what another program has printed, escaped.
 pub fn print_output(output: &str) {
-    let _ = write!(io::stderr(), "{}", escape_lines(output));
+    let _ = suspend(|| write!(io::stderr(), "{}", escape_lines(output)));
 }
 
 fn print(severity: Severity, message: &str) {
@@ -285,7 +286,8 @@ fn print_line(prefix: &str, style: Style, message: &str) {
     let message = shorten(&message, MAX_LINE - prefix.len() - 1);
     let style = if has_color(&Term::stderr()) { style } else { Style::new() };
     // If standard error is closed, the exit status still reports the problem.
-    let _ = io::stderr().write_all(format!("{style}{prefix}{style:#} {message}\n").as_bytes());
+    let line = format!("{style}{prefix}{style:#} {message}\n");
+    let _ = suspend(|| io::stderr().write_all(line.as_bytes()));
 }
 
 /// Prints the error in the arguments of a command line, or the help that they request, and ends the program. The error

@@ -8,6 +8,7 @@ use zstd::zstd_safe;
 
 use super::Codec;
 use super::decompress::{charge, field, largest_window_log};
+use crate::base::activity::Work;
 use crate::base::bytes::{Resource, View};
 use crate::base::error::{Cause, Malformed};
 
@@ -80,6 +81,7 @@ impl<'data> Stream<'data> {
                 return Err(self.malformed(Cause::SizeMismatch { size: self.size, expected: self.full_size }));
             }
             self.size = self.size.saturating_add(size as u64);
+            Work::Decompressed.record(size as u64);
             (_, unfilled) = unfilled.split_at_mut(size);
         }
         if filled == 0 && !buffer.is_empty() {

@@ -35,8 +35,8 @@ pub enum PolicyCause {
         suggestions: Suggestions,
     },
     /// A value of the wrong type.
-    #[error(transparent)]
-    WrongType(#[from] WrongType),
+    #[error("{0}")]
+    WrongType(WrongType),
     /// A key that policies do not have.
     #[error("unknown key {key:?}{suggestions} (available: {})", available.join(", "))]
     UnknownKey {
@@ -124,7 +124,7 @@ impl PolicyError {
         let message = error.message().trim().replace('\n', ", ");
         let offset = error.span().unwrap_or(0..0).start;
         if let Some(wrong) = if message.starts_with("invalid type") { WrongType::at(text, offset) } else { None } {
-            return PolicyError::new(path, text, offset..offset, wrong.into());
+            return PolicyError::new(path, text, offset..offset, PolicyCause::WrongType(wrong));
         }
         // serde reports unknown names in this form: unknown field `a`, expected one of `b`, `c`.
         let names: Vec<String> = message.split('`').skip(1).step_by(2).map(str::to_owned).collect();

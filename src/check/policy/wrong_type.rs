@@ -1,5 +1,7 @@
 //! Values of a policy that have the wrong type: the key, and an example of its value from the schema.
 
+use std::fmt;
+
 use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -8,8 +10,7 @@ use toml::de::{DeTable, DeValue};
 const SCHEMA: &str = include_str!("../policy-1.schema.json");
 
 /// A value with another type than its key requires.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: invalid type {found}; for example: {example}")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrongType {
     /// The key, with the tables around it.
     pub key: String,
@@ -17,6 +18,12 @@ pub struct WrongType {
     pub found: &'static str,
     /// The key with a valid value.
     pub example: String,
+}
+
+impl fmt::Display for WrongType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: invalid type {}; for example: {}", self.key, self.found, self.example)
+    }
 }
 
 impl WrongType {

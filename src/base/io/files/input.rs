@@ -14,6 +14,7 @@ use super::holes::Holes;
 use super::mapping::Mapping;
 use super::spool::Spooled;
 use super::standard_input::{self, STANDARD_INPUT};
+use crate::base::activity::Work;
 use crate::base::bytes::{Budget, Limits, View};
 use crate::base::error::{Error, Result};
 
@@ -357,6 +358,7 @@ impl Input {
             for start in (0..bytes.len()).step_by(STEP) {
                 let (from, to) = (start.saturating_sub(overlap), bytes.len().min(start + STEP));
                 visit(range.start + from as u64, &bytes[from..to]);
+                Work::Read.record((to - start) as u64);
                 self.release();
             }
             return Ok(());
@@ -372,6 +374,7 @@ impl Input {
             }
             let filled = kept + read;
             visit(offset - kept as u64, &buffer[..filled]);
+            Work::Read.record(read as u64);
             offset += read as u64;
             kept = overlap.min(filled);
             buffer.copy_within(filled - kept..filled, 0);

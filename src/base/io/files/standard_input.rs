@@ -2,8 +2,13 @@
 //! read twice.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Write};
 use std::sync::{Mutex, PoisonError};
+
+use crate::base::activity::Work;
+
+/// Number of bytes read at a time: the size of a pipe under Linux.
+const BLOCK: usize = 64 << 10;
 
 /// Name of standard input in messages.
 pub const STANDARD_INPUT: &str = "standard input";
@@ -19,6 +24,15 @@ pub fn copy() -> io::Result<File> {
         return file.try_clone();
     }
     let mut file = tempfile::tempfile()?;
-    io::copy(&mut io::stdin().lock(), &mut file)?;
+    let (mut from, mut block) = (io::stdin().lock(), vec![0; BLOCK]);
+    loop {
+        let read = match from.read(&mut block) {
+            Ok(0) => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read?,
+        };
+        file.write_all(&block[..read])?;
+        Work::Read.record(read as u64);
+    }
     copy.insert(file).try_clone()
 }

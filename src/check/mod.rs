@@ -27,6 +27,6 @@ pub(crate) use policy::{Contradiction, PolicyCause};
 pub use policy::{Policy, PolicyError};
 pub(crate) use proof_status::ProofStatus;
 pub use rule::Rule;
-pub(crate) use rules::{CheckedFile, check};
+pub(crate) use rules::{CheckedFile, StoredPackage, check};
 pub(crate) use target::InvalidPolicyTarget;
 pub use verdict::{Evaluation, Finding, ImageLocation, Outcome, Verdict};

@@ -30,7 +30,7 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
             end = offset.saturating_add(size);
             MemberContent::Here(view.part("archive member size", offset, offset, size)?)
         };
-        members.push(Member { name: Some(name), packed_size: None, content });
+        members.push(Member { name: Some(name), packed_size: None, size: None, content });
     }
     Ok(())
 }

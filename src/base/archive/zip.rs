@@ -100,7 +100,12 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
             }
             (method, _) => MemberContent::Unreadable(format!("unsupported compression method ({method})")),
         };
-        members.push(Member { name: Some(name), packed_size: Some(file.compressed_size()), content });
+        members.push(Member {
+            name: Some(name),
+            packed_size: Some(file.compressed_size()),
+            size: Some(file.size()),
+            content,
+        });
     }
     Ok(())
 }

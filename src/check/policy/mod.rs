@@ -39,6 +39,8 @@ pub struct Policy {
     pub warn: BTreeSet<Rule>,
     /// Size limit for the device code of all files.
     pub total: Option<Size>,
+    /// Size limit for each package, as it is stored.
+    pub package: Option<Size>,
     /// All files must be built for the same feature settings of each processor.
     pub(crate) consistent_features: bool,
     /// The metadata of packages must agree with their device code.

@@ -1,11 +1,13 @@
 //! Sizes as JSON, schema fatbin.size/1.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use super::duplicates::JsonDuplicates;
 use super::what_if::{JsonEffect, effects};
 use super::{SizeReport, SizedFile};
-use crate::analyze::size::{Label, Row};
+use crate::analyze::size::{Label, PackageSizes, Row};
 use crate::cli::report::json::to_pretty_json;
 
 /// Name and number of the schema.
@@ -21,12 +23,26 @@ struct Document<'a> {
     size_before: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     decompressed_size_before: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    packages: Vec<JsonPackage<'a>>,
     files: Vec<JsonFile<'a>>,
     rows: Vec<JsonRow<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     what_if: Vec<JsonEffect<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     duplicates: Option<JsonDuplicates<'a>>,
+}
+
+/// Stored bytes of a package by what they are for.
+#[derive(Serialize)]
+struct JsonPackage<'a> {
+    path: Cow<'a, str>,
+    size: u64,
+    device_code: u64,
+    host_code: u64,
+    libraries: u64,
+    others: u64,
+    overhead: u64,
 }
 
 #[derive(Serialize)]
@@ -58,6 +74,18 @@ struct JsonRow<'a> {
     rows: Vec<JsonRow<'a>>,
 }
 
+fn package(sizes: &PackageSizes) -> JsonPackage<'_> {
+    JsonPackage {
+        path: sizes.path.to_string_lossy(),
+        size: sizes.total().stored,
+        device_code: sizes.device_code.stored,
+        host_code: sizes.host_code.stored,
+        libraries: sizes.libraries.stored,
+        others: sizes.others.stored,
+        overhead: sizes.overhead,
+    }
+}
+
 /// Formats sizes as one document.
 pub fn size_json(report: &SizeReport) -> String {
     let files = report.files.iter();
@@ -70,6 +98,7 @@ pub fn size_json(report: &SizeReport) -> String {
         decompressed_size: report.total.decompressed,
         size_before: report.total_before.map(|size| size.stored),
         decompressed_size_before: report.total_before.map(|size| size.decompressed),
+        packages: report.packages.iter().map(package).collect(),
         files: files.collect(),
         rows: report.rows.iter().map(row).collect(),
         what_if: effects(report),

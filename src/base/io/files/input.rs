@@ -112,6 +112,10 @@ impl Input {
         if path == Path::new("-") {
             return Input::standard_input(access);
         }
+        if standard_input::is_pipe(&path) {
+            let copy = standard_input::copy_of(&path).map_err(Error::io(&path, "read"))?;
+            return Input::of_temp_file(&path, copy, access);
+        }
         Input::open_file(path, access)
     }
 

@@ -36,7 +36,7 @@ pub struct Arguments {
     backend: Option<BackendArgument>,
 
     /// Oldest CUDA version of a driver that the package supports, such as 12.8: __cuda of conda, and
-    /// cuda_version_lower_bound of wheel variants [default: the version from `fatbin requires` for every image]
+    /// cuda_version_lower_bound of wheel variants [default: the version from `fatbin requires` for the preferred images of all devices]
     #[arg(long, value_name = "VERSION", value_parser = parse_version)]
     cuda: Option<String>,
 
@@ -159,7 +159,7 @@ fn code_of_files(arguments: &Arguments, problems: &Problems) -> Result<PackageCo
 fn cuda_floor(files: &[AnalyzedFile]) -> Option<String> {
     let mut newest = None;
     for analyzed in files {
-        for (product, need) in FileFloors::new(&analyzed.file, &analyzed.cuda_codes()).all() {
+        for (product, need) in FileFloors::new(&analyzed.file, &analyzed.cuda_codes()).of_all_devices() {
             if product == Product::Cuda && !need.floor.is_known() {
                 return None;
             }

@@ -9,9 +9,9 @@ mod tests;
 use std::io;
 
 use anyhow::{Result, anyhow};
-use clap::{Args, Command};
+use clap::{Args, Command, CommandFactory};
 
-use super::{Status, terminal};
+use super::{Status, known_names, terminal};
 use crate::base::spelling::Suggestions;
 use pages::{CHAPTERS, Page};
 
@@ -27,7 +27,7 @@ pub use render::render;
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Command, or topic such as drop-ins or guide/wrap
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = known_names::topic(), hide_possible_values = true)]
     name: Vec<String>,
 }
 
@@ -72,6 +72,14 @@ fn topics(pages: &Pages, program: &Command) -> String {
 fn topic<'a>(pages: &Pages, page: Page<'a>, program: &Command) -> &'a str {
     let is_short = program.find_subcommand(page.name()).is_none() && pages.find(page.name()) == Some(page);
     if is_short { page.name() } else { page.path }
+}
+
+/// Returns the names of all commands and topics.
+pub fn names() -> Vec<String> {
+    let program = crate::cli::Arguments::command();
+    let Ok(pages) = Pages::read() else { return Vec::new() };
+    let commands = program.get_subcommands().map(|command| command.get_name().to_owned());
+    commands.chain(pages.iter().map(|page| topic(&pages, page, &program).to_owned())).collect()
 }
 
 /// Maximum number of pages that an error lists.

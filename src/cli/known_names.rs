@@ -48,12 +48,6 @@ pub fn device<P>(parser: P) -> KnownNames<P> {
     KnownNames::new(parser, || NAMES.iter().map(String::as_str).collect())
 }
 
-/// Returns the parser of the name of a command or topic of the help, which may be any.
-pub fn topic() -> KnownNames<StringValueParser> {
-    static NAMES: LazyLock<Vec<String>> = LazyLock::new(super::help::names);
-    KnownNames::new(StringValueParser::new(), || NAMES.iter().map(String::as_str).collect())
-}
-
 /// Returns the error about a name that is not in a list; `what` is the subject of the message.
 pub fn unknown_name(what: &str, written: &str, names: &[&str]) -> anyhow::Error {
     let suggestions = Suggestions::new(written, names.iter().copied());

@@ -175,10 +175,13 @@ fn run_command(arguments: Vec<OsString>) -> anyhow::Result<Status> {
             answers.report(status);
             Ok(status)
         }
-        Err((text, _)) if matches!(text.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
-            Ok(text.print().map(|()| Status::Yes)?)
+        Err(refused) => {
+            let (text, program) = *refused;
+            if matches!(text.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+                return Ok(text.print().map(|()| Status::Yes)?);
+            }
+            problems::exit_with_usage(&text, &program)
         }
-        Err((error, program)) => problems::exit_with_usage(&error, &program),
     }
 }
 
@@ -190,7 +193,7 @@ pub fn output_options() -> Vec<(String, String)> {
     outputs::options_of(&program).map(|(command, option)| (command.to_owned(), option.to_owned())).collect()
 }
 
-fn parse(arguments: Vec<OsString>) -> Result<Arguments, (clap::Error, clap::Command)> {
+fn parse(arguments: Vec<OsString>) -> Result<Arguments, Box<(clap::Error, clap::Command)>> {
     if let Ok(parsed) = Arguments::try_parse_from(&arguments) {
         return Ok(parsed);
     }
@@ -198,7 +201,7 @@ fn parse(arguments: Vec<OsString>) -> Result<Arguments, (clap::Error, clap::Comm
     let mut program = Arguments::command();
     program.build();
     let parsed = program.try_get_matches_from_mut(arguments).and_then(|found| Arguments::from_arg_matches(&found));
-    parsed.map_err(|error| (error, program))
+    parsed.map_err(|error| Box::new((error, program)))
 }
 
 impl Command {

@@ -22,7 +22,7 @@ pub struct UsageMessage {
 impl UsageMessage {
     /// Describes an error of the arguments of `program`.
     pub fn new(error: &Error, program: &Command) -> UsageMessage {
-        let usage = error.get(ContextKind::Usage).map(|usage| usage.to_string());
+        let usage = error.get(ContextKind::Usage).map(ToString::to_string);
         let usage = usage.map(|usage| usage.trim_start_matches("Usage: ").trim().to_owned());
         let command = usage.as_deref().and_then(|usage| command_of(usage, program)).unwrap_or(program);
         let details = Details { error, command, usage: usage.as_deref() };

@@ -76,7 +76,7 @@ pub enum EditError {
     #[error("no image {number}: the file has {}", match .count {
         0 => "no device images".to_owned(),
         1 => "one device image, with number 0".to_owned(),
-        count => format!("device images 0 to {}", count - 1),
+        count => format!("device images 0 to {}", count.saturating_sub(1)),
     })]
     NoImage {
         /// The index.

@@ -80,7 +80,7 @@ fn build(directory: &Path) -> Result<()> {
     strip.arg(env!("CARGO_BIN_EXE_fatbin")).arg(&program).run()?;
     let maturin = find_in(&fetched("maturin"), "maturin").ok_or_else(|| not_fetched("maturin"))?;
     let step = Step::new(directory, root().join("scripts/wheel")).env("MATURIN", maturin);
-    step.arg(program).arg("dist").run()?;
+    step.arg(program).args(["dist", "--profile", "dev"]).run()?;
     Ok(())
 }
 

@@ -194,7 +194,7 @@ impl Row {
             Layout::Old => format!("--entry={name}{rest}"),
             Layout::New => format!("--entry={name}{rest}{aux}"),
         });
-        options.collect()
+        std::iter::once("--allow-missing-kernels".to_owned()).chain(options).collect()
     }
 }
 

@@ -17,7 +17,8 @@ const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
 pub fn trials() -> Vec<Trial> {
     type Test = fn(&Path) -> Result<()>;
-    let tests: [(&str, Test); 6] = [
+    let tests: [(&str, Test); 7] = [
+        ("stack", the_static_library_leaves_the_stack_alone),
         ("header", the_header_is_that_of_the_sources),
         ("exports", the_library_exports_what_the_header_declares),
         ("interface", every_function_works_under_valgrind),
@@ -67,6 +68,24 @@ pub fn pkg_config(directory: &Path, prefix: &Path, arguments: &[&str]) -> Result
     // pkg-config escapes blanks in paths, for `eval` of a shell.
     let words = printed.replace("\\ ", "\0");
     Ok(words.split_whitespace().map(|word| word.replace('\0', " ")).collect())
+}
+
+/// Links a program with the static library. An object without a note about its stack makes the stack of the program
+/// executable.
+fn the_static_library_leaves_the_stack_alone(directory: &Path) -> Result<()> {
+    std::fs::write(
+        directory.join("a.c"),
+        "#include <fatbin.h>\nint main(void) { return fatbin_abi_version() ? 0 : 1; }\n",
+    )?;
+    let prefix = installation()?;
+    let step = Step::new(directory, Tool::Cc.path()?).args(["-o", "a", "a.c", "-I"]).arg(prefix.join("include"));
+    let step = step.arg(prefix.join("lib/libfatbin.a")).args(["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"]);
+    step.run()?;
+    let readelf = in_path("readelf").ok_or_else(|| Missing::new("readelf", "binutils"))?;
+    let headers = Step::new(directory, readelf).args(["-lW", "a"]).run()?;
+    let stack = headers.stdout.lines().find(|line| line.contains("GNU_STACK")).context("no GNU_STACK")?;
+    ensure!(stack.contains(" RW ") && !stack.contains("RWE"), "{}", headers.error(stack));
+    Ok(())
 }
 
 /// Compiles a program with the installed shared library.

@@ -29,7 +29,7 @@ fn trial(name: &str, test: impl FnOnce(&Path) -> Result<()> + Send + 'static) ->
 }
 
 /// Combinations of levels. Each reads other parts of the files.
-const LEVELS: [&str; 6] = ["arch", "file,container", "tu,arch", "codec,kind", "kernel", "arch,family"];
+const LEVELS: [&str; 7] = ["arch", "file,container", "tu,arch", "codec,kind", "kernel", "arch,family", "arch,section"];
 
 /// Prints size and packed size of each member of a zip file, or the size of another file.
 const MEMBERS: &str = "
@@ -65,6 +65,12 @@ fn adds_up(directory: &Path, name: &'static str) -> Result<()> {
             total += found.0;
         }
         ensure!(document["size"] == total, "{}", done.error(format!("the sum of the files is {total}")));
+        for package in document["packages"].as_array().into_iter().flatten() {
+            let parts = ["device_code", "host_code", "libraries", "others", "overhead"];
+            let sum = parts.iter().map(|part| number(&package[*part])).sum::<Result<u64>>()?;
+            let size = std::fs::metadata(&path)?.len();
+            ensure!(sum == size && package["size"] == size, "{}", done.error(format!("the package has {size} bytes")));
+        }
         check_rows(&document["rows"], total, number(&document["decompressed_size"])?, &done)?;
     }
     Ok(())

@@ -25,7 +25,7 @@ def build(source, program, profile, target_directory):
     if not MATURIN.exists():
         raise Failure(f"{MATURIN} is missing: run scripts/test --install-release")
     # A quick build shares what the tests compile, and has the tag of this machine.
-    options = [] if profile == "dev" else ["--release", "--zig", "--compatibility", POLICY]
+    options = ["--profile", "dev"] if profile == "dev" else ["--release", "--zig", "--compatibility", POLICY]
     with tempfile.TemporaryDirectory() as temporary:
         licenses = Path(temporary) / "licenses"
         licenses.mkdir()

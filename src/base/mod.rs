@@ -2,6 +2,7 @@
 //! threads.
 
 #[cfg(feature = "files")]
+pub mod activity;
 pub mod archive;
 pub mod brackets;
 pub mod bytes;

@@ -32,8 +32,13 @@ impl Suggestions {
     pub fn new(written: &str, names: impl IntoIterator<Item = impl Into<String>>) -> Suggestions {
         let distance =
             |name: &str| if name.eq_ignore_ascii_case(written) { Some(0) } else { edit_distance(name, written, 2) };
-        let names = names.into_iter().map(Into::into);
-        let mut names: Vec<(usize, String)> = names.filter_map(|name| Some((distance(&name)?, name))).collect();
+        let all: Vec<String> = names.into_iter().map(Into::into).collect();
+        let is_number = !written.is_empty() && written.bytes().all(|byte| byte.is_ascii_digit());
+        if let Some(named) = if is_number { with_number(written, &all) } else { None } {
+            return named;
+        }
+        let mut names: Vec<(usize, String)> =
+            all.into_iter().filter_map(|name| Some((distance(&name)?, name))).collect();
         names.sort();
         names.dedup();
         let within = |most: usize| -> Vec<String> {
@@ -44,6 +49,14 @@ impl Suggestions {
         let is_near = names.first().is_some_and(|(distance, _)| *distance < 2 || is_long);
         Suggestions(if is_near { nearest } else { Vec::new() })
     }
+}
+
+/// Returns the names that consist of a word and this number: `sm_90` for 90, `llvm22` for 22.
+fn with_number(number: &str, names: &[String]) -> Option<Suggestions> {
+    let is_word = |start: &str| start.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    let has_number = |name: &&String| name.strip_suffix(number).is_some_and(is_word);
+    let named: Vec<String> = names.iter().filter(has_number).take(3).cloned().collect();
+    if named.is_empty() { None } else { Some(Suggestions(named)) }
 }
 
 #[cfg(test)]
@@ -83,6 +96,8 @@ mod tests {
             ("GFX90A", "; did you mean gfx90a?"),
             ("require-arch", "; did you mean required-archs?"),
             ("openmp", "; did you mean OpenMP?"),
+            ("90", "; did you mean sm_90?"),
+            ("9", ""),
             ("sm", ""),
             ("nothing", ""),
         ];

@@ -2,8 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use super::facts::{FileFacts, ImageCode, ImageFacts};
+use super::lock::without_versions;
 use super::policy::Size;
 use super::target::PolicyTarget;
 use crate::analyze::survey::Survey;
@@ -126,10 +130,21 @@ fn exceptions(facts: &[FileFacts<'_>], common: &[String]) -> String {
     text
 }
 
-/// Returns a pattern for the file name in any directory, with special characters escaped.
+/// Tags of Python and its platforms in the names of extension modules (PEP 3149), such as
+/// `.cpython-312-x86_64-linux-gnu.so` and `.cp312-win_amd64.pyd`.
+static PYTHON_TAG: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\.(cpython|cp|pypy|pp)-?[0-9][^.]*\.(so|pyd|dylib)$").expect("valid pattern"));
+
+/// Returns a pattern for the file name in any directory and in later releases: versions, hashes and tags of Python are
+/// wildcards, and special characters are escaped.
 fn pattern(path: &str) -> String {
     let name = path.rsplit(['/', '!']).next().unwrap_or(path);
-    globset::escape(name)
+    if name.contains('*') {
+        return globset::escape(name);
+    }
+    let stable = without_versions(name);
+    let stable = PYTHON_TAG.replace(&stable, ".*.$2");
+    stable.split('*').map(globset::escape).collect::<Vec<_>>().join("*")
 }
 
 fn sorted(names: BTreeSet<String>) -> Vec<String> {

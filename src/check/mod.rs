@@ -25,5 +25,5 @@ pub use paths::check_paths;
 pub use policy::{Policy, PolicyError};
 pub(crate) use proof_status::ProofStatus;
 pub use rule::Rule;
-pub(crate) use rules::{CheckedFile, check};
+pub(crate) use rules::{CheckedFile, StoredPackage, check};
 pub use verdict::{Evaluation, Finding, ImageLocation, Outcome, Verdict};

@@ -1,12 +1,12 @@
 //! `check`: scans files, analyzes what a policy needs to know about them, and evaluates the policy.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::analyze::metadata::{InvalidMetadata, PackageMetadata};
 use crate::analyze::survey::{Survey, SurveyOptions};
 use crate::base::error::Error;
-use crate::check::{CheckedFile, Policy, ProofStatus, Verdict, check};
+use crate::check::{CheckedFile, Policy, ProofStatus, StoredPackage, Verdict, check};
 use crate::scan::{CacheBudget, Options, Outcome, Scanner, Source, expand_paths};
 
 /// Scans and analyzes files for a policy.
@@ -45,12 +45,13 @@ impl<'p> Checker<'p> {
     /// file cannot be read. The caller compares files with proofs.
     pub fn analyze(&self, input: usize, outcome: Outcome) -> (CheckedFile, Option<Error>) {
         let metadata = self.policy.metadata.then(|| read_metadata(&outcome)).flatten();
+        let package = stored_package(&outcome);
         let (survey, error) = Survey::of_outcome(outcome, &|path| {
             let required = self.policy.survey_options(path);
             let inspection = required.inspection || self.inspects_all;
             SurveyOptions { inspection, own_sizes: self.inspects_all, ..required }
         });
-        (CheckedFile { survey, input, proof: ProofStatus::default(), metadata }, error)
+        (CheckedFile { survey, input, proof: ProofStatus::default(), package, metadata }, error)
     }
 
     /// Returns whether the policy requires that the file is the result of a proven change.
@@ -71,6 +72,17 @@ impl<'p> Checker<'p> {
         let names: Vec<String> = paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         check(self.policy, &names, &files)
     }
+}
+
+/// Returns the package that a file was found in.
+fn stored_package(outcome: &Outcome) -> Option<StoredPackage> {
+    let path = match outcome {
+        Outcome::Scanned(scanned) => scanned.outermost().filter(|_| scanned.member().is_some())?,
+        Outcome::Empty(file) => Path::new(&file.path),
+        Outcome::Unreadable { .. } => return None,
+    };
+    let size = std::fs::metadata(path).ok()?.len();
+    Some(StoredPackage { path: path.to_string_lossy().into_owned(), size })
 }
 
 /// Reads the metadata of a package. The analysis of the file reports the error if it cannot be opened.

@@ -84,7 +84,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         output: arguments.output.path().to_owned(),
         replaces_inputs: false,
     };
-    let mut progress = Progress::new(files.iter().map(|file| file.input.size()).sum());
+    let progress = Progress::new(files.iter().map(|file| file.input.size()).sum());
     let bundled = crate::embed::bundle::bundle(&files, &options, &mut |bytes| progress.advance(bytes))?;
     for id in &ids {
         warn_of_hidden_id(id);

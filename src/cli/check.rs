@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 
-use super::failure::{Context, Result};
+use super::failure::{Context, Result, coded};
 use super::inputs::InputArguments;
 use super::limit::LimitArguments;
 use super::locking::read_lock;
@@ -14,6 +14,7 @@ use super::problems::{ProblemArguments, Problems};
 use super::proofs::Proofs;
 use super::{Status, terminal};
 use crate::analyze::survey::{Survey, SurveyOptions};
+use crate::base::code::Code;
 use crate::base::error::Error;
 use crate::base::escape::escape;
 use crate::base::io::{Access, Input, Output, OutputKind, OutputPath};
@@ -32,8 +33,8 @@ use crate::scan::{CacheBudget, Options, Outcome};
 /// Exit status: 0 if all requirements are met, 1 if one is violated, 2 if one cannot be decided or for trouble.
 #[derive(Args)]
 pub struct Arguments {
-    /// The policy, a TOML file
-    #[arg(long, value_name = "POLICY", required_unless_present = "init")]
+    /// The policy, a TOML file [default: gpu.toml in the working directory, or the nearest directory above]
+    #[arg(long, value_name = "POLICY")]
     policy: Option<PathBuf>,
 
     /// Generate a policy from known-good files and print it
@@ -107,9 +108,11 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let (schema, page) = (output(arguments.schema)?, output(arguments.html)?);
     let inputs = inputs.with_listed()?;
     let problems = arguments.problems.problems();
-    let Some(path) = arguments.policy else {
+    if arguments.init {
         return init(&inputs, &arguments.limits, schema, &problems);
-    };
+    }
+    check_no_policy_among(&inputs)?;
+    let path = arguments.policy.map_or_else(find_policy, Ok)?;
     let policy = read_policy(&path)?;
     let proofs = Proofs::read(&arguments.proof)?;
     if !arguments.proof.is_empty() && !policy.all_requirements().any(|it| it.proven == Some(true)) {
@@ -145,6 +148,36 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     };
     terminal::print(&text)?;
     Ok(status_of(&verdict))
+}
+
+/// Name of policies that are found without an option.
+const POLICY_NAME: &str = "gpu.toml";
+
+/// Returns the policy of the nearest directory above the working directory that has one.
+fn find_policy() -> Result<PathBuf> {
+    let directory = std::env::current_dir().context("cannot read the working directory")?;
+    let mut relative = PathBuf::new();
+    for directory in directory.ancestors() {
+        if directory.join(POLICY_NAME).is_file() {
+            return Ok(relative.join(POLICY_NAME));
+        }
+        relative.push("..");
+    }
+    let message = "no policy; specify --policy, or write one with fatbin check --init FILE > gpu.toml";
+    Err(coded(Code::MissingArgument, message))
+}
+
+/// Reports a policy in the place of an input.
+fn check_no_policy_among(inputs: &InputArguments) -> Result<()> {
+    let is_toml =
+        |name: &&String| Path::new(name).extension().is_some_and(|it| it == "toml") && Path::new(name).is_file();
+    match inputs.names().iter().find(is_toml) {
+        Some(name) => {
+            let message = format!("{name}: is a policy and no input; specify --policy {name}");
+            Err(coded(Code::InvalidValue, message))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Reads the sizes of another build from a lock, or from the files at a path.

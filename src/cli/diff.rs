@@ -101,7 +101,9 @@ fn parse_budget(text: &str) -> Result<Budget> {
     ensure!(arch.as_deref() != Some(""), "missing arch before =");
     let limit = match limit.strip_suffix('%') {
         Some(percent) => GrowthLimit::Percent(parse_percent(percent)?),
-        None => GrowthLimit::Bytes(parse_size(limit)?),
+        None => {
+            GrowthLimit::Bytes(parse_size(limit).context("expected a percentage such as 5%, or a size such as 10M")?)
+        }
     };
     Ok(Budget { arch, limit })
 }
@@ -109,7 +111,7 @@ fn parse_budget(text: &str) -> Result<Budget> {
 fn parse_percent(text: &str) -> Result<f64> {
     let is_decimal =
         text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(|c| c.is_ascii_digit() || c == '.');
-    text.parse().ok().filter(|_| is_decimal).context("invalid percentage, expected a number such as 5 or 2.5")
+    text.parse().ok().filter(|_| is_decimal).context("expected a percentage such as 5% or 2.5%")
 }
 
 #[cfg(test)]

@@ -175,7 +175,7 @@ impl ExtractObserver for Recorder<'_> {
                 sha256: extracted.sha256,
             });
         }
-        if let Some(progress) = &mut self.progress {
+        if let Some(progress) = &self.progress {
             progress.advance(extracted.size);
         }
     }

@@ -5,6 +5,8 @@
 use std::error::Error;
 use std::fmt::{self, Display};
 
+use crate::base::error::describe_io;
+
 use super::codes::{Code, Coded, Options, options};
 
 /// Result of commands and of what they consist of.
@@ -88,13 +90,27 @@ impl Display for Failure {
                 for context in self.contexts.iter().rev() {
                     write!(f, "{context}: ")?;
                 }
-                write!(f, "{before}{:#}{after}", self.error)
+                write!(f, "{before}{}{after}", chain(&self.error))
             }
         }
     }
 }
 
 impl Error for Failure {}
+
+/// Returns the messages of an error and its causes. A cause whose message is already part of the last one is left out.
+fn chain(error: &anyhow::Error) -> String {
+    let mut message = String::new();
+    for cause in error.chain() {
+        let text = cause.downcast_ref().map_or_else(|| cause.to_string(), describe_io);
+        if message.is_empty() {
+            message = text;
+        } else if !message.ends_with(&text) {
+            message = format!("{message}: {text}");
+        }
+    }
+    message
+}
 
 /// Adds what a failure is about.
 pub trait Context<T> {

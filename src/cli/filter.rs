@@ -12,7 +12,7 @@ use crate::target::OffloadKind;
 #[derive(Debug, Args)]
 pub struct FilterArguments {
     /// Only images of this offload kind
-    #[arg(long, value_name = "KIND")]
+    #[arg(long, value_name = "KIND", ignore_case = true)]
     kind: Vec<Kind>,
 
     /// Only images with this triple

@@ -10,7 +10,7 @@ pub fn parse_image(text: &str) -> Result<ImageFile> {
     let mut file = None;
     let mut target = TargetOverride::default();
     for part in text.split(',') {
-        let (key, value) = part.split_once('=').with_context(|| format!("{part:?} is not KEY=VALUE"))?;
+        let (key, value) = part.split_once('=').with_context(|| not_assigned(part))?;
         let slot = match key {
             "file" => &mut file,
             "triple" => &mut target.triple,
@@ -22,6 +22,11 @@ pub fn parse_image(text: &str) -> Result<ImageFile> {
     }
     let path = file.filter(|file| !file.is_empty()).context("file=F is missing")?.into();
     Ok(ImageFile { path, target })
+}
+
+/// Describes a part of a value that has no key.
+pub fn not_assigned(part: &str) -> String {
+    format!("{part:?} is not KEY=VALUE, such as file={}", if part.is_empty() { "PATH" } else { part })
 }
 
 #[cfg(test)]
@@ -38,8 +43,8 @@ mod tests {
     #[test]
     fn reports_the_error_in_an_invalid_argument() {
         let cases = [
-            ("", "\"\" is not KEY=VALUE"),
-            ("a.so", "\"a.so\" is not KEY=VALUE"),
+            ("", "\"\" is not KEY=VALUE, such as file=PATH"),
+            ("a.so", "\"a.so\" is not KEY=VALUE, such as file=a.so"),
             ("triple=t", "file=F is missing"),
             ("file=", "file=F is missing"),
             ("file=a,file=b", "duplicate key file"),

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::anyhow;
 use clap::Args;
@@ -87,9 +86,11 @@ impl InputArguments {
             take(result)
         };
         if self.files_from.as_deref().is_some_and(is_stream) {
-            let progress = SharedProgress::new(Progress::of_stream());
+            let progress = Progress::of_stream();
             let paths = self.paths().map(|path| path.map_err(|error| Box::new(self.unreadable_list(error))));
-            let _ = scanner.scan_stream(paths, &work, &progress.advance(), &mut progress.hidden(&mut take));
+            let advance = |input: &InputPath| progress.file_done(input.size());
+            let mut take = |results: Vec<_>| results.into_iter().try_for_each(&mut take);
+            let _ = scanner.scan_stream(paths, &work, &advance, &mut take);
         } else {
             let (mut paths, mut failed) = (Vec::new(), Vec::new());
             for path in self.paths() {
@@ -102,10 +103,11 @@ impl InputArguments {
             failed.extend(unreadable);
             let failed = failed.into_iter().map(|(index, outcome)| work(index, outcome)).collect();
             let total = inputs.iter().map(InputPath::size).sum();
-            let progress = SharedProgress::new(Progress::of_files(total, inputs.len()));
-            let mut take = progress.hidden(&mut take);
+            let progress = Progress::of_files(total, inputs.len());
+            let advance = |input: &InputPath| progress.file_done(input.size());
+            let mut take = |results: Vec<_>| results.into_iter().try_for_each(&mut take);
             if take(failed).is_continue() {
-                let _ = scanner.scan_inputs(&inputs, &work, &progress.advance(), &mut take);
+                let _ = scanner.scan_inputs(&inputs, &work, &advance, &mut take);
             }
         }
         problems.flush();
@@ -166,29 +168,6 @@ impl InputArguments {
     fn unreadable_list(&self, error: Error) -> Outcome {
         let path = self.files_from.as_deref().unwrap_or(Path::new("")).to_string_lossy().into_owned();
         Outcome::Unreadable { path, error }
-    }
-}
-
-/// Progress of several threads.
-struct SharedProgress(Mutex<Progress>);
-
-impl SharedProgress {
-    fn new(progress: Progress) -> Self {
-        SharedProgress(Mutex::new(progress))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Progress> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns a function that adds a finished file.
-    fn advance(&self) -> impl Fn(&InputPath) + Sync {
-        |input| self.lock().file_done(input.size())
-    }
-
-    /// Returns a function that calls `take` with each result while the bar is hidden.
-    fn hidden<R>(&self, take: &mut dyn FnMut(R) -> ControlFlow<()>) -> impl FnMut(Vec<R>) -> ControlFlow<()> {
-        |results| self.lock().suspend(|| results.into_iter().try_for_each(&mut *take))
     }
 }
 

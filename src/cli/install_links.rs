@@ -11,6 +11,7 @@ use super::dropin::{self, ExtraTools, stand_in};
 use super::failure::{Context, Result, bail};
 use super::outputs::OutputArgument;
 use super::{Status, terminal};
+use crate::base::error::Error;
 use crate::base::io::{FileSet, Output, OutputKind};
 use crate::embed::llvm::Release;
 
@@ -55,7 +56,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         None => arguments.llvm,
     };
     let program = std::env::current_exe().context("cannot find the path of this program")?;
-    std::fs::create_dir_all(directory).with_context(|| format!("{}: cannot create", directory.display()))?;
+    std::fs::create_dir_all(directory).map_err(Error::io(directory, "create"))?;
     let names = dropin::names(release, &arguments.with);
     let links: Vec<PathBuf> = names.map(|name| link_path(directory, name, EXE_SUFFIX)).collect();
     // All links are created, or none.
@@ -66,7 +67,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     }
     record(directory, release)?;
     for link in &links {
-        create(&program, link).with_context(|| format!("{}: cannot create", link.display()))?;
+        create(&program, link).map_err(Error::io(link, "create"))?;
     }
     terminal::print_paths(&links)?;
     Ok(Status::Yes)
@@ -100,8 +101,7 @@ fn write_text(directory: &Path, text: &str) -> crate::base::error::Result<()> {
 /// Reads the LLVM release of a compiler from the output of its option `--version`.
 fn release_of(compiler: &Path) -> Result<Release> {
     let compiler_name = compiler.display();
-    let output =
-        Command::new(compiler).arg("--version").output().with_context(|| format!("{compiler_name}: cannot run"))?;
+    let output = Command::new(compiler).arg("--version").output().map_err(Error::io(compiler, "run"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let version = clang_version(&text).filter(|_| output.status.success());
     version.map(Release::numbered).with_context(|| {

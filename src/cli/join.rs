@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::failure::Result;
+use super::failure::{Result, coded};
 use super::limit::LimitArguments;
 use super::outputs::OutputArgument;
 use super::{Status, access};
+use crate::cli::codes::Code;
 use crate::edit::split::{SplitOptions, join};
 
 /// Restore the file that `fatbin split` has split
@@ -31,7 +32,13 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
+    let directory = &arguments.directory;
+    if directory.is_file() {
+        let problem =
+            format!("{}: is a file; specify the directory that fatbin split has written", directory.display());
+        return Err(coded(Code::NotJoinable, problem));
+    }
     let options = SplitOptions { limits: arguments.limits.limits(), access: access::get() };
-    join(&arguments.directory, arguments.output.path(), options)?;
+    join(directory, arguments.output.path(), options)?;
     Ok(Status::Yes)
 }

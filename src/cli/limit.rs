@@ -38,8 +38,7 @@ pub fn parse_size(text: &str) -> Result<u64> {
     let text = short.filter(|short| short.ends_with(units.map(|unit| unit.0))).unwrap_or(text);
     let with_unit = units.into_iter().find_map(|(letter, shift)| Some((text.strip_suffix(letter)?, shift)));
     let (digits, shift) = with_unit.unwrap_or((text, 0));
-    let number: u64 =
-        digits.parse().ok().context("invalid size: expected a number of bytes, optionally with suffix K, M or G")?;
+    let number: u64 = digits.parse().ok().context("expected a number of bytes, or a size such as 64K, 10M or 2G")?;
     number.checked_mul(1 << shift).context("too large")
 }
 

@@ -33,7 +33,7 @@ pub struct Arguments {
     backend: Option<BackendArgument>,
 
     /// Oldest CUDA version of a driver that the package supports, such as 12.8: __cuda of conda, and
-    /// cuda_version_lower_bound of wheel variants [default: the version from `fatbin requires` for every image]
+    /// cuda_version_lower_bound of wheel variants [default: the version from `fatbin requires` for the preferred images of all devices]
     #[arg(long, value_name = "VERSION", value_parser = parse_version)]
     cuda: Option<String>,
 

@@ -61,6 +61,7 @@ mod terminal;
 mod threads;
 mod transcode;
 mod unbundle;
+mod usage;
 mod verify;
 mod wrap;
 
@@ -168,14 +169,21 @@ fn run_command(arguments: Vec<OsString>) -> Result<Status> {
             quiet.apply();
             threads.apply()?;
             let answers = negative::Answers::of(&command);
-            let status = command.run()?;
+            // The programs of a link print by themselves.
+            let line = if matches!(command, Command::Link(_)) { None } else { Some(progress::ProgressLine::start()) };
+            let result = command.run();
+            drop(line);
+            let status = result?;
             answers.report(status);
             Ok(status)
         }
-        Err(text) if matches!(text.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
-            Ok(text.print().map(|()| Status::Yes)?)
+        Err(refused) => {
+            let (text, program) = *refused;
+            if matches!(text.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+                return Ok(text.print().map(|()| Status::Yes)?);
+            }
+            problems::exit_with_usage(&text, &program)
         }
-        Err(error) => problems::exit_with_usage(&error),
     }
 }
 
@@ -187,14 +195,15 @@ pub fn output_options() -> Vec<(String, String)> {
     outputs::options_of(&program).map(|(command, option)| (command.to_owned(), option.to_owned())).collect()
 }
 
-fn parse(arguments: Vec<OsString>) -> Result<Arguments, clap::Error> {
+fn parse(arguments: Vec<OsString>) -> Result<Arguments, Box<(clap::Error, clap::Command)>> {
     if let Ok(parsed) = Arguments::try_parse_from(&arguments) {
         return Ok(parsed);
     }
     // Help and errors name other commands, too.
     let mut program = Arguments::command();
     program.build();
-    Arguments::from_arg_matches(&program.try_get_matches_from(arguments)?)
+    let parsed = program.try_get_matches_from_mut(arguments).and_then(|found| Arguments::from_arg_matches(&found));
+    parsed.map_err(|error| Box::new((error, program)))
 }
 
 impl Command {

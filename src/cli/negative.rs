@@ -81,7 +81,7 @@ pub struct Answers {
 impl Answers {
     pub fn of(command: &Command) -> Answers {
         let no = match command {
-            Command::List(_) => "no bundle entries",
+            Command::List(_) => "no bundle entries; fatbin scan lists device images of every form",
             Command::Select(_) => "no code for the device, or not in every container",
             Command::Check(_) => "the policy is violated",
             Command::Diff(_) => "the device code differs",

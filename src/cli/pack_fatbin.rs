@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::access;
 use super::compression::{CompressionArguments, check_level, default_of_fatbin};
 use super::failure::{Context, Result, bail, coded, ensure};
+use super::image_argument::not_assigned;
 use super::known_names::unknown_name;
 use super::outputs::OutputArgument;
 use crate::base::codec::{Codec, Compression};
@@ -70,7 +71,7 @@ impl EntryDescription {
         let mut stated_level = None;
         let mut keys: Vec<&str> = Vec::new();
         for part in text.split(',') {
-            let (key, value) = part.split_once('=').with_context(|| format!("{part:?} is not KEY=VALUE"))?;
+            let (key, value) = part.split_once('=').with_context(|| not_assigned(part))?;
             ensure!(key == "file" || !keys.contains(&key), "duplicate key {key}");
             keys.push(key);
             match key {
@@ -150,7 +151,7 @@ mod tests {
     #[test]
     fn reports_the_error_in_an_invalid_argument() {
         let cases = [
-            ("", "\"\" is not KEY=VALUE"),
+            ("", "\"\" is not KEY=VALUE, such as file=PATH"),
             ("arch=sm_90", "file=F is missing"),
             ("file=", "file=F is missing"),
             (

@@ -13,11 +13,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use clap::builder::styling::{AnsiColor, Style};
+use clap::error::ErrorKind;
 use console::Term;
 
 use super::failure::Failure;
+use super::progress::suspend;
 use super::quiet::is_quiet;
 use super::terminal::has_color;
+use super::usage::UsageMessage;
 use super::{Status, explanations};
 use crate::analyze::verify::VerifyError;
 use crate::base::error::Error;
@@ -263,7 +266,7 @@ pub fn print_hint() {
 
 /// Prints what another program has printed, escaped.
 pub fn print_output(output: &str) {
-    let _ = write!(io::stderr(), "{}", escape_lines(output));
+    let _ = suspend(|| write!(io::stderr(), "{}", escape_lines(output)));
 }
 
 fn print(severity: Severity, message: &str) {
@@ -280,20 +283,21 @@ fn print_line(prefix: &str, style: Style, message: &str) {
     let message = shorten(&message, MAX_LINE - prefix.len() - 1);
     let style = if has_color(&Term::stderr()) { style } else { Style::new() };
     // If standard error is closed, the exit status still reports the problem.
-    let _ = io::stderr().write_all(format!("{style}{prefix}{style:#} {message}\n").as_bytes());
+    let line = format!("{style}{prefix}{style:#} {message}\n");
+    let _ = suspend(|| io::stderr().write_all(line.as_bytes()));
 }
 
 /// Prints the error in the arguments of a command line, or the help that they request, and ends the program. The error
 /// may contain arguments, such as names that a shell found in a directory.
-pub fn exit_with_usage(error: &clap::Error) -> ! {
-    let text = error.to_string();
-    let lines: Vec<String> =
-        text.lines().map(|line| shorten(&escape_lines(line), MAX_LINE).into_owned() + "\n").collect();
-    let lines = lines.concat();
-    if error.use_stderr() && lines.trim_end() != text.trim_end() {
-        let _ = io::stderr().write_all(lines.as_bytes());
-    } else {
+pub fn exit_with_usage(error: &clap::Error, program: &clap::Command) -> ! {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = error.print();
+    } else {
+        let UsageMessage { message, usage } = UsageMessage::new(error, program);
+        print(Severity::Error, &message);
+        if let Some(usage) = usage {
+            print(Severity::Error, &format!("usage: {usage}"));
+        }
     }
     explanations::record_usage(error);
     print_hint();

@@ -1,92 +1,191 @@
-//! A progress bar on standard error for operations that take a while.
+//! The line of progress on standard error, which a thread draws while a command runs.
+//!
+//! The line shows finished files and the bytes that were read, decompressed, hashed and written. It appears once a
+//! command has run for a while, and changes with the work, in every phase.
 
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use console::Term;
+use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::quiet::is_quiet;
+use crate::base::activity::Work;
 
-/// Delay before the bar appears: shorter operations show none.
+/// Delay before the line appears: shorter commands show none.
 const DELAY: Duration = Duration::from_millis(500);
 
-/// Progress of an operation, in bytes. It is drawn only if standard error is a terminal.
-#[derive(Debug)]
-pub struct Progress {
+/// Time between two changes of the line.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// What the line shows.
+static STATE: Mutex<State> = Mutex::new(State { plan: None, bar: None });
+
+struct State {
+    plan: Option<Plan>,
+    /// The line, once the delay has passed.
+    bar: Option<ProgressBar>,
+}
+
+/// The inputs of the current phase.
+struct Plan {
     /// Absent while the inputs are still being listed.
     total: Option<u64>,
     done: u64,
     /// Number of finished files, and of all files if it is known.
     files: Option<(usize, Option<usize>)>,
-    start: Instant,
-    /// True with `--quiet`, and on terminals without control sequences.
-    is_hidden: bool,
-    /// The bar, once the delay has passed.
-    bar: Option<ProgressBar>,
+    /// Bytes that were read before this phase.
+    read_before: u64,
 }
+
+fn state() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl State {
+    fn draw(&self, start: Instant) {
+        let Some(bar) = &self.bar else { return };
+        let seconds = format!("{:.1} s", start.elapsed().as_secs_f64());
+        let total = self.plan.as_ref().and_then(|plan| plan.total);
+        let template = if total.is_some() { "{wide_bar} {msg}" } else { "{spinner} {msg}" };
+        bar.set_style(ProgressStyle::with_template(template).expect("the template is valid"));
+        if let (Some(plan), Some(total)) = (&self.plan, total) {
+            let read = Work::Read.bytes() - plan.read_before;
+            bar.set_length(total);
+            bar.set_position(plan.done.max(read.min(total)));
+        }
+        let files = self.plan.as_ref().map(Plan::describe);
+        let parts: Vec<String> = files.into_iter().flatten().chain(work()).chain([seconds]).collect();
+        bar.set_message(parts.join(", "));
+        bar.tick();
+    }
+}
+
+impl Plan {
+    fn describe(&self) -> Option<String> {
+        let total = self.total.map(|total| format!("/{}", HumanBytes(total))).unwrap_or_default();
+        let (done, all) = self.files?;
+        let all = all.map(|all| format!("/{all}")).unwrap_or_default();
+        Some(format!("{done}{all} files {}{total}", HumanBytes(self.done)))
+    }
+}
+
+/// The bytes of each kind of work, without the kinds that have none.
+fn work() -> impl Iterator<Item = String> {
+    let named = Work::ALL.map(|work| match work {
+        Work::Read => (work, "read"),
+        Work::Decompressed => (work, "decompressed"),
+        Work::Hashed => (work, "hashed"),
+        Work::Written => (work, "written"),
+    });
+    let described = named.map(|(work, name)| (work.bytes(), name));
+    described.into_iter().filter(|(bytes, _)| *bytes > 0).map(|(bytes, name)| format!("{} {name}", HumanBytes(bytes)))
+}
+
+/// Draws the line until it is dropped.
+#[derive(Debug)]
+pub struct ProgressLine {
+    end: Arc<(Mutex<bool>, Condvar)>,
+    /// Absent if standard error is no terminal, with `--quiet`, and on terminals without control sequences.
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ProgressLine {
+    /// Starts the thread.
+    pub fn start() -> ProgressLine {
+        let end = Arc::new((Mutex::new(false), Condvar::new()));
+        let is_dumb = || std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
+        let is_shown = !is_quiet() && Term::stderr().is_term() && !is_dumb();
+        let seen = Arc::clone(&end);
+        let thread = is_shown.then(|| std::thread::spawn(move || draw_until(&seen)));
+        ProgressLine { end, thread }
+    }
+}
+
+fn draw_until((end, changed): &(Mutex<bool>, Condvar)) {
+    let start = Instant::now();
+    let mut is_over = end.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        let waited = changed.wait_timeout(is_over, INTERVAL);
+        is_over = waited.unwrap_or_else(PoisonError::into_inner).0;
+        if *is_over {
+            return;
+        }
+        let mut state = state();
+        if state.bar.is_none() && start.elapsed() >= DELAY {
+            state.bar = Some(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()));
+        }
+        state.draw(start);
+    }
+}
+
+impl Drop for ProgressLine {
+    /// Removes the line, so that messages do not mix with it.
+    fn drop(&mut self) {
+        *self.end.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.end.1.notify_all();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        if let Some(bar) = state().bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Calls a function that prints, with the line hidden.
+pub fn suspend<R>(print: impl FnOnce() -> R) -> R {
+    let bar = state().bar.clone();
+    match bar {
+        Some(bar) => bar.suspend(print),
+        None => print(),
+    }
+}
+
+/// Progress of a phase, in bytes and files.
+#[derive(Debug)]
+pub struct Progress(());
 
 impl Progress {
     /// Creates the progress of an operation on `total` bytes.
     pub fn new(total: u64) -> Self {
-        let is_hidden = is_quiet() || std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
-        Progress { total: Some(total), done: 0, files: None, start: Instant::now(), is_hidden, bar: None }
+        Progress::of(Some(total), None)
     }
 
     /// Creates the progress of an operation on `total` bytes in `files` files.
     pub fn of_files(total: u64, files: usize) -> Self {
-        let mut progress = Progress::new(total);
-        progress.files = Some((0, Some(files)));
-        progress
+        Progress::of(Some(total), Some((0, Some(files))))
     }
 
     /// Creates the progress of an operation on files whose number is not known.
     pub fn of_stream() -> Self {
-        let mut progress = Progress::new(0);
-        (progress.total, progress.files) = (None, Some((0, None)));
-        progress
+        Progress::of(None, Some((0, None)))
+    }
+
+    fn of(total: Option<u64>, files: Option<(usize, Option<usize>)>) -> Self {
+        state().plan = Some(Plan { total, done: 0, files, read_before: Work::Read.bytes() });
+        Progress(())
     }
 
     /// Adds finished bytes.
-    pub fn advance(&mut self, bytes: u64) {
-        self.done += bytes;
-        if self.bar.is_none() && !self.is_hidden && self.start.elapsed() > DELAY {
-            // Draws only if standard error is a terminal.
-            let bar = ProgressBar::with_draw_target(self.total, ProgressDrawTarget::stderr());
-            let template = match self.files {
-                Some((_, None)) => "{spinner} {msg} files {bytes} {bytes_per_sec}",
-                Some(_) => "{wide_bar} {msg} files {bytes}/{total_bytes} {bytes_per_sec} {eta} left",
-                None => "{wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta} left",
-            };
-            bar.set_style(ProgressStyle::with_template(template).expect("the template is valid"));
-            self.bar = Some(bar);
-        }
-        if let Some(bar) = &self.bar {
-            if let Some((done, all)) = self.files {
-                bar.set_message(all.map_or_else(|| done.to_string(), |all| format!("{done}/{all}")));
-            }
-            bar.set_position(self.done);
+    pub fn advance(&self, bytes: u64) {
+        if let Some(plan) = &mut state().plan {
+            plan.done += bytes;
         }
     }
 
     /// Adds a finished file of `bytes` bytes.
-    pub fn file_done(&mut self, bytes: u64) {
-        self.files = self.files.map(|(done, all)| (done + 1, all));
-        self.advance(bytes);
-    }
-
-    /// Calls a function that prints, with the bar hidden.
-    pub fn suspend<R>(&self, print: impl FnOnce() -> R) -> R {
-        match &self.bar {
-            Some(bar) => bar.suspend(print),
-            None => print(),
+    pub fn file_done(&self, bytes: u64) {
+        if let Some(plan) = &mut state().plan {
+            plan.files = plan.files.map(|(done, all)| (done + 1, all));
+            plan.done += bytes;
         }
     }
 }
 
 impl Drop for Progress {
-    /// Removes the bar, so that messages do not mix with it.
     fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        state().plan = None;
     }
 }

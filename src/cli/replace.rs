@@ -20,6 +20,7 @@ use crate::format::ccob::Version as CcobVersion;
 use crate::format::{ImageKind, check_image_file};
 use crate::scan::filter::{ImageFilter, Predicate};
 use crate::target::OffloadKind;
+use crate::target::device::names_processor;
 
 /// Replace device images in objects, executables, libraries and files of containers
 ///
@@ -144,10 +145,15 @@ fn parse_replacement(text: &str) -> Result<(ImageSelector, PathBuf)> {
     Ok((ImageSelector::Filter(ImageFilter(predicates)), file))
 }
 
+/// Returns a text itself, if it is the name of a processor.
+fn example_arch(text: &str) -> &str {
+    if names_processor(text) { text } else { "gfx90a" }
+}
+
 fn parse_predicate(text: &str) -> Result<Predicate> {
     let (key, value) = text
         .split_once(':')
-        .with_context(|| format!("{text:?}: expected a number or KEY:VALUE, such as arch:gfx90a"))?;
+        .with_context(|| format!("{text:?}: expected a number or KEY:VALUE, such as arch:{}", example_arch(text)))?;
     Ok(match key {
         "kind" => Predicate::Kind(
             OffloadKind::from_name(value)

@@ -1,5 +1,6 @@
 //! `fatbin size`.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -10,9 +11,9 @@ use super::failure::{Context, Result, bail};
 use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
-use super::{Status, terminal};
+use super::{Status, access, terminal};
 use crate::analyze::size::measure::{FileSizes, SizeOptions, TotalSizes};
-use crate::analyze::size::{Duplicates, Level, Tree};
+use crate::analyze::size::{Duplicates, Level, PackageSizes, PackedFile, Tree};
 use crate::base::codec::Codec;
 use crate::base::error::Error;
 use crate::base::spelling::Suggestions;
@@ -30,8 +31,9 @@ use crate::scan::{CacheBudget, Options, Outcome, ScannedFile, Scanner};
 /// kernels have rows in brackets. Images that are compressed together share the stored bytes in proportion to their
 /// decompressed sizes, and so do the kernels of an image.
 ///
-/// For a member of an archive, the size is the size of the member. The bytes that wheels and zip files store for it are
-/// printed as packed.
+/// For a wheel or zip file, a table of its stored bytes comes first: device code, host code, other members and the
+/// archive. Parts of a member that is compressed as a whole share its stored bytes. In the second table, the size of a
+/// member is its size outside of the archive.
 ///
 /// Exit status: 0 if there are device images, 1 if there are none, 2 for trouble.
 #[derive(Args)]
@@ -131,6 +133,8 @@ enum LevelName {
     Codec,
     /// Format of the image
     Kind,
+    /// Section of the image
+    Section,
 }
 
 impl From<LevelName> for Level {
@@ -144,6 +148,7 @@ impl From<LevelName> for Level {
             LevelName::Tu => Level::Tu,
             LevelName::Codec => Level::Codec,
             LevelName::Kind => Level::Kind,
+            LevelName::Section => Level::Section,
         }
     }
 }
@@ -173,6 +178,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let report = SizeReport {
         levels,
         files: new.files,
+        packages: new.packages,
         total: new.tree.size(),
         effects: effects(changes, new.effects),
         sample: arguments.sample,
@@ -204,6 +210,14 @@ struct Side {
     /// Effects of no change, and of each change.
     effects: Vec<Effect>,
     files: Vec<SizedFile>,
+    packages: Vec<PackageSizes>,
+}
+
+/// Reads the directories of the packages with these members.
+fn packages(packed: &[PackedFile]) -> Result<Vec<PackageSizes>> {
+    let paths: BTreeSet<&Path> = packed.iter().map(|file| file.package.as_path()).collect();
+    let read = |path: &Path| PackageSizes::read(path, packed, access::get()).transpose();
+    Ok(paths.into_iter().filter_map(read).collect::<Result<_, Error>>()?)
 }
 
 struct Measuring<'a> {
@@ -234,6 +248,8 @@ struct Measured {
     /// The file, if changes must be tried.
     scanned: Option<ScannedFile>,
     status: Status,
+    /// The place of the file in its package.
+    packed: Option<PackedFile>,
     /// The inventory of a file whose device code is in kpack archives.
     split: Option<File>,
 }
@@ -243,7 +259,7 @@ impl Measuring<'_> {
     fn side(&mut self, inputs: InputArguments) -> Result<Side> {
         let inputs = inputs.with_listed()?;
         let (names, options) = (inputs.names(), &self.options);
-        let (mut side, mut split, mut status) = (Side::default(), Vec::new(), self.status);
+        let (mut side, mut split, mut packed, mut status) = (Side::default(), Vec::new(), Vec::new(), self.status);
         let mut total = TotalSizes::default();
         let measure = |index: usize, outcome: Outcome| options.measure(names.get(index), outcome);
         inputs.scan_and(&self.scanner, self.problems, &measure, &mut |measured| {
@@ -252,6 +268,7 @@ impl Measuring<'_> {
                 status = status.and(self.try_changes(scanned, &mut side.effects));
             }
             split.extend(measured.split);
+            packed.extend(measured.packed);
             match measured.sizes {
                 Ok(mut sizes) => {
                     for problem in std::mem::take(&mut sizes.problems) {
@@ -268,6 +285,7 @@ impl Measuring<'_> {
             status = status.and(self.problems.report(anyhow!("--what-if {change}: no image is for such an arch")));
         }
         (side.tree, side.duplicates) = total.finish();
+        side.packages = packages(&packed)?;
         self.status = status;
         warn_of_archives(split.iter(), self.problems);
         Ok(side)
@@ -305,7 +323,13 @@ impl MeasureOptions {
         let scanned = match outcome {
             Outcome::Scanned(scanned) => scanned,
             other => {
-                return Measured { sizes: Err(other.into_file().1), scanned: None, status: Status::No, split: None };
+                return Measured {
+                    sizes: Err(other.into_file().1),
+                    scanned: None,
+                    status: Status::No,
+                    packed: None,
+                    split: None,
+                };
             }
         };
         let file = scanned.file();
@@ -316,6 +340,7 @@ impl MeasureOptions {
         let split = if file.kpack.is_empty() { None } else { Some(file.clone()) };
         let (sizes, status) =
             (crate::analyze::size::measure::size(&scanned, label, &self.size).map_err(Some), found_images(file));
-        Measured { sizes, scanned: (!self.changes.is_empty()).then_some(scanned), status, split }
+        let packed = PackedFile::new(&scanned);
+        Measured { sizes, packed, scanned: (!self.changes.is_empty()).then_some(scanned), status, split }
     }
 }

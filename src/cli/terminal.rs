@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use clap::{Args, ValueEnum};
 use console::Term;
 
+use super::progress::suspend;
 use super::quiet::is_quiet;
 use crate::base::escape::{escape, escape_lines};
 use crate::cli::report::Screen;
@@ -116,7 +117,7 @@ impl TextOutput {
     /// Writes lines of text.
     pub fn write(&mut self, text: &str) -> io::Result<()> {
         let text = if self.has_color { Cow::Owned(escape_colored(text)) } else { escape_lines(text) };
-        self.stream.write_all(text.as_bytes())
+        suspend(|| self.stream.write_all(text.as_bytes()))
     }
 
     /// Passes buffered text on.

@@ -40,7 +40,10 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
     if arguments.forms.is_empty() {
-        return Err(coded(Code::MissingArgument, "transcode: no form given; pass --to"));
+        return Err(coded(
+            Code::MissingArgument,
+            "transcode: no form given; specify --to plain, ccob2, ccob3, v1, v2, v3, none, lz4, zstd or zlib",
+        ));
     }
     let transcoding = arguments.forms.transcoding("transcode")?;
     let mut editing = arguments.edit.start(false, &[])?;

@@ -85,7 +85,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     };
     let input = Input::open_any(&arguments.input, access::get())?;
     let path = input.path().display();
-    let mut progress = Progress::new(input.size());
+    let progress = Progress::new(input.size());
     if arguments.check_input_archive {
         crate::embed::bundle::check_archive(&input)?;
     }

@@ -18,6 +18,8 @@ use crate::embed::llvm::Release;
 use crate::embed::wrap::files::{ImageFile, WrapOptions};
 use crate::embed::wrap::{EmbeddedForm, LargeImages, OffloadEntry, TargetOverride, WrapperFormat};
 use crate::host::Host;
+use crate::scan::filter::{self, FilterError, ImageFilter, KernelPattern, Predicate};
+use crate::scan::Options;
 use crate::target::OffloadKind;
 
 /// Write a host object that registers device images when its program or library is loaded
@@ -31,7 +33,7 @@ use crate::target::OffloadKind;
 #[derive(Args)]
 pub struct Arguments {
     /// Runtime to register the images with
-    #[arg(long)]
+    #[arg(long, ignore_case = true)]
     kind: Kind,
 
     /// Object or LLVM IR to write
@@ -65,6 +67,10 @@ pub struct Arguments {
     /// by default NAME. Flags are a number, or names of OpenMP's flags with | between them: link, ctor, dtor, indirect.
     #[arg(long, value_name = "NAME[=HOST_SYMBOL][,size=N][,flags=N][,data=N][,aux=SYMBOL]", value_parser = parse_entry)]
     entry: Vec<OffloadEntry>,
+
+    /// Accept entries for kernels that no image has
+    #[arg(long)]
+    allow_missing_kernels: bool,
 
     /// Read such entries from a file, one per line; # begins a comment
     #[arg(long, value_name = "FILE")]
@@ -131,9 +137,13 @@ fn abi_names() -> PossibleValuesParser {
 pub fn run(arguments: Arguments) -> Result<Status> {
     let verbose = arguments.verbose;
     let lists = arguments.entries.clone();
+    let allows_missing = arguments.allow_missing_kernels;
     let options = options(arguments)?;
     let images = options.images.iter().map(|image| image.path.as_path());
     let inputs = images.chain(options.matching.as_deref()).chain(lists.iter().map(PathBuf::as_path));
+    if !allows_missing {
+        check_kernels(&options)?;
+    }
     let output = FileSet::of_paths(inputs).output(&options.output, OutputKind::Code)?;
     let summary = crate::embed::wrap::files::wrap_into(output, &options)?;
     if verbose {
@@ -141,6 +151,41 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         print_detail(format_args!("{}: ABI {}, host {}{place}", options.output.display(), summary.abi, summary.host));
     }
     Ok(Status::Yes)
+}
+
+/// Checks that an image has the kernel of each entry. Entries with a size or flags are for variables and functions, and
+/// the kernels of some images are not known.
+fn check_kernels(options: &WrapOptions) -> Result<()> {
+    let kernels: Vec<&OffloadEntry> = options.entries.iter().filter(|it| it.size == 0 && it.flags == 0).collect();
+    if kernels.is_empty() {
+        return Ok(());
+    }
+    let paths: Vec<PathBuf> = options.images.iter().map(|image| image.path.clone()).collect();
+    let mut files = Vec::new();
+    let mut is_read = true;
+    for scanned in access::scanner(Options::default()).scan(paths) {
+        match scanned {
+            Ok(file) if file.file().device_images().next().is_some() => files.push(file),
+            // An image that fatbin cannot read may have any kernel.
+            _ => is_read = false,
+        }
+    }
+    for entry in kernels {
+        let kernel = KernelPattern::parse(&format!("^{}$", regex::escape(&entry.name)))?;
+        match filter::apply(&ImageFilter(vec![Predicate::Kernel(kernel)]), &files) {
+            Err(FilterError::NoMatch { .. }) if is_read => {
+                let images = options.images.iter().map(|image| image.path.display().to_string()).collect::<Vec<_>>();
+                let message = format!(
+                    "{}: no kernel {}; fatbin inspect lists the kernels, size=N declares a variable",
+                    images.join(" and "),
+                    entry.name
+                );
+                return Err(coded(Code::InvalidEntry, message));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn options(arguments: Arguments) -> Result<WrapOptions> {

@@ -74,7 +74,11 @@ pub enum EditError {
         first: Option<Reader>,
     },
     /// No image has an index.
-    #[error("no image {number}: the file has {count} device images, numbered from 0")]
+    #[error("no image {number}: the file has {}", match .count {
+        0 => "no device images".to_owned(),
+        1 => "one device image, with number 0".to_owned(),
+        count => format!("device images 0 to {}", count.saturating_sub(1)),
+    })]
     NoImage {
         /// The index.
         number: usize,

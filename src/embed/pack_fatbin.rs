@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use crate::base::codec::Compression;
 use crate::base::error::Error;
 use crate::base::io::{FileSet, Input, Output, OutputKind, Sink};
-use crate::embed::wrap::{ImageError, TargetOverride};
+use crate::embed::wrap::{ImageError, TargetOverride, describe};
 use crate::format::cuda_fatbin::{FatbinImage, FatbinMember, WriteError, concatenate, kind, write_members};
 use crate::format::{self, DeviceImage, ImageKind};
 use crate::target::nvptx::Arch;
+use crate::target::triple;
 
 /// Result of packing.
 type Result<T, E = ImageError> = std::result::Result<T, E>;
@@ -68,6 +69,13 @@ impl FatbinInput {
         TargetOverride { triple: None, arch: self.arch.clone() }.check_against(&own, path)?;
         let specified = self.arch.as_deref().map(|arch| parse_arch(arch, path)).transpose()?;
         let suffix = specified.and_then(|arch| arch.suffix);
+        if own.image_kind == ImageKind::Elf && own.triple.as_deref() != Some(triple::NVPTX64) {
+            return Err(ImageError::NotADeviceImage {
+                path: path.to_owned(),
+                found: describe(own.image_kind, own.triple.as_deref()),
+                remedy: "a CUDA fat binary takes cubins, PTX, LTO-IR and Tile IR",
+            });
+        }
         let image = match own.image_kind {
             ImageKind::Nvvm => FatbinImage::of_lto_ir(view),
             ImageKind::TileIr => {

@@ -223,7 +223,7 @@ impl FromStr for Host {
         };
         Host::ALL.iter().copied().find(is_host).ok_or_else(|| HostError::UnsupportedTriple {
             triple: triple.to_owned(),
-            suggestions: Suggestions::new(triple, Host::ALL.iter().copied().map(Host::triple)),
+            suggestions: suggested_hosts(triple, machine),
             available: Host::supported(),
         })
     }
@@ -237,6 +237,16 @@ impl Emitter {
             Emitter::MachO(machine) => machine.architecture.endianness,
         }
     }
+}
+
+/// Suggests the hosts with a machine, if a triple consists of its name, or else the hosts with similar triples.
+fn suggested_hosts(triple: &str, machine: Option<&str>) -> Suggestions {
+    let of_machine = Host::ALL.iter().copied().filter(|host| !triple.contains('-') && Some(host.name()) == machine);
+    let of_machine: Vec<String> = of_machine.map(|host| host.triple().to_owned()).collect();
+    if of_machine.is_empty() {
+        return Suggestions::new(triple, Host::ALL.iter().copied().map(Host::triple));
+    }
+    Suggestions(of_machine)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::elf::Elf;
 use super::generated_names::{SectionNames, has_generated_names, without_generated_names};
+use crate::base::activity::Work;
 use crate::base::bytes::{Resource, View};
 use crate::base::error::Malformed;
 use crate::format::ImageKind;
@@ -86,6 +87,7 @@ impl HashedCode {
     /// Hashes the positions and the order of the ranges, and all bytes outside them.
     fn rest(&mut self, view: View<'_>) -> Result<[u8; 32], Malformed> {
         view.charge("image", Resource::Work, view.size() / BYTES_PER_STEP)?;
+        Work::Hashed.record(view.size());
         let mut hash = Sha256::new();
         for range in &self.ranges {
             hash.update(range.start.to_le_bytes());

@@ -24,6 +24,7 @@ mod kernel_bytes;
 mod metal_library;
 mod parts;
 mod ptx;
+mod section_bytes;
 mod spirv;
 mod tile_ir;
 mod zebin;
@@ -40,6 +41,7 @@ pub use kernel::{ConstantBank, Kernel, Parameter, SourceLine};
 pub(crate) use kernel_bytes::kernel_codes;
 pub(crate) use kernel_bytes::{Bodies, KernelBytes, kernel_bytes};
 pub(crate) use parts::{ImageParts, Part, image_parts};
+pub(crate) use section_bytes::section_bytes;
 
 use object::elf as constants;
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::host_line::MissingValue;
 use super::refusal::RefusedInput;
 use crate::base::code::{Code, Coded, ErrorClass};
-use crate::base::error::Error;
+use crate::base::error::{Error, describe_start};
 use crate::embed::wrap::WrapError;
 use crate::host::ObjectFormat;
 use crate::target::compatibility::FEATURE_RULE;
@@ -172,7 +172,7 @@ pub enum LinkError {
     #[error("no device images in the inputs")]
     NoImages,
     /// A program cannot be started.
-    #[error("{}: cannot start: {cause}", program.display())]
+    #[error("{}: cannot start: {}", program.display(), describe_start(cause))]
     Start {
         /// The program.
         program: PathBuf,
@@ -180,7 +180,7 @@ pub enum LinkError {
         cause: std::io::Error,
     },
     /// A program has failed, after printing its own messages.
-    #[error("{} failed ({status})", program.display())]
+    #[error("{}: failed with {}", program.display(), describe_status(*status))]
     Failed {
         /// The program.
         program: PathBuf,
@@ -189,8 +189,8 @@ pub enum LinkError {
     },
     /// A host linker has failed with the host's part of a bundle. This part is usually bitcode.
     #[error(
-        "{} failed ({status}); {path} is a bundle with host code: if that is bitcode, link with lld, or compile objects without -emit-llvm and -flto",
-        program.display()
+        "{}: failed with {}; {path} is a bundle with host code: if that is bitcode, link with lld, or compile objects without -emit-llvm and -flto",
+        program.display(), describe_status(*status)
     )]
     FailedWithBundle {
         /// The program.
@@ -231,6 +231,11 @@ impl Coded for LinkError {
             }
         }
     }
+}
+
+/// Describes a status as text within a sentence: `exit status 1`, `signal 9 (SIGKILL)`.
+fn describe_status(status: std::process::ExitStatus) -> String {
+    status.to_string().replacen(": ", " ", 1)
 }
 
 fn describe(triple: &str) -> &str {

@@ -33,7 +33,9 @@ pub struct BundleEntryId<'data> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidBundleEntryId {
     /// The text does not have the form of an ID.
-    #[error("invalid bundle entry ID {id:?}, expected <offload kind>-<triple>[-<target id>]")]
+    #[error(
+        "invalid bundle entry ID {id:?}, expected <offload kind>-<triple>[-<target id>], for example hip-amdgcn-amd-amdhsa--gfx90a"
+    )]
     Shape {
         /// The text.
         id: String,
@@ -335,12 +337,21 @@ mod tests {
     #[test]
     fn rejects_ids_that_would_lose_information_and_states_the_cause() {
         let refused = [
-            ("", "invalid bundle entry ID \"\", expected <offload kind>-<triple>[-<target id>]"),
-            ("host", "invalid bundle entry ID \"host\", expected <offload kind>-<triple>[-<target id>]"),
-            ("host-x86_64", "invalid bundle entry ID \"host-x86_64\", expected <offload kind>-<triple>[-<target id>]"),
+            (
+                "",
+                "invalid bundle entry ID \"\", expected <offload kind>-<triple>[-<target id>], for example hip-amdgcn-amd-amdhsa--gfx90a",
+            ),
+            (
+                "host",
+                "invalid bundle entry ID \"host\", expected <offload kind>-<triple>[-<target id>], for example hip-amdgcn-amd-amdhsa--gfx90a",
+            ),
+            (
+                "host-x86_64",
+                "invalid bundle entry ID \"host-x86_64\", expected <offload kind>-<triple>[-<target id>], for example hip-amdgcn-amd-amdhsa--gfx90a",
+            ),
             (
                 "hip-amdgcn-amd-am dhsa",
-                "invalid bundle entry ID \"hip-amdgcn-amd-am dhsa\", expected <offload kind>-<triple>[-<target id>]",
+                "invalid bundle entry ID \"hip-amdgcn-amd-am dhsa\", expected <offload kind>-<triple>[-<target id>], for example hip-amdgcn-amd-amdhsa--gfx90a",
             ),
             (
                 "gpu-amdgcn-amd-amdhsa--gfx906",

@@ -234,7 +234,7 @@ fn reports_errors_apart_from_differences() {
         .file("bad.lock", "fatbin.lock/2\nfile a size=x\n")
         .file("new.lock", "fatbin.lock/3\n");
     let cases = [
-        ("missing old", "missing: cannot open: No such file or directory (os error 2)"),
+        ("missing old", "missing: cannot open: no such file or directory"),
         ("old bad.lock", "bad.lock: line 2: invalid size \"x\", expected a number"),
         ("new.lock old", "new.lock: line 1: invalid header \"fatbin.lock/3\", expected \"fatbin.lock/2\""),
         ("text text", "text: no device code to compare on either side"),

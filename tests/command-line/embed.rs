@@ -237,7 +237,7 @@ fn mistakes_are_errors_and_leave_no_output() {
             "--large always: objects for arm64-apple-macosx have no large sections; omit it",
         ),
         ("one", "one: no name; specify --symbol NAME=one or --symbols binary"),
-        ("-s x=missing", "missing: cannot open: No such file or directory (os error 2)"),
+        ("-s x=missing", "missing: cannot open: no such file or directory"),
         ("-s x=one --header o", "o: duplicate output; specify another path"),
         ("-s x=one --host pdp11", ""),
     ] {

@@ -119,3 +119,11 @@ fn man_writes_a_page_in_markdown_for_each_command_of_the_index() {
     written.sort();
     assert_eq!(written, names);
 }
+
+#[test]
+fn shells_complete_the_topics_of_the_help() {
+    let script = Sandbox::new().fatbin("completions bash").ok();
+    for topic in ["no-kernel-image", "smaller-wheel", "guide/check"] {
+        assert!(script.contains(topic), "{topic}");
+    }
+}

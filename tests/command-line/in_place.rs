@@ -117,7 +117,7 @@ fn a_directory_without_write_permission_leaves_the_old_file() {
     let run = run(command);
     std::fs::set_permissions(directory, Permissions::from_mode(0o755)).unwrap();
     assert_eq!(run.status, 2);
-    assert!(run.err.contains("cannot create: Permission denied"), "{}", run.err);
+    assert!(run.err.contains("cannot create: permission denied"), "{}", run.err);
     assert!(sandbox.read("file") == old);
     assert_eq!(sandbox.names(), ["fatbin", "file", "new"]);
 }

@@ -180,7 +180,7 @@ fn an_image_may_replace_those_in_the_inputs() {
 
 /// An object with the entries of two kernels and a variable, and device code with the first kernel.
 fn with_entries(sandbox: &Sandbox) {
-    let entries = "--entry answer_kernel --entry other --entry variable,size=8";
+    let entries = "--allow-missing-kernels --entry answer_kernel --entry other --entry variable,size=8";
     sandbox.fatbin(&format!("wrap --kind hip {entries} -o entries.o code.hsaco")).ok();
     sandbox.fatbin("pack -o linked --image file=code.hsaco,kind=hip").ok();
 }
@@ -287,7 +287,7 @@ fn every_failure_is_reported_and_leaves_nothing() {
         ("--device-link-tool amdgcn=./none/x -- ./host code", "./none/x: cannot start"),
         (
             "--device-link-tool amdgcn=./fails -- ./host code",
-            "first problem\nsecond problem\nfirst problem\nsecond problem\n./fails failed (exit status: 3)",
+            "first problem\nsecond problem\nfirst problem\nsecond problem\n./fails: failed with exit status 3",
         ),
         ("--device-link-tool amdgcn=./silent -- ./host code", "program.amdgcn.gfx90a.img"),
         (
@@ -310,9 +310,5 @@ fn every_failure_is_reported_and_leaves_nothing() {
         assert_eq!(sandbox.names(), before, "{arguments}");
     }
     let run = link(&sandbox, "--device-link-tool amdgcn -- ./host code");
-    assert!(
-        run.status == 2 && run.err.contains("'--device-link-tool <TARGET=PATH>': is not TARGET=PATH"),
-        "{}",
-        run.err
-    );
+    assert!(run.status == 2 && run.err.contains("--device-link-tool amdgcn: is not TARGET=PATH"), "{}", run.err);
 }

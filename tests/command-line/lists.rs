@@ -121,7 +121,7 @@ fn every_key_of_a_policy_is_documented() {
 #[test]
 fn every_report_of_a_check_is_documented() {
     let help = Sandbox::new().fatbin("check --policy p --format none x").err;
-    let formats = help.split_once("[possible values: ").and_then(|(_, rest)| rest.split_once(']')).unwrap().0;
+    let formats = help.split_once("(available: ").and_then(|(_, rest)| rest.split_once(')')).unwrap().0;
     let reports = formats.split(", ").filter(|format| *format != "human");
     for format in reports {
         check_contains("docs/guide/check.md", &format!("`{format}`"));

@@ -84,7 +84,7 @@ fn does_not_write_an_incomplete_lock() {
     sandbox.file("gpu.lock", "old");
     let run = sandbox.fatbin("lock a missing -o gpu.lock");
     assert_eq!((run.status, run.out.as_str()), (2, ""));
-    assert_eq!(run.err, "fatbin: missing: cannot open: No such file or directory (os error 2)\n");
+    assert_eq!(run.err, "fatbin: missing: cannot open: no such file or directory\n");
     assert_eq!(sandbox.fatbin("lock a cut -o gpu.lock").status, 2);
     let run = sandbox.fatbin("lock text -o gpu.lock");
     assert_eq!((run.status, run.err.as_str()), (1, "fatbin: text: no device images; gpu.lock was not written\n"));

@@ -154,7 +154,7 @@ fn what_matches_nothing_is_an_error_and_writes_nothing() {
     assert_eq!((run.status, run.err.as_str()), (1, "fatbin: text: no device images\n"));
     for (options, message) in [
         ("--for-device sm_90a", "devices have no suffix: sm_90a is code for device sm_90"),
-        ("", "required arguments were not provided"),
+        ("", "missing --for-device <DEVICE>"),
         ("--keep sm_90 --drop sm_80", "cannot be used with"),
         ("--keep sm_90 --keep-ptx all", "cannot be used with"),
     ] {

@@ -130,7 +130,7 @@ fn selectors_select_exactly_one_image() {
     let sandbox = sandbox();
     sandbox.file("text", "nothing").file("empty", "").file("cut", &sandbox.read("sm90")[..900]);
     let cases = [
-        ("--image 2=small.ptx", "cuda: no image 2: the file has 2 device images, numbered from 0"),
+        ("--image 2=small.ptx", "cuda: no image 2: the file has device images 0 to 1"),
         (
             "--image arch:sm_70=small.ptx",
             "cuda: no image matches arch sm_70; available: cuda nvptx64-nvidia-cuda sm_80, cuda",
@@ -169,7 +169,7 @@ fn archives_are_searched_for_the_image() {
     let cases = [
         ("twice.a", "1", "number 1 selects images in several files: twice.a!cuda.obj and twice.a!lz4.obj"),
         ("lib.a", "arch:sm_70", "lib.a!plain.o: no image matches arch sm_70"),
-        ("lib.a", "7", "lib.a!plain.o: no image 7: the file has 1 device images"),
+        ("lib.a", "7", "lib.a!plain.o: no image 7: the file has one device image"),
     ];
     for (input, selector, message) in cases {
         let run = sandbox.fatbin(&format!("replace --image {selector}=small.ptx -o out {input}"));

@@ -61,7 +61,7 @@ const LINES: [&str; 53] = [
 
 /// Ends of the lines about negative answers.
 const ANSWERS: [&str; 11] = [
-    ": no bundle entries",
+    ": no bundle entries; fatbin scan lists device images of every form",
     ": no code for the device, or not in every container",
     ": the policy is violated",
     ": the device code differs",
@@ -109,7 +109,7 @@ fn a_status_other_than_0_has_a_line_that_names_the_input() {
         for line in LINES {
             let arguments = line.replace("INPUT", input);
             let Run { status, out: _, err } = sandbox().fatbin_with_answer(&arguments);
-            let is_about_usage = err.contains("Usage: ");
+            let is_about_usage = err.contains("usage: ");
             assert!(!is_about_usage || err.contains(input), "{arguments} is not a command line: {err}");
             let is_named = err
                 .lines()

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::Sandbox;
 
-const LEVELS: [&str; 8] = ["arch", "file", "container", "kernel", "family", "tu", "codec", "kind"];
+const LEVELS: [&str; 9] = ["arch", "file", "container", "kernel", "family", "tu", "codec", "kind", "section"];
 
 /// Containers of several types, plain and compressed, and host files with them.
 fn sandbox() -> Sandbox {
@@ -187,4 +187,68 @@ fn a_damaged_image_is_a_problem_and_its_bytes_are_counted() {
     assert_eq!(run.status, 2, "{}", run.err);
     let document: Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!(document["size"], damaged.len());
+}
+
+/// Writes a wheel with device code, a library without, and a text.
+fn wheel(sandbox: &Sandbox) -> u64 {
+    use std::io::Write;
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let object = sandbox.read("hip.o");
+    let text = vec![b'x'; 10_000];
+    let members: [(&str, &[u8]); 3] = [("a/libk.so", &object), ("a/libplain.so.1", &text), ("a/__init__.py", &text)];
+    for (name, bytes) in members {
+        zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+        zip.write_all(bytes).unwrap();
+    }
+    let wheel = zip.finish().unwrap().into_inner();
+    let size = wheel.len() as u64;
+    sandbox.file("a-1.0-py3-none-any.whl", wheel);
+    size
+}
+
+#[test]
+fn the_stored_bytes_of_a_wheel_add_up_to_its_size() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind hip -o hip.o a").ok();
+    let size = wheel(&sandbox);
+    let document: serde_json::Value =
+        serde_json::from_str(&sandbox.fatbin("size --json a-1.0-py3-none-any.whl").ok()).unwrap();
+    let package = &document["packages"][0];
+    let part = |name: &str| package[name].as_u64().unwrap();
+    let parts = ["device_code", "host_code", "libraries", "others", "overhead"].map(part);
+    assert!(parts.iter().all(|part| *part > 0), "{package}");
+    assert_eq!((parts.iter().sum::<u64>(), part("size")), (size, size), "{package}");
+    let table = sandbox.fatbin("size a-1.0-py3-none-any.whl").ok();
+    assert!(table.starts_with(&format!("a-1.0-py3-none-any.whl: {size} bytes stored\n")), "{table}");
+    assert!(table.contains("  libraries without device code\n") && table.contains("  all\n"), "{table}");
+}
+
+#[test]
+fn a_policy_limits_the_stored_size_of_packages() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind hip -o hip.o a").ok();
+    let size = wheel(&sandbox);
+    for (limit, input, status, message) in [
+        (size, "a-1.0-py3-none-any.whl", 0, "5 checks: 5 passed"),
+        (size - 1, "a-1.0-py3-none-any.whl", 1, "a-1.0-py3-none-any.whl: package-size: "),
+        (size, "hip.o", 1, "policy.toml: package-size: no package among the inputs"),
+    ] {
+        sandbox.file("policy.toml", format!("sizes.package = '{limit} B'"));
+        let run = sandbox.fatbin(&format!("check --policy policy.toml {input}"));
+        assert!(run.status == status && run.out.contains(message), "{limit} {input}: {}{}", run.out, run.err);
+    }
+}
+
+#[test]
+fn sections_add_up_to_the_image() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-sm_90-debug.cubin", "a");
+    let document: serde_json::Value = serde_json::from_str(&sandbox.fatbin("size --by section --json a").ok()).unwrap();
+    let rows = document["rows"].as_array().unwrap();
+    let stored: u64 = rows.iter().map(|row| row["stored"].as_u64().unwrap()).sum();
+    assert_eq!(stored, sandbox.read("a").len() as u64);
+    for name in [".symtab", ".strtab", ".text"] {
+        assert!(rows.iter().any(|row| row["name"] == name), "{name}: {document}");
+    }
+    assert!(rows.iter().any(|row| row["part"] == "not-in-sections"), "{document}");
 }

@@ -38,6 +38,7 @@ pub mod at_a_terminal {
     use std::fs::File;
     use std::io::Read;
     use std::os::fd::OwnedFd;
+    use std::time::{Duration, Instant};
 
     use super::{Sandbox, contradicting};
 
@@ -127,6 +128,46 @@ pub mod at_a_terminal {
         assert!(error.contains("bundle: ") && !error.contains("explain"), "{error}");
     }
 
+    /// Returns each change of the line of progress with its time, without the seconds that the line states.
+    fn changes(sandbox: &Sandbox, script: &str) -> Vec<(Instant, String)> {
+        let (mut person, program) = terminal(200);
+        let mut command = sandbox.command("sh");
+        command.args(["-c", script]).env("PATH", crate::path_with_program()).env("TERM", "xterm");
+        command.stdout(program.try_clone().unwrap()).stderr(program);
+        let mut child = command.spawn().unwrap();
+        drop(command);
+        let (mut changes, mut block) = (vec![(Instant::now(), String::new())], [0; 4096]);
+        while let Ok(read @ 1..) = person.read(&mut block) {
+            let text = String::from_utf8_lossy(&block[..read]).into_owned();
+            let counters: Vec<&str> =
+                text.split(", ").filter(|part| part.contains("iB") || part.contains(" B")).collect();
+            let shown = counters.join(", ");
+            if !shown.is_empty() && changes.last().unwrap().1 != shown {
+                changes.push((Instant::now(), shown));
+            }
+        }
+        assert!(child.wait().unwrap().success());
+        changes.push((Instant::now(), String::new()));
+        changes
+    }
+
+    /// The work is slow because the pipe is: no machine is too fast for the line, and every block is a change.
+    #[test]
+    fn no_second_of_slow_work_passes_without_a_change() {
+        let sandbox = Sandbox::new();
+        sandbox.fixture("answer-gfx90a.hsaco", "a").file("zeros", vec![0; 4 << 20]);
+        let slow = "(cat a; for i in 1 2 3 4 5 6 7 8; do cat zeros; sleep 0.25; done)";
+        for command in ["scan -", "size -", "check --policy policy.toml -", "lock -o lock -"] {
+            sandbox.file("policy.toml", "");
+            let changes = changes(&sandbox, &format!("{slow} | fatbin {command} >out"));
+            assert!(changes.len() > 5, "{command}: {changes:?}");
+            // The first change has the delay of the line and the start of the program before it.
+            let silences = changes.windows(2).skip(1).map(|pair| pair[1].0 - pair[0].0);
+            assert!(silences.max().unwrap() < Duration::from_secs(1), "{command}: {changes:?}");
+            assert!(changes[2].1.contains(" read"), "{command}: {changes:?}");
+        }
+    }
+
     #[test]
     fn shows_a_progress_bar_and_removes_it() {
         let sandbox = Sandbox::new();
@@ -137,7 +178,7 @@ pub mod at_a_terminal {
         assert!(text.contains("3/3 files") || text.contains("2/3 files") || text.contains("1/3 files"), "{text:?}");
         assert!(text.ends_with("\u{1b}[2K") || text.ends_with('\r'), "the line is cleared: {text:?}");
         // The number of files in a pipe is not known.
-        let list = "(echo a; echo a; sleep 0.8; echo a) | fatbin scan --files-from -";
+        let list = "(echo a; echo a; echo a; sleep 0.8) | fatbin scan --files-from -";
         let text = shown(&sandbox, 80, &format!("{list} >table"), ("A", "b"));
         assert!(text.contains(" 3 files 10.12 KiB"), "{text:?}");
         let text = shown(&sandbox, 80, &format!("({script}) 2>errors"), ("A", "b"));

@@ -158,12 +158,12 @@ fn requests_without_an_object_and_contradictions_are_reported() {
         assert_eq!((run.status, run.err), (1, format!("fatbin: {input}: {what}\n")));
     }
     let cases = [
-        ("", "no form given; pass --to"),
+        ("", "no form given; specify --to"),
         ("--to plain,ccob2", "--to: several forms for containers of one type"),
         ("--to none --level 3", "--level: --to none does not compress"),
         ("--to lz4 --level 13", "level 13: invalid level; lz4 has levels 1 to 12"),
         ("--to zstd --level 3 --best", "cannot be used with"),
-        ("--to zip", "invalid value 'zip'"),
+        ("--to zip", "--to zip: unknown value"),
         ("--to zstd --readable-by cuda", "expected a release, for example rocm-6.2, llvm-19 or cuda-12.2"),
     ];
     for (options, message) in cases {

@@ -43,7 +43,13 @@ const fn writer(
 const CHECK: &str = "--policy policy --baseline baseline --format markdown --proof proof --html OUT image";
 
 const WRITERS: [Writer; 27] = [
-    writer("wrap", "output", Code, "--kind openmp --entries entries -o OUT image", &["image", "entries"]),
+    writer(
+        "wrap",
+        "output",
+        Code,
+        "--kind openmp --allow-missing-kernels --entries entries -o OUT image",
+        &["image", "entries"],
+    ),
     writer("embed", "output", Code, "--symbol k=image --symbols-from list -o OUT", &["image", "list"]),
     writer("embed", "header", Text, "--symbol k=image --symbols-from list -o o --header OUT", &["image", "list"]),
     writer("embed", "rust", Text, "--symbol k=image --symbols-from list -o o --rust OUT", &["image", "list"]),

@@ -171,7 +171,7 @@ fn host_option_selects_objects_for_macos() {
     for (host, cpu) in [("x86_64-apple-darwin23.1.0", [7, 0, 0, 1]), ("arm64-apple-macosx14.0", [12, 0, 0, 1])] {
         for abi in ["llvm21", "llvm22", "main"] {
             for (kind, container) in [("openmp", "offload-binary"), ("hip", "bundle")] {
-                for entry in ["", "--entry kernel"] {
+                for entry in ["", "--allow-missing-kernels --entry kernel"] {
                     sandbox.fatbin(&format!("wrap --kind {kind} --abi {abi} {entry} -o w.o --host {host} a")).ok();
                     assert_eq!(sandbox.read("w.o")[..8], [[0xcf, 0xfa, 0xed, 0xfe], cpu].concat(), "{host}");
                     let found = sandbox.fatbin("scan w.o").ok();
@@ -287,7 +287,7 @@ fn rejects_images_that_contradict_the_options() {
                 .to_owned(),
         ),
         ("--kind sycl --abi llvm21 hsaco", "--abi llvm21: sycl is not supported (available for sycl: llvm22, llvm23, llvm24, main)".to_owned()),
-        ("--kind openmp --entry k --entry k=other hsaco", "duplicate entry k".to_owned()),
+        ("--kind openmp --allow-missing-kernels --entry k --entry k=other hsaco", "duplicate entry k".to_owned()),
         ("--kind openmp --match hsaco hsaco", "hsaco: no section of offload entries; specify the release with --abi".to_owned()),
         ("--kind openmp --match text hsaco", "text: not an object file: Could not read file magic".to_owned()),
     ];
@@ -312,7 +312,7 @@ fn matches_objects_with_entries_written_by_fatbin() {
         ("llvm22", "x86_64-unknown-linux-gnu"),
     ] {
         sandbox
-            .fatbin(&format!("wrap --kind openmp --abi {abi} --host {host} --entry k --entry l -o entries.o a"))
+            .fatbin(&format!("wrap --allow-missing-kernels --kind openmp --abi {abi} --host {host} --entry k --entry l -o entries.o a"))
             .ok();
         let run = sandbox.fatbin("wrap --kind openmp --match entries.o -v -o w.o a");
         assert_eq!((run.status, run.err), (0, format!("fatbin: w.o: ABI {abi}, host {host}\n")));
@@ -320,7 +320,9 @@ fn matches_objects_with_entries_written_by_fatbin() {
     let run = sandbox.fatbin("wrap --kind openmp --match entries.o --host aarch64-linux-gnu -o w.o a");
     assert_eq!(run.err, "fatbin: entries.o: host is x86_64-unknown-linux-gnu, not aarch64-linux-gnu\n");
     // A COFF object does not state its C runtime.
-    sandbox.fatbin("wrap --kind openmp --host x86_64-pc-windows-msvc --entry k -o entries.o a").ok();
+    sandbox
+        .fatbin("wrap --allow-missing-kernels --kind openmp --host x86_64-pc-windows-msvc --entry k -o entries.o a")
+        .ok();
     sandbox.fatbin("wrap --kind openmp --match entries.o --host x86_64-w64-windows-gnu -o w.o a").ok();
     let run = sandbox.fatbin("wrap --kind openmp --match entries.o --host x86_64-linux-gnu -o w.o a");
     assert_eq!(run.err, "fatbin: entries.o: host is x86_64-pc-windows-msvc, not x86_64-linux-gnu\n");
@@ -332,10 +334,12 @@ fn reads_entries_from_a_file() {
     sandbox
         .fixture("answer-gfx90a.hsaco", "a")
         .file("entries", "# kernels\nk1\n\nk2=host_k2\n# variables\nv,size=8,flags=0x10\n");
-    sandbox.fatbin("wrap --kind hip --entries entries -o file.o a").ok();
-    sandbox.fatbin("wrap --kind hip --entry k1 --entry k2=host_k2 --entry v,size=8,flags=16 -o options.o a").ok();
+    sandbox.fatbin("wrap --allow-missing-kernels --kind hip --entries entries -o file.o a").ok();
+    sandbox.fatbin("wrap --allow-missing-kernels --kind hip --entry k1 --entry k2=host_k2 --entry v,size=8,flags=16 -o options.o a").ok();
     assert_eq!(sandbox.read("file.o"), sandbox.read("options.o"));
-    let run = sandbox.file("entries", "k1\nv,size=big\n").fatbin("wrap --kind hip --entries entries -o file.o a");
+    let run = sandbox
+        .file("entries", "k1\nv,size=big\n")
+        .fatbin("wrap --allow-missing-kernels --kind hip --entries entries -o file.o a");
     assert_eq!(run.err, "fatbin: entries:2: size=big: not a number: invalid digit found in string\n");
 }
 
@@ -412,7 +416,7 @@ fn rejects_a_name_with_a_nul_byte() {
     let sandbox = Sandbox::new();
     sandbox.fixture("answer-gfx90a.hsaco", "a").file("entries", b"good\nbad\0name\n");
     for output in ["w.o", "w.bc", "w.ll"] {
-        let run = sandbox.fatbin(&format!("wrap --kind hip --entries entries -o {output} a"));
+        let run = sandbox.fatbin(&format!("wrap --allow-missing-kernels --kind hip --entries entries -o {output} a"));
         assert_eq!(
             (run.status, run.err.as_str()),
             (2, "fatbin: invalid name \"bad\\0name\" in an entry: contains a NUL byte\n")

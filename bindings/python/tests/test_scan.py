@@ -117,7 +117,7 @@ def test_errors_have_their_place(tmp_path: Path, fixtures: Path) -> None:
         fatbin.scan(tmp_path / "missing")
     assert caught.value.path == str(tmp_path / "missing")
     assert caught.value.offset is None
-    assert caught.value.problem == "cannot open: No such file or directory (os error 2)"
+    assert caught.value.problem == "cannot open: no such file or directory"
     assert str(caught.value) == f"{caught.value.path}: {caught.value.problem}"
 
     bundle = tmp_path / "cut"

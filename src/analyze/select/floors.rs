@@ -118,6 +118,20 @@ impl<'a> FileFloors<'a> {
         (devices, omitted)
     }
 
+    /// Returns what the devices that the file has code for need together: the image that each prefers. An image that no
+    /// device prefers, such as PTX next to machine code, has no part in it.
+    pub fn of_all_devices(&self) -> Vec<(Product, Need)> {
+        let devices = NamedDevice::of_images(self.registered().map(|candidate| candidate.image));
+        let preferred = devices.iter().flat_map(|device| self.on_all(&device.devices));
+        let preferred = preferred.map(|need| (need.product, need.preferred));
+        let mut together: BTreeMap<Product, Need> = BTreeMap::new();
+        for (product, need) in preferred.chain(self.by_program()) {
+            let known = together.remove(&product).unwrap_or(Need::NOTHING);
+            together.insert(product, known.and(need));
+        }
+        if together.is_empty() { self.all() } else { together.into_iter().collect() }
+    }
+
     /// Returns what a device needs of each product; empty if nothing in the file runs on it.
     pub fn on(&self, device: &Device) -> Vec<DeviceNeed> {
         let needs = joined(self.sets.iter().flat_map(|set| self.of_set(set, device)));

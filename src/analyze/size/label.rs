@@ -26,6 +26,8 @@ pub enum Rest {
     HostCode,
     /// Bytes of images that belong to no kernel.
     NotInKernels,
+    /// Bytes of images that belong to no section.
+    NotInSections,
 }
 
 impl Rest {
@@ -38,6 +40,7 @@ impl Rest {
             Rest::ContainerHeaders => "container-headers",
             Rest::HostCode => "host-code",
             Rest::NotInKernels => "not-in-kernels",
+            Rest::NotInSections => "not-in-sections",
         }
     }
 
@@ -50,6 +53,7 @@ impl Rest {
             Rest::ContainerHeaders => "[container headers]",
             Rest::HostCode => "[host code in bundles]",
             Rest::NotInKernels => "[not in kernels]",
+            Rest::NotInSections => "[headers and padding of images]",
         }
     }
 }

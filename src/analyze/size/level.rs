@@ -1,6 +1,7 @@
 //! The levels that sizes are grouped by.
 
 use super::{Label, Owner, Rest};
+use crate::format::ImageKind;
 use crate::image::family;
 use crate::scan::inventory::{Container, DeviceLinks, File, Image};
 
@@ -23,6 +24,8 @@ pub enum Level {
     Codec,
     /// Format of the image.
     Kind,
+    /// Section of the image, or its format if it has none.
+    Section,
 }
 
 impl Level {
@@ -37,13 +40,28 @@ impl Level {
             Level::Tu => "tu",
             Level::Codec => "codec",
             Level::Kind => "kind",
+            Level::Section => "section",
         }
+    }
+
+    /// Returns whether images must be read for it.
+    pub fn needs_images(self) -> bool {
+        self.needs_kernels() || self == Level::Section
     }
 
     /// Returns whether images must be inspected for it.
     pub fn needs_kernels(self) -> bool {
         matches!(self, Level::Kernel | Level::Family)
     }
+}
+
+/// Place of bytes in an image.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ImagePlace<'a> {
+    /// Name of the kernel for readers; `None` for bytes of no kernel.
+    pub kernel: Option<&'a str>,
+    /// Name of the section; `None` for bytes of no section.
+    pub section: Option<&'a str>,
 }
 
 /// Properties of a file that labels of its bytes state.
@@ -60,14 +78,13 @@ pub struct FileLabels<'a> {
 }
 
 impl FileLabels<'_> {
-    /// Returns the label of bytes at each level. `kernel` has the kernel's name for readers, or is absent for bytes of
-    /// no kernel.
-    pub fn path(&self, levels: &[Level], owner: &Owner<'_>, kernel: Option<&str>) -> Vec<Label> {
+    /// Returns the label of bytes at each level.
+    pub fn path(&self, levels: &[Level], owner: &Owner<'_>, place: ImagePlace<'_>) -> Vec<Label> {
         let has_file = levels.contains(&Level::File);
-        levels.iter().map(|level| self.label(*level, owner, kernel, has_file)).collect()
+        levels.iter().map(|level| self.label(*level, owner, place, has_file)).collect()
     }
 
-    fn label(&self, level: Level, owner: &Owner<'_>, kernel: Option<&str>, has_file: bool) -> Label {
+    fn label(&self, level: Level, owner: &Owner<'_>, place: ImagePlace<'_>, has_file: bool) -> Label {
         let (image, containers) = match (level, owner) {
             (Level::File, _) => return Label::Name(self.path.clone()),
             (_, Owner::Rest(rest)) => return Label::Rest(*rest),
@@ -77,7 +94,7 @@ impl FileLabels<'_> {
         let of_image = |name: &dyn Fn(&Image) -> String| {
             image.map_or(Label::Rest(Rest::ContainerHeaders), |image| Label::Name(name(image)))
         };
-        let of_kernel = |name: &dyn Fn(&str) -> String| match (image, kernel) {
+        let of_kernel = |name: &dyn Fn(&str) -> String| match (image, place.kernel) {
             (None, _) => Label::Rest(Rest::ContainerHeaders),
             (_, None) => Label::Rest(Rest::NotInKernels),
             (_, Some(kernel)) => Label::Name(name(kernel)),
@@ -95,6 +112,14 @@ impl FileLabels<'_> {
                 let own = |image: &Image| image.codec.filter(|codec| codec.name() != "none").or(around);
                 of_image(&|image| own(image).map_or("none", |codec| codec.name()).to_owned())
             }
+            Level::Section => match (image, place.section) {
+                (None, _) => Label::Rest(Rest::ContainerHeaders),
+                (Some(image), _) if image.image_kind != ImageKind::Elf => {
+                    Label::Name(image.image_kind.name().to_owned())
+                }
+                (_, None) => Label::Rest(Rest::NotInSections),
+                (_, Some(section)) => Label::Name(section.to_owned()),
+            },
             Level::Kernel => of_kernel(&str::to_owned),
             Level::Family => of_kernel(&family),
         }

@@ -1,11 +1,13 @@
 //! `size`: the bytes of a file by the levels that a user asks for.
 
 use crate::analyze::size;
-use crate::analyze::size::{Code, Duplicates, FileLabels, ImageCopies, KernelCopies, KernelCopy, Level, Part, Tree};
+use crate::analyze::size::{
+    Code, Duplicates, FileLabels, ImageCopies, ImagePlace, KernelCopies, KernelCopy, Level, Part, Tree,
+};
 use crate::base::bytes::{Extent, View};
 use crate::base::error::{Error, Result};
 use crate::format::cuda_fatbin::CudaFatbin;
-use crate::image::{Bodies, KernelBytes, kernel_bytes};
+use crate::image::{Bodies, KernelBytes, kernel_bytes, section_bytes};
 use crate::scan::image_error;
 use crate::scan::inspect::inspect_with;
 use crate::scan::inventory::{Container, DeviceLinks, File, NestedImage};
@@ -76,7 +78,7 @@ pub fn size(scanned: &ScannedFile, label: String, options: &SizeOptions) -> Resu
         duplicates: Duplicates::default(),
         problems: Vec::new(),
     };
-    let needs_kernels = options.duplicates || options.levels.iter().any(|level| level.needs_kernels());
+    let needs_images = options.duplicates || options.levels.iter().any(|level| level.needs_images());
     let needs_sources = options.levels.contains(&Level::Tu);
     let mut grouping = Grouping {
         labels: FileLabels { path: label, file, links: DeviceLinks::of(file), sources: Vec::new() },
@@ -84,12 +86,12 @@ pub fn size(scanned: &ScannedFile, label: String, options: &SizeOptions) -> Resu
         sizes: &mut sizes,
         copies: KernelCopies::default(),
     };
-    if needs_kernels || needs_sources {
+    if needs_images || needs_sources {
         let scan = scanned.open()?;
         if needs_sources {
             grouping.labels.sources = source_names(file, scan.source().view());
         }
-        grouping.add_parts(needs_kernels.then_some(&scan));
+        grouping.add_parts(needs_images.then_some(&scan));
         scan.source().input().check_unchanged()?;
     } else {
         grouping.add_parts(None);
@@ -117,7 +119,8 @@ impl Grouping<'_> {
             let bodies = self.bodies();
             let images = parts.iter().filter_map(|part| part.owner.image());
             let images: Vec<NestedImage<'_>> = images.cloned().collect();
-            let read = |_, image: &ImageRef<'_>| kernels_of_image(path, image, bodies);
+            let by_section = self.options.levels.contains(&Level::Section);
+            let read = |_, image: &ImageRef<'_>| contents_of_image(path, image, bodies, by_section);
             scan.map_images(&images, read, &mut |index, kernels| {
                 for part in left.by_ref() {
                     if part.owner.image().is_some() {
@@ -138,13 +141,19 @@ impl Grouping<'_> {
     }
 
     fn add_part(&mut self, part: &Part<'_>) {
-        self.sizes.tree.add(self.labels.path(&self.options.levels, &part.owner, None), part.size);
+        self.sizes.tree.add(self.labels.path(&self.options.levels, &part.owner, ImagePlace::default()), part.size);
     }
 
     /// Adds the bytes of an image by kernel.
-    fn add_image(&mut self, part: &Part<'_>, nested: &NestedImage<'_>, read: ImageKernels) {
-        let ImageKernels { kernels, image_size, problems } = read;
+    fn add_image(&mut self, part: &Part<'_>, nested: &NestedImage<'_>, read: ImageContents) {
+        let ImageContents { kernels, sections, image_size, problems } = read;
         self.sizes.problems.extend(problems);
+        if let Some(sections) = &sections {
+            for (section, size) in size::split_by_section(part, sections, image_size) {
+                let place = ImagePlace { section, kernel: None };
+                self.sizes.tree.add(self.labels.path(&self.options.levels, &part.owner, place), size);
+            }
+        }
         let arch = nested.image.arch_and_form();
         if let Some(hash) = nested.image.sha256
             && self.options.duplicates
@@ -156,7 +165,10 @@ impl Grouping<'_> {
         for share in size::split(part, &kernels, image_size) {
             let name = share.kernel.map(|kernel| kernel.demangled.as_ref().unwrap_or(&kernel.name).as_str());
             let code = share.kernel.map(|kernel| Code { kernels: 1, size: kernel.code_size }).unwrap_or_default();
-            self.sizes.tree.add_code(self.labels.path(&self.options.levels, &part.owner, name), share.size, code);
+            if sections.is_none() {
+                let place = ImagePlace { kernel: name, section: None };
+                self.sizes.tree.add_code(self.labels.path(&self.options.levels, &part.owner, place), share.size, code);
+            }
             if let (Some(kernel), Some(shown), true) = (share.kernel, name, self.options.duplicates) {
                 let name = &kernel.name;
                 let body = kernel.body;
@@ -167,26 +179,30 @@ impl Grouping<'_> {
     }
 }
 
-/// Kernels of an image.
-struct ImageKernels {
+/// Kernels and sections of an image.
+struct ImageContents {
     kernels: Vec<KernelBytes>,
+    /// Names and sizes; `None` if the bytes are not grouped by section.
+    sections: Option<Vec<(String, u64)>>,
     /// Size of the decompressed image.
     image_size: u64,
     /// Errors of the image.
     problems: Vec<Error>,
 }
 
-fn kernels_of_image(path: &str, image: &ImageRef<'_>, bodies: Bodies) -> ImageKernels {
+fn contents_of_image(path: &str, image: &ImageRef<'_>, bodies: Bodies, by_section: bool) -> ImageContents {
     let mut kernels = Vec::new();
     let mut image_size = 0;
+    let mut sections = by_section.then(Vec::new);
     let inspection = inspect_with(image, |kind, view, demangler| {
+        sections = by_section.then(|| section_bytes(kind, view));
         let (found, inspection) = kernel_bytes(kind, view, bodies, demangler);
         (kernels, image_size) = (found, view.size());
         inspection
     });
     let problems = inspection.problems.into_iter();
     let problems = problems.map(|problem| image_error(path, image.index(), image, problem));
-    ImageKernels { kernels, image_size, problems: problems.collect() }
+    ImageContents { kernels, sections, image_size, problems: problems.collect() }
 }
 
 /// Returns the names of source files that CUDA fat binaries state, by the offset of the outermost container.

@@ -14,6 +14,7 @@ mod kernels;
 mod label;
 mod level;
 pub mod measure;
+mod package;
 mod part;
 mod tree;
 
@@ -21,8 +22,9 @@ pub use archs::ArchTotals;
 pub use duplicates::{
     DuplicateImages, Duplicates, IdenticalKernels, ImageCopies, KernelCopies, KernelCopy, RepeatedKernel,
 };
-pub use kernels::split;
+pub use kernels::{split, split_by_section};
 pub use label::{Label, Rest};
-pub use level::{FileLabels, Level, container_label};
+pub use level::{FileLabels, ImagePlace, Level, container_label};
+pub use package::{PackageSizes, PackedFile};
 pub use part::{Owner, Part, parts};
 pub use tree::{Code, Row, Size, Tree};

@@ -31,7 +31,7 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
             end = content.range_in(view).end;
             MemberContent::Here(content)
         };
-        members.push(Member { name: Some(name), packed_size: None, content });
+        members.push(Member { name: Some(name), packed_size: None, size: None, content });
     }
     Ok(())
 }

@@ -48,5 +48,5 @@ pub fn is_zlib(view: View<'_>) -> bool {
 }
 
 fn packed<'data>(unpack: impl FnOnce(&mut dyn Write) -> io::Result<()> + 'data) -> Member<'data> {
-    Member { name: None, packed_size: None, content: MemberContent::Packed(Box::new(unpack)) }
+    Member { name: None, packed_size: None, size: None, content: MemberContent::Packed(Box::new(unpack)) }
 }

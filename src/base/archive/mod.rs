@@ -31,6 +31,8 @@ pub struct Member<'data> {
     pub name: Option<String>,
     /// Number of bytes of the archive that its contents take, where the archive states it.
     pub packed_size: Option<u64>,
+    /// Stated size of its contents, where they are compressed and the archive states it.
+    pub size: Option<u64>,
     /// Bytes of the member.
     pub content: MemberContent<'data>,
 }

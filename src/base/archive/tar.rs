@@ -46,7 +46,7 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
         } else {
             MemberContent::Here(content)
         };
-        members.push(Member { name: Some(name), packed_size: None, content });
+        members.push(Member { name: Some(name), packed_size: None, size: None, content });
     }
     // Archives end with two blocks of zeros. Without any, members may be missing.
     match view.from(end).data().first_chunk::<{ BLOCK as usize }>() {

@@ -44,7 +44,7 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
         end = slice.range_in(view).end;
         let known = MACHINES.iter().find(|(known, _)| *known == machine);
         let name = known.map_or_else(|| format!("machine {}", machine.0), |(_, name)| (*name).to_owned());
-        members.push(Member { name: Some(name), packed_size: None, content: MemberContent::Here(slice) });
+        members.push(Member { name: Some(name), packed_size: None, size: None, content: MemberContent::Here(slice) });
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use flate2::{Decompress, FlushDecompress, Status};
 use zstd::zstd_safe;
 
 use super::{Codec, lz4_start};
+use crate::base::activity::Work;
 use crate::base::bytes::{Resource, View};
 use crate::base::error::{Cause, Malformed};
 
@@ -67,6 +68,7 @@ pub fn decompress_charged(full: &mut Vec<u8>, codec: Codec, stored: View<'_>, fu
         Codec::Lz4 => lz4_into(full, full_size as usize, stored.data()).map_err(malformed)?,
         Codec::Opaque => return Err(malformed(Cause::UnsupportedCodec { codec: codec.name() })),
     }
+    Work::Decompressed.record(full.len() as u64);
     match full.len() as u64 {
         size if size == full_size => Ok(()),
         size => Err(malformed(Cause::SizeMismatch { size, expected: full_size })),

@@ -8,6 +8,7 @@ use zstd::zstd_safe;
 
 use super::Codec;
 use super::decompress::{charge, field, largest_window_log};
+use crate::base::activity::Work;
 use crate::base::bytes::{Cursor, Resource, View};
 use crate::base::error::{Cause, Malformed};
 
@@ -81,6 +82,7 @@ impl<'data> Stream<'data> {
                 return Err(self.malformed(Cause::SizeMismatch { size, expected: self.full_size }));
             }
             self.left = self.left.checked_sub(size as u64).expect("at most the bytes that are left were read");
+            Work::Decompressed.record(size as u64);
             (_, unfilled) = unfilled.split_at_mut(size);
         }
         if filled == 0 && !buffer.is_empty() {

@@ -37,7 +37,7 @@ pub use duplicates::{Duplicate, duplicates};
 pub use kernel::{FIGURES, KernelHash, KernelName, KernelPool, KernelUsage, LockedKernel};
 pub use kernels::KernelDifference;
 pub use line_error::{LineError, LockError};
-pub(crate) use pairs::common_label;
+pub(crate) use pairs::{common_label, without_versions};
 pub use read::{is_lock, read, read_within};
 pub use size::growth;
 pub use summary::write_summary;

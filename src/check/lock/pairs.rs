@@ -89,7 +89,7 @@ static VERSIONS: LazyLock<[(Regex, &str); 4]> = LazyLock::new(|| {
     [
         (r"([^/!-]+)-[^/!-]+(-[0-9][^/!-]*)?(-[^/!-]+-[^/!-]+-[^/!-]+\.whl)", "$1-*$3"),
         (r"([^/!-]+)-[^/!-]+\.(data|dist-info)([/!]|$)", "$1-*.$2$3"),
-        (r"-[0-9a-f]{8}(\.[0-9][0-9.]*)?\.so", "-*.so"),
+        (r"-[0-9a-f]{8}(\.[0-9][0-9.]*)?\.(so|dll)", "-*.$2"),
         (r"\.so\.[0-9][0-9.]*", ".so.*"),
     ]
     .map(|(pattern, by)| (Regex::new(pattern).expect("valid pattern"), by))
@@ -103,7 +103,7 @@ pub fn common_label(path: &str, name: &str) -> String {
     without_versions(below.filter(|rest| !rest.is_empty()).unwrap_or_else(file_name))
 }
 
-fn without_versions(path: &str) -> String {
+pub fn without_versions(path: &str) -> String {
     let replaced = |path: String, (pattern, by): &(Regex, &str)| pattern.replace_all(&path, *by).into_owned();
     VERSIONS.iter().fold(path.to_owned(), replaced)
 }

@@ -99,6 +99,7 @@ impl SpannedArchs {
 #[derive(Debug, Default)]
 pub struct SpannedSizes {
     pub total: Option<Spanned<Size>>,
+    pub package: Option<Spanned<Size>>,
     pub file: Option<Spanned<Size>>,
     pub archs: Option<Vec<(PolicyTarget, Spanned<Size>)>>,
 }

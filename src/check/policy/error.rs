@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::contradiction::Contradiction;
+use super::wrong_type::WrongType;
 use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::pattern::PatternError;
 use crate::base::spelling::Suggestions;
@@ -41,6 +42,9 @@ pub enum PolicyCause {
         /// Similar names, if a name is unknown.
         suggestions: Suggestions,
     },
+    /// A value of the wrong type.
+    #[error("{0}")]
+    WrongType(WrongType),
     /// A key that policies do not have.
     #[error("unknown key {key:?}{suggestions} (available: {})", available.join(", "))]
     UnknownKey {
@@ -114,9 +118,10 @@ pub enum PolicyCause {
 impl Coded for PolicyCause {
     fn class(&self) -> ErrorClass {
         match self {
-            PolicyCause::Toml { .. } | PolicyCause::UnknownKey { .. } | PolicyCause::UnknownRule { .. } => {
-                Code::InvalidPolicy.into()
-            }
+            PolicyCause::Toml { .. }
+            | PolicyCause::WrongType(_)
+            | PolicyCause::UnknownKey { .. }
+            | PolicyCause::UnknownRule { .. } => Code::InvalidPolicy.into(),
             PolicyCause::Target(error) => error.class(),
             PolicyCause::DuplicateArch(_)
             | PolicyCause::NotADevice(_)
@@ -150,6 +155,10 @@ impl PolicyError {
     /// Creates an error from one of the TOML reader.
     pub(crate) fn from_toml(path: &str, text: &str, error: &toml::de::Error) -> Self {
         let message = error.message().trim().replace('\n', ", ");
+        let offset = error.span().unwrap_or(0..0).start;
+        if let Some(wrong) = if message.starts_with("invalid type") { WrongType::at(text, offset) } else { None } {
+            return PolicyError::new(path, text, offset..offset, PolicyCause::WrongType(wrong));
+        }
         // serde reports unknown names in this form: unknown field `a`, expected one of `b`, `c`.
         let names: Vec<String> = message.split('`').skip(1).step_by(2).map(str::to_owned).collect();
         let cause = match names.split_first() {

@@ -8,6 +8,7 @@ mod error;
 mod resolve;
 mod size;
 mod syntax;
+mod wrong_type;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -37,6 +38,8 @@ pub struct Policy {
     pub(crate) warn: BTreeSet<Rule>,
     /// Size limit for the device code of all files.
     pub(crate) total: Option<Size>,
+    /// Size limit for each package, as it is stored.
+    pub(crate) package: Option<Size>,
     /// All files must be built for the same feature settings of each processor.
     pub(crate) consistent_features: bool,
     /// The metadata of packages must agree with their device code.

@@ -53,6 +53,7 @@ impl Resolver<'_> {
         let sizes = self.sizes(&written.sizes)?;
         sizes.check().map_err(|it| self.contradiction(it))?;
         let total = sizes.total.as_ref().map(|size| *size.get_ref());
+        let package = sizes.package.as_ref().map(|size| *size.get_ref());
         let requirements = self.requirements(written.archs, sizes, written.images, written.kernels)?;
         let mut files: Vec<(Text, syntax::ExceptionToml)> = written.files.into_iter().collect();
         files.sort_by_key(|(pattern, _)| pattern.span().start);
@@ -67,7 +68,18 @@ impl Resolver<'_> {
         let must_hold = patterns(&written.must_hold)?;
         let skip = patterns(&written.skip)?;
         let path = self.path.to_owned();
-        Ok(Policy { path, must_hold, skip, warn, total, consistent_features, metadata, requirements, exceptions })
+        Ok(Policy {
+            path,
+            must_hold,
+            skip,
+            warn,
+            total,
+            package,
+            consistent_features,
+            metadata,
+            requirements,
+            exceptions,
+        })
     }
 
     fn requirements(
@@ -163,6 +175,7 @@ impl Resolver<'_> {
         let size = |text: &Option<Text>| text.as_ref().map(|text| self.size(text)).transpose();
         Ok(SpannedSizes {
             total: size(&sizes.total)?,
+            package: size(&sizes.package)?,
             file: size(&sizes.file)?,
             archs: sizes.arch.as_ref().map(|sizes| self.arch_sizes(sizes)).transpose()?,
         })

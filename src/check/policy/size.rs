@@ -6,8 +6,8 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(pub u64);
 
-/// Units and their factors: decimal, then binary (IEC 80000-13).
-const UNITS: [(&str, u64); 7] = [
+/// Units and their factors: decimal, then binary (IEC 80000-13), then the suffixes of sizes on the command line.
+const UNITS: [(&str, u64); 10] = [
     ("B", 1),
     ("kB", 1000),
     ("MB", 1000 * 1000),
@@ -15,6 +15,9 @@ const UNITS: [(&str, u64); 7] = [
     ("KiB", 1 << 10),
     ("MiB", 1 << 20),
     ("GiB", 1 << 30),
+    ("K", 1 << 10),
+    ("M", 1 << 20),
+    ("G", 1 << 30),
 ];
 
 impl Size {
@@ -59,7 +62,14 @@ mod tests {
 
     #[test]
     fn parses_whole_numbers_of_bytes_with_a_unit() {
-        let sizes = [("0 B", 0), ("850 MB", 850_000_000), ("1.5GiB", 3 << 29), ("2 kb", 2000), ("0.25 KiB", 256)];
+        let sizes = [
+            ("0 B", 0),
+            ("850 MB", 850_000_000),
+            ("1.5GiB", 3 << 29),
+            ("2 kb", 2000),
+            ("0.25 KiB", 256),
+            ("10M", 10 << 20),
+        ];
         for (text, size) in sizes {
             assert_eq!(Size::parse(text), Some(Size(size)), "{text}");
         }

@@ -70,6 +70,7 @@ pub struct FileArchs {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Sizes {
     pub total: Option<Text>,
+    pub package: Option<Text>,
     pub file: Option<Text>,
     pub arch: Option<BTreeMap<Text, Text>>,
 }
@@ -197,6 +198,6 @@ impl From<FileArchs> for Archs {
 
 impl From<FileSizes> for Sizes {
     fn from(FileSizes { file, arch }: FileSizes) -> Sizes {
-        Sizes { total: None, file, arch }
+        Sizes { total: None, package: None, file, arch }
     }
 }

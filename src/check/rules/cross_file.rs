@@ -105,6 +105,32 @@ pub fn total_size(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
     });
 }
 
+/// Compares the size of each package with the limit of the policy: the bytes of the file, as indexes of packages count
+/// them.
+pub fn package_size(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
+    let policy = evaluator.policy;
+    let Some(limit) = policy.package else { return };
+    let packages: BTreeMap<&str, u64> = all
+        .files
+        .iter()
+        .filter_map(|file| file.package.as_ref())
+        .map(|package| (package.path.as_str(), package.size))
+        .collect();
+    for (path, size) in &packages {
+        evaluator.apply(Rule::PackageSize, path, |findings| {
+            let size = Size(*size);
+            if size > limit {
+                findings.add(violated(format!("{size} as stored, at most {limit} allowed")));
+            }
+        });
+    }
+    if packages.is_empty() {
+        evaluator.apply(Rule::PackageSize, &policy.path, |findings| {
+            findings.add(violated("no package among the inputs, and there is a size limit for packages"));
+        });
+    }
+}
+
 /// Paths of files by the set of target IDs that they contain for one processor.
 type FilesBySettings<'f> = BTreeMap<BTreeSet<String>, Vec<&'f str>>;
 

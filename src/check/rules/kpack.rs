@@ -9,6 +9,7 @@ use crate::check::policy::Requirements;
 use crate::check::target::PolicyTarget;
 use crate::scan::inventory::KpackReference;
 use crate::target::Device;
+use crate::target::natural_order;
 
 /// Requires every code object for exactly these architectures.
 pub fn required(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
@@ -61,7 +62,7 @@ pub fn allowed(
 ) {
     for archive in facts.survey.file.kpack.iter().flat_map(|reference| &reference.archives) {
         let mut archs: Vec<&str> = archive.code.iter().map(|(_, arch)| arch.as_str()).collect();
-        archs.sort_unstable();
+        archs.sort_by_cached_key(|arch| natural_order(arch));
         archs.dedup();
         for arch in archs {
             if !is_allowed(&PolicyTarget::Native(arch.to_owned())) {
@@ -88,7 +89,7 @@ fn list(indices: &[u32], reference: &KpackReference) -> Option<String> {
 fn available(reference: &KpackReference) -> String {
     let mut archs: Vec<&str> =
         reference.archives.iter().flat_map(|archive| &archive.code).map(|(_, arch)| arch.as_str()).collect();
-    archs.sort_unstable();
+    archs.sort_by_cached_key(|arch| natural_order(arch));
     archs.dedup();
     if archs.is_empty() { "no device code".to_owned() } else { format!("available: {}", archs.join(", ")) }
 }

@@ -34,9 +34,20 @@ pub struct CheckedFile {
     pub input: usize,
     /// Result of comparing it with the proofs of changes, if the policy requires a proof.
     pub proof: ProofStatus,
+    /// Package that the file was found in.
+    pub package: Option<StoredPackage>,
     /// Metadata of a package in the file, if the policy requires that it agrees with the code; `None` in all other
     /// files.
     pub metadata: Option<Result<PackageMetadata, InvalidMetadata>>,
+}
+
+/// A package or another archive on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredPackage {
+    /// Its path.
+    pub path: String,
+    /// Size of the file in bytes.
+    pub size: u64,
 }
 
 /// Files that a rule is evaluated on, and the function that evaluates it.
@@ -80,6 +91,7 @@ impl Rule {
             Rule::FileSize => with_code(|it| it.file_size.is_some(), sizes::file),
             Rule::ArchSize => with_code(|it| it.arch_sizes.is_some(), sizes::archs),
             Rule::TotalSize => AllFiles(cross_file::total_size),
+            Rule::PackageSize => AllFiles(cross_file::package_size),
             Rule::DebugInformation => {
                 with_code(|it| it.debug.is_some_and(|level| level < DebugLevel::Full), images::debug_information)
             }

@@ -7,11 +7,14 @@ mod render;
 mod tests;
 
 use std::io;
+use std::sync::LazyLock;
 
 use anyhow::anyhow;
-use clap::{Args, Command};
+use clap::builder::StringValueParser;
+use clap::{Args, Command, CommandFactory};
 
 use super::failure::{Failure, Result};
+use super::known_names::KnownNames;
 use super::{Status, terminal};
 use crate::base::spelling::Suggestions;
 use pages::{CHAPTERS, Page};
@@ -28,7 +31,7 @@ pub use render::render;
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Command, or topic such as drop-ins or guide/wrap
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = topic_parser(), hide_possible_values = true)]
     name: Vec<String>,
 }
 
@@ -73,6 +76,20 @@ fn topics(pages: &Pages, program: &Command) -> String {
 fn topic<'a>(pages: &Pages, page: Page<'a>, program: &Command) -> &'a str {
     let is_short = program.find_subcommand(page.name()).is_none() && pages.find(page.name()) == Some(page);
     if is_short { page.name() } else { page.path }
+}
+
+/// Returns the parser of a name, which may be any.
+fn topic_parser() -> KnownNames<StringValueParser> {
+    static NAMES: LazyLock<Vec<String>> = LazyLock::new(names);
+    KnownNames::new(StringValueParser::new(), || NAMES.iter().map(String::as_str).collect())
+}
+
+/// Returns the names of all commands and topics.
+fn names() -> Vec<String> {
+    let program = crate::cli::Arguments::command();
+    let Ok(pages) = Pages::read() else { return Vec::new() };
+    let commands = program.get_subcommands().map(|command| command.get_name().to_owned());
+    commands.chain(pages.iter().map(|page| topic(&pages, page, &program).to_owned())).collect()
 }
 
 /// Maximum number of pages that an error lists.

@@ -91,7 +91,7 @@ fn canonical(arch: &str) -> String {
     TargetId::parse(arch).map_or_else(|_| arch.to_owned(), |id| id.to_string())
 }
 
-fn describe(kind: ImageKind, triple: Option<&str>) -> String {
+pub fn describe(kind: ImageKind, triple: Option<&str>) -> String {
     match (kind, triple) {
         (ImageKind::Ptx, _) => "PTX".to_owned(),
         (ImageKind::Unknown, None) => "of unknown kind".to_owned(),

@@ -20,6 +20,7 @@ mod wrapper;
 pub use embedded::{EmbeddedForm, SourceImage, TargetOverride};
 pub use entries::OffloadEntry;
 pub use error::{ImageError, WrapError};
+pub(crate) use fat_binary_image::describe;
 pub(crate) use wrapper::LARGE;
 pub use wrapper::{LargeImages, WrapperBuilder, WrapperFormat};
 

@@ -10,13 +10,14 @@ use std::process::{Command, Stdio};
 use crate::base::code::{Code, Coded, ErrorClass};
 
 use super::linkers::Linker;
+use crate::base::error::describe_start;
 
 /// A compiler that does not print the command line of its linker.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriverError {
     /// The compiler cannot be started.
-    #[error("{}: cannot start: {cause}", program.display())]
+    #[error("{}: cannot start: {}", program.display(), describe_start(cause))]
     Start {
         /// The compiler.
         program: PathBuf,

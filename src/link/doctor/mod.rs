@@ -110,7 +110,7 @@ pub enum DoctorError {
         cause: object::read::Error,
     },
     /// The inputs are not objects.
-    #[error("no objects in the inputs")]
+    #[error("no objects in the inputs; specify the objects and archives of the link, or its command after --")]
     NoObjects,
     /// The reach of a machine's relocations is unknown, in a link so large that they could be out of reach.
     #[error("{path}: the reach of relocations for {machine:?} is not known; supported are x86-64 and AArch64")]

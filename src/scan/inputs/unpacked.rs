@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use crate::base::activity::Work;
 use crate::base::archive;
 use crate::base::bytes::Resource;
 use crate::base::error::{Cause, Error, Result};
@@ -41,6 +42,7 @@ impl<W: Write> Write for Unpacking<'_, W> {
         let charged = budget.charge(Resource::Decompressed, size);
         charged.map_err(|_| io::Error::other(budget.over_limit(Resource::Decompressed)))?;
         self.to.write_all(bytes)?;
+        Work::Decompressed.record(size);
         self.unreleased = self.unreleased.saturating_add(size);
         if self.unreleased >= UNPACKED_UNTIL_RELEASE {
             self.unreleased = 0;

@@ -2,6 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
+use crate::base::activity::Work;
 use crate::base::bytes::{Resource, View};
 use crate::base::error::Malformed;
 use crate::format::ImageKind;
@@ -21,6 +22,7 @@ impl HashAndOrigin {
     /// Reads a decompressed image, which is all of `view`, and charges the hashing.
     pub fn read(image_kind: ImageKind, view: View<'_>) -> Result<Self, Malformed> {
         view.charge("image", Resource::Work, view.size() / BYTES_PER_STEP)?;
+        Work::Hashed.record(view.size());
         Ok(HashAndOrigin { sha256: Some(Sha256::digest(view.data()).into()), origin: origin(image_kind, view) })
     }
 

@@ -65,6 +65,8 @@ pub const CASES: &[Case] = &[
     ("sizes.arch.gfx90a = '1100 B'", "v2.hipfb", 0, &[]),
     ("sizes.arch.gfx90a = '500 B'", "two.hipfb", 2, &["undecided: arch-size: cannot determine the size of code for gfx90a", "compressed together with other code"]),
     ("sizes.arch.sm_80 = '1 kB'", "amd", 1, &["matches-something: no code for sm_80, which has a size limit"]),
+    // A package is a file with members; its size is tested in size.rs.
+    ("sizes.package = '1 MB'", "amd", 1, &["policy.toml: package-size: no package among the inputs"]),
     // Debug information and paths.
     ("images.debug = 'none'", "both.o", 0, &[]),
     ("images.debug = 'none'", "with-debug", 1, &["debug-information: image 0 (gfx90a) at ", "contains full debug information, none is allowed"]),
@@ -137,7 +139,7 @@ pub const CASES: &[Case] = &[
     ("must-hold = ['lib/*.so']", "both.o", 1, &["policy.toml: holds-device-code: no file with device code matches \"lib/*.so\"; available: both.o"]),
     ("files.'*.so'.archs.require = ['sm_90']", "both.o", 1, &["no file with device code matches \"*.so\""]),
     ("", "both.o broken", 2, &["broken: undecided: readable: offload binary version at 0x4"]),
-    ("", "both.o missing", 2, &["missing: undecided: readable: cannot open: No such file"]),
+    ("", "both.o missing", 2, &["missing: undecided: readable: cannot open: no such file"]),
     // Requirements that differ by file.
     ("archs.require = ['sm_90']\nfiles.amd.archs.require = ['gfx90a']", "amd sm90", 0, &[]),
     ("archs.require = ['sm_90']", "amd sm90", 1, &["amd: required-archs: no code for sm_90; available: gfx90a"]),

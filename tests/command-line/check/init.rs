@@ -61,3 +61,38 @@ fn does_not_generate_a_policy_from_nothing_or_from_a_damaged_build() {
         assert_eq!((run.status, run.out.as_str(), run.err.lines().count()), (2, "", 1), "{}", run.err);
     }
 }
+
+#[test]
+fn a_generated_policy_survives_a_release() {
+    let sandbox = Sandbox::with_device_code();
+    let members = |names: [&'static str; 3]| wheel(&names.map(|name| (name, sandbox.read("both.o"))));
+    let old = ["t/_C.cpython-311-x86_64-linux-gnu.so", "t.libs/libk-9335f6a2.so.12", "t/liba.so.1.2"];
+    let new = ["t/_C.cpython-313-x86_64-linux-gnu.so", "t.libs/libk-0123abcd.so.13", "t/liba.so.1.3"];
+    sandbox.file("old.whl", members(old)).file("new.whl", members(new));
+    let policy = sandbox.fatbin("check --init old.whl").ok();
+    assert!(policy.contains("must-hold = [\"_C.*.so\", \"liba.so.*\", \"libk-*.so.*\"]"), "{policy}");
+    let run = sandbox.check(&policy, "new.whl");
+    assert_eq!(run.status, 0, "{policy}\n{}{}", run.out, run.err);
+}
+
+#[test]
+fn the_policy_is_found_above_the_working_directory() {
+    let sandbox = Sandbox::with_device_code();
+    let without = sandbox.fatbin("check both.o");
+    assert!(without.status == 2 && without.err.contains("no policy; specify --policy"), "{}", without.err);
+    std::fs::create_dir_all(sandbox.path("build/lib")).unwrap();
+    sandbox.file("gpu.toml", "sizes.file = '1 kB'").file("build/lib/both.o", sandbox.read("both.o"));
+    let run = sandbox.shell("cd build/lib && fatbin check both.o");
+    assert!(run.status == 1 && run.out.starts_with("both.o: file-size: "), "{}{}", run.out, run.err);
+    let run = sandbox.fatbin("check gpu.toml both.o");
+    assert!(run.status == 2 && run.err.contains("specify --policy gpu.toml"), "{}", run.err);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn policies_and_inputs_come_from_pipes() {
+    let sandbox = Sandbox::with_device_code();
+    sandbox.file("gpu.toml", "archs.require = ['gfx90a']");
+    let run = sandbox.shell("bash -c 'fatbin check --policy <(cat gpu.toml) <(cat both.o)'");
+    assert!(run.status == 0 && run.out.contains("passed"), "{}{}", run.out, run.err);
+}

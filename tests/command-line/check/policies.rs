@@ -12,7 +12,7 @@ const WRONG: &[(&str, &str, Refusal)] = &[
     ("archs.requires = []", "1:7: unknown key \"requires\"; did you mean require? (available: devices,", Refusal::BySchema),
     ("\n[imges]\n", "2:2: unknown key \"imges\"; did you mean images?", Refusal::BySchema),
     ("[files.'*']\nsizes.total = '1 MB'", "2:7: unknown key \"total\"", Refusal::BySchema),
-    ("archs.require = 'sm_90'", "1:17: invalid type: string \"sm_90\", expected a sequence", Refusal::BySchema),
+    ("archs.require = 'sm_90'", "1:17: archs.require: invalid type string; for example: archs.require = [", Refusal::BySchema),
     ("images.debug = 'no'", "1:16: unknown variant `no`, expected one of `none`, `lines`, `full`", Refusal::BySchema),
     ("images.debug = 'ful'", "; did you mean full?", Refusal::BySchema),
     ("kernels = [{}]", "1:12: no requirement for these kernels", Refusal::BySchema),
@@ -69,7 +69,7 @@ fn rejects_missing_policies_and_policies_that_are_not_text() {
     sandbox.fixture("answer-sm_90.cubin", "sm90").file("bytes.toml", b"\xff\xfe");
     let run = sandbox.fatbin("check --policy missing.toml sm90");
     assert_eq!((run.status, run.out.as_str()), (2, ""));
-    assert_eq!(run.err, "fatbin: missing.toml: cannot open: No such file or directory (os error 2)\n");
+    assert_eq!(run.err, "fatbin: missing.toml: cannot open: no such file or directory\n");
     let run = sandbox.fatbin("check --policy bytes.toml sm90");
     assert_eq!(run.status, 2);
     assert!(run.err.starts_with("fatbin: bytes.toml: not UTF-8: "), "{}", run.err);

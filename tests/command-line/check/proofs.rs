@@ -34,7 +34,7 @@ fn rejects_files_that_are_not_proofs() {
     sandbox.file("other.json", proof.replace("fatbin.proof/1", "fatbin.proof/2"));
     sandbox.file("cut.json", &proof[..proof.len() / 2]);
     for (name, message) in [
-        ("missing.json", "cannot open: No such file"),
+        ("missing.json", "cannot open: no such file"),
         ("text", "not a proof of a change: expected "),
         ("cut.json", "not a proof of a change: EOF while parsing "),
         ("other.json", "schema: \"fatbin.proof/2\", expected \"fatbin.proof/1\""),

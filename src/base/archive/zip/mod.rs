@@ -54,7 +54,8 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
             }
             method => MemberContent::Unreadable(format!("unsupported compression method ({})", method_name(method))),
         };
-        members.push(Member { name: Some(name), packed_size: Some(packed_size), content });
+        let size = Some(entry.fields.size.value);
+        members.push(Member { name: Some(name), packed_size: Some(packed_size), size, content });
     }
     Ok(())
 }

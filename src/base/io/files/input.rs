@@ -14,6 +14,7 @@ use super::holes::Holes;
 use super::mapping::Mapping;
 use super::spool::Spooled;
 use super::standard_input::{self, STANDARD_INPUT};
+use crate::base::activity::Work;
 use crate::base::bytes::{Budget, Limits, View};
 use crate::base::error::{Error, Result};
 
@@ -110,6 +111,10 @@ impl Input {
         let path = path.into();
         if path == Path::new("-") {
             return Input::standard_input(access);
+        }
+        if standard_input::is_pipe(&path) {
+            let copy = standard_input::copy_of(&path).map_err(Error::io(&path, "read"))?;
+            return Input::of_temp_file(&path, copy, access);
         }
         Input::open_file(path, access)
     }
@@ -358,6 +363,7 @@ impl Input {
                 let from = start - overlap.min(start);
                 let to = bytes.len().min(start + STEP);
                 visit(range.start + from as u64, &bytes[from..to]);
+                Work::Read.record((to - start) as u64);
                 self.release();
             }
             return Ok(());
@@ -373,6 +379,7 @@ impl Input {
             }
             let filled = kept + read;
             visit(offset - kept as u64, &buffer[..filled]);
+            Work::Read.record(read as u64);
             offset += read as u64;
             kept = overlap.min(filled);
             buffer.copy_within(filled - kept..filled, 0);

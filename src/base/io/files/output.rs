@@ -17,6 +17,7 @@ use super::existing::{Existing, reserve};
 use super::extended_attributes::LostAttribute;
 use super::file_set::{FileSet, OutputKind, OutputPath, Replaced};
 use super::temporary::Temporary;
+use crate::base::activity::Work;
 use crate::base::error::{Error, Result};
 use crate::base::io::Access;
 use crate::base::io::Input;
@@ -32,6 +33,9 @@ pub struct Output {
 
 /// Size of a block that file systems share between files, and of a page of the page cache, in bytes.
 const BLOCK: u64 = 4096;
+
+/// Maximum number of bytes in one call of the kernel, so that progress is seen.
+const COPIED: u64 = 64 << 20;
 
 /// Number of bytes that are mapped at a time. Half and four times this size are not faster.
 const WINDOW: u64 = 1 << 20;
@@ -163,6 +167,7 @@ impl Output {
     /// Writes bytes that are in memory.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.size += bytes.len() as u64;
+        Work::Written.record(bytes.len() as u64);
         self.file().write_all(bytes).map_err(Error::io(&self.place.path, "write"))
     }
 
@@ -208,9 +213,12 @@ impl Output {
         let mut from = offset;
         let mut copied = 0;
         while copied < size {
-            let rest = usize::try_from(size - copied).unwrap_or(usize::MAX);
+            let rest = usize::try_from((size - copied).min(COPIED)).unwrap_or(usize::MAX);
             match rustix::fs::copy_file_range(file, Some(&mut from), self.file(), None, rest) {
-                Ok(1..) => copied = from - offset,
+                Ok(written @ 1..) => {
+                    copied = from - offset;
+                    Work::Written.record(written as u64);
+                }
                 Err(rustix::io::Errno::INTR) => {}
                 Ok(0) | Err(_) => break,
             }

@@ -3,7 +3,7 @@
 use super::SizeReport;
 use super::duplicates::write_duplicates;
 use super::what_if::write_effect;
-use crate::analyze::size::{Label, Row};
+use crate::analyze::size::{Label, PackageSizes, Row};
 use crate::base::json::{JsonWriter, json_document};
 
 /// Name and number of the schema.
@@ -17,6 +17,7 @@ pub fn size_json(report: &SizeReport) -> String {
         json.field("decompressed_size", report.total.decompressed);
         json.optional("size_before", report.total_before.map(|size| size.stored));
         json.optional("decompressed_size_before", report.total_before.map(|size| size.decompressed));
+        json.objects_if_any("packages", &report.packages, package);
         json.objects("files", &report.files, |json, file| {
             json.field("path", &file.path);
             json.field("size", file.size);
@@ -28,6 +29,17 @@ pub fn size_json(report: &SizeReport) -> String {
             json.object("duplicates", |json| write_duplicates(json, duplicates));
         }
     })
+}
+
+/// Stored bytes of a package by what they are for.
+fn package(json: &mut JsonWriter, sizes: &PackageSizes) {
+    json.field("path", sizes.path.to_string_lossy());
+    json.field("size", sizes.total().stored);
+    json.field("device_code", sizes.device_code.stored);
+    json.field("host_code", sizes.host_code.stored);
+    json.field("libraries", sizes.libraries.stored);
+    json.field("others", sizes.others.stored);
+    json.field("overhead", sizes.overhead);
 }
 
 /// A group; it has a name, or is a part that has none.

@@ -12,7 +12,7 @@ pub use json::size_json;
 pub use summary::arch_summary;
 pub use table::size_table;
 
-use crate::analyze::size::{Duplicates, Level, Row, Size};
+use crate::analyze::size::{Duplicates, Level, PackageSizes, Row, Size};
 use crate::edit::what_if::Effect;
 
 /// Sizes of files.
@@ -22,6 +22,8 @@ pub struct SizeReport {
     pub levels: Vec<Level>,
     /// The files.
     pub files: Vec<SizedFile>,
+    /// Packages among the inputs.
+    pub packages: Vec<PackageSizes>,
     /// Sum of all files.
     pub total: Size,
     /// Sum of all files of the baseline, if there is one.

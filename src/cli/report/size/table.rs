@@ -3,7 +3,7 @@
 use super::duplicates::duplicates_table;
 use super::what_if::what_if_table;
 use super::{SizeReport, growth};
-use crate::analyze::size::{Row, Size};
+use crate::analyze::size::{PackageSizes, Row, Size};
 use crate::cli::report::Screen;
 use crate::cli::report::text::{Column, columns, counted, printable};
 
@@ -19,11 +19,36 @@ pub fn size_table(report: &SizeReport, screen: &Screen) -> String {
     let growth = |before: Size| screen.growth(i128::from(total) - i128::from(before.stored));
     let change = report.total_before.map_or(String::new(), |before| format!(", {}", growth(before)));
     let heading = format!("{files}: {}{change}{packed}\n", screen.bytes(total));
+    let packages: String = report.packages.iter().map(|package| package_table(package, screen)).collect();
     let mut rows = Vec::new();
     add_rows(report, &report.rows, 0, screen, &mut rows);
     let table = columns(&headings(report), rows.into_iter(), screen);
     let duplicates = report.duplicates.as_ref().map(|it| duplicates_table(it, screen)).unwrap_or_default();
-    heading + &table + &what_if_table(report, screen) + &duplicates
+    packages + &heading + &table + &what_if_table(report, screen) + &duplicates
+}
+
+/// Formats the bytes of a package by what they are for.
+fn package_table(package: &PackageSizes, screen: &Screen) -> String {
+    let total = package.total();
+    let name = package.path.file_name().unwrap_or_default().to_string_lossy();
+    let heading = format!("{}: {} stored\n", printable(&name), screen.bytes(total.stored));
+    let files = counted(package.files, "file");
+    let device = format!("device code, in {files}");
+    let parts = [
+        (package.device_code, device.as_str()),
+        (package.host_code, "host code in these files"),
+        (package.libraries, "libraries without device code"),
+        (package.others, "other members"),
+        (Size::plain(package.overhead), "headers and directory of the archive"),
+        (total, "all"),
+    ];
+    let rows = parts.iter().filter(|(size, _)| size.stored > 0).map(|(size, name)| {
+        let stored = screen.size(size.stored);
+        vec![stored, percent(size.stored, total.stored), screen.size(size.decompressed), (*name).to_owned()]
+    });
+    let headings =
+        [Column::right("STORED"), Column::right("%"), Column::right("DECOMPRESSED"), Column::left("PACKAGE")];
+    heading + &columns(&headings, rows, screen) + "\n"
 }
 
 fn headings(report: &SizeReport) -> Vec<Column> {

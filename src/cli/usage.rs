@@ -1,0 +1,234 @@
+//! Errors in the arguments of a command line, in the form of all other errors.
+
+use std::num::{IntErrorKind, ParseIntError};
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command, Error};
+
+use crate::base::spelling::Suggestions;
+
+/// Names that people use for values, and the values.
+const OTHER_NAMES: [(&str, &str); 4] = [("rocm", "hip"), ("amd", "hip"), ("nvidia", "cuda"), ("gzip", "zlib")];
+
+/// A message about the arguments of a command line.
+#[derive(Debug, PartialEq, Eq)]
+pub struct UsageMessage {
+    /// The error.
+    pub message: String,
+    /// Form of the command line, if the error is about the presence of arguments.
+    pub usage: Option<String>,
+}
+
+impl UsageMessage {
+    /// Describes an error of the arguments of `program`.
+    pub fn new(error: &Error, program: &Command) -> UsageMessage {
+        let usage = error.get(ContextKind::Usage).map(ToString::to_string);
+        let usage = usage.map(|usage| usage.trim_start_matches("Usage: ").trim().to_owned());
+        let command = usage.as_deref().and_then(|usage| command_of(usage, program)).unwrap_or(program);
+        let details = Details { error, command, usage: usage.as_deref() };
+        UsageMessage { message: details.message(), usage }
+    }
+}
+
+/// Returns the subcommand that a usage is for.
+fn command_of<'a>(usage: &str, program: &'a Command) -> Option<&'a Command> {
+    program.find_subcommand(usage.split(' ').nth(1)?)
+}
+
+struct Details<'a> {
+    error: &'a Error,
+    command: &'a Command,
+    usage: Option<&'a str>,
+}
+
+impl Details<'_> {
+    fn message(&self) -> String {
+        let argument = self.text(ContextKind::InvalidArg).unwrap_or_default();
+        match self.error.kind() {
+            ErrorKind::UnknownArgument => self.unknown_argument(&argument),
+            ErrorKind::InvalidSubcommand => {
+                let name = self.text(ContextKind::InvalidSubcommand).unwrap_or_default();
+                let known = self.command.get_subcommands().map(Command::get_name);
+                let suggestions = Suggestions::new(&name, known);
+                format!("unknown command {name:?}{suggestions}")
+            }
+            ErrorKind::InvalidValue => self.invalid_value(&argument),
+            ErrorKind::ValueValidation => {
+                let value = self.text(ContextKind::InvalidValue).unwrap_or_default();
+                let subject = if argument.starts_with('-') { format!("{} {value}", name(&argument)) } else { value };
+                format!("{subject}: {}", self.reason())
+            }
+            ErrorKind::MissingRequiredArgument => format!("missing {}", self.missing().join(" and ")),
+            ErrorKind::ArgumentConflict => self.conflict(&argument),
+            ErrorKind::NoEquals => format!("{} needs = before its value", name(&argument)),
+            _ => self.first_line(),
+        }
+    }
+
+    /// Returns the values of a context as texts.
+    fn texts(&self, kind: ContextKind) -> Vec<String> {
+        match self.error.get(kind) {
+            Some(ContextValue::String(text)) => vec![text.clone()],
+            Some(ContextValue::Strings(texts)) => texts.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn text(&self, kind: ContextKind) -> Option<String> {
+        self.texts(kind).into_iter().next()
+    }
+
+    fn first_line(&self) -> String {
+        let text = self.error.to_string();
+        text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
+    }
+
+    fn unknown_argument(&self, argument: &str) -> String {
+        if !argument.starts_with('-') {
+            let takes_a_line = self.usage.is_some_and(|usage| usage.contains(" -- <"));
+            let remedy = if takes_a_line { "; write -- before the command of the link" } else { "" };
+            return format!("unexpected argument {argument:?}{remedy}");
+        }
+        let suggestion = self.text(ContextKind::SuggestedArg).or_else(|| self.other_case(argument));
+        let suggestion = suggestion.map(|other| format!("; did you mean {}?", name(&other))).unwrap_or_default();
+        format!("unknown option {argument}{suggestion}")
+    }
+
+    /// Returns an option that differs from one with a single letter only in its case.
+    fn other_case(&self, argument: &str) -> Option<String> {
+        let letter = argument.strip_prefix('-')?;
+        let shorts = self.command.get_arguments().filter_map(Arg::get_short);
+        let mut same = shorts.filter(|short| letter.eq_ignore_ascii_case(&short.to_string()));
+        same.next().map(|short| format!("-{short}"))
+    }
+
+    fn invalid_value(&self, argument: &str) -> String {
+        let (name, known) = (name(argument), self.texts(ContextKind::ValidValue));
+        let value = self.text(ContextKind::InvalidValue).unwrap_or_default();
+        if value.is_empty() {
+            return format!("{name} needs a value{}", listed(&known));
+        }
+        let other = OTHER_NAMES.iter().find(|(written, _)| written.eq_ignore_ascii_case(&value)).map(|(_, name)| *name);
+        let meant = known.iter().find(|name| Some(name.as_str()) == other);
+        let suggestions = match meant {
+            Some(meant) => Suggestions(vec![meant.clone()]),
+            None => Suggestions::new(&value, known.iter().map(String::as_str)),
+        };
+        if argument.starts_with('-') {
+            format!("{name} {value}: unknown value{suggestions}{}", listed(&known))
+        } else {
+            format!("unknown {} {value:?}{suggestions}{}", name.to_lowercase(), listed(&known))
+        }
+    }
+
+    /// Returns the arguments that are missing, with their values if they are from a list.
+    fn missing(&self) -> Vec<String> {
+        let values = |written: &str| {
+            let argument = self.command.get_arguments().find(|argument| argument.to_string() == written);
+            let argument = argument.filter(|argument| !argument.is_hide_possible_values_set());
+            let values = argument.map(Arg::get_possible_values).unwrap_or_default();
+            listed(&values.iter().map(|value| value.get_name().to_owned()).collect::<Vec<_>>())
+        };
+        let missing = self.texts(ContextKind::InvalidArg);
+        let described = |written: &String| match written.strip_prefix("<-").and_then(|group| group.strip_suffix('>')) {
+            Some(group) => format!("one of -{}", group.replace('|', ", ")),
+            None => format!("{written}{}", values(written)),
+        };
+        missing.iter().map(described).collect()
+    }
+
+    fn conflict(&self, argument: &str) -> String {
+        let prior: Vec<String> = self.texts(ContextKind::PriorArg).iter().map(|prior| name(prior)).collect();
+        match prior.as_slice() {
+            [] => format!("{} cannot be used with one of the other options", name(argument)),
+            [same] if *same == name(argument) => format!("{same} cannot be used twice"),
+            _ => format!("{} cannot be used with {}", name(argument), prior.join(" and ")),
+        }
+    }
+
+    /// Returns the reason why a parser rejects a value. Errors of Rust's parsers of numbers are translated.
+    fn reason(&self) -> String {
+        let Some(source) = std::error::Error::source(self.error) else { return self.first_line() };
+        if let Some(error) = source.downcast_ref::<ParseIntError>() {
+            return match error.kind() {
+                IntErrorKind::Zero => "expected a number from 1".to_owned(),
+                IntErrorKind::PosOverflow => "the number is too large".to_owned(),
+                _ => "expected a whole number".to_owned(),
+            };
+        }
+        let reason = source.to_string();
+        match reason.split_once(" is not in ").and_then(|(_, range)| range.split_once("..")) {
+            Some((low, high)) => format!("expected a number from {low} to {}", high.trim_start_matches('=')),
+            None => reason,
+        }
+    }
+}
+
+/// Returns the name of an argument that is written with its value: `--kind` for `--kind <KIND>`, and `CODE` for
+/// `[CODE]...`.
+fn name(written: &str) -> String {
+    let first = written.split([' ', '=']).next().unwrap_or(written);
+    let first = if first.starts_with('-') { first.split('[').next().unwrap_or(first) } else { written };
+    first.trim_matches(['<', '>', '[', ']', '.']).to_owned()
+}
+
+fn listed(values: &[String]) -> String {
+    if values.is_empty() { String::new() } else { format!(" (available: {})", values.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn message(line: &str) -> String {
+        let mut program = crate::cli::Arguments::command();
+        program.build();
+        let words = std::iter::once("fatbin").chain(line.split(' '));
+        let error = program.try_get_matches_from_mut(words).unwrap_err();
+        UsageMessage::new(&error, &program).message
+    }
+
+    #[test]
+    fn messages_have_one_line_with_the_option_and_the_remedy() {
+        let cases = [
+            (
+                "wrap --kind hop -o o a",
+                "--kind hop: unknown value; did you mean hip? (available: openmp, cuda, hip, sycl)",
+            ),
+            ("wrap --knd hip -o o a", "unknown option --knd; did you mean --kind?"),
+            ("wrap a", "missing --kind <KIND> (available: openmp, cuda, hip, sycl) and --output <OUT.o>"),
+            (
+                "wrap --kind rocm -o o a",
+                "--kind rocm: unknown value; did you mean hip? (available: openmp, cuda, hip, sycl)",
+            ),
+            ("prune a", "missing --for-device <DEVICE> and one of --dry-run, --output <OUT>, --in-place"),
+            ("warp a", "unknown command \"warp\"; did you mean wrap?"),
+            ("-v", "unknown option -v; did you mean -V?"),
+            ("scan --threads 0 a", "--threads 0: expected a number from 1"),
+            ("scan --threads x a", "--threads x: expected a whole number"),
+            ("scan --limit-factor 0 a", "--limit-factor 0: expected a number from 1 to 1000000"),
+            ("link cc a.o", "unexpected argument \"cc\"; write -- before the command of the link"),
+            ("scan --json --ndjson a", "--json cannot be used with --ndjson"),
+            ("completions tcsh", "unknown shell \"tcsh\" (available: bash, elvish, fish, powershell, zsh)"),
+            ("scan --color", "--color needs a value (available: auto, always, never)"),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(message(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn names_are_without_values() {
+        let cases = [
+            ("--kind <KIND>", "--kind"),
+            ("[CODE]...", "CODE"),
+            ("<SHELL>", "SHELL"),
+            ("--check-entries[=<MODE>]", "--check-entries"),
+        ];
+        for (written, expected) in cases {
+            assert_eq!(name(written), expected);
+        }
+    }
+}

@@ -37,7 +37,7 @@ const WORDS: [&str; 13] = [
 ];
 
 /// Both linker wrappers of a release.
-struct Pair {
+pub struct Pair {
     release: &'static str,
     clang: String,
     /// Directories of the tool, and of its replacement.
@@ -45,7 +45,7 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(directory: &Path, release: &'static str) -> Result<Pair> {
+    pub fn new(directory: &Path, release: &'static str) -> Result<Pair> {
         let links = format!("links-{release}");
         fatbin(directory).args(["install-links", "--llvm", release, &links]).run()?;
         llvm_tool("clang-linker-wrapper", release, &format!("clang-tools-{release}"))?;
@@ -54,13 +54,13 @@ impl Pair {
     }
 
     /// Links with a side: 0 is the reference. Few files may be open.
-    fn link(&self, directory: &Path, side: usize, words: &str) -> Result<Output> {
+    pub fn link(&self, directory: &Path, side: usize, words: &str) -> Result<Output> {
         let line = format!("ulimit -n 256; exec {} -B {} {words}", self.clang, self.directories[side]);
         command("sh").current_dir(directory).args(["-c", &line]).output().with_context(|| line)
     }
 
     /// Requires that fatbin links what the reference links; returns whether it does.
-    fn same(&self, directory: &Path, words: &str) -> Result<bool> {
+    pub fn same(&self, directory: &Path, words: &str) -> Result<bool> {
         let theirs = self.link(directory, 0, &format!("{words} -o theirs.so"))?;
         if !theirs.status.success() {
             return Ok(false);

@@ -22,6 +22,7 @@ mod account;
 mod bundled;
 mod device;
 mod device_code;
+mod device_libraries;
 mod device_symbols;
 pub mod doctor;
 mod elf_type;

@@ -18,7 +18,6 @@ impl Coded for LinkError {
             | LinkError::LinkedAlready { .. }
             | LinkError::Relocatable { .. }
             | LinkError::MixedKinds { .. }
-            | LinkError::OpenMpBitcode { .. }
             | LinkError::Refused(_)
             | LinkError::FoundByLinker { .. }
             | LinkError::SeveralKinds { .. } => Code::NotLinkable,

@@ -87,7 +87,6 @@ const LLVM_14: Release = Release {
         has_own_lto: true,
         device_words: DeviceWords::Linker,
         has_codegen_level: false,
-        links_nvptx_bitcode: false,
         shares_inputs: false,
         prints_all_steps: false,
         resolves_symbols: true,
@@ -187,7 +186,6 @@ const LLVM_19: Release = Release {
         ..LLVM_18.wrapper
     },
     bundler: BundlerRules { compression: Some(COMPRESSION_19), ..LLVM_18.bundler },
-    linker: LinkerRules { links_nvptx_bitcode: true, ..LLVM_18.linker },
     ..LLVM_18
 };
 

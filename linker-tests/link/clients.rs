@@ -193,6 +193,28 @@ pub fn printed_module(directory: &Path) -> Result<()> {
     Ok(())
 }
 
+/// With `--gc-sections`, ld.lld drops the entries of every program, and then rejects the references to them. An option of ld.lld keeps the
+/// entries.
+pub fn gc_sections(directory: &Path) -> Result<()> {
+    let pair = Pair::new(directory, "22")?;
+    for options in [&[][..], &["-flto"]] {
+        pair.compile_hip(directory, options)?;
+        let line = "--offload-link --offload-new-driver -nostdlib kernel.o helper.o -fuse-ld=lld";
+        let words = format!("{line} {} -Wl,-e,main,--unresolved-symbols=ignore-all,--gc-sections", options.concat());
+        for side in [0, 1] {
+            let output = pair.link(directory, side, &format!("{words} -o dropped.so"))?;
+            let text = String::from_utf8_lossy(&output.stderr);
+            let message = text.lines().find(|line| line.contains("undefined hidden symbol: __st"));
+            ensure!(message.is_some_and(|line| line.ends_with("_llvm_offload_entries")), "{options:?} {side}: {text}");
+        }
+        ensure!(
+            pair.same(directory, &format!("{words},-z,nostart-stop-gc"))?,
+            "{options:?}: not linked by the reference"
+        );
+    }
+    Ok(())
+}
+
 /// The help is the reference's, to the letter.
 pub fn help(directory: &Path) -> Result<()> {
     for release in ["15", "16", "19", "22"] {

@@ -31,7 +31,7 @@ use crate::runtimes::openmp_library;
 type Run = fn(&Path) -> Result<()>;
 
 pub fn trials() -> Vec<Trial> {
-    let trials: [(&str, Run); 36] = [
+    let trials: [(&str, Run); 38] = [
         ("dry-run", tables::dry_run),
         ("mistakes", tables::mistakes),
         ("llvm-cases", llvm_cases::commands),
@@ -55,6 +55,7 @@ pub fn trials() -> Vec<Trial> {
         ("clients/many-inputs", clients::many_inputs),
         ("clients/printed-module", clients::printed_module),
         ("clients/help", clients::help),
+        ("clients/gc-sections", clients::gc_sections),
         ("clients/nvidia-bitcode", nvidia_bitcode::openmp),
         ("linked-image", linked_image),
         ("cuda", cuda::relocatable),
@@ -67,6 +68,7 @@ pub fn trials() -> Vec<Trial> {
         ("two-fat-binaries", two_fat_binaries),
         ("windows-msvc", windows::msvc),
         ("windows-gnu", windows::gnu),
+        ("windows-response-files", windows::response_files),
         ("windows-two-objects", windows::two_objects_without_entries),
     ];
     let trial = |(name, run): (&'static str, Run)| {

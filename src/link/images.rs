@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use super::account;
-use super::device_libraries;
 use super::device::{self, DeviceFile, DeviceLinker, DeviceProgram, Job, stated};
+use super::device_libraries;
 use super::error::{LinkError, Result};
 use super::event::LinkEvent;
 use super::extraction;
@@ -155,7 +155,7 @@ impl<'data> Preparation<'data, '_> {
         let is_sycl = kinds.contains(&OffloadKind::Sycl);
         let is_linked = !(is_sycl || linker.links_complete && group.images.len() > 1);
         let linked = images().find(|image| is_linked && (linker.is_complete)(image.entry.image));
-        let (triple, arch) = (group.triple, group.arch);
+        let Group { triple, arch, .. } = *group;
         (linker.check_processor)(arch).map_err(|cause| LinkError::Target { path: first.clone(), cause })?;
         if let Some(image) = linked
             && group.images.len() > 1
@@ -169,7 +169,11 @@ impl<'data> Preparation<'data, '_> {
             DeviceLink { triple, arch, output, host_files, commands: Vec::new(), for_clang: Vec::new(), kinds, linked };
         let mut inputs =
             group.images.iter().map(|&index| self.file(index, linker, linked.is_none())).collect::<Result<Vec<_>>>()?;
-        let source = self.find_libraries(&images().collect::<Vec<_>>(), &mut inputs)?;
+        let source = if self.options.release.linker.has_own_lto && device::is_assembled(triple) {
+            self.find_libraries(&images().collect::<Vec<_>>(), &mut inputs)?
+        } else {
+            None
+        };
         let name = link.output.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let directory = self.options.output().parent().unwrap_or(Path::new(""));
         let job = Job {
@@ -191,8 +195,8 @@ impl<'data> Preparation<'data, '_> {
             let find = |DeviceProgram { name, package }| {
                 let found = self.options.programs.linker(triple, name);
                 let found = if self.options.is_dry_run { found.or(Some(name.into())) } else { found };
-                let (path, target) = (first.clone(), target(group));
-                found.ok_or(LinkError::MissingTool { path, target, tool: name, package })
+                let path = first.clone();
+                found.ok_or_else(|| LinkError::MissingTool { path, target: target(group), tool: name, package })
             };
             let commands = linker.commands(&job, &find)?;
             link.commands = commands.into_iter().map(|it| self.files.shortened(it)).collect::<Result<_>>()?;
@@ -202,9 +206,6 @@ impl<'data> Preparation<'data, '_> {
 
     /// Marks the files of libraries, and returns the path of source code that uses them; `None` if there are none.
     fn find_libraries(&mut self, images: &[&DeviceInput<'_>], files: &mut [DeviceFile]) -> Result<Option<PathBuf>> {
-        if !self.options.release.linker.has_own_lto {
-            return Ok(None);
-        }
         let libraries = device_libraries::find(images)?;
         for &number in &libraries.images {
             files[number].is_library = true;

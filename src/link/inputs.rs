@@ -4,7 +4,7 @@
 //! device code contribute nothing, because the value of an unknown option looks like an input. Source:
 //! clang-linker-wrapper 22.1.8.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
@@ -15,6 +15,7 @@ use std::sync::OnceLock;
 use object::elf;
 
 use super::bundled;
+use super::directives;
 use super::elf_type::elf_type;
 use super::error::{LinkError, Result};
 use super::groups::Target;
@@ -100,6 +101,14 @@ pub fn open<'line>(options: &'line LinkOptions, further: &[PathBuf]) -> Result<I
     for path in further {
         inputs.add(path, false, options)?;
     }
+    if options.spelling == Spelling::AsWritten {
+        let objects = inputs.files.iter().filter(|file| !file.is_lazy());
+        let names: BTreeSet<OsString> = objects.flat_map(|file| directives::libraries(file.view())).collect();
+        let paths = names.iter().map(|name| input(options, name));
+        for path in paths.filter(|path| path.is_file()) {
+            inputs.add(&path, false, options)?;
+        }
+    }
     Ok(inputs)
 }
 
@@ -129,7 +138,7 @@ impl Inputs<'_> {
             return Ok(true);
         }
         let is_archive = ArchiveFormat::of(input.view()).is_some_and(ArchiveFormat::is_library);
-        let identity = file_identity(path).filter(|_| is_archive);
+        let identity = if is_archive { file_identity(path) } else { None };
         if let Some(known) = identity.as_ref().and_then(|identity| self.archives.get(identity)) {
             let members = self.files.get_mut(known.clone()).unwrap_or_default();
             for member in members {
@@ -184,10 +193,13 @@ fn library_names(name: &OsStr, host: &str, is_static: bool) -> Vec<OsString> {
         file
     };
     let is_windows = ["windows", "mingw", "cygwin"].iter().any(|system| host.contains(system));
-    let shared = [("lib", ".dll.a"), ("", ".dll.a")].into_iter().filter(|_| is_windows).chain([("lib", ".so")]);
-    let archives =
-        [("lib", ".a")].into_iter().chain([("", ".lib"), ("lib", ".lib")].into_iter().filter(|_| is_windows));
-    shared.filter(|_| !is_static).chain(archives).map(|(prefix, extension)| named(prefix, extension)).collect()
+    let (shared, archives): (&[_], &[_]) = if is_windows {
+        (&[("lib", ".dll.a"), ("", ".dll.a"), ("lib", ".so")], &[("lib", ".a"), ("", ".lib"), ("lib", ".lib")])
+    } else {
+        (&[("lib", ".so")], &[("lib", ".a")])
+    };
+    let shared = if is_static { &[] } else { shared };
+    shared.iter().chain(archives).map(|(prefix, extension)| named(prefix, extension)).collect()
 }
 
 /// Path of a library: `:x` is the file `x`, and `x` is `libx.so` or `libx.a`. An earlier directory takes precedence.
@@ -306,7 +318,8 @@ impl HostFile {
 
     /// Bytes of the file, decompressed if they are a compressed bundle.
     pub fn bundle(&self) -> Result<View<'_>> {
-        let (view, path) = (self.slice.view(), Path::new(self.path()));
+        let view = self.slice.view();
+        let path = Path::new(self.path());
         match bundled::decompressed(view).map_err(|malformed| malformed.in_file(path))? {
             None => Ok(view),
             Some(bytes) => {
@@ -336,7 +349,8 @@ impl HostFile {
 
     /// Offload binaries. If they are not stored unchanged, they are decoded into a file without a name.
     fn binaries(&self) -> Result<Vec<OffloadBinary<'_>>> {
-        let (view, path) = (self.slice.view(), Path::new(self.path()));
+        let view = self.slice.view();
+        let path = Path::new(self.path());
         let in_file = |malformed: Malformed| malformed.in_file(path);
         let (stored, decoded) = if bitcode::is_bitcode(view) {
             (Vec::new(), bitcode::embedded::offload_binaries(view).map_err(in_file)?)
@@ -358,7 +372,8 @@ impl<'data> DeviceInput<'data> {
     /// Target of the image.
     pub fn target(&self) -> Target<'data> {
         let text = |key| self.entry.string(key).unwrap_or_default();
-        let (triple, arch) = (text("triple"), text("arch"));
+        let triple = text("triple");
+        let arch = text("arch");
         let arch = subarch::stated_arch(triple, Some(arch)).unwrap_or(arch);
         Target { triple, arch, is_lazy: self.is_lazy }
     }

@@ -85,6 +85,7 @@ const LLVM_14: Release = Release {
     linker: LinkerRules {
         is_replaced: false,
         has_own_lto: true,
+        links_nvptx_bitcode: false,
         device_words: DeviceWords::Linker,
         has_codegen_level: false,
         shares_inputs: false,
@@ -186,6 +187,7 @@ const LLVM_19: Release = Release {
         ..LLVM_18.wrapper
     },
     bundler: BundlerRules { compression: Some(COMPRESSION_19), ..LLVM_18.bundler },
+    linker: LinkerRules { links_nvptx_bitcode: true, ..LLVM_18.linker },
     ..LLVM_18
 };
 

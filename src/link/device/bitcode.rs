@@ -41,10 +41,11 @@ pub fn commands(job: &Job<'_>, linker: &DeviceLinker, find: Find<'_>) -> Result<
     let program = find(clang::PROGRAM)?;
     let is_bitcode = |input: &&DeviceFile| input.image_kind == ImageKind::Bitcode;
     let bitcode: Vec<&DeviceFile> = job.inputs.iter().filter(is_bitcode).collect();
-    let (mut steps, mut inputs) = (Vec::new(), Vec::new());
+    let mut steps = Vec::new();
+    let mut inputs = Vec::new();
     if job.arguments.emits_bitcode && bitcode.len() == job.inputs.len() {
         steps.push(combination(job, &bitcode, job.output));
-    } else if is_assembled(job) {
+    } else if is_assembled(job.triple) {
         let code = DeviceFile { image_kind: ImageKind::Ptx, ..intermediate(job, "lto.s") };
         steps.extend(joint_compilation(job, &bitcode, &code.path));
         inputs.push(code);
@@ -86,9 +87,15 @@ fn intermediate(job: &Job<'_>, extension: &str) -> DeviceFile {
     DeviceFile { path: job.output.with_file_name(name), image_kind: ImageKind::Elf, is_library: false }
 }
 
+/// True if another program assembles clang's output for the target, and some inputs are not bitcode. These may use any
+/// symbol of a library.
+pub fn is_mixed(job: &Job<'_>) -> bool {
+    is_assembled(job.triple) && job.inputs.iter().any(|input| input.image_kind != ImageKind::Bitcode)
+}
+
 /// True if another program assembles clang's output for the target.
-fn is_assembled(job: &Job<'_>) -> bool {
-    triple::architecture(job.triple).is_some_and(|architecture| ASSEMBLED.contains(&architecture))
+pub fn is_assembled(triple: &str) -> bool {
+    triple::architecture(triple).is_some_and(|architecture| ASSEMBLED.contains(&architecture))
 }
 
 /// Arguments for clang to compile all files of bitcode to one file of PTX. Libraries are combined first, because they
@@ -133,10 +140,7 @@ fn proper(job: &Job<'_>, action: &str) -> Vec<OsString> {
     words
 }
 
-fn linked<'a>(
-    option: &'static str,
-    files: impl IntoIterator<Item = &'a DeviceFile>,
-) -> impl Iterator<Item = OsString> {
+fn linked<'a>(option: &'static str, files: impl IntoIterator<Item = &'a DeviceFile>) -> impl Iterator<Item = OsString> {
     files.into_iter().flat_map(move |file| [option.into(), file.path.clone().into()])
 }
 

@@ -14,7 +14,7 @@ mod spirv;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-pub use bitcode::source_with_uses;
+pub use bitcode::{is_assembled, source_with_uses};
 
 use super::host_line::HostWord;
 use super::programs::CommandLine;
@@ -162,7 +162,8 @@ impl DeviceLinker {
     /// Commands that link images.
     pub fn commands(&self, job: &Job<'_>, find: Find<'_>) -> super::Result<Vec<CommandLine>> {
         let needs_clang = |input: &DeviceFile| (self.needs_clang)(input.image_kind);
-        if job.rules.has_own_lto && !job.is_sycl && job.inputs.iter().any(needs_clang) {
+        let is_linked_by_clang = job.is_sycl || job.rules.links_nvptx_bitcode && bitcode::is_mixed(job);
+        if job.rules.has_own_lto && !is_linked_by_clang && job.inputs.iter().any(needs_clang) {
             return bitcode::commands(job, self, find);
         }
         let has_compiler_words =

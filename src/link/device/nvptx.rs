@@ -58,7 +58,9 @@ fn processor(job: &Job<'_>) -> Vec<OsString> {
 
 /// Arguments for ptxas: its own behind clang's option for them, and the level of optimization and debugging.
 fn assembler_arguments(job: &Job<'_>) -> Vec<OsString> {
-    let (mut arguments, mut level, mut is_debugged) = (Vec::new(), None, false);
+    let mut arguments = Vec::new();
+    let mut level = None;
+    let mut is_debugged = false;
     let mut words = job.compiler_arguments();
     while let Some(word) = words.next() {
         if word == FOR_ASSEMBLER {

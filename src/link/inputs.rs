@@ -78,18 +78,24 @@ pub struct Inputs<'line> {
 /// Opens the inputs, and the members of archives. `further` are files that the linker finds by itself.
 pub fn open<'line>(options: &'line LinkOptions, further: &[PathBuf]) -> Result<Inputs<'line>> {
     let mut inputs = Inputs::default();
+    let mut further = further.to_vec();
     let mut states = InputStates::new(&options.line);
     for word in &options.line.words {
         states.apply(&word.meaning, word.text());
         let InputState { takes_all, is_static } = states.now;
         let path = match &word.meaning {
             Meaning::Input(path) | Meaning::WholeInput(path) => Some(input(options, path)),
-            Meaning::Library(name) => library(options, name, is_static)?,
+            Meaning::Library(name) => match library(options, name, is_static)? {
+                // The linker has found it in a directory that the line does not name.
+                None => named(&further, &library_names(name, &options.host, is_static)),
+                found => found,
+            },
             Meaning::WholeArchive(_) | Meaning::LibraryDirectory(_) | Meaning::RunPath(_) => None,
             Meaning::Sysroot(_) | Meaning::Output(_) | Meaning::Relocatable | Meaning::Other => continue,
         };
         let is_whole = takes_all || matches!(word.meaning, Meaning::WholeInput(_));
         let first = inputs.files.len();
+        further.retain(|found| path.as_ref() != Some(found));
         let is_library = match path.filter(|path| path.is_file()) {
             Some(path) => inputs.add(&path, is_whole, options)?,
             None => false,
@@ -99,7 +105,7 @@ pub fn open<'line>(options: &'line LinkOptions, further: &[PathBuf]) -> Result<I
         }
     }
     for path in further {
-        inputs.add(path, false, options)?;
+        inputs.add(&path, false, options)?;
     }
     if options.spelling == Spelling::AsWritten {
         let objects = inputs.files.iter().filter(|file| !file.is_lazy());
@@ -200,6 +206,13 @@ fn library_names(name: &OsStr, host: &str, is_static: bool) -> Vec<OsString> {
     };
     let shared = if is_static { &[] } else { shared };
     shared.iter().chain(archives).map(|(prefix, extension)| named(prefix, extension)).collect()
+}
+
+/// The path with one of these file names.
+fn named(paths: &[PathBuf], names: &[OsString]) -> Option<PathBuf> {
+    let has_name =
+        |path: &&PathBuf| path.file_name().is_some_and(|own| names.iter().any(|name| name.as_os_str() == own));
+    paths.iter().find(has_name).cloned()
 }
 
 /// Path of a library: `:x` is the file `x`, and `x` is `libx.so` or `libx.a`. An earlier directory takes precedence.

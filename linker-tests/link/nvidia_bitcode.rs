@@ -36,8 +36,7 @@ int helper(int x) { return x * 14; }
 ";
 
 /// Options of clang, and the words of ptxas that follow from them.
-const CASES: [(&str, &[&str]); 6] = [
-    ("", &["-O1"]),
+const CASES: [(&str, &[&str]); 5] = [
     ("-O0", &["-O0"]),
     ("-Os", &["-O2"]),
     ("-O2 -g", &["-O2", "-lineinfo"]),

@@ -37,7 +37,7 @@ const WORDS: [&str; 13] = [
 ];
 
 /// Both linker wrappers of a release.
-struct Pair {
+pub struct Pair {
     release: &'static str,
     clang: String,
     /// Directories of the tool, and of its replacement.
@@ -45,7 +45,7 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(directory: &Path, release: &'static str) -> Result<Pair> {
+    pub fn new(directory: &Path, release: &'static str) -> Result<Pair> {
         let links = format!("links-{release}");
         fatbin(directory).args(["install-links", "--llvm", release, &links]).run()?;
         llvm_tool("clang-linker-wrapper", release, &format!("clang-tools-{release}"))?;
@@ -54,13 +54,13 @@ impl Pair {
     }
 
     /// Links with a side: 0 is the reference. Few files may be open.
-    fn link(&self, directory: &Path, side: usize, words: &str) -> Result<Output> {
+    pub fn link(&self, directory: &Path, side: usize, words: &str) -> Result<Output> {
         let line = format!("ulimit -n 256; exec {} -B {} {words}", self.clang, self.directories[side]);
         command("sh").current_dir(directory).args(["-c", &line]).output().with_context(|| line)
     }
 
     /// Requires that fatbin links what the reference links; returns whether it does.
-    fn same(&self, directory: &Path, words: &str) -> Result<bool> {
+    pub fn same(&self, directory: &Path, words: &str) -> Result<bool> {
         let theirs = self.link(directory, 0, &format!("{words} -o theirs.so"))?;
         if !theirs.status.success() {
             return Ok(false);
@@ -190,6 +190,28 @@ pub fn printed_module(directory: &Path) -> Result<()> {
     let start = printed.find("source_filename").context("no module")?;
     std::fs::write(directory.join("printed.ll"), printed.get(start..).unwrap_or_default())?;
     Step::new(directory, Tool::Opt.path()?).args(["-S", "printed.ll", "-o", "read.ll"]).run()?;
+    Ok(())
+}
+
+/// With `--gc-sections`, ld.lld drops the entries of every program, and then rejects the references to them. An option of ld.lld keeps the
+/// entries.
+pub fn gc_sections(directory: &Path) -> Result<()> {
+    let pair = Pair::new(directory, "22")?;
+    for options in [&[][..], &["-flto"]] {
+        pair.compile_hip(directory, options)?;
+        let line = "--offload-link --offload-new-driver -nostdlib kernel.o helper.o -fuse-ld=lld";
+        let words = format!("{line} {} -Wl,-e,main,--unresolved-symbols=ignore-all,--gc-sections", options.concat());
+        for side in [0, 1] {
+            let output = pair.link(directory, side, &format!("{words} -o dropped.so"))?;
+            let text = String::from_utf8_lossy(&output.stderr);
+            let message = text.lines().find(|line| line.contains("undefined hidden symbol: __st"));
+            ensure!(message.is_some_and(|line| line.ends_with("_llvm_offload_entries")), "{options:?} {side}: {text}");
+        }
+        ensure!(
+            pair.same(directory, &format!("{words},-z,nostart-stop-gc"))?,
+            "{options:?}: not linked by the reference"
+        );
+    }
     Ok(())
 }
 

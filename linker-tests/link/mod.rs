@@ -7,6 +7,7 @@ mod forms;
 mod hip;
 mod inputs;
 mod llvm_cases;
+mod nvidia_bitcode;
 mod old_driver;
 mod releases;
 mod response_files;
@@ -30,7 +31,7 @@ use crate::runtimes::openmp_library;
 type Run = fn(&Path) -> Result<()>;
 
 pub fn trials() -> Vec<Trial> {
-    let trials: [(&str, Run); 35] = [
+    let trials: [(&str, Run); 38] = [
         ("dry-run", tables::dry_run),
         ("mistakes", tables::mistakes),
         ("llvm-cases", llvm_cases::commands),
@@ -54,6 +55,8 @@ pub fn trials() -> Vec<Trial> {
         ("clients/many-inputs", clients::many_inputs),
         ("clients/printed-module", clients::printed_module),
         ("clients/help", clients::help),
+        ("clients/gc-sections", clients::gc_sections),
+        ("clients/nvidia-bitcode", nvidia_bitcode::openmp),
         ("linked-image", linked_image),
         ("cuda", cuda::relocatable),
         ("missing-kernels", entries::missing_kernels),
@@ -65,6 +68,7 @@ pub fn trials() -> Vec<Trial> {
         ("two-fat-binaries", two_fat_binaries),
         ("windows-msvc", windows::msvc),
         ("windows-gnu", windows::gnu),
+        ("windows-response-files", windows::response_files),
         ("windows-two-objects", windows::two_objects_without_entries),
     ];
     let trial = |(name, run): (&'static str, Run)| {

@@ -50,10 +50,12 @@ pub fn images(directory: &Path, name: &str) -> Result<String> {
     let listed = scan["files"][0]["containers"][0]["images"].as_array().context("no images")?;
     let mut lines: Vec<String> = listed.iter().map(|image| image["id"].to_string()).collect();
     for image in inspect["files"][0]["images"].as_array().context("no images")? {
-        let kernels = image["kernels"].as_array().into_iter().flatten().map(|kernel| kernel["name"].to_string());
-        lines.push(format!("{} {:?}", image["arch"], kernels.collect::<Vec<_>>()));
+        let kernels = image["kernels"].as_array().into_iter().flatten();
+        let mut kernels: Vec<String> = kernels.map(|kernel| kernel["name"].to_string()).collect();
+        kernels.sort();
+        lines.push(format!("{} {kernels:?}", image["arch"]));
     }
-    // Early releases use a different order. No runtime depends on it.
+    // Releases use different orders. No runtime depends on them.
     lines.sort();
     Ok(lines.join("\n"))
 }

@@ -22,6 +22,7 @@ extern "C" int __hipPopCallConfiguration(dim3 *, dim3 *, unsigned long long *, v
 extern "C" int hipLaunchKernel(const void *, dim3, dim3, void **, unsigned long long, void *) { return 0; }
 __attribute__((global)) void answer(int *p) { *p = 42; }
 __attribute__((device)) int counter;
+extern "C" { int used; }
 "#;
 
 pub fn msvc(directory: &Path) -> Result<()> {
@@ -34,6 +35,20 @@ pub fn gnu(directory: &Path) -> Result<()> {
 
 fn links_device_code(directory: &Path, triple: &str) -> Result<()> {
     compile_common(directory, triple)?;
+    compile_program(directory, triple)?;
+    let (linker, options) = link_line(triple, directory)?;
+    let step = fatbin(directory).args(["link", "--host", triple, "--"]).arg(linker).args(options);
+    step.args(["main.o", "cell.o", "program.o", "judge.o"]).run()?;
+    log_with(directory, &REGISTRATION)?;
+    Ok(())
+}
+
+/// What the program prints if its device code is registered.
+const REGISTRATION: [&str; 3] =
+    ["hip-amdgcn-amd-amdhsa--gfx90a, 3456 bytes", "device \"_Z6answerPi\"", "device \"counter\""];
+
+/// Compiles a program with device code.
+fn compile_program(directory: &Path, triple: &str) -> Result<()> {
     let image = fixture("answer-gfx90a.hsaco")?;
     let image = format!("file={},kind=hip,arch=gfx90a,triple=amdgcn-amd-amdhsa", image.display());
     fatbin(directory).args(["pack", "-o", "device", "--image", &image]).run()?;
@@ -41,13 +56,45 @@ fn links_device_code(directory: &Path, triple: &str) -> Result<()> {
     let step = Step::new(directory, Tool::Clang.path()?).arg(format!("--target={triple}"));
     let step = step.args(["-x", "hip", "-nogpuinc", "-nogpulib", "--offload-new-driver", "--offload-host-only"]);
     let step = step.args(["-fgpu-rdc", "--offload-arch=gfx90a", "-Xclang", "-fembed-offload-object=device"]);
-    step.args(["-c", "program.hip", "-o", "program.o"]).run()?;
+    step.args(["-c", "program.hip", "-o", "program.o"]).run().map(drop)
+}
 
-    let (linker, options) = link_line(triple, directory)?;
-    let step = fatbin(directory).args(["link", "--host", triple, "--"]).arg(linker).args(options);
-    step.args(["main.o", "cell.o", "program.o", "judge.o"]).run()?;
-    let calls = ["hip-amdgcn-amd-amdhsa--gfx90a, 3456 bytes", "device \"_Z6answerPi\"", "device \"counter\""];
-    log_with(directory, &calls)?;
+/// Lines of lld-link that name a library with device code in every way: the response file, and further words.
+const LIBRARY_LINES: [(&str, &[&str]); 6] = [
+    ("uses.o \"with device.lib\"", &[]),
+    ("uses.o /libpath:. device.lib", &[]),
+    ("uses.o /defaultlib:device.lib", &[]),
+    ("/wholearchive:device.lib", &[]),
+    ("uses.o", &["/defaultlib:device"]),
+    // Only the linker finds this library.
+    ("uses.o directive.o", &[]),
+];
+
+/// lld-link reads device code in a library, which a response file names.
+pub fn response_files(directory: &Path) -> Result<()> {
+    compile_common(directory, MSVC)?;
+    compile_program(directory, MSVC)?;
+    for (name, source) in [
+        ("uses.c", "extern int used;\nint *uses = &used;\n"),
+        ("directive.c", "#pragma comment(lib, \"device.lib\")\nint unused;\n"),
+    ] {
+        std::fs::write(directory.join(name), source)?;
+        let step = Step::new(directory, Tool::Clang.path()?).arg(format!("--target={MSVC}"));
+        step.args(["-ffreestanding", "-O1", "-c", name]).run()?;
+    }
+    for library in ["device.lib", "with device.lib"] {
+        Step::new(directory, Tool::Ar.path()?).args(["rcs", library, "program.o"]).run()?;
+    }
+    let (linker, options) = link_line(MSVC, directory)?;
+    for (response, further) in LIBRARY_LINES {
+        let options: Vec<String> = options.iter().map(|option| format!("\"{}\"", option.display())).collect();
+        let words = format!("{} main.o cell.o judge.o\r\n{response}\r\n", options.join(" "));
+        std::fs::write(directory.join("words.rsp"), words)?;
+        let _ = std::fs::remove_file(directory.join("program.exe"));
+        let step = fatbin(directory).args(["link", "--host", MSVC, "--"]).arg(&linker).arg("@words.rsp");
+        step.args(further).run()?;
+        log_with(directory, &REGISTRATION)?;
+    }
     Ok(())
 }
 

@@ -18,8 +18,8 @@ use crate::embed::llvm::Release;
 use crate::embed::wrap::files::{ImageFile, WrapOptions};
 use crate::embed::wrap::{EmbeddedForm, LargeImages, OffloadEntry, TargetOverride, WrapperFormat};
 use crate::host::Host;
-use crate::scan::filter::{self, FilterError, ImageFilter, KernelPattern, Predicate};
 use crate::scan::Options;
+use crate::scan::filter::{self, FilterError, ImageFilter, KernelPattern, Predicate};
 use crate::target::OffloadKind;
 
 /// Write a host object that registers device images when its program or library is loaded

@@ -61,16 +61,6 @@ pub enum LinkError {
         /// Triple and processor.
         target: String,
     },
-    /// Bitcode that only the clang-linker-wrapper of its release can link.
-    #[error(
-        "{path}: bitcode for {target} with OpenMP's device runtime cannot be linked before LLVM 19; compile it without -foffload-lto"
-    )]
-    OpenMpBitcode {
-        /// Host file of the first image.
-        path: String,
-        /// Triple and processor.
-        target: String,
-    },
     /// A link whose output is an object, for a host whose sections and symbols are not renamed.
     #[error("{host}: relocatable linking is supported for ELF only; link the program in one step")]
     Relocatable {
@@ -216,7 +206,6 @@ impl Coded for LinkError {
             | LinkError::LinkedAlready { .. }
             | LinkError::Relocatable { .. }
             | LinkError::MixedKinds { .. }
-            | LinkError::OpenMpBitcode { .. }
             | LinkError::Refused(_)
             | LinkError::FoundByLinker { .. }
             | LinkError::SeveralKinds { .. } => Code::NotLinkable.into(),

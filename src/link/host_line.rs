@@ -94,11 +94,15 @@ enum Form {
 /// Meaning of an option with a value.
 type MeaningOf = fn(OsString) -> Meaning;
 
+/// Option of Microsoft's linker for a library, on its line and in the directives of objects.
+pub const DEFAULT_LIBRARY: &str = "-defaultlib:";
+
 /// Options with a value. An option precedes any option that is a prefix of it.
-const WITH_VALUE: [(&str, Form, MeaningOf); 19] = [
+const WITH_VALUE: [(&str, Form, MeaningOf); 20] = [
     // Microsoft's linker.
     ("-out:", Form::Joined, Meaning::Output),
     ("-libpath:", Form::Joined, Meaning::LibraryDirectory),
+    (DEFAULT_LIBRARY, Form::Joined, default_library),
     ("-wholearchive:", Form::Joined, Meaning::WholeInput),
     ("--output=", Form::Joined, Meaning::Output),
     ("--output", Form::Separate, Meaning::Output),
@@ -302,6 +306,15 @@ fn read(word: &OsStr) -> Word {
     }
     let is_input = !bytes.starts_with(b"-") || bytes == b"-";
     Word::Complete(if is_input { Meaning::Input(word.to_owned()) } else { Meaning::Other })
+}
+
+/// The file of a library that Microsoft's linker searches like an input. Its extension may be missing.
+fn default_library(name: OsString) -> Meaning {
+    let mut path = PathBuf::from(name);
+    if path.extension().is_none() {
+        path.set_extension("lib");
+    }
+    Meaning::Input(path.into())
 }
 
 /// True for the option of Microsoft's linker that takes all members of all archives.

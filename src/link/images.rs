@@ -1,11 +1,12 @@
 //! The device links of all targets.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use super::account;
-use super::device::{DeviceFile, DeviceLinker, DeviceProgram, Job, stated};
+use super::device::{self, DeviceFile, DeviceLinker, DeviceProgram, Job, stated};
+use super::device_libraries;
 use super::error::{LinkError, Result};
 use super::event::LinkEvent;
 use super::extraction;
@@ -17,11 +18,10 @@ use super::linked_image::{DeviceLink, ExtractedImage, ImageBytes, LinkedImage};
 use super::options::LinkOptions;
 use super::programs::CommandLine;
 use super::unused_archives::{self, UnusedArchive};
+use crate::base::content::Content;
 use crate::base::io::Sink;
 use crate::base::parallel::map_parallel;
 use crate::format::DeviceImage;
-use crate::format::ImageKind;
-use crate::target::triple;
 use crate::target::{OffloadKind, subarch};
 
 /// The device images of a program.
@@ -152,11 +152,10 @@ impl<'data> Preparation<'data, '_> {
         let unsupported = || LinkError::UnsupportedTarget { path: first.clone(), triple: group.triple.to_owned() };
         let is_known = self.options.accepts_subarchs || !subarch::is_spelled_amdgpu(group.triple);
         let linker = DeviceLinker::of(group.triple).filter(|_| is_known).ok_or_else(unsupported)?;
-        self.check_bitcode(group, &kinds, &first)?;
         let is_sycl = kinds.contains(&OffloadKind::Sycl);
         let is_linked = !(is_sycl || linker.links_complete && group.images.len() > 1);
         let linked = images().find(|image| is_linked && (linker.is_complete)(image.entry.image));
-        let (triple, arch) = (group.triple, group.arch);
+        let Group { triple, arch, .. } = *group;
         (linker.check_processor)(arch).map_err(|cause| LinkError::Target { path: first.clone(), cause })?;
         if let Some(image) = linked
             && group.images.len() > 1
@@ -168,15 +167,22 @@ impl<'data> Preparation<'data, '_> {
         let output = self.files.of_output(&format!("{architecture}.{processor}.img"));
         let mut link =
             DeviceLink { triple, arch, output, host_files, commands: Vec::new(), for_clang: Vec::new(), kinds, linked };
-        let inputs =
+        let mut inputs =
             group.images.iter().map(|&index| self.file(index, linker, linked.is_none())).collect::<Result<Vec<_>>>()?;
+        let source = if self.options.release.linker.has_own_lto && device::is_assembled(triple) {
+            self.find_libraries(&images().collect::<Vec<_>>(), &mut inputs)?
+        } else {
+            None
+        };
         let name = link.output.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let directory = self.options.output().parent().unwrap_or(Path::new(""));
         let job = Job {
             triple,
             arch,
+            features: &features(images()),
             is_sycl,
             inputs: &inputs,
+            source: source.as_deref(),
             output: &link.output,
             dump_prefix: &directory.join(format!("{name}.")),
             keeps_files: self.options.keeps_files,
@@ -189,8 +195,8 @@ impl<'data> Preparation<'data, '_> {
             let find = |DeviceProgram { name, package }| {
                 let found = self.options.programs.linker(triple, name);
                 let found = if self.options.is_dry_run { found.or(Some(name.into())) } else { found };
-                let (path, target) = (first.clone(), target(group));
-                found.ok_or(LinkError::MissingTool { path, target, tool: name, package })
+                let path = first.clone();
+                found.ok_or_else(|| LinkError::MissingTool { path, target: target(group), tool: name, package })
             };
             let commands = linker.commands(&job, &find)?;
             link.commands = commands.into_iter().map(|it| self.files.shortened(it)).collect::<Result<_>>()?;
@@ -198,19 +204,19 @@ impl<'data> Preparation<'data, '_> {
         Ok(link)
     }
 
-    /// Rejects bitcode for NVIDIA GPUs that contains OpenMP's device runtime, up to LLVM 18. clang does not remove the
-    /// unused functions of the runtime, and there is no code for them.
-    fn check_bitcode(&self, group: &Group<'_>, kinds: &[OffloadKind], path: &str) -> Result<()> {
-        let rules = self.options.release.linker;
-        let is_nvptx = triple::architecture(group.triple).is_some_and(|architecture| architecture.starts_with("nvptx"));
-        if !rules.has_own_lto || rules.links_nvptx_bitcode || !is_nvptx || !kinds.contains(&OffloadKind::OpenMp) {
-            return Ok(());
+    /// Marks the files of libraries, and returns the path of source code that uses them; `None` if there are none.
+    fn find_libraries(&mut self, images: &[&DeviceInput<'_>], files: &mut [DeviceFile]) -> Result<Option<PathBuf>> {
+        let libraries = device_libraries::find(images)?;
+        for &number in &libraries.images {
+            files[number].is_library = true;
         }
-        let mut images = group.images.iter().map(|&index| self.inputs[index].entry.image);
-        if images.any(|image| DeviceImage::identify(image).image_kind == ImageKind::Bitcode) {
-            return Err(LinkError::OpenMpBitcode { path: path.to_owned(), target: target(group) });
+        let source = device::source_with_uses(&libraries.defined);
+        if source.is_empty() {
+            return Ok(None);
         }
-        Ok(())
+        let path = self.files.of_output("uses.c");
+        self.files.write_content(&path, &Content::from(source.as_bytes()), std::iter::empty)?;
+        Ok(Some(path))
     }
 
     /// File with an image. The file is written when it is needed for the first time. An image that is linked already
@@ -231,7 +237,8 @@ impl<'data> Preparation<'data, '_> {
                 self.files.alias(&path, extension)?;
             }
         }
-        let file = DeviceFile { path, image_kind: DeviceImage::identify(image.entry.image).image_kind };
+        let image_kind = DeviceImage::identify(image.entry.image).image_kind;
+        let file = DeviceFile { path, image_kind, is_library: false };
         self.written[index] = Some(file.clone());
         Ok(file)
     }
@@ -249,6 +256,17 @@ fn kinds<'data>(
         return Err(LinkError::MixedKinds { target: target(group) });
     }
     Ok(kinds)
+}
+
+/// Features of the processor that any of the images needs.
+fn features<'data>(images: impl Iterator<Item = &'data DeviceInput<'data>>) -> Vec<&'data str> {
+    let mut features: Vec<&str> = Vec::new();
+    for feature in images.filter_map(|image| image.entry.string("feature")).flat_map(|text| text.split(',')) {
+        if !feature.is_empty() && !features.contains(&feature) {
+            features.push(feature);
+        }
+    }
+    features
 }
 
 fn target(group: &Group<'_>) -> String {

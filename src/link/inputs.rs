@@ -4,7 +4,7 @@
 //! device code contribute nothing, because the value of an unknown option looks like an input. Source:
 //! clang-linker-wrapper 22.1.8.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
@@ -15,6 +15,7 @@ use std::sync::OnceLock;
 use object::elf;
 
 use super::bundled;
+use super::directives;
 use super::elf_type::elf_type;
 use super::error::{LinkError, Result};
 use super::groups::Target;
@@ -77,18 +78,24 @@ pub struct Inputs<'line> {
 /// Opens the inputs, and the members of archives. `further` are files that the linker finds by itself.
 pub fn open<'line>(options: &'line LinkOptions, further: &[PathBuf]) -> Result<Inputs<'line>> {
     let mut inputs = Inputs::default();
+    let mut further = further.to_vec();
     let mut states = InputStates::new(&options.line);
     for word in &options.line.words {
         states.apply(&word.meaning, word.text());
         let InputState { takes_all, is_static } = states.now;
         let path = match &word.meaning {
             Meaning::Input(path) | Meaning::WholeInput(path) => Some(input(options, path)),
-            Meaning::Library(name) => library(options, name, is_static)?,
+            Meaning::Library(name) => match library(options, name, is_static)? {
+                // The linker has found it in a directory that the line does not name.
+                None => named(&further, &library_names(name, &options.host, is_static)),
+                found => found,
+            },
             Meaning::WholeArchive(_) | Meaning::LibraryDirectory(_) | Meaning::RunPath(_) => None,
             Meaning::Sysroot(_) | Meaning::Output(_) | Meaning::Relocatable | Meaning::Other => continue,
         };
         let is_whole = takes_all || matches!(word.meaning, Meaning::WholeInput(_));
         let first = inputs.files.len();
+        further.retain(|found| path.as_ref() != Some(found));
         let is_library = match path.filter(|path| path.is_file()) {
             Some(path) => inputs.add(&path, is_whole, options)?,
             None => false,
@@ -98,7 +105,15 @@ pub fn open<'line>(options: &'line LinkOptions, further: &[PathBuf]) -> Result<I
         }
     }
     for path in further {
-        inputs.add(path, false, options)?;
+        inputs.add(&path, false, options)?;
+    }
+    if options.spelling == Spelling::AsWritten {
+        let objects = inputs.files.iter().filter(|file| !file.is_lazy());
+        let names: BTreeSet<OsString> = objects.flat_map(|file| directives::libraries(file.view())).collect();
+        let paths = names.iter().map(|name| input(options, name));
+        for path in paths.filter(|path| path.is_file()) {
+            inputs.add(&path, false, options)?;
+        }
     }
     Ok(inputs)
 }
@@ -129,7 +144,7 @@ impl Inputs<'_> {
             return Ok(true);
         }
         let is_archive = ArchiveFormat::of(input.view()).is_some_and(ArchiveFormat::is_library);
-        let identity = file_identity(path).filter(|_| is_archive);
+        let identity = if is_archive { file_identity(path) } else { None };
         if let Some(known) = identity.as_ref().and_then(|identity| self.archives.get(identity)) {
             let members = self.files.get_mut(known.clone()).unwrap_or_default();
             for member in members {
@@ -184,10 +199,20 @@ fn library_names(name: &OsStr, host: &str, is_static: bool) -> Vec<OsString> {
         file
     };
     let is_windows = ["windows", "mingw", "cygwin"].iter().any(|system| host.contains(system));
-    let shared = [("lib", ".dll.a"), ("", ".dll.a")].into_iter().filter(|_| is_windows).chain([("lib", ".so")]);
-    let archives =
-        [("lib", ".a")].into_iter().chain([("", ".lib"), ("lib", ".lib")].into_iter().filter(|_| is_windows));
-    shared.filter(|_| !is_static).chain(archives).map(|(prefix, extension)| named(prefix, extension)).collect()
+    let (shared, archives): (&[_], &[_]) = if is_windows {
+        (&[("lib", ".dll.a"), ("", ".dll.a"), ("lib", ".so")], &[("lib", ".a"), ("", ".lib"), ("lib", ".lib")])
+    } else {
+        (&[("lib", ".so")], &[("lib", ".a")])
+    };
+    let shared = if is_static { &[] } else { shared };
+    shared.iter().chain(archives).map(|(prefix, extension)| named(prefix, extension)).collect()
+}
+
+/// The path with one of these file names.
+fn named(paths: &[PathBuf], names: &[OsString]) -> Option<PathBuf> {
+    let has_name =
+        |path: &&PathBuf| path.file_name().is_some_and(|own| names.iter().any(|name| name.as_os_str() == own));
+    paths.iter().find(has_name).cloned()
 }
 
 /// Path of a library: `:x` is the file `x`, and `x` is `libx.so` or `libx.a`. An earlier directory takes precedence.
@@ -306,7 +331,8 @@ impl HostFile {
 
     /// Bytes of the file, decompressed if they are a compressed bundle.
     pub fn bundle(&self) -> Result<View<'_>> {
-        let (view, path) = (self.slice.view(), Path::new(self.path()));
+        let view = self.slice.view();
+        let path = Path::new(self.path());
         match bundled::decompressed(view).map_err(|malformed| malformed.in_file(path))? {
             None => Ok(view),
             Some(bytes) => {
@@ -336,7 +362,8 @@ impl HostFile {
 
     /// Offload binaries. If they are not stored unchanged, they are decoded into a file without a name.
     fn binaries(&self) -> Result<Vec<OffloadBinary<'_>>> {
-        let (view, path) = (self.slice.view(), Path::new(self.path()));
+        let view = self.slice.view();
+        let path = Path::new(self.path());
         let in_file = |malformed: Malformed| malformed.in_file(path);
         let (stored, decoded) = if bitcode::is_bitcode(view) {
             (Vec::new(), bitcode::embedded::offload_binaries(view).map_err(in_file)?)
@@ -358,7 +385,8 @@ impl<'data> DeviceInput<'data> {
     /// Target of the image.
     pub fn target(&self) -> Target<'data> {
         let text = |key| self.entry.string(key).unwrap_or_default();
-        let (triple, arch) = (text("triple"), text("arch"));
+        let triple = text("triple");
+        let arch = text("arch");
         let arch = subarch::stated_arch(triple, Some(arch)).unwrap_or(arch);
         Target { triple, arch, is_lazy: self.is_lazy }
     }

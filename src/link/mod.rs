@@ -22,7 +22,9 @@ mod account;
 mod bundled;
 mod device;
 mod device_code;
+mod device_libraries;
 mod device_symbols;
+mod directives;
 pub mod doctor;
 mod elf_type;
 mod error;
@@ -239,7 +241,9 @@ fn report_missing(
     report: &mut dyn FnMut(&LinkEvent<'_>),
 ) -> Result<()> {
     if let (EntryCheck::Deny, [MissingKernel { path, kind, name }, others @ ..]) = (options.entry_check, missing) {
-        let (path, name, kind) = (path.clone(), name.clone(), kind.name());
+        let path = path.clone();
+        let name = name.clone();
+        let kind = kind.name();
         let not_linked = account(None)?.iter().filter_map(AccountedInput::loss).collect();
         return Err(LinkError::MissingKernels { path, name, kind, others: others.len(), not_linked });
     }

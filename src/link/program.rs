@@ -1,6 +1,6 @@
 //! The link of the program, after the link of its device code.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use super::bundled;
@@ -44,7 +44,8 @@ impl ProgramLink<'_> {
             let entry_sections = kinds.iter().map(|&kind| options.release.wrapper.entry_section(kind)).collect();
             let output = options.output();
             // A dry run has no object.
-            let hash = relocatable::hash(Some(output).filter(|_| !options.is_dry_run), options.access)?;
+            let object = if options.is_dry_run { None } else { Some(output) };
+            let hash = relocatable::hash(object, options.access)?;
             report(&LinkEvent::Isolate { output, entry_sections: &entry_sections, hash });
             if !options.is_dry_run {
                 relocatable::isolate(output, &entry_sections, hash, options.access)?;
@@ -115,10 +116,9 @@ impl ProgramLink<'_> {
             return Ok(None);
         }
         let is_traced = options.spelling == Spelling::AsWritten && options.entry_check != EntryCheck::Off;
-        let map = || files.of_output("map");
-        let trace = if is_traced { trace::of_line(&options.linker, &options.line, &options.host, map) } else { None };
+        let trace = if is_traced { trace::option(&options.linker, &options.line, &options.host) } else { None };
         let mut command = command;
-        command.arguments.extend(trace.as_ref().map(trace::Trace::word));
+        command.arguments.extend(trace.map(OsString::from));
         if let Some(quoting) = options.line.response_files
             && command.arguments.iter().map(|word| word.len() + 1).sum::<usize>() > LONGEST_EXPANDED
         {
@@ -129,7 +129,7 @@ impl ProgramLink<'_> {
             return Ok(None);
         }
         let (printed, ended) = command.run_and_capture()?;
-        let traced = trace.map(|trace| trace.read(&printed));
+        let traced = trace.map(|_| trace::of_output(&printed));
         report(&LinkEvent::HostPrinted(traced.as_ref().map_or(&printed, |traced| &traced.others)));
         ended?;
         Ok(traced)

@@ -143,7 +143,7 @@ fn fat_binary<'data>(
         OffloadKind::Hip => hip_bundle(images, options)?,
         _ => cuda_fat_binary(images)?,
     };
-    let fat_binary = match options.compression.filter(|_| kind == OffloadKind::Hip) {
+    let fat_binary = match if kind == OffloadKind::Hip { options.compression } else { None } {
         None => FatBinary::Parts(content),
         Some((how, version)) => {
             let whole = Input::from_temp_file(&path, &std::env::temp_dir(), Access::read(), |file| {

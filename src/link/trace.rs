@@ -1,30 +1,18 @@
 //! The files that a host linker reads, as the linker itself lists them.
 //!
-//! | linker | option | where |
-//! |---|---|---|
-//! | GNU ld, gold, lld, mold; Apple's | `--trace`; `-t` | standard output: `FILE`, `ARCHIVE` or `ARCHIVE(MEMBER)` |
-//! | lld-link | `/lldmap:FILE` | map: `FILE:(SECTION)` or `ARCHIVE(MEMBER):(SECTION)` |
+//! `--trace` of GNU ld, gold, lld and mold, and `-t` of Apple's linkers, print a line for each: `FILE`, `ARCHIVE` or
+//! `ARCHIVE(MEMBER)`.
 //!
-//! Other linkers are not asked. Their inputs are the files on the line. Sources: binutils 2.40, lld 22, mold 1.10.
+//! Other linkers are not asked. Their inputs are the files on the line, and the libraries in the directives of objects.
+//! lld-link's map names no archives. Sources: binutils 2.40, lld 22, mold 1.10.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::error::Result;
 use super::host_line::{HostLine, Meaning};
 use super::programs;
-use super::words::joined;
 use crate::base::io::{Access, Input};
-
-/// How to get the list from a linker.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trace {
-    /// Lines of the standard output.
-    Output(OsString),
-    /// A file that the linker writes.
-    Map(PathBuf),
-}
 
 /// Files that a linker has read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -43,48 +31,19 @@ const COMPILERS: [&str; 17] = [
     "mpic++", "mpifort", "c99", "c17",
 ];
 
-const MAP_OPTION: &str = "/lldmap:";
-
-/// How to list the files that the linker of a line reads; `None` if this is unknown. `map` is the path for a map.
-pub fn of_line(program: &Path, line: &HostLine, host: &str, map: impl FnOnce() -> PathBuf) -> Option<Trace> {
+/// Word that makes the linker of a line list the files that it reads; `None` if this is unknown.
+pub fn option(program: &Path, line: &HostLine, host: &str) -> Option<&'static str> {
     let name = programs::name(program);
     let has =
         |start: &str| line.words.iter().any(|word| word.text().to_ascii_lowercase().starts_with(start.as_bytes()));
-    if name == "lld-link" {
-        return (!has(MAP_OPTION) && !has("-lldmap:")).then(|| Trace::Map(map()));
-    }
     let selects = |linker: &str| has(&format!("-fuse-ld={linker}")) || has(&format!("--ld-path={linker}"));
     let is_other = has("--ld-path=") || selects("wild") || host.ends_with("msvc");
     let is_apple = name == "ld64.lld" || ["apple", "darwin", "macos"].iter().any(|system| host.contains(system));
     if COMPILERS.contains(&&*name) {
-        let word = if is_apple { "-Wl,-t" } else { "-Wl,--trace" };
-        return (!is_other).then(|| Trace::Output(word.into()));
+        return (!is_other).then_some(if is_apple { "-Wl,-t" } else { "-Wl,--trace" });
     }
     let is_linker = matches!(&*name, "ld" | "ld.bfd" | "ld.gold" | "ld.lld" | "ld.mold" | "ld64.lld" | "gold" | "mold");
-    is_linker.then(|| Trace::Output(if is_apple { "-t" } else { "--trace" }.into()))
-}
-
-impl Trace {
-    /// Word that requests the list from the linker.
-    pub fn word(&self) -> OsString {
-        match self {
-            Trace::Output(word) => word.clone(),
-            Trace::Map(path) => joined(MAP_OPTION, path.as_os_str()),
-        }
-    }
-
-    /// Reads the list.
-    pub fn read(&self, output: &str) -> TracedFiles {
-        match self {
-            Trace::Output(_) => of_output(output),
-            Trace::Map(path) => {
-                let map = std::fs::read(path).unwrap_or_default();
-                let mut files = of_map(&String::from_utf8_lossy(&map));
-                output.clone_into(&mut files.others);
-                files
-            }
-        }
-    }
+    is_linker.then_some(if is_apple { "-t" } else { "--trace" })
 }
 
 impl TracedFiles {
@@ -157,7 +116,8 @@ fn script_inputs(text: &str) -> Vec<String> {
     names
 }
 
-fn of_output(output: &str) -> TracedFiles {
+/// Reads the list in the standard output of a linker.
+pub fn of_output(output: &str) -> TracedFiles {
     let mut files = TracedFiles::default();
     for line in output.lines() {
         let text = line.strip_prefix("trace: ").unwrap_or(line);
@@ -178,20 +138,10 @@ fn is_removed_object(text: &str) -> bool {
     is_object && path.is_absolute() && path.parent().is_some_and(Path::is_dir)
 }
 
-fn of_map(map: &str) -> TracedFiles {
-    let mut files = TracedFiles::default();
-    for line in map.lines() {
-        // Address, size, alignment, and the section of a file.
-        let text = line.trim_start().splitn(4, char::is_whitespace).nth(3).unwrap_or_default();
-        if let Some((file, _)) = text.trim_start().rsplit_once(":(") {
-            files.add(file);
-        }
-    }
-    files
-}
-
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+
     use super::*;
 
     fn line(words: &[&str]) -> HostLine {
@@ -200,25 +150,17 @@ mod tests {
 
     #[test]
     fn known_linkers_are_asked() {
-        let trace = |program: &str, words: &[&str]| {
-            let trace = of_line(Path::new(program), &line(words), "x86_64-unknown-linux-gnu", || "map".into());
-            trace.map(|trace| trace.word().into_string().unwrap())
-        };
+        let trace =
+            |program: &str, words: &[&str]| option(Path::new(program), &line(words), "x86_64-unknown-linux-gnu");
         for program in ["/usr/bin/x86_64-linux-gnu-gcc-12", "clang++-22", "cc", "mpicxx"] {
-            assert_eq!(trace(program, &["a.o"]).as_deref(), Some("-Wl,--trace"), "{program}");
+            assert_eq!(trace(program, &["a.o"]), Some("-Wl,--trace"), "{program}");
         }
         for program in ["ld", "ld.lld-22", "x86_64-linux-gnu-ld.bfd", "mold"] {
-            assert_eq!(trace(program, &["a.o"]).as_deref(), Some("--trace"), "{program}");
+            assert_eq!(trace(program, &["a.o"]), Some("--trace"), "{program}");
         }
-        assert_eq!(trace("ld64.lld-22", &["a.o"]).as_deref(), Some("-t"));
-        assert_eq!(trace("lld-link-22", &["a.obj"]).as_deref(), Some("/lldmap:map"));
-        let others = [
-            ("lld-link", "/lldmap:own"),
-            ("cc", "-fuse-ld=wild"),
-            ("cc", "--ld-path=/x/wild"),
-            ("wild", ""),
-            ("./host", ""),
-        ];
+        assert_eq!(trace("ld64.lld-22", &["a.o"]), Some("-t"));
+        let others =
+            [("lld-link", "a.obj"), ("cc", "-fuse-ld=wild"), ("cc", "--ld-path=/x/wild"), ("wild", ""), ("./host", "")];
         for (program, word) in others {
             assert_eq!(trace(program, &[word]), None, "{program} {word}");
         }

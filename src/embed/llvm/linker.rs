@@ -14,7 +14,7 @@ pub struct LinkerRules {
     pub device_words: DeviceWords,
     /// True if ld.lld of the release has `--lto-CGO`.
     pub has_codegen_level: bool,
-    /// True if clang links bitcode for NVIDIA GPUs, by clang-nvlink-wrapper.
+    /// True if clang links bitcode for NVIDIA GPUs with other images, by clang-nvlink-wrapper.
     pub links_nvptx_bitcode: bool,
     /// True if the link for a CPU device also gets the archives and shared libraries that the host line names by path.
     /// Otherwise it gets only the libraries of `-l`.

@@ -87,9 +87,9 @@ const LLVM_14: Release = Release {
     linker: LinkerRules {
         is_replaced: false,
         has_own_lto: true,
+        links_nvptx_bitcode: false,
         device_words: DeviceWords::Linker,
         has_codegen_level: false,
-        links_nvptx_bitcode: false,
         shares_inputs: false,
         prints_all_steps: false,
         resolves_symbols: true,

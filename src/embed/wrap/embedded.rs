@@ -132,7 +132,7 @@ fn embed_image<'data>(
         EmbeddedForm::OffloadBinary => {
             let triple = triple.ok_or_else(|| ImageError::UnknownTriple { path: path.to_owned() })?;
             // Both are always present, as in the binaries that clang-linker-wrapper writes, and in this order.
-            let strings = [("arch", arch), ("triple", triple)];
+            let strings = [("triple", triple), ("arch", arch)];
             let image = view.data();
             let member =
                 OffloadBinaryImage { image_kind, offload_kind: kind.bit(), flags: 0, strings: &strings, image };

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use object::elf;
 
-use super::{DeviceLinker, DeviceProgram, Find, Job, stated};
+use super::{DeviceLinker, DeviceProgram, Find, Job, optimization, stated};
 use crate::base::bytes::View;
 use crate::link::elf_type::elf_type;
 use crate::link::error::Result;
@@ -34,9 +34,6 @@ const WITH_VALUE: [(&str, &[&str]); 4] = [
     ("-Rpass-missed=", &["-plugin-opt=-pass-remarks-missed="]),
     ("-Rpass-analysis=", &["-plugin-opt=-pass-remarks-analysis="]),
 ];
-
-/// Optimization levels that the linker does not know, and their replacements.
-const LEVELS: [(&str, &str); 5] = [("", "1"), ("s", "2"), ("z", "2"), ("g", "1"), ("fast", "3")];
 
 const PARTITIONS: &str = "-flto-partitions=";
 
@@ -86,8 +83,7 @@ fn translate(option: &str) -> Vec<String> {
     let Some((value, to)) = WITH_VALUE.iter().find_map(|(from, to)| Some((option.strip_prefix(from)?, to))) else {
         return Vec::new();
     };
-    let level = LEVELS.iter().find(|(level, _)| option.starts_with("-O") && *level == value);
-    let value = level.map_or(value, |(_, known)| known);
+    let value = optimization::level(option).unwrap_or(value);
     to.iter().map(|option| format!("{option}{value}")).collect()
 }
 

@@ -8,10 +8,13 @@ mod bitcode;
 mod clang;
 mod cpu;
 mod nvptx;
+mod optimization;
 mod spirv;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+
+pub use bitcode::{is_assembled, source_with_uses};
 
 use super::host_line::HostWord;
 use super::programs::CommandLine;
@@ -83,6 +86,8 @@ pub struct DeviceFile {
     pub path: PathBuf,
     /// Kind of the image by its content.
     pub image_kind: ImageKind,
+    /// True if only the symbols that other images use are linked.
+    pub is_library: bool,
 }
 
 /// A device link.
@@ -92,10 +97,14 @@ pub struct Job<'a> {
     pub triple: &'a str,
     /// Processor of the images; empty or `generic` if it is not stated.
     pub arch: &'a str,
+    /// Features of the processor that the images need, such as `+ptx78`.
+    pub features: &'a [&'a str],
     /// True if the SYCL runtime registers the result: clang-sycl-linker writes the table of kernels that it needs.
     pub is_sycl: bool,
     /// Files with the images.
     pub inputs: &'a [DeviceFile],
+    /// Source code that uses functions of the libraries among them.
+    pub source: Option<&'a Path>,
     /// File for the linked image.
     pub output: &'a Path,
     /// Prefix of the names of further outputs of clang.
@@ -153,9 +162,8 @@ impl DeviceLinker {
     /// Commands that link images.
     pub fn commands(&self, job: &Job<'_>, find: Find<'_>) -> super::Result<Vec<CommandLine>> {
         let needs_clang = |input: &DeviceFile| (self.needs_clang)(input.image_kind);
-        let is_linked_by_clang = job.is_sycl || job.rules.links_nvptx_bitcode && bitcode::is_assembled(job);
-        let is_compiled = job.rules.has_own_lto && !is_linked_by_clang;
-        if is_compiled && job.inputs.iter().any(needs_clang) {
+        let is_linked_by_clang = job.is_sycl || job.rules.links_nvptx_bitcode && bitcode::is_mixed(job);
+        if job.rules.has_own_lto && !is_linked_by_clang && job.inputs.iter().any(needs_clang) {
             return bitcode::commands(job, self, find);
         }
         let has_compiler_words =

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use object::elf;
 
-use super::{DeviceFile, DeviceLinker, DeviceProgram, Find, Job};
+use super::{DeviceFile, DeviceLinker, DeviceProgram, Find, Job, optimization};
 use crate::base::bytes::View;
 use crate::format::ImageKind;
 use crate::link::elf_type::elf_type;
@@ -26,16 +26,20 @@ const EXTENSION: &str = "cubin";
 
 const NVLINK: DeviceProgram =
     DeviceProgram { name: "nvlink", package: "nvidia-cuda-nvcc (PyPI) or nvidia-cuda-toolkit" };
+/// Option of clang for an argument of ptxas, which is the next word.
+const FOR_ASSEMBLER: &str = "-Xcuda-ptxas";
+
 const PTXAS: DeviceProgram = DeviceProgram { name: "ptxas", ..NVLINK };
 
 fn commands(job: &Job<'_>, find: Find<'_>) -> Result<Vec<CommandLine>> {
     let mut commands = Vec::new();
     let mut cubins: Vec<OsString> = Vec::new();
-    for DeviceFile { path, image_kind } in job.inputs {
+    for DeviceFile { path, image_kind, .. } in job.inputs {
         let cubin = path.with_extension(EXTENSION);
         if *image_kind == ImageKind::Ptx {
             let mut arguments = processor(job);
             arguments.extend(["-m64".into(), "-c".into(), path.into(), "-o".into(), cubin.clone().into()]);
+            arguments.extend(assembler_arguments(job));
             commands.push(CommandLine { program: find(PTXAS)?, arguments });
         }
         cubins.push(cubin.into());
@@ -50,6 +54,27 @@ fn commands(job: &Job<'_>, find: Find<'_>) -> Result<Vec<CommandLine>> {
 
 fn processor(job: &Job<'_>) -> Vec<OsString> {
     job.processor().map(|processor| ["-arch".into(), processor.into()]).into_iter().flatten().collect()
+}
+
+/// Arguments for ptxas: its own behind clang's option for them, and the level of optimization and debugging.
+fn assembler_arguments(job: &Job<'_>) -> Vec<OsString> {
+    let mut arguments = Vec::new();
+    let mut level = None;
+    let mut is_debugged = false;
+    let mut words = job.compiler_arguments();
+    while let Some(word) = words.next() {
+        if word == FOR_ASSEMBLER {
+            arguments.extend(words.next().cloned());
+        }
+        level = word.to_str().and_then(optimization::level).or(level);
+        is_debugged |= word == "-g";
+    }
+    arguments.extend(level.map(|level| format!("-O{level}").into()));
+    if is_debugged {
+        // ptxas does not debug optimized code.
+        arguments.push(if level == Some("0") { "-g".into() } else { "-lineinfo".into() });
+    }
+    arguments
 }
 
 /// False for a relocatable cubin.

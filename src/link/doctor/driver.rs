@@ -67,7 +67,8 @@ const BUNDLER: &str = "clang-offload-bundler";
 
 /// Command line of the linker that a compiler calls. A linker's own command line is returned unchanged.
 pub fn linker_command(program: &OsStr, arguments: &[OsString]) -> Result<LinkerCommand, DriverError> {
-    let (mut program, mut arguments) = (PathBuf::from(program), arguments.to_vec());
+    let mut program = PathBuf::from(program);
+    let mut arguments = arguments.to_vec();
     let mut links_device_code = false;
     for _ in 0..MAX_DRIVERS {
         if is_linker(&program) {
@@ -118,7 +119,9 @@ fn printed_command(
 /// Splits a line into words. Compilers quote words with double quotes, response files also with single quotes. A
 /// backslash escapes the next character.
 pub fn split(text: &str) -> Vec<OsString> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
     let mut characters = text.chars();
     while let Some(character) = characters.next() {
         match (character, quote) {

@@ -20,12 +20,12 @@ pub struct ImageKernels {
 impl ImageKernels {
     /// Reads the kernels of an image; `None` if its offload kind is unknown.
     pub fn read(image: &ImageRef<'_>) -> Option<ImageKernels> {
-        let (kind, offset) = (image.kind?, image.offset);
+        let kind = image.kind?;
         let names = image.bytes().ok().and_then(|bytes| {
             let inspection = image::kernels(image.image_kind, bytes.view(), image.demangler());
             let is_complete = inspection.not_inspected.is_none() && inspection.problems.is_empty();
             is_complete.then(|| inspection.kernels.into_iter().map(|kernel| kernel.name).collect())
         });
-        Some(ImageKernels { kind, offset, names })
+        Some(ImageKernels { kind, offset: image.offset, names })
     }
 }

@@ -73,7 +73,8 @@ impl Layout {
 
     /// Large sections between two addresses.
     pub fn large_between(&self, one: u64, other: u64) -> impl Iterator<Item = &OutputSection> {
-        let (low, high) = (one.min(other), one.max(other));
+        let low = one.min(other);
+        let high = one.max(other);
         self.sections.iter().filter(move |it| it.size >= LARGE && it.address < high && it.address + it.size > low)
     }
 
@@ -202,7 +203,8 @@ fn order(sections: Vec<OutputSection>, rules: &Rules, large_last: bool, scripts:
 /// Assigns addresses.
 fn assign(mut sections: Vec<OutputSection>, objects: &[LinkedFile], base: u64) -> Layout {
     let mut places = HashMap::new();
-    let (mut address, mut previous) = (base.saturating_add(ESTIMATE), Class::Note);
+    let mut address = base.saturating_add(ESTIMATE);
+    let mut previous = Class::Note;
     for (index, section) in sections.iter_mut().enumerate() {
         let is_new_part = permissions(section.class) != permissions(previous);
         previous = section.class;

@@ -180,7 +180,8 @@ impl LinkLine {
 
     /// Adds the words of the linker; the user gave some of them.
     fn add_words(&mut self, host: &HostLine, given: &[OsString], options: &DoctorOptions) -> Result<()> {
-        let (mut takes_all, mut script_follows) = (false, false);
+        let mut takes_all = false;
+        let mut script_follows = false;
         let before = std::iter::once(None).chain(host.words.iter().map(|word| word.written.last()));
         for (HostWord { meaning, written }, before) in host.words.iter().zip(before) {
             let is_script_path = std::mem::take(&mut script_follows);
@@ -356,7 +357,7 @@ fn script_option(written: &[OsString]) -> Option<ScriptOption> {
     }
     let is_address = ADDRESS_OPTIONS.iter().any(|option| word.starts_with(option));
     let joined = word.strip_prefix("--script=").or_else(|| word.strip_prefix("--default-script="));
-    let joined = joined.or_else(|| word.strip_prefix("-T").filter(|_| !is_address));
+    let joined = if is_address { joined } else { joined.or_else(|| word.strip_prefix("-T")) };
     joined.map(|path| ScriptOption::Joined(path.into()))
 }
 

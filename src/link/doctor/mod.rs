@@ -151,7 +151,8 @@ pub fn diagnose(options: &DoctorOptions) -> Result<Diagnosis> {
     }
     let resolution = Resolution::new(&inputs.objects);
     let mut problems = Vec::new();
-    let (mut sections, mut suggested) = (Vec::new(), None);
+    let mut sections = Vec::new();
+    let mut suggested = None;
     if line.placement.output_type != OutputType::Relocatable {
         let layout = Layout::new(&inputs.objects, &resolution, line.placement, &line.scripts);
         let overflows = overflow::find(&layout, &inputs.objects, &resolution, &line, options)?;

@@ -106,8 +106,15 @@ impl HostObject {
             // The flag has another meaning, or none, on other machines.
             let is_x86_64 = object.machine == Some(Architecture::X86_64);
             let flags = if is_x86_64 { sh_flags.0 } else { sh_flags.0 & !SHF_X86_64_LARGE.0 };
-            let (index, size, align) = (section.index().0, section.size(), section.align());
-            object.sections.push(InputSection { index, name, offset, size, align, flags, kind: section.kind() });
+            object.sections.push(InputSection {
+                index: section.index().0,
+                name,
+                offset,
+                size: section.size(),
+                align: section.align(),
+                flags,
+                kind: section.kind(),
+            });
         }
         for symbol in file.symbols().filter(ObjectSymbol::is_global) {
             let name = symbol.name().unwrap_or_default().to_owned();

@@ -76,8 +76,8 @@ pub fn find(
             return Err(DoctorError::UnknownMachine { path: file.path.clone(), machine });
         }
     }
-    let (output_type, found) = (line.placement.output_type, BTreeMap::new());
-    let mut search = Search { layout, objects, resolution, output_type, found };
+    let output_type = line.placement.output_type;
+    let mut search = Search { layout, objects, resolution, output_type, found: BTreeMap::new() };
     for_each_object(line, options, &mut |number, slice, _| {
         if resolution.is_linked(number)
             && let Some(file) = elf_object(slice.view())
@@ -124,9 +124,9 @@ impl Search<'_> {
             let section_name = |address| self.layout.section_at(address).map_or("", |section| &section.name).to_owned();
             let key = (section_name(place), section_name(target));
             let offset = section.offset.saturating_add(at);
-            let (section, symbol) = (section.name.clone(), name);
+            let section = section.name.clone();
             let overflow =
-                || Overflow { path, section, offset, symbol, machine, reach, place, target, value, count: 0 };
+                || Overflow { path, section, offset, symbol: name, machine, reach, place, target, value, count: 0 };
             self.found.entry(key).or_insert_with(overflow).count += 1;
         }
     }
@@ -156,7 +156,8 @@ impl Search<'_> {
             (Target::Stub, Some(address)) if !is_preemptible => Some(address),
             (Target::Stub, _) => made(".plt"),
             // The linker makes a copy of a variable of a shared library, or finds nothing for a weak symbol.
-            (Target::Symbol, None) => made(".bss").filter(|_| !symbol.is_weak()),
+            (Target::Symbol, None) if symbol.is_weak() => None,
+            (Target::Symbol, None) => made(".bss"),
             (Target::GotOrSymbol, Some(address)) if !is_preemptible => {
                 let reaches = reach.holds(reach.value(place, address, addend));
                 if reaches { Some(address) } else { made(".got") }

@@ -41,7 +41,8 @@ impl Script {
     pub fn parse(text: &str) -> Result<Vec<Script>, ScriptError> {
         let tokens = tokens(text);
         let mut tokens = tokens.iter().map(String::as_str).peekable();
-        let (mut scripts, mut pending) = (Vec::new(), Vec::new());
+        let mut scripts = Vec::new();
+        let mut pending = Vec::new();
         while let Some(token) = tokens.next() {
             match token {
                 "SECTIONS" => pending.extend(sections(&mut tokens)?),
@@ -79,8 +80,10 @@ impl ScriptSection {
 
 /// In a pattern, `*` matches any text and `?` any character.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    let mut at = 0;
+    let mut from = 0;
     // The last `*` in the pattern, and the start of the text after what it has matched.
-    let (mut at, mut from, mut star) = (0, 0, None);
+    let mut star = None;
     while let Some(&character) = name.get(from) {
         match pattern.get(at) {
             Some(b'*') => {
@@ -149,7 +152,9 @@ fn sections<'a>(
 /// Reads the patterns in the braces of an output section.
 fn patterns<'a>(tokens: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>) -> Vec<String> {
     tokens.next_if_eq(&"{");
-    let (mut patterns, mut depth, mut file) = (Vec::new(), 0_usize, "");
+    let mut patterns = Vec::new();
+    let mut depth = 0_usize;
+    let mut file = "";
     for token in tokens {
         match token {
             "}" => break,

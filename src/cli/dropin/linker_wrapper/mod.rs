@@ -2,8 +2,8 @@
 //!
 //! Divergences from LLVM 22.1, with the reasons:
 //!
-//! - Up to LLVM 19, ld.lld optimizes code for AMD GPUs, and clang compiles other bitcode file by file. The tool itself
-//!   optimizes the code there.
+//! - Up to LLVM 19, ld.lld optimizes code for AMD GPUs, and clang compiles bitcode for NVIDIA GPUs together and bitcode
+//!   for CPUs file by file. The tool itself optimizes the code there.
 //! - Up to LLVM 19, two definitions of a device symbol are an error of the device linker. The tool silently takes the
 //!   first.
 //! - `--bitcode-library` and `--builtin-bitcode` are errors. They are not supported.

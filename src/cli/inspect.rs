@@ -2,7 +2,9 @@
 
 use anyhow::Result;
 use clap::Args;
+use clap::builder::StringValueParser;
 
+use super::devices::RequestedDevices;
 use super::filter::FilterArguments;
 use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::inspected::{DocumentWriter, ImageWriter, TableWriter};
@@ -11,7 +13,6 @@ use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::{ProblemArguments, Problems};
 use super::{Status, known_names, terminal};
 use crate::analyze::coverage::{Coverage, InspectedImages};
-use crate::analyze::select::NamedDevice;
 use crate::analyze::survey::{AnalyzedFile, ImageAnalysis, InspectedFile, InspectedImage};
 use crate::base::bytes::{Limits, View};
 use crate::base::io::{OutputKind, OutputPath};
@@ -42,16 +43,17 @@ pub struct Arguments {
     #[arg(long)]
     matrix: bool,
 
-    /// Devices of the matrix, instead of the devices that the files have code for
+    /// Devices of the matrix, such as H100 or gfx942, instead of the devices that the files have code for; all for every
+    /// GPU with a name
     #[arg(
         long,
         value_name = "DEVICE",
         value_delimiter = ',',
-        value_parser = known_names::device(NamedDevice::parse),
+        value_parser = known_names::device(StringValueParser::new()),
         hide_possible_values = true,
         requires = "matrix"
     )]
-    device: Vec<NamedDevice>,
+    device: Vec<String>,
 
     /// Print one row for all instances of a template
     #[arg(long, requires = "matrix", conflicts_with = "json")]
@@ -78,18 +80,21 @@ pub struct Arguments {
 }
 
 pub fn run(mut arguments: Arguments) -> Result<Status> {
+    let devices = RequestedDevices::parse(&arguments.device)?;
     let set = arguments.force.files([]);
     arguments.inputs.add_to(&set);
     let page = arguments.html.as_ref().map(|path| set.output(path.path(), OutputKind::Text)).transpose()?;
     let problems = arguments.problems.problems();
     let (scanned, order, status) = scan_inputs(&arguments.inputs, &arguments.limits, &problems)?;
-    let run = Run { arguments: &arguments, scanned: &scanned, problems: &problems, screen: terminal::screen() };
+    let screen = terminal::screen();
+    let run = Run { arguments: &arguments, devices, scanned: &scanned, problems: &problems, screen };
     if arguments.matrix || page.is_some() { run.keep(order, status, page) } else { run.stream(&order, status) }
 }
 
 /// A run of the command, after its inputs were scanned.
 struct Run<'a> {
     arguments: &'a Arguments,
+    devices: RequestedDevices,
     scanned: &'a [ScannedFile],
     problems: &'a Problems,
     screen: Screen,
@@ -191,13 +196,14 @@ impl<'a> Run<'a> {
 
     /// Writes the kernels by device, or a line for each file where no file has images.
     fn matrix(&self, files: &[InspectedFile<'_>], write: &mut dyn FnMut(&str)) -> Result<()> {
-        let Arguments { json, families, device, .. } = self.arguments;
+        let Arguments { json, families, .. } = self.arguments;
         if !json && !files.iter().any(|it| it.file.has_device_code()) {
             write(&report::without_images(files.iter().map(|it| it.file)));
             return Ok(());
         }
         let inspected: Vec<InspectedImages<'_>> = files.iter().map(InspectedImages::from).collect();
-        let coverage = Coverage::new(&inspected, device)?;
+        let devices = self.devices.of_files(files.iter().map(|it| it.file));
+        let coverage = Coverage::new(&inspected, &devices)?;
         match (json, families) {
             (true, _) => report::coverage_json(&coverage, files, write),
             (false, true) => report::family_table(&coverage, &self.screen, write),

@@ -8,6 +8,7 @@ mod command_page;
 mod completions;
 mod compression;
 mod destination;
+mod devices;
 mod diff;
 mod doctor;
 pub(crate) mod dropin;

@@ -40,12 +40,17 @@ pub fn has_reported() -> bool {
 /// Option of commands that report problems of several images.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct ProblemArguments {
-    /// Print every problem, also those that differ only in their places
+    /// Print every row, and every problem, also those that differ only in their places
     #[arg(short, long)]
     verbose: bool,
 }
 
 impl ProblemArguments {
+    /// Returns whether rows that the default output leaves out are printed.
+    pub fn is_verbose(self) -> bool {
+        self.verbose
+    }
+
     /// Returns the log of the command's problems.
     pub fn problems(self) -> Problems {
         Problems::new(self.verbose)

@@ -38,6 +38,8 @@ const SPIRV_DEVICE: &str = "spir64";
 pub struct Coverage<'a> {
     /// Names of the devices: the columns.
     pub devices: Vec<String>,
+    /// Names of the devices with their GPUs, such as `H100 sm_90`.
+    pub titles: Vec<String>,
     /// The kernels, sorted by descending number of gaps, then by ascending number of served devices, then by name.
     pub kernels: Vec<CoveredKernel<'a>>,
     /// Images that may have kernels but were not inspected, and their number.
@@ -401,6 +403,7 @@ impl<'a> Builder<'a> {
         });
         coverage.kernels = kernels;
         coverage.devices = columns.iter().map(|device| device.name.clone()).collect();
+        coverage.titles = columns.iter().map(NamedDevice::title).collect();
         coverage
     }
 }

@@ -37,7 +37,9 @@ pub use page::write_page;
 pub use proof::{PROOF_SCHEMA, ProofDocument, ProvenFile};
 pub use requires::{RequiredFile, requires_json, requires_text};
 pub use schemas::{SCHEMAS, policy_schema};
-pub use selection::{KernelGap, selection_gaps, selection_json, selection_summary, selection_text, to_be_linked};
+pub use selection::{
+    KernelGap, selection_gaps, selection_json, selection_lists, selection_summary, selection_text, to_be_linked,
+};
 pub use size::{SizeReport, SizedFile, arch_summary, size_csv, size_json, size_table};
 pub use split::split_text;
 pub use table::{table, verified_text};

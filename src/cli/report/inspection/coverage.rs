@@ -46,7 +46,7 @@ fn summary(coverage: &Coverage<'_>, screen: &Screen) -> String {
     let unlinked = if has_unlinked { Some("TO BE LINKED") } else { None };
     let names = ["NATIVE", "COMPATIBLE", "JIT", "NONE", "UNKNOWN", "GAPS"].into_iter().chain(unlinked);
     let headings: Vec<Column> = [Column::left("DEVICE")].into_iter().chain(names.map(Column::right)).collect();
-    let rows = coverage.devices.iter().zip(counts).map(|(device, count)| {
+    let rows = coverage.titles.iter().zip(counts).map(|(device, count)| {
         let numbers = [count.native, count.compatible, count.compiled, count.none, count.unknown, count.gaps];
         let numbers = numbers.into_iter().chain(has_unlinked.then_some(count.unlinked));
         [printable(device)].into_iter().chain(numbers.map(|number| number.to_string())).collect()

@@ -11,9 +11,14 @@ use crate::cli::report::text::{Column, columns, counted, printable};
 use crate::scan::inventory::{CodeRole, File};
 use crate::target::{Device, Platform};
 
-/// Returns a block for every candidate set with code for the devices. Libraries have hundreds of containers with equal
-/// answers, so only the first of equal blocks is printed, with a count of the others.
+/// Returns all lists of [`selection_lists`] as one text.
 pub fn selection_text(answered: &AnsweredFile<'_>, name: &str, screen: &Screen) -> String {
+    selection_lists(answered, name, screen).concat()
+}
+
+/// Returns a list of images for every candidate set with code for the devices. Libraries have hundreds of containers with equal
+/// answers, so only the first of equal lists is returned, with a count of the others.
+pub fn selection_lists(answered: &AnsweredFile<'_>, name: &str, screen: &Screen) -> Vec<String> {
     let mut blocks: Vec<(String, usize)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for set in answered.relevant() {
@@ -125,7 +130,7 @@ fn rows(set: &CandidateSet<'_>, selection: &Selection) -> Vec<Vec<String>> {
 }
 
 /// Returns one line for a file: the number of choices with code for the devices, and the number of each outcome.
-pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Device) -> String {
+pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Device, _screen: &Screen) -> String {
     let path = printable(&answered.file.path);
     let relevant: Vec<&AnsweredSet<'_>> = answered.relevant().collect();
     if relevant.is_empty() && !answered.kpack.is_empty() {

@@ -38,6 +38,7 @@ mod man;
 mod metadata;
 mod negative;
 mod outputs;
+mod overview;
 mod pack;
 mod pack_fatbin;
 mod path_list;
@@ -53,6 +54,7 @@ mod requires;
 mod scan;
 mod schema;
 mod select;
+mod shell;
 mod size;
 mod split;
 mod status;
@@ -68,7 +70,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::base::io::standard_output;
@@ -78,8 +80,11 @@ use status::Status;
 
 #[derive(Parser)]
 #[command(name = "fatbin", version, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
+#[command(override_usage = "fatbin [OPTIONS] <FILE>...\n       fatbin [OPTIONS] <COMMAND>")]
 #[command(disable_help_subcommand = true)]
 /// Embed, list, extract and check GPU device images in host files
+///
+/// Without a command, prints on one screen what files are, on which devices they run, and what to ask next.
 ///
 /// Exit status: 0 yes (written, found, as required, equal), 1 no (nothing found, not as required, different), 2 trouble
 /// (invalid usage, an input that cannot be read or parsed, an output that cannot be written, nothing to decide on).
@@ -109,6 +114,8 @@ enum Command {
     Bundle(bundle::Arguments),
     Unbundle(unbundle::Arguments),
     List(list::Arguments),
+    #[command(name = overview::NAME, hide = true)]
+    Overview(overview::Arguments),
     Scan(scan::Arguments),
     Extract(extract::Arguments),
     Inspect(inspect::Arguments),
@@ -152,7 +159,7 @@ pub fn run(access: Access) -> ExitCode {
     ExitCode::from(status.code())
 }
 
-fn run_command(arguments: Vec<OsString>) -> anyhow::Result<Status> {
+fn run_command(mut arguments: Vec<OsString>) -> anyhow::Result<Status> {
     // Build systems ask for the version at every start. Without this shortcut, defining all commands would take most of
     // the time.
     if let [_, flag] = arguments.as_slice()
@@ -161,6 +168,7 @@ fn run_command(arguments: Vec<OsString>) -> anyhow::Result<Status> {
         terminal::print(concat!("fatbin ", env!("CARGO_PKG_VERSION"), "\n"))?;
         return Ok(Status::Yes);
     }
+    overview::insert(&mut arguments, |word| Arguments::command().find_subcommand(word).is_some());
     match parse(arguments) {
         Ok(Arguments { color, threads, quiet, command }) => {
             color.apply();
@@ -174,7 +182,29 @@ fn run_command(arguments: Vec<OsString>) -> anyhow::Result<Status> {
         Err(text) if matches!(text.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
             Ok(text.print().map(|()| Status::Yes)?)
         }
-        Err(error) => problems::exit_with_usage(&error),
+        Err(mut error) => {
+            suggest_command(&mut error);
+            problems::exit_with_usage(&error)
+        }
+    }
+}
+
+/// Commands of other programs, and the one that does the same here.
+const COMMANDS_ELSEWHERE: [(&str, &str); 6] = [
+    ("ls", "scan"),
+    ("info", "scan"),
+    ("show", "scan"),
+    ("dump", "inspect"),
+    ("kernels", "inspect"),
+    ("test", "verify"),
+];
+
+/// Suggests the command for a name that other programs use.
+fn suggest_command(error: &mut clap::Error) {
+    let Some(ContextValue::String(written)) = error.get(ContextKind::InvalidSubcommand) else { return };
+    if let Some((_, command)) = COMMANDS_ELSEWHERE.iter().find(|(name, _)| name == written) {
+        let suggestion = ContextValue::Strings(vec![(*command).to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, suggestion);
     }
 }
 
@@ -207,6 +237,7 @@ impl Command {
             Command::Bundle(arguments) => bundle::run(arguments),
             Command::Unbundle(arguments) => unbundle::run(arguments),
             Command::List(arguments) => list::run(arguments),
+            Command::Overview(arguments) => overview::run(arguments),
             Command::Scan(arguments) => scan::run(arguments),
             Command::Extract(arguments) => extract::run(arguments),
             Command::Inspect(arguments) => inspect::run(arguments),

@@ -23,6 +23,7 @@ mod kernel;
 mod kernel_bytes;
 mod parts;
 mod ptx;
+mod short_name;
 mod spirv;
 mod tile_ir;
 mod zebin;
@@ -39,6 +40,7 @@ pub use kernel::{ConstantBank, Kernel, Parameter, SourceLine};
 pub(crate) use kernel_bytes::kernel_codes;
 pub(crate) use kernel_bytes::{Bodies, KernelBytes, kernel_bytes};
 pub(crate) use parts::{ImageParts, Part, image_parts};
+pub(crate) use short_name::short_name;
 
 use object::elf as constants;
 

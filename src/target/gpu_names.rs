@@ -37,7 +37,7 @@ const GPUS: [Gpus; 57] = [
         "Quadro P4000", "Quadro P2000"]),
     row("sm_62", &["Jetson TX2"]),
     row("sm_70", &["V100", "Titan V", "Quadro GV100"]),
-    row("sm_72", &["Jetson AGX Xavier", "Jetson Xavier NX", "Xavier"]),
+    row("sm_72", &["Xavier", "Jetson AGX Xavier", "Jetson Xavier NX"]),
     row("sm_75", &["T4", "RTX 2080 Ti", "RTX 2080", "RTX 2070", "RTX 2060",
         "GTX 1660 Ti", "GTX 1660", "GTX 1650", "Titan RTX", "Quadro RTX 8000", "Quadro RTX 6000",
         "Quadro RTX 5000", "Quadro RTX 4000", "T1000", "T600", "T400"]),
@@ -45,7 +45,7 @@ const GPUS: [Gpus; 57] = [
     row("sm_86", &["RTX 3090", "RTX 3090 Ti", "RTX 3080 Ti", "RTX 3080", "RTX 3070 Ti", "RTX 3070", "RTX 3060 Ti",
         "RTX 3060", "RTX 3050 Ti", "RTX 3050", "A40", "A16", "A10", "A10G", "A2", "RTX A6000", "RTX A5500", "RTX A5000",
         "RTX A4500", "RTX A4000", "RTX A3000", "RTX A2000"]),
-    row("sm_87", &["Jetson AGX Orin", "Jetson Orin NX", "Jetson Orin Nano", "Orin"]),
+    row("sm_87", &["Orin", "Jetson AGX Orin", "Jetson Orin NX", "Jetson Orin Nano"]),
     row("sm_89", &["RTX 4090", "RTX 4080 Super", "RTX 4080", "RTX 4070 Ti Super", "RTX 4070 Ti", "RTX 4070 Super",
         "RTX 4070", "RTX 4060 Ti", "RTX 4060", "RTX 4050", "L4", "L20", "L40", "L40S", "RTX 6000 Ada", "RTX 5000 Ada",
         "RTX 4500 Ada", "RTX 4000 Ada", "RTX 4000 SFF Ada", "RTX 2000 Ada"]),
@@ -93,6 +93,29 @@ const GPUS: [Gpus; 57] = [
     row("intel_gpu_arl_h", &["Arc 140T", "Arc 130T"]),
     row("intel_gpu_bmg_g21", &["Arc B580", "Arc B570", "Arc PRO B60", "Arc PRO B50"]),
     row("intel_gpu_lnl_m", &["Arc 140V", "Arc 130V"]),
+];
+
+/// Devices that people ask about, whether or not a file has code for them.
+const CURRENT: [&str; 19] = [
+    "sm_75",
+    "sm_80",
+    "sm_86",
+    "sm_89",
+    "sm_90",
+    "sm_100",
+    "sm_103",
+    "sm_110",
+    "sm_120",
+    "sm_121",
+    "gfx90a",
+    "gfx942",
+    "gfx950",
+    "gfx1030",
+    "gfx1100",
+    "gfx1201",
+    "intel_gpu_acm_g10",
+    "intel_gpu_pvc",
+    "intel_gpu_bmg_g21",
 ];
 
 /// Words that drivers and shops write around a name: vendors, brands, forms of a board, memory.
@@ -166,6 +189,11 @@ pub fn devices() -> impl Iterator<Item = &'static str> {
     GPUS.iter().map(|row| row.device)
 }
 
+/// Returns whether people ask about the device of this name.
+pub fn is_current(device: &str) -> bool {
+    CURRENT.contains(&device)
+}
+
 /// Returns the names of all GPUs in a form that shells complete: words are joined by hyphens.
 pub fn names() -> impl Iterator<Item = String> {
     GPUS.iter().flat_map(|row| row.names).map(|name| name.replace(' ', "-"))
@@ -223,6 +251,7 @@ mod tests {
         for device in devices() {
             assert_eq!(named(device), None, "{device}");
         }
+        assert_eq!(devices().filter(|device| is_current(device)).count(), CURRENT.len());
     }
 
     #[test]

@@ -45,6 +45,7 @@ mod lto_ir;
 mod metadata;
 #[cfg(target_os = "linux")]
 mod outputs;
+mod overview;
 mod oxart;
 mod pack;
 mod packager;

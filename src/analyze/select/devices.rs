@@ -42,6 +42,18 @@ impl NamedDevice {
         devices.filter(|it| it.devices.iter().any(|device| platforms.contains(&device.platform()))).collect()
     }
 
+    /// Returns the devices that files have code for, and the other GPUs of their platforms that people ask about.
+    pub fn of_interest<'a>(files: impl Iterator<Item = &'a File> + Clone) -> Vec<NamedDevice> {
+        let mut devices = NamedDevice::of_images(files.clone().flat_map(File::device_images));
+        devices.extend(NamedDevice::all(files).into_iter().filter(|it| gpu_names::is_current(&it.name)));
+        let platform = |device: &NamedDevice| device.devices.first().map(Device::platform);
+        let is_of = |wanted: Platform| move |device: &NamedDevice| platform(device) != Some(wanted);
+        devices
+            .sort_by_cached_key(|it| (is_of(Platform::Nvidia)(it), is_of(Platform::Amd)(it), natural_order(&it.name)));
+        devices.dedup_by(|one, other| one.name == other.name);
+        devices
+    }
+
     fn new(name: &str, devices: Vec<Device>) -> NamedDevice {
         NamedDevice { name: name.to_owned(), gpu: gpu_names::gpu_of(name), devices }
     }

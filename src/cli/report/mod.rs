@@ -11,6 +11,7 @@ mod json_line;
 mod json_stream;
 mod link;
 mod metadata;
+mod overview;
 mod page;
 mod proof;
 mod requires;
@@ -18,6 +19,7 @@ mod schemas;
 mod selection;
 mod size;
 mod split;
+mod style;
 mod table;
 mod text;
 mod verdict;
@@ -33,6 +35,7 @@ pub use inspection::{
 pub use json::{ScanDocument, json, json_line};
 pub use link::{link_json, link_text, unused};
 pub use metadata::{FileCode, conda_json, hugging_face_json, metadata_json, wheel_variant_json};
+pub use overview::{Overview, overview_text};
 pub use page::write_page;
 pub use proof::{PROOF_SCHEMA, ProofDocument, ProvenFile};
 pub use requires::{RequiredFile, requires_json, requires_text};
@@ -42,7 +45,8 @@ pub use selection::{
 };
 pub use size::{SizeReport, SizedFile, arch_summary, size_csv, size_json, size_table};
 pub use split::split_text;
-pub use table::{table, verified_text};
+pub use style::Meaning;
+pub use table::{table, table_without_images, verified_text};
 pub use text::Screen;
 pub use verdict::{
     CodeSizes, verdict_cyclonedx, verdict_github, verdict_gitlab, verdict_junit, verdict_markdown, verdict_sarif,

@@ -7,9 +7,14 @@ use crate::analyze::select::{
     AnsweredFile, AnsweredSet, CandidateSet, CandidateVerdict, DeviceAnswer, Selection, relocatable_archs,
 };
 use crate::cli::report::Screen;
+use crate::cli::report::style::Meaning;
 use crate::cli::report::text::{Column, columns, counted, printable};
 use crate::scan::inventory::{CodeRole, File};
 use crate::target::{Device, Platform};
+
+/// Verdicts that have colors.
+const SELECTED: &str = "selected";
+const UNDECIDED: &str = "undecided";
 
 /// Returns all lists of [`selection_lists`] as one text.
 pub fn selection_text(answered: &AnsweredFile<'_>, name: &str, screen: &Screen) -> String {
@@ -84,7 +89,7 @@ fn block(
     let key = format!("{place} {on} {key_rows:?}");
     let mut block = format!("{}: {place}{offset}: {on} {}\n", printable(path), verdict(set, &answer.selection));
     let [arch, image, verdict_heading, reason] = ["ARCH", "IMAGE", "VERDICT", "REASON"].map(Column::left);
-    let headings = [Column::right("NUMBER"), arch, image, verdict_heading, reason];
+    let headings = [Column::right("NUMBER"), arch, image, verdict_heading.meaning(meaning_of_verdict), reason];
     block += &columns(&headings, rows.into_iter(), screen);
     if let Some((earlier, selection)) = &answer.earlier {
         let (name, release, order) = (earlier.name, earlier.release, earlier.order);
@@ -112,6 +117,14 @@ fn verdict(set: &CandidateSet<'_>, selection: &Selection) -> String {
     }
 }
 
+fn meaning_of_verdict(verdict: &str) -> Option<Meaning> {
+    match verdict {
+        SELECTED => Some(Meaning::Good),
+        UNDECIDED => Some(Meaning::Unsure),
+        _ => None,
+    }
+}
+
 /// A row for each image, in order.
 fn rows(set: &CandidateSet<'_>, selection: &Selection) -> Vec<Vec<String>> {
     let row = |(index, verdict, reason): (usize, CandidateVerdict, String)| {
@@ -120,9 +133,9 @@ fn rows(set: &CandidateSet<'_>, selection: &Selection) -> Vec<Vec<String>> {
         let arch = image.arch.as_deref().or(image.triple.as_deref()).map_or("-".to_owned(), printable);
         let form = image.image_kind.name().to_owned();
         let verdict = match verdict {
-            CandidateVerdict::Selected => "selected",
+            CandidateVerdict::Selected => SELECTED,
             CandidateVerdict::Rejected => "rejected",
-            CandidateVerdict::Undecided => "undecided",
+            CandidateVerdict::Undecided => UNDECIDED,
         };
         vec![candidate.number.to_string(), arch, form, verdict.to_owned(), printable(&reason)]
     };
@@ -130,7 +143,7 @@ fn rows(set: &CandidateSet<'_>, selection: &Selection) -> Vec<Vec<String>> {
 }
 
 /// Returns one line for a file: the number of choices with code for the devices, and the number of each outcome.
-pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Device, _screen: &Screen) -> String {
+pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Device, screen: &Screen) -> String {
     let path = printable(&answered.file.path);
     let relevant: Vec<&AnsweredSet<'_>> = answered.relevant().collect();
     if relevant.is_empty() && !answered.kpack.is_empty() {
@@ -145,13 +158,20 @@ pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Devic
         count => format!("; {} that no wrapper registers", counted(count, "container")),
     };
     if relevant.is_empty() {
-        return format!("{path}: {}{unregistered}\n", without_code(answered.file, device.platform()));
+        let answer = screen.paint(Meaning::Usual, &without_code(answered.file, device.platform()));
+        return format!("{path}: {answer}{unregistered}\n");
     }
     let mut outcomes: BTreeMap<_, usize> = BTreeMap::new();
     for answer in relevant.iter().flat_map(|set| worst(set)) {
         *outcomes.entry(outcome(&answer.selection)).or_default() += 1;
     }
-    let outcomes: Vec<String> = outcomes.into_iter().map(|((_, name), count)| format!("{count} {name}")).collect();
+    let outcomes: Vec<String> = outcomes
+        .into_iter()
+        .map(|((rank, name), count)| {
+            let meaning = [Meaning::Good, Meaning::Unsure].get(usize::from(rank)).copied().unwrap_or(Meaning::Bad);
+            screen.paint(meaning, &format!("{count} {name}"))
+        })
+        .collect();
     let choices = counted(relevant.len(), "choice");
     format!("{path}: {name}: {choices}: {}{unregistered}\n", outcomes.join(", "))
 }

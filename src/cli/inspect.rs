@@ -29,7 +29,8 @@ use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
 /// List kernels in device images, with resource usage and source lines
 ///
 /// Reads AMD code objects, NVIDIA cubins, PTX and SPIR-V. SHARED is LDS on AMD devices, SCRATCH is stack on NVIDIA
-/// devices; a + means that it may grow. Sizes are bytes. Filters may be repeated: values of one option are
+/// devices; a + means that it may grow. Sizes are bytes. On a terminal, many kernels are summed by family, unless -v is
+/// set. Filters may be repeated: values of one option are
 /// alternatives. A filter that matches nothing is an error.
 ///
 /// Exit status: 0 if there are device images, 1 if none match, 2 for trouble.
@@ -39,7 +40,7 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Print the devices that each kernel runs on, over all files
+    /// Print the devices that kernels do not run on as native code, by family over all files; -v lists each kernel
     #[arg(long)]
     matrix: bool,
 
@@ -55,7 +56,7 @@ pub struct Arguments {
     )]
     device: Vec<String>,
 
-    /// Print one row for all instances of a template
+    /// Print the devices of every family: one row for all instances of a template
     #[arg(long, requires = "matrix", conflicts_with = "json")]
     families: bool,
 
@@ -114,11 +115,13 @@ impl<'a> Run<'a> {
         } else {
             Box::new(TableWriter::new(&mut out, self.scanned))
         };
+        let is_summed = screen.is_terminal() && !self.arguments.problems.is_verbose();
         let format = |found: &FoundImage<'a>, inspected: InspectedImage<'_>| {
             let file = scanned[found.file].file();
             match inspected.image.image_kind {
                 _ if is_json => report::image_json(file, &inspected),
                 ImageKind::Nvvm => String::new(),
+                _ if is_summed => report::inspection_rollup(&file.path, &inspected, screen),
                 _ => report::inspection_table(&file.path, &inspected, screen),
             }
         };
@@ -196,7 +199,7 @@ impl<'a> Run<'a> {
 
     /// Writes the kernels by device, or a line for each file where no file has images.
     fn matrix(&self, files: &[InspectedFile<'_>], write: &mut dyn FnMut(&str)) -> Result<()> {
-        let Arguments { json, families, .. } = self.arguments;
+        let Arguments { json, families, problems, .. } = self.arguments;
         if !json && !files.iter().any(|it| it.file.has_device_code()) {
             write(&report::without_images(files.iter().map(|it| it.file)));
             return Ok(());
@@ -207,7 +210,8 @@ impl<'a> Run<'a> {
         match (json, families) {
             (true, _) => report::coverage_json(&coverage, files, write),
             (false, true) => report::family_table(&coverage, &self.screen, write),
-            (false, false) => report::coverage_table(&coverage, &self.screen, write),
+            (false, false) if problems.is_verbose() => report::coverage_table(&coverage, &self.screen, write),
+            (false, false) => report::coverage_rollup(&coverage, &self.screen, write),
         }
         Ok(())
     }

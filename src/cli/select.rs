@@ -20,6 +20,9 @@ use crate::cli::report;
 use crate::cli::report::KernelGap;
 use crate::scan::{Options, Outcome, ScannedFile};
 
+/// Maximum number of files that have a line each without `--verbose`.
+const MAX_FILES: usize = 8;
+
 /// Maximum number of lists of images that are printed without `--verbose`.
 const MAX_LISTS: usize = 3;
 
@@ -28,7 +31,8 @@ const MAX_LISTS: usize = 3;
 /// Needs no device and no driver: the answers follow the documented rules and the order of each runtime. The verdict on
 /// each device comes first. Name a device by its GPU (H100, RTX-4090, MI300X), or with everything that code can depend on
 /// (gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64, intel_gpu_pvc); for features that the name leaves open, all answers
-/// are printed where they differ. Of more than three lists of images, only -v prints any. Images without a container are only listed,
+/// are printed where they differ. Of many files, those that lack something have a line. -v prints a line for each file and all
+/// lists of images. Images without a container are only listed,
 /// because the program selects them by its own rules. For a file that is split by rocm-kpack, the answers come from its
 /// kpack archives, for the loaders of all releases. With --driver, images that this NVIDIA driver cannot load are
 /// rejected.
@@ -136,14 +140,24 @@ impl<'a> Answers<'a> {
         let with_driver =
             |name: &str| driver.as_ref().map_or(name.to_owned(), |driver| format!("{name} with {driver}"));
         let mut lists = Vec::new();
+        let is_verbose = arguments.problems.is_verbose();
         for (device, answered) in devices {
-            for (it, gaps) in answered.iter().filter(|(it, _)| it.file.failure.is_none()) {
+            let readable: Vec<_> = answered.iter().filter(|(it, _)| it.file.failure.is_none()).collect();
+            let are_many = readable.len() > MAX_FILES && !is_verbose;
+            if are_many {
+                let files: Vec<_> = readable.iter().map(|(it, _)| it).collect();
+                out.write(&report::selection_total(&files, &with_driver(&device.title()), &screen))?;
+            }
+            for (it, gaps) in readable {
+                if are_many && (it.is_served_everywhere() || !it.is_relevant()) {
+                    continue;
+                }
                 out.write(&report::selection_summary(it, &with_driver(&device.title()), &device.devices[0], &screen))?;
                 out.write(&report::selection_gaps(gaps))?;
                 lists.extend(report::selection_lists(it, &with_driver(&device.name), &screen));
             }
         }
-        if arguments.problems.is_verbose() || lists.len() <= MAX_LISTS {
+        if is_verbose || lists.len() <= MAX_LISTS {
             out.write(&lists.concat())?;
         } else {
             out.write(&format!("  {} lists of images; use -v to print them\n", lists.len()))?;

@@ -3,14 +3,15 @@
 /// Name of the namespace without a name, as demanglers write it.
 pub(super) const ANONYMOUS: &str = "(anonymous namespace)";
 
-/// Beginnings of the namespaces that contain the version of a library: `cub::CUB_200700_530_600_NS`. Source: CCCL,
-/// `cub/util_namespace.cuh` and `thrust/detail/config/namespace.h`.
-const VERSIONED: [&str; 2] = ["CUB_", "THRUST_"];
+/// Beginnings of the namespaces that contain the version of a library: `cub::CUB_200700_530_600_NS`, and since CCCL 3.2
+/// `cub::_V_300200_SM_750_800`. Source: CCCL, `cub/util_namespace.cuh` and `thrust/detail/config/namespace.h`; torchvision
+/// 0.29.2.
+const VERSIONED: [&str; 3] = ["CUB_", "THRUST_", "_V_"];
 
 /// Leaves out the namespaces that contain the versions of CUB, Thrust and the C++ libraries (`std::__1`). Kernels of two
 /// versions have the same name without them.
 pub fn without_versions(name: &str) -> String {
-    if !VERSIONED.iter().any(|prefix| name.contains(prefix)) && !name.contains("::__") {
+    if !VERSIONED.iter().any(|prefix| name.contains(prefix)) && !name.contains("::_") {
         return name.to_owned();
     }
     let mut text = String::with_capacity(name.len());
@@ -90,6 +91,7 @@ mod tests {
                 "void thrust::THRUST_200302_500_NS::cuda_cub::core::_kernel_agent<int>(int)",
                 "thrust::cuda_cub::core::_kernel_agent",
             ),
+            ("void cub::_V_300200_SM_750_800_1000::detail::EmptyKernel<void>()", "cub::detail::EmptyKernel"),
             ("void cuda::std::__4::f<int>(int)", "cuda::std::f"),
             ("void ns::__impl::f(int)", "ns::__impl::f"),
             ("CUB_200700::f", "CUB_200700::f"),

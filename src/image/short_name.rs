@@ -45,16 +45,27 @@ pub fn short_name(name: &str, width: usize) -> String {
             return text;
         }
     }
+    let function = &cut(function);
     if arguments.is_empty() {
         return function.to_owned();
     }
     // The first arguments, as many as fit.
-    let around = with("", ELLIPSIS).chars().count();
+    let around = format!("{function}<{ELLIPSIS}>").chars().count();
     match width.checked_sub(around) {
         Some(left) => {
             let first: String = unqualified.chars().take(left).collect();
-            with("", &format!("{first}{ELLIPSIS}"))
+            format!("{function}<{first}{ELLIPSIS}>")
         }
+        None => function.to_owned(),
+    }
+}
+
+/// Longest name of a function that compilers and people write. Only the names of hostile files are longer.
+const MAX_FUNCTION: usize = 160;
+
+fn cut(function: &str) -> String {
+    match function.char_indices().nth(MAX_FUNCTION) {
+        Some((end, _)) => format!("{}{ELLIPSIS}", function.get(..end).unwrap_or_default()),
         None => function.to_owned(),
     }
 }
@@ -185,6 +196,13 @@ mod tests {
         for end in 0..FILL.len() {
             assert!(!short_name(&FILL[..end], 12).is_empty() || end == 0);
         }
+    }
+
+    #[test]
+    fn only_names_that_nobody_writes_are_cut() {
+        let name = "k".repeat(MAX_FUNCTION);
+        assert_eq!(short_name(&name, 10), name);
+        assert_eq!(short_name(&"k".repeat(1 << 20), 10), name + ELLIPSIS);
     }
 
     #[test]

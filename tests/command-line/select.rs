@@ -267,7 +267,7 @@ fn all_devices_are_the_gpus_of_the_platforms_that_the_files_are_for() {
     let run = sandbox.fatbin("select --json --device all cuda.o");
     assert_eq!((run.status, run.err.lines().next()), (2, Some("fatbin: select: --json takes one device")));
     let matrix = sandbox.fatbin("inspect --matrix --device MI300X,all cuda.o").ok();
-    assert!(matrix.contains("  MI300X gfx942 ") && matrix.contains("  H100 sm_90 "), "{matrix}");
+    assert!(matrix.contains("  MI300X gfx942 ") && matrix.contains("  B300 sm_103 "), "{matrix}");
 }
 
 #[test]

@@ -25,6 +25,11 @@ pub struct DeviceCounts {
     pub gaps: usize,
 }
 
+/// Returns whether a kernel is native code on a device, or for another platform.
+pub fn is_native(cell: CoverageCell<'_>) -> bool {
+    matches!(cell, CoverageCell::Runs { method: LoadMethod::Exact, .. } | CoverageCell::OtherPlatform)
+}
+
 impl<'a> Coverage<'a> {
     /// Returns the different cells of each device and their numbers of kernels, gaps first, then the largest number.
     /// Kernels for other platforms are left out.
@@ -47,6 +52,11 @@ impl<'a> Coverage<'a> {
             cells.sort_by_key(|(cell, kernels)| (*cell != CoverageCell::Gap, std::cmp::Reverse(*kernels)));
         }
         devices
+    }
+
+    /// Returns the number of kernels that run as native code on every device of their platforms.
+    pub fn native_everywhere(&self) -> usize {
+        self.kernels.iter().filter(|kernel| kernel.row.is_some() && self.cells(kernel).all(is_native)).count()
     }
 
     /// Returns the number of kernels on each device, by cell.

@@ -13,6 +13,7 @@ mod set;
 #[cfg(test)]
 mod tests;
 
+pub use devices::{DeviceCounts, is_native};
 pub use families::FamilyCell;
 
 use std::cmp::Reverse;

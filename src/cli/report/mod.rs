@@ -25,12 +25,12 @@ mod text;
 mod verdict;
 
 pub use diagnosis::{diagnosis_json, diagnosis_text};
-pub use difference::{Differences, differences_json, differences_table};
+pub use difference::{Detail, Differences, differences_json, differences_table};
 pub use edit::{edit_loss, edit_losses_of_links, edit_sizes, edit_table, keeps_size, replaced, stripped, transcoded};
 pub use extraction::{ExtractedImage, Index};
 pub use inspection::{
-    InspectionDocument, coverage_json, coverage_table, family_table, image_json, inspection_json, inspection_table,
-    lto_ir_line, metadata_lines, without_images,
+    InspectionDocument, coverage_json, coverage_rollup, coverage_table, family_table, image_json, inspection_json,
+    inspection_rollup, inspection_table, lto_ir_line, metadata_lines, without_images,
 };
 pub use json::{ScanDocument, json, json_line};
 pub use link::{link_json, link_text, unused};
@@ -41,7 +41,8 @@ pub use proof::{PROOF_SCHEMA, ProofDocument, ProvenFile};
 pub use requires::{RequiredFile, requires_json, requires_text};
 pub use schemas::{SCHEMAS, policy_schema};
 pub use selection::{
-    KernelGap, selection_gaps, selection_json, selection_lists, selection_summary, selection_text, to_be_linked,
+    KernelGap, selection_gaps, selection_json, selection_lists, selection_summary, selection_text, selection_total,
+    to_be_linked,
 };
 pub use size::{SizeReport, SizedFile, arch_summary, size_csv, size_json, size_table};
 pub use split::split_text;

@@ -4,42 +4,57 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::cells::{MAX_ROWS, cell, left_out, or_dash};
+use super::Detail;
+use super::cells::{MAX_ROWS, cell, left_out, or_dash, size_cell};
+use super::families::families;
 use crate::check::lock::{FIGURES, KernelDifference, LockedKernel, TargetDifference};
 use crate::cli::report::Screen;
-use crate::cli::report::text::{Column, columns, printable};
-use crate::image::Figure;
+use crate::cli::report::style::{Meaning, of_growth};
+use crate::cli::report::text::{Column, columns, counted, printable};
+use crate::image::{Figure, short_name};
 use crate::target::natural_order;
 
-/// Maximum length of a kernel name. Longer names are cut in the middle: names of templates have equal beginnings and
-/// differ in their arguments.
+/// Maximum length of a kernel name. Of longer names, namespaces and arguments are left out.
 const MAX_NAME_LENGTH: usize = 64;
 
 /// Maximum number of archs, and of different changes, of a kernel that are shown without `--all`.
 const MAX_PARTS: usize = 4;
 
 /// A kernel and its difference for each arch.
-struct Row<'a> {
-    name: &'a str,
-    archs: Vec<(String, &'a KernelDifference<'a>)>,
+pub struct Row<'a> {
+    pub name: &'a str,
+    pub archs: Vec<(String, &'a KernelDifference<'a>)>,
 }
 
-/// Returns a table of the kernels that differ, the largest difference first, and the number of rows left out.
-pub fn kernels(targets: &[&TargetDifference<'_>], all: bool, screen: &Screen) -> String {
+/// Returns a table of the families of the kernels that differ. Few kernels are listed instead, and so are all kernels if
+/// the detail asks for it.
+pub fn kernels(targets: &[&TargetDifference<'_>], detail: Detail, screen: &Screen) -> String {
     let rows = rows(targets);
     if rows.is_empty() {
         return String::new();
     }
+    match families(&rows, detail.has_all, screen) {
+        None => list(&rows, detail.has_all, screen),
+        Some(families) if detail.has_kernels => families + &list(&rows, detail.has_all, screen),
+        Some(families) => format!("{families}  {}; use -v to list them\n", counted(rows.len(), "kernel")),
+    }
+}
+
+/// Returns a table of the kernels that differ, the largest difference first, and the number of rows left out.
+fn list(rows: &[Row<'_>], all: bool, screen: &Screen) -> String {
     let shown = if all { rows.len() } else { MAX_ROWS };
     let [arch, what, kernel] = ["ARCH", "DETAILS", "KERNEL"].map(Column::left);
+    let what = what.meaning(meaning_of_details);
+    let kernel = if all { kernel } else { Column::name("KERNEL") };
     let [old, new, change] = ["OLD", "NEW", "CHANGE"].map(Column::right);
+    let change = change.meaning(of_growth);
     let cells = rows.iter().take(shown).map(|row| {
         let name = printable(row.name);
         vec![
             join_first(row.arch_names(), ", ", all),
-            cell(row.size(KernelDifference::before)),
-            cell(row.size(KernelDifference::after)),
-            format!("{:+}", row.growth()),
+            size_cell(row.size(KernelDifference::before), screen),
+            size_cell(row.size(KernelDifference::after), screen),
+            screen.growth(row.growth().into()),
             join_first(row.changes(all), "; ", all),
             if all { name } else { shortened(&name) },
         ]
@@ -74,7 +89,7 @@ impl<'a> Row<'a> {
     }
 
     /// Code size of one side, summed over the archs with a known size; `None` if there are none.
-    fn size(&self, side: impl Fn(&KernelDifference<'a>) -> Option<&'a LockedKernel>) -> Option<u64> {
+    pub fn size(&self, side: impl Fn(&KernelDifference<'a>) -> Option<&'a LockedKernel>) -> Option<u64> {
         let sizes = self.archs.iter().filter_map(|(_, it)| side(it)?.code_size());
         sizes.reduce(u64::saturating_add)
     }
@@ -147,13 +162,16 @@ fn describe(differences: &[&KernelDifference<'_>]) -> String {
     if changes.is_empty() { "code differs".to_owned() } else { changes.join(", ") }
 }
 
-/// Cuts the middle out of a long name.
+/// Shortens a printable name of a kernel.
 pub fn shortened(name: &str) -> String {
-    let count = name.chars().count();
-    if count <= MAX_NAME_LENGTH {
-        return name.to_owned();
+    short_name(name, MAX_NAME_LENGTH)
+}
+
+/// Returns the meaning of the first word about a kernel or an arch.
+pub fn meaning_of_details(text: &str) -> Option<Meaning> {
+    match text.split([':', ' ']).next()? {
+        "added" => Some(Meaning::Good),
+        "removed" => Some(Meaning::Bad),
+        _ => None,
     }
-    let half = (MAX_NAME_LENGTH - 1) / 2;
-    let (start, end): (String, String) = (name.chars().take(half).collect(), name.chars().skip(count - half).collect());
-    format!("{start}…{end}")
 }

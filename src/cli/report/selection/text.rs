@@ -161,19 +161,40 @@ pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Devic
         let answer = screen.paint(Meaning::Usual, &without_code(answered.file, device.platform()));
         return format!("{path}: {answer}{unregistered}\n");
     }
+    let outcomes = outcomes(relevant.iter().copied(), screen);
+    let choices = counted(relevant.len(), "choice");
+    format!("{path}: {name}: {choices}: {outcomes}{unregistered}\n")
+}
+
+/// Returns one line for many files: the number of choices with code for the devices, and the number of each outcome.
+pub fn selection_total(files: &[&AnsweredFile<'_>], name: &str, screen: &Screen) -> String {
+    let relevant = || files.iter().flat_map(|file| file.relevant());
+    let with_code = files.iter().filter(|file| file.is_relevant()).count();
+    let without = files.len().saturating_sub(with_code);
+    let outcomes = outcomes(relevant(), screen);
+    if with_code == 0 {
+        return format!("{name}: no code for such devices in {}\n", counted(files.len(), "file"));
+    }
+    let choices = counted(relevant().count(), "choice");
+    let rest = if without == 0 {
+        String::new()
+    } else {
+        format!("; {} without code for such devices", counted(without, "file"))
+    };
+    format!("{name}: {choices} in {}: {outcomes}{rest}\n", counted(with_code, "file"))
+}
+
+/// Formats the number of choices by outcome.
+fn outcomes<'a>(relevant: impl Iterator<Item = &'a AnsweredSet<'a>>, screen: &Screen) -> String {
     let mut outcomes: BTreeMap<_, usize> = BTreeMap::new();
-    for answer in relevant.iter().flat_map(|set| worst(set)) {
+    for answer in relevant.flat_map(worst) {
         *outcomes.entry(outcome(&answer.selection)).or_default() += 1;
     }
-    let outcomes: Vec<String> = outcomes
-        .into_iter()
-        .map(|((rank, name), count)| {
-            let meaning = [Meaning::Good, Meaning::Unsure].get(usize::from(rank)).copied().unwrap_or(Meaning::Bad);
-            screen.paint(meaning, &format!("{count} {name}"))
-        })
-        .collect();
-    let choices = counted(relevant.len(), "choice");
-    format!("{path}: {name}: {choices}: {}{unregistered}\n", outcomes.join(", "))
+    let outcomes = outcomes.into_iter().map(|((rank, name), count)| {
+        let meaning = [Meaning::Good, Meaning::Unsure].get(usize::from(rank)).copied().unwrap_or(Meaning::Bad);
+        screen.paint(meaning, &format!("{count} {name}"))
+    });
+    outcomes.collect::<Vec<_>>().join(", ")
 }
 
 /// Answer about a file without selectable code for a platform.

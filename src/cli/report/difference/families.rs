@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::cells::MAX_ROWS;
-use super::kernels::Row;
+use super::rows::Row;
 use crate::check::lock::KernelDifference;
 use crate::cli::report::Screen;
 use crate::cli::report::style::{Meaning, of_growth};
@@ -78,7 +78,7 @@ pub fn families(rows: &[Row<'_>], all: bool, screen: &Screen) -> Option<String> 
 }
 
 /// Returns the meaning of the kernels of a family that were only added or only removed.
-pub fn meaning_of_kernels(text: &str) -> Option<Meaning> {
+fn meaning_of_kernels(text: &str) -> Option<Meaning> {
     match (text.contains("added"), text.contains("removed"), text.contains("changed")) {
         (true, false, false) => Some(Meaning::Good),
         (false, true, false) => Some(Meaning::Bad),

@@ -1,30 +1,21 @@
 //! Table of the kernels of a file that differ: one row per kernel, for all archs together. Otherwise a kernel that grew
 //! for ten archs would take ten rows and leave none for the next.
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
-
 use super::Detail;
-use super::cells::{MAX_ROWS, cell, left_out, or_dash, size_cell};
+use super::cells::{MAX_ROWS, cell, left_out, size_cell};
 use super::families::families;
+use super::rows::{Row, rows};
 use crate::check::lock::{FIGURES, KernelDifference, LockedKernel, TargetDifference};
 use crate::cli::report::Screen;
 use crate::cli::report::style::{Meaning, of_growth};
 use crate::cli::report::text::{Column, columns, counted, printable};
 use crate::image::{Figure, short_name};
-use crate::target::natural_order;
 
 /// Maximum length of a kernel name. Of longer names, namespaces and arguments are left out.
 const MAX_NAME_LENGTH: usize = 64;
 
 /// Maximum number of archs, and of different changes, of a kernel that are shown without `--all`.
 const MAX_PARTS: usize = 4;
-
-/// A kernel and its difference for each arch.
-pub struct Row<'a> {
-    pub name: &'a str,
-    pub archs: Vec<(String, &'a KernelDifference<'a>)>,
-}
 
 /// Returns a table of the families of the kernels that differ. Few kernels are listed instead, and so are all kernels if
 /// the detail asks for it.
@@ -62,42 +53,7 @@ fn list(rows: &[Row<'_>], all: bool, screen: &Screen) -> String {
     columns(&[arch, old, new, change, what, kernel], cells, screen) + &left_out(rows.len(), shown, "kernel")
 }
 
-fn rows<'a>(targets: &[&'a TargetDifference<'a>]) -> Vec<Row<'a>> {
-    let mut rows: BTreeMap<&str, Row<'_>> = BTreeMap::new();
-    for target in targets {
-        let arch = or_dash(target.target.arch.as_deref());
-        for difference in &target.kernels {
-            let kernel = difference.kernel();
-            let row = rows.entry(kernel.name.as_str());
-            let row = row.or_insert_with(|| Row { name: kernel.readable_name(), archs: Vec::new() });
-            row.archs.push((arch.clone(), difference));
-        }
-    }
-    let mut rows: Vec<_> = rows.into_values().collect();
-    for row in &mut rows {
-        row.archs.sort_by_cached_key(|(arch, _)| natural_order(arch));
-    }
-    rows.sort_by_key(|row| Reverse(row.growth().unsigned_abs()));
-    rows
-}
-
-impl<'a> Row<'a> {
-    fn arch_names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.archs.iter().map(|(arch, _)| arch.clone()).collect();
-        names.dedup();
-        names
-    }
-
-    /// Code size of one side, summed over the archs with a known size; `None` if there are none.
-    pub fn size(&self, side: impl Fn(&KernelDifference<'a>) -> Option<&'a LockedKernel>) -> Option<u64> {
-        let sizes = self.archs.iter().filter_map(|(_, it)| side(it)?.code_size());
-        sizes.reduce(u64::saturating_add)
-    }
-
-    fn growth(&self) -> i64 {
-        self.archs.iter().map(|(_, it)| it.growth()).fold(0, i64::saturating_add)
-    }
-
+impl Row<'_> {
     /// Formats the figures that changed for any arch. Formats each different change once, with its archs, if `all` is
     /// set or if the kernel was added or removed for some archs and changed for others.
     fn changes(&self, all: bool) -> Vec<String> {

@@ -5,6 +5,7 @@ mod cells;
 mod families;
 mod json;
 mod kernels;
+mod rows;
 mod table;
 
 pub use json::differences_json;

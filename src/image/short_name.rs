@@ -183,8 +183,8 @@ mod tests {
     fn the_name_of_the_function_is_found_in_any_name() {
         let rows = [
             ("saxpy_with_a_name_that_is_long", "saxpy_with_a_name_that_is_long"),
-            ("void (anonymous namespace)::elementwise<8, (anonymous namespace)::Op>(int)", "elementwise<…>"),
-            ("void ns::Class<int, ns::Other>::method_name(int, void (*)(int))", "method_name"),
+            ("void (anonymous namespace)::elementwise<8, (anonymous namespace)::Op>(int)", "elementwise<8…>"),
+            ("void ns::Class<int, ns::Other>::method_name(int, void (*)(int))", "…::method_name"),
             ("void f<(lambda at x.cu:1)>(a_long_list, of_parameters)", "f<(lambda at …>"),
             ("__omp_offloading_10_2b_main_l3", "__omp_offloading_10_2b_main_l3"),
             ("<<<<<<<<<<<<<<<<<<<<", "<<<<<<<<<<<<<<<<<<<<"),

@@ -55,7 +55,7 @@ fuzz_target!(|data: &[u8]| {
         &inputs,
         &[CheckedFile { survey: survey.clone(), input: 0, proof: ProofStatus::default(), package: None, metadata: None }],
     );
-    check_text(&report::verdict_text(&verdict));
+    check_text(&report::verdict_text(&verdict, &screen));
     check_text(&verdict.to_json());
     check_text(&report::verdict_junit(&verdict));
     check_text(&report::verdict_sarif(&verdict));

@@ -1,5 +1,6 @@
 //! Names of architectures in policies: a target ID for machine code, NVIDIA's `compute_90` for PTX and `lto_90` for
-//! LTO-IR, `ptx` for any PTX, and the first component of the triple for code without a processor.
+//! LTO-IR, `ptx` for any PTX, and the first component of the triple for code without a processor. The name of a GPU
+//! denotes machine code for its device.
 //!
 //! PTX and LTO-IR have the names of nvcc's options, because they do not replace machine code: PTX is compiled when it
 //! is loaded, and LTO-IR when it is linked. For a large library, compiling PTX takes minutes.
@@ -11,7 +12,7 @@ use crate::base::spelling::Suggestions;
 use crate::host::Host;
 use crate::target::metal::System;
 use crate::target::nvcc_names::NvccForm;
-use crate::target::{InvalidTargetId, TargetId, intel, nvptx, processors::PROCESSORS};
+use crate::target::{InvalidTargetId, TargetId, gpu_names, intel, nvptx, processors::PROCESSORS};
 
 /// An architecture that code is built for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +91,10 @@ impl PolicyTarget {
         }
         match TargetId::parse(name) {
             Ok(id) => Ok(PolicyTarget::Native(id.to_string())),
-            Err(InvalidTargetId::UnknownProcessor { .. }) => Err(unknown(name)),
+            Err(InvalidTargetId::UnknownProcessor { .. }) => match gpu_names::named(name) {
+                Some((_, device)) => Ok(PolicyTarget::Native(device.to_owned())),
+                None => Err(unknown(name)),
+            },
             Err(error) => Err(error.into()),
         }
     }
@@ -103,7 +107,8 @@ fn unknown(name: &str) -> InvalidPolicyTarget {
     let amd = PROCESSORS.iter().map(|processor| processor.name.to_owned());
     let intel = intel::device_names();
     let others = triples().chain(["ptx"]).map(str::to_owned);
-    let suggestions = Suggestions::new(name, nvidia.chain(amd).chain(intel).chain(others));
+    let names = nvidia.chain(amd).chain(intel).chain(others).chain(gpu_names::names());
+    let suggestions = Suggestions::new(name, names);
     InvalidPolicyTarget::Unknown { name: name.to_owned(), suggestions }
 }
 
@@ -137,6 +142,8 @@ mod tests {
             ("gfx9-4-generic", "gfx9-4-generic"),
             ("intel_gpu_dg2_g10", "intel_gpu_dg2_g10"),
             ("dg2", "dg2"),
+            ("RTX 4090", "sm_89"),
+            ("MI300X", "gfx942"),
         ];
         for (name, canonical) in names {
             assert_eq!(PolicyTarget::parse(name).map(|target| target.to_string()), Ok(canonical.to_owned()));

@@ -133,7 +133,13 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         report::write_page(path, &surveys(), Some(&verdict))?;
     }
     let text = match format {
-        Format::Human => report::verdict_text(&verdict),
+        Format::Human => {
+            let screen = terminal::screen();
+            let mut out = terminal::output(&screen);
+            out.write(&report::verdict_text(&verdict, &screen))?;
+            out.flush()?;
+            return Ok(status_of(&verdict));
+        }
         Format::Json => verdict.to_json(),
         Format::Junit => report::verdict_junit(&verdict),
         Format::Sarif => report::verdict_sarif(&verdict),

@@ -14,14 +14,15 @@ use crate::check::lock;
 use crate::check::lock::{Budget, GrowthLimit};
 use crate::cli::codes::Code;
 use crate::cli::report;
-use crate::cli::report::Differences;
+use crate::cli::report::{Detail, Differences};
 
 /// Compare the device code of two builds by file, arch and kernel
 ///
 /// Each side is a file, a directory, a wheel or another archive, or a lock; `-` reads standard input. Sizes are the
 /// sizes of decompressed images and of kernel code. Files are matched by path, or by name if the name is unique.
 /// Versions in the names of wheels and libraries are ignored. Where the code is the same, the causes of the difference
-/// are named: module IDs, paths, debug information, order, compression and others.
+/// are named: module IDs, paths, debug information, order, compression and others. Many kernels are summed by family,
+/// and listed with -v.
 ///
 /// Exit status: 0 if the device code is the same, 1 if it differs, 2 for trouble. With --max-growth: 0 if no limit is
 /// exceeded, 1 if one is.
@@ -76,7 +77,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let text = if arguments.json {
         report::differences_json(&differences)
     } else {
-        report::differences_table(&differences, arguments.all, &screen)
+        let detail = Detail { has_kernels: arguments.all || arguments.problems.is_verbose(), has_all: arguments.all };
+        report::differences_table(&differences, detail, &screen)
     };
     let mut out = terminal::output(&screen);
     out.write(&text)?;

@@ -1,8 +1,10 @@
 //! `fatbin inspect`.
 
 use clap::Args;
+use clap::builder::StringValueParser;
 
-use super::failure::{Result, parser};
+use super::devices::RequestedDevices;
+use super::failure::Result;
 use super::filter::FilterArguments;
 use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::inspected::{DocumentWriter, ImageWriter, TableWriter};
@@ -12,7 +14,6 @@ use super::problems::{ProblemArguments, Problems};
 use super::{Status, known_names, terminal};
 use crate::analyze::coverage::{Coverage, InspectedImages};
 use crate::analyze::inspect::{InspectedFile, InspectedImage};
-use crate::analyze::select::NamedDevice;
 use crate::analyze::survey::{ImageSurvey, Survey};
 use crate::base::bytes::{Limits, View};
 use crate::base::io::{OutputKind, OutputPath};
@@ -29,7 +30,8 @@ use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
 /// List kernels in device images, with resource usage and source lines
 ///
 /// Reads AMD code objects, NVIDIA cubins, PTX and SPIR-V. SHARED is LDS on AMD devices, SCRATCH is stack on NVIDIA
-/// devices; a + means that it may grow. Sizes are bytes. Filters may be repeated: values of one option are
+/// devices; a + means that it may grow. Sizes are bytes. On a terminal, many kernels are summed by family, unless -v is
+/// set. Filters may be repeated: values of one option are
 /// alternatives. A filter that matches nothing is an error.
 ///
 /// Exit status: 0 if there are device images, 1 if none match, 2 for trouble.
@@ -39,22 +41,23 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Print the devices that each kernel runs on, over all files
+    /// Print the devices that kernels do not run on as native code, by family over all files; -v lists each kernel
     #[arg(long)]
     matrix: bool,
 
-    /// Devices of the matrix, instead of the devices that the files have code for
+    /// Devices of the matrix, such as H100 or gfx942, instead of the devices that the files have code for; all for every
+    /// GPU with a name
     #[arg(
         long,
         value_name = "DEVICE",
         value_delimiter = ',',
-        value_parser = known_names::device(parser(NamedDevice::parse)),
+        value_parser = known_names::device(StringValueParser::new()),
         hide_possible_values = true,
         requires = "matrix"
     )]
-    device: Vec<NamedDevice>,
+    device: Vec<String>,
 
-    /// Print one row for all instances of a template
+    /// Print the devices of every family: one row for all instances of a template
     #[arg(long, requires = "matrix", conflicts_with = "json")]
     families: bool,
 
@@ -79,18 +82,21 @@ pub struct Arguments {
 }
 
 pub fn run(mut arguments: Arguments) -> Result<Status> {
+    let devices = RequestedDevices::parse(&arguments.device)?;
     let set = arguments.force.files([]);
     arguments.inputs.add_to(&set);
     let page = arguments.html.as_ref().map(|path| set.output(path.path(), OutputKind::Text)).transpose()?;
     let problems = arguments.problems.problems();
     let (scanned, order, status) = scan_inputs(&arguments.inputs, &arguments.limits, &problems)?;
-    let run = Run { arguments: &arguments, scanned: &scanned, problems: &problems, screen: terminal::screen() };
+    let screen = terminal::screen();
+    let run = Run { arguments: &arguments, devices, scanned: &scanned, problems: &problems, screen };
     if arguments.matrix || page.is_some() { run.keep(order, status, page) } else { run.stream(&order, status) }
 }
 
 /// A run of the command, after its inputs were scanned.
 struct Run<'a> {
     arguments: &'a Arguments,
+    devices: RequestedDevices,
     scanned: &'a [ScannedFile],
     problems: &'a Problems,
     screen: Screen,
@@ -110,11 +116,13 @@ impl<'a> Run<'a> {
         } else {
             Box::new(TableWriter::new(&mut out, self.scanned))
         };
+        let is_summed = screen.is_terminal() && !self.arguments.problems.is_verbose();
         let format = |found: &FoundImage<'a>, inspected: InspectedImage<'_>| {
             let file = scanned[found.file].file();
             match inspected.image.image_kind {
                 _ if is_json => report::image_json(file, &inspected),
                 ImageKind::Nvvm => String::new(),
+                _ if is_summed => report::inspection_rollup(&file.path, &inspected, screen),
                 _ => report::inspection_table(&file.path, &inspected, screen),
             }
         };
@@ -192,17 +200,19 @@ impl<'a> Run<'a> {
 
     /// Writes the kernels by device, or a line for each file where no file has images.
     fn matrix(&self, files: &[InspectedFile<'_>], write: &mut dyn FnMut(&str)) -> Result<()> {
-        let Arguments { json, families, device, .. } = self.arguments;
+        let Arguments { json, families, problems, .. } = self.arguments;
         if !json && !files.iter().any(|it| it.file.has_device_code()) {
             write(&report::without_images(files.iter().map(|it| it.file)));
             return Ok(());
         }
         let inspected: Vec<InspectedImages<'_>> = files.iter().map(InspectedImages::from).collect();
-        let coverage = Coverage::new(&inspected, device)?;
+        let devices = self.devices.of_files(files.iter().map(|it| it.file));
+        let coverage = Coverage::new(&inspected, &devices)?;
         match (json, families) {
             (true, _) => report::coverage_json(&coverage, files, write),
             (false, true) => report::family_table(&coverage, &self.screen, write),
-            (false, false) => report::coverage_table(&coverage, &self.screen, write),
+            (false, false) if problems.is_verbose() => report::coverage_table(&coverage, &self.screen, write),
+            (false, false) => report::coverage_rollup(&coverage, &self.screen, write),
         }
         Ok(())
     }

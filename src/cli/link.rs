@@ -14,6 +14,7 @@ use super::failure::{Context, Result};
 use super::id_style::{id_style, warn_of_hidden_id};
 use super::limit::LimitArguments;
 use super::problems::{print_detail, print_output, print_warning};
+use super::shell::quoted;
 use super::terminal;
 use crate::base::error::Error;
 use crate::base::io::{FileSet, OutputKind};
@@ -205,7 +206,7 @@ fn check_output(output: &Path, policy: &Policy, limits: LimitArguments) -> Resul
     let verdict = check_file(output, policy, limits)?;
     let status = status_of(&verdict);
     if verdict.outcome() != check::Outcome::Passed {
-        print_output(&report::verdict_text(&verdict));
+        print_output(&report::verdict_text(&verdict, &report::Screen::default()));
     }
     if status != Status::Yes {
         std::fs::remove_file(output).map_err(Error::io(output, "remove"))?;
@@ -313,14 +314,5 @@ fn options(arguments: Arguments) -> Result<LinkOptions> {
 
 /// Formats a command line, with the words quoted where a shell needs it.
 fn words(command: &CommandLine) -> String {
-    let quote = |word: &std::ffi::OsStr| {
-        let word = word.to_string_lossy();
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "%+,-./:=@_".contains(c);
-        if !word.is_empty() && word.chars().all(is_plain) {
-            word.into_owned()
-        } else {
-            format!("'{}'", word.replace('\'', "'\\''"))
-        }
-    };
-    command.words().map(quote).collect::<Vec<_>>().join(" ")
+    command.words().map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
 }

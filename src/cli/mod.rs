@@ -8,6 +8,7 @@ mod command_page;
 mod completions;
 mod compression;
 mod destination;
+mod devices;
 mod diff;
 mod doctor;
 pub(crate) mod dropin;
@@ -38,6 +39,7 @@ mod man;
 mod metadata;
 mod negative;
 mod outputs;
+mod overview;
 mod pack;
 mod pack_fatbin;
 mod path_list;
@@ -53,6 +55,7 @@ mod requires;
 mod scan;
 mod schema;
 mod select;
+mod shell;
 mod size;
 mod split;
 mod status;
@@ -69,7 +72,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::base::io::standard_output;
@@ -80,8 +83,11 @@ use status::Status;
 
 #[derive(Parser)]
 #[command(name = "fatbin", version, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
+#[command(override_usage = "fatbin [OPTIONS] <FILE>...\n       fatbin [OPTIONS] <COMMAND>")]
 #[command(disable_help_subcommand = true)]
 /// Embed, list, extract and check GPU device images in host files
+///
+/// Without a command, prints on one screen what files are, on which devices they run, and what to ask next.
 ///
 /// Exit status: 0 yes (written, found, as required, equal), 1 no (nothing found, not as required, different), 2 trouble
 /// (invalid usage, an input that cannot be read or parsed, an output that cannot be written, nothing to decide on).
@@ -111,6 +117,8 @@ enum Command {
     Bundle(bundle::Arguments),
     Unbundle(unbundle::Arguments),
     List(list::Arguments),
+    #[command(name = overview::NAME, hide = true)]
+    Overview(overview::Arguments),
     Scan(scan::Arguments),
     Extract(extract::Arguments),
     Inspect(inspect::Arguments),
@@ -154,7 +162,7 @@ pub fn run(access: Access) -> ExitCode {
     ExitCode::from(status.code())
 }
 
-fn run_command(arguments: Vec<OsString>) -> Result<Status> {
+fn run_command(mut arguments: Vec<OsString>) -> Result<Status> {
     // Build systems ask for the version at every start. Without this shortcut, defining all commands would take most of
     // the time.
     if let [_, flag] = arguments.as_slice()
@@ -163,6 +171,7 @@ fn run_command(arguments: Vec<OsString>) -> Result<Status> {
         terminal::print(concat!("fatbin ", env!("CARGO_PKG_VERSION"), "\n"))?;
         return Ok(Status::Yes);
     }
+    overview::insert(&mut arguments, |word| Arguments::command().find_subcommand(word).is_some());
     match parse(arguments) {
         Ok(Arguments { color, threads, quiet, command }) => {
             color.apply();
@@ -178,12 +187,32 @@ fn run_command(arguments: Vec<OsString>) -> Result<Status> {
             Ok(status)
         }
         Err(refused) => {
-            let (text, program) = *refused;
+            let (mut text, program) = *refused;
             if matches!(text.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
                 return Ok(text.print().map(|()| Status::Yes)?);
             }
+            suggest_command(&mut text);
             problems::exit_with_usage(&text, &program)
         }
+    }
+}
+
+/// Commands of other programs, and the one that does the same here.
+const COMMANDS_ELSEWHERE: [(&str, &str); 6] = [
+    ("ls", "scan"),
+    ("info", "scan"),
+    ("show", "scan"),
+    ("dump", "inspect"),
+    ("kernels", "inspect"),
+    ("test", "verify"),
+];
+
+/// Suggests the command for a name that other programs use.
+fn suggest_command(error: &mut clap::Error) {
+    let Some(ContextValue::String(written)) = error.get(ContextKind::InvalidSubcommand) else { return };
+    if let Some((_, command)) = COMMANDS_ELSEWHERE.iter().find(|(name, _)| name == written) {
+        let suggestion = ContextValue::Strings(vec![(*command).to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, suggestion);
     }
 }
 
@@ -217,6 +246,7 @@ impl Command {
             Command::Bundle(arguments) => bundle::run(arguments),
             Command::Unbundle(arguments) => unbundle::run(arguments),
             Command::List(arguments) => list::run(arguments),
+            Command::Overview(arguments) => overview::run(arguments),
             Command::Scan(arguments) => scan::run(arguments),
             Command::Extract(arguments) => extract::run(arguments),
             Command::Inspect(arguments) => inspect::run(arguments),

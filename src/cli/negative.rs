@@ -87,7 +87,8 @@ impl Answers {
             Command::Diff(_) => "the device code differs",
             Command::Doctor(_) => "the link has problems",
             Command::Metadata(_) => "no device code, or not as stated",
-            Command::Scan(_)
+            Command::Overview(_)
+            | Command::Scan(_)
             | Command::Extract(_)
             | Command::Inspect(_)
             | Command::Verify(_)

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
-use clap::builder::styling::{AnsiColor, Style};
+use clap::builder::styling::Style;
 use clap::error::ErrorKind;
 use console::Term;
 
@@ -26,6 +26,7 @@ use crate::analyze::verify::VerifyError;
 use crate::base::error::Error;
 use crate::base::escape::{MAX_LINE, escape, escape_lines, shorten};
 use crate::base::io::STANDARD_OUTPUT;
+use crate::cli::report::Meaning;
 use crate::embed::bundle::BundleError;
 use crate::scan::extract::ExtractError;
 use crate::scan::filter::FilterError;
@@ -44,12 +45,17 @@ pub fn has_reported() -> bool {
 /// Option of commands that report problems of several images.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct ProblemArguments {
-    /// Print every problem, also those that differ only in their places
+    /// Print every row, and every problem, also those that differ only in their places
     #[arg(short, long)]
     verbose: bool,
 }
 
 impl ProblemArguments {
+    /// Returns whether rows that the default output leaves out are printed.
+    pub fn is_verbose(self) -> bool {
+        self.verbose
+    }
+
     /// Returns the log of the command's problems.
     pub fn problems(self) -> Problems {
         Problems::new(self.verbose)
@@ -270,11 +276,11 @@ pub fn print_output(output: &str) {
 }
 
 fn print(severity: Severity, message: &str) {
-    let (color, prefix) = match severity {
-        Severity::Error => (AnsiColor::Red, "fatbin:"),
-        Severity::Warning => (AnsiColor::Yellow, "fatbin: warning:"),
+    let (meaning, prefix) = match severity {
+        Severity::Error => (Meaning::Bad, "fatbin:"),
+        Severity::Warning => (Meaning::Unsure, "fatbin: warning:"),
     };
-    print_line(prefix, color.on_default().bold(), message);
+    print_line(prefix, meaning.style(), message);
 }
 
 /// Prints a line, escaped and of limited length. Colors are left out if standard error is not a terminal.

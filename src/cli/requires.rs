@@ -3,7 +3,8 @@
 use clap::Args;
 use clap::builder::StringValueParser;
 
-use super::failure::{Context, Result};
+use super::devices::RequestedDevices;
+use super::failure::Result;
 use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
@@ -26,7 +27,7 @@ use crate::scan::Options;
 /// Exit status: 0 if there is device code that runs on the devices, 1 if there is none, 2 for trouble.
 #[derive(Args)]
 pub struct Arguments {
-    /// Devices, such as sm_90 or gfx942, instead of the devices of the code
+    /// Devices, such as H100, sm_90 or gfx942, instead of the devices of the code; all for every GPU with a name
     #[arg(
         long,
         value_name = "DEVICE",
@@ -55,7 +56,7 @@ const WANTED: SurveyOptions =
     SurveyOptions { inspection: false, without_kernels: false, own_sizes: false, build_paths: false, toolkit: true };
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let devices = parse_devices(&arguments.device)?;
+    let requested = RequestedDevices::parse(&arguments.device)?;
     let problems = arguments.problems.problems();
     let mut status = Status::No;
     let mut files: Vec<Survey> = Vec::new();
@@ -71,6 +72,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     })?;
     warn_of_archives(files.iter().map(|it| &it.file), &problems);
     let (readable, unread): (Vec<_>, Vec<_>) = files.into_iter().partition(|it| it.file.failure.is_none());
+    let devices = requested.of_files(readable.iter().map(|it| &it.file));
+    let devices = if requested.is_empty() { None } else { Some(devices) };
     let required: Vec<RequiredFile<'_>> = readable.iter().map(|file| required(file, devices.as_deref())).collect();
     let unread: Vec<File> = unread.into_iter().map(|it| it.file).collect();
     print(&required, &unread, arguments.json)?;
@@ -102,13 +105,6 @@ fn print(required: &[RequiredFile<'_>], unread: &[File], json: bool) -> Result<(
 /// True if a file has code for one of the devices, if the user named any.
 fn runs_somewhere(required: &RequiredFile<'_>, are_named: bool) -> bool {
     !are_named || !required.without_floor.is_empty() || required.devices.iter().any(|(_, needs)| !needs.is_empty())
-}
-
-/// `None` if the command line has no devices.
-fn parse_devices(names: &[String]) -> Result<Option<Vec<NamedDevice>>> {
-    let parse = |name: &String| NamedDevice::parse(name).with_context(|| format!("--device {name}"));
-    let devices = names.iter().map(parse).collect::<Result<Vec<_>>>()?;
-    Ok(Some(devices).filter(|devices| !devices.is_empty()))
 }
 
 /// Reports the cubins that could not be decompressed.

@@ -11,13 +11,17 @@ use super::problems::Problems;
 use super::{Status, terminal};
 use crate::analyze::size::ArchTotals;
 use crate::cli::report;
-use crate::cli::report::ScanDocument;
+use crate::cli::report::{ScanDocument, Screen};
 use crate::scan::Options;
+use crate::scan::inventory::File;
 
 /// Minimum number of images for a summary at the end of the table.
 const MANY_IMAGES: usize = 32;
 
 /// List device images in object files, executables, libraries and packages
+///
+/// On a terminal, many images are summarized instead of listed, unless --images or -v is set. Text in files and pipes
+/// always has the images.
 ///
 /// Exit status: 0 if any image was found, 1 if none, 2 if a file cannot be read or is truncated, if a container in it
 /// is malformed, or if none was found and a file was not opened.
@@ -38,6 +42,10 @@ pub struct Arguments {
     #[arg(long, conflicts_with_all = ["json", "ndjson", "verbose"])]
     summary: bool,
 
+    /// List every image on a terminal, also if there are many
+    #[arg(long, conflicts_with_all = ["json", "ndjson", "summary"])]
+    images: bool,
+
     /// Add the SHA-256 of every decompressed image to the JSON
     #[arg(long)]
     hash: bool,
@@ -57,6 +65,61 @@ pub struct Arguments {
     inputs: InputArguments,
 }
 
+impl Arguments {
+    /// Returns whether images are listed only if they are few.
+    fn lists_few(&self) -> bool {
+        !(self.json || self.ndjson || self.summary || self.images || self.verbose)
+    }
+}
+
+/// Tables of files that are held back until it is known whether the images are many.
+struct HeldTables {
+    is_holding: bool,
+    /// With the images, while they are few.
+    full: String,
+    /// Without the images.
+    short: String,
+    /// Number of files, and of files that are left out.
+    files: usize,
+    are_many: bool,
+}
+
+/// Maximum number of files that are printed with a summary of many images.
+const MAX_FILES: usize = 16;
+
+impl HeldTables {
+    fn new(is_holding: bool) -> Self {
+        HeldTables { is_holding, full: String::new(), short: String::new(), files: 0, are_many: false }
+    }
+
+    fn is_holding(&self) -> bool {
+        self.is_holding
+    }
+
+    /// Adds a file; `images` is the number of images so far.
+    fn add(&mut self, file: &File, images: usize, screen: &Screen) {
+        self.files += 1;
+        self.are_many |= images >= MANY_IMAGES;
+        if self.are_many {
+            self.full.clear();
+        } else {
+            self.full += &report::table(file, false, screen);
+        }
+        if self.files <= MAX_FILES {
+            self.short += &report::table_without_images(file, screen);
+        }
+    }
+
+    fn text(self) -> String {
+        if !self.are_many {
+            return self.full;
+        }
+        let more = self.files.saturating_sub(MAX_FILES);
+        let more = if more == 0 { String::new() } else { format!("  and {more} more files\n") };
+        self.short + &more + "  use --images to list the images, or -v\n"
+    }
+}
+
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
     let options = Options { structure_only: arguments.fast, hash: arguments.hash };
@@ -64,6 +127,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let (mut document, mut totals) = (ScanDocument::new(), ArchTotals::default());
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
+    let mut held = HeldTables::new(screen.is_terminal() && arguments.lists_few());
     let mut written = Ok(());
     let scanner = arguments.limits.scanner(options);
     arguments.inputs.scan_until(&scanner, &problems, &|_, outcome| outcome.into_file(), &mut |(file, error)| {
@@ -78,7 +142,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
             written = out.write(&report::json_line(&file));
         } else if file.failure.is_none() {
             totals.add(&file);
-            if !arguments.summary {
+            if held.is_holding() {
+                held.add(&file, totals.images(), &screen);
+            } else if !arguments.summary {
                 written = out.write(&report::table(&file, arguments.verbose, &screen));
             }
         }
@@ -86,11 +152,16 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         if written.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     written?;
+    let is_held = held.is_holding() && totals.images() >= MANY_IMAGES;
+    if is_held {
+        out.write(&report::arch_summary(&totals, &screen))?;
+    }
+    out.write(&held.text())?;
     let summarized = if arguments.summary { 0 } else { MANY_IMAGES };
     if arguments.json {
         document.end();
         out.write(&document.take())?;
-    } else if totals.images() >= summarized {
+    } else if totals.images() >= summarized && !is_held {
         out.write(&report::arch_summary(&totals, &screen))?;
     }
     out.flush()?;

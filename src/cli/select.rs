@@ -1,11 +1,13 @@
 //! `fatbin select`.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use clap::Args;
 use clap::builder::StringValueParser;
 
-use super::failure::{Context, Result};
+use super::devices::RequestedDevices;
+use super::failure::{Context, Result, ensure};
 use super::inputs::InputArguments;
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
@@ -13,17 +15,24 @@ use super::{Status, known_names, negative, terminal};
 use crate::analyze::requires::Driver;
 use crate::scan::inventory::{CudaCode, File};
 
-use crate::analyze::select::{AnsweredFile, DriverCheck, ImageRequirements};
+use crate::analyze::select::{AnsweredFile, DriverCheck, ImageRequirements, NamedDevice};
 use crate::cli::report;
 use crate::cli::report::KernelGap;
 use crate::scan::{Options, Outcome, ScannedFile};
-use crate::target::Device;
+
+/// Maximum number of files that have a line each without `--verbose`.
+const MAX_FILES: usize = 8;
+
+/// Maximum number of lists of images that are printed without `--verbose`.
+const MAX_LISTS: usize = 3;
 
 /// Show which image each runtime selects on a device, and why it rejects the others
 ///
-/// Needs no device and no driver: the answers follow the documented rules and the order of each runtime. Name a device
-/// with everything that code can depend on (gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64, intel_gpu_pvc); for features
-/// that the name leaves open, all answers are printed where they differ. Images without a container are only listed,
+/// Needs no device and no driver: the answers follow the documented rules and the order of each runtime. The verdict on
+/// each device comes first. Name a device by its GPU (H100, RTX-4090, MI300X), or with everything that code can depend on
+/// (gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64, intel_gpu_pvc); for features that the name leaves open, all answers
+/// are printed where they differ. Of many files, those that lack something have a line. -v prints a line for each file and all
+/// lists of images. Images without a container are only listed,
 /// because the program selects them by its own rules. For a file that is split by rocm-kpack, the answers come from its
 /// kpack archives, for the loaders of all releases. With --driver, images that this NVIDIA driver cannot load are
 /// rejected.
@@ -33,14 +42,16 @@ use crate::target::Device;
 /// an image is of a kind that is newer than fatbin.
 #[derive(Args)]
 pub struct Arguments {
-    /// The device, such as gfx90a:sramecc+:xnack- or sm_90
+    /// The devices, such as H100, MI300X, gfx90a:sramecc+:xnack- or sm_90; all for every GPU with a name
     #[arg(
         long,
+        required = true,
         value_name = "DEVICE",
+        value_delimiter = ',',
         value_parser = known_names::device(StringValueParser::new()),
         hide_possible_values = true
     )]
-    device: String,
+    device: Vec<String>,
 
     /// NVIDIA driver, or the release of CUDA that it belongs to: 550, 550.54.14, 12.4. Images that it cannot load are
     /// rejected
@@ -66,8 +77,8 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let name = &arguments.device;
-    let devices = Device::parse(name).with_context(|| format!("--device {name}"))?;
+    let requested = RequestedDevices::parse(&arguments.device)?;
+    ensure!(!arguments.json || arguments.device.len() == 1 && !requested.are_all(), "select: --json takes one device");
     let problems = arguments.problems.problems();
     let mut is_trouble = false;
     let mut outcomes = Vec::new();
@@ -76,53 +87,105 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         is_trouble |= scanned.file().is_incomplete();
         outcomes.push(scanned);
     })?;
-    let mut answered: Vec<(AnsweredFile<'_>, Vec<KernelGap<'_>>)> = Vec::new();
-    for scanned in &outcomes {
-        let answers = match &arguments.driver {
-            None => AnsweredFile::new(scanned.file(), &devices),
-            Some(driver) => {
-                let (requirements, is_read) = scanned.requirements(&problems);
-                is_trouble |= !is_read;
-                let check = DriverCheck { driver, requirements: &requirements };
-                AnsweredFile::with_driver(scanned.file(), &devices, Some(check))
+    let devices = requested.of_files(outcomes.iter().map(Scanned::file));
+    let mut answers = Answers { devices: &devices, by_device: Vec::new(), is_trouble };
+    for device in &devices {
+        answers.add(device, &arguments, &outcomes, &problems);
+    }
+    answers.print(&arguments)?;
+    Ok(answers.status(arguments.every))
+}
+
+/// A file on a device, and the kernels that the device does not get.
+type Answer<'a> = (AnsweredFile<'a>, Vec<KernelGap<'a>>);
+
+/// Answers about all files on each device.
+struct Answers<'a> {
+    devices: &'a [NamedDevice],
+    by_device: Vec<Vec<Answer<'a>>>,
+    is_trouble: bool,
+}
+
+impl<'a> Answers<'a> {
+    fn add(&mut self, device: &'a NamedDevice, arguments: &Arguments, files: &'a [Scanned], problems: &Problems) {
+        let mut answered = Vec::new();
+        for scanned in files {
+            let mut answers = match &arguments.driver {
+                None => AnsweredFile::new(scanned.file(), &device.devices),
+                Some(driver) => {
+                    let (requirements, is_read) = scanned.requirements(problems);
+                    self.is_trouble |= !is_read;
+                    let check = DriverCheck { driver, requirements: &requirements };
+                    AnsweredFile::with_driver(scanned.file(), &device.devices, Some(check))
+                }
+            };
+            let gaps = scanned.gaps(&mut answers, problems);
+            answered.push((answers, gaps));
+        }
+        self.by_device.push(answered);
+    }
+
+    /// Prints the verdicts of each file first, then the lists of images.
+    fn print(&self, arguments: &Arguments) -> Result<()> {
+        let screen = terminal::screen();
+        let mut out = terminal::output(&screen);
+        let driver = arguments.driver.as_ref().map(Driver::to_string);
+        let mut devices = self.devices.iter().zip(&self.by_device);
+        if arguments.json {
+            if let Some((device, answered)) = devices.next() {
+                out.write(&report::selection_json(&device.name, driver.as_deref(), &device.devices, answered))?;
             }
+            return Ok(out.flush()?);
+        }
+        let with_driver =
+            |name: &str| driver.as_ref().map_or(name.to_owned(), |driver| format!("{name} with {driver}"));
+        let mut lists = Vec::new();
+        let is_verbose = arguments.problems.is_verbose();
+        for (device, answered) in devices {
+            let readable: Vec<_> = answered.iter().filter(|(it, _)| it.file.failure.is_none()).collect();
+            let are_many = readable.len() > MAX_FILES && !is_verbose;
+            if are_many {
+                let files: Vec<_> = readable.iter().map(|(it, _)| it).collect();
+                out.write(&report::selection_total(&files, &with_driver(&device.title()), &screen))?;
+            }
+            for (it, gaps) in readable {
+                if are_many && (it.is_served_everywhere() || !it.is_relevant()) {
+                    continue;
+                }
+                out.write(&report::selection_summary(it, &with_driver(&device.title()), &device.devices[0], &screen))?;
+                out.write(&report::selection_gaps(gaps))?;
+                lists.extend(report::selection_lists(it, &with_driver(&device.name), &screen));
+            }
+        }
+        if is_verbose || lists.len() <= MAX_LISTS {
+            out.write(&lists.concat())?;
+        } else {
+            out.write(&format!("  {} lists of images; use -v to print them\n", lists.len()))?;
+        }
+        Ok(out.flush()?)
+    }
+
+    fn status(&self, every: bool) -> Status {
+        let answered = || self.by_device.iter().flatten().map(|(it, _)| it);
+        let is_trouble = self.is_trouble || answered().any(AnsweredFile::is_undecided);
+        let is_file_served = |it: &AnsweredFile<'_>| if every { it.is_served_everywhere() } else { it.is_served() };
+        let is_device_served = |answered: &Vec<Answer<'_>>| {
+            answered.iter().any(|(it, _)| it.is_relevant()) && answered.iter().all(|(it, _)| is_file_served(it))
         };
-        let mut answers = answers;
-        let gaps = scanned.gaps(&mut answers, &problems);
-        answered.push((answers, gaps));
-    }
-    let screen = terminal::screen();
-    let mut out = terminal::output(&screen);
-    let driver = arguments.driver.as_ref().map(Driver::to_string);
-    if arguments.json {
-        out.write(&report::selection_json(name, driver.as_deref(), &devices, &answered))?;
-    } else {
-        let name = &driver.map_or(name.clone(), |driver| format!("{name} with {driver}"));
-        let readable = || answered.iter().filter(|(it, _)| it.file.failure.is_none());
-        for (it, _) in readable() {
-            out.write(&report::selection_text(it, name, &screen))?;
+        let mut unlinked = BTreeSet::new();
+        for (device, answered) in self.devices.iter().zip(&self.by_device) {
+            let unserved = answered.iter().filter(|(it, _)| !it.is_relevant() || !is_file_served(it));
+            unlinked.extend(unserved.map(|(it, _)| report::to_be_linked(it.file, device.devices[0].platform())));
         }
-        for (it, gaps) in readable() {
-            out.write(&report::selection_summary(it, name, &devices[0]))?;
-            out.write(&report::selection_gaps(gaps))?;
+        if let (Some(Some(answer)), false) = (unlinked.first(), unlinked.contains(&None)) {
+            negative::record_answer(answer.clone());
+        }
+        match (is_trouble, self.by_device.iter().all(is_device_served)) {
+            (true, _) => Status::Trouble,
+            (false, true) => Status::Yes,
+            (false, false) => Status::No,
         }
     }
-    out.flush()?;
-    let answered = || answered.iter().map(|(it, _)| it);
-    is_trouble |= answered().any(AnsweredFile::is_undecided);
-    let is_file_served = if arguments.every { AnsweredFile::is_served_everywhere } else { AnsweredFile::is_served };
-    let is_served = answered().any(AnsweredFile::is_relevant) && answered().all(is_file_served);
-    let unserved = answered().filter(|it| !it.is_relevant() || !is_file_served(it));
-    let unlinked: Option<BTreeSet<String>> =
-        unserved.map(|it| report::to_be_linked(it.file, devices[0].platform())).collect();
-    if let Some(answer) = unlinked.and_then(|mut answers| answers.pop_first()) {
-        negative::record_answer(answer);
-    }
-    Ok(match (is_trouble, is_served) {
-        (true, _) => Status::Trouble,
-        (false, true) => Status::Yes,
-        (false, false) => Status::No,
-    })
 }
 
 fn parse_driver(text: &str) -> Result<Driver> {
@@ -131,14 +194,18 @@ fn parse_driver(text: &str) -> Result<Driver> {
 
 /// A file that was scanned, or the record of one that could not be.
 enum Scanned {
-    Open(ScannedFile),
+    Open {
+        file: ScannedFile,
+        /// Kernels of the images that were read.
+        kernels: RefCell<BTreeMap<usize, BTreeSet<String>>>,
+    },
     Closed(File),
 }
 
 impl Scanned {
     fn new(outcome: Outcome, problems: &Problems) -> Self {
         match outcome {
-            Outcome::Scanned(scanned) => Scanned::Open(scanned),
+            Outcome::Scanned(file) => Scanned::Open { file, kernels: RefCell::default() },
             outcome => {
                 let (file, error) = outcome.into_file();
                 if let Some(error) = error {
@@ -151,7 +218,7 @@ impl Scanned {
 
     fn file(&self) -> &File {
         match self {
-            Scanned::Open(scanned) => scanned.file(),
+            Scanned::Open { file, .. } => file.file(),
             Scanned::Closed(file) => file,
         }
     }
@@ -160,8 +227,8 @@ impl Scanned {
     fn requirements(&self, problems: &Problems) -> (ImageRequirements, bool) {
         let file = self.file();
         let codes = match self {
-            Scanned::Open(scanned) => {
-                crate::analyze::survey::cuda_codes(scanned).map_err(|error| problems.report(error))
+            Scanned::Open { file, .. } => {
+                crate::analyze::survey::cuda_codes(file).map_err(|error| problems.report(error))
             }
             Scanned::Closed(_) => Ok(Vec::new()),
         };
@@ -180,15 +247,18 @@ impl Scanned {
     /// Reads the images in the gaps of a file to list the kernels in them. Sets without kernels have no gaps: nvcc's
     /// link step adds such a set to every program.
     fn gaps<'a>(&self, answered: &mut AnsweredFile<'a>, problems: &Problems) -> Vec<KernelGap<'a>> {
-        let unserved: BTreeSet<usize> = answered.gaps().into_iter().flat_map(|gap| gap.images).collect();
-        let kernels = match self {
-            Scanned::Open(scanned) if !unserved.is_empty() => crate::scan::inspect::kernels_of(scanned, &unserved),
-            Scanned::Open(_) | Scanned::Closed(_) => Ok(BTreeMap::new()),
-        };
-        let kernels = kernels.unwrap_or_else(|error| {
-            problems.report(error);
-            BTreeMap::new()
-        });
+        let mut kernels = BTreeMap::new();
+        if let Scanned::Open { file, kernels: known } = self {
+            let unserved = answered.gaps().into_iter().flat_map(|gap| gap.images);
+            let unread: BTreeSet<usize> = unserved.filter(|number| !known.borrow().contains_key(number)).collect();
+            if !unread.is_empty() {
+                match crate::scan::inspect::kernels_of(file, &unread) {
+                    Ok(read) => known.borrow_mut().extend(read),
+                    Err(error) => drop(problems.report(error)),
+                }
+            }
+            kernels.clone_from(&known.borrow());
+        }
         answered.leave_out_sets(|number| kernels.get(&number).is_some_and(BTreeSet::is_empty));
         let gaps = answered.gaps().into_iter().map(|gap| {
             let own = gap.images.iter().filter_map(|number| kernels.get(number));

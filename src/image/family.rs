@@ -2,13 +2,48 @@
 
 use crate::base::brackets::Brackets;
 
+/// Name of the namespace without a name, as demanglers write it.
+pub(super) const ANONYMOUS: &str = "(anonymous namespace)";
+
+/// Beginnings of the namespaces that contain the version of a library: `cub::CUB_200700_530_600_NS`, and since CCCL 3.2
+/// `cub::_V_300200_SM_750_800`. Source: CCCL, `cub/util_namespace.cuh` and `thrust/detail/config/namespace.h`; torchvision
+/// 0.29.2.
+const VERSIONED: [&str; 3] = ["CUB_", "THRUST_", "_V_"];
+
+/// Leaves out the namespaces that contain the versions of CUB, Thrust and the C++ libraries (`std::__1`). Kernels of two
+/// versions have the same name without them.
+pub fn without_versions(name: &str) -> String {
+    if !VERSIONED.iter().any(|prefix| name.contains(prefix)) && !name.contains("::_") {
+        return name.to_owned();
+    }
+    let mut text = String::with_capacity(name.len());
+    let mut parts = name.split("::").peekable();
+    while let Some(part) = parts.next() {
+        // The first and the last part are not versions: a scope is around each.
+        if !(parts.peek().is_some() && !text.is_empty() && is_version(part)) {
+            text += part;
+            if parts.peek().is_some() {
+                text += "::";
+            }
+        }
+    }
+    text
+}
+
+fn is_version(part: &str) -> bool {
+    let number = VERSIONED.iter().find_map(|prefix| part.strip_prefix(prefix)).or(part.strip_prefix("__"));
+    let is_end =
+        |rest: &str| rest.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
+    number.is_some_and(|number| number.starts_with(|it: char| it.is_ascii_digit()) && is_end(number))
+}
+
 /// Name of a function without return type, template arguments and parameters: `ns::Class::method` for `void
-/// ns::Class<int>::method<float>(int)`. A name that is not C++ is returned unchanged.
+/// ns::Class<int>::method<float>(int)`, and without versions of libraries. A name that is not C++ is returned unchanged.
 pub fn family(name: &str) -> String {
-    const ANONYMOUS: &str = "(anonymous namespace)";
+    let folded = without_versions(name);
     let mut family = String::new();
     let mut arguments = Brackets::default();
-    let mut rest = name;
+    let mut rest = folded.as_str();
     while let Some(character) = rest.chars().next() {
         if !arguments.is_open()
             && let Some(behind) = rest.strip_prefix(ANONYMOUS)
@@ -53,6 +88,18 @@ mod tests {
             ("", ""),
             ("<<<", "<<<"),
             ("é<ü>(ä)", "é"),
+            (
+                "void cub::CUB_200700_530_600_700_NS::detail::reduce::Kernel<cub::CUB_200700_530_600_700_NS::Sum>(int)",
+                "cub::detail::reduce::Kernel",
+            ),
+            (
+                "void thrust::THRUST_200302_500_NS::cuda_cub::core::_kernel_agent<int>(int)",
+                "thrust::cuda_cub::core::_kernel_agent",
+            ),
+            ("void cub::_V_300200_SM_750_800_1000::detail::EmptyKernel<void>()", "cub::detail::EmptyKernel"),
+            ("void cuda::std::__4::f<int>(int)", "cuda::std::f"),
+            ("void ns::__impl::f(int)", "ns::__impl::f"),
+            ("CUB_200700::f", "CUB_200700::f"),
         ];
         for (name, expected) in cases {
             assert_eq!(family(name), expected, "{name}");

@@ -25,6 +25,7 @@ mod metal_library;
 mod parts;
 mod ptx;
 mod section_bytes;
+mod short_name;
 mod spirv;
 mod tile_ir;
 mod zebin;
@@ -42,6 +43,7 @@ pub(crate) use kernel_bytes::kernel_codes;
 pub(crate) use kernel_bytes::{Bodies, KernelBytes, kernel_bytes};
 pub(crate) use parts::{ImageParts, Part, image_parts};
 pub(crate) use section_bytes::section_bytes;
+pub(crate) use short_name::short_name;
 
 use object::elf as constants;
 

@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use super::gpu_names;
 use super::intel::{self, Model};
 use super::metal;
 use super::nvcc_names::NvccForm;
@@ -97,7 +98,7 @@ pub enum Device {
 #[non_exhaustive]
 pub enum InvalidDevice {
     /// The name is an invalid target ID.
-    #[error("{0}")]
+    #[error(transparent)]
     #[doc(hidden)]
     TargetId(InvalidTargetId),
     /// The name is of a generic processor.
@@ -124,7 +125,7 @@ pub enum InvalidDevice {
     },
     /// The name is unknown.
     #[error(
-        "unknown device {name:?}{suggestions}; examples: gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64, intel_gpu_pvc"
+        "unknown device {name:?}{suggestions}; examples: H100, sm_90, MI300X, gfx90a:sramecc+:xnack-, intel_gpu_pvc, x86_64"
     )]
     Unknown {
         /// The name.
@@ -157,7 +158,15 @@ const OTHER_NAMES: [&str; 7] = ["x86_64", "aarch64", "riscv64", "powerpc64le", "
 pub fn device_names() -> impl Iterator<Item = String> {
     let processors = processor_names().filter(|name| !name.ends_with("-generic"));
     let others = OTHER_NAMES.into_iter().chain(metal::System::ALL.iter().map(|system| system.device()));
-    processors.chain(intel::device_names()).chain(others.map(str::to_owned))
+    processors.chain(intel::device_names()).chain(others.map(str::to_owned)).chain(gpu_names::names())
+}
+
+fn unknown(name: &str) -> InvalidDevice {
+    let suggestions = match Suggestions::new(name, device_names()) {
+        Suggestions(names) if names.is_empty() => gpu_names::suggestions(name),
+        suggestions => suggestions,
+    };
+    InvalidDevice::Unknown { name: name.to_owned(), suggestions }
 }
 
 /// Returns the names of all processors of AMD and NVIDIA.
@@ -180,8 +189,20 @@ pub fn names_processor(name: &str) -> bool {
 
 impl Device {
     /// Returns the devices that a name denotes: one, or one for each setting of the features of an AMD processor
-    /// that it leaves open.
+    /// that it leaves open. `H100` denotes the same device as `sm_90`.
     pub fn parse(name: &str) -> Result<Vec<Device>, InvalidDevice> {
+        if nvptx::Arch::parse(name).is_some_and(|arch| !arch.is_known()) {
+            return Err(unknown(name));
+        }
+        match (Device::of_code(name), gpu_names::named(name)) {
+            (Err(_), Some((_, device))) => Device::of_code(device),
+            (devices, _) => devices,
+        }
+    }
+
+    /// Returns the devices that code for an architecture is for. Files may have code for architectures that are newer
+    /// than the tables.
+    pub(crate) fn of_code(name: &str) -> Result<Vec<Device>, InvalidDevice> {
         let owned = || name.to_owned();
         if let Some(arch) = nvptx::Arch::parse(name) {
             let device = nvptx::Arch { suffix: None, ..arch };
@@ -200,10 +221,7 @@ impl Device {
             return Ok(vec![Device::Apple(system)]);
         }
         if let Some(model) = name.strip_prefix(intel::PREFIX) {
-            return intel_devices(model).ok_or_else(|| {
-                let suggestions = Suggestions::new(name, intel::device_names());
-                InvalidDevice::Unknown { name: owned(), suggestions }
-            });
+            return intel_devices(model).ok_or_else(|| unknown(name));
         }
         if Platform::of(Some(name), None) == Some(Platform::Host) {
             return Ok(vec![Device::Host(triple::architecture(name).unwrap_or(name).to_owned())]);
@@ -211,7 +229,7 @@ impl Device {
         match TargetId::parse(name) {
             Ok(id) => amd(&id),
             Err(InvalidTargetId::UnknownProcessor { closest: None, .. }) if !name.starts_with("gfx") => {
-                Err(InvalidDevice::Unknown { name: owned(), suggestions: Suggestions::new(name, device_names()) })
+                Err(unknown(name))
             }
             Err(cause) => Err(InvalidDevice::TargetId(cause)),
         }
@@ -297,6 +315,11 @@ mod tests {
             ("intel_gpu_dg2_g10", "intel_gpu_dg2_g10"),
             ("intel_gpu_12_55_8", "intel_gpu_12_55_8"),
             ("intel_gpu_dg2", "intel_gpu_acm_g10 intel_gpu_acm_g11 intel_gpu_acm_g12"),
+            ("H100", "sm_90"),
+            (
+                "AMD Instinct MI100",
+                "gfx908:sramecc+:xnack+ gfx908:sramecc+:xnack- gfx908:sramecc-:xnack+ gfx908:sramecc-:xnack-",
+            ),
         ];
         for (name, devices) in cases {
             let parsed: Vec<String> = Device::parse(name).unwrap().iter().map(ToString::to_string).collect();
@@ -317,17 +340,35 @@ mod tests {
             (
                 "intel_gpu_dg2_g13",
                 "unknown device \"intel_gpu_dg2_g13\"; did you mean intel_gpu_dg2_g10 or intel_gpu_dg2_g11 or \
-                 intel_gpu_dg2_g12?; examples: gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64, intel_gpu_pvc",
+                 intel_gpu_dg2_g12?; examples: H100, sm_90, MI300X, gfx90a:sramecc+:xnack-, intel_gpu_pvc, x86_64",
             ),
             ("gfx1100:xnack+", "gfx1100 does not support feature \"xnack\" (supported: none)"),
             (
                 "hopper",
-                "unknown device \"hopper\"; examples: gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64, intel_gpu_pvc",
+                "unknown device \"hopper\"; examples: H100, sm_90, MI300X, gfx90a:sramecc+:xnack-, intel_gpu_pvc, x86_64",
+            ),
+            (
+                "sm_93",
+                "unknown device \"sm_93\"; did you mean sm_53 or sm_90?; examples: H100, sm_90, MI300X, \
+                 gfx90a:sramecc+:xnack-, intel_gpu_pvc, x86_64",
+            ),
+            (
+                "sm_999",
+                "unknown device \"sm_999\"; did you mean sm_89 or sm_90?; examples: H100, sm_90, MI300X, \
+                 gfx90a:sramecc+:xnack-, intel_gpu_pvc, x86_64",
+            ),
+            (
+                "rtx-409O",
+                "unknown device \"rtx-409O\"; did you mean RTX-4090?; examples: H100, sm_90, MI300X, \
+                 gfx90a:sramecc+:xnack-, intel_gpu_pvc, x86_64",
             ),
         ];
         for (name, message) in cases {
             assert_eq!(Device::parse(name).unwrap_err().to_string(), message);
         }
+        // A report of the error with its causes states each once.
+        assert!(std::error::Error::source(&Device::parse("gfx9O6").unwrap_err()).is_none());
+        assert_eq!(Device::of_code("sm_999"), Ok(vec![Device::Nvidia(999)]));
     }
 
     #[test]

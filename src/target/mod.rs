@@ -5,6 +5,7 @@ pub(crate) mod bundle_entry_id;
 pub(crate) mod compatibility;
 pub(crate) mod cuda_tool_note;
 pub(crate) mod device;
+pub(crate) mod gpu_names;
 mod id_style;
 pub(crate) mod intel;
 mod kind;

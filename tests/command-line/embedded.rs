@@ -56,11 +56,11 @@ fn select_does_not_decide_what_only_the_program_knows() {
     let sandbox = sandbox();
     let run = sandbox.fatbin("select --device sm_90 blobs.o");
     let text = "\
+blobs.o: H100 sm_90: cannot decide: the program selects from 2 embedded images
 blobs.o: 2 embedded NVIDIA images, from which the program selects by its own rules
   NUMBER  ARCH   IMAGE  SYMBOL
        0  sm_90  elf    k90
        2  sm_80  ptx    text
-blobs.o: sm_90: cannot decide: the program selects from 2 embedded images
 ";
     assert_eq!((run.status, run.out.as_str()), (2, text));
     let document = json(&sandbox, "select --device sm_90 --json blobs.o");

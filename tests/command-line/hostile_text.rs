@@ -409,7 +409,9 @@ fn hostile_arguments_and_ids_are_escaped_in_messages() {
         assert!(run.status == 2 || arguments[0] == "unbundle", "{arguments:?}: {}", run.err);
     }
     // Errors of the command line have several lines.
-    for arguments in [["scan", &format!("--{EVIL}")], ["scan", "--color=\u{1b}[31m\u{202e}"], [EVIL, "in/bundle"]] {
+    for arguments in
+        [["scan", &format!("--{EVIL}")], ["scan", "--color=\u{1b}[31m\u{202e}"], ["no\u{1b}[31m\u{202e}", "in/bundle"]]
+    {
         let run = crate::run(program().args(arguments));
         assert_eq!(run.status, 2);
         check_text("usage", &run.err);

@@ -60,17 +60,30 @@ fn matrix_shows_the_devices_on_which_kernels_run() {
     sandbox.fatbin("pack --kind cuda -o c.fatbin a b.ptx").ok();
     let table = "\
 2 kernels, 3 devices, 1 with gaps
-  DEVICE  NATIVE  COMPATIBLE  JIT  NONE  UNKNOWN  GAPS
-  gfx90a       1           0    0     0        0     0
-  sm_90        1           0    0     0        0     1
-  sm_120       0           0    2     0        0     0
+  DEVICE           NATIVE  COMPATIBLE  JIT  NONE  UNKNOWN  GAPS
+  MI250X gfx90a         1           0    0     0        0     0
+  H100 sm_90            1           0    0     0        0     1
+  RTX 5090 sm_120       0           0    2     0        0     0
 
   gfx90a  sm_90   sm_120  KERNEL
           GAP     PTX     more(int*)
   native  native  PTX     answer_kernel
 ";
     let devices = "--device gfx90a,sm_90,sm_120";
-    assert_eq!(sandbox.fatbin(&format!("inspect --matrix {devices} c.fatbin g")).ok(), table);
+    assert_eq!(sandbox.fatbin(&format!("inspect -v --matrix {devices} c.fatbin g")).ok(), table);
+    let rolled_up = "
+1 kernel not native everywhere:
+  GAP on sm_90
+  by PTX on sm_120
+  more
+1 kernel not native everywhere:
+  by PTX on sm_120
+  answer_kernel
+";
+    let out = sandbox.fatbin(&format!("inspect --matrix {devices} c.fatbin g")).ok();
+    assert!(out.ends_with(rolled_up), "{out}");
+    let native = sandbox.fatbin("inspect --matrix --device sm_90 a").ok();
+    assert!(native.ends_with("\n1 kernel native everywhere\n"), "{native}");
     let cell = |device: &str, state: &str, arch: Option<&str>| match arch {
         Some(arch) => json!({"device": device, "state": state, "arch": arch}),
         None => json!({"device": device, "state": state}),
@@ -107,14 +120,38 @@ fn matrix_merges_instances_into_families() {
     sandbox.file("b.ptx", format!(".version 8.1\n.target sm_90\n.address_size 64\n{entries}"));
     let table = "\
 3 kernels, 1 device, no gaps
-  DEVICE  NATIVE  COMPATIBLE  JIT  NONE  UNKNOWN  GAPS
-  sm_90        0           0    3     0        0     0
+  DEVICE      NATIVE  COMPATIBLE  JIT  NONE  UNKNOWN  GAPS
+  H100 sm_90       0           0    3     0        0     0
 
   sm_90  KERNELS  FAMILY
   PTX          2  f
   PTX          1  plain
 ";
     assert_eq!(sandbox.fatbin("inspect --matrix --families b.ptx").ok(), table);
+}
+
+#[test]
+fn matrix_folds_many_devices_where_all_kernels_are_native() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-sm_90.cubin", "a").fixture("answer-gfx90a.hsaco", "b");
+    let out = sandbox.fatbin("inspect --matrix --device all a b").ok();
+    assert!(out.contains("\n  all kernels native on 2 other devices:\n  sm_90, gfx90a\n"), "{out}");
+    assert!(out.contains("\n  MI300X gfx942 ") && !out.contains("H100 sm_90"), "{out}");
+    assert!(out.contains("1 kernel not native everywhere:\n  nothing on sm_30, sm_35, "), "{out}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_terminal_shows_families_of_many_kernels() {
+    let sandbox = Sandbox::new();
+    let entries: String = (0..9).map(|number| format!(".entry _ZN2ns1fILi{number}EEEvv() {{ ret; }} ")).collect();
+    sandbox.file("b.ptx", format!(".version 8.1\n.target sm_90\n.address_size 64\n{entries}.entry g() {{ ret; }}"));
+    let show = |command: &str| crate::terminal::at_a_terminal::shown(&sandbox, 80, command, ("NO_COLOR", "1"));
+    let text = show("fatbin inspect b.ptx");
+    assert!(text.contains("KERNELS  FAMILY\n") && text.contains("  9  ns::f\n") && text.contains("  1  g\n"), "{text}");
+    let listed = show("fatbin inspect -v b.ptx");
+    assert!(listed.contains("ns::f<0>()\n") && listed.lines().count() == 12, "{listed}");
+    assert_eq!(show("fatbin inspect b.ptx | cat"), sandbox.fatbin("inspect b.ptx").ok());
 }
 
 #[test]

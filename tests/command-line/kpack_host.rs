@@ -114,11 +114,13 @@ fn select_shows_what_each_generation_of_the_loader_finds() {
     sandbox.fatbin("select --device gfx90a:sramecc+:xnack- lib/x.o").ok();
     archive(&sandbox, "gfx90a:xnack-", &["lib/x.so#0"]);
     let run = sandbox.fatbin("select --device gfx90a:sramecc+:xnack- lib/x.o");
-    let expected = "lib/x.o: kpack archives: HIP on gfx90a:sramecc+:xnack- looks for lib/x.so
+    let expected = "\
+lib/x.o: MI250X gfx90a:sramecc+:xnack-: 1 code object in kpack archives: 1 not found by ROCm 7.14 and earlier
+lib/x.o: kpack archives: HIP on gfx90a:sramecc+:xnack- looks for lib/x.so
   CODE  RELEASES               VERDICT    ARCHIVE OR REASON
   #1    ROCm after 7.14        loaded     lib/../.kpack/x_gfx90a.kpack
   #1    ROCm 7.14 and earlier  not found  missing in lib/../.kpack/x_gfx90a:xnack-.kpack, which is listed for gfx90a:xnack-
-lib/x.o: gfx90a:sramecc+:xnack-: 1 code object in kpack archives: 1 not found by ROCm 7.14 and earlier\n";
+";
     assert_eq!((run.status, run.out.as_str(), run.err.as_str()), (1, expected, ""));
     let run = sandbox.fatbin("select --json --device gfx90a:sramecc+:xnack- lib/x.o");
     let document: Value = serde_json::from_str(&run.out).unwrap();

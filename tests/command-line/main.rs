@@ -46,6 +46,7 @@ mod metadata;
 mod metal;
 #[cfg(target_os = "linux")]
 mod outputs;
+mod overview;
 mod oxart;
 mod pack;
 mod packager;

@@ -50,12 +50,12 @@ fn answer(sandbox: &Sandbox, arguments: &str) -> (String, Option<u64>) {
 fn prints_the_selected_image_and_reasons_for_the_others() {
     let sandbox = bundle(&["gfx90a:xnack+", "gfx90a:xnack-", "gfx942"]);
     let table = "\
+bundle: MI250X gfx90a:sramecc+:xnack-: 1 choice: 1 native
 bundle: bundle at 0x0: HIP on gfx90a:sramecc+:xnack- selects image 1
   NUMBER  ARCH           IMAGE  VERDICT   REASON
        0  gfx90a:xnack+  elf    rejected  it requires xnack+, not xnack-
        1  gfx90a:xnack-  elf    selected  it is for this processor
        2  gfx942         elf    rejected  it is for gfx942, not for gfx90a
-bundle: gfx90a:sramecc+:xnack-: 1 choice: 1 native
 ";
     assert_eq!(sandbox.fatbin(&format!("select --device {DEVICE} bundle")).ok(), table);
 }
@@ -115,9 +115,9 @@ fn answers_for_each_setting_that_the_device_name_leaves_open() {
     assert_eq!(run.status, 1, "on one of the devices there is nothing");
     assert!(run.out.contains("HIP on gfx90a:sramecc+:xnack+ selects image 0\n"), "{}", run.out);
     assert!(run.out.contains("HIP on gfx90a:sramecc+:xnack- selects nothing\n"), "{}", run.out);
-    assert!(run.out.contains("bundle: gfx90a:sramecc+: 1 choice: 1 nothing\n"), "{}", run.out);
+    assert!(run.out.contains("bundle: MI250X gfx90a:sramecc+: 1 choice: 1 nothing\n"), "{}", run.out);
     let run = bundle(&["gfx90a"]).fatbin("select --device gfx90a bundle").ok();
-    assert!(run.starts_with("bundle: bundle at 0x0: HIP on gfx90a selects image 0\n"), "{run}");
+    assert!(run.contains("\nbundle: bundle at 0x0: HIP on gfx90a selects image 0\n"), "{run}");
 }
 
 #[test]
@@ -177,9 +177,12 @@ fn summarizes_an_application_with_a_line_per_file() {
     let sandbox = fat_binary();
     sandbox.fixture(GPU, "gpu").file("text", "nothing here\n");
     let run = sandbox.fatbin("select --device sm_90 cuda.o gpu text");
-    let lines: Vec<&str> = run.out.lines().rev().take(3).collect();
-    let expected =
-        ["text: no code for NVIDIA devices", "gpu: no code for NVIDIA devices", "cuda.o: sm_90: 1 choice: 1 native"];
+    let lines: Vec<&str> = run.out.lines().take(3).collect();
+    let expected = [
+        "cuda.o: H100 sm_90: 1 choice: 1 native",
+        "gpu: no code for NVIDIA devices",
+        "text: no code for NVIDIA devices",
+    ];
     assert_eq!(
         (run.status, lines.as_slice()),
         (0, &expected[..]),
@@ -206,7 +209,7 @@ fn groups_containers_with_the_same_answer() {
     let twice = [sandbox.read("bundle"), sandbox.read("bundle")].concat();
     let out = sandbox.file("twice", twice).fatbin(&format!("select --device {DEVICE} twice")).ok();
     assert!(out.contains("\n  and 1 more choice like this\n"), "{out}");
-    assert!(out.ends_with("twice: gfx90a:sramecc+:xnack-: 2 choices: 2 native\n"), "{out}");
+    assert!(out.starts_with("twice: MI250X gfx90a:sramecc+:xnack-: 2 choices: 2 native\n"), "{out}");
 }
 
 #[test]
@@ -217,13 +220,13 @@ fn a_library_with_specialized_kernels_is_served() {
     sandbox.fatbin("wrap --allow-missing-kernels --kind cuda --entry kernel=stub -o general.o b.ptx").ok();
     sandbox.shell("ld -r -o lib.o special.o general.o").ok();
     let run = sandbox.fatbin("select --device sm_89 lib.o");
-    let end = "\
-lib.o: sm_89: 2 choices: 1 jit-ptx, 1 nothing
+    let verdict = "\
+lib.o: RTX 4090 sm_89: 2 choices: 1 jit-ptx, 1 nothing
   nothing in 1 choice with code for sm_90 only
     1 kernel: answer_kernel
 ";
     assert_eq!(run.status, 0);
-    assert!(run.out.ends_with(end), "{}", run.out);
+    assert!(run.out.starts_with(verdict), "{}", run.out);
     assert_eq!(sandbox.fatbin("select --every --device sm_89 lib.o").status, 1);
     assert_eq!(sandbox.fatbin("select --every --device sm_90 lib.o").status, 0);
     assert_eq!(sandbox.fatbin("select --device sm_75 lib.o").status, 1);
@@ -231,4 +234,62 @@ lib.o: sm_89: 2 choices: 1 jit-ptx, 1 nothing
     assert_eq!(sandbox.fatbin("select --device sm_89 general.o special.o").status, 1);
     let gaps = &document(&sandbox, "--device sm_89 lib.o")["files"][0]["gaps"];
     assert_eq!(gaps, &json!([{ "archs": ["sm_90"], "choices": 1, "kernels": ["answer_kernel"] }]));
+}
+
+#[test]
+fn devices_have_the_names_of_their_gpus() {
+    let sandbox = fat_binary();
+    for name in ["H200", "h200", "sm_90", "NVIDIA-H200"] {
+        let gpu = if name == "sm_90" { "H100" } else { "H200" };
+        let out = sandbox.fatbin(&format!("select --device {name} cuda.o")).ok();
+        assert!(out.starts_with(&format!("cuda.o: {gpu} sm_90: 1 choice: 1 native\n")), "{name}: {out}");
+        assert!(out.contains("CUDA on sm_90 selects image 0\n"), "{out}");
+        assert_eq!(document(&sandbox, &format!("--device {name} cuda.o"))["device"], "sm_90", "{name}");
+    }
+    let run = sandbox.fatbin("select --device H100,RTX-4090,V100 cuda.o");
+    let verdicts: Vec<&str> = run.out.lines().filter(|line| line.contains("choice: ")).collect();
+    let expected = [
+        "cuda.o: H100 sm_90: 1 choice: 1 native",
+        "cuda.o: RTX 4090 sm_89: 1 choice: 1 jit-ptx",
+        "cuda.o: V100 sm_70: 1 choice: 1 nothing",
+    ];
+    assert_eq!((run.status, verdicts.as_slice()), (1, &expected[..]), "{}", run.out);
+}
+
+#[test]
+fn all_devices_are_the_gpus_of_the_platforms_that_the_files_are_for() {
+    let sandbox = fat_binary();
+    let out = sandbox.fatbin("select --device all cuda.o").out;
+    assert!(out.contains("cuda.o: B300 sm_103: 1 choice: 1 jit-ptx\n") && !out.contains("gfx"), "{out}");
+    assert!(out.contains(" lists of images; use -v to print them\n") && !out.contains("NUMBER"), "{out}");
+    let listed = sandbox.fatbin("select -v --device all cuda.o").out;
+    assert!(listed.contains("CUDA on sm_103 selects image 1 (JIT from PTX)\n  NUMBER"), "{listed}");
+    let run = sandbox.fatbin("select --json --device all cuda.o");
+    assert_eq!((run.status, run.err.lines().next()), (2, Some("fatbin: select: --json takes one device")));
+    let matrix = sandbox.fatbin("inspect --matrix --device MI300X,all cuda.o").ok();
+    assert!(matrix.contains("  MI300X gfx942 ") && matrix.contains("  B300 sm_103 "), "{matrix}");
+}
+
+#[test]
+fn devices_that_do_not_exist_are_errors() {
+    let sandbox = fat_binary();
+    let cases = [
+        ("sm_93", "unknown device \"sm_93\"; did you mean sm_53 or sm_90?;"),
+        ("sm_999", "unknown device \"sm_999\"; did you mean sm_89 or sm_90?;"),
+        ("gfx9O6", "unknown processor \"gfx9O6\"; did you mean gfx906?"),
+        ("H10O", "unknown device \"H10O\"; did you mean H100?;"),
+        ("MI300", "unknown device \"MI300\"; did you mean MI100 or MI300A or MI300X?;"),
+    ];
+    for (name, message) in cases {
+        for command in ["select", "requires", "inspect --matrix"] {
+            let run = sandbox.fatbin(&format!("{command} --device {name} cuda.o"));
+            let expected = format!("fatbin: --device {name}: {message}");
+            assert!(run.status == 2 && run.err.starts_with(&expected), "{command}: {}", run.err);
+            assert_eq!(run.err.matches("unknown").count(), 1, "{}", run.err);
+        }
+    }
+    sandbox.file("p.toml", "archs.require = ['H100']\n");
+    sandbox.fatbin("check --policy p.toml cuda.o").ok();
+    let run = sandbox.file("p.toml", "archs.require = ['sm_93']\n").fatbin("check --policy p.toml cuda.o");
+    assert!(run.err.contains("unknown architecture \"sm_93\"; did you mean sm_53 or sm_90?"), "{}", run.err);
 }

@@ -34,6 +34,7 @@ fn bash_completes_a_command_and_its_options() {
         ("fatbin prune --keep sm_9", "sm_90"),
         ("fatbin prune --for-device gfx94", "gfx942"),
         ("fatbin select --device x86", "x86_64"),
+        ("fatbin select --device RTX-40", "RTX-4090"),
         ("fatbin inspect --device sm_10", "sm_100"),
         ("fatbin explain E010", "E0101"),
         ("fatbin explain required", "required-archs"),

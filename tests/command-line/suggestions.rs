@@ -3,7 +3,7 @@
 use crate::Sandbox;
 
 /// A name with a typing error in each place that has a closed set of names, and the suggestion for it.
-const CASES: [(&str, &str); 34] = [
+const CASES: [(&str, &str); 35] = [
     ("scna a", "did you mean scan?"),
     ("scan --jsn a", "did you mean --json?"),
     ("scan --color alway a", "did you mean always?"),
@@ -38,6 +38,7 @@ const CASES: [(&str, &str); 34] = [
     ("extract --name {nmae} -o d a", "did you mean name?"),
     ("size --what-if spede a", "did you mean speed?"),
     ("select --device sm_9O a", "did you mean sm_90?"),
+    ("select --device RTX-409O a", "did you mean RTX-4090?"),
 ];
 
 #[test]

@@ -130,5 +130,8 @@ fn reports_a_wrapper_that_leads_to_no_container() {
         (1, "bad.o: no code for NVIDIA devices; 1 container that no wrapper registers\n")
     );
     let matrix = sandbox.fatbin("inspect --matrix --device sm_90 bad.o").out;
-    assert!(matrix.lines().any(|line| line.split_whitespace().eq(["sm_90", "0", "0", "0", "1", "0", "0"])), "{matrix}");
+    assert!(
+        matrix.lines().any(|line| line.split_whitespace().eq(["H100", "sm_90", "0", "0", "0", "1", "0", "0"])),
+        "{matrix}"
+    );
 }

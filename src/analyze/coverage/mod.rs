@@ -6,12 +6,14 @@
 //! a device if the runtime selects an image of the set there, and only other images of the set have the kernel: its
 //! launch fails on that device, although the library has code for it. A set that has nothing for a device makes no gap.
 
+mod devices;
 mod families;
 mod rows;
 mod set;
 #[cfg(test)]
 mod tests;
 
+pub use devices::{DeviceCounts, is_native};
 pub use families::FamilyCell;
 
 use std::cmp::Reverse;
@@ -39,6 +41,8 @@ const SPIRV_DEVICE: &str = "spir64";
 pub struct Coverage<'a> {
     /// Names of the devices: the columns.
     pub devices: Vec<String>,
+    /// Names of the devices with their GPUs, such as `H100 sm_90`.
+    pub titles: Vec<String>,
     /// The kernels, sorted by descending number of gaps, then by ascending number of served devices, then by name.
     pub kernels: Vec<CoveredKernel<'a>>,
     /// Images that may have kernels but were not inspected, and their number.
@@ -83,25 +87,6 @@ pub enum CoverageCell<'a> {
     OtherPlatform,
     /// The image that the runtime selects lacks the kernel, and another image of the set has it.
     Gap,
-}
-
-/// Numbers of kernels on a device.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct DeviceCounts {
-    /// They run as machine code for this processor.
-    pub native: usize,
-    /// They run as machine code for an earlier or a generic processor.
-    pub compatible: usize,
-    /// The driver compiles or links them when they are loaded.
-    pub compiled: usize,
-    /// It is not known whether they run.
-    pub unknown: usize,
-    /// They are relocatable code of an object. It must be linked first.
-    pub unlinked: usize,
-    /// Their sets have no code for the device.
-    pub none: usize,
-    /// The selected image lacks them.
-    pub gaps: usize,
 }
 
 /// A device where a set has code, but not for this kernel.
@@ -242,30 +227,6 @@ impl<'a> Coverage<'a> {
         kernel.row.map_or(0, |row| self.rows.gaps(row))
     }
 
-    /// Returns the number of kernels on each device, by cell.
-    pub fn counts(&self) -> Vec<DeviceCounts> {
-        let mut kernels_of_rows: BTreeMap<RowNumber, usize> = BTreeMap::new();
-        for row in self.kernels.iter().filter_map(|kernel| kernel.row) {
-            *kernels_of_rows.entry(row).or_default() += 1;
-        }
-        let mut counts = vec![DeviceCounts::default(); self.devices.len()];
-        for (row, kernels) in kernels_of_rows {
-            for (count, cell) in counts.iter_mut().zip(self.rows.cells(row)) {
-                match cell {
-                    CoverageCell::Runs { method: LoadMethod::Exact, .. } => count.native += kernels,
-                    CoverageCell::Runs { method, .. } if method.is_at_load_time() => count.compiled += kernels,
-                    CoverageCell::Runs { .. } => count.compatible += kernels,
-                    CoverageCell::Unknown => count.unknown += kernels,
-                    CoverageCell::Unlinked => count.unlinked += kernels,
-                    CoverageCell::None => count.none += kernels,
-                    CoverageCell::OtherPlatform => {}
-                    CoverageCell::Gap => count.gaps += kernels,
-                }
-            }
-        }
-        counts
-    }
-
     /// Returns the number of kernels that have a gap.
     pub fn kernels_with_gaps(&self) -> usize {
         self.kernels.iter().filter(|kernel| self.gaps_of(kernel) > 0).count()
@@ -402,6 +363,7 @@ impl<'a> Builder<'a> {
         });
         coverage.kernels = kernels;
         coverage.devices = columns.iter().map(|device| device.name.clone()).collect();
+        coverage.titles = columns.iter().map(NamedDevice::title).collect();
         coverage
     }
 }

@@ -1,11 +1,11 @@
 //! Devices by the names that users write, and the devices that a file has code for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::{candidate_sets, selected_by_program};
 use crate::scan::inventory::{CodeRole, File, Image};
 use crate::target::nvptx::NUMBERS;
-use crate::target::{Device, InvalidDevice, intel, natural_order};
+use crate::target::{Device, InvalidDevice, Platform, gpu_names, intel, natural_order};
 
 /// Number of a device that is later than all that exist.
 const LATER: u32 = 9990;
@@ -15,14 +15,52 @@ const LATER: u32 = 9990;
 pub struct NamedDevice {
     /// The name, such as `gfx90a`.
     pub name: String,
+    /// Name of the GPU, such as `MI250X`: the one that a user has named, or the best known one with this device.
+    pub gpu: Option<&'static str>,
     /// One device for each setting.
     pub devices: Vec<Device>,
 }
 
 impl NamedDevice {
-    /// Returns the device of this name.
+    /// Returns the device of this name, or of the GPU of this name.
     pub fn parse(name: &str) -> Result<NamedDevice, InvalidDevice> {
-        Device::parse(name).map(|devices| NamedDevice { name: name.to_owned(), devices })
+        let devices = Device::parse(name)?;
+        Ok(match gpu_names::named(name) {
+            Some((gpu, device)) if Device::of_code(name).is_err() => {
+                NamedDevice { name: device.to_owned(), gpu: Some(gpu), devices }
+            }
+            _ => NamedDevice::new(name, devices),
+        })
+    }
+
+    /// Returns the devices of all GPUs that have a name, for the platforms that files have code for.
+    pub fn all<'a>(files: impl Iterator<Item = &'a File>) -> Vec<NamedDevice> {
+        let images = files.flat_map(File::device_images);
+        let platforms: HashSet<Platform> =
+            images.filter_map(|image| Platform::of(image.triple.as_deref(), image.arch.as_deref())).collect();
+        let devices = gpu_names::devices().filter_map(|name| NamedDevice::parse(name).ok());
+        devices.filter(|it| it.devices.iter().any(|device| platforms.contains(&device.platform()))).collect()
+    }
+
+    /// Returns the devices that files have code for, and the other GPUs of their platforms that people ask about.
+    pub fn of_interest<'a>(files: impl Iterator<Item = &'a File> + Clone) -> Vec<NamedDevice> {
+        let mut devices = NamedDevice::of_images(files.clone().flat_map(File::device_images));
+        devices.extend(NamedDevice::all(files).into_iter().filter(|it| gpu_names::is_current(&it.name)));
+        let platform = |device: &NamedDevice| device.devices.first().map(Device::platform);
+        let is_of = |wanted: Platform| move |device: &NamedDevice| platform(device) != Some(wanted);
+        devices
+            .sort_by_cached_key(|it| (is_of(Platform::Nvidia)(it), is_of(Platform::Amd)(it), natural_order(&it.name)));
+        devices.dedup_by(|one, other| one.name == other.name);
+        devices
+    }
+
+    fn new(name: &str, devices: Vec<Device>) -> NamedDevice {
+        NamedDevice { name: name.to_owned(), gpu: gpu_names::gpu_of(name), devices }
+    }
+
+    /// Returns the name of the GPU, if one is known, and the name of the device: `H100 sm_90`.
+    pub fn title(&self) -> String {
+        self.gpu.map_or_else(|| self.name.clone(), |gpu| format!("{gpu} {}", self.name))
     }
 
     /// Returns the devices that the images of a file are for, in the order of their names.
@@ -38,7 +76,7 @@ impl NamedDevice {
             devices.extend(NUMBERS.iter().filter_map(|number| NamedDevice::parse(&format!("sm_{number}")).ok()));
             devices.sort_by_cached_key(|device| natural_order(&device.name));
             devices.dedup();
-            devices.push(NamedDevice { name: "later devices".to_owned(), devices: vec![Device::Nvidia(LATER)] });
+            devices.push(NamedDevice::new("later devices", vec![Device::Nvidia(LATER)]));
         }
         devices
     }
@@ -64,9 +102,9 @@ impl NamedDevice {
     /// Returns the devices that code for an arch is for: one, or the members of a generic processor.
     pub(crate) fn of_arch(arch: &str) -> Vec<NamedDevice> {
         let name = if intel::is_name(arch) { intel::device_name(arch) } else { arch.to_owned() };
-        match Device::parse(&name) {
-            Ok(devices) => vec![NamedDevice { name, devices }],
-            Err(InvalidDevice::Suffix { device, .. }) => NamedDevice::parse(&device).into_iter().collect(),
+        match Device::of_code(&name) {
+            Ok(devices) => vec![NamedDevice::new(&name, devices)],
+            Err(InvalidDevice::Suffix { device, .. }) => NamedDevice::of_arch(&device),
             Err(InvalidDevice::Generic { members, .. }) => {
                 members.into_iter().filter_map(|member| NamedDevice::parse(member).ok()).collect()
             }

@@ -14,6 +14,7 @@ use super::kernels::{KernelDifference, differences};
 use super::pairs::pair_files;
 use super::size::{differ, growth, sum};
 use super::{Lock, LockedFile, LockedImage, LockedTarget};
+use crate::target::natural_order;
 
 /// All differences between two locks, with the totals of both.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,11 +113,21 @@ pub fn compare<'a>(old: &'a Lock, new: &'a Lock, code_only: bool) -> Comparison<
         old: Totals::of(old),
         new: Totals::of(new),
         files,
-        added_archs: new_archs.difference(&old_archs).copied().collect(),
-        removed_archs: old_archs.difference(&new_archs).copied().collect(),
+        added_archs: by_number(new_archs.difference(&old_archs)),
+        removed_archs: by_number(old_archs.difference(&new_archs)),
         reordered,
         duplicates: duplicates(old, new),
     }
+}
+
+/// Sorts names of architectures by their numbers.
+fn by_number<'a, 'b>(archs: impl Iterator<Item = &'b &'a str>) -> Vec<&'a str>
+where
+    'a: 'b,
+{
+    let mut archs: Vec<&str> = archs.copied().collect();
+    archs.sort_by_cached_key(|arch| natural_order(arch));
+    archs
 }
 
 /// Returns the path of the new file if its images have the same code as the images of the old file, but in another

@@ -10,6 +10,7 @@ mod json;
 mod json_line;
 mod link;
 mod metadata;
+mod overview;
 mod page;
 mod proof;
 mod requires;
@@ -17,29 +18,35 @@ mod schemas;
 mod selection;
 mod size;
 mod split;
+mod style;
 mod table;
 mod text;
 mod verdict;
 
 pub use diagnosis::{diagnosis_json, diagnosis_text};
-pub use difference::{Differences, differences_json, differences_table};
+pub use difference::{Detail, Differences, differences_json, differences_table};
 pub use edit::{edit_loss, edit_losses_of_links, edit_sizes, edit_table, keeps_size, replaced, stripped, transcoded};
 pub use extraction::{ExtractedImage, Index};
 pub use inspection::{
-    InspectionDocument, coverage_json, coverage_table, family_table, image_json, inspection_json, inspection_table,
-    lto_ir_line, metadata_lines, without_images,
+    InspectionDocument, coverage_json, coverage_rollup, coverage_table, family_table, image_json, inspection_json,
+    inspection_rollup, inspection_table, lto_ir_line, metadata_lines, without_images,
 };
 pub use json::{ScanDocument, json, json_line};
 pub use link::{link_json, link_text, unused};
 pub use metadata::{FileCode, conda_json, hugging_face_json, metadata_json, wheel_variant_json};
+pub use overview::{Overview, overview_text};
 pub use page::write_page;
 pub use proof::{PROOF_SCHEMA, ProvenFile, proof_json};
 pub use requires::{RequiredFile, requires_json, requires_text};
 pub use schemas::{SCHEMAS, policy_schema};
-pub use selection::{KernelGap, selection_gaps, selection_json, selection_summary, selection_text, to_be_linked};
+pub use selection::{
+    KernelGap, selection_gaps, selection_json, selection_lists, selection_summary, selection_text, selection_total,
+    to_be_linked,
+};
 pub use size::{SizeReport, SizedFile, arch_summary, size_csv, size_json, size_table};
 pub use split::split_text;
-pub use table::{table, verified_text};
+pub use style::Meaning;
+pub use table::{table, table_without_images, verified_text};
 pub use text::Screen;
 pub use verdict::{
     CodeSizes, verdict_cyclonedx, verdict_github, verdict_gitlab, verdict_junit, verdict_markdown, verdict_sarif,

@@ -1,6 +1,7 @@
 //! Tables of `scan`, with a line for each file and a row for each image, and the lines of `verify`.
 
 use super::Screen;
+use super::style::Meaning;
 use super::text::{Column, columns, counted, printable};
 use crate::format::{ImageKind, UnknownValue};
 use crate::scan::inventory::{
@@ -19,16 +20,28 @@ fn headings(has_symbols: bool) -> Vec<Column> {
 /// Formats the inventory of a file as lines. `verbose` adds the accounting of sections, which is otherwise printed only
 /// for sections with unexplained bytes, the index and address of each image, and the wrappers.
 pub fn table(file: &File, verbose: bool, screen: &Screen) -> String {
+    header(file, screen) + &rows(file, verbose, true, screen)
+}
+
+/// Formats the inventory of a file without its images.
+pub fn table_without_images(file: &File, screen: &Screen) -> String {
+    header(file, screen) + &rows(file, false, false, screen)
+}
+
+/// Formats the line about a file.
+fn header(file: &File, screen: &Screen) -> String {
     let count = match file.device_images().count() {
         0 => "no device images".to_owned(),
         1 => "1 device image".to_owned(),
         count => format!("{count} device images"),
     };
     let format = file.format.map_or("unreadable", |format| format.name());
-    let mut text = format!("{}: {}, {}, {count}\n", printable(&file.path), format, screen.bytes(file.size));
-    if !file.containers.is_empty() {
-        text += &images(file, screen);
-    }
+    format!("{}: {}, {}, {count}\n", printable(&file.path), format, screen.bytes(file.size))
+}
+
+/// Formats the lines below the first, with the images if `has_images` is set.
+fn rows(file: &File, verbose: bool, has_images: bool, screen: &Screen) -> String {
+    let mut text = if has_images && !file.containers.is_empty() { images(file, screen) } else { String::new() };
     for section in file.sections.iter().filter(|section| verbose || section.unexplained > 0) {
         text += &accounting(section);
     }
@@ -60,7 +73,7 @@ pub fn table(file: &File, verbose: bool, screen: &Screen) -> String {
         text += "  GIMPLE bytecode for offload compilers: GCC compiles images from it when the file is linked\n";
     }
     if let Some(reason) = file.not_opened {
-        text += &format!("  {}\n", screen.warning(&format!("not opened: {reason}")));
+        text += &format!("  {}\n", screen.paint(Meaning::Unsure, &format!("not opened: {reason}")));
     }
     if file.unsearched > 0 {
         text += &format!("  not searched: {} that no header refers to\n", screen.bytes(file.unsearched));
@@ -81,7 +94,7 @@ fn images(file: &File, screen: &Screen) -> String {
         }
         warnings.extend(image_warnings(image));
     }
-    let warnings = warnings.iter().map(|line| format!("  {}\n", screen.warning(line)));
+    let warnings = warnings.iter().map(|line| format!("  {}\n", screen.paint(Meaning::Unsure, line)));
     columns(&headings(has_symbols), rows.into_iter(), screen) + &warnings.collect::<String>()
 }
 

@@ -1,8 +1,10 @@
 //! Text for terminals: columns, with text from files escaped.
 
-use console::{Alignment, Style, measure_text_width, pad_str};
+use console::{Alignment, measure_text_width, pad_str};
 
+use super::style::Meaning;
 use crate::base::escape::escape;
+use crate::image::short_name;
 
 /// Properties of the output that text is laid out for. By default it is not a terminal: lines are not shortened, and
 /// have no color.
@@ -15,9 +17,10 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Colors a text as a warning, such as a contradiction in a file.
-    pub fn warning(&self, text: &str) -> String {
-        Style::new().yellow().force_styling(self.color).apply_to(text).to_string()
+    /// Gives a text the style of its meaning.
+    pub fn paint(&self, meaning: Meaning, text: &str) -> String {
+        let style = meaning.style();
+        if self.color { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
     /// Formats a size for the cell of a table: with a unit on terminals, elsewhere as a number of bytes.
@@ -45,7 +48,8 @@ impl Screen {
         format!("{} -> {}", self.size(old), self.bytes(new))
     }
 
-    fn is_terminal(&self) -> bool {
+    /// Returns whether the output is a terminal.
+    pub fn is_terminal(&self) -> bool {
         self.width.is_some()
     }
 }
@@ -54,17 +58,31 @@ impl Screen {
 pub struct Column {
     heading: String,
     alignment: Alignment,
+    /// Meaning of a cell, by its text.
+    meaning: fn(&str) -> Option<Meaning>,
+    /// Shortens a text to a width.
+    shorten: fn(&str, usize) -> String,
 }
 
 impl Column {
     /// Creates a column for text.
     pub fn left(heading: &str) -> Column {
-        Column { heading: printable(heading), alignment: Alignment::Left }
+        Column { heading: printable(heading), alignment: Alignment::Left, meaning: |_| None, shorten }
     }
 
     /// Creates a column for numbers.
     pub fn right(heading: &str) -> Column {
-        Column { heading: printable(heading), alignment: Alignment::Right }
+        Column { alignment: Alignment::Right, ..Column::left(heading) }
+    }
+
+    /// Creates a column for names of kernels, which are shortened from the outside.
+    pub fn name(heading: &str) -> Column {
+        Column { shorten: short_name, ..Column::left(heading) }
+    }
+
+    /// Gives the cells of the column the styles of their meanings.
+    pub fn meaning(self, meaning: fn(&str) -> Option<Meaning>) -> Column {
+        Column { meaning, ..self }
     }
 }
 
@@ -120,22 +138,28 @@ fn lay_out(headings: &[Column], rows: Rows<'_>, screen: &Screen, write: &mut dyn
     let mut widths = measured(&|text, _| measure_text_width(text));
     let limits = screen.width.map(|width| fitting(headings, &widths, width));
     let fitted = |text: &str, index: usize| match limits.as_ref().map(|limits| limits[index]) {
-        Some(limit) if measure_text_width(text) > limit => Some(shorten(text, limit)),
+        Some(limit) if measure_text_width(text) > limit => Some((headings[index].shorten)(text, limit)),
         _ => None,
     };
     if limits.is_some() {
         widths = measured(&|text, index| measure_text_width(fitted(text, index).as_deref().unwrap_or(text)));
     }
-    let mut line = |row: &[String]| {
+    let mut line = |row: &[String], is_header: bool| {
         let cells = row.iter().zip(&widths).zip(headings).enumerate();
         let padded = cells.map(|(index, ((cell, &width), column))| {
-            pad_str(fitted(cell, index).as_deref().unwrap_or(cell), width, column.alignment, None).into_owned()
+            let meaning = if is_header { Some(Meaning::Heading) } else { (column.meaning)(cell) };
+            let shown = fitted(cell, index);
+            let shown = shown.as_deref().unwrap_or(cell);
+            let painted = meaning.map(|meaning| screen.paint(meaning, shown));
+            let is_last = index + 1 == headings.len() && column.alignment == Alignment::Left;
+            pad_str(painted.as_deref().unwrap_or(shown), if is_last { 0 } else { width }, column.alignment, None)
+                .into_owned()
         });
         let line = padded.collect::<Vec<_>>().join(&" ".repeat(GAP));
         write(&format!("{:INDENT$}{}\n", "", line.trim_end()));
     };
-    line(&header);
-    rows(&mut line);
+    line(&header, true);
+    rows(&mut |row| line(row, false));
 }
 
 /// Reduces the largest widths of columns until the columns fit into `width`. The longest texts are shortened first, and
@@ -155,8 +179,30 @@ fn fitting(headings: &[Column], widths: &[usize], width: usize) -> Vec<usize> {
     widths
 }
 
-/// Keeps both ends of a text, with an ellipsis between them.
-fn shorten(text: &str, width: usize) -> String {
+/// Returns the number of items on each line of at most `width` characters. `between` joins the items of a line.
+pub fn wrapped(items: &[&str], between: &str, width: usize) -> Vec<usize> {
+    let gap = measure_text_width(between);
+    let mut lines: Vec<usize> = Vec::new();
+    let mut used = 0;
+    for item in items {
+        let own = measure_text_width(item) + gap;
+        match lines.last_mut() {
+            Some(count) if used + own <= width => *count += 1,
+            _ => {
+                lines.push(1);
+                used = 0;
+            }
+        }
+        used += own;
+    }
+    lines
+}
+
+/// Keeps both ends of a text that is wider than `width`, with an ellipsis between them.
+pub fn shorten(text: &str, width: usize) -> String {
+    if measure_text_width(text) <= width {
+        return text.to_owned();
+    }
     let kept = width.saturating_sub(1);
     let front = take_width(text.chars(), kept.div_ceil(2));
     let back = take_width(text.chars().rev(), kept / 2);

@@ -297,9 +297,11 @@ impl Release {
         numbered.or_else(|| Release::named("main")).expect("the table has a row for the main branch")
     }
 
-    /// Parses the name or the version of a release: `llvm19`, `main`, `19` or `19.1.7`.
+    /// Parses the name or the version of a release: `llvm19`, `main`, `19` or `19.1.7`. `None` for a release that is
+    /// older than the table.
     pub(crate) fn parse(text: &str) -> Option<Release> {
-        let major = || text.split('.').next()?.parse().ok().filter(|&major| major > 0);
+        let oldest = RELEASES.first().and_then(|release| release.number);
+        let major = || text.split('.').next()?.parse().ok().filter(|&major| Some(major) >= oldest);
         Release::named(text).or_else(|| major().map(Release::numbered))
     }
 
@@ -408,7 +410,7 @@ mod tests {
         {
             assert_eq!(Release::parse(text).unwrap().name, name, "{text}");
         }
-        for text in ["", "0", "-1", "llvm", "LLVM19", "19x", "clang-19", "auto"] {
+        for text in ["", "0", "-1", "9", "9.0.1", "llvm", "LLVM19", "19x", "clang-19", "auto"] {
             assert_eq!(Release::parse(text), None, "{text}");
         }
     }

@@ -1,5 +1,6 @@
 //! Cells of the tables, and the line that counts the rows that are left out.
 
+use crate::cli::report::Screen;
 use crate::cli::report::text::{counted, printable};
 
 /// Maximum number of files, and of kernels per file, that are shown without `--all`.
@@ -16,6 +17,11 @@ pub fn left_out(count: usize, shown: usize, what: &str) -> String {
 /// Returns printable text, or a dash if it is unknown.
 pub fn or_dash(text: Option<&str>) -> String {
     text.map_or("-".to_owned(), printable)
+}
+
+/// Returns a size, or a dash if it is unknown.
+pub fn size_cell(value: Option<u64>, screen: &Screen) -> String {
+    value.map_or("-".to_owned(), |value| screen.size(value))
 }
 
 /// Returns a number, or a dash if it is unknown.

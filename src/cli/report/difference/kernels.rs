@@ -1,45 +1,51 @@
 //! Table of the kernels of a file that differ: one row per kernel, for all archs together. Otherwise a kernel that grew
 //! for ten archs would take ten rows and leave none for the next.
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
-
-use super::cells::{MAX_ROWS, cell, left_out, or_dash};
+use super::Detail;
+use super::cells::{MAX_ROWS, cell, left_out, size_cell};
+use super::families::families;
+use super::rows::{Row, rows};
 use crate::check::lock::{FIGURES, KernelDifference, LockedKernel, TargetDifference};
 use crate::cli::report::Screen;
-use crate::cli::report::text::{Column, columns, printable};
-use crate::image::Figure;
-use crate::target::natural_order;
+use crate::cli::report::style::{Meaning, of_growth};
+use crate::cli::report::text::{Column, columns, counted, printable};
+use crate::image::{Figure, short_name};
 
-/// Maximum length of a kernel name. Longer names are cut in the middle: names of templates have equal beginnings and
-/// differ in their arguments.
+/// Maximum length of a kernel name. Of longer names, namespaces and arguments are left out.
 const MAX_NAME_LENGTH: usize = 64;
 
 /// Maximum number of archs, and of different changes, of a kernel that are shown without `--all`.
 const MAX_PARTS: usize = 4;
 
-/// A kernel and its difference for each arch.
-struct Row<'a> {
-    name: &'a str,
-    archs: Vec<(String, &'a KernelDifference<'a>)>,
-}
-
-/// Returns a table of the kernels that differ, the largest difference first, and the number of rows left out.
-pub fn kernels(targets: &[&TargetDifference<'_>], all: bool, screen: &Screen) -> String {
+/// Returns a table of the families of the kernels that differ. Few kernels are listed instead, and so are all kernels if
+/// the detail asks for it.
+pub fn kernels(targets: &[&TargetDifference<'_>], detail: Detail, screen: &Screen) -> String {
     let rows = rows(targets);
     if rows.is_empty() {
         return String::new();
     }
+    match families(&rows, detail.has_all, screen) {
+        None => list(&rows, detail.has_all, screen),
+        Some(families) if detail.has_kernels => families + &list(&rows, detail.has_all, screen),
+        Some(families) => format!("{families}  {}; use -v to list them\n", counted(rows.len(), "kernel")),
+    }
+}
+
+/// Returns a table of the kernels that differ, the largest difference first, and the number of rows left out.
+fn list(rows: &[Row<'_>], all: bool, screen: &Screen) -> String {
     let shown = if all { rows.len() } else { MAX_ROWS };
     let [arch, what, kernel] = ["ARCH", "DETAILS", "KERNEL"].map(Column::left);
+    let what = what.meaning(meaning_of_details);
+    let kernel = if all { kernel } else { Column::name("KERNEL") };
     let [old, new, change] = ["OLD", "NEW", "CHANGE"].map(Column::right);
+    let change = change.meaning(of_growth);
     let cells = rows.iter().take(shown).map(|row| {
         let name = printable(row.name);
         vec![
             join_first(row.arch_names(), ", ", all),
-            cell(row.size(KernelDifference::before)),
-            cell(row.size(KernelDifference::after)),
-            format!("{:+}", row.growth()),
+            size_cell(row.size(KernelDifference::before), screen),
+            size_cell(row.size(KernelDifference::after), screen),
+            screen.growth(row.growth().into()),
             join_first(row.changes(all), "; ", all),
             if all { name } else { shortened(&name) },
         ]
@@ -47,42 +53,7 @@ pub fn kernels(targets: &[&TargetDifference<'_>], all: bool, screen: &Screen) ->
     columns(&[arch, old, new, change, what, kernel], cells, screen) + &left_out(rows.len(), shown, "kernel")
 }
 
-fn rows<'a>(targets: &[&'a TargetDifference<'a>]) -> Vec<Row<'a>> {
-    let mut rows: BTreeMap<&str, Row<'_>> = BTreeMap::new();
-    for target in targets {
-        let arch = or_dash(target.target.arch.as_deref());
-        for difference in &target.kernels {
-            let kernel = difference.kernel();
-            let row = rows.entry(kernel.name.as_str());
-            let row = row.or_insert_with(|| Row { name: kernel.readable_name(), archs: Vec::new() });
-            row.archs.push((arch.clone(), difference));
-        }
-    }
-    let mut rows: Vec<_> = rows.into_values().collect();
-    for row in &mut rows {
-        row.archs.sort_by_cached_key(|(arch, _)| natural_order(arch));
-    }
-    rows.sort_by_key(|row| Reverse(row.growth().unsigned_abs()));
-    rows
-}
-
-impl<'a> Row<'a> {
-    fn arch_names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.archs.iter().map(|(arch, _)| arch.clone()).collect();
-        names.dedup();
-        names
-    }
-
-    /// Code size of one side, summed over the archs with a known size; `None` if there are none.
-    fn size(&self, side: impl Fn(&KernelDifference<'a>) -> Option<&'a LockedKernel>) -> Option<u64> {
-        let sizes = self.archs.iter().filter_map(|(_, it)| side(it)?.code_size());
-        sizes.reduce(u64::saturating_add)
-    }
-
-    fn growth(&self) -> i64 {
-        self.archs.iter().map(|(_, it)| it.growth()).fold(0, i64::saturating_add)
-    }
-
+impl Row<'_> {
     /// Formats the figures that changed for any arch. Formats each different change once, with its archs, if `all` is
     /// set or if the kernel was added or removed for some archs and changed for others.
     fn changes(&self, all: bool) -> Vec<String> {
@@ -147,13 +118,16 @@ fn describe(differences: &[&KernelDifference<'_>]) -> String {
     if changes.is_empty() { "code differs".to_owned() } else { changes.join(", ") }
 }
 
-/// Cuts the middle out of a long name.
+/// Shortens a printable name of a kernel.
 pub fn shortened(name: &str) -> String {
-    let count = name.chars().count();
-    if count <= MAX_NAME_LENGTH {
-        return name.to_owned();
+    short_name(name, MAX_NAME_LENGTH)
+}
+
+/// Returns the meaning of the first word about a kernel or an arch.
+pub fn meaning_of_details(text: &str) -> Option<Meaning> {
+    match text.split([':', ' ']).next()? {
+        "added" => Some(Meaning::Good),
+        "removed" => Some(Meaning::Bad),
+        _ => None,
     }
-    let half = (MAX_NAME_LENGTH - 1) / 2;
-    let (start, end): (String, String) = (name.chars().take(half).collect(), name.chars().skip(count - half).collect());
-    format!("{start}…{end}")
 }

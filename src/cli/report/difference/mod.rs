@@ -2,14 +2,25 @@
 //! first.
 
 mod cells;
+mod families;
 mod json;
 mod kernels;
+mod rows;
 mod table;
 
 pub use json::differences_json;
 pub use table::differences_table;
 
 use crate::check::lock::{BudgetResult, Comparison};
+
+/// Rows of the tables.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Detail {
+    /// Kernels are listed below their families.
+    pub has_kernels: bool,
+    /// No row is left out, and no name is shortened.
+    pub has_all: bool,
+}
 
 /// Two builds and their differences.
 #[derive(Debug, Clone, Copy)]

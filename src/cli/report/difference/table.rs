@@ -2,18 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use super::Differences;
-use super::cells::{MAX_ROWS, cell, left_out, or_dash};
-use super::kernels::{kernels, shortened};
+use super::cells::{MAX_ROWS, cell, left_out, or_dash, size_cell};
+use super::kernels::{kernels, meaning_of_details, shortened};
+use super::{Detail, Differences};
 use crate::check::lock::{
     BudgetResult, Change, Comparison, DifferenceCause, Duplicate, FileDifference, Measure, TargetDifference,
     TargetTotals, growth,
 };
 use crate::cli::report::Screen;
+use crate::cli::report::style::{Meaning, of_growth};
 use crate::cli::report::text::{Column, columns, counted, printable};
 
-/// Returns the differences as lines that end in a newline. With `all`, no row is left out and no name is cut.
-pub fn differences_table(differences: &Differences<'_>, all: bool, screen: &Screen) -> String {
+/// Returns the differences as lines that end in a newline.
+pub fn differences_table(differences: &Differences<'_>, detail: Detail, screen: &Screen) -> String {
+    let all = detail.has_all;
     let comparison = differences.comparison;
     let (old, new) = (comparison.old, comparison.new);
     let is_equal = comparison.files.is_empty();
@@ -24,9 +26,9 @@ pub fn differences_table(differences: &Differences<'_>, all: bool, screen: &Scre
             if old == new { counted(new, what) } else { format!("{old} -> {}", counted(new, what)) }
         },
     );
-    text += &format!("  device code: {}, {}\n", sizes(old.size, new.size), counts.join(", "));
+    text += &format!("  device code: {}, {}\n", sizes(old.size, new.size, screen), counts.join(", "));
     if (old.stored, new.stored) != (old.size, new.size) {
-        text += &format!("  stored: {}\n", sizes(old.stored, new.stored));
+        text += &format!("  stored: {}\n", sizes(old.stored, new.stored, screen));
     }
     for (what, archs) in [("added", &comparison.added_archs), ("removed", &comparison.removed_archs)] {
         if !archs.is_empty() {
@@ -34,13 +36,13 @@ pub fn differences_table(differences: &Differences<'_>, all: bool, screen: &Scre
         }
     }
     text += &same_code(comparison);
-    text += &duplicates(&comparison.duplicates, all);
+    text += &duplicates(&comparison.duplicates, all, screen);
     for result in differences.budgets {
-        text += &budget_line(result);
+        text += &budget_line(result, screen);
     }
     let shown = if all { usize::MAX } else { MAX_ROWS };
     for file in comparison.files.iter().take(shown) {
-        text += &file_block(file, all, screen);
+        text += &file_block(file, detail, screen);
     }
     text + &left_out(comparison.files.len(), shown, "file")
 }
@@ -74,10 +76,10 @@ fn listed(causes: &BTreeSet<DifferenceCause>) -> String {
 const MAX_DUPLICATES: usize = 5;
 
 /// Lists the code that occurs more often in the new build.
-fn duplicates(duplicates: &[Duplicate<'_>], all: bool) -> String {
+fn duplicates(duplicates: &[Duplicate<'_>], all: bool, screen: &Screen) -> String {
     let bytes = duplicates.iter().fold(0, |sum: u64, it| sum.saturating_add(it.bytes));
     let [_, ..] = duplicates else { return String::new() };
-    let mut text = format!("  grown by duplication: +{bytes} bytes\n");
+    let mut text = format!("  grown by duplication: +{}\n", screen.bytes(bytes));
     let shown = if all { usize::MAX } else { MAX_DUPLICATES };
     for it in duplicates.iter().take(shown) {
         let arch = printable(it.arch.unwrap_or("-"));
@@ -86,49 +88,54 @@ fn duplicates(duplicates: &[Duplicate<'_>], all: bool) -> String {
             Some(kernel) => format!("kernel {}", shortened(&printable(kernel.readable_name()))),
             None => "image".to_owned(),
         };
-        text += &format!("    {what} for {arch}: {} -> {} copies, +{} bytes\n", it.old, it.new, it.bytes);
+        text += &format!("    {what} for {arch}: {} -> {} copies, +{}\n", it.old, it.new, screen.bytes(it.bytes));
     }
     text + &left_out(duplicates.len(), shown, "duplicate")
 }
 
-fn budget_line(result: &BudgetResult<'_>) -> String {
+fn budget_line(result: &BudgetResult<'_>, screen: &Screen) -> String {
     let arch = result.budget.arch.as_ref().map(|arch| format!(" for {}", printable(arch))).unwrap_or_default();
     let stored = if result.measure == Measure::Stored { ", stored" } else { "" };
     let grown = growth(result.old, result.new);
-    let (limit, word) = (result.budget.limit, if result.exceeded { "EXCEEDED" } else { "met" });
-    format!("  growth limit {limit}{arch}{stored}: {word}, {}\n", signed(grown, percent(result.old, grown)))
+    let limit = result.budget.limit;
+    let word =
+        if result.exceeded { screen.paint(Meaning::Bad, "EXCEEDED") } else { screen.paint(Meaning::Good, "met") };
+    let change = signed(grown, percent(result.old, grown), screen);
+    format!("  growth limit {limit}{arch}{stored}: {word}, {change}\n")
 }
 
 /// Formats an old and a new size, and the growth.
-fn sizes(old: Option<u64>, new: Option<u64>) -> String {
+fn sizes(old: Option<u64>, new: Option<u64>, screen: &Screen) -> String {
     match (old, new) {
-        (Some(old), Some(new)) if old == new => format!("{new} bytes"),
+        (Some(old), Some(new)) if old == new => screen.bytes(new),
         (Some(old), Some(new)) => {
             let grown = growth(old, new);
-            format!("{old} -> {new} bytes ({})", signed(grown, percent(old, grown)))
+            format!("{} ({})", screen.change(old, new), signed(grown, percent(old, grown), screen))
         }
         _ => "sizes not recorded".to_owned(),
     }
 }
 
-fn signed(grown: i64, percent: Option<f64>) -> String {
+fn signed(grown: i64, percent: Option<f64>, screen: &Screen) -> String {
     let percent = percent.map(|percent| format!(", {percent:+.1} %")).unwrap_or_default();
-    format!("{grown:+}{percent}")
+    let growth = screen.growth(grown.into());
+    let painted = of_growth(&growth).map(|meaning| screen.paint(meaning, &growth));
+    format!("{}{percent}", painted.unwrap_or(growth))
 }
 
 fn percent(old: u64, grown: i64) -> Option<f64> {
     (old > 0).then(|| 100.0 * grown as f64 / old as f64)
 }
 
-fn file_block(file: &FileDifference<'_>, all: bool, screen: &Screen) -> String {
+fn file_block(file: &FileDifference<'_>, detail: Detail, screen: &Screen) -> String {
     let was = file.old_path().map(|old| format!(" (was {})", printable(old))).unwrap_or_default();
     let what = match (file.old, file.new) {
         (None, _) => "added".to_owned(),
         (_, None) => "removed".to_owned(),
-        (Some(old), Some(new)) => match sizes(old.size, new.size) {
+        (Some(old), Some(new)) => match sizes(old.size, new.size, screen) {
             sizes if file.targets.is_empty() => {
                 let (old, new) = (old.stored, new.stored);
-                format!("{sizes}, same images in different containers: {}", self::sizes(old, new))
+                format!("{sizes}, same images in different containers: {}", self::sizes(old, new, screen))
             }
             sizes => sizes,
         },
@@ -140,7 +147,7 @@ fn file_block(file: &FileDifference<'_>, all: bool, screen: &Screen) -> String {
     // The kernels of an added or removed arch add nothing to its own row.
     let is_shown = |target: &&TargetDifference<'_>| !matches!(target.change, Change::Added | Change::Removed);
     let changed: Vec<_> = file.targets.iter().filter(is_shown).collect();
-    text + &kernels(&changed, all, screen)
+    text + &kernels(&changed, detail, screen)
 }
 
 fn targets(targets: &[TargetDifference<'_>], screen: &Screen) -> String {
@@ -152,13 +159,14 @@ fn targets(targets: &[TargetDifference<'_>], screen: &Screen) -> String {
             or_dash(it.target.arch.as_deref()),
             or_dash(it.target.kind.as_deref()),
             printable(&it.target.image),
-            cell(it.old.size.filter(|_| it.old.images > 0)),
-            cell(it.new.size.filter(|_| it.new.images > 0)),
-            if is_known { format!("{:+}", it.growth()) } else { "-".to_owned() },
+            size_cell(it.old.size.filter(|_| it.old.images > 0), screen),
+            size_cell(it.new.size.filter(|_| it.new.images > 0), screen),
+            if is_known { screen.growth(it.growth().into()) } else { "-".to_owned() },
             describe_target(it),
         ]
     });
-    columns(&[arch, kind, image, old, new, change, what], rows, screen)
+    let headings = [arch, kind, image, old, new, change.meaning(of_growth), what.meaning(meaning_of_details)];
+    columns(&headings, rows, screen)
 }
 
 fn describe_target(difference: &TargetDifference<'_>) -> String {

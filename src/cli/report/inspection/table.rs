@@ -2,18 +2,69 @@
 //!
 //! Figures that no kernel of an image has are left out, so that each image gets the columns of its vendor.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::analyze::inspect::InspectedImage;
 use crate::cli::report::Screen;
 use crate::cli::report::table::metadata_entries;
 use crate::cli::report::text::{Column, columns, counted, printable};
-use crate::image::{DebugInfo, DebugLevel, Figure, Kernel};
+use crate::image::{DebugInfo, DebugLevel, Figure, Kernel, family};
 use crate::scan::inventory::{File, Property, PropertySet, PropertyValue};
 use crate::target::OffloadKind;
 
 /// Returns the contents of one image of the file `path`, with a final newline.
 pub fn inspection_table(path: &str, inspected: &InspectedImage<'_>, screen: &Screen) -> String {
+    let kernels = &inspected.inspection.kernels;
+    let table = if kernels.is_empty() { String::new() } else { table(kernels, screen) };
+    image_block(path, inspected, &table)
+}
+
+/// Returns the contents of one image. Many kernels are summed by family.
+pub fn inspection_rollup(path: &str, inspected: &InspectedImage<'_>, screen: &Screen) -> String {
+    match family_rows(&inspected.inspection.kernels, screen) {
+        Some(families) => image_block(path, inspected, &families),
+        None => inspection_table(path, inspected, screen),
+    }
+}
+
+/// Maximum number of kernels that are listed without their families.
+const FEW: usize = 8;
+
+/// Formats a row for each family. `None` for few kernels, and for kernels that are families of their own. A figure is a
+/// range, and the code is a sum.
+fn family_rows(kernels: &[Kernel], screen: &Screen) -> Option<String> {
+    let mut families: BTreeMap<String, Vec<&Kernel>> = BTreeMap::new();
+    for kernel in kernels {
+        families.entry(family(kernel.demangled.as_ref().unwrap_or(&kernel.name))).or_default().push(kernel);
+    }
+    if kernels.len() <= FEW || families.len() == kernels.len() {
+        return None;
+    }
+    let is_stated = |figure: &Figure| kernels.iter().any(|kernel| figure.value(kernel).is_some());
+    let figures: Vec<Figure> = Figure::ALL.iter().copied().filter(is_stated).collect();
+    let mut headings: Vec<Column> = figures.iter().map(|figure| Column::right(heading(*figure))).collect();
+    headings.extend([Column::right("KERNELS"), Column::name("FAMILY")]);
+    let mut families: Vec<(String, Vec<&Kernel>)> = families.into_iter().collect();
+    families.sort_by_key(|(_, kernels)| Reverse(kernels.len()));
+    let rows = families.into_iter().map(|(name, kernels)| {
+        let figures = figures.iter().map(|figure| family_cell(*figure, &kernels, screen));
+        figures.chain([kernels.len().to_string(), printable(&name)]).collect()
+    });
+    Some(columns(&headings, rows, screen))
+}
+
+fn family_cell(figure: Figure, kernels: &[&Kernel], screen: &Screen) -> String {
+    let values = || kernels.iter().filter_map(|kernel| figure.value(kernel));
+    match (values().min(), values().max()) {
+        (Some(_), _) if figure == Figure::CodeSize => screen.size(values().fold(0, u64::saturating_add)),
+        (Some(least), Some(most)) if least == most => least.to_string(),
+        (Some(least), Some(most)) => format!("{least}-{most}"),
+        _ => "-".to_owned(),
+    }
+}
+
+fn image_block(path: &str, inspected: &InspectedImage<'_>, table: &str) -> String {
     let InspectedImage { number, image, inspection } = inspected;
     let target = [image.kind.map(OffloadKind::name), image.triple.as_deref(), image.arch.as_deref()];
     let target = target.into_iter().flatten().chain([image.image_kind.name()]);
@@ -29,9 +80,7 @@ pub fn inspection_table(path: &str, inspected: &InspectedImage<'_>, screen: &Scr
         DebugLevel::Full => ", full debug information",
     };
     let mut text = format!("{}: image {number}: {}, {kernels}{debug}\n", printable(path), target.join(" "));
-    if !inspection.kernels.is_empty() {
-        text += &table(&inspection.kernels, screen);
-    }
+    text += table;
     text.extend(image.property_sets.iter().map(property_set));
     text + &compilers(&inspection.debug)
 }
@@ -72,7 +121,7 @@ fn table(kernels: &[Kernel], screen: &Screen) -> String {
     let has_source = kernels.iter().any(|kernel| kernel.source.is_some());
     let mut headings: Vec<Column> = figures.iter().map(|figure| Column::right(heading(*figure))).collect();
     headings.extend(has_source.then_some(Column::left("SOURCE")));
-    headings.push(Column::left("KERNEL"));
+    headings.push(Column::name("KERNEL"));
     let rows = kernels.iter().map(|kernel| {
         let figures = figures.iter().map(|figure| cell(*figure, kernel).unwrap_or("-".to_owned()));
         let source = kernel.source.as_ref().map(|source| format!("{}:{}", file_name(&source.file), source.line));

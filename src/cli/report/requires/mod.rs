@@ -4,6 +4,7 @@ mod json;
 mod text;
 
 pub use json::requires_json;
+pub(super) use text::named;
 pub use text::requires_text;
 
 use crate::analyze::select::{DeviceNeed, FileFloors};

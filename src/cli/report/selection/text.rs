@@ -7,13 +7,23 @@ use crate::analyze::select::{
     AnsweredFile, AnsweredSet, CandidateSet, CandidateVerdict, DeviceAnswer, Selection, relocatable_archs,
 };
 use crate::cli::report::Screen;
+use crate::cli::report::style::Meaning;
 use crate::cli::report::text::{Column, columns, counted, printable};
 use crate::scan::inventory::{CodeRole, File};
 use crate::target::{Device, Platform};
 
-/// Returns a block for every candidate set with code for the devices. Libraries have hundreds of containers with equal
-/// answers, so only the first of equal blocks is printed, with a count of the others.
+/// Verdicts that have colors.
+const SELECTED: &str = "selected";
+const UNDECIDED: &str = "undecided";
+
+/// Returns all lists of [`selection_lists`] as one text.
 pub fn selection_text(answered: &AnsweredFile<'_>, name: &str, screen: &Screen) -> String {
+    selection_lists(answered, name, screen).concat()
+}
+
+/// Returns a list of images for every candidate set with code for the devices. Libraries have hundreds of containers with equal
+/// answers, so only the first of equal lists is returned, with a count of the others.
+pub fn selection_lists(answered: &AnsweredFile<'_>, name: &str, screen: &Screen) -> Vec<String> {
     let mut blocks: Vec<(String, usize)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for set in answered.relevant() {
@@ -79,7 +89,7 @@ fn block(
     let key = format!("{place} {on} {key_rows:?}");
     let mut block = format!("{}: {place}{offset}: {on} {}\n", printable(path), verdict(set, &answer.selection));
     let [arch, image, verdict_heading, reason] = ["ARCH", "IMAGE", "VERDICT", "REASON"].map(Column::left);
-    let headings = [Column::right("NUMBER"), arch, image, verdict_heading, reason];
+    let headings = [Column::right("NUMBER"), arch, image, verdict_heading.meaning(meaning_of_verdict), reason];
     block += &columns(&headings, rows.into_iter(), screen);
     if let Some((earlier, selection)) = &answer.earlier {
         let (name, release, order) = (earlier.name, earlier.release, earlier.order);
@@ -107,6 +117,14 @@ fn verdict(set: &CandidateSet<'_>, selection: &Selection) -> String {
     }
 }
 
+fn meaning_of_verdict(verdict: &str) -> Option<Meaning> {
+    match verdict {
+        SELECTED => Some(Meaning::Good),
+        UNDECIDED => Some(Meaning::Unsure),
+        _ => None,
+    }
+}
+
 /// A row for each image, in order.
 fn rows(set: &CandidateSet<'_>, selection: &Selection) -> Vec<Vec<String>> {
     let row = |(index, verdict, reason): (usize, CandidateVerdict, String)| {
@@ -115,9 +133,9 @@ fn rows(set: &CandidateSet<'_>, selection: &Selection) -> Vec<Vec<String>> {
         let arch = image.arch.as_deref().or(image.triple.as_deref()).map_or("-".to_owned(), printable);
         let form = image.image_kind.name().to_owned();
         let verdict = match verdict {
-            CandidateVerdict::Selected => "selected",
+            CandidateVerdict::Selected => SELECTED,
             CandidateVerdict::Rejected => "rejected",
-            CandidateVerdict::Undecided => "undecided",
+            CandidateVerdict::Undecided => UNDECIDED,
         };
         vec![candidate.number.to_string(), arch, form, verdict.to_owned(), printable(&reason)]
     };
@@ -125,7 +143,7 @@ fn rows(set: &CandidateSet<'_>, selection: &Selection) -> Vec<Vec<String>> {
 }
 
 /// Returns one line for a file: the number of choices with code for the devices, and the number of each outcome.
-pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Device) -> String {
+pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Device, screen: &Screen) -> String {
     let path = printable(&answered.file.path);
     let relevant: Vec<&AnsweredSet<'_>> = answered.relevant().collect();
     if relevant.is_empty() && !answered.kpack.is_empty() {
@@ -140,15 +158,43 @@ pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Devic
         count => format!("; {} that no wrapper registers", counted(count, "container")),
     };
     if relevant.is_empty() {
-        return format!("{path}: {}{unregistered}\n", without_code(answered.file, device.platform()));
+        let answer = screen.paint(Meaning::Usual, &without_code(answered.file, device.platform()));
+        return format!("{path}: {answer}{unregistered}\n");
     }
+    let outcomes = outcomes(relevant.iter().copied(), screen);
+    let choices = counted(relevant.len(), "choice");
+    format!("{path}: {name}: {choices}: {outcomes}{unregistered}\n")
+}
+
+/// Returns one line for many files: the number of choices with code for the devices, and the number of each outcome.
+pub fn selection_total(files: &[&AnsweredFile<'_>], name: &str, screen: &Screen) -> String {
+    let relevant = || files.iter().flat_map(|file| file.relevant());
+    let with_code = files.iter().filter(|file| file.is_relevant()).count();
+    let without = files.len().saturating_sub(with_code);
+    let outcomes = outcomes(relevant(), screen);
+    if with_code == 0 {
+        return format!("{name}: no code for such devices in {}\n", counted(files.len(), "file"));
+    }
+    let choices = counted(relevant().count(), "choice");
+    let rest = if without == 0 {
+        String::new()
+    } else {
+        format!("; {} without code for such devices", counted(without, "file"))
+    };
+    format!("{name}: {choices} in {}: {outcomes}{rest}\n", counted(with_code, "file"))
+}
+
+/// Formats the number of choices by outcome.
+fn outcomes<'a>(relevant: impl Iterator<Item = &'a AnsweredSet<'a>>, screen: &Screen) -> String {
     let mut outcomes: BTreeMap<_, usize> = BTreeMap::new();
-    for answer in relevant.iter().flat_map(|set| worst(set)) {
+    for answer in relevant.flat_map(worst) {
         *outcomes.entry(outcome(&answer.selection)).or_default() += 1;
     }
-    let outcomes: Vec<String> = outcomes.into_iter().map(|((_, name), count)| format!("{count} {name}")).collect();
-    let choices = counted(relevant.len(), "choice");
-    format!("{path}: {name}: {choices}: {}{unregistered}\n", outcomes.join(", "))
+    let outcomes = outcomes.into_iter().map(|((rank, name), count)| {
+        let meaning = [Meaning::Good, Meaning::Unsure].get(usize::from(rank)).copied().unwrap_or(Meaning::Bad);
+        screen.paint(meaning, &format!("{count} {name}"))
+    });
+    outcomes.collect::<Vec<_>>().join(", ")
 }
 
 /// Answer about a file without selectable code for a platform.

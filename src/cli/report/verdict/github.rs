@@ -7,6 +7,7 @@ use std::fmt::Write;
 
 use super::{group_findings, sentence_of, summary};
 use crate::check::{Outcome, Verdict};
+use crate::cli::report::Screen;
 use crate::cli::report::text::printable;
 
 /// Returns the lines.
@@ -20,7 +21,7 @@ pub fn verdict_github(verdict: &Verdict) -> String {
         let message = data(&sentence_of(&group));
         let _ = writeln!(text, "::{command} file={path},title=fatbin {rule}{undecided}::{message}");
     }
-    text + &summary(verdict) + "\n"
+    text + &summary(verdict, &Screen::default()) + "\n"
 }
 
 /// Escapes a message. GitHub's toolkit escapes line feeds, which the message does not contain, and `%`.

@@ -5,6 +5,7 @@ use super::markdown_escape::escape;
 use super::{FindingGroup, group_findings, sentence_of, summary};
 use crate::base::escape::shorten;
 use crate::check::{Outcome, Verdict};
+use crate::cli::report::Screen;
 
 /// Limit of the text in bytes. GitHub refuses comments of more than 65,536 characters; what is left is for the text that a
 /// workflow adds.
@@ -24,7 +25,7 @@ pub fn verdict_markdown(verdict: &Verdict, sizes: &CodeSizes, before: Option<&Co
         }
         Outcome::Undecided => "Device code could not be evaluated completely",
     };
-    let first = format!("## {heading}\n\n{}\n", summary(verdict));
+    let first = format!("## {heading}\n\n{}\n", summary(verdict, &Screen::default()));
     let sizes = sizes.to_markdown(before);
     let findings = findings(verdict, MAX_SIZE.saturating_sub(first.len() + sizes.len()));
     first + &findings + &sizes

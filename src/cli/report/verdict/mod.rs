@@ -18,12 +18,14 @@ pub use junit::verdict_junit;
 pub use markdown::verdict_markdown;
 pub use sarif::verdict_sarif;
 
+use super::Screen;
 use super::findings::{FindingGroup, group_findings};
+use super::style::Meaning;
 use super::text::{counted, printable};
 use crate::check::{Finding, Outcome, Verdict};
 
 /// Formats a verdict as lines: one for each group of findings, and a summary.
-pub fn verdict_text(verdict: &Verdict) -> String {
+pub fn verdict_text(verdict: &Verdict, screen: &Screen) -> String {
     let mut text = String::new();
     for group in group_findings(&verdict.findings) {
         let finding = group.finding;
@@ -32,10 +34,19 @@ pub fn verdict_text(verdict: &Verdict) -> String {
             Outcome::Warned => "warning: ",
             Outcome::Undecided => "undecided: ",
         };
-        let (path, rule) = (printable(&finding.path), finding.rule.name());
+        let path = printable(&finding.path);
+        let rule = screen.paint(meaning(finding.outcome), finding.rule.name());
         text += &format!("{path}: {outcome}{rule}: {}\n", sentence_of(&group));
     }
-    text + &summary(verdict) + "\n"
+    text + &summary(verdict, screen) + "\n"
+}
+
+fn meaning(outcome: Outcome) -> Meaning {
+    match outcome {
+        Outcome::Violated => Meaning::Bad,
+        Outcome::Passed => Meaning::Good,
+        Outcome::Warned | Outcome::Undecided => Meaning::Unsure,
+    }
 }
 
 /// Formats a finding as a sentence, without its file and its rule.
@@ -54,9 +65,10 @@ fn sentence_of(group: &FindingGroup<'_>) -> String {
 }
 
 /// Formats the number of evaluations by outcome.
-fn summary(verdict: &Verdict) -> String {
+fn summary(verdict: &Verdict, screen: &Screen) -> String {
     let counts = Outcome::ALL.iter().copied().map(|outcome| (outcome, verdict.count(outcome)));
     let counts = counts.filter(|&(outcome, count)| count > 0 || outcome == Outcome::Passed);
-    let counts: Vec<String> = counts.map(|(outcome, count)| format!("{count} {}", outcome.name())).collect();
+    let counts: Vec<String> =
+        counts.map(|(outcome, count)| screen.paint(meaning(outcome), &format!("{count} {}", outcome.name()))).collect();
     format!("{}: {}", counted(verdict.evaluations.len(), "check"), counts.join(", "))
 }

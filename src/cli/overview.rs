@@ -1,0 +1,112 @@
+//! `fatbin FILE...`: what a person asks first about a file.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use clap::Args;
+
+use super::failure::Result;
+use super::inputs::{InputArguments, found_images, warn_of_archives};
+use super::limit::LimitArguments;
+use super::problems::ProblemArguments;
+use super::{Status, shell, terminal};
+use crate::analyze::coverage::{Coverage, InspectedImages};
+use crate::analyze::select::NamedDevice;
+use crate::analyze::survey::{Survey, SurveyOptions};
+use crate::cli::report;
+use crate::cli::report::Overview;
+use crate::scan::{CacheBudget, Options, Outcome};
+
+/// Name of the command that [`insert`] adds.
+pub const NAME: &str = "overview";
+
+/// Print on one screen what files are, on which devices they run, and what to ask next
+///
+/// Exit status: 0 if there are device images, 1 if there are none, 2 for trouble.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    problems: ProblemArguments,
+
+    #[command(flatten)]
+    limits: LimitArguments,
+
+    #[command(flatten)]
+    inputs: InputArguments,
+}
+
+/// The analyses that the screen prints.
+const WANTED: SurveyOptions =
+    SurveyOptions { inspection: true, without_kernels: false, own_sizes: false, build_paths: false, toolkit: true };
+
+pub fn run(arguments: Arguments) -> Result<Status> {
+    let inputs = arguments.inputs.with_listed()?;
+    let problems = arguments.problems.problems();
+    let scanner = arguments.limits.scanner(Options::default()).with_cache(CacheBudget::default());
+    let analyze = |_, outcome: Outcome| {
+        let packed = if let Outcome::Scanned(file) = &outcome { file.packed_size() } else { None };
+        (Survey::of_outcome(outcome, &|_| WANTED), packed)
+    };
+    let (mut status, mut files, mut packed_sizes) = (Status::No, Vec::new(), Vec::new());
+    inputs.scan_and(&scanner, &problems, &analyze, &mut |((file, error), packed)| {
+        status = status.and(if file.file.failure.is_some() { Status::Trouble } else { found_images(&file.file) });
+        if let Some(error) = error {
+            status = status.and(problems.report(error));
+        }
+        files.push(file);
+        packed_sizes.push(packed);
+    })?;
+    warn_of_archives(files.iter().map(|it| &it.file), &problems);
+    let readable: Vec<&Survey> = files.iter().filter(|it| it.file.failure.is_none()).collect();
+    if readable.is_empty() {
+        return Ok(status);
+    }
+    let images: Vec<InspectedImages<'_>> = readable.iter().map(|it| InspectedImages::from(*it)).collect();
+    let devices = NamedDevice::of_interest(readable.iter().map(|it| &it.file));
+    let names = inputs.names();
+    let overview = Overview {
+        size: names.iter().filter_map(|name| size_on_disk(name)).sum(),
+        words: names.iter().map(|name| shell::quoted(name)).collect(),
+        names,
+        files: readable,
+        packed: packed_sizes.into_iter().sum::<Option<u64>>(),
+        coverage: Coverage::new(&images, &devices)?,
+        devices,
+    };
+    let screen = terminal::screen();
+    let mut out = terminal::output(&screen);
+    out.write(&report::overview_text(&overview, &screen))?;
+    out.flush()?;
+    Ok(status)
+}
+
+/// Size of a file, or of all files in a directory.
+fn size_on_disk(name: &str) -> Option<u64> {
+    let (inputs, _) = crate::scan::expand_paths(&[name.into()]);
+    Some(inputs.iter().map(crate::scan::InputPath::size).sum())
+}
+
+/// Options of all commands that take a value.
+const WITH_VALUE: [&str; 2] = ["--color", "--threads"];
+
+/// Adds the name of the command before the arguments, if the first is the path of a file instead of a command.
+pub fn insert(arguments: &mut Vec<OsString>, is_command: impl Fn(&str) -> bool) {
+    let mut words = arguments.iter().skip(1);
+    while let Some(word) = words.next() {
+        if WITH_VALUE.iter().any(|option| word == option) {
+            words.next();
+        } else if !word.to_string_lossy().starts_with("--") {
+            if names_a_file(word) && !is_command(&word.to_string_lossy()) {
+                arguments.insert(1, NAME.into());
+            }
+            return;
+        }
+    }
+}
+
+/// Returns whether a word is a path rather than a misspelled command.
+fn names_a_file(word: &OsStr) -> bool {
+    let text = word.to_string_lossy();
+    let is_option = text.len() > 1 && text.starts_with('-');
+    !is_option && (text == "-" || text.contains(['/', '.']) || Path::new(word).exists())
+}

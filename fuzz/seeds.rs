@@ -38,7 +38,7 @@ fn main() -> io::Result<()> {
             save(&directory, "scan", &name, &bytes)?;
         }
         if image.image_kind == ImageKind::MetalLibrary {
-            save(&directory, "metal_library", &name, &bytes)?;
+            save(&directory, "metallib", &name, &bytes)?;
         }
         if image.image_kind == ImageKind::TileIr {
             save(&directory, "tile_ir", &name, &bytes)?;

@@ -53,7 +53,13 @@ fuzz_target!(|data: &[u8]| {
     let verdict = check(
         &policy,
         &inputs,
-        &[CheckedFile { survey: survey.clone(), input: 0, proof: ProofStatus::default(), package: None, metadata: None }],
+        &[CheckedFile {
+            survey: survey.clone(),
+            input: 0,
+            proof: ProofStatus::default(),
+            package: None,
+            metadata: None,
+        }],
     );
     check_text(&report::verdict_text(&verdict, &screen));
     check_text(&verdict.to_json());

@@ -72,7 +72,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::base::io::standard_output;
@@ -187,32 +187,12 @@ fn run_command(mut arguments: Vec<OsString>) -> Result<Status> {
             Ok(status)
         }
         Err(refused) => {
-            let (mut text, program) = *refused;
+            let (text, program) = *refused;
             if matches!(text.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
                 return Ok(text.print().map(|()| Status::Yes)?);
             }
-            suggest_command(&mut text);
             problems::exit_with_usage(&text, &program)
         }
-    }
-}
-
-/// Commands of other programs, and the one that does the same here.
-const COMMANDS_ELSEWHERE: [(&str, &str); 6] = [
-    ("ls", "scan"),
-    ("info", "scan"),
-    ("show", "scan"),
-    ("dump", "inspect"),
-    ("kernels", "inspect"),
-    ("test", "verify"),
-];
-
-/// Suggests the command for a name that other programs use.
-fn suggest_command(error: &mut clap::Error) {
-    let Some(ContextValue::String(written)) = error.get(ContextKind::InvalidSubcommand) else { return };
-    if let Some((_, command)) = COMMANDS_ELSEWHERE.iter().find(|(name, _)| name == written) {
-        let suggestion = ContextValue::Strings(vec![(*command).to_owned()]);
-        error.insert(ContextKind::SuggestedSubcommand, suggestion);
     }
 }
 

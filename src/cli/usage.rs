@@ -7,6 +7,16 @@ use clap::{Arg, Command, Error};
 
 use crate::base::spelling::Suggestions;
 
+/// Commands of other programs, and the one that does the same here.
+const COMMANDS_ELSEWHERE: [(&str, &str); 6] = [
+    ("ls", "scan"),
+    ("info", "scan"),
+    ("show", "scan"),
+    ("dump", "inspect"),
+    ("kernels", "inspect"),
+    ("test", "verify"),
+];
+
 /// Names that people use for values, and the values.
 const OTHER_NAMES: [(&str, &str); 4] = [("rocm", "hip"), ("amd", "hip"), ("nvidia", "cuda"), ("gzip", "zlib")];
 
@@ -48,8 +58,11 @@ impl Details<'_> {
             ErrorKind::UnknownArgument => self.unknown_argument(&argument),
             ErrorKind::InvalidSubcommand => {
                 let name = self.text(ContextKind::InvalidSubcommand).unwrap_or_default();
-                let known = self.command.get_subcommands().map(Command::get_name);
-                let suggestions = Suggestions::new(&name, known);
+                let elsewhere = COMMANDS_ELSEWHERE.iter().find(|(known, _)| *known == name);
+                let suggestions = match elsewhere {
+                    Some((_, command)) => Suggestions(vec![(*command).to_owned()]),
+                    None => Suggestions::new(&name, self.command.get_subcommands().map(Command::get_name)),
+                };
                 format!("unknown command {name:?}{suggestions}")
             }
             ErrorKind::InvalidValue => self.invalid_value(&argument),
@@ -205,6 +218,7 @@ mod tests {
             ),
             ("prune a", "missing --for-device <DEVICE> and one of --dry-run, --output <OUT>, --in-place"),
             ("warp a", "unknown command \"warp\"; did you mean wrap?"),
+            ("ls a", "unknown command \"ls\"; did you mean scan?"),
             ("-v", "unknown option -v; did you mean -V?"),
             ("scan --threads 0 a", "--threads 0: expected a number from 1"),
             ("scan --threads x a", "--threads x: expected a whole number"),

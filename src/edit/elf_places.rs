@@ -81,7 +81,7 @@ pub fn sized_symbols(view: View<'_>, endian: Endianness, sections: &[SectionHead
     let mut found = SizedSymbols::new();
     for table in sections.iter().filter(|it| [SHT_SYMTAB, SHT_DYNSYM].contains(&it.sh_type(endian))) {
         let Some((start, size)) = table.file_range(endian) else { continue };
-        let bytes = view.part("symbol table", Extent { offset: start, size: size }).map(|view| view.data());
+        let bytes = view.part("symbol table", Extent { offset: start, size }).map(|view| view.data());
         let symbols: &[Sym64<Endianness>] = object::slice_from_all_bytes(bytes.unwrap_or_default()).unwrap_or_default();
         let memory = symbols.iter().map(|_| size_of::<SizedSymbol>() as u64).sum();
         if view.charge("symbol table", Resource::Memory, memory).is_err() {

@@ -116,9 +116,12 @@ impl<'data> MetalLibrary<'data> {
             ));
         }
         let [library_type, system] = view.u16("Metal library type", header::TYPE)?.to_le_bytes();
-        let functions = range(view, "Metal library functions", header::FUNCTIONS, WORD)?;
-        let modules = range(view, "Metal library modules", header::MODULES, 0)?;
-        let count = functions.u32("Metal library function count", 0)?;
+        let Extent { offset, size } = extent(view, "Metal library functions", header::FUNCTIONS)?;
+        let list = view.from(offset);
+        let count = list.u32("Metal library function count", 0)?;
+        let functions = list.from(WORD).prefix(view.field("Metal library functions", header::FUNCTIONS), size)?;
+        let field = "Metal library modules";
+        let modules = view.part(view.field(field, header::MODULES), extent(view, field, header::MODULES)?)?;
         Ok(MetalLibrary {
             view,
             library_type: library_type_of(library_type),
@@ -132,7 +135,7 @@ impl<'data> MetalLibrary<'data> {
     /// Returns the functions, and the first error after which the list cannot be read.
     pub fn functions(&self) -> impl Iterator<Item = Result<Function<'data>, Malformed>> + use<'data> {
         let library = *self;
-        let mut rest = Some(self.functions.from(WORD));
+        let mut rest = Some(self.functions);
         (0..self.count).map_while(move |_| {
             let list = rest.take()?;
             let entry = library.entry(list);
@@ -193,13 +196,9 @@ impl<'data> Fields<'data> {
     }
 }
 
-/// Reads an offset and a size, which leaves out the first `extra` bytes.
-fn range<'data>(view: View<'data>, field: &'static str, at: u64, extra: u64) -> Result<View<'data>, Malformed> {
-    let offset = view.u64(field, at)?;
-    let size = view.from(at).u64(field, 8)?;
-    // No view has as many bytes.
-    let size = size.checked_add(extra).unwrap_or(u64::MAX);
-    view.part(view.field(field, at), Extent { offset, size })
+fn extent(view: View<'_>, field: &'static str, at: u64) -> Result<Extent, Malformed> {
+    let header = view.from(at);
+    Ok(Extent { offset: header.u64(field, 0)?, size: header.u64(field, 8)? })
 }
 
 fn library_type_of(number: u8) -> LibraryType {
@@ -336,7 +335,7 @@ pub(crate) mod tests {
         let cases = [
             (16, u64::MAX, "Metal library size"),
             (16, 87, "Metal library size"),
-            (24, u64::MAX, "Metal library functions"),
+            (24, u64::MAX, "Metal library function count"),
             (32, u64::MAX, "Metal library functions"),
             (80, u64::MAX - 1, "Metal library modules"),
             (at(b"OFFT") + 6 + 16, u64::MAX, "Metal function module"),

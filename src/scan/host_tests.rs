@@ -6,9 +6,6 @@ use object::{
     SymbolFlags, SymbolKind, SymbolScope,
 };
 
-#[cfg(target_os = "linux")]
-use std::path::Path;
-
 use super::*;
 use crate::base::bytes::View;
 #[cfg(target_os = "linux")]
@@ -351,7 +348,7 @@ fn library(name: &str, section_size: u64) -> Vec<u8> {
 
 /// Returns the number of bytes of a mapped file that are in the memory of this process.
 #[cfg(target_os = "linux")]
-fn resident(path: &Path) -> u64 {
+fn resident(path: &std::path::Path) -> u64 {
     let mappings = std::fs::read_to_string("/proc/self/smaps").unwrap();
     let own = mappings.lines().skip_while(|line| !line.ends_with(path.to_str().unwrap()));
     let resident = own.skip(1).find_map(|line| line.strip_prefix("Rss:")).expect("the file is mapped");

@@ -81,7 +81,7 @@ fn a_path_is_a_file_and_a_word_is_a_command() {
     assert!(missing.status == 2 && missing.err.starts_with("fatbin: missing.so: cannot open"), "{}", missing.err);
     for (word, command) in [("ls", "scan"), ("info", "scan"), ("warp", "wrap")] {
         let run = sandbox.fatbin(&format!("{word} library"));
-        assert!(run.err.contains(&format!("a similar subcommand exists: '{command}'")), "{}", run.err);
+        assert!(run.err.contains(&format!("did you mean {command}?")), "{}", run.err);
     }
 }
 

@@ -45,7 +45,7 @@ targets! {
     inspect = "../../fuzz/targets/inspect.rs",
     kpack = "../../fuzz/targets/kpack.rs",
     lock = "../../fuzz/targets/lock.rs",
-    metal_library = "../../fuzz/targets/metal_library.rs",
+    metallib = "../../fuzz/targets/metallib.rs",
     names = "../../fuzz/targets/names.rs",
     ocloc_archive = "../../fuzz/targets/ocloc_archive.rs",
     offload_binary = "../../fuzz/targets/offload_binary.rs",

@@ -26,7 +26,7 @@ impl<'a> Part<'a> {
 
     /// Returns the `size` bytes at `offset` as a file.
     pub fn cut(&self, path: String, offset: u64, size: u64) -> Result<Self, Malformed> {
-        self.bytes().record("archive member", Extent { offset: offset, size: size })?;
+        self.bytes().record("archive member", Extent { offset, size })?;
         Ok(Part { path, input: self.input, range: self.in_input().outer_range(&range_at(offset, size)) })
     }
 

@@ -208,7 +208,7 @@ impl<'data> Fates<'data> {
         for image in images {
             let stored = || {
                 let offset = size_of_range(&(start..image.stored.start));
-                space()?.part("image", Extent { offset: offset, size: image.stored.size })
+                space()?.part("image", Extent { offset, size: image.stored.size })
             };
             if image.containers.is_empty() {
                 let fate = rebuilder.leaf(&stored, image, around, &bytes)?;
@@ -235,7 +235,7 @@ impl<'data> Fates<'data> {
         let mut has_images = false;
         for container in &image.containers {
             let offset = size_of_range(&(image.stored.start..container.start));
-            let own = || stored()?.part("container", Extent { offset: offset, size: container.size });
+            let own = || stored()?.part("container", Extent { offset, size: container.size });
             let one = rebuilder.container(&own, Nested { container, around })?;
             // A container that could not be read counts as an image.
             let is_unread = container.images.is_empty();

@@ -114,7 +114,7 @@ impl<'data> Coff<'data> {
             }
             let size = entries_size(symbol_count, layout.symbol_size);
             let start = file
-                .part(file.field("COFF symbol table", layout.symbols), Extent { offset: symbols, size: size })?
+                .part(file.field("COFF symbol table", layout.symbols), Extent { offset: symbols, size })?
                 .range_in(file)
                 .end;
             let size = word(start)?.max(STRINGS_HEADER_SIZE);
@@ -149,10 +149,7 @@ impl<'data> Coff<'data> {
             return Ok(0..0);
         }
         let stated_at = header.from(RAW_POINTER).range_in(self.file).start;
-        Ok(self
-            .file
-            .part(self.file.field("COFF section", stated_at), Extent { offset: offset, size: size })?
-            .range_in(self.file))
+        Ok(self.file.part(self.file.field("COFF section", stated_at), Extent { offset, size })?.range_in(self.file))
     }
 
     /// Returns everything up to `end`, where a section header ends, with `count` as the number of sections and with

@@ -202,8 +202,7 @@ impl Entry<'_> {
         let Range { start: extra_at, end: data } = self.local_extra(archive)?;
         archive.record("zip local header", Extent { offset: at, size: data.saturating_sub(at) })?;
         let size = self.fields.compressed.value;
-        archive
-            .part(archive.field("zip member size", self.fields.compressed.at), Extent { offset: data, size: size })?;
+        archive.part(archive.field("zip member size", self.fields.compressed.at), Extent { offset: data, size })?;
         let (fields, _) = fields(archive, at.saturating_add(6), extra_at..data, None)?;
         let data_end = data.saturating_add(size);
         let end = if fields.flags & HAS_DESCRIPTOR != 0 { self.descriptor_end(archive, data_end)? } else { data_end };

@@ -60,8 +60,7 @@ fn member(archive: View<'_>, at: u64) -> Result<ArMember<'_>, Malformed> {
     let size = number(text(SIZE.start as usize..SIZE.end as usize));
     let size = size.ok_or_else(|| archive.malformed("archive member size", size_at, Cause::Unreadable))?;
     let content_at = header.range_in(archive).end;
-    let content =
-        archive.part(archive.field("archive member size", size_at), Extent { offset: content_at, size: size })?;
+    let content = archive.part(archive.field("archive member size", size_at), Extent { offset: content_at, size })?;
     let (name, name_size) = match text(NAME).strip_prefix(BSD_NAME).map(number) {
         Some(Some(name_size)) => {
             let name = archive

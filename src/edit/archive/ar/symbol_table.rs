@@ -126,7 +126,7 @@ fn patch<'data>(
     let Offsets { range, step, first, width, endian } = offsets;
     let size = size_of_range(&range);
     archive.charge(field, Resource::Memory, size)?;
-    let mut bytes = archive.record(field, Extent { offset: range.start, size: size })?.data().to_vec();
+    let mut bytes = archive.record(field, Extent { offset: range.start, size })?.data().to_vec();
     let places = range.clone().step_by(step as usize).zip(bytes.chunks_mut(step as usize));
     for (entry, stored) in places {
         let at = offset_from(entry, first);

@@ -126,7 +126,7 @@ impl<'data> Elf<'data> {
             return Ok(self.file.from(self.file.size()));
         }
         let stated_at = offset_from(self.table_offset(), self.offset_in_table(section, self.layout.sh_offset));
-        self.file.part(self.file.field("ELF section offset", stated_at), Extent { offset: offset, size: size })
+        self.file.part(self.file.field("ELF section offset", stated_at), Extent { offset, size })
     }
 
     fn name(&self, section: u64) -> Result<&'data [u8], Malformed> {

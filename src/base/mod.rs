@@ -21,3 +21,4 @@ pub mod parallel;
 pub mod pattern;
 pub(crate) mod range;
 pub mod spelling;
+pub mod system_error;

@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::fmt::{self, Display};
 
-use crate::base::error::describe_io;
+use crate::base::system_error::describe_io;
 
 use super::codes::{Code, Coded, Options, options};
 

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use crate::base::code::{Code, Coded, ErrorClass};
 
 use super::linkers::Linker;
-use crate::base::error::describe_start;
+use crate::base::system_error::describe_start;
 
 /// A compiler that does not print the command line of its linker.
 #[derive(Debug, thiserror::Error)]

@@ -1,8 +1,8 @@
 //! Code that does not depend on what the program is about: errors, views of untrusted bytes, files, codecs, archives,
 //! threads.
 
-#[cfg(feature = "files")]
 pub mod activity;
+#[cfg(feature = "files")]
 pub mod archive;
 pub mod brackets;
 pub mod bytes;

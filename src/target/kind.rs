@@ -40,7 +40,8 @@ impl OffloadKind {
     }
 
     /// Value in an offload binary; 0 for host code.
-    pub(crate) fn bit(self) -> u16 {
+    #[doc(hidden)]
+    pub fn bit(self) -> u16 {
         self.row().2
     }
 

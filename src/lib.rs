@@ -165,7 +165,7 @@ pub mod internals {
     pub use crate::scan::extract::name_template::NamedImage;
 }
 
-pub use base::bytes::{Budget, Extent, FieldPlace, Limits, View};
+pub use base::bytes::{Budget, Limits, View};
 pub use base::codec::Codec;
 pub use base::error::{Cause, Error, Malformed, Resource, Result};
 pub use base::io::{Access, Input};

@@ -26,6 +26,7 @@ pub struct Malformed {
     pub cause: Cause,
 }
 
+#[doc(hidden)]
 impl Coded for Malformed {
     fn class(&self) -> ErrorClass {
         self.cause.class()
@@ -205,6 +206,7 @@ pub enum Cause {
     Described(String),
 }
 
+#[doc(hidden)]
 impl Coded for Cause {
     fn class(&self) -> ErrorClass {
         match self {
@@ -355,6 +357,7 @@ pub enum Error {
     },
 }
 
+#[doc(hidden)]
 impl Coded for Error {
     fn class(&self) -> ErrorClass {
         match self {

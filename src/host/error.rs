@@ -52,6 +52,7 @@ impl HostError {
     }
 }
 
+#[doc(hidden)]
 impl Coded for HostError {
     fn class(&self) -> ErrorClass {
         match self {

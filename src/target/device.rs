@@ -136,6 +136,7 @@ pub enum InvalidDevice {
     },
 }
 
+#[doc(hidden)]
 impl Coded for InvalidDevice {
     fn class(&self) -> ErrorClass {
         match self {

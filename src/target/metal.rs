@@ -73,12 +73,12 @@ impl System {
     }
 
     /// Returns the triple of AIR for a release of the system.
-    pub fn triple(self, (major, minor): Release) -> String {
+    pub(crate) fn triple(self, (major, minor): Release) -> String {
         format!("{AIR64}-apple-{}{major}.{minor}.0", self.row().word)
     }
 
     /// Returns the system of a triple, and its oldest release.
-    pub fn of_triple(triple: &str) -> Option<(System, Release)> {
+    pub(crate) fn of_triple(triple: &str) -> Option<(System, Release)> {
         let mut parts = triple.split('-');
         parts.next().filter(|word| word.starts_with(AIR64))?;
         // The vendor.

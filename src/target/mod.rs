@@ -26,6 +26,7 @@ pub(crate) use device::Platform;
 pub use device::{Device, InvalidDevice};
 pub(crate) use id_style::{IdStyle, UnsupportedStyle};
 pub use kind::OffloadKind;
+pub use metal::System as AppleSystem;
 pub(crate) use target_id::{InvalidTargetId, TargetId};
 pub(crate) use triple::{Triple, names_architecture};
 

@@ -149,31 +149,37 @@ impl<'data> View<'data> {
     }
 
     /// Creates an error about the field at `offset` of this view.
+    #[doc(hidden)]
     pub fn malformed(&self, field: &'static str, offset: u64, cause: Cause) -> Malformed {
         Malformed { field, offset: self.place(offset), cause }
     }
 
     /// Name and place of a field of this view, for errors about what it states.
+    #[doc(hidden)]
     pub fn field(&self, name: &'static str, offset: u64) -> FieldPlace {
         FieldPlace::new(name, self.place(offset))
     }
 
     /// Returns a part of the view, which `field` states.
+    #[doc(hidden)]
     pub fn part(&self, field: impl Into<FieldPlace>, extent: Extent) -> Result<View<'data>, Malformed> {
         self.get(extent).ok_or_else(|| self.out_of_bounds(field.into(), extent))
     }
 
     /// Returns a record of the view, which no other field states: errors are at its offset.
+    #[doc(hidden)]
     pub fn record(&self, name: &'static str, extent: Extent) -> Result<View<'data>, Malformed> {
         self.part(self.field(name, extent.offset), extent)
     }
 
     /// Returns the first bytes of the view. `field` states their number.
+    #[doc(hidden)]
     pub fn prefix(&self, field: impl Into<FieldPlace>, size: u64) -> Result<View<'data>, Malformed> {
         self.part(field, Extent { offset: 0, size })
     }
 
     /// Returns the bytes between two offsets. If the second precedes the first, it overlaps what ends there.
+    #[doc(hidden)]
     pub fn between(&self, field: impl Into<FieldPlace>, range: Range<u64>) -> Result<View<'data>, Malformed> {
         let Range { start, end } = range;
         match end.checked_sub(start) {
@@ -184,6 +190,7 @@ impl<'data> View<'data> {
 
     /// Returns everything from `offset` on. It is empty if `offset` is beyond the end, and errors about it still state
     /// where it would be.
+    #[doc(hidden)]
     pub fn from(&self, offset: u64) -> View<'data> {
         let data = usize::try_from(offset).ok().and_then(|offset| self.data.get(offset..)).unwrap_or_default();
         View { data, start: self.place(offset), budget: self.budget }
@@ -228,6 +235,7 @@ impl<'data> View<'data> {
     }
 
     /// Reads the NUL-terminated UTF-8 string at `offset`, which `field` states.
+    #[doc(hidden)]
     pub fn c_string(&self, field: impl Into<FieldPlace>, offset: u64) -> Result<&'data str, Malformed> {
         let field = field.into();
         let Some((_, tail)) = self.data.split_at_checked(usize::try_from(offset).unwrap_or(usize::MAX)) else {
@@ -241,6 +249,7 @@ impl<'data> View<'data> {
     }
 
     /// Reads UTF-8 text, which `field` states.
+    #[doc(hidden)]
     pub fn string(&self, field: impl Into<FieldPlace>, extent: Extent) -> Result<&'data str, Malformed> {
         let field = field.into();
         let bytes = self.part(field, extent)?.data;

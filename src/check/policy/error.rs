@@ -24,6 +24,7 @@ pub struct PolicyError {
     pub(crate) cause: PolicyCause,
 }
 
+#[doc(hidden)]
 impl Coded for PolicyError {
     fn class(&self) -> ErrorClass {
         self.cause.class()

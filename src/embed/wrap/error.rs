@@ -96,6 +96,7 @@ pub enum ImageError {
     },
 }
 
+#[doc(hidden)]
 impl Coded for ImageError {
     fn class(&self) -> ErrorClass {
         match self {
@@ -213,6 +214,7 @@ pub enum WrapError {
     Write(#[from] std::io::Error),
 }
 
+#[doc(hidden)]
 impl Coded for WrapError {
     fn class(&self) -> ErrorClass {
         match self {

@@ -52,6 +52,7 @@ pub enum ExtractError {
     },
 }
 
+#[doc(hidden)]
 impl Coded for ExtractError {
     fn class(&self) -> ErrorClass {
         match self {

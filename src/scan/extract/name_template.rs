@@ -43,6 +43,7 @@ pub struct TemplateError {
     suggestions: Suggestions,
 }
 
+#[doc(hidden)]
 impl Coded for TemplateError {
     fn class(&self) -> ErrorClass {
         Code::InvalidTemplate.into()

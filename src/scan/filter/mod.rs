@@ -56,6 +56,7 @@ pub enum FilterError {
     Pattern(PatternError),
 }
 
+#[doc(hidden)]
 impl Coded for FilterError {
     fn class(&self) -> ErrorClass {
         match self {

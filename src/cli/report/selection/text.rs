@@ -16,7 +16,7 @@ use crate::target::{Device, Platform};
 const SELECTED: &str = "selected";
 const UNDECIDED: &str = "undecided";
 
-/// Returns all lists of [`selection_lists`] as one text.
+/// Returns all lists of `selection_lists` as one text.
 pub fn selection_text(answered: &AnsweredFile<'_>, name: &str, screen: &Screen) -> String {
     selection_lists(answered, name, screen).concat()
 }

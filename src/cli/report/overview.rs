@@ -54,6 +54,20 @@ const MAX_WIDTH: usize = 120;
 /// Space for the name of a family.
 const FAMILY_WIDTH: usize = 40;
 
+/// Returns the oldest releases that load all images of files; `None` if none is known.
+pub fn needs(files: &[&Survey]) -> Option<String> {
+    let mut needs: BTreeMap<Product, Need> = BTreeMap::new();
+    for it in files {
+        for (product, need) in FileFloors::new(&it.file, &it.cuda_codes()).all() {
+            let known = needs.remove(&product).unwrap_or(Need::NOTHING);
+            needs.insert(product, known.and(need));
+        }
+    }
+    let is_known = |(_, need): &(&Product, &Need)| need.floor.least.release.is_some();
+    let needs: Vec<String> = needs.iter().filter(is_known).map(|(product, need)| named(*product, need)).collect();
+    if needs.is_empty() { None } else { Some(needs.join(", ")) }
+}
+
 /// Returns the screen.
 pub fn overview_text(overview: &Overview<'_>, screen: &Screen) -> String {
     let view = View { overview, screen, width: screen.width.unwrap_or(WIDTH).min(MAX_WIDTH) };
@@ -205,16 +219,7 @@ impl View<'_, '_> {
     }
 
     fn driver(&self) -> String {
-        let mut needs: BTreeMap<Product, Need> = BTreeMap::new();
-        for it in &self.overview.files {
-            for (product, need) in FileFloors::new(&it.file, &it.cuda_codes()).all() {
-                let known = needs.remove(&product).unwrap_or(Need::NOTHING);
-                needs.insert(product, known.and(need));
-            }
-        }
-        let is_known = |(_, need): &(&Product, &Need)| need.floor.least.release.is_some();
-        let needs: Vec<String> = needs.iter().filter(is_known).map(|(product, need)| named(*product, need)).collect();
-        if needs.is_empty() { "no floor known".to_owned() } else { format!("{} for every image", needs.join(", ")) }
+        needs(&self.overview.files).map_or("no floor known".to_owned(), |needs| format!("{needs} for every image"))
     }
 
     fn gaps(&self) -> Option<String> {

@@ -6,6 +6,7 @@ use std::hash::Hash;
 
 use serde::Serialize;
 
+use super::inputs::{InputData, inputs};
 use super::verdict::VerdictData;
 use crate::analyze::coverage::{Coverage, CoverageCell, InspectedImages};
 use crate::analyze::size;
@@ -15,11 +16,13 @@ use crate::base::codec::Codec;
 use crate::base::error::Result;
 use crate::check;
 use crate::cli::codes;
+use crate::cli::report::overview::needs;
 use crate::cli::report::text::printable;
 use crate::format::ImageKind;
 use crate::image::{DebugLevel, Inspection, Kernel, family};
 use crate::scan::inventory;
 use crate::scan::inventory::NestedImage;
+use crate::target::gpu_names::gpu_of;
 use crate::target::runs_on::LoadMethod;
 use crate::target::{natural_order, subarch};
 
@@ -66,6 +69,9 @@ fn spills(kernel: &Kernel) -> Option<u64> {
 #[derive(Serialize)]
 pub struct PageData {
     program: &'static str,
+    inputs: Vec<InputData>,
+    /// Oldest releases that load all code.
+    needs: Option<String>,
     verdict: Option<VerdictData>,
     figures: &'static [KernelFigure],
     /// Display names of kernels, each with its symbol if that differs.
@@ -79,6 +85,8 @@ pub struct PageData {
     archs: Vec<ArchColumn>,
     /// Names of the devices that kernels are judged on.
     devices: Vec<String>,
+    /// Names of GPUs that are these devices.
+    gpus: Vec<Option<&'static str>>,
     /// Distinct cells of the coverage.
     cells: Vec<CellData>,
     /// Distinct rows of the coverage, as indexes of their cells: most kernels of a library run on the same devices.
@@ -110,7 +118,7 @@ struct FileData {
     path: String,
     size: u64,
     /// Stored bytes of images and of everything around them.
-    stored: u64,
+    code: u64,
     /// Bytes around images: what they are, and their number, as stored and decompressed.
     rests: Vec<(&'static str, u64, u64)>,
     images: Vec<ImageData>,
@@ -156,6 +164,8 @@ struct DataBuilder<'a> {
 
 impl PageData {
     pub fn new(files: &[&Survey], verdict: Option<&check::Verdict>) -> Result<Self> {
+        let inputs = inputs(files);
+        let needs = needs(files);
         let (columns, numbers) = columns(files);
         let inspected: Vec<InspectedImages<'_>> = files.iter().map(|file| InspectedImages::from(*file)).collect();
         let coverage = Coverage::new(&inspected, &[])?;
@@ -172,11 +182,14 @@ impl PageData {
         let CoverageData { cells, patterns, kernels } = CoverageData::new(&coverage, &builder.known_names);
         Ok(PageData {
             program: concat!("fatbin ", env!("CARGO_PKG_VERSION")),
+            inputs,
+            needs,
             verdict: verdict.map(VerdictData::new),
             figures: &FIGURES,
             cells,
             patterns,
             coverage: kernels,
+            gpus: coverage.devices.iter().map(|device| gpu_of(device)).collect(),
             devices: coverage.devices,
             names: builder.names,
             families: builder.families.all,
@@ -295,10 +308,11 @@ fn vendor(image: &inventory::Image) -> &'static str {
 impl<'a> DataBuilder<'a> {
     fn file(&mut self, surveyed: &'a Survey) -> FileData {
         let file = &surveyed.file;
-        let (mut images, mut rests, mut stored) = (Vec::new(), BTreeMap::<Rest, Size>::new(), 0_u64);
+        let mut images = Vec::new();
+        let mut rests = BTreeMap::<Rest, Size>::new();
+        let mut code = 0_u64;
         for part in size::parts(file) {
             let rest = match &part.owner {
-                Owner::Rest(Rest::NotDeviceCode) => continue,
                 Owner::Rest(rest) => Some(*rest),
                 Owner::Container(_) => Some(Rest::ContainerHeaders),
                 Owner::Image(nested) => {
@@ -307,7 +321,9 @@ impl<'a> DataBuilder<'a> {
                     None
                 }
             };
-            stored = stored.saturating_add(part.size.stored);
+            if rest != Some(Rest::NotDeviceCode) {
+                code = code.saturating_add(part.size.stored);
+            }
             if let Some(rest) = rest {
                 rests.entry(rest).or_default().add(part.size);
             }
@@ -315,7 +331,7 @@ impl<'a> DataBuilder<'a> {
         FileData {
             path: printable(&file.path),
             size: file.size,
-            stored,
+            code,
             images,
             rests: rests.into_iter().map(|(rest, size)| (rest.text(), size.stored, size.decompressed)).collect(),
             problems: file

@@ -8,6 +8,7 @@
 
 mod base64;
 mod data;
+mod inputs;
 #[cfg(test)]
 mod tests;
 mod verdict;

@@ -179,10 +179,10 @@ fn lists_decompressed_and_stored_sizes() {
     let data = data(&with_kernel("k"));
     let file = &data["files"][0];
     assert_eq!(
-        (&file["stored"], &file["images"][0]["size"], &file["images"][0]["stored"]),
+        (&file["code"], &file["images"][0]["size"], &file["images"][0]["stored"]),
         (&200.into(), &1000.into(), &100.into())
     );
-    assert_eq!(file["rests"], serde_json::json!([["[container headers]", 100, 100]]));
+    assert_eq!(file["rests"], serde_json::json!([["[not device code]", 100, 100], ["[container headers]", 100, 100]]));
     let code = data["figures"].as_array().unwrap().iter().position(|figure| figure["key"] == "code").unwrap();
     assert_eq!(file["images"][0]["kernels"][0][1][code], 16);
 }

@@ -59,10 +59,11 @@ function drawDevices(all) {
   const rows = data.devices.map((device, index) => {
     const numbers = Object.fromEntries(CELL_ORDER.map((look) => [look, 0]));
     all.forEach((row) => { numbers[row.cells[index].look] += 1; });
-    return { device, ...numbers };
+    return { device, gpu: data.gpus[index], ...numbers };
   });
   const number = (heading, look, title) => ({ heading, isNumber: true, title, value: (row) => row[look], show: (row) => (row[look] > 0 ? row[look] : ""), look: (row) => (look === "gap" && row.gap > 0 ? "is-gap" : "") });
   const columns = [
+    { heading: "GPU", value: (row) => row.gpu, most: 34 },
     { heading: "Device", isKey: true, value: (row) => row.device },
     number("Native", "native", "Kernels with code for this processor"),
     number("Compatible", "compatible", "Kernels with code for an earlier processor or a generic target"),
@@ -72,8 +73,8 @@ function drawDevices(all) {
     number("Gaps", "gap", "Kernels that fail on the device: the selected image lacks them"),
   ];
   tables.devices = new Table(byId("devices"), {
-    name: "devices", noun: "device", label: "Devices", rows, words: (row) => row.device,
-    columns: columns.filter((column) => column.isKey || rows.some((row) => column.value(row) > 0)),
+    name: "devices", noun: "device", label: "Devices", rows, words: (row) => [row.device, row.gpu].join(" "),
+    columns: columns.filter((column) => column.isKey || rows.some((row) => column.value(row))),
   });
 }
 

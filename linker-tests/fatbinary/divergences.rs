@@ -104,6 +104,6 @@ fn writes_all_outputs_or_none(pair: &Pair) -> Result<()> {
 fn reports_errors_of_writing(pair: &Pair) -> Result<()> {
     let (theirs, ours) = both(pair, &format!("--create=/dev/full {PTX}"))?;
     ensure!(theirs.status == 0, "{theirs:?}");
-    ensure!(ours.status == 1 && ours.err.contains("/dev/full: cannot write: No space left on device"), "{ours:?}");
+    ensure!(ours.status == 1 && ours.err.contains("/dev/full: cannot write: no space left on device"), "{ours:?}");
     Ok(())
 }

@@ -119,7 +119,7 @@ def findings_come_first(browser):
 
 def a_long_table_is_walked_to_its_end(browser):
     kernels = "return [...document.querySelectorAll('#kernels tbody tr:not(.spacer)')].map((row) => [row.ariaRowIndex, row.cells[0].textContent])"
-    same(browser.script("return document.querySelector('#kernels .foot').textContent"), "3,008 kernels")
+    same(browser.script("return document.querySelector('#kernels .foot').textContent"), "3,008 kernels in 3,003 rows")
     browser.click("#kernels thead button")
     first = browser.script(kernels)
     same((len(first), first[0]), (60, ["2", "</script><b>x"]))
@@ -128,8 +128,8 @@ def a_long_table_is_walked_to_its_end(browser):
     # Scrolling takes several frames, the last row is in the table before it is in view.
     browser.until("""const last = document.querySelector('#kernels tbody').lastChild;
         const frame = document.querySelector('#kernels .frame').getBoundingClientRect();
-        return last.ariaRowIndex === '3009' && Math.abs(last.getBoundingClientRect().bottom - frame.bottom) < 3""")
-    same(browser.script(kernels)[-1], ["3009", "k999"])
+        return last.ariaRowIndex === '3004' && Math.abs(last.getBoundingClientRect().bottom - frame.bottom) < 3""")
+    same(browser.script(kernels)[-1], ["3004", "k999"])
 
 
 def hostile_names_stay_text(browser):

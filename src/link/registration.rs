@@ -14,9 +14,7 @@ use crate::base::bytes::View;
 use crate::base::content::Content;
 use crate::base::error::Error;
 use crate::base::io::{Access, Input, Sink};
-use crate::embed::wrap::{
-    EmbeddedForm, FatBinarySymbols, SourceImage, TargetOverride, WrapError, WrapperBuilder, WrapperFormat,
-};
+use crate::embed::wrap::{FatBinarySymbols, SourceImage, TargetOverride, WrapError, WrapperBuilder, WrapperFormat};
 use crate::format::offload_binary::{self, OffloadBinaryImage, image_kind};
 use crate::format::{bundle, ccob, cuda_fatbin};
 use crate::target::{OffloadKind, compatibility, nvptx};
@@ -60,7 +58,6 @@ fn wrapper<'a>(
 ) -> Result<WrapperBuilder<'a>> {
     let mut wrapper = WrapperBuilder::for_triple(kind, &options.host).map_err(WrapError::from)?;
     wrapper.release = options.release;
-    wrapper.form = EmbeddedForm::LinkedBinary;
     if options.line.is_relocatable() {
         wrapper = wrapper.for_relocatable_link();
     }

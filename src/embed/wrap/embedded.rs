@@ -76,22 +76,12 @@ pub struct EmbeddedImage<'data> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EmbeddedForm {
-    /// Inside an offload binary, as clang-offload-wrapper of LLVM 15 writes it.
+    /// Inside an offload binary.
     OffloadBinary,
-    /// Inside an offload binary, as clang-linker-wrapper writes it.
-    #[doc(hidden)]
-    LinkedBinary,
     /// Unchanged, with nothing around it.
     Raw,
     /// With nothing around it, but with ELF notes in it that name its producer.
     RawWithNotes,
-}
-
-impl EmbeddedForm {
-    /// Returns whether images are inside offload binaries.
-    pub(super) fn is_binary(self) -> bool {
-        matches!(self, EmbeddedForm::OffloadBinary | EmbeddedForm::LinkedBinary)
-    }
 }
 
 /// Prepares one input: one image, or each image of a file of offload binaries, which are embedded unchanged.
@@ -139,13 +129,10 @@ fn embed_image<'data>(
             let size = noted.size();
             (noted, 0..size)
         }
-        EmbeddedForm::OffloadBinary | EmbeddedForm::LinkedBinary => {
+        EmbeddedForm::OffloadBinary => {
             let triple = triple.ok_or_else(|| ImageError::UnknownTriple { path: path.to_owned() })?;
-            // Both are always present. The tools differ in their order.
-            let mut strings = [("arch", arch), ("triple", triple)];
-            if form == EmbeddedForm::LinkedBinary {
-                strings.reverse();
-            }
+            // Both are always present, as in the binaries that clang-linker-wrapper writes, and in this order.
+            let strings = [("triple", triple), ("arch", arch)];
             let image = view.data();
             let member =
                 OffloadBinaryImage { image_kind, offload_kind: kind.bit(), flags: 0, strings: &strings, image };

@@ -288,16 +288,16 @@ impl<'data> WrapperBuilder<'data> {
             return Ok(vec![EmbeddedImage { image: 0..content.size(), content, ..Default::default() }]);
         }
         if matches!(self.kind, OffloadKind::Cuda | OffloadKind::Hip) {
-            let raw = !self.form.is_binary();
+            let raw = self.form != EmbeddedForm::OffloadBinary;
             return Ok(vec![fat_binary(&self.images, self.kind, raw, &self.triple)?]);
         }
         let form = match (self.form, self.release.wrapper.images) {
-            (form, ImageSection::Rodata) if form.is_binary() => EmbeddedForm::Raw,
+            (EmbeddedForm::OffloadBinary, ImageSection::Rodata) => EmbeddedForm::Raw,
             (form, _) => form,
         };
         let is_together = self.kind == OffloadKind::Sycl
             && self.release.wrapper.sycl == Some(SyclAbi::OffloadBinaries)
-            && (form.is_binary() || self.images.iter().all(SourceImage::is_offload_binary));
+            && (form == EmbeddedForm::OffloadBinary || self.images.iter().all(SourceImage::is_offload_binary));
         if is_together {
             let version = self.release.packager.version;
             return Ok(vec![embedded::embed_together(&self.images, self.kind, version)?]);

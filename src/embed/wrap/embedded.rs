@@ -131,8 +131,9 @@ fn embed_image<'data>(
         }
         EmbeddedForm::OffloadBinary => {
             let triple = triple.ok_or_else(|| ImageError::UnknownTriple { path: path.to_owned() })?;
-            // Both are always present, as in the binaries that clang-linker-wrapper writes, and in this order.
-            let strings = [("triple", triple), ("arch", arch)];
+            // Both are always present, in the order of clang-offload-wrapper of LLVM 15. clang-linker-wrapper has the other
+            // order, and runtimes look strings up by their keys.
+            let strings = [("arch", arch), ("triple", triple)];
             let image = view.data();
             let member =
                 OffloadBinaryImage { image_kind, offload_kind: kind.bit(), flags: 0, strings: &strings, image };

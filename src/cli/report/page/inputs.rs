@@ -43,7 +43,7 @@ impl InputData {
     /// `None` for what is no file, or cannot be read any more.
     fn read(path: &str) -> Option<InputData> {
         let mut file = File::open(path).ok()?;
-        let metadata = file.metadata().ok().filter(|metadata| metadata.is_file())?;
+        let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
         let mut hash = Sha256::new();
         let mut buffer = vec![0; 1 << 16];
         loop {
@@ -56,7 +56,7 @@ impl InputData {
         }
         Some(InputData {
             path: printable(path),
-            version: wheel_version(path).map(|version| printable(version)),
+            version: wheel_version(path).map(printable),
             size: metadata.len(),
             date: metadata.modified().ok().and_then(date),
             sha256: hexadecimal(&hash.finalize()),

@@ -7,6 +7,7 @@
 mod amdgpu;
 mod cubin;
 mod dwarf;
+mod locations;
 mod others;
 mod real;
 mod refused;
@@ -23,7 +24,7 @@ use crate::harness::tools::Tool;
 use crate::harness::trial::{completion, fresh_directory};
 
 pub fn trials() -> Vec<Trial> {
-    [amdgpu::trials(), cubin::trials(), others::trials(), real::trials(), refused::trials()]
+    [amdgpu::trials(), cubin::trials(), locations::trials(), others::trials(), real::trials(), refused::trials()]
         .into_iter()
         .flatten()
         .collect()

@@ -6,6 +6,8 @@ pub(crate) mod coverage;
 #[cfg(feature = "full")]
 pub(crate) mod inspect;
 #[cfg(feature = "full")]
+pub(crate) mod locate;
+#[cfg(feature = "full")]
 pub(crate) mod metadata;
 pub(crate) mod requires;
 mod runtime_selection;

@@ -1,6 +1,7 @@
 //! The command line: subcommands, messages and exit statuses.
 
 mod access;
+mod addr2line;
 mod bundle;
 mod check;
 mod codes;
@@ -122,6 +123,8 @@ enum Command {
     Scan(scan::Arguments),
     Extract(extract::Arguments),
     Inspect(inspect::Arguments),
+    #[command(name = "addr2line")]
+    Addr2line(addr2line::Arguments),
     Verify(verify::Arguments),
     Prune(prune::Arguments),
     Strip(strip::Arguments),
@@ -230,6 +233,7 @@ impl Command {
             Command::Scan(arguments) => scan::run(arguments),
             Command::Extract(arguments) => extract::run(arguments),
             Command::Inspect(arguments) => inspect::run(arguments),
+            Command::Addr2line(arguments) => addr2line::run(arguments),
             Command::Verify(arguments) => verify::run(arguments),
             Command::Prune(arguments) => prune::run(arguments),
             Command::Strip(arguments) => strip::run(arguments),

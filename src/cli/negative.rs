@@ -86,6 +86,7 @@ impl Answers {
             Command::Check(_) => "the policy is violated",
             Command::Diff(_) => "the device code differs",
             Command::Doctor(_) => "the link has problems",
+            Command::Addr2line(_) => "no source for a location",
             Command::Metadata(_) => "no device code, or not as stated",
             Command::Overview(_)
             | Command::Scan(_)

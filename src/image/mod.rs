@@ -33,7 +33,7 @@ mod zebin;
 pub(crate) use build_paths::build_paths;
 pub(crate) use code_hash::{ImageDigests, image_digests};
 pub(crate) use cubin::listing as cubin_listing;
-pub use debug::{CompileUnit, DebugInfo, DebugLevel};
+pub use debug::{CompileUnit, DebugInfo, DebugLevel, Frame, SourceIndex};
 pub(crate) use demangle::{Demangler, demangle};
 pub(crate) use family::family;
 pub use figure::Figure;
@@ -194,6 +194,11 @@ fn elf_image(view: View<'_>, parts: Parts) -> Inspection {
         Parts::Kernels => DebugInfo::default(),
     };
     Inspection { not_inspected, hip_defects, ..Inspection::from_kernels(view, found, debug, problems) }
+}
+
+/// Mangled names of the functions in the symbol table of an ELF image.
+pub(crate) fn function_names(view: View<'_>) -> Result<Vec<String>, Malformed> {
+    Ok(Elf::read(view)?.functions().into_iter().map(|function| function.name.to_owned()).collect())
 }
 
 /// Prefix of clang's names for kernels of target regions (`getTargetEntryUniqueInfo` and the names of offload entries

@@ -8,7 +8,7 @@ use crate::base::error::Result;
 use crate::base::error::{Error, Malformed};
 use crate::format::ImageKind;
 use crate::image;
-use crate::image::{Demangler, Inspection};
+use crate::image::{Demangler, Inspection, SourceIndex};
 use crate::scan::ImageRef;
 use crate::scan::ScannedFile;
 use crate::scan::images::image_error;
@@ -39,6 +39,12 @@ impl ImageRef<'_> {
     /// of kernels.
     pub fn inspect(&self) -> Inspection {
         inspect_with(self, image::inspect)
+    }
+
+    /// Reads the debug information of an ELF image, to find the source of addresses in its code. Returns an error for
+    /// images that are no ELF files or cannot be decompressed.
+    pub fn source_index(&self) -> Result<SourceIndex> {
+        SourceIndex::read(self.bytes()?.view()).map_err(|problem| self.error(problem))
     }
 }
 

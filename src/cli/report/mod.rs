@@ -9,6 +9,7 @@ mod inspection;
 mod json;
 mod json_line;
 mod link;
+mod location;
 mod metadata;
 mod overview;
 mod page;
@@ -33,6 +34,7 @@ pub use inspection::{
 };
 pub use json::{ScanDocument, json, json_line};
 pub use link::{link_json, link_text, unused};
+pub use location::{LocationDocument, location_text};
 pub use metadata::{FileCode, conda_json, hugging_face_json, metadata_json, wheel_variant_json};
 pub use overview::{Overview, overview_text};
 pub use page::write_page;

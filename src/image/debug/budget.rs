@@ -30,6 +30,12 @@ impl ParseBudget<'_> {
         self.0.charge(FIELD, Resource::Work, (steps as u64).max(1)).map_err(DwarfError::BudgetExhausted)
     }
 
+    /// Charges records of a size in bytes that are kept.
+    pub fn charge_records(self, count: usize, size: usize) -> Result<(), DwarfError> {
+        let size = count.saturating_mul(size) as u64;
+        self.0.charge(FIELD, Resource::Memory, size).map_err(DwarfError::BudgetExhausted)
+    }
+
     /// Charges a text that is kept.
     pub fn charge_text(self, length: usize) -> Result<(), DwarfError> {
         let read = self.0.charge(FIELD, Resource::Work, text_work(length));

@@ -18,10 +18,10 @@ pub struct Lines {
 }
 
 /// Size of an address on every device.
-const ADDRESS_SIZE: u8 = 8;
+pub const ADDRESS_SIZE: u8 = 8;
 
 /// Returns the offset of the table after the one at an offset. The length of a table does not count its own field.
-fn next_table(offset: usize, header: &LineProgramHeader<Reader<'_>>) -> Result<usize, DwarfError> {
+pub fn next_table(offset: usize, header: &LineProgramHeader<Reader<'_>>) -> Result<usize, DwarfError> {
     let length_size = usize::from(header.format().initial_length_size());
     let size = header.unit_length().checked_add(length_size);
     let next = size.and_then(|size| offset.checked_add(size));

@@ -5,11 +5,16 @@
 //! line table. clang's `-gline-tables-only` and nvcc's `-lineinfo` emit only line tables.
 
 mod budget;
+mod collected;
+mod index;
 mod lines;
 mod reader;
+mod rows;
+mod scopes;
 mod sections;
 mod units;
 
+pub use index::{Frame, SourceIndex};
 pub use sections::for_each_compressed;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -107,18 +112,20 @@ const READ: [SectionId; 9] = [
     SectionId::DebugRngLists,
 ];
 
+/// Loads a section. One that cannot be loaded is a problem.
+fn load<'data>(elf: &Elf<'data>, id: SectionId, problems: &mut Vec<Malformed>) -> DebugSection<'data> {
+    if !READ.contains(&id) {
+        return DebugSection::default();
+    }
+    sections::load(elf, id).unwrap_or_else(|problem| {
+        problems.push(problem);
+        DebugSection::default()
+    })
+}
+
 /// Reads the debug information of a file and sets the source line of each kernel.
 pub fn read(elf: &Elf<'_>, kernels: &mut [LocatedKernel], problems: &mut Vec<Malformed>) -> DebugInfo {
-    let mut load = |id| {
-        if !READ.contains(&id) {
-            return DebugSection::default();
-        }
-        sections::load(elf, id).unwrap_or_else(|problem| {
-            problems.push(problem);
-            DebugSection::default()
-        })
-    };
-    let Ok(sections) = DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(load(id)));
+    let Ok(sections) = DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(load(elf, id, problems)));
     let mut dwarf = sections.borrow(|section| section.reader(sections::endian(elf)));
     let mut sources = KernelSources::new(kernels.iter().filter_map(|found| found.entry));
     let mut debug = DebugInfo::default();

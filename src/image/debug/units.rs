@@ -38,6 +38,20 @@ pub fn read(
     Ok(())
 }
 
+/// Reads the headers of all units, in the order of their offsets.
+pub fn all<'a>(dwarf: &mut Dwarf<'a>, budget: ParseBudget<'_>) -> Result<Vec<Unit<'a>>, DwarfError> {
+    charge_abbreviations(dwarf, budget)?;
+    dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
+    let mut units = Vec::new();
+    let mut headers = dwarf.units();
+    while let Some(header) = headers.next()? {
+        let unit = dwarf.unit(header)?;
+        budget.charge_records(1, size_of::<Unit<'_>>())?;
+        units.push(unit);
+    }
+    Ok(units)
+}
+
 /// Charges the cost of all abbreviation tables in advance. `gimli` parses each table from the offset in a unit to the
 /// end of the table, so overlapping tables cost more than the bytes of the section.
 fn charge_abbreviations(dwarf: &Dwarf<'_>, budget: ParseBudget<'_>) -> Result<(), DwarfError> {
@@ -118,11 +132,11 @@ fn functions<'a>(
 }
 
 /// Attributes of a function that refer to an entry with its declaration.
-const REFERENCES: [gimli::DwAt; 2] = [gimli::DW_AT_abstract_origin, gimli::DW_AT_specification];
+pub const REFERENCES: [gimli::DwAt; 2] = [gimli::DW_AT_abstract_origin, gimli::DW_AT_specification];
 
 /// Maximum length of a chain of references: an inlined function refers to its abstract instance, which refers to a
 /// declaration in a class.
-const MAX_REFERENCES: usize = 4;
+pub const MAX_REFERENCES: usize = 4;
 
 fn declaration<'a>(
     dwarf: &Dwarf<'a>,

@@ -206,8 +206,12 @@ impl<'scan> ImageRef<'scan> {
     /// The image, decompressed if it is stored compressed. A decompressed ELF file ends where its headers state. PTX
     /// ends before the NUL that terminates it in memory. Anything after the end belongs to the container.
     pub fn bytes(&self) -> Result<ImageBytes<'scan>> {
-        let in_file = |problem| image_error(&self.reader.source.name(), self.index(), self, problem);
-        self.read().map_err(in_file)
+        self.read().map_err(|problem| self.error(problem))
+    }
+
+    /// The error for a problem in the image.
+    pub(crate) fn error(&self, problem: Malformed) -> Error {
+        image_error(&self.reader.source.name(), self.index(), self, problem)
     }
 
     /// Like [`Self::bytes`], for callers that add the file to the error.

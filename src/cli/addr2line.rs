@@ -1,0 +1,163 @@
+//! `fatbin addr2line`.
+
+use std::io::{BufRead, stdin};
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use clap::Args;
+
+use super::failure::{Context, Result, coded, ensure, parser};
+use super::filter::FilterArguments;
+use super::inputs::InputArguments;
+use super::limit::LimitArguments;
+use super::problems::{ProblemArguments, Problems};
+use super::terminal::TextOutput;
+use super::{Status, terminal};
+use crate::analyze::locate::{LocateError, Located, Location, Locator};
+use crate::cli::codes::Code;
+use crate::cli::report;
+use crate::scan::{CacheBudget, ImageRef, Options, Outcome, ScannedFile, filter};
+
+/// Find the source of instructions in device code: functions, inlined calls, files and lines
+///
+/// A location is FUNCTION+OFFSET, as debuggers and profilers print it, or an address in an AMD code object. FUNCTION is
+/// mangled or demangled; numbers are decimal, or hexadecimal after 0x. Each location is followed by its functions, the
+/// innermost inlined call first. Needs debug information: -lineinfo or -G for nvcc, -g or -gline-tables-only for clang.
+///
+/// Exit status: 0 if all locations have a source, 1 if one has none, 2 for trouble.
+#[derive(Args)]
+pub struct Arguments {
+    /// Print one JSON document (schema fatbin.addr2line/1)
+    #[arg(long)]
+    json: bool,
+
+    /// Search only the image with this number, as `scan` counts
+    #[arg(long, value_name = "NUMBER")]
+    image: Option<usize>,
+
+    #[command(flatten)]
+    filter: FilterArguments,
+
+    #[command(flatten)]
+    problems: ProblemArguments,
+
+    #[command(flatten)]
+    limits: LimitArguments,
+
+    /// Host file, archive, container or device image
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// Locations; without any, one per line of standard input
+    #[arg(value_name = "LOCATION", value_parser = parser(parse_location))]
+    locations: Vec<(String, Location)>,
+}
+
+/// Parses FUNCTION+OFFSET or an address. Names of operators contain a `+` themselves.
+fn parse_location(text: &str) -> Result<(String, Location)> {
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    let (function, offset) = match text.rsplit_once('+') {
+        Some((function, offset)) => (Some(function.trim()), offset.trim()),
+        None => (None, text.trim()),
+    };
+    let context = || format!("{text:?}: expected FUNCTION+OFFSET or 0xADDRESS, such as kernel+0x40");
+    let offset = number(offset).ok().with_context(context)?;
+    ensure!(function != Some(""), "{}", context());
+    Ok((text.to_owned(), Location { function: function.map(str::to_owned), offset }))
+}
+
+pub fn run(arguments: Arguments) -> Result<Status> {
+    let problems = arguments.problems.problems();
+    let (files, mut status) = scan(&arguments, &problems)?;
+    let found = filter::apply(&arguments.filter.filter(), &files)?;
+    for error in found.failed {
+        status = status.and(problems.report(error));
+    }
+    let mut scans = Vec::new();
+    for images in filter::by_file(&found.images) {
+        scans.push((images, files[images[0].file].open()?));
+    }
+    let is_wanted = |images: &[filter::FoundImage<'_>], image: &ImageRef<'_>| {
+        arguments.image.is_none_or(|number| number == image.index())
+            && images.iter().any(|found| found.nested.index == image.index())
+    };
+    let images = scans.iter().flat_map(|(found, scan)| scan.images().filter(move |image| is_wanted(found, image)));
+    let locator = Locator::new(images).map_err(|error| about(error, arguments.file.display()))?;
+    let screen = terminal::screen();
+    let mut out = terminal::output(&screen);
+    let mut run = Run { locator, is_json: arguments.json, document: report::LocationDocument::new(), out: &mut out };
+    if arguments.locations.is_empty() {
+        for line in stdin().lock().lines() {
+            let line = line?;
+            if !line.trim().is_empty() {
+                status = status.and(run.locate(&parse_location(&line)?, &problems)?);
+            }
+        }
+    }
+    for location in &arguments.locations {
+        status = status.and(run.locate(location, &problems)?);
+    }
+    run.finish()?;
+    let Run { locator, .. } = run;
+    for (number, problem) in locator.problems() {
+        let path = Path::new(&arguments.file);
+        problems.warn(coded(Code::InvalidField, format!("{}: image {number}: {problem}", path.display())));
+    }
+    out.flush()?;
+    Ok(status)
+}
+
+fn scan(arguments: &Arguments, problems: &Problems) -> Result<(Vec<ScannedFile>, Status)> {
+    let scanner = arguments.limits.scanner(Options::default()).with_cache(CacheBudget::default());
+    let (mut files, mut status) = (Vec::new(), Status::Yes);
+    InputArguments::single(arguments.file.clone()).scan(&scanner, problems, &mut |outcome| match outcome {
+        Outcome::Scanned(scanned) => files.push(scanned),
+        Outcome::Unreadable { error, .. } => status = status.and(problems.report(error)),
+        Outcome::Empty(_) => {}
+    })?;
+    Ok((files, status))
+}
+
+fn about(error: LocateError, context: impl std::fmt::Display) -> super::failure::Failure {
+    super::failure::Failure::from(error).about(context)
+}
+
+/// The search for locations one after the other.
+struct Run<'a, 'scan> {
+    locator: Locator<'scan>,
+    is_json: bool,
+    document: report::LocationDocument,
+    out: &'a mut TextOutput,
+}
+
+impl Run<'_, '_> {
+    fn locate(&mut self, (text, location): &(String, Location), problems: &Problems) -> Result<Status> {
+        let located = match self.locator.locate(location) {
+            Ok(located) => located,
+            Err(error @ LocateError::Several { .. }) => {
+                problems.report(anyhow!("{text}: {error} with --arch or --image"));
+                return Ok(Status::Trouble);
+            }
+            Err(error) => return Ok(problems.report(about(error, text))),
+        };
+        let Located { frames, image } = &located;
+        let has_source = frames.iter().any(|frame| frame.file.is_some());
+        let text = if self.is_json {
+            self.document.location(text, image, frames)
+        } else {
+            report::location_text(text, frames)
+        };
+        self.out.write(&text)?;
+        Ok(if has_source { Status::Yes } else { Status::No })
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        if self.is_json {
+            self.out.write(&self.document.end())?;
+        }
+        Ok(())
+    }
+}

@@ -135,10 +135,14 @@ pub mod internals {
     pub mod image {
         use crate::base::bytes::View;
         use crate::format::ImageKind;
-        use crate::image::{Demangler, Inspection};
+        use crate::image::{Demangler, Inspection, SourceIndex};
 
         pub fn inspect(image_kind: ImageKind, view: View<'_>) -> Inspection {
             crate::image::inspect(image_kind, view, &Demangler::default())
+        }
+
+        pub fn source_index(view: View<'_>) -> crate::Result<SourceIndex, crate::Malformed> {
+            SourceIndex::read(view)
         }
     }
     pub mod scan {

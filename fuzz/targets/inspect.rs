@@ -4,7 +4,7 @@
 
 use fatbin::View;
 use fatbin::internals::format::{DeviceImage, ImageKind};
-use fatbin::internals::image::inspect;
+use fatbin::internals::image::{inspect, source_index};
 use fatbin_fuzz::{budget_for, fuzz_target};
 
 fuzz_target!(|data: &[u8]| {
@@ -19,5 +19,12 @@ fuzz_target!(|data: &[u8]| {
         // Each kernel has a name in the image.
         assert!(inspection.kernels.len() <= data.len());
         assert!(inspection.not_inspected.is_none() || inspection.debug.units.is_empty() || kind == ImageKind::Elf);
+    }
+    if let Ok(index) = source_index(view) {
+        let names: Vec<&str> = index.functions().collect();
+        for address in names.iter().filter_map(|name| index.address(name, 0)).chain([0, u64::MAX]) {
+            // A call is before what is inlined there, so frames end.
+            assert!(index.frames(address).len() <= data.len());
+        }
     }
 });

@@ -1,7 +1,7 @@
 //! `fatbin addr2line`.
 
 use std::io::{BufRead, stdin};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
@@ -88,7 +88,15 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let locator = Locator::new(images).map_err(|error| about(error, arguments.file.display()))?;
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
-    let mut run = Run { locator, is_json: arguments.json, document: report::LocationDocument::new(), out: &mut out };
+    let file = arguments.file.display().to_string();
+    let mut run = Run {
+        file,
+        locator,
+        is_json: arguments.json,
+        document: report::LocationDocument::new(),
+        has_sources: true,
+        out: &mut out,
+    };
     if arguments.locations.is_empty() {
         for line in stdin().lock().lines() {
             let line = line?;
@@ -101,13 +109,12 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         status = status.and(run.locate(location, &problems)?);
     }
     run.finish()?;
-    let Run { locator, .. } = run;
+    let Run { file, locator, has_sources, .. } = run;
     for (number, problem) in locator.problems() {
-        let path = Path::new(&arguments.file);
-        problems.warn(coded(Code::InvalidField, format!("{}: image {number}: {problem}", path.display())));
+        problems.warn(coded(Code::InvalidField, format!("{file}: image {number}: {problem}")));
     }
     out.flush()?;
-    Ok(status)
+    Ok(if status == Status::Yes && !has_sources { Status::No } else { status })
 }
 
 fn scan(arguments: &Arguments, problems: &Problems) -> Result<(Vec<ScannedFile>, Status)> {
@@ -127,9 +134,12 @@ fn about(error: LocateError, context: impl std::fmt::Display) -> super::failure:
 
 /// The search for locations one after the other.
 struct Run<'a, 'scan> {
+    file: String,
     locator: Locator<'scan>,
     is_json: bool,
     document: report::LocationDocument,
+    /// False if a location has none.
+    has_sources: bool,
     out: &'a mut TextOutput,
 }
 
@@ -138,20 +148,20 @@ impl Run<'_, '_> {
         let located = match self.locator.locate(location) {
             Ok(located) => located,
             Err(error @ LocateError::Several { .. }) => {
-                problems.report(anyhow!("{text}: {error} with --arch or --image"));
+                problems.report(anyhow!("{}: {text}: {error} with --arch or --image", self.file));
                 return Ok(Status::Trouble);
             }
-            Err(error) => return Ok(problems.report(about(error, text))),
+            Err(error) => return Ok(problems.report(about(error, format!("{}: {text}", self.file)))),
         };
         let Located { frames, image } = &located;
-        let has_source = frames.iter().any(|frame| frame.file.is_some());
+        self.has_sources &= frames.iter().any(|frame| frame.file.is_some());
         let text = if self.is_json {
             self.document.location(text, image, frames)
         } else {
             report::location_text(text, frames)
         };
         self.out.write(&text)?;
-        Ok(if has_source { Status::Yes } else { Status::No })
+        Ok(Status::Yes)
     }
 
     fn finish(&mut self) -> Result<()> {

@@ -1,5 +1,6 @@
 //! The program from the outside: output, exit statuses, files.
 
+mod addr2line;
 mod appended;
 mod bad_input;
 mod bundle;

@@ -7,8 +7,15 @@ use std::path::{Path, PathBuf};
 
 use crate::{Sandbox, fixture};
 
-const SAMPLE_FILES: [&str; 6] =
-    ["answer-x86_64.so", "answer-gfx90a.hsaco", "answer-sm_90.cubin", "answer-sm_80.ptx", "host.c", "runtime.c"];
+const SAMPLE_FILES: [&str; 7] = [
+    "answer-x86_64.so",
+    "answer-gfx90a.hsaco",
+    "answer-gfx90a-debug.hsaco",
+    "answer-sm_90.cubin",
+    "answer-sm_80.ptx",
+    "host.c",
+    "runtime.c",
+];
 
 /// Beginnings of the blocks that may be files, and of comments in them.
 const FILE_LANGUAGES: [(&str, &str); 2] = [("```toml", "# "), ("```c", "// ")];

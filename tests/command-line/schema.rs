@@ -176,5 +176,5 @@ fn diff_json_follows_its_schema() {
 #[test]
 fn rejects_an_unknown_schema() {
     let run = Sandbox::new().fatbin("schema wrap");
-    assert!(run.status == 2 && run.err.contains("(available: scan, inspect, extract"), "{}", run.err);
+    assert!(run.status == 2 && run.err.contains("(available: scan, inspect, addr2line, extract"), "{}", run.err);
 }

@@ -3,7 +3,7 @@
 use crate::{Run, Sandbox};
 
 /// Arguments of each command, with INPUT in place of the input.
-const LINES: [&str; 53] = [
+const LINES: [&str; 54] = [
     "wrap --kind openmp -o out INPUT",
     "wrap --kind cuda -o out INPUT",
     "wrap --kind hip -o out INPUT",
@@ -24,6 +24,7 @@ const LINES: [&str; 53] = [
     "inspect --json INPUT",
     "inspect --matrix INPUT",
     "verify INPUT",
+    "addr2line INPUT kernel+0",
     "prune --for-device sm_90 INPUT -o out",
     "prune --keep sm_90 INPUT -o out",
     "strip --device-debug INPUT -o out",

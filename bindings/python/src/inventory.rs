@@ -16,6 +16,7 @@ use crate::error::from_error;
 use crate::inspect::Inspection;
 use crate::select::{self, Selection};
 use crate::source::Source;
+use crate::source_index::SourceIndex;
 
 /// A file with device images.
 #[pyclass(frozen, module = "fatbin")]
@@ -338,6 +339,12 @@ impl Image {
         let index = self.device_index()?;
         let found = py.detach(|| self.source.read(index, |image| Ok(image.inspect())));
         Inspection::new(py, found.map_err(|error| from_error(&error))?)
+    }
+
+    fn source_index(&self, py: Python<'_>) -> PyResult<SourceIndex> {
+        let index = self.device_index()?;
+        let found = py.detach(|| self.source.read(index, |image| image.source_index()));
+        Ok(SourceIndex::new(found.map_err(|error| from_error(&error))?))
     }
 
     fn __repr__(&self) -> String {

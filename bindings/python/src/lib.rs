@@ -11,6 +11,7 @@ mod inspect;
 mod inventory;
 mod select;
 mod source;
+mod source_index;
 mod wrap;
 
 #[pyo3::pymodule]
@@ -27,6 +28,8 @@ mod _fatbin {
     use crate::select::Selection;
     #[pymodule_export]
     use crate::source::scan;
+    #[pymodule_export]
+    use crate::source_index::{Frame, SourceIndex};
     #[pymodule_export]
     use crate::wrap::{Entry, wrap};
 

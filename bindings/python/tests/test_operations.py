@@ -109,3 +109,15 @@ def test_select_predicts_the_image_of_a_device(host_object: Path) -> None:
     assert selection.image is None
     with pytest.raises(ValueError, match="unknown device \"z80\""):
         file.select("z80")
+
+
+def test_source_index_finds_the_source_of_instructions(fixtures: Path) -> None:
+    [file] = fatbin.scan(fixtures / "answer-gfx90a-debug.hsaco")
+    index = file.images[0].source_index()
+    assert index.functions == ("answer_kernel",)
+    address = index.address("answer_kernel", 0x10)
+    assert address is not None
+    [frame] = index.frames(address)
+    assert (frame.function, frame.file, frame.line, frame.column) == ("answer_kernel", "/answer/answer.c", 16, 50)
+    assert index.address("answer_kernel", 1 << 20) is None
+    assert index.frames(0) == ()

@@ -232,6 +232,34 @@ class Image:
         """SHA-256 of the decompressed bytes, in hexadecimal."""
     def inspect(self) -> Inspection:
         """Returns the kernels of a device image, with their resource usage."""
+    def source_index(self) -> SourceIndex:
+        """Reads the debug information of a code object or cubin, to find the source of its instructions."""
+
+@final
+class SourceIndex:
+    """Sources of the instructions of an image."""
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """Mangled names of the functions in the symbol table, in the order of their addresses."""
+    def address(self, function: str, offset: int) -> int | None:
+        """Returns the address of a byte of a function, for ``frames``; ``None`` if the function is unknown or shorter."""
+    def frames(self, address: int) -> tuple[Frame, ...]:
+        """Returns the functions that an instruction belongs to, the innermost inlined function first."""
+
+@final
+class Frame:
+    """A function that an instruction belongs to, with the position in its source."""
+
+    @property
+    def function(self) -> str | None:
+        """Mangled name."""
+    @property
+    def file(self) -> str | None: ...
+    @property
+    def line(self) -> int | None: ...
+    @property
+    def column(self) -> int | None: ...
 
 @final
 class Inspection:

@@ -73,7 +73,8 @@ pub fn shorten(text: &str, limit: usize) -> Cow<'_, str> {
     // The note is longest if all characters are omitted.
     let note = |omitted: usize| format!(" […{omitted} characters omitted…] ");
     let kept = limit - limit.min(note(count).chars().count());
-    let (front, back) = (kept.div_ceil(2), kept / 2);
+    let front = kept.div_ceil(2);
+    let back = kept / 2;
     let start: String = text.chars().take(front).collect();
     let end: String = text.chars().skip(count - back).collect();
     Cow::Owned(start + &note(count - front - back) + &end)

@@ -1,7 +1,7 @@
 //! JSON documents. Strings are exact: characters that a terminal would obey, or not display, are escaped in JSON's own
 //! syntax.
 
-use std::io;
+use std::{io, iter};
 
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
@@ -205,7 +205,8 @@ impl JsonWriter {
     fn new_line(&mut self) {
         if !self.is_line {
             self.text.push(b'\n');
-            self.text.extend(self.open.iter().flat_map(|_| INDENTATION.bytes()));
+            let spaces = INDENTATION.len() * self.open.len();
+            self.text.extend(iter::repeat_n(b' ', spaces));
         }
     }
 }

@@ -19,6 +19,7 @@ pub mod json;
 pub mod parallel;
 #[cfg(feature = "full")]
 pub mod pattern;
+pub(crate) mod pe_layout;
 pub(crate) mod range;
 pub mod spelling;
 pub mod system_error;

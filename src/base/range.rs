@@ -21,11 +21,6 @@ pub(crate) fn moved(range: &Range<u64>, before: u64) -> Range<u64> {
     range_at(offset_from(before, range.start), size_of_range(range))
 }
 
-/// Returns the offsets of the entries of a table.
-pub(crate) fn entry_offsets(table: u64, count: u64, size: u64) -> impl Iterator<Item = u64> {
-    (0..count).map(move |index| offset_from(table, index.saturating_mul(size)))
-}
-
 /// Parts that follow each other.
 #[derive(Debug, Clone)]
 pub(crate) struct Cursor {

@@ -4,6 +4,7 @@ use super::proof_status::ProofStatus;
 use super::target::PolicyTarget;
 use super::verdict::ImageLocation;
 use crate::analyze::survey::{ImageSurvey, Survey};
+use crate::base::bytes::total;
 use crate::base::codec::{Codec, is_compressed};
 use crate::format::ImageKind;
 use crate::scan::inventory::{Container, DeviceLinks, Image, NestedImage, Registration};
@@ -194,7 +195,7 @@ impl<'a> FileFacts<'a> {
     pub fn stored(&self) -> u64 {
         let containers = self.survey.file.containers.iter();
         let with_code = containers.filter(|container| container.images().any(Image::is_device_image));
-        with_code.map(|container| container.size).fold(0, u64::saturating_add)
+        total(with_code.map(|container| container.size))
     }
 }
 

@@ -11,6 +11,7 @@ use super::lock::without_versions;
 use super::policy::Size;
 use super::target::PolicyTarget;
 use crate::analyze::survey::Survey;
+use crate::base::bytes::total;
 use crate::base::codec::Codec;
 use crate::base::escape::is_escaped;
 use crate::image::DebugLevel;
@@ -68,9 +69,9 @@ fn is_nameable(code: &ImageCode) -> bool {
 }
 
 fn sizes(facts: &[FileFacts<'_>]) -> String {
-    let with_headroom = |size: u64| Size(size.saturating_add(size / HEADROOM_DIVISOR)).rounded_up();
+    let with_headroom = |size: u64| Size(total([size, size / HEADROOM_DIVISOR])).rounded_up();
     let stored = facts.iter().map(FileFacts::stored);
-    let total = stored.clone().fold(0, u64::saturating_add);
+    let total = total(stored.clone());
     let largest = stored.max().unwrap_or(0);
     let mut text = "\n[sizes]\n# A tenth above the current sizes.\n".to_owned();
     text += &format!("total = \"{}\"\nfile = \"{}\"\n", exact(with_headroom(total)), exact(with_headroom(largest)));

@@ -77,9 +77,9 @@ impl<'p> Checker<'p> {
 /// Returns the package that a file was found in.
 fn stored_package(outcome: &Outcome) -> Option<StoredPackage> {
     let path = match outcome {
-        Outcome::Scanned(scanned) => scanned.outermost().filter(|_| scanned.member().is_some())?,
+        Outcome::Scanned(scanned) if scanned.member().is_some() => scanned.outermost()?,
         Outcome::Empty(file) => Path::new(&file.path),
-        Outcome::Unreadable { .. } => return None,
+        Outcome::Scanned(_) | Outcome::Unreadable { .. } => return None,
     };
     let size = std::fs::metadata(path).ok()?.len();
     Some(StoredPackage { path: path.to_string_lossy().into_owned(), size })

@@ -13,6 +13,7 @@ use super::path_list::{PathList, is_stream};
 use super::problems::Problems;
 use super::progress::Progress;
 use super::status::Status;
+use crate::analyze::survey::Survey;
 use crate::base::error::Error;
 use crate::base::io::{FileSet, STANDARD_INPUT};
 use crate::scan::inventory::File;
@@ -207,6 +208,12 @@ pub fn unread_archives(files: &[(&str, Vec<String>)], remedy: &str) -> Vec<Failu
         }
     }
     errors
+}
+
+/// Returns the exit status for a surveyed file, and reports its error.
+pub fn survey_status(survey: &Survey, error: Option<Error>, problems: &Problems) -> Status {
+    let found = if survey.file.failure.is_some() { Status::Trouble } else { found_images(&survey.file) };
+    error.map_or(found, |error| found.and(problems.report(error)))
 }
 
 /// Returns the exit status for a file whose images are read.

@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::Args;
 
 use super::failure::Result;
-use super::inputs::{InputArguments, found_images, warn_of_archives};
+use super::inputs::{InputArguments, survey_status, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::ProblemArguments;
 use super::{Status, shell, terminal};
@@ -49,10 +49,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     };
     let (mut status, mut files, mut packed_sizes) = (Status::No, Vec::new(), Vec::new());
     inputs.scan_and(&scanner, &problems, &analyze, &mut |((file, error), packed)| {
-        status = status.and(if file.file.failure.is_some() { Status::Trouble } else { found_images(&file.file) });
-        if let Some(error) = error {
-            status = status.and(problems.report(error));
-        }
+        status = status.and(survey_status(&file, error, &problems));
         files.push(file);
         packed_sizes.push(packed);
     })?;

@@ -5,7 +5,7 @@ use clap::builder::StringValueParser;
 
 use super::devices::RequestedDevices;
 use super::failure::Result;
-use super::inputs::{InputArguments, found_images, warn_of_archives};
+use super::inputs::{InputArguments, survey_status, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use super::{Status, known_names, negative, terminal};
@@ -63,10 +63,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let scanner = arguments.limits.scanner(Options::default());
     let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| WANTED);
     arguments.inputs.scan_and(&scanner, &problems, &analyze, &mut |(file, error)| {
-        status = status.and(if file.file.failure.is_some() { Status::Trouble } else { found_images(&file.file) });
-        if let Some(error) = error {
-            status = status.and(problems.report(error));
-        }
+        status = status.and(survey_status(&file, error, &problems));
         status = status.and(report_unread(&file, &problems));
         files.push(file);
     })?;

@@ -10,7 +10,7 @@ use object::read::elf::{ProgramHeader, SectionHeader, Sym};
 use super::rooms::SectionRanges;
 use crate::base::bytes::{Extent, Resource, View};
 use crate::base::elf_layout::ELF64;
-use crate::base::range::{entry_offsets, offset_from, range_at};
+use crate::base::range::{offset_from, range_at};
 
 /// Sections and tables by their places.
 pub struct Places {
@@ -87,7 +87,7 @@ pub fn sized_symbols(view: View<'_>, endian: Endianness, sections: &[SectionHead
         if view.charge("symbol table", Resource::Memory, memory).is_err() {
             continue;
         }
-        let places = entry_offsets(start, symbols.len() as u64, ELF64.symbol_size);
+        let places = range_at(start, size).step_by(ELF64.symbol_size as usize);
         for (place, symbol) in places.zip(symbols) {
             found.entry(symbol.st_shndx(endian).0.into()).or_default().push(SizedSymbol {
                 value: symbol.st_value(endian),

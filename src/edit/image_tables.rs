@@ -21,7 +21,7 @@ use super::{EditError, Result};
 use crate::base::bytes::{Extent, Resource, View, size_of_range};
 use crate::base::content::Content;
 use crate::base::elf_layout::ELF64;
-use crate::base::range::{entry_offsets, offset_from, range_at};
+use crate::base::range::{offset_from, range_at};
 
 /// Size of a row and of a pointer, in bytes.
 const ROW: u64 = 32;
@@ -165,7 +165,7 @@ impl<'data> LoadedFile<'data> {
             let start = range.start.next_multiple_of(POINTER);
             let part = self.view.part("segment", Extent { offset: start, size: size_of_range(&(start..range.end)) })?;
             let words = part.data().as_chunks::<{ POINTER as usize }>().0;
-            for (place, &word) in entry_offsets(start, words.len() as u64, POINTER).zip(words) {
+            for (place, &word) in (start..range.end).step_by(POINTER as usize).zip(words) {
                 let value = self.endian.read_u64(word);
                 if is_wanted(value) {
                     found.insert(place, Pointer { value, addend: None });
@@ -183,7 +183,7 @@ impl<'data> LoadedFile<'data> {
         let table = self.view.part("relocations", Extent { offset: start, size: size_of_range(&self.relocations) })?;
         let relocations: &[Rela64<Endianness>] = object::slice_from_all_bytes(table.data()).unwrap_or_default();
         self.view.charge("relocation", Resource::Work, relocations.len() as u64)?;
-        let places = entry_offsets(start, relocations.len() as u64, RELOCATION_SIZE);
+        let places = self.relocations.clone().step_by(RELOCATION_SIZE as usize);
         Ok(places.zip(relocations).filter_map(move |(place, relocation)| {
             let value = relocation.r_addend(self.endian).cast_unsigned();
             let at = offset_from(place, ELF64.r_addend);

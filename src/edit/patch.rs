@@ -201,8 +201,8 @@ impl PatchLayout {
         let mut before = 0_u64;
         let mut after = 0_u64;
         for placed in &mut placed {
-            before = before.saturating_add(placed.before);
-            after = after.saturating_add(placed.after);
+            before = offset_from(before, placed.before);
+            after = offset_from(after, placed.after);
             placed.before = before;
             placed.after = after;
         }

@@ -8,11 +8,14 @@ use std::fmt;
 use std::io::{self, Write};
 use std::ops::Range;
 
+use object::pe::{IMAGE_DIRECTORY_ENTRY_SECURITY, IMAGE_NT_OPTIONAL_HDR32_MAGIC, IMAGE_NT_OPTIONAL_HDR64_MAGIC};
+
 use super::patch::{Patch, Patches};
-use crate::base::bytes::{Extent, Resource, View};
+use crate::base::bytes::{Extent, Resource, Table, View};
 use crate::base::content::Content;
 use crate::base::error::Malformed;
-use crate::base::range::{entry_offsets, range_at};
+use crate::base::pe_layout;
+use crate::base::range::range_at;
 
 /// A signature of all of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +82,7 @@ impl Signature {
         let cut = |range: Range<u64>| Patch::resizing(range, Content::new());
         match self {
             Signature::Authenticode { entry, table } => {
-                let address = zeros(range_at(*entry, DIRECTORY_SIZE));
+                let address = zeros(range_at(*entry, pe_layout::DIRECTORY_SIZE));
                 let table = if table.end == view.size() { Some(cut(table.clone())) } else { zeros(table.clone()) };
                 address.into_iter().chain(table).collect()
             }
@@ -111,33 +114,14 @@ pub fn respected<'data>(
 /// Number of bytes that are summed in a step of work.
 const BYTES_PER_STEP: u64 = 64;
 
-/// Offset of the pointer to the headers of a PE file, and offset of the optional header from there. The other constants
-/// are offsets in the optional header: of the checksum, and for each magic of the number of directories.
-const PE_HEADER_AT: u64 = 0x3c;
-const OPTIONAL_HEADER: u64 = 24;
-const CHECKSUM: u64 = 64;
-const PE32: u16 = 0x10b;
-const PE32_PLUS: u16 = 0x20b;
-const DIRECTORY_COUNTS: [(u16, u64); 2] = [(PE32, 92), (PE32_PLUS, 108)];
-
-/// Index of the table of certificates among the directories, the size of a directory, and the offset in the
-/// directories.
-const CERTIFICATES: u32 = 4;
-const DIRECTORY_SIZE: u64 = 8;
-const CERTIFICATES_AT: u64 = CERTIFICATES as u64 * DIRECTORY_SIZE;
-
 /// Returns everything from the optional header of a PE file on.
 fn optional_header(view: View<'_>) -> Option<View<'_>> {
-    if !view.starts_with(b"MZ") {
-        return None;
-    }
-    let header = view.from(view.u32("PE header offset", PE_HEADER_AT).ok()?.into());
-    header.starts_with(b"PE\0\0").then(|| header.from(OPTIONAL_HEADER))
+    pe_layout::pe_header(view).map(|header| header.from(pe_layout::OPTIONAL_HEADER))
 }
 
 /// Returns the place of the checksum of a PE file, if it states one.
 fn checksum_place(view: View<'_>) -> Option<Range<u64>> {
-    let checksum = optional_header(view)?.from(CHECKSUM);
+    let checksum = optional_header(view)?.from(pe_layout::CHECKSUM);
     let stated = checksum.u32("PE checksum", 0).ok()?;
     (stated != 0).then(|| range_at(checksum.range_in(view).start, 4))
 }
@@ -145,12 +129,15 @@ fn checksum_place(view: View<'_>) -> Option<Range<u64>> {
 fn authenticode(view: View<'_>) -> Option<Signature> {
     let header = optional_header(view)?;
     let magic = header.u16("PE optional header magic", 0).ok()?;
-    let (_, count_at) = DIRECTORY_COUNTS.into_iter().find(|(known, _)| *known == magic)?;
-    let count = header.from(count_at);
-    if count.u32("PE directory count", 0).ok()? <= CERTIFICATES {
+    let count = match magic {
+        IMAGE_NT_OPTIONAL_HDR32_MAGIC => header.from(pe_layout::DIRECTORY_COUNT_32),
+        IMAGE_NT_OPTIONAL_HDR64_MAGIC => header.from(pe_layout::DIRECTORY_COUNT_64),
+        _ => return None,
+    };
+    if count.u32("PE directory count", 0).ok()? as usize <= IMAGE_DIRECTORY_ENTRY_SECURITY {
         return None;
     }
-    let directory = count.from(4).from(CERTIFICATES_AT);
+    let directory = count.from(pe_layout::CERTIFICATES);
     let start = u64::from(directory.u32("PE certificate table", 0).ok()?);
     let size = u64::from(directory.u32("PE certificate table size", 4).ok()?);
     let table = range_at(start, size);
@@ -211,9 +198,10 @@ const MAX_ENTRIES: u32 = 30;
 fn universal_parts(view: View<'_>) -> impl Iterator<Item = View<'_>> {
     let count = if view.starts_with(UNIVERSAL) { view.u32("entry count", 4).unwrap_or(0).swap_bytes() } else { 0 };
     let count = if count <= MAX_ENTRIES { count } else { 0 };
-    entry_offsets(FIRST_ENTRY, count.into(), ENTRY_SIZE).filter_map(move |at| {
-        let [start, size] = [8, 12].map(|field| view.from(at).u32("entry", field).map(u32::swap_bytes));
-        view.part(view.field("entry", at), Extent { offset: start.ok()?.into(), size: size.ok()?.into() }).ok()
+    let table = Table { offset: FIRST_ENTRY, count: count.into(), entry_size: ENTRY_SIZE };
+    view.table(view.field("entry", FIRST_ENTRY), table).into_iter().flatten().filter_map(move |entry| {
+        let [start, size] = [8, 12].map(|field| entry.u32("entry", field).map(u32::swap_bytes));
+        view.part(entry.field("entry", 0), Extent { offset: start.ok()?.into(), size: size.ok()?.into() }).ok()
     })
 }
 
@@ -262,7 +250,7 @@ mod tests {
         bytes[0x3c] = 0x80;
         bytes[0x80..0x84].copy_from_slice(b"PE\0\0");
         let optional = 0x80 + 24;
-        bytes[optional..optional + 2].copy_from_slice(&PE32_PLUS.to_le_bytes());
+        bytes[optional..optional + 2].copy_from_slice(&IMAGE_NT_OPTIONAL_HDR64_MAGIC.to_le_bytes());
         bytes[optional + 64..optional + 68].copy_from_slice(&0x1234_u32.to_le_bytes());
         bytes[optional + 108] = 16;
         bytes.extend(body);

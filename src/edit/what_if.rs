@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::base::bytes::{Extent, View, size_of_range};
+use crate::base::bytes::{Extent, View, size_of_range, total};
 use crate::base::codec::Codec;
 use crate::base::parallel::{map_parallel, threads};
 use crate::edit::container::rebuild;
@@ -51,8 +51,8 @@ pub struct Effect {
 impl Effect {
     /// Adds the effect on another file.
     pub fn add(&mut self, other: Effect) {
-        self.size = self.size.saturating_add(other.size);
-        self.images = self.images.saturating_add(other.images);
+        self.size = total([self.size, other.size]);
+        self.images = [self.images, other.images].iter().sum();
         for (arch, time) in other.times {
             let sum = self.times.entry(arch).or_default();
             *sum = sum.saturating_add(time);
@@ -140,7 +140,7 @@ impl<'a> Sample<'a> {
             effect.add(result?);
         }
         let around = size_of_range(&(self.all_bytes..self.file.size));
-        effect.size = around.saturating_add(u64::try_from(self.projected(effect.size.into())).unwrap_or(u64::MAX));
+        effect.size = total([around, u64::try_from(self.projected(effect.size.into())).unwrap_or(u64::MAX)]);
         for time in effect.times.values_mut() {
             *time = Duration::from_nanos(self.projected(time.as_nanos()) as u64);
         }

@@ -38,7 +38,7 @@ fn frame_of<A: Assembler>(steps: &[Step]) -> Frame {
                 if let Some(result) = call.result {
                     local(result);
                 }
-                stack_arguments = stack_arguments.max(call.arguments.len().saturating_sub(A::ARGUMENT_REGISTERS));
+                stack_arguments = stack_arguments.max(call.arguments.iter().skip(A::ARGUMENT_REGISTERS).count());
             }
             Step::Store { from, .. } => local(*from),
             Step::ForEach { element, body, .. } => {

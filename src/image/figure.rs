@@ -1,6 +1,7 @@
 //! Figures of a kernel: the numbers that an image may state about it.
 
 use super::Kernel;
+use crate::base::bytes::total;
 
 /// A number that an image may state about a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,5 +107,5 @@ fn constant_size(kernel: &Kernel) -> Option<u64> {
         return None;
     }
     // Sizes of sections are numbers from the file.
-    Some(kernel.constant_banks.iter().fold(0, |sum: u64, bank| sum.saturating_add(bank.size)))
+    Some(total(kernel.constant_banks.iter().map(|bank| bank.size)))
 }

@@ -47,7 +47,7 @@ pub(crate) use short_name::short_name;
 
 use object::elf as constants;
 
-use crate::base::bytes::{Budget, Resource, View, record_memory, text_memory};
+use crate::base::bytes::{Budget, Resource, View, entries_size, record_memory, text_memory, total};
 use crate::base::error::{Cause, Malformed};
 use crate::format::{self, ImageKind};
 use crate::target::OffloadKind;
@@ -222,9 +222,9 @@ const KERNEL: &str = "kernel";
 
 /// Charges a kernel that is kept. `texts` are the lengths of its strings.
 fn charge_kernel(view: View<'_>, texts: impl IntoIterator<Item = usize>, parameters: usize) -> Result<(), Malformed> {
-    let parameters_size = parameters.saturating_mul(size_of::<kernel::Parameter>());
-    let size = size_of::<LocatedKernel>().saturating_add(parameters_size);
-    view.charge(KERNEL, Resource::Memory, record_memory(size, texts))
+    let parameters_size = entries_size(parameters as u64, size_of::<kernel::Parameter>() as u64);
+    let size = total([record_memory(size_of::<LocatedKernel>(), texts), parameters_size]);
+    view.charge(KERNEL, Resource::Memory, size)
 }
 
 #[cfg(test)]

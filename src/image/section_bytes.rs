@@ -3,7 +3,7 @@
 use object::{Object, ObjectSection};
 
 use super::elf::Elf;
-use crate::base::bytes::View;
+use crate::base::bytes::{View, total};
 use crate::format::ImageKind;
 
 /// Sections of cubins that exist once for each kernel or function, whose name follows.
@@ -28,7 +28,7 @@ pub fn section_bytes(image_kind: ImageKind, view: View<'_>) -> Vec<(String, u64)
         let name = String::from_utf8_lossy(section.name_bytes().unwrap_or_default());
         let name = common_name(&name);
         match sections.iter_mut().find(|(known, _)| known == name) {
-            Some((_, sum)) => *sum = sum.saturating_add(size),
+            Some((_, sum)) => *sum = total([*sum, size]),
             None => sections.push((name.to_owned(), size)),
         }
     }
@@ -40,8 +40,8 @@ fn common_name(name: &str) -> &str {
     let prefix = PER_KERNEL.iter().find(|prefix| name.starts_with(**prefix)).copied();
     // `.nv.constant0.KERNEL`
     let constant = || {
-        let (bank, _) = name.strip_prefix(".nv.constant")?.split_once('.')?;
-        name.get(..".nv.constant.".len().saturating_add(bank.len()))
+        let (_, kernel) = name.strip_prefix(".nv.constant")?.split_once('.')?;
+        name.strip_suffix(kernel)
     };
     prefix.or_else(constant).map_or(name, |prefix| prefix.trim_end_matches('.'))
 }

@@ -2,6 +2,8 @@
 //! never is.
 
 use super::family::{ANONYMOUS, without_versions};
+use crate::base::brackets::Brackets;
+use crate::base::bytes::offset_of_rest;
 
 /// Part that is left out.
 const ELLIPSIS: &str = "…";
@@ -73,69 +75,81 @@ fn cut(function: &str) -> String {
 impl Parts<'_> {
     /// Divides a name that a demangler has written; any other text is a function without a scope.
     fn of(name: &str) -> Parts<'_> {
-        let mut depth = 0_usize;
-        let (mut start, mut function, mut end) = (0, 0, name.len());
-        let mut arguments = None;
-        let mut skipped = 0;
-        for (at, character) in name.char_indices() {
-            let rest = name.get(at..).unwrap_or_default();
-            if at < skipped {
-                continue;
-            }
-            match character {
-                '(' if depth == 0 && rest.starts_with(ANONYMOUS) => skipped = at.saturating_add(ANONYMOUS.len()),
-                '(' if depth == 0 => {
-                    end = at;
-                    break;
-                }
-                '<' => {
-                    if depth == 0 {
-                        arguments = Some((at, at));
-                    }
-                    depth = depth.saturating_add(1);
-                }
-                '>' => {
-                    depth = depth.saturating_sub(1);
-                    arguments = arguments.map(|(open, close)| (open, if depth == 0 { at } else { close }));
-                }
-                // The text before a space is the return type.
-                ' ' if depth == 0 => {
-                    start = at.saturating_add(1);
-                    (function, arguments) = (start, None);
-                }
-                ':' if depth == 0 && rest.starts_with("::") => {
-                    function = at.saturating_add(2);
-                    arguments = None;
-                }
-                _ => {}
-            }
-        }
-        let (open, arguments) = match arguments {
-            Some((open, close)) if close > open => (open, name.get(open.saturating_add(1)..close).map(str::trim_end)),
-            _ => (end, None),
-        };
-        let part = |from, to| name.get(from..to).unwrap_or_default();
-        let function_name = part(function, open);
+        let Starts { qualified, function, arguments, parameters } = Starts::of(name);
+        let function_name = before(function, arguments.map_or(parameters, |(open, _)| open));
         if function_name.is_empty() {
             return Parts { scope: "", function: name, arguments: None };
         }
-        Parts { scope: part(start, function), function: function_name, arguments }
+        let text = |(open, close)| before(open, close).get(1..).unwrap_or_default().trim_end();
+        Parts { scope: before(qualified, function), function: function_name, arguments: arguments.map(text) }
     }
+}
+
+/// The rests of a name that begin with its parts.
+struct Starts<'a> {
+    qualified: &'a str,
+    function: &'a str,
+    /// From the opening and from the closing bracket on.
+    arguments: Option<(&'a str, &'a str)>,
+    parameters: &'a str,
+}
+
+impl Starts<'_> {
+    fn of(name: &str) -> Starts<'_> {
+        let mut brackets = Brackets::default();
+        let mut starts = Starts { qualified: name, function: name, arguments: None, parameters: name };
+        while let Some(character) = starts.parameters.chars().next() {
+            let here = starts.parameters;
+            let mut after = here.get(character.len_utf8()..).unwrap_or_default();
+            match (character, brackets.is_open()) {
+                ('(', false) => match here.strip_prefix(ANONYMOUS) {
+                    Some(behind) => after = behind,
+                    None => break,
+                },
+                ('<', is_nested) => {
+                    if !is_nested {
+                        starts.arguments = Some((here, here));
+                    }
+                    brackets.open();
+                }
+                ('>', _) => {
+                    brackets.close();
+                    let close = |(open, close)| (open, if brackets.is_open() { close } else { here });
+                    starts.arguments = starts.arguments.map(close);
+                }
+                // The text before a space is the return type.
+                (' ', false) => starts = Starts { qualified: after, function: after, arguments: None, ..starts },
+                (':', false) if after.starts_with(':') => {
+                    starts = Starts { function: after.get(1..).unwrap_or_default(), arguments: None, ..starts };
+                }
+                _ => {}
+            }
+            starts.parameters = after;
+        }
+        starts.arguments = starts.arguments.filter(|(open, close)| open.len() > close.len());
+        starts
+    }
+}
+
+/// Returns a text without the rest that ends it.
+fn before<'a>(text: &'a str, rest: &str) -> &'a str {
+    text.get(..offset_of_rest(text, rest)).unwrap_or_default()
 }
 
 /// Leaves out the template arguments of template arguments.
 fn without_nested(arguments: &str) -> String {
-    let (mut text, mut depth) = (String::new(), 0_usize);
+    let mut text = String::new();
+    let mut brackets = Brackets::default();
     for character in arguments.chars() {
         match character {
             '<' => {
-                if depth == 0 {
+                if !brackets.is_open() {
                     text += &format!("<{ELLIPSIS}>");
                 }
-                depth = depth.saturating_add(1);
+                brackets.open();
             }
-            '>' => depth = depth.saturating_sub(1),
-            _ if depth == 0 => text.push(character),
+            '>' => brackets.close(),
+            _ if !brackets.is_open() => text.push(character),
             _ => {}
         }
     }

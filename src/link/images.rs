@@ -151,7 +151,8 @@ impl<'data> Preparation<'data, '_> {
         let first = host_files.first().copied().unwrap_or_default().to_owned();
         let unsupported = || LinkError::UnsupportedTarget { path: first.clone(), triple: group.triple.to_owned() };
         let is_known = self.options.accepts_subarchs || !subarch::is_spelled_amdgpu(group.triple);
-        let linker = DeviceLinker::of(group.triple).filter(|_| is_known).ok_or_else(unsupported)?;
+        let linker = if is_known { DeviceLinker::of(group.triple) } else { None };
+        let linker = linker.ok_or_else(unsupported)?;
         let is_sycl = kinds.contains(&OffloadKind::Sycl);
         let is_linked = !(is_sycl || linker.links_complete && group.images.len() > 1);
         let linked = images().find(|image| is_linked && (linker.is_complete)(image.entry.image));

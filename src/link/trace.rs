@@ -182,7 +182,9 @@ mod tests {
         }
         let (a, k, spaced) = (path("a.o"), path("k.a"), path("k (1).a"));
         let removed = path("removed.o").display().to_string();
-        let (a_text, k_text, spaced_text) = (a.display(), k.display(), spaced.display());
+        let a_text = a.display();
+        let k_text = k.display();
+        let spaced_text = spaced.display();
         let output = format!(
             "ld: mode elf_x86_64\n{removed}\n{a_text}\ntrace: {k_text}(m.o)\n({k_text})old.o\n{spaced_text}(x.o)\na warning\nnone.o\n"
         );

@@ -229,7 +229,8 @@ mod tests {
 
     #[test]
     fn every_name_is_unique_and_its_device_is_in_the_tables_of_targets() {
-        let (mut keys, mut devices) = (BTreeSet::new(), BTreeSet::new());
+        let mut keys = BTreeSet::new();
+        let mut devices = BTreeSet::new();
         for Gpus { device, names } in GPUS {
             assert!(devices.insert(device), "{device} has two rows");
             let parsed = Device::parse(device).unwrap_or_else(|error| panic!("{error}"));

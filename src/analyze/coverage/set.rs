@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::CoverageCell;
 use super::rows::{RowNumber, Rows};
 use crate::analyze::select::{CandidateSet, NamedDevice, Preference, RejectReason, Selection};
-use crate::base::bytes::{Budget, Resource, record_memory};
+use crate::base::bytes::{Budget, Resource, record_memory, total};
 use crate::base::error::Cause;
 use crate::image::Inspection;
 use crate::scan::inventory::CodeRole;
@@ -113,7 +113,7 @@ impl<'a> SetCoverage<'a> {
         let own = columns.own_devices.iter().flat_map(|named| &named.devices);
         let own: Vec<&Device> = own.filter(|device| !asked.contains(device)).collect();
         let asked = columns.devices.iter().map(|named| named.devices.len()).sum::<usize>();
-        self.set.charge(asked.saturating_add(own.len()), budget)?;
+        self.set.charge([asked, own.len()].iter().sum(), budget)?;
         for column in columns.devices {
             let mut selections = Vec::with_capacity(column.devices.len());
             for device in &column.devices {
@@ -121,7 +121,7 @@ impl<'a> SetCoverage<'a> {
                 loadable.extend(loadable_of(&selection));
                 let selected = self.device_selection(device, &selection);
                 let loaded = record_memory(0, selected.loaded.keys().map(|_| size_of::<[usize; 2]>()));
-                budget.charge(Resource::Memory, loaded.saturating_add(size_of::<DeviceSelection>() as u64))?;
+                budget.charge(Resource::Memory, total([loaded, size_of::<DeviceSelection>() as u64]))?;
                 selections.push(selected);
             }
             self.columns.push(selections);

@@ -113,7 +113,7 @@ impl<'a> FileFloors<'a> {
     /// the number of further ones. There are fewer devices in existence, but a file may name any number.
     pub fn devices(&self) -> (Vec<NamedDevice>, usize) {
         let mut devices = NamedDevice::of_images(self.registered().map(|candidate| candidate.image));
-        let omitted = devices.len().saturating_sub(MAX_DEVICES);
+        let omitted = devices.iter().skip(MAX_DEVICES).count();
         devices.truncate(MAX_DEVICES);
         (devices, omitted)
     }

@@ -34,7 +34,7 @@ impl ArchTotals {
 
     /// Number of images.
     pub fn images(&self) -> usize {
-        self.0.values().map(|total| total.images).fold(0, usize::saturating_add)
+        self.0.values().map(|total| total.images).sum()
     }
 
     /// Returns the totals, sorted by arch.

@@ -46,8 +46,8 @@ impl Copies {
 
     fn wasted(&self) -> Size {
         Size {
-            stored: self.total.stored.saturating_sub(self.largest.stored),
-            decompressed: self.total.decompressed.saturating_sub(self.largest.decompressed),
+            stored: self.total.stored.abs_diff(self.largest.stored),
+            decompressed: self.total.decompressed.abs_diff(self.largest.decompressed),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The bytes of an image by kernel.
 
 use super::{Part, Size};
-use crate::base::bytes::apportion;
+use crate::base::bytes::{apportion, size_of_range, total};
 use crate::image::KernelBytes;
 
 /// A share of an image: the bytes of a kernel, or all bytes that belong to no kernel.
@@ -34,8 +34,8 @@ pub fn split_by_section<'a>(
 
 /// Divides an image: the first share is for the bytes without an owner.
 fn shares(part: &Part<'_>, owned: &[u64], image_size: u64) -> impl Iterator<Item = Size> {
-    let in_owners = owned.iter().copied().fold(0, u64::saturating_add);
-    let rest = image_size.max(in_owners).saturating_sub(in_owners);
+    let in_owners = total(owned.iter().copied());
+    let rest = size_of_range(&(in_owners..image_size));
     let weights: Vec<u64> = [rest].into_iter().chain(owned.iter().copied()).collect();
     let Size { stored, decompressed } = part.size;
     let sizes = apportion(stored, &weights).into_iter().zip(apportion(decompressed, &weights));

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Owner, Size, parts};
 use crate::base::archive::ArchiveFormat;
-use crate::base::bytes::apportion;
+use crate::base::bytes::{apportion, size_of_range, total};
 use crate::base::error::Result;
 use crate::base::io::{Access, Input};
 use crate::scan::ScannedFile;
@@ -64,7 +64,7 @@ impl PackedFile {
 
 fn device_code(file: &File) -> u64 {
     let parts = parts(file).into_iter().filter(|part| !matches!(part.owner, Owner::Rest(_)));
-    parts.map(|part| part.size.stored).fold(0, u64::saturating_add)
+    total(parts.map(|part| part.size.stored))
 }
 
 impl PackageSizes {
@@ -93,7 +93,7 @@ impl PackageSizes {
             overhead: view.size(),
         };
         for file in &own {
-            let host = file.size.saturating_sub(file.device_code);
+            let host = size_of_range(&(file.device_code..file.size));
             let shares = apportion(file.packed, &[file.device_code, host]);
             let [device_stored, host_stored] = <[u64; 2]>::try_from(shares).unwrap_or_default();
             sizes.device_code.add(Size { stored: device_stored, decompressed: file.device_code });
@@ -101,7 +101,8 @@ impl PackageSizes {
             sizes.overhead = sizes.overhead.saturating_sub(file.packed);
         }
         for member in format.members(view).members {
-            let (name, stored) = (member.name.unwrap_or_default(), member.packed_size.unwrap_or_default());
+            let name = member.name.unwrap_or_default();
+            let stored = member.packed_size.unwrap_or_default();
             if own.iter().any(|file| file.member == name) {
                 continue;
             }

@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use super::{Rest, Size};
-use crate::base::bytes::{apportion, claim, size_of_range};
+use crate::base::bytes::{apportion, claim, size_of_range, total};
 use crate::base::codec::is_compressed;
+use crate::base::range::range_at;
 use crate::format::ImageKind;
 use crate::scan::inventory::{Container, File, Image, NestedImage, Section};
 
@@ -38,12 +39,12 @@ impl<'a> Owner<'a> {
 /// Returns the parts of a file. Their stored sizes add up to the size of the file.
 pub fn parts(file: &File) -> Vec<Part<'_>> {
     let mut parts = Partition::default().containers(&file.containers, &[], &(0..file.size));
-    let mut left = file.size.saturating_sub(stored(&parts));
-    let sum = |bytes: fn(&Section) -> u64| file.sections.iter().map(bytes).fold(0, u64::saturating_add);
+    let mut left = size_of_range(&(stored(&parts)..file.size));
+    let sum = |bytes: fn(&Section) -> u64| total(file.sections.iter().map(bytes));
     let padding = sum(|section| section.padding).min(left);
-    left = left.saturating_sub(padding);
+    left = left.abs_diff(padding);
     let unexplained = sum(|section| section.unexplained).min(left);
-    left = left.saturating_sub(unexplained);
+    left = left.abs_diff(unexplained);
     let rests = [(Rest::Padding, padding), (Rest::Unexplained, unexplained), (Rest::NotDeviceCode, left)];
     let rests = rests.into_iter().filter(|(_, size)| *size > 0);
     parts.extend(rests.map(|(rest, size)| Part { owner: Owner::Rest(rest), size: Size::plain(size) }));
@@ -52,7 +53,7 @@ pub fn parts(file: &File) -> Vec<Part<'_>> {
 
 /// Sum of the stored bytes of some parts.
 fn stored(parts: &[Part<'_>]) -> u64 {
-    parts.iter().map(|part| part.size.stored).fold(0, u64::saturating_add)
+    total(parts.iter().map(|part| part.size.stored))
 }
 
 /// Divides the stored bytes among parts in proportion to their current stored bytes.
@@ -82,10 +83,6 @@ struct Partition {
     next: usize,
 }
 
-fn range(start: u64, size: u64) -> Range<u64> {
-    start..start.saturating_add(size)
-}
-
 impl Partition {
     /// Returns the parts of containers that are stored in `within`.
     fn containers<'a>(
@@ -94,7 +91,7 @@ impl Partition {
         around: &[&'a Container],
         within: &Range<u64>,
     ) -> Vec<Part<'a>> {
-        let ranges: Vec<_> = containers.iter().map(|container| range(container.start, container.size)).collect();
+        let ranges: Vec<_> = containers.iter().map(|container| range_at(container.start, container.size)).collect();
         let mut parts = Vec::new();
         for (container, claimed) in containers.iter().zip(claim(&ranges, within)) {
             let around = [around, &[container]].concat();
@@ -107,11 +104,11 @@ impl Partition {
     /// decompressed size.
     fn container<'a>(&mut self, container: &'a Container, around: &[&'a Container]) -> Vec<Part<'a>> {
         let images = &container.images;
-        let spans: Vec<_> = images.iter().map(|image| range(image.stored.start, image.stored.size)).collect();
+        let spans: Vec<_> = images.iter().map(|image| range_at(image.stored.start, image.stored.size)).collect();
         let within = if container.codec.is_some() && !images.is_empty() {
             0..spans.iter().map(|span| span.end).max().unwrap_or_default()
         } else {
-            range(container.start, container.size)
+            range_at(container.start, container.size)
         };
         let mut parts = Vec::new();
         for (image, claimed) in images.iter().zip(shared(images, claim(&spans, &within))) {
@@ -148,9 +145,9 @@ impl Partition {
         is_plain: bool,
     ) -> Vec<Part<'a>> {
         let within = if is_plain && image.stored.part.is_none() {
-            range(image.stored.start, image.stored.size)
+            range_at(image.stored.start, image.stored.size)
         } else {
-            let ends = image.containers.iter().map(|container| container.start.saturating_add(container.size));
+            let ends = image.containers.iter().map(|container| range_at(container.start, container.size).end);
             0..ends.max().unwrap_or_default()
         };
         let parts = self.containers(&image.containers, around, &within);
@@ -167,7 +164,7 @@ fn shared(images: &[Image], mut claimed: Vec<u64>) -> Vec<u64> {
         let Some((own, others)) = rest.split_at_mut_checked(run.len()) else { break };
         if run.len() > 1 {
             let sizes: Vec<u64> = run.iter().map(|image| image.full_size.unwrap_or_default()).collect();
-            own.copy_from_slice(&apportion(own.iter().copied().fold(0, u64::saturating_add), &sizes));
+            own.copy_from_slice(&apportion(total(own.iter().copied()), &sizes));
         }
         rest = others;
     }

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::Label;
+use crate::base::bytes::total;
 
 /// Bytes as they are stored, and decompressed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,8 +23,8 @@ impl Size {
 
     /// Adds another size.
     pub fn add(&mut self, other: Size) {
-        self.stored = self.stored.saturating_add(other.stored);
-        self.decompressed = self.decompressed.saturating_add(other.decompressed);
+        self.stored = total([self.stored, other.stored]);
+        self.decompressed = total([self.decompressed, other.decompressed]);
     }
 }
 
@@ -38,8 +39,8 @@ pub struct Code {
 
 impl Code {
     fn add(&mut self, other: Code) {
-        self.kernels = self.kernels.saturating_add(other.kernels);
-        self.size = self.size.saturating_add(other.size);
+        self.kernels = total([self.kernels, other.kernels]);
+        self.size = total([self.size, other.size]);
     }
 }
 

@@ -84,28 +84,66 @@ const LONG_NAMES: &[u8] = b"//";
 /// Size of the archive's magic.
 const MAGIC_SIZE: u64 = 8;
 
-/// Size of a member's header, and ranges of the member's name and size in it.
+/// Size of a member's header, and ranges of the member's name and size in it (System V `ar.h`).
 const HEADER: u64 = 60;
 const NAME: Range<usize> = 0..16;
-const SIZE: Range<usize> = 48..58;
+const SIZE: Extent = Extent { offset: 48, size: 10 };
+
+/// Header of a member.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ArHeader<'data> {
+    /// All of the header.
+    pub whole: View<'data>,
+    /// Name without padding.
+    pub name: &'data [u8],
+    /// Digits of the size, with padding.
+    pub digits: View<'data>,
+    /// Number of bytes that follow.
+    pub size: u64,
+}
+
+impl<'data> ArHeader<'data> {
+    /// Skips the magic of an archive.
+    pub fn first(archive: View<'data>) -> Result<Cursor<'data>, Malformed> {
+        let mut cursor = Cursor::new(archive);
+        cursor.take("archive magic", MAGIC_SIZE)?;
+        Ok(cursor)
+    }
+
+    /// Reads the header at a cursor.
+    pub fn take(cursor: &mut Cursor<'data>) -> Result<Self, Malformed> {
+        let whole = cursor.take("archive member", HEADER)?;
+        let name = whole.data().get(NAME).unwrap_or_default().trim_ascii_end();
+        let digits = whole.record("archive member size", SIZE)?;
+        let size = decimal(digits.data().trim_ascii_end());
+        let size = size.ok_or_else(|| digits.malformed("archive member size", 0, Cause::Unreadable))?;
+        Ok(ArHeader { whole, name, digits, size })
+    }
+
+    /// Takes everything that the size counts, and skips the padding behind it.
+    pub fn take_content(&self, cursor: &mut Cursor<'data>) -> Result<View<'data>, Malformed> {
+        let content = cursor.take_stated(self.digits.field("archive member size", 0), self.size)?;
+        cursor.align(2);
+        Ok(content)
+    }
+}
+
+/// Reads a decimal number of a header.
+pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
+    str::from_utf8(digits).ok()?.parse().ok()
+}
 
 /// Returns the tables by their names. They must be complete: the library assumes that bytes which it skips exist, so a
 /// thin archive truncated within its tables would seem to have no members.
 fn tables<'data>(view: View<'data>) -> Result<Vec<(&'data [u8], View<'data>)>, Malformed> {
     let mut tables = Vec::new();
-    let mut cursor = Cursor::new(view);
-    cursor.take("archive magic", MAGIC_SIZE)?;
-    while let Ok(header) = cursor.take("archive member", HEADER) {
-        let text = |range: Range<usize>| header.data().get(range).unwrap_or_default().trim_ascii_end();
-        if !TABLES.contains(&text(NAME)) {
+    let mut cursor = ArHeader::first(view)?;
+    // The library reports a header that is truncated, or has an invalid number.
+    while let Ok(header) = ArHeader::take(&mut cursor) {
+        if !TABLES.contains(&header.name) {
             break;
         }
-        let size = str::from_utf8(text(SIZE)).ok().and_then(|digits| digits.parse().ok());
-        // The library reports an invalid number.
-        let Some(size) = size else { break };
-        let size_field = header.field("archive table size", SIZE.start as u64);
-        tables.push((text(NAME), cursor.take_stated(size_field, size)?));
-        cursor.align(2);
+        tables.push((header.name, header.take_content(&mut cursor)?));
     }
     Ok(tables)
 }

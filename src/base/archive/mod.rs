@@ -6,7 +6,7 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
-mod ar;
+pub(crate) mod ar;
 mod compressed;
 mod tar;
 mod universal;

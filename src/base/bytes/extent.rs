@@ -25,8 +25,19 @@ pub struct Table {
 impl Table {
     /// All entries. A size beyond 64 bits is out of bounds in every view.
     pub fn extent(self) -> Extent {
-        Extent { offset: self.offset, size: self.count.saturating_mul(self.entry_size) }
+        Extent { offset: self.offset, size: entries_size(self.count, self.entry_size) }
     }
+
+    /// Offsets of the entries, up to the largest offset: for a table of addresses, which no view has.
+    pub fn offsets(self) -> impl Iterator<Item = u64> {
+        let Extent { offset, size } = self.extent();
+        (offset..offset.saturating_add(size)).step_by(self.entry_size as usize)
+    }
+}
+
+/// Size of entries in bytes. A count that no file can have gives a size that no file has.
+pub fn entries_size(count: u64, entry_size: u64) -> u64 {
+    count.saturating_mul(entry_size)
 }
 
 /// Name of a field and its place in the file, for errors about what the field states. A name alone is the start of the

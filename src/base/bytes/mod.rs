@@ -20,8 +20,8 @@ mod shares;
 pub use crate::base::error::Resource;
 pub use budget::{Budget, Limits, MAX_NESTING};
 pub(crate) use cursor::Cursor;
-pub(crate) use extent::Table;
 pub use extent::{Extent, FieldPlace};
+pub(crate) use extent::{Table, entries_size};
 pub(crate) use name_map::NameMap;
 pub(crate) use object_bytes::ObjectBytes;
 #[cfg(test)]
@@ -292,6 +292,11 @@ pub fn size_of_range(range: &Range<u64>) -> u64 {
     range.end.saturating_sub(range.start)
 }
 
+/// Returns the sum of sizes. Sizes that files state may exceed 64 bits together: the sum is then the largest.
+pub(crate) fn total(sizes: impl IntoIterator<Item = u64>) -> u64 {
+    sizes.into_iter().fold(0, u64::saturating_add)
+}
+
 /// Returns the offset of a rest of a text, or of bytes, in the whole that it ends.
 pub(crate) fn offset_of_rest<T: AsRef<[u8]> + ?Sized>(whole: &T, rest: &T) -> usize {
     whole.as_ref().len().abs_diff(rest.as_ref().len())
@@ -301,7 +306,7 @@ pub(crate) fn offset_of_rest<T: AsRef<[u8]> + ?Sized>(whole: &T, rest: &T) -> us
 
 /// Bytes of memory for keeping a record of this size with texts of these lengths.
 pub fn record_memory(size: usize, texts: impl IntoIterator<Item = usize>) -> u64 {
-    texts.into_iter().map(text_memory).fold(size as u64, u64::saturating_add)
+    total(texts.into_iter().map(text_memory).chain([size as u64]))
 }
 
 /// Bytes of memory for keeping a text of this length: the text itself, and its copies in a report, escaped and laid
@@ -374,7 +379,7 @@ mod tests {
         };
         assert_eq!((read(0), read(2)), (Ok(Vec::new()), Ok(vec![2..5, 5..8])));
         for count in [3, u64::MAX] {
-            let cause = Cause::OutOfBounds { offset: 1, size: count.saturating_mul(3), limit: 7 };
+            let cause = Cause::OutOfBounds { offset: 1, size: entries_size(count, 3), limit: 7 };
             assert_eq!(read(count).unwrap_err(), view.malformed("table", 0, cause));
         }
     }

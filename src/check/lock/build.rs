@@ -3,6 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use super::{Hash, KernelPool, KernelUsage, LockedFile, LockedImage, LockedKernel, LockedParts, LockedTarget};
+use crate::base::bytes::total;
 use crate::base::codec::Codec;
 use crate::image::{ImageDigests, ImageParts, Inspection, Kernel};
 use crate::scan::inventory::{Container, File, Image};
@@ -24,7 +25,7 @@ pub struct ImageContents<'a> {
 
 /// Returns the lock entry of a file with these images. The images are in the order of the file.
 pub fn locked_file(file: &File, images: Vec<LockedImage>) -> LockedFile {
-    let stored = file.containers.iter().fold(0, |sum: u64, container| sum.saturating_add(container.size));
+    let stored = total(file.containers.iter().map(|container| container.size));
     let path = file.path.replace(std::path::MAIN_SEPARATOR, "/");
     let order = Some(order(&images));
     LockedFile { path, size: Some(file.size), stored: Some(stored), images, order }

@@ -14,6 +14,7 @@ use super::kernels::{KernelDifference, differences};
 use super::pairs::pair_files;
 use super::size::{differ, growth, sum};
 use super::{Lock, LockedFile, LockedImage, LockedTarget};
+use crate::base::bytes::total;
 use crate::target::natural_order;
 
 /// All differences between two locks, with the totals of both.
@@ -266,7 +267,7 @@ impl<'a> FileDifference<'a> {
     pub fn growth(&self) -> i64 {
         let size = |file: Option<&LockedFile>| {
             let sizes = file.iter().flat_map(|file| &file.images).map(|image| image.size.unwrap_or(0));
-            sizes.fold(0, u64::saturating_add)
+            total(sizes)
         };
         growth(size(self.old), size(self.new))
     }

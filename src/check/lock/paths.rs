@@ -1,7 +1,5 @@
 //! `lock`: scans and analyzes files, and records their device code.
 
-use std::ops::ControlFlow;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
@@ -9,10 +7,10 @@ use sha2::{Digest, Sha256};
 use crate::analyze::survey::map_all;
 use crate::base::codec::Codec;
 use crate::base::error::{Error, Malformed, Result};
-use crate::check::lock::{ImageContents, KernelPool, Lock, LockedFile, LockedImage, locked_file, locked_image};
+use crate::check::lock::{ImageContents, KernelPool, LockedFile, LockedImage, locked_file, locked_image};
 use crate::image;
 use crate::scan::inspect::{ImageErrors, inspect_with};
-use crate::scan::{CacheBudget, ImageRef, Options, Outcome, ScannedFile, Scanner, expand_paths};
+use crate::scan::{ImageRef, Options, Outcome, ScannedFile};
 
 /// Scans and analyzes files for a lock.
 ///
@@ -127,25 +125,4 @@ impl LockBuilder {
         let locked = locked_image(image, image.containers(), contents, &mut pool);
         (locked, inspection.problems)
     }
-}
-
-/// Records the device code in files, directories and archives. The lock is incomplete if there are errors.
-pub fn lock_paths(paths: &[PathBuf], options: Options) -> (Lock, Vec<Error>) {
-    let builder = LockBuilder::new(options);
-    let (inputs, failed) = expand_paths(paths);
-    let mut recorded: Vec<RecordedFile> = failed.into_iter().map(|(_, outcome)| builder.record(outcome)).collect();
-    let record = |_, outcome| builder.record(outcome);
-    let scanner = Scanner::new(builder.options).with_cache(CacheBudget::default());
-    let _ = scanner.scan_inputs(&inputs, &record, &|_| (), &mut |batch| {
-        recorded.extend(batch);
-        ControlFlow::Continue(())
-    });
-    let mut files = Vec::new();
-    let mut errors = Vec::new();
-    for file in recorded {
-        files.extend(file.file);
-        errors.extend(file.scan_errors);
-        errors.extend(file.errors);
-    }
-    (Lock::new(files), errors)
 }

@@ -1,5 +1,7 @@
 //! Arithmetic on sizes that may be unknown.
 
+use crate::base::bytes::total;
+
 /// Returns the growth from `old` to `new`, in bytes; negative if it shrank.
 pub fn growth(old: u64, new: u64) -> i64 {
     let difference = i128::from(new).saturating_sub(old.into());
@@ -13,5 +15,5 @@ pub fn differ(old: Option<u64>, new: Option<u64>) -> bool {
 
 /// Returns the sum, if every part is known.
 pub fn sum(parts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
-    parts.into_iter().try_fold(0, |sum: u64, part| Some(sum.saturating_add(part?)))
+    parts.into_iter().try_fold(0, |sum, part| Some(total([sum, part?])))
 }

@@ -37,7 +37,7 @@ pub fn write_summary(lock: &Lock) -> String {
 
 fn write_file(text: &mut String, file: &LockedFile) {
     write_file_entry(text, file);
-    let kernels = file.images.iter().map(|image| image.kernels.len() as u64).fold(0, u64::saturating_add);
+    let kernels = file.images.iter().map(|image| image.kernels.len()).sum::<usize>();
     *text += &format!(" images={} kernels={kernels}\n", file.images.len());
     let mut archs: BTreeMap<_, Vec<&LockedImage>> = BTreeMap::new();
     for image in &file.images {
@@ -102,7 +102,7 @@ fn families(file: &LockedFile) -> BTreeMap<String, Family<'_>> {
         let known = families.entry(family(name.demangled().unwrap_or(name.as_str()))).or_default();
         known.names.extend(kernels.names);
         known.archs.extend(kernels.archs);
-        known.kernels = known.kernels.saturating_add(kernels.kernels);
+        known.kernels = [known.kernels, kernels.kernels].iter().sum();
         known.code_size = known_sum([known.code_size, kernels.code_size]);
     }
     families

@@ -28,7 +28,7 @@
 //! the name: it is written if both are short, and otherwise only if it differs from what this program computes
 //! (`demangled=-` for none). In torch's lock of 11 MB, all demangled names would take another 14 MB.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::mem;
 
@@ -122,7 +122,7 @@ fn write_kernel(text: &mut String, kernel: &UnitKernel<'_>, labels: &[String], d
     write_figures(text, &common);
     write_demangled(text, kernel.name, demangler);
     let mut scopes = Vec::<(Vec<Field>, Vec<&str>)>::new();
-    let mut known = HashMap::<Vec<Field>, usize>::new();
+    let mut known = BTreeMap::<Vec<Field>, usize>::new();
     for (index, kernel) in &kernel.kernels {
         let own: Vec<Field> = fields(kernel).filter(|it| !common.contains(it)).collect();
         let label = labels.get(*index).map_or("", String::as_str);
@@ -142,7 +142,7 @@ fn write_kernel(text: &mut String, kernel: &UnitKernel<'_>, labels: &[String], d
 }
 
 /// A field of a kernel.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Field {
     /// Key and value of a figure, and whether the value is a minimum.
     Figure { key: &'static str, value: u64, is_minimum: bool },

@@ -101,8 +101,9 @@ impl<'a> Groups<'a> {
         let index = match self.similar(&names, &targets) {
             Some(index) => index,
             None => {
+                let index = self.groups.len();
                 self.groups.push(Group { images: Vec::new(), names: BTreeSet::new(), targets: BTreeSet::new() });
-                self.groups.len().saturating_sub(1)
+                index
             }
         };
         let Some(group) = self.groups.get_mut(index) else { return };
@@ -126,7 +127,7 @@ impl<'a> Groups<'a> {
         let is_similar = |&(index, count): &(usize, usize)| {
             let group = self.groups.get(index);
             let most = group.map_or(0, |group| group.names.len()).max(names.len());
-            count.saturating_mul(2) >= most && group.is_some_and(|group| group.targets.is_disjoint(targets))
+            count >= most.div_ceil(2) && group.is_some_and(|group| group.targets.is_disjoint(targets))
         };
         let best =
             shared.into_iter().filter(is_similar).max_by_key(|&(index, count)| (count, std::cmp::Reverse(index)));

@@ -65,7 +65,8 @@ fn find(value: &Spanned<DeValue<'_>>, offset: usize, keys: &mut Vec<String>) -> 
 
 /// Returns a line with an example of a key's value.
 fn example(schema: &Value, keys: &[String]) -> Option<String> {
-    let (mut part, mut written) = (schema, Vec::new());
+    let mut part = schema;
+    let mut written = Vec::new();
     for key in keys {
         // The tables of an array have no place in a line: the example is the whole array.
         if part["type"] == "array" {

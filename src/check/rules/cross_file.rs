@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::findings::{RuleFindings, violated};
 use super::{AllFiles, Evaluator};
+use crate::base::bytes::total;
 use crate::check::coverage::allows;
 use crate::check::facts::{FileFacts, ImageCode};
 use crate::check::policy::{Pattern, Requirements, Size};
@@ -95,7 +96,7 @@ pub fn total_size(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
     let Some(limit) = policy.total else { return };
     evaluator.apply(Rule::TotalSize, &policy.path, |findings| {
         let mut files: Vec<(u64, &str)> = all.facts.iter().map(|facts| (facts.stored(), facts.path())).collect();
-        let size = Size(files.iter().fold(0, |sum: u64, (size, _)| sum.saturating_add(*size)));
+        let size = Size(total(files.iter().map(|(size, _)| *size)));
         if size > limit {
             files.sort_by(|a, b| b.cmp(a));
             let largest = files.iter().take(3).map(|(size, path)| format!("{} in {path}", Size(*size)));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::findings::{RuleFinding, RuleFindings, undecided, undecided_by, violated};
+use crate::base::bytes::total;
 use crate::base::codec::Codec;
 use crate::base::error::Cause;
 use crate::check::facts::{FileFacts, ImageCode, ImageFacts, unique_list};
@@ -138,7 +139,7 @@ pub fn compression(facts: &FileFacts<'_>, requirements: &Requirements, findings:
     let wrong: Vec<&&ImageFacts<'_>> = images.iter().filter(|image| image.codec.is_some() != compressed).collect();
     let unknown = images.iter().find(|image| has_unknown_codec(image));
     if !wrong.is_empty() {
-        let size = Size(wrong.iter().map(|image| image.stored.1).fold(0, u64::saturating_add));
+        let size = Size(total(wrong.iter().map(|image| image.stored.1)));
         let state = if compressed { "not compressed" } else { "compressed" };
         let archs: Vec<String> = wrong.iter().filter_map(|image| image.code.label()).collect();
         let message = format!("{} of {} images {state}, {size}", wrong.len(), images.len());
@@ -213,7 +214,7 @@ pub fn duplicates(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleFi
     for group in groups {
         let [first, others @ ..] = group.as_slice() else { continue };
         let numbers = others.iter().map(|image| image.number.to_string()).collect::<Vec<_>>().join(", ");
-        let waste = Size(others.iter().map(|image| image.stored.1).fold(0, u64::saturating_add));
+        let waste = Size(total(others.iter().map(|image| image.stored.1)));
         let times = if group.len() == 2 { "twice".to_owned() } else { format!("{} times", group.len()) };
         findings.add(violated(format!("stored {times}, also as image {numbers}, wasting {waste}")).image(first));
     }

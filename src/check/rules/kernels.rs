@@ -1,8 +1,9 @@
 //! Kernels: the architectures that they must be available for, and the registers and memory that they use.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::findings::{RuleFindings, undecided, violated};
+use crate::base::bytes::total;
 use crate::check::coverage::has_exact_code;
 use crate::check::facts::{FileFacts, ImageCode, ImageFacts, unique_list};
 use crate::check::policy::{KernelArchs, KernelLimit, KernelRequirement, Requirements};
@@ -19,12 +20,13 @@ pub fn requires_limits(requirements: &Requirements) -> bool {
 
 /// Checks that kernels are available for the required architectures.
 pub fn coverage(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
+    let native_archs = NativeArchs::of(facts);
     for requirement in requirements.kernels.iter().flatten() {
         let Some(archs) = &requirement.archs else { continue };
         for (name, images) in selected_kernels(facts, requirement) {
             findings.add_matched_line(requirement.line);
             let available: Vec<String> = images.iter().filter_map(|image| image.code.label()).collect();
-            for target in missing_targets(facts, archs, &images) {
+            for target in missing_targets(&native_archs, archs, &images) {
                 let unread = facts.images.iter().find(|image| is_unread(image) && may_match(image, &target));
                 let finding = match unread {
                     Some(image) => undecided(format!(
@@ -41,7 +43,11 @@ pub fn coverage(facts: &FileFacts<'_>, requirements: &Requirements, findings: &m
 }
 
 /// Returns the required targets that a kernel is missing for. `images` are the images that contain it.
-fn missing_targets(facts: &FileFacts<'_>, archs: &KernelArchs, images: &[&ImageFacts<'_>]) -> Vec<PolicyTarget> {
+fn missing_targets(
+    native_archs: &NativeArchs<'_>,
+    archs: &KernelArchs,
+    images: &[&ImageFacts<'_>],
+) -> Vec<PolicyTarget> {
     let codes: Vec<&str> = images.iter().filter_map(|image| native_target(image)).collect();
     let is_missing = |target: &&PolicyTarget| match target {
         PolicyTarget::Native(id) => !has_exact_code(&codes, id),
@@ -49,19 +55,32 @@ fn missing_targets(facts: &FileFacts<'_>, archs: &KernelArchs, images: &[&ImageF
     };
     match archs {
         KernelArchs::Listed(targets) => targets.iter().filter(is_missing).cloned().collect(),
-        KernelArchs::All => missing_archs(facts, images, &codes),
+        KernelArchs::All => native_archs.missing(images, &codes),
     }
 }
 
-/// Returns the architectures of machine code for the same triples that a kernel is missing for. PTX is not required:
-/// libraries contain it for some kernels and not for others.
-fn missing_archs(facts: &FileFacts<'_>, images: &[&ImageFacts<'_>], codes: &[&str]) -> Vec<PolicyTarget> {
-    let is_same_triple = |other: &&ImageFacts<'_>| images.iter().any(|image| image.image.triple == other.image.triple);
-    let same = facts.images.iter().filter(is_same_triple);
-    let mut missing: Vec<&str> = same.filter_map(native_target).filter(|id| !codes.contains(id)).collect();
-    missing.sort_unstable();
-    missing.dedup();
-    missing.into_iter().map(|id| PolicyTarget::Native(id.to_owned())).collect()
+/// Architectures of the machine code in a file, by triple.
+struct NativeArchs<'a>(BTreeMap<Option<&'a str>, BTreeSet<&'a str>>);
+
+impl<'a> NativeArchs<'a> {
+    fn of(facts: &'a FileFacts<'_>) -> Self {
+        let mut archs = BTreeMap::<_, BTreeSet<&str>>::new();
+        for image in &facts.images {
+            if let Some(id) = native_target(image) {
+                archs.entry(image.image.triple.as_deref()).or_default().insert(id);
+            }
+        }
+        NativeArchs(archs)
+    }
+
+    /// Returns the architectures for the triples of some images that are not among `codes`. PTX is not required:
+    /// libraries contain it for some kernels and not for others.
+    fn missing(&self, images: &[&ImageFacts<'_>], codes: &[&str]) -> Vec<PolicyTarget> {
+        let triples: BTreeSet<_> = images.iter().map(|image| image.image.triple.as_deref()).collect();
+        let archs: BTreeSet<_> = triples.iter().filter_map(|triple| self.0.get(triple)).flatten().copied().collect();
+        let missing = archs.into_iter().filter(|id| !codes.contains(id));
+        missing.map(|id: &str| PolicyTarget::Native(id.to_owned())).collect()
+    }
 }
 
 /// Checks the registers and memory of kernels in machine code. PTX has no known usage until it is compiled.
@@ -112,7 +131,7 @@ fn usage(kernel: &Kernel, limit: KernelLimit) -> Option<u64> {
         KernelLimit::Registers => kernel.registers.or(kernel.vgprs),
         KernelLimit::Spills => match (kernel.vgpr_spills, kernel.sgpr_spills) {
             (None, None) => None,
-            (vector, scalar) => Some(vector.unwrap_or(0).saturating_add(scalar.unwrap_or(0))),
+            (vector, scalar) => Some(total(vector.into_iter().chain(scalar))),
         },
         KernelLimit::Scratch => kernel.scratch,
         KernelLimit::Shared => kernel.shared,

@@ -78,7 +78,7 @@ const MAX_NAMED: usize = 5;
 /// Names code objects; `None` for an empty list.
 fn list(indices: &[u32], reference: &KpackReference) -> Option<String> {
     let named: Vec<String> = indices.iter().take(MAX_NAMED).map(|index| format!("#{index}")).collect();
-    let more = match indices.len().saturating_sub(MAX_NAMED) {
+    let more = match indices.iter().skip(MAX_NAMED).count() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };

@@ -4,6 +4,7 @@
 //! their largest size. It is exceeded if the images of known size alone do not fit.
 
 use super::findings::{RuleFindings, undecided, violated};
+use crate::base::bytes::total;
 use crate::check::coverage::allows;
 use crate::check::facts::{FileFacts, ImageCode};
 use crate::check::policy::{Requirements, Size};
@@ -20,16 +21,10 @@ pub fn file(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut R
 /// Checks the size of a file's code for each limited architecture.
 pub fn archs(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     for (target, limit) in requirements.arch_sizes.iter().flatten() {
-        let mut least = 0_u64;
-        let mut most = 0_u64;
-        for image in &facts.images {
-            if matches!(&image.code, ImageCode::For(own) if allows(target, own)) {
-                least = least.saturating_add(image.stored.0);
-                most = most.saturating_add(image.stored.1);
-            }
-        }
-        let least = Size(least);
-        let most = Size(most);
+        let is_limited = |code: &ImageCode| matches!(code, ImageCode::For(own) if allows(target, own));
+        let stored = facts.images.iter().filter(|image| is_limited(&image.code)).map(|image| image.stored);
+        let least = Size(total(stored.clone().map(|(least, _)| least)));
+        let most = Size(total(stored.map(|(_, most)| most)));
         if least > *limit {
             let message = format!("{least} of code for {target}, at most {limit} allowed");
             findings.add(violated(message).detail(largest(facts)));
@@ -49,7 +44,7 @@ fn largest(facts: &FileFacts<'_>) -> String {
     for image in &facts.images {
         let Some(label) = image.code.label() else { continue };
         match sizes.iter_mut().find(|(_, known)| *known == label) {
-            Some((size, _)) => *size = size.saturating_add(image.stored.1),
+            Some((size, _)) => *size = total([*size, image.stored.1]),
             None => sizes.push((image.stored.1, label)),
         }
     }

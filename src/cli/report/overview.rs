@@ -232,7 +232,7 @@ impl View<'_, '_> {
         let with_gaps = families.iter().filter(|it| coverage.family_cells(it).iter().any(|cell| cell.gaps > 0));
         let names: Vec<String> = with_gaps.map(|family| printable(&short_name(&family.name, FAMILY_WIDTH))).collect();
         let shown = names[..names.len().min(MAX_FAMILIES)].join(", ");
-        let more = names.len().saturating_sub(MAX_FAMILIES);
+        let more = names.iter().skip(MAX_FAMILIES).count();
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         let count = self.screen.paint(Meaning::Bad, &counted(kernels, "kernel"));
         Some(format!("{count} fail on some device: {shown}{more}"))

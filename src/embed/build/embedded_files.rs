@@ -135,7 +135,8 @@ mod tests {
             "cargo::rustc-link-lib=static=package-modules".to_owned(),
         ];
         assert_eq!(directives.unwrap().lines(), expected);
-        let (file, read) = (std::fs::read(FILE).unwrap(), |name| std::fs::read(directory.path().join(name)).unwrap());
+        let file = std::fs::read(FILE).unwrap();
+        let read = |name| std::fs::read(directory.path().join(name)).unwrap();
         assert!(read("libpackage-modules.a").windows(file.len()).any(|part| part == file));
         let module = String::from_utf8(read("modules.rs")).unwrap();
         assert!(module.contains(&format!("pub safe static kernel: [u8; {}];", file.len())), "{module}");

@@ -1,7 +1,7 @@
 //! `wrap`: from files with device images to a file with a host object that registers them.
 
 use std::io::BufWriter;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::base::error::{Error, Result};
 use crate::base::io::{Access, FileSet, Input, Output, OutputKind, OutputPath, Sink};
@@ -12,6 +12,24 @@ use crate::embed::wrap::{
 };
 use crate::host::Host;
 use crate::target::OffloadKind;
+
+impl WrapperBuilder<'_> {
+    /// Writes the output to a file. An existing file is replaced when the new one is complete. `inputs` are files that
+    /// must neither be the output nor change before it is complete, such as the images.
+    pub fn write_file<'i>(
+        &self,
+        path: &Path,
+        inputs: impl IntoIterator<Item = &'i Input, IntoIter: Clone>,
+    ) -> Result<(), WrapError> {
+        let inputs = inputs.into_iter();
+        let mut output = Output::update(FileSet::of_inputs(inputs.clone()).output(path, OutputKind::Code)?)?;
+        self.write_to(&mut output).map_err(|error| match error {
+            WrapError::Write(cause) => Error::io(path, "write")(cause).into(),
+            error => error,
+        })?;
+        Ok(output.commit(inputs)?)
+    }
+}
 
 /// Input files, output file and properties of an object to write.
 #[derive(Debug, Clone)]

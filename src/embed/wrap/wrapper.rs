@@ -12,11 +12,7 @@ use super::fat_binary_image::fat_binary;
 use super::{Request, plan};
 use crate::base::bytes::View;
 use crate::base::content::Content;
-#[cfg(feature = "files")]
-use crate::base::error::Error;
 use crate::base::io::Sink;
-#[cfg(feature = "files")]
-use crate::base::io::{FileSet, Input, Output, OutputKind};
 use crate::embed::llvm::wrapper_abi::{ImageSection, SyclAbi, WrapperAbi};
 use crate::embed::llvm::{NEWEST, Release};
 use crate::host::{self, Host, HostError, ObjectFormat, ObjectPlan};
@@ -186,23 +182,6 @@ impl<'data> WrapperBuilder<'data> {
         let mut sink = Sink::new([]).with_slices(self.images.iter().map(|image| image.view.data()));
         self.emit(&mut sink)?;
         Ok(sink.copy_to(output)?)
-    }
-
-    /// Writes the output to a file. An existing file is replaced when the new one is complete. `inputs` are files that
-    /// must neither be the output nor change before it is complete, such as the images.
-    #[cfg(feature = "files")]
-    pub fn write_file<'i>(
-        &self,
-        path: &Path,
-        inputs: impl IntoIterator<Item = &'i Input, IntoIter: Clone>,
-    ) -> Result<(), WrapError> {
-        let inputs = inputs.into_iter();
-        let mut output = Output::update(FileSet::of_inputs(inputs.clone()).output(path, OutputKind::Code)?)?;
-        self.write_to(&mut output).map_err(|error| match error {
-            WrapError::Write(cause) => Error::io(path, "write")(cause).into(),
-            error => error,
-        })?;
-        Ok(output.commit(inputs)?)
     }
 
     /// Emits the output into a sink, which refers to the images of its inputs instead of copying them, except in text.

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::raw::{Header, Version};
+use crate::base::bytes::total;
 use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::codec;
 use crate::base::codec::{Compression, Counted};
@@ -78,7 +79,7 @@ pub fn compress(
     })?;
     let stored_size = to.size();
     // A size beyond 64 bits fits into no version that states less.
-    let size = fits(version.header_size().saturating_add(stored_size))?;
+    let size = fits(total([version.header_size(), stored_size]))?;
     let total_size = (version != Version::One).then_some(size);
     let header = Header { version, codec: how.codec, total_size, full_size, hash }.to_bytes();
     Ok(CcobOutput { header, stored_size, size, hash })

@@ -140,7 +140,8 @@ fn group_row<'data>(
     let identifier = identifier(row, &header)?;
     let options = options(row, &header)?;
     let whole = if group.codec == Codec::None { group.image.size() } else { group.header.full_size };
-    let (offset, size) = (u64::from(header.header_size), header.stored_size);
+    let offset = u64::from(header.header_size);
+    let size = header.stored_size;
     if offset.checked_add(size).is_none_or(|end| end > whole) {
         return Err(row.malformed("CUDA fatbin group offset", 4, Cause::OutOfBounds { offset, size, limit: whole }));
     }

@@ -113,7 +113,9 @@ fn check_cubin(view: View<'_>, header: &FileHeader64<LE>) -> Result<(), Malforme
 }
 
 fn check_code_object(view: View<'_>, header: &FileHeader64<LE>) -> Result<(), Malformed> {
-    let (os_abi, abi, version) = (header.e_ident.os_abi.0, header.e_ident.abi_version, header.e_version.get(LE));
+    let os_abi = header.e_ident.os_abi.0;
+    let abi = header.e_ident.abi_version;
+    let version = header.e_version.get(LE);
     if header.e_ident.os_abi != amdgpu::ELFOSABI_HSA || abi > 4 {
         return Err(unexpected(view, "ELF ABI", EI_OSABI, os_abi.into(), "that of a code object"));
     }

@@ -137,7 +137,8 @@ fn an_image_of_every_kind_is_found_exactly_in_any_surroundings() {
             }
             let behind = [random.surroundings(&kinds), random.surroundings(&kinds)].concat();
             let bytes = [&before[..], &kind.image, kind.terminator, &behind].concat();
-            let (start, end) = (before.len(), before.len() + kind.image.len());
+            let start = before.len();
+            let end = before.len() + kind.image.len();
             let found = search(&bytes);
             let exact = found.iter().any(|&(first, last, _)| (first, last) == (start, end));
             let overlaps = found.iter().find(|&&(first, last, _)| first < end && last > start);

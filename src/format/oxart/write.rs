@@ -94,7 +94,8 @@ impl<'data> Body<'data> {
 
     /// Appends bytes and pads them; returns their offset and size.
     fn push(&mut self, bytes: Content<'data>) -> Option<(u32, u32)> {
-        let (offset, size) = (self.end()?, u32::try_from(bytes.size()).ok()?);
+        let offset = self.end()?;
+        let size = u32::try_from(bytes.size()).ok()?;
         self.content.append(bytes);
         let padding = self.end()?.checked_next_multiple_of(ALIGNMENT)?.checked_sub(self.end()?)?;
         self.content.push(vec![0; padding as usize]);

@@ -92,7 +92,7 @@ fn write_contents(writer: &mut SinglePhaseWriter<'_>, section: &ElfSection) -> u
 fn write_relocations(writer: &mut SinglePhaseWriter<'_>, section: &ElfSection, symbols: &SymbolTable) -> u64 {
     let offset = writer.write_align_relocation();
     for relocation in &section.relocations {
-        let r_sym = symbols.index_of[&relocation.target];
+        let r_sym = symbols.index_of(relocation.target);
         let r_offset = relocation.offset;
         let r_type = relocation.kind;
         let r_addend = relocation.addend;
@@ -154,7 +154,10 @@ fn section_indices(sections: &[ElfSection]) -> Vec<u32> {
 /// defined ones before undefined ones.
 struct SymbolTable<'plan> {
     entries: Vec<SymbolEntry<'plan>>,
-    index_of: HashMap<RelocationTarget, u32>,
+    /// Indices of the plan's symbols; 0, the null symbol, for a symbol without an entry.
+    of_symbols: Vec<u32>,
+    /// Indices for all other targets.
+    of_others: HashMap<RelocationTarget, u32>,
     /// Number of local symbols, including the null symbol.
     local_count: u32,
 }
@@ -177,15 +180,16 @@ impl<'plan> SymbolTable<'plan> {
         layout: &ObjectLayout,
         sections: &[ElfSection],
     ) -> Self {
-        let mut table = SymbolTable { entries: Vec::new(), index_of: HashMap::new(), local_count: 0 };
-        table.push(SymbolEntry {
+        let of_symbols = vec![0; plan.symbols.len()];
+        let mut table = SymbolTable { entries: Vec::new(), of_symbols, of_others: HashMap::new(), local_count: 0 };
+        table.entries.push(SymbolEntry {
             name: plan.source_name.into(),
             special_section: elf::SHN_ABS,
             kind: elf::STT_FILE,
             ..SymbolEntry::local(None)
         });
         if let Some(name) = architecture.elf.code_symbol {
-            table.push(SymbolEntry { name: name.into(), ..SymbolEntry::local(Some(ObjectLayout::TEXT)) });
+            table.entries.push(SymbolEntry { name: name.into(), ..SymbolEntry::local(Some(ObjectLayout::TEXT)) });
         }
         let targets = || sections.iter().flat_map(|section| &section.relocations).map(|relocation| relocation.target);
         for target in targets() {
@@ -215,7 +219,7 @@ impl<'plan> SymbolTable<'plan> {
             let name = symbol.name.as_str().into();
             let value = symbol.value;
             let entry = SymbolEntry { name, value, special_section: elf::SHN_ABS, ..SymbolEntry::local(None) };
-            self.push(entry.with_scope(symbol.scope));
+            self.entries.push(entry.with_scope(symbol.scope));
         }
         for (id, symbol) in plan.symbols.iter().enumerate() {
             if let Some(entry) = SymbolEntry::undefined(symbol) {
@@ -252,15 +256,21 @@ impl<'plan> SymbolTable<'plan> {
 
     /// Adds the symbol of a target unless it has one.
     fn refer_to(&mut self, target: RelocationTarget, entry: SymbolEntry<'plan>) {
-        if !self.index_of.contains_key(&target) {
-            let index = self.push(entry);
-            self.index_of.insert(target, index);
+        let index = match target {
+            RelocationTarget::Symbol(symbol) => &mut self.of_symbols[symbol.0],
+            other => self.of_others.entry(other).or_default(),
+        };
+        if *index == 0 {
+            *index = self.entries.len() as u32 + 1;
+            self.entries.push(entry);
         }
     }
 
-    fn push(&mut self, entry: SymbolEntry<'plan>) -> u32 {
-        self.entries.push(entry);
-        self.entries.len() as u32
+    fn index_of(&self, target: RelocationTarget) -> u32 {
+        match target {
+            RelocationTarget::Symbol(symbol) => self.of_symbols[symbol.0],
+            other => self.of_others[&other],
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::{NewSection, broken, bytes_in, set};
-use crate::base::bytes::{Extent, Resource, View, size_of_range, text_work};
+use crate::base::bytes::{Extent, Resource, View, entries_size, size_of_range, text_work};
 use crate::base::content::Content;
 use crate::base::error::Malformed;
 use crate::base::range::{Cursor, offset_from, range_at};
@@ -213,11 +213,6 @@ impl<'data> Coff<'data> {
 
 fn headers_size(count: u64) -> u64 {
     entries_size(count, SECTION_HEADER_SIZE)
-}
-
-/// Size of entries in bytes. A count that no file can have gives a size that no file has.
-fn entries_size(count: u64, size: u64) -> u64 {
-    count.saturating_mul(size)
 }
 
 /// Returns the object with sections added.

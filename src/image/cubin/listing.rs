@@ -7,7 +7,7 @@
 use object::{Object, ObjectSection, elf};
 
 use super::{FunctionInfo, STO_CUDA_ENTRY, UNKNOWN_STACK, function_info, section_banks};
-use crate::base::bytes::View;
+use crate::base::bytes::{View, total};
 use crate::base::error::Malformed;
 use crate::image::charge_kernel;
 use crate::image::elf::{Elf, ElfFunction};
@@ -82,7 +82,7 @@ pub(crate) fn resource_usage(view: View<'_>) -> Result<ResourceUsage, Malformed>
         functions.push(function_usage(&elf, &function, info, constant_banks));
     }
     // Sizes in memory are numbers from the file.
-    let global = GLOBALS.iter().filter_map(|name| elf.size_of(name)).fold(0, u64::saturating_add);
+    let global = total(GLOBALS.iter().filter_map(|name| elf.size_of(name)));
     Ok(ResourceUsage { global, constant_banks: common_banks(&elf), functions })
 }
 

@@ -6,6 +6,7 @@ use std::iter::Peekable;
 use std::ops::Range;
 
 use super::lexer::{Lexer, Token};
+use crate::base::range::range_at;
 
 /// Tokens of a text.
 pub type Tokens<'text> = Peekable<Lexer<'text>>;
@@ -121,7 +122,7 @@ fn dimensions(tokens: &mut Tokens<'_>) -> impl Iterator<Item = u64> {
 pub fn place(end: u64, variable: &Variable<'_>) -> Range<u64> {
     let alignment = if variable.alignment.is_power_of_two() { variable.alignment } else { 1 };
     let start = end.checked_next_multiple_of(alignment).unwrap_or(end);
-    start..start.saturating_add(variable.size)
+    range_at(start, variable.size)
 }
 
 #[cfg(test)]

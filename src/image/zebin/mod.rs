@@ -11,7 +11,7 @@ use object::ObjectSection;
 use super::charge_kernel;
 use super::elf::Elf;
 use super::kernel::{Kernel, LocatedKernel, Parameter};
-use crate::base::bytes::{Resource, View, text_work};
+use crate::base::bytes::{Resource, View, text_work, total};
 use crate::base::error::{Cause, Malformed};
 use yaml::{Event, events};
 
@@ -90,7 +90,7 @@ fn described(view: View<'_>) -> Result<ZeInfo, Malformed> {
 
 /// Adds memory of each thread. The sizes are numbers in a text.
 fn add_scratch(kernel: &mut Kernel, size: u64) {
-    kernel.scratch = Some(kernel.scratch.unwrap_or_default().saturating_add(size));
+    kernel.scratch = Some(total(kernel.scratch.into_iter().chain([size])));
 }
 
 impl ZeInfo {

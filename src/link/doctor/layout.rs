@@ -11,6 +11,7 @@ use super::linkers::{Class, LargeBy, Place, Rules, is_relro};
 use super::object_file::InputSection;
 use super::resolve::Resolution;
 use super::script::{Script, ScriptSection};
+use crate::base::range::offset_from;
 
 /// Page size. Parts with different permissions are aligned to it.
 const PAGE: u64 = 0x1000;
@@ -203,19 +204,19 @@ fn order(sections: Vec<OutputSection>, rules: &Rules, large_last: bool, scripts:
 /// Assigns addresses.
 fn assign(mut sections: Vec<OutputSection>, objects: &[LinkedFile], base: u64) -> Layout {
     let mut places = HashMap::new();
-    let mut address = base.saturating_add(ESTIMATE);
+    let mut address = offset_from(base, ESTIMATE);
     let mut previous = Class::Note;
     for (index, section) in sections.iter_mut().enumerate() {
         let is_new_part = permissions(section.class) != permissions(previous);
         previous = section.class;
         address = align(address, if is_new_part { PAGE.max(section.align) } else { section.align });
         section.address = address;
-        address = address.saturating_add(section.size);
+        address = offset_from(address, section.size);
         for &(number, input) in &section.inputs {
             let Some(input) = objects[number].object.section(input) else { continue };
             address = align(address, input.align);
             places.insert((number, input.index), (index, address));
-            address = address.saturating_add(input.size);
+            address = offset_from(address, input.size);
         }
         section.size = address - section.address;
     }

@@ -7,6 +7,7 @@ use super::object_file::Definition;
 use super::problem::{Effect, Problem, ProblemKind};
 use super::remedy;
 use super::resolve::Resolution;
+use crate::base::range::offset_from;
 
 /// Prefixes of symbols that end in a module ID: clang's for HIP and CUDA, nvcc's for relocatable code. Sources: clang
 /// 22, `CGCUDANV.cpp`; objects of nvcc 13.5.
@@ -59,7 +60,7 @@ fn problem(name: &str, places: &[(usize, Definition)], objects: &[LinkedFile]) -
         effect: Effect::LinkFails,
         path: file.path.clone(),
         section: section.map(|section| section.name.clone()),
-        offset: section.map(|section| section.offset.saturating_add(definition.value)),
+        offset: section.map(|section| offset_from(section.offset, definition.value)),
         symbol: Some(name.to_owned()),
         count: places.len(),
         message,

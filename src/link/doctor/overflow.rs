@@ -17,6 +17,7 @@ use super::relocations::{Reach, Target};
 use super::resolve::Resolution;
 use super::{DoctorError, DoctorOptions, Result};
 use crate::base::bytes::{ObjectBytes, Resource};
+use crate::base::range::offset_from;
 use crate::scan::Source;
 
 /// Section with unwind tables.
@@ -111,7 +112,7 @@ impl Search<'_> {
             }
             let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
             let Some(reach) = Reach::of(machine, r_type.0) else { continue };
-            let place = address.saturating_add(at);
+            let place = offset_from(address, at);
             let Some(symbol) = symbol_index(&relocation) else { continue };
             let Some((target, name)) = self.target(file, number, symbol, reach, place, relocation.addend()) else {
                 continue;
@@ -123,7 +124,7 @@ impl Search<'_> {
             let path = self.objects.get(number).map_or(String::new(), |object| object.path.clone());
             let section_name = |address| self.layout.section_at(address).map_or("", |section| &section.name).to_owned();
             let key = (section_name(place), section_name(target));
-            let offset = section.offset.saturating_add(at);
+            let offset = offset_from(section.offset, at);
             let section = section.name.clone();
             let overflow =
                 || Overflow { path, section, offset, symbol: name, machine, reach, place, target, value, count: 0 };
@@ -184,7 +185,7 @@ impl Search<'_> {
         let stop = name.strip_prefix("__stop_").and_then(|section| self.layout.section(section));
         match name {
             "_GLOBAL_OFFSET_TABLE_" => self.layout.section(".got.plt").map(|section| section.address),
-            _ => start.map(|it| it.address).or_else(|| stop.map(|it| it.address.saturating_add(it.size))),
+            _ => start.map(|it| it.address).or_else(|| stop.map(|it| offset_from(it.address, it.size))),
         }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Source: the manual of GNU ld 2.40, "Command Language"; lld reads the same statements.
 
+use crate::base::brackets::Brackets;
+
 /// A script that is not supported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -153,14 +155,14 @@ fn sections<'a>(
 fn patterns<'a>(tokens: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>) -> Vec<String> {
     tokens.next_if_eq(&"{");
     let mut patterns = Vec::new();
-    let mut depth = 0_usize;
+    let mut parentheses = Brackets::default();
     let mut file = "";
     for token in tokens {
         match token {
             "}" => break,
-            "(" => depth += 1,
-            ")" => depth = depth.saturating_sub(1),
-            _ if depth == 0 => file = token,
+            "(" => parentheses.open(),
+            ")" => parentheses.close(),
+            _ if !parentheses.is_open() => file = token,
             "KEEP" | "SORT" | "SORT_BY_NAME" | "SORT_BY_ALIGNMENT" | "SORT_BY_INIT_PRIORITY" => {}
             // `KEEP(*(.text))`: the pattern of files is in parentheses, too.
             "*" if file == "KEEP" => file = "*",
@@ -172,13 +174,13 @@ fn patterns<'a>(tokens: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>)
 
 /// Skips parentheses, which may be nested.
 fn skip_group<'a>(tokens: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>, open: &str, close: &str) {
-    let mut depth = 0_usize;
+    let mut group = Brackets::default();
     for token in tokens {
         if token == open {
-            depth += 1;
+            group.open();
         } else if token == close {
-            depth = depth.saturating_sub(1);
-            if depth == 0 {
+            group.close();
+            if !group.is_open() {
                 return;
             }
         }

@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use super::job::{ExtractJob, total_size};
+use crate::base::bytes;
 
 /// Smallest batch that is worth starting a thread for, in bytes.
 const MIN_BATCH: u64 = 1 << 20;
@@ -30,7 +31,7 @@ pub fn plan_batches(jobs: &[ExtractJob<'_>], processors: usize) -> (usize, Vec<R
     let mut sum = 0;
     for stream in streams {
         batch.end = stream.end;
-        sum = size(&stream).saturating_add(sum);
+        sum = bytes::total([size(&stream), sum]);
         if sum >= enough {
             batches.push(batch.clone());
             (batch, sum) = (stream.end..stream.end, 0);

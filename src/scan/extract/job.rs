@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::{ExtractError, ExtractOptions};
+use crate::base::bytes::total;
 use crate::base::codec::Codec;
 use crate::base::error::{Error, Malformed};
 use crate::base::io::Output;
@@ -56,7 +57,7 @@ impl<'a> ExtractJob<'a> {
 
 /// Decompressed size of all images, in bytes. The sizes that images state are not trusted, so the sum saturates.
 pub fn total_size(jobs: &[ExtractJob<'_>]) -> u64 {
-    jobs.iter().filter_map(|job| job.found.nested.image.decompressed_size()).fold(0, u64::saturating_add)
+    total(jobs.iter().filter_map(|job| job.found.nested.image.decompressed_size()))
 }
 
 /// The jobs of each file.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::stream_memory::StreamMemory;
 use super::{ImageRef, Scan, Shared, compressed_containers};
-use crate::base::bytes::Budget;
+use crate::base::bytes::{Budget, total};
 use crate::base::codec::is_compressed;
 use crate::base::parallel::{map_parallel, threads};
 use crate::scan::Source;
@@ -95,7 +95,7 @@ fn batches<'a, 'scan>(images: &'a [NestedImage<'scan>]) -> Vec<Batch<'a, 'scan>>
     while let Some(group) = all_groups.next() {
         groups.push(group);
         // Stored parts of several containers may overlap, so the sum saturates.
-        let size = groups.iter().filter_map(|group| group.first()).map(stored_size).fold(0, u64::saturating_add);
+        let size = total(groups.iter().filter_map(|group| group.first()).map(stored_size));
         if size >= MIN_BATCH || groups.len() == MAX_STREAMS || all_groups.peek().is_none() {
             let memory = groups.iter().map(|group| decompressed_size(group)).max().unwrap_or_default();
             let (images, after) = rest.split_at(groups.drain(..).map(<[_]>::len).sum());
@@ -128,9 +128,7 @@ fn decompressed_size(images: &[NestedImage<'_>]) -> u64 {
         None => nested.image.decompressed_size().unwrap_or_default(),
     };
     match images {
-        [first, ..] if compressed_containers(first).next().is_some() => {
-            images.iter().map(size).fold(0, u64::saturating_add)
-        }
+        [first, ..] if compressed_containers(first).next().is_some() => total(images.iter().map(size)),
         [first, ..] if is_compressed(first.image.codec) => size(first),
         _ => 0,
     }

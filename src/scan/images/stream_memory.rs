@@ -7,6 +7,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use crate::base::bytes::total;
 use crate::base::io::release_beyond;
 
 /// Limit in bytes. A larger stream is only read when no other is being read.
@@ -42,9 +43,9 @@ pub struct Taken<'memory> {
 impl StreamMemory {
     /// Waits until streams of `size` bytes fit next to the streams of other threads. 0 bytes always fit.
     pub fn take(&self, size: u64) -> Taken<'_> {
-        let exceeds = |state: &mut State| state.taken > 0 && size > 0 && state.taken.saturating_add(size) > LIMIT;
+        let exceeds = |state: &mut State| state.taken > 0 && size > 0 && total([state.taken, size]) > LIMIT;
         let mut state = self.returned.wait_while(self.state(), exceeds).unwrap_or_else(PoisonError::into_inner);
-        state.taken = state.taken.saturating_add(size);
+        state.taken = total([state.taken, size]);
         let buffers = state.idle.pop().into_iter().collect();
         Taken { memory: self, size, buffers }
     }

@@ -5,8 +5,9 @@ use object::elf::ELFMAG;
 
 use super::unopened;
 use crate::base::archive::ArchiveFormat;
-use crate::base::bytes::{Resource, View};
-use crate::base::range::offset_from;
+use crate::base::bytes::{Resource, Table, View};
+use crate::base::pe_layout;
+use crate::base::range::range_at;
 use crate::format;
 use crate::scan::inventory::NotOpened;
 
@@ -31,7 +32,7 @@ pub enum Appended {
 
 /// Finds the archive that follows the first part of a file; `None` for a file without one.
 pub fn find(view: View<'_>) -> Option<Appended> {
-    if let Some((format, start)) = ArchiveFormat::of_appended_zip(view, [SCRIPT, &ELFMAG, PE]) {
+    if let Some((format, start)) = ArchiveFormat::of_appended_zip(view, [SCRIPT, &ELFMAG, pe_layout::DOS_MAGIC]) {
         return Some(Appended::Zip { format, start });
     }
     if view.starts_with(SCRIPT) {
@@ -46,9 +47,8 @@ pub fn has_archive(view: View<'_>) -> bool {
     find(view).is_some()
 }
 
-/// First bytes of a script, and of programs.
+/// First bytes of a script.
 const SCRIPT: &[u8] = b"#!";
-const PE: &[u8] = b"MZ";
 
 /// Number of bytes of a script searched per step of work.
 const BYTES_PER_STEP: u64 = 64;
@@ -79,35 +79,18 @@ fn elf_end(view: View<'_>) -> Option<u64> {
     format::read_elf(view).ok().map(|elf| elf.size)
 }
 
-/// Offsets and sizes in the headers of a PE file. Source: Microsoft, PE Format.
-const PE_HEADER_AT: u64 = 0x3c;
-const PE_MAGIC: &[u8] = b"PE\0\0";
-const SECTION_COUNT: u64 = 6;
-const OPTIONAL_HEADER_SIZE: u64 = 20;
-const OPTIONAL_HEADER: u64 = 24;
-const SECTION_HEADER_SIZE: u64 = 40;
-const RAW_SIZE: u64 = 16;
-const RAW_START: u64 = 20;
-
 /// End of the last section of a PE file.
 fn pe_end(view: View<'_>) -> Option<u64> {
-    if !view.starts_with(PE) {
-        return None;
-    }
-    let header = view.from(view.u32("PE header offset", PE_HEADER_AT).ok()?.into());
-    if !header.starts_with(PE_MAGIC) {
-        return None;
-    }
-    let count = header.u16("PE section count", SECTION_COUNT).ok()?;
-    let optional = header.u16("PE optional header size", OPTIONAL_HEADER_SIZE).ok()?;
-    let mut sections = header.from(OPTIONAL_HEADER).from(optional.into());
+    let header = pe_layout::pe_header(view)?;
+    let count = header.u16("PE section count", pe_layout::SECTION_COUNT).ok()?;
+    let optional = header.u16("PE optional header size", pe_layout::OPTIONAL_HEADER_SIZE).ok()?;
+    let sections = header.from(pe_layout::OPTIONAL_HEADER).from(optional.into());
+    let table = Table { offset: 0, count: count.into(), entry_size: pe_layout::SECTION_HEADER_SIZE };
     let mut end = 0;
-    for _ in 0..count {
-        view.charge("PE section", Resource::Work, 1).ok()?;
-        let size = sections.u32("PE section size", RAW_SIZE).ok()?;
-        let start = sections.u32("PE section offset", RAW_START).ok()?;
-        end = end.max(offset_from(start.into(), size.into()));
-        sections = sections.from(SECTION_HEADER_SIZE);
+    for section in sections.table(sections.field("PE section", 0), table).ok()? {
+        let size = section.u32("PE section size", pe_layout::RAW_SIZE).ok()?;
+        let start = section.u32("PE section offset", pe_layout::RAW_START).ok()?;
+        end = end.max(range_at(start.into(), size.into()).end);
     }
     Some(end)
 }

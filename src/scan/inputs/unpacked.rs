@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::base::activity::Work;
 use crate::base::archive;
-use crate::base::bytes::Resource;
+use crate::base::bytes::{Resource, total};
 use crate::base::error::{Cause, Error, Result};
 use crate::base::io::{Input, SharedSpool};
 
@@ -43,7 +43,7 @@ impl<W: Write> Write for Unpacking<'_, W> {
         charged.map_err(|_| io::Error::other(budget.over_limit(Resource::Decompressed)))?;
         self.to.write_all(bytes)?;
         Work::Decompressed.record(size);
-        self.unreleased = self.unreleased.saturating_add(size);
+        self.unreleased = total([self.unreleased, size]);
         if self.unreleased >= UNPACKED_UNTIL_RELEASE {
             self.unreleased = 0;
             self.archive.release();

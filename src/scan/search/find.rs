@@ -88,5 +88,5 @@ fn intersections(one: &[Range<u64>], other: &[Range<u64>]) -> Vec<Range<u64>> {
 /// Number of bytes in ranges that were not searched; 0 if ranges that overlap were searched several times.
 fn unsearched(ranges: &[Range<u64>], searched: &[Range<u64>]) -> u64 {
     let size = |ranges: &[Range<u64>]| ranges.iter().map(size_of_range).sum::<u64>();
-    size(ranges).saturating_sub(size(&intersections(ranges, searched)))
+    size(ranges).abs_diff(size(&intersections(ranges, searched)))
 }

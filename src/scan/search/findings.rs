@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::builder::InventoryBuilder;
 use super::prefetch::Prefetch;
-use crate::base::bytes::{Budget, View, size_of_range};
+use crate::base::bytes::{Budget, View, size_of_range, total};
 use crate::base::error::{Cause, Malformed};
 use crate::base::range::range_at;
 use crate::format::{self, ContainerType, Contents};
@@ -147,8 +147,7 @@ impl<'a> Findings<'a> {
             // A container that the search has found after a damaged one may extend beyond the section.
             section.in_containers = inside.map(|it| size_of_range(&(it.start..it.end.min(range.end)))).sum();
             // Containers that overlap count several times.
-            section.unexplained =
-                [section.in_containers, section.padding].into_iter().fold(section.size, u64::saturating_sub);
+            section.unexplained = size_of_range(&(total([section.in_containers, section.padding])..section.size));
         }
         let Findings { containers, sections, errors, .. } = self;
         File { format: Some(format), size, containers, sections, errors, ..File::empty(path) }

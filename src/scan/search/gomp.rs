@@ -22,8 +22,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use object::read::{Object, ObjectSymbol};
 
 use super::findings::Findings;
-use crate::base::bytes::{ObjectBytes, Resource, View, record_memory, text_work};
-use crate::base::range::entry_offsets;
+use crate::base::bytes::{ObjectBytes, Resource, Table, View, record_memory, text_work};
 use crate::format::{ContainerType, ImageKind};
 use crate::scan::inventory::Container;
 use crate::scan::structure::Structure;
@@ -142,7 +141,8 @@ impl<'data> HostTables<'_, 'data> {
         let names = |field, count, size, key| self.names(view, self.target(place, field), count, size, key);
         if records.ptx.contains_key(&table) {
             let images = count(8).unwrap_or_default().min(records.ptx.len() as u64);
-            let images = entry_offsets(table, images, IMAGE).map_while(|record| records.ptx.get(&record).copied());
+            let images = Table { offset: table, count: images, entry_size: IMAGE }.offsets();
+            let images = images.map_while(|record| records.ptx.get(&record).copied());
             let variables = names(16, count(24), VARIABLE, "variable");
             let functions = names(32, count(40), NVPTX_FUNCTION, "function");
             Some((images.collect(), [functions, variables].concat()))
@@ -158,7 +158,7 @@ impl<'data> HostTables<'_, 'data> {
             return Names::new();
         };
         let mut names = Names::new();
-        for record in entry_offsets(table, count, size) {
+        for record in (Table { offset: table, count, entry_size: size }).offsets() {
             let offset = self.target(record, 0).and_then(|target| self.in_file(target));
             let Some(offset) = offset else { return Names::new() };
             let name = view.c_string(view.field("libgomp name", offset), offset).unwrap_or_default();

@@ -18,7 +18,6 @@ use object::read::Object;
 
 use super::findings::Findings;
 use crate::base::bytes::{ObjectBytes, Resource, View, record_memory};
-use crate::base::range::entry_offsets;
 use crate::format::{ContainerType, bundle_section};
 use crate::scan::inventory::{Container, Image, Property, PropertySet, PropertyValue};
 use crate::scan::structure::Structure;
@@ -160,6 +159,6 @@ fn add_sets(view: View<'_>, image: &mut Image, sets: Vec<PropertySet>) {
 
 /// Offsets of the records in a range; `None` unless it is a whole number of records.
 fn records(start: u64, end: u64, size: u64) -> Option<impl Iterator<Item = u64>> {
-    let length = end.checked_sub(start).filter(|length| length.is_multiple_of(size))?;
-    Some(entry_offsets(start, length.checked_div(size)?, size))
+    let length = end.checked_sub(start)?;
+    length.is_multiple_of(size).then(|| (start..end).step_by(size as usize))
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use object::read::{Object, ObjectSection};
 
 use super::pointers::{HostFile, HostSection, PointerTarget, Pointers};
-use crate::base::bytes::{Resource, View, record_memory};
+use crate::base::bytes::{Resource, View, record_memory, size_of_range};
 use crate::base::range::{offset_from, range_at};
 
 /// Prefixes of the sections with tables. In programs with fixed addresses, the tables are constants.
@@ -69,7 +69,7 @@ fn aligned_places(section: &Range<u64>, base: u64, gaps: &[Range<u64>]) -> impl 
     let section_end = offset_from(base, section.end);
     let first = gaps.partition_point(|gap| gap.end <= offset_from(base, section.start));
     // What precedes the host file is not in its section.
-    let in_host = |offset: u64| offset.saturating_sub(base);
+    let in_host = |offset: u64| size_of_range(&(base..offset));
     let ranges: Vec<Range<u64>> = gaps
         .iter()
         .skip(first)

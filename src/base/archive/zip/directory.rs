@@ -4,12 +4,11 @@
 //! 4.3.14 to 4.3.16 (ends), 4.5.3 (zip64).
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::LazyLock;
 
 use aho_corasick::packed::Searcher;
 
-use crate::base::bytes::{Extent, Resource, View};
+use crate::base::bytes::{Cursor, Resource, View};
 use crate::base::error::{Cause, Malformed};
 
 /// Compression methods.
@@ -38,6 +37,12 @@ const END_64_SIZE: u64 = 56;
 /// Number of the extra field with 64-bit numbers, and the value of a 32-bit number that the field replaces.
 const ZIP64: u16 = 1;
 const ZIP64_MARK: u64 = u32::MAX as u64;
+
+/// Names of records in errors.
+const END_RECORD: &str = "zip end of central directory";
+const END_64_RECORD: &str = "zip64 end of central directory";
+const CENTRAL_RECORD: &str = "zip directory entry";
+const LOCAL_RECORD: &str = "zip local header";
 
 /// Number of bytes searched in one step of work.
 const BYTES_PER_STEP: u64 = 64;
@@ -71,8 +76,8 @@ pub struct Entry<'data> {
     pub fields: Fields,
     /// Offset of the local header, from the start of the archive.
     pub local: Number,
-    /// Offset of the local header in the file.
-    pub local_at: u64,
+    /// The file from the local header on.
+    pub from_local: View<'data>,
 }
 
 /// The central directory.
@@ -93,13 +98,23 @@ pub struct Directory<'data> {
     is_adjacent: bool,
 }
 
+/// The local header of a member.
+#[derive(Debug)]
+pub struct LocalHeader<'data> {
+    /// The header, with name and extra fields.
+    pub whole: View<'data>,
+    extra: View<'data>,
+    /// Everything after it.
+    pub rest: View<'data>,
+}
+
 /// The local header of a member and its data.
 #[derive(Debug)]
-pub struct LocalMember {
-    /// Range of the header, with name and extra fields.
-    pub header: Range<u64>,
+pub struct LocalMember<'data> {
+    /// The header, with name and extra fields.
+    pub header: View<'data>,
     pub fields: Fields,
-    pub data: Range<u64>,
+    pub data: View<'data>,
     /// End of the data descriptor, or of the data.
     pub end: u64,
 }
@@ -108,15 +123,16 @@ impl<'data> Directory<'data> {
     /// Reads the central directory. The bytes of an end record may occur in a comment and behind the archive too: the
     /// last one with a readable directory counts. A directory that ends at its record is the one that other readers
     /// take.
-    pub fn read(archive: View<'data>) -> Result<Self, Malformed> {
-        let field = "zip end of central directory";
-        let last = archive.size().saturating_sub(END_SIZE);
+    pub fn read(file: View<'data>) -> Result<Self, Malformed> {
+        let missing = |at| file.malformed(END_RECORD, at, Cause::Described("missing".into()));
+        let last = file.size().checked_sub(END_SIZE).ok_or_else(|| missing(0))?;
+        // A comment has at most this size.
         let first = last.saturating_sub(u16::MAX.into());
         let mut failure = None;
-        for at in end_magics(archive, first)?.into_iter().rev() {
-            let read = End::read(archive, at).map_err(|error| (error, false)).and_then(|end| {
+        for at in end_magics(file, first)?.into_iter().rev() {
+            let read = End::read(file, at).map_err(|error| (error, false)).and_then(|end| {
                 let is_adjacent = end.is_adjacent;
-                Directory::of_end(archive, end).map_err(|error| (error, is_adjacent))
+                Directory::of_end(file, end).map_err(|error| (error, is_adjacent))
             });
             match read {
                 Ok(directory) => return Ok(directory),
@@ -124,20 +140,27 @@ impl<'data> Directory<'data> {
                 Err((error, false)) => failure = failure.or(Some(error)),
             }
         }
-        Err(failure.unwrap_or_else(|| archive.malformed(field, last, Cause::Described("missing".into()))))
+        Err(failure.unwrap_or_else(|| missing(last)))
     }
 
-    fn of_end(archive: View<'data>, end: End) -> Result<Self, Malformed> {
+    fn of_end(file: View<'data>, end: End<'data>) -> Result<Self, Malformed> {
         let mut entries = Vec::new();
-        let mut at = end.directory;
+        let mut rest = end.directory;
         for _ in 0..end.count {
-            archive.charge("zip directory entry", Resource::Memory, size_of::<Entry<'_>>() as u64)?;
-            let (entry, next) = entry(archive, at, end.base)?;
+            file.charge(CENTRAL_RECORD, Resource::Memory, size_of::<Entry<'_>>() as u64)?;
+            let (entry, next) = entry(file, rest, end.archive)?;
             entries.push(entry);
-            at = next;
+            rest = next;
         }
-        let End { at: end, directory: start, base, offsets, is_adjacent, .. } = end;
-        Ok(Directory { start, base, entries, offsets, entries_end: at, end, is_adjacent })
+        Ok(Directory {
+            start: end.directory.range_in(file).start,
+            base: end.archive.range_in(file).start,
+            entries,
+            offsets: end.offsets,
+            entries_end: rest.range_in(file).start,
+            end: end.at,
+            is_adjacent: end.is_adjacent,
+        })
     }
 
     /// Returns the indexes of the entries that are files. Of entries with the same name, the last counts, in the place
@@ -159,16 +182,15 @@ impl<'data> Directory<'data> {
     }
 
     /// Returns whether the archive ends a view: directory, end records and the comment to the end.
-    pub fn ends(&self, view: View<'_>) -> bool {
-        let comment = view.u16("zip comment", self.end.saturating_add(20));
-        let rest = view.from(self.end.saturating_add(END_SIZE)).size();
-        self.is_adjacent && comment.is_ok_and(|size| u64::from(size) == rest)
+    pub fn ends(&self, file: View<'_>) -> bool {
+        let record = file.from(self.end);
+        let comment = record.u16("zip comment", 20);
+        self.is_adjacent && comment.is_ok_and(|size| u64::from(size) == record.from(END_SIZE).size())
     }
 
     /// Returns an error unless all readers agree about the directory, so that an edit changes what they read.
-    pub fn check_editable(&self, archive: View<'_>) -> Result<(), Malformed> {
-        let field = "zip end of central directory";
-        let defect = |at: u64, cause: String| Err(archive.malformed(field, at, Cause::Described(cause)));
+    pub fn check_editable(&self, file: View<'_>) -> Result<(), Malformed> {
+        let defect = |at: u64, cause: String| Err(file.malformed(END_RECORD, at, Cause::Described(cause)));
         if self.base > 0 {
             return defect(self.end, format!("{} bytes precede the archive", self.base));
         }
@@ -176,7 +198,7 @@ impl<'data> Directory<'data> {
             return defect(number.at, "precedes the central directory".to_owned());
         }
         // If there are several end records, readers disagree about which counts, and only one is rewritten.
-        let ends = end_magics(archive, self.entries_end)?;
+        let ends = end_magics(file, self.entries_end)?;
         match ends.into_iter().find(|at| *at != self.end) {
             Some(other) => defect(other, format!("the file has another one at {:#x}", self.end)),
             None => Ok(()),
@@ -184,33 +206,36 @@ impl<'data> Directory<'data> {
     }
 }
 
-impl Entry<'_> {
-    /// Returns the range of the extra fields in the local header. The data follows them.
-    pub fn local_extra(&self, archive: View<'_>) -> Result<Range<u64>, Malformed> {
-        let at = self.local_at;
-        expect(archive, "zip local header", at, LOCAL)?;
-        let (names, extra) = (at.saturating_add(26), at.saturating_add(28));
-        let name_size = archive.u16("zip name size", names)?;
-        let extra_size = archive.u16("zip extra field size", extra)?;
-        let extra_at = at.saturating_add(LOCAL_SIZE).saturating_add(name_size.into());
-        Ok(extra_at..extra_at.saturating_add(extra_size.into()))
+impl<'data> Entry<'data> {
+    /// Reads the sizes of the local header.
+    pub fn local_header(&self) -> Result<LocalHeader<'data>, Malformed> {
+        let record = self.from_local;
+        expect(record, LOCAL_RECORD, LOCAL)?;
+        let name_size = record.u16("zip name size", 26)?;
+        let extra_size = record.u16("zip extra field size", 28)?;
+        let mut parts = Cursor::new(record);
+        parts.take(LOCAL_RECORD, LOCAL_SIZE)?;
+        parts.take_stated(LOCAL_RECORD, name_size.into())?;
+        let extra = parts.take_stated(LOCAL_RECORD, extra_size.into())?;
+        Ok(LocalHeader { whole: record.prefix(LOCAL_RECORD, parts.at())?, extra, rest: parts.rest() })
     }
 
     /// Reads the local header.
-    pub fn local_member(&self, archive: View<'_>) -> Result<LocalMember, Malformed> {
-        let at = self.local_at;
-        let Range { start: extra_at, end: data } = self.local_extra(archive)?;
-        archive.record("zip local header", Extent { offset: at, size: data.saturating_sub(at) })?;
-        let size = self.fields.compressed.value;
-        archive.part(archive.field("zip member size", self.fields.compressed.at), Extent { offset: data, size })?;
-        let (fields, _) = fields(archive, at.saturating_add(6), extra_at..data, None)?;
-        let data_end = data.saturating_add(size);
-        let end = if fields.flags & HAS_DESCRIPTOR != 0 { self.descriptor_end(archive, data_end)? } else { data_end };
-        Ok(LocalMember { header: at..data, fields, data: data..data_end, end })
+    pub fn local_member(&self, file: View<'data>) -> Result<LocalMember<'data>, Malformed> {
+        let header = self.local_header()?;
+        let compressed = self.fields.compressed;
+        let mut parts = Cursor::new(header.rest);
+        let data = parts.take_stated(file.field("zip member size", compressed.at), compressed.value)?;
+        let (fields, _) = fields(file, header.whole.from(6), header.extra, Header::Local)?;
+        if fields.flags & HAS_DESCRIPTOR != 0 {
+            let size = self.descriptor_size(parts.rest())?;
+            parts.take("zip data descriptor", size)?;
+        }
+        Ok(LocalMember { header: header.whole, fields, data, end: parts.rest().range_in(file).start })
     }
 
-    /// Returns the end of the data descriptor at an offset: with or without a signature, with sizes of 4 or 8 bytes.
-    fn descriptor_end(&self, archive: View<'_>, at: u64) -> Result<u64, Malformed> {
+    /// Returns the size of the data descriptor: with or without a signature, with sizes of 4 or 8 bytes.
+    fn descriptor_size(&self, after_data: View<'_>) -> Result<u64, Malformed> {
         let Fields { crc32, compressed, size, .. } = self.fields;
         let crc32 = (crc32.value as u32).to_le_bytes();
         let sizes = [compressed.value, size.value];
@@ -219,27 +244,28 @@ impl Entry<'_> {
             let long = sizes.map(u64::to_le_bytes).concat();
             for sizes in [long, short] {
                 let descriptor = [signature, &crc32, &sizes].concat();
-                if archive.from(at).starts_with(&descriptor) {
-                    return Ok(at.saturating_add(descriptor.len() as u64));
+                if after_data.starts_with(&descriptor) {
+                    return Ok(descriptor.len() as u64);
                 }
             }
         }
         let cause = "contradicts the central directory".to_owned();
-        Err(archive.malformed("zip data descriptor", at, Cause::Described(cause)))
+        Err(after_data.malformed("zip data descriptor", 0, Cause::Described(cause)))
     }
 }
 
 impl Number {
-    fn read(archive: View<'_>, field: &'static str, at: u64, width: u64) -> Result<Self, Malformed> {
-        let value = if width == 8 { archive.u64(field, at)? } else { archive.u32(field, at)?.into() };
-        Ok(Number { at, width, value })
+    /// Reads the number at the start of a view.
+    fn read(file: View<'_>, field: &'static str, number: View<'_>, width: u64) -> Result<Self, Malformed> {
+        let value = if width == 8 { number.u64(field, 0)? } else { number.u32(field, 0)?.into() };
+        Ok(Number { at: number.range_in(file).start, width, value })
     }
 
     /// Writes another value to bytes that begin at `start` in the file.
-    pub fn set(&self, archive: View<'_>, bytes: &mut [u8], start: u64, value: u64) -> Result<(), Malformed> {
+    pub fn set(&self, file: View<'_>, bytes: &mut [u8], start: u64, value: u64) -> Result<(), Malformed> {
         if self.width == 4 && value >= ZIP64_MARK {
             let cause = format!("{value} bytes exceed 32 bits; create the zip file with zip64 headers");
-            return Err(archive.malformed("zip member", self.at, Cause::Described(cause)));
+            return Err(file.malformed("zip member", self.at, Cause::Described(cause)));
         }
         set(bytes, start, self.at, value.to_le_bytes().get(..self.width as usize).unwrap_or_default());
         Ok(())
@@ -254,152 +280,169 @@ pub fn set(bytes: &mut [u8], start: u64, at: u64, value: &[u8]) {
 }
 
 /// The record at the end, and the zip64 record that overrides it.
-struct End {
+struct End<'data> {
     at: u64,
     count: u64,
-    /// Start of the directory.
-    directory: u64,
-    /// Its size reaches to its end records.
+    /// The file from the directory on.
+    directory: View<'data>,
+    /// The size of the directory reaches to its end records.
     is_adjacent: bool,
-    /// Number of bytes in front of the archive.
-    base: u64,
+    /// The file without the bytes in front of the archive, which offsets do not count.
+    archive: View<'data>,
     /// Offsets in the records.
     offsets: Vec<Number>,
 }
 
-impl End {
-    fn read(archive: View<'_>, at: u64) -> Result<End, Malformed> {
-        let field = "zip end of central directory";
-        let number = |place: u64| archive.u16(field, at.saturating_add(place)).map(u64::from);
-        let comment_end = at.saturating_add(END_SIZE).saturating_add(number(20)?);
-        if comment_end > archive.size() {
-            return Err(archive.malformed(field, at, Cause::EndsInside));
+impl<'data> End<'data> {
+    fn read(file: View<'data>, at: u64) -> Result<Self, Malformed> {
+        let record = file.from(at);
+        let number = |offset: u64| record.u16(END_RECORD, offset).map(u64::from);
+        if record.from(END_SIZE).size() < number(20)? {
+            return Err(record.malformed(END_RECORD, 0, Cause::EndsInside));
         }
-        let size = u64::from(archive.u32(field, at.saturating_add(12))?);
-        let directory = Number::read(archive, field, at.saturating_add(16), 4)?;
-        let locator = at.checked_sub(LOCATOR_SIZE);
-        let locator = locator.filter(|locator| archive.from(*locator).starts_with(&LOCATOR_64.to_le_bytes()));
-        if let Some(locator) = locator {
-            let end = End::read_64(archive, at, locator)?;
-            let is_marked = directory.value == ZIP64_MARK;
-            return Ok(if is_marked { end } else { End { offsets: [end.offsets, vec![directory]].concat(), ..end } });
+        let size = u64::from(record.u32(END_RECORD, 12)?);
+        let directory = Number::read(file, END_RECORD, record.from(16), 4)?;
+        let locator_at = at.checked_sub(LOCATOR_SIZE);
+        if let Some(locator_at) = locator_at.filter(|&at| file.from(at).starts_with(&LOCATOR_64.to_le_bytes())) {
+            let mut end = End::read_64(file, at, locator_at)?;
+            if directory.value != ZIP64_MARK {
+                end.offsets.push(directory);
+            }
+            return Ok(end);
         }
         let count = number(10)?;
         // The disks of the file, and the members on this one.
-        check_disks(archive, at, [number(4)?, number(6)?, number(8)?], count)?;
-        let adjacent = at.checked_sub(size).filter(|start| *start >= directory.value);
-        let is_directory = |start: &u64| count == 0 || archive.from(*start).starts_with(&CENTRAL.to_le_bytes());
-        let start = adjacent.filter(is_directory).unwrap_or(directory.value);
-        let base = start.saturating_sub(directory.value);
-        let is_adjacent = start.saturating_add(size) == at;
-        Ok(End { at, count, directory: start, is_adjacent, base, offsets: vec![directory] })
+        check_disks(record, [number(4)?, number(6)?, number(8)?], count)?;
+        let is_directory = |start: u64| count == 0 || file.from(start).starts_with(&CENTRAL.to_le_bytes());
+        let adjacent = at.checked_sub(size).filter(|&start| start >= directory.value && is_directory(start));
+        let start = adjacent.unwrap_or(directory.value);
+        Ok(End {
+            at,
+            count,
+            directory: file.from(start),
+            is_adjacent: at.checked_sub(size) == Some(start),
+            archive: file.from(start.abs_diff(directory.value)),
+            offsets: vec![directory],
+        })
     }
 
-    /// Reads the zip64 record to which a locator in front of the end record points.
-    fn read_64(archive: View<'_>, at: u64, locator: u64) -> Result<End, Malformed> {
-        let field = "zip64 end of central directory";
-        let record = Number::read(archive, "zip end of central directory", locator.saturating_add(8), 8)?;
-        let is_record = |at: &u64| archive.from(*at).starts_with(&END_64.to_le_bytes());
-        let adjacent = locator.checked_sub(END_64_SIZE).filter(|at| *at >= record.value && is_record(at));
-        let record_at = if is_record(&record.value) { record.value } else { adjacent.unwrap_or(record.value) };
-        expect(archive, field, record_at, END_64)?;
-        let base = record_at.saturating_sub(record.value);
-        let number = |place: u64| archive.u64(field, record_at.saturating_add(place));
-        let disk = |place: u64| archive.u32(field, record_at.saturating_add(place)).map(u64::from);
+    /// Reads the zip64 record that the locator in front of the end record points to.
+    fn read_64(file: View<'data>, at: u64, locator_at: u64) -> Result<Self, Malformed> {
+        let stated = Number::read(file, END_RECORD, file.from(locator_at).from(8), 8)?;
+        let is_record = |at: u64| file.from(at).starts_with(&END_64.to_le_bytes());
+        let adjacent = || locator_at.checked_sub(END_64_SIZE).filter(|&at| at >= stated.value && is_record(at));
+        let found = if is_record(stated.value) { None } else { adjacent() };
+        let record_at = found.unwrap_or(stated.value);
+        let record = file.from(record_at);
+        expect(record, END_64_RECORD, END_64)?;
+        let number = |offset: u64| record.u64(END_64_RECORD, offset);
+        let disk = |offset: u64| record.u32(END_64_RECORD, offset).map(u64::from);
         let count = number(32)?;
-        check_disks(archive, record_at, [disk(16)?, disk(20)?, number(24)?], count)?;
-        let start = Number::read(archive, field, record_at.saturating_add(48), 8)?;
-        let directory = start.value.saturating_add(base);
-        let is_adjacent = directory.saturating_add(number(40)?) == record_at;
-        Ok(End { at, count, directory, is_adjacent, base, offsets: vec![record, start] })
+        check_disks(record, [disk(16)?, disk(20)?, number(24)?], count)?;
+        let start = Number::read(file, END_64_RECORD, record.from(48), 8)?;
+        let archive = file.from(record_at.abs_diff(stated.value));
+        let directory = archive.from(start.value);
+        let is_adjacent = record_at.checked_sub(number(40)?) == Some(directory.range_in(file).start);
+        Ok(End { at, count, directory, is_adjacent, archive, offsets: vec![stated, start] })
     }
 }
 
-fn check_disks(archive: View<'_>, at: u64, numbers: [u64; 3], count: u64) -> Result<(), Malformed> {
+fn check_disks(record: View<'_>, numbers: [u64; 3], count: u64) -> Result<(), Malformed> {
     let cause = || Cause::Described("is of a file in several parts, which is not supported".to_owned());
     let is_whole = numbers == [0, 0, count];
-    if is_whole { Ok(()) } else { Err(archive.malformed("zip end of central directory", at, cause())) }
+    if is_whole { Ok(()) } else { Err(record.malformed(END_RECORD, 0, cause())) }
 }
 
 /// Returns the offsets from `start` on with the magic of an end record.
-fn end_magics(archive: View<'_>, start: u64) -> Result<Vec<u64>, Malformed> {
+fn end_magics(file: View<'_>, start: u64) -> Result<Vec<u64>, Malformed> {
     static SEARCHER: LazyLock<Option<Searcher>> = LazyLock::new(|| Searcher::new([END.to_le_bytes()]));
-    let searched = archive.from(start).data();
-    archive.charge("zip end of central directory", Resource::Work, searched.len() as u64 / BYTES_PER_STEP)?;
+    let searched = file.from(start);
+    searched.charge(END_RECORD, Resource::Work, searched.size() / BYTES_PER_STEP)?;
     let found: Vec<usize> = match &*SEARCHER {
-        Some(searcher) => searcher.find_iter(searched).map(|found| found.start()).collect(),
+        Some(searcher) => searcher.find_iter(searched.data()).map(|found| found.start()).collect(),
         // Not every processor has the vector instructions.
         None => {
-            let windows = searched.windows(4).enumerate();
+            let windows = searched.data().windows(4).enumerate();
             windows.filter(|(_, bytes)| *bytes == END.to_le_bytes()).map(|(at, _)| at).collect()
         }
     };
-    Ok(found.into_iter().map(|at| start.saturating_add(at as u64)).collect())
+    Ok(found.into_iter().map(|at| searched.from(at as u64).range_in(file).start).collect())
 }
 
-/// Reads an entry of the directory, of an archive after `base` other bytes. Also returns the offset of the next entry.
-fn entry(archive: View<'_>, at: u64, base: u64) -> Result<(Entry<'_>, u64), Malformed> {
-    expect(archive, "zip directory entry", at, CENTRAL)?;
-    let size = |place: u64| archive.u16("zip directory entry", at.saturating_add(place)).map(u64::from);
-    let (name_size, extra_size, comment_size) = (size(28)?, size(30)?, size(32)?);
-    let name_at = at.saturating_add(CENTRAL_SIZE);
-    let name = archive.part(archive.field("zip name", at), Extent { offset: name_at, size: name_size })?.data();
-    let extra = name_at.saturating_add(name_size);
-    let comment = extra.saturating_add(extra_size);
-    archive.part(archive.field("zip directory entry", at), Extent { offset: comment, size: comment_size })?;
-    let local_at = Some(at.saturating_add(42));
-    let (fields, local) = fields(archive, at.saturating_add(8), extra..comment, local_at)?;
-    let local = local.ok_or_else(|| archive.malformed("zip directory entry", at, Cause::EndsInside))?;
-    let local_at = local.value.saturating_add(base);
-    Ok((Entry { header: at, name, fields, local, local_at }, comment.saturating_add(comment_size)))
+/// Reads the entry at the start of a view, and returns the rest of the view too.
+fn entry<'data>(
+    file: View<'data>,
+    record: View<'data>,
+    archive: View<'data>,
+) -> Result<(Entry<'data>, View<'data>), Malformed> {
+    expect(record, CENTRAL_RECORD, CENTRAL)?;
+    let size = |offset: u64| record.u16(CENTRAL_RECORD, offset).map(u64::from);
+    let mut parts = Cursor::new(record);
+    parts.take(CENTRAL_RECORD, CENTRAL_SIZE)?;
+    let name = parts.take_stated(record.field("zip name", 0), size(28)?)?.data();
+    let extra = parts.take_stated(record.field(CENTRAL_RECORD, 0), size(30)?)?;
+    parts.take_stated(record.field(CENTRAL_RECORD, 0), size(32)?)?;
+    let (fields, local) = fields(file, record.from(8), extra, Header::Central)?;
+    let local = local.ok_or_else(|| record.malformed(CENTRAL_RECORD, 0, Cause::EndsInside))?;
+    let header = record.range_in(file).start;
+    Ok((Entry { header, name, fields, local, from_local: archive.from(local.value) }, parts.rest()))
 }
 
-/// Reads the common fields, and the offset of the local header in a directory entry. Numbers that do not fit are in an
-/// extra field.
+/// A header with the common fields.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Header {
+    Local,
+    Central,
+}
+
+/// Reads the common fields, which begin with the flags, and the offset of the local header in a directory entry.
+/// Numbers that do not fit are in an extra field.
 fn fields(
-    archive: View<'_>,
-    flags_at: u64,
-    extra: Range<u64>,
-    local_at: Option<u64>,
+    file: View<'_>,
+    common: View<'_>,
+    extra: View<'_>,
+    header: Header,
 ) -> Result<(Fields, Option<Number>), Malformed> {
-    let mut long = zip64(archive, extra)?;
-    let mut number = |field: &'static str, at: u64| {
-        let short = Number::read(archive, field, at, 4)?;
-        let end = long.start.saturating_add(8);
-        if short.value != ZIP64_MARK || end > long.end {
+    let mut long = Cursor::new(zip64(extra)?);
+    let mut number = |field: &'static str, offset: u64| {
+        let short = Number::read(file, field, common.from(offset), 4)?;
+        if short.value != ZIP64_MARK || long.rest().size() < 8 {
             return Ok(short);
         }
-        let number = Number::read(archive, field, long.start, 8);
-        long.start = end;
-        number
+        Number::read(file, field, long.take(field, 8)?, 8)
     };
-    let flags = archive.u16("zip flags", flags_at)?;
-    let method = archive.u16("zip compression method", flags_at.saturating_add(2))?;
-    let crc32 = Number::read(archive, "zip checksum", flags_at.saturating_add(8), 4)?;
     // In the extra field, the size precedes the compressed size.
-    let size = number("zip size", flags_at.saturating_add(16))?;
-    let compressed = number("zip compressed size", flags_at.saturating_add(12))?;
-    let local = local_at.map(|at| number("zip local header offset", at)).transpose()?;
-    Ok((Fields { flags_at, flags, method, crc32, compressed, size }, local))
+    let size = number("zip size", 16)?;
+    let compressed = number("zip compressed size", 12)?;
+    let local = if header == Header::Central { Some(number("zip local header offset", 34)?) } else { None };
+    let fields = Fields {
+        flags_at: common.range_in(file).start,
+        flags: common.u16("zip flags", 0)?,
+        method: common.u16("zip compression method", 2)?,
+        crc32: Number::read(file, "zip checksum", common.from(8), 4)?,
+        compressed,
+        size,
+    };
+    Ok((fields, local))
 }
 
-/// Returns the range of the numbers in the zip64 field; empty without one.
-fn zip64(archive: View<'_>, extra: Range<u64>) -> Result<Range<u64>, Malformed> {
-    let mut at = extra.start;
+/// Returns the numbers in the zip64 field; fewer bytes than a number without one.
+fn zip64(extra: View<'_>) -> Result<View<'_>, Malformed> {
+    let mut fields = Cursor::new(extra);
     // Some writers pad the fields with fewer bytes than a header.
-    while at.saturating_add(4) <= extra.end {
-        let content = at.saturating_add(4);
-        let end = content.saturating_add(archive.u16("zip extra field size", at.saturating_add(2))?.into());
-        if archive.u16("zip extra field", at)? == ZIP64 {
-            return Ok(content..end.min(extra.end));
+    while fields.rest().size() >= 4 {
+        let header = fields.take("zip extra field", 4)?;
+        let size = header.u16("zip extra field size", 2)?;
+        let content = fields.take("zip extra field", fields.rest().size().min(size.into()))?;
+        if header.u16("zip extra field", 0)? == ZIP64 {
+            return Ok(content);
         }
-        at = end;
     }
-    Ok(extra.end..extra.end)
+    Ok(fields.rest())
 }
 
-fn expect(archive: View<'_>, field: &'static str, at: u64, signature: u32) -> Result<(), Malformed> {
-    let found = archive.u32(field, at)?;
+fn expect(record: View<'_>, field: &'static str, signature: u32) -> Result<(), Malformed> {
+    let found = record.u32(field, 0)?;
     let cause = || Cause::Described(format!("invalid signature {found:#x}, expected {signature:#x}"));
-    if found == signature { Ok(()) } else { Err(archive.malformed(field, at, cause())) }
+    if found == signature { Ok(()) } else { Err(record.malformed(field, 0, cause())) }
 }

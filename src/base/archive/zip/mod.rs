@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 
 use super::{Member, MemberContent};
-use crate::base::bytes::{Extent, Resource, View};
+use crate::base::bytes::{Resource, View};
 use crate::base::error::Malformed;
 use directory::{DEFLATED, Directory, ENCRYPTED, END, END_SIZE, STORED};
 
@@ -24,13 +24,13 @@ pub fn appended_start(view: View<'_>, may_have_comment: bool) -> Option<u64> {
         return None;
     }
     let directory = Directory::read(view).ok().filter(|directory| directory.ends(view))?;
-    let mut start = None;
+    let mut first = None;
     for entry in &directory.entries {
         view.charge("zip directory", Resource::Work, 1).ok()?;
-        entry.local_extra(view).ok()?;
-        start = Some(start.map_or(entry.local_at, |first: u64| first.min(entry.local_at)));
+        let start = entry.local_header().ok()?.whole.range_in(view).start;
+        first = Some(first.map_or(start, |first: u64| first.min(start)));
     }
-    start.filter(|&start| start > 0)
+    first.filter(|&start| start > 0)
 }
 
 /// Reads the files, without directories.
@@ -39,16 +39,13 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
     for entry in directory.files().into_iter().filter_map(|index| directory.entries.get(index)) {
         let name = decode_name(entry.name).into_owned();
         super::charge_name(view, name.as_bytes())?;
-        let start = entry.local_extra(view)?.end;
+        let data = entry.local_header()?.rest;
         let packed_size = entry.fields.compressed.value;
         let content = match entry.fields.method {
             _ if entry.fields.flags & ENCRYPTED != 0 => MemberContent::Unreadable("is encrypted".to_owned()),
-            STORED => MemberContent::Here(
-                view.record("zip member size", Extent { offset: start, size: entry.fields.size.value })?,
-            ),
+            STORED => MemberContent::Here(data.prefix("zip member size", entry.fields.size.value)?),
             DEFLATED => {
-                let rest = view.from(start).data();
-                let stored = rest.get(..packed_size as usize).unwrap_or(rest);
+                let stored = data.data().get(..packed_size as usize).unwrap_or(data.data());
                 let crc32 = entry.fields.crc32.value as u32;
                 MemberContent::Packed(Box::new(move |to: &mut dyn Write| inflate(stored, crc32, to)))
             }
@@ -107,11 +104,14 @@ thread_local! {
 fn inflate(stored: &[u8], crc32: u32, to: &mut dyn Write) -> io::Result<()> {
     INFLATER.with_borrow_mut(|Inflater { decoder, buffer }| {
         decoder.reset(false);
-        let (mut rest, mut crc) = (stored, Crc::new());
+        let mut rest = stored;
+        let mut crc = Crc::new();
         loop {
-            let (read, written) = (decoder.total_in(), decoder.total_out());
+            let read = decoder.total_in();
+            let written = decoder.total_out();
             let status = decoder.decompress(rest, buffer, FlushDecompress::None)?;
-            let (read, written) = (decoder.total_in().wrapping_sub(read), decoder.total_out().wrapping_sub(written));
+            let read = decoder.total_in().wrapping_sub(read);
+            let written = decoder.total_out().wrapping_sub(written);
             rest = rest.get(read as usize..).unwrap_or_default();
             let block = buffer.get(..written as usize).unwrap_or_default();
             crc.update(block);

@@ -103,7 +103,8 @@ impl Attributes {
     }
 
     fn set_times(&self, file: &File) -> io::Result<()> {
-        let (accessed, modified) = (self.metadata.accessed()?, self.metadata.modified()?);
+        let accessed = self.metadata.accessed()?;
+        let modified = self.metadata.modified()?;
         file.set_times(FileTimes::new().set_accessed(accessed).set_modified(modified))
     }
 }

@@ -1,5 +1,6 @@
 //! An input file, mapped or read into memory, and open for copying.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::ops::{Deref, Range};
@@ -22,6 +23,11 @@ use crate::base::error::{Error, Result};
 /// in the cache, was faster than searching the mapping (8.5 against 6.8 GB/s, two cores, page cache warm). Unlike the
 /// mapping, it does not make the memory of the process grow with the file.
 const BLOCK: usize = 256 << 10;
+
+thread_local! {
+    /// Buffer of the last call of `Input::blocks`, which the next call in the thread need not clear.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 /// Number of bytes in memory that `Input::blocks` visits at a time. Pages of a mapping are released in between.
 const STEP: usize = 16 << 20;
@@ -368,7 +374,8 @@ impl Input {
             }
             return Ok(());
         }
-        let mut buffer = vec![0; BLOCK.min(usize::try_from(range.end - range.start).unwrap_or(BLOCK)) + overlap];
+        let mut buffer = BUFFER.take();
+        buffer.resize(BLOCK.min(usize::try_from(range.end - range.start).unwrap_or(BLOCK)) + overlap, 0);
         let mut kept = 0;
         let mut offset = range.start;
         while offset < range.end {
@@ -384,6 +391,7 @@ impl Input {
             kept = overlap.min(filled);
             buffer.copy_within(filled - kept..filled, 0);
         }
+        BUFFER.set(buffer);
         Ok(())
     }
 

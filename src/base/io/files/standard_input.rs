@@ -54,7 +54,8 @@ pub fn copy_of(path: &Path) -> io::Result<File> {
 }
 
 fn copied(from: &mut dyn Read) -> io::Result<File> {
-    let (mut file, mut block) = (tempfile::tempfile()?, vec![0; BLOCK]);
+    let mut file = tempfile::tempfile()?;
+    let mut block = vec![0; BLOCK];
     loop {
         let read = match from.read(&mut block) {
             Ok(0) => break,

@@ -70,7 +70,7 @@ pub fn families(rows: &[Row<'_>], all: bool, screen: &Screen) -> Option<String> 
         vec![old, new, screen.growth(family.growth()), family.kernels(), printable(name)]
     });
     let headings = [old, new, change.meaning(of_growth), kernels, Column::name("FAMILY")];
-    let more = match families.len().saturating_sub(shown) {
+    let more = match families.iter().skip(shown).count() {
         0 => String::new(),
         more => format!("  and {more} more families; use --all to list them\n"),
     };

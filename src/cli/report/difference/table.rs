@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::cells::{MAX_ROWS, cell, left_out, or_dash, size_cell};
 use super::kernels::{kernels, meaning_of_details, shortened};
 use super::{Detail, Differences};
+use crate::base::bytes::total;
 use crate::check::lock::{
     BudgetResult, Change, Comparison, DifferenceCause, Duplicate, FileDifference, Measure, TargetDifference,
     TargetTotals, growth,
@@ -77,7 +78,7 @@ const MAX_DUPLICATES: usize = 5;
 
 /// Lists the code that occurs more often in the new build.
 fn duplicates(duplicates: &[Duplicate<'_>], all: bool, screen: &Screen) -> String {
-    let bytes = duplicates.iter().fold(0, |sum: u64, it| sum.saturating_add(it.bytes));
+    let bytes = total(duplicates.iter().map(|it| it.bytes));
     let [_, ..] = duplicates else { return String::new() };
     let mut text = format!("  grown by duplication: +{}\n", screen.bytes(bytes));
     let shown = if all { usize::MAX } else { MAX_DUPLICATES };

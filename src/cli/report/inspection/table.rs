@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use crate::analyze::inspect::InspectedImage;
+use crate::base::bytes::total;
 use crate::cli::report::Screen;
 use crate::cli::report::table::metadata_entries;
 use crate::cli::report::text::{Column, columns, counted, printable};
@@ -57,7 +58,7 @@ fn family_rows(kernels: &[Kernel], screen: &Screen) -> Option<String> {
 fn family_cell(figure: Figure, kernels: &[&Kernel], screen: &Screen) -> String {
     let values = || kernels.iter().filter_map(|kernel| figure.value(kernel));
     match (values().min(), values().max()) {
-        (Some(_), _) if figure == Figure::CodeSize => screen.size(values().fold(0, u64::saturating_add)),
+        (Some(_), _) if figure == Figure::CodeSize => screen.size(total(values())),
         (Some(least), Some(most)) if least == most => least.to_string(),
         (Some(least), Some(most)) => format!("{least}-{most}"),
         _ => "-".to_owned(),
@@ -91,7 +92,7 @@ fn property_set(set: &PropertySet) -> String {
         PropertyValue::Bytes(_) => printable(&property.name),
     };
     let mut listed: Vec<String> = set.properties.iter().take(MAX_NAMED).map(property).collect();
-    let more = set.properties.len().saturating_sub(MAX_NAMED);
+    let more = set.properties.iter().skip(MAX_NAMED).count();
     if more > 0 {
         listed.push(format!("{more} more"));
     }
@@ -185,7 +186,7 @@ fn compilers(debug: &DebugInfo) -> String {
     }
     let line = |(producer, names): &(&str, Vec<&str>)| {
         let listed = names[..names.len().min(MAX_NAMED)].join(", ");
-        let more = match names.len().saturating_sub(MAX_NAMED) {
+        let more = match names.iter().skip(MAX_NAMED).count() {
             0 => String::new(),
             more => format!(" and {more} more"),
         };

@@ -12,6 +12,7 @@ use crate::analyze::coverage::{Coverage, CoverageCell, InspectedImages};
 use crate::analyze::size;
 use crate::analyze::size::{Owner, Rest, Size};
 use crate::analyze::survey::Survey;
+use crate::base::bytes::total;
 use crate::base::codec::Codec;
 use crate::base::error::Result;
 use crate::check;
@@ -61,7 +62,7 @@ const FIGURES: [KernelFigure; 8] = [
 fn spills(kernel: &Kernel) -> Option<u64> {
     match (kernel.vgpr_spills, kernel.sgpr_spills) {
         (None, None) => None,
-        (vector, scalar) => Some(vector.unwrap_or(0).saturating_add(scalar.unwrap_or(0))),
+        (vector, scalar) => Some(total(vector.into_iter().chain(scalar))),
     }
 }
 

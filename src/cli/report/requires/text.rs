@@ -121,14 +121,14 @@ fn causes(causes: &[FloorCause]) -> String {
         return "-".to_owned();
     }
     let listed: Vec<String> = causes.iter().take(LISTED).map(cause).collect();
-    let more = causes.len().saturating_sub(LISTED);
+    let more = causes.iter().skip(LISTED).count();
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     format!("{}{more}", listed.join("; "))
 }
 
 fn cause(cause: &FloorCause) -> String {
     let numbers: Vec<String> = cause.images.iter().take(LISTED).map(usize::to_string).collect();
-    let more = cause.images.len().saturating_sub(LISTED);
+    let more = cause.images.iter().skip(LISTED).count();
     match (cause.images.len(), more) {
         (0, _) => cause.requirement.to_string(),
         (1, _) => format!("{} (image {})", cause.requirement, numbers.join(", ")),

@@ -35,7 +35,7 @@ fn lines(KernelGap { gap, kernels }: &KernelGap<'_>) -> String {
     let families: BTreeSet<String> = kernels.iter().map(|name| family(name)).collect();
     if !families.is_empty() {
         let listed: Vec<String> = families.iter().take(LISTED).map(|name| printable(name)).collect();
-        let more = families.len().saturating_sub(LISTED);
+        let more = families.iter().skip(LISTED).count();
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         text += &format!("    {}: {}{more}\n", counted(kernels.len(), "kernel"), listed.join(", "));
     }

@@ -62,7 +62,7 @@ impl Kind {
             let numbers = numbers.iter().map(usize::to_string);
             sizes.into_iter().chain(numbers).chain(texts.iter().cloned()).collect()
         });
-        let left = self.rows.len().saturating_sub(LISTED);
+        let left = self.rows.iter().skip(LISTED).count();
         let left = if left > 0 { format!("  and {left} more, which --json lists\n") } else { String::new() };
         heading + &columns(&headings, rows, screen) + &left
     }

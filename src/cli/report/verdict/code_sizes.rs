@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::markdown_escape::escape;
+use crate::base::bytes::total;
 use crate::check::lock::Lock;
 use crate::cli::report::text::human_size;
 use crate::scan::inventory::File;
@@ -28,8 +29,8 @@ impl CodeSizes {
             for image in file.device_images() {
                 sizes.add(image.arch_and_form(), image.decompressed_size());
             }
-            let stored = file.containers.iter().map(|container| container.size).fold(0, u64::saturating_add);
-            sizes.stored = sizes.stored.map(|sum| sum.saturating_add(stored));
+            let stored = total(file.containers.iter().map(|container| container.size));
+            sizes.stored = sizes.stored.map(|sum| total([sum, stored]));
         }
         sizes
     }
@@ -53,13 +54,13 @@ impl CodeSizes {
     fn add(&mut self, arch: String, size: Option<u64>) {
         let (images, sum) = self.archs.entry(arch).or_default();
         *images += 1;
-        *sum = sum.saturating_add(size.unwrap_or(0));
+        *sum = total([*sum, size.unwrap_or(0)]);
     }
 
     /// Number of images, and their decompressed bytes.
     fn total(&self) -> (u64, u64) {
-        let add = |(images, sum): (u64, u64), &(more, size): &(u64, u64)| (images + more, sum.saturating_add(size));
-        self.archs.values().fold((0, 0), add)
+        let images = self.archs.values().map(|(images, _)| images).sum();
+        (images, total(self.archs.values().map(|(_, size)| *size)))
     }
 
     /// Formats the table of sizes, with a column of changes since `before`; nothing if there is no device code.
@@ -76,7 +77,7 @@ impl CodeSizes {
             let figures = |sizes: &CodeSizes| sizes.archs.get(*arch).copied();
             text += &row(&escape(arch), figures(self), before.map(figures));
         }
-        let omitted = archs.len().saturating_sub(MAX_ROWS);
+        let omitted = archs.iter().skip(MAX_ROWS).count();
         text += &row("all", Some(self.total()), before.map(|before| Some(before.total())));
         if let Some(stored) = self.stored {
             let before = before.and_then(|before| before.stored);

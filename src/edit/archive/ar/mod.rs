@@ -11,14 +11,13 @@ mod symbol_table;
 #[cfg(test)]
 mod tests;
 
-use members::{ArMember, SIZE};
+use members::ArMember;
 
 use super::super::Result;
 use super::super::patch::{Patch, PatchLayout, Patches};
 use crate::base::bytes::{View, size_of_range};
 use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};
-use crate::base::range::moved;
 
 /// Alignment of members in archives of macOS, whose linker reads them where they are (LLVM 22, `ArchiveWriter.cpp`).
 const DARWIN_ALIGNMENT: u64 = 8;
@@ -99,10 +98,9 @@ fn resize<'data>(
         (1, 0) => patches.push(Patch::resizing(end..member.end, Content::new())),
         _ => {}
     }
-    let digits = format!("{size:<width$}", width = size_of_range(&SIZE) as usize);
-    let field = moved(&SIZE, member.header);
-    let at = field.start;
-    let field = Patch::in_place(field, Content::from(digits.into_bytes()));
+    let digits = format!("{size:<width$}", width = size_of_range(&member.digits) as usize);
+    let at = member.digits.start;
+    let field = Patch::in_place(member.digits.clone(), Content::from(digits.into_bytes()));
     let cause = || Cause::Described(format!("{size} bytes exceed the ten digits of the header"));
     patches.push(field.ok_or_else(|| archive.malformed("archive member size", at, cause()))?);
     Ok(())

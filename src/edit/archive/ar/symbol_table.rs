@@ -3,11 +3,14 @@
 use std::ops::Range;
 
 use super::members::ArMember;
-use crate::base::bytes::{Extent, Resource, View, size_of_range};
+use crate::base::bytes::{Extent, Resource, Table, View, size_of_range};
 use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};
-use crate::base::range::{offset_from, range_at};
+use crate::base::range::offset_from;
 use crate::edit::patch::Patch;
+
+/// Name of a symbol table in errors.
+const FIELD: &str = "archive symbol table";
 
 /// Position of the offsets in a symbol table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,16 +108,15 @@ fn offsets(archive: View<'_>, member: &ArMember<'_>, layout: Layout) -> Result<O
 /// Sets the range by the number at the start of the table: a number of offsets, or of bytes where names are between
 /// them.
 fn located(archive: View<'_>, member: &ArMember<'_>, offsets: Offsets) -> Result<Offsets, Malformed> {
-    let field = "archive symbol table";
     let count = number(archive, member.start, offsets.width, offsets.endian)?;
-    // A table of more bytes than 64 bits can count is out of bounds, too.
-    let size = if offsets.first > 0 { count } else { count.saturating_mul(offsets.step) };
-    let start = offset_from(member.start, offsets.width.size());
-    let limit = size_of_range(&(start..member.content.end));
-    if size > limit || !size.is_multiple_of(offsets.step) {
-        return Err(archive.malformed(field, member.start, Cause::OutOfBounds { offset: start, size, limit }));
+    let table = archive.between(FIELD, member.start..member.content.end)?;
+    let entry_size = if offsets.first > 0 { 1 } else { offsets.step };
+    let entries = Table { offset: offsets.width.size(), count, entry_size };
+    let found = table.part(table.field(FIELD, 0), entries.extent())?;
+    if !found.size().is_multiple_of(offsets.step) {
+        return Err(table.malformed(FIELD, 0, Cause::EndsInside));
     }
-    Ok(Offsets { range: range_at(start, size), ..offsets })
+    Ok(Offsets { range: found.range_in(archive), ..offsets })
 }
 
 fn patch<'data>(
@@ -122,21 +124,20 @@ fn patch<'data>(
     offsets: Offsets,
     new_header: &dyn Fn(u64) -> Option<u64>,
 ) -> Result<Patch<'data>, Malformed> {
-    let field = "archive symbol table";
     let Offsets { range, step, first, width, endian } = offsets;
     let size = size_of_range(&range);
-    archive.charge(field, Resource::Memory, size)?;
-    let mut bytes = archive.record(field, Extent { offset: range.start, size })?.data().to_vec();
+    archive.charge(FIELD, Resource::Memory, size)?;
+    let mut bytes = archive.record(FIELD, Extent { offset: range.start, size })?.data().to_vec();
     let places = range.clone().step_by(step as usize).zip(bytes.chunks_mut(step as usize));
     for (entry, stored) in places {
         let at = offset_from(entry, first);
         let old = number(archive, at, width, endian)?;
         let new = new_header(old).ok_or_else(|| {
-            archive.malformed(field, at, Cause::Described(format!("offset {old:#x} is not that of a member")))
+            archive.malformed(FIELD, at, Cause::Described(format!("offset {old:#x} is not that of a member")))
         })?;
         let encoded = encode(new, width, endian).ok_or_else(|| {
             let cause = format!("offset {new} of a member exceeds 32 bits; create the archive with 64-bit offsets");
-            archive.malformed(field, at, Cause::Described(cause))
+            archive.malformed(FIELD, at, Cause::Described(cause))
         })?;
         let to = stored.get_mut(first as usize..).and_then(|rest| rest.get_mut(..encoded.len()));
         to.expect("a number that was read").copy_from_slice(&encoded);
@@ -154,12 +155,11 @@ impl Width {
 }
 
 fn number(archive: View<'_>, at: u64, width: Width, endian: Endian) -> Result<u64, Malformed> {
-    let field = "archive symbol table";
     Ok(match (width, endian) {
-        (Width::Four, Endian::Little) => archive.u32(field, at)?.into(),
-        (Width::Four, Endian::Big) => archive.u32(field, at)?.swap_bytes().into(),
-        (Width::Eight, Endian::Little) => archive.u64(field, at)?,
-        (Width::Eight, Endian::Big) => archive.u64(field, at)?.swap_bytes(),
+        (Width::Four, Endian::Little) => archive.u32(FIELD, at)?.into(),
+        (Width::Four, Endian::Big) => archive.u32(FIELD, at)?.swap_bytes().into(),
+        (Width::Eight, Endian::Little) => archive.u64(FIELD, at)?,
+        (Width::Eight, Endian::Big) => archive.u64(FIELD, at)?.swap_bytes(),
     })
 }
 

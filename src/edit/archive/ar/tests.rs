@@ -184,7 +184,7 @@ fn malformed_archives_and_spans_outside_of_members_are_errors() {
     for (at, bytes, expected) in [
         (8 + 48, &b"x"[..], "archive member size at 0x38"),
         (8 + 48, b"99999999", "archive member size at 0x38: offset 68 with size 99999999"),
-        (68, b"\xff", "archive symbol table at 0x44: offset 72"),
+        (68, b"\xff", "archive symbol table at 0x44: offset 4"),
         (72, b"\0\0\0\x07", "archive symbol table at 0x48: offset 0x7 is not that of a member"),
     ] {
         let error = with(at, bytes);

@@ -22,7 +22,7 @@ use super::super::patch::{Patch, PatchLayout, Patches};
 use crate::base::archive::zip::directory::{
     DEFLATED, Directory, ENCRYPTED, Entry, Fields, HAS_DESCRIPTOR, LEVELS, STORED, set,
 };
-use crate::base::bytes::{Extent, Resource, View, size_of_range};
+use crate::base::bytes::{Resource, View};
 use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};
 
@@ -163,17 +163,17 @@ impl<'data> ZipFile<'data> {
         let size = entry.fields.size;
         self.archive.charge("zip member", Resource::Decompressed, size.value)?;
         let data = entry.local_member(self.archive)?.data;
-        let stored = self.archive.between(self.archive.field("zip member", entry.header), data.clone())?.data();
+        let stored = data.data();
         let mut bytes = Vec::new();
         let limited = |from: &mut dyn Read, bytes: &mut Vec<u8>| from.take(size.value).read_to_end(bytes);
         let read = match entry.fields.method {
             DEFLATED => limited(&mut flate2::bufread::DeflateDecoder::new(stored), &mut bytes),
             _ => limited(&mut &*stored, &mut bytes),
         };
-        read.map_err(|error| self.archive.malformed("zip member", data.start, Cause::Compressed(error.to_string())))?;
+        read.map_err(|error| data.malformed("zip member", 0, Cause::Compressed(error.to_string())))?;
         let expected = size.value;
         let size = bytes.len() as u64;
-        let wrong = || self.archive.malformed("zip member", data.start, Cause::SizeMismatch { size, expected });
+        let wrong = || data.malformed("zip member", 0, Cause::SizeMismatch { size, expected });
         if size == expected { Ok(bytes) } else { Err(wrong()) }
     }
 
@@ -181,16 +181,12 @@ impl<'data> ZipFile<'data> {
     fn local_patches<'a>(&self, change: &Change<'a>, patches: &mut Vec<Patch<'a>>) -> Result<(), Malformed> {
         let entry = self.directory.entries.get(change.entry).expect("an index of the directory");
         let local = entry.local_member(self.archive)?;
-        let size = size_of_range(&local.header);
-        let mut header = self
-            .archive
-            .part(self.archive.field("zip local header", entry.local.at), Extent { offset: local.header.start, size })?
-            .data()
-            .to_vec();
-        self.set_fields(&mut header, local.header.start, &local.fields, change)?;
+        let start = local.header.range_in(self.archive).start;
+        let mut header = local.header.data().to_vec();
+        self.set_fields(&mut header, start, &local.fields, change)?;
         let mut content = Content::from(header);
         content.append(change.stored.clone());
-        patches.push(Patch::resizing(local.header.start..local.end, content));
+        patches.push(Patch::resizing(start..local.end, content));
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use flate2::{Compression, Crc};
 use sha2::{Digest, Sha256};
 
 use crate::base::archive::zip::directory::DEFLATED;
+use crate::base::bytes::total;
 use crate::base::error::Result;
 use crate::base::io::{Access, Input, Spool, Spooled};
 
@@ -143,7 +144,7 @@ impl<W: Write> Write for Measured<W> {
         self.to.write_all(bytes)?;
         self.crc32.update(bytes);
         self.sha256.update(bytes);
-        self.size = self.size.saturating_add(bytes.len() as u64);
+        self.size = total([self.size, bytes.len() as u64]);
         Ok(bytes.len())
     }
 

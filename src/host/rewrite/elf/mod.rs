@@ -12,7 +12,7 @@ use std::ops::Range;
 use object::elf;
 
 use super::{broken, bytes_in};
-use crate::base::bytes::{Extent, Resource, View, size_of_range, text_work};
+use crate::base::bytes::{Extent, Resource, View, entries_size, size_of_range, text_work};
 use crate::base::content::Content;
 use crate::base::elf_layout::{ElfLayout, is_big_endian};
 use crate::base::error::{Cause, Malformed};
@@ -108,7 +108,7 @@ impl<'data> Elf<'data> {
     /// Returns the offset in the section table of a field of a section header. A number of sections that no file can
     /// have gives an offset that no table has.
     fn offset_in_table(&self, section: u64, at: u64) -> u64 {
-        offset_from(section.saturating_mul(self.layout.section_header_size), at)
+        offset_from(entries_size(section, self.layout.section_header_size), at)
     }
 
     fn section_type(&self, section: u64) -> Result<elf::SectionType, Malformed> {

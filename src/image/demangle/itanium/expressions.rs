@@ -64,7 +64,8 @@ impl<'a> Parser<'a> {
         let precedence = operator.precedence;
         let parts = match operator.form {
             Form::Binary => {
-                let (left, right) = (self.expression()?, self.expression()?);
+                let left = self.expression()?;
+                let right = self.expression()?;
                 return Some(self.add(Node::Binary(token, precedence, left, right)));
             }
             Form::Call => {
@@ -230,7 +231,8 @@ impl<'a> Parser<'a> {
             }
             "dX" => {
                 self.take(2)?;
-                let (first, last) = (self.expression()?, self.expression()?);
+                let first = self.expression()?;
+                let last = self.expression()?;
                 vec![Part::Text("["), Part::Node(first), Part::Text(" ... "), Part::Node(last), Part::Text("]")]
             }
             _ => return self.expression(),

@@ -139,7 +139,9 @@ impl<'a> Parser<'a> {
 
     /// Parses the qualifiers `const`, `volatile` and `restrict`.
     pub fn qualifiers(&mut self) -> Qualifiers {
-        let (is_restrict, is_volatile, is_const) = (self.skip("r"), self.skip("V"), self.skip("K"));
+        let is_restrict = self.skip("r");
+        let is_volatile = self.skip("V");
+        let is_const = self.skip("K");
         Qualifiers { is_const, is_volatile, is_restrict, reference: None }
     }
 

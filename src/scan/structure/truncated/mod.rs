@@ -16,7 +16,7 @@ use object::macho::{FatArch32, FatArch64, MachHeader32, MachHeader64};
 use object::pe::{AnonObjectHeaderBigobj, ImageFileHeader, ImageNtHeaders32, ImageNtHeaders64};
 use object::read::FileKind;
 
-use crate::base::bytes::View;
+use crate::base::bytes::{View, entries_size};
 use crate::base::error::{Cause, Malformed};
 use crate::format::{bitcode, is_host_bitcode};
 
@@ -54,7 +54,7 @@ fn require_table<Entry>(view: View<'_>, field: &'static str, offset: u64, count:
 
 /// Size of a table in bytes. A count that no file can have gives a size that no file has.
 fn table_size<Entry>(count: u64) -> u64 {
-    count.saturating_mul(size_of::<Entry>() as u64)
+    entries_size(count, size_of::<Entry>() as u64)
 }
 
 #[cfg(test)]

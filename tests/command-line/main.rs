@@ -2,6 +2,8 @@
 
 mod appended;
 mod bad_input;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod blocks;
 mod bundle;
 mod bundle_archives;
 #[cfg(unix)]

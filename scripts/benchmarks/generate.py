@@ -91,5 +91,4 @@ def code_object(processor, code_size):
 
 
 def library(section, content):
-    """Returns a shared library with the content in a section."""
     return elf(SHARED_LIBRARY, [Section(section, aligned(content, 8), PROGBITS, ALLOCATED)])

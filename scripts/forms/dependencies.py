@@ -37,7 +37,6 @@ class Dependencies:
 
 
 def checksums(directory=ROOT):
-    """Returns the checksums of a Cargo.lock by name and version."""
     found, fields = {}, {}
     for line in [*(directory / "Cargo.lock").read_text().splitlines(), "[[package]]"]:
         key, _, value = line.partition(" = ")

@@ -65,7 +65,6 @@ def compression(profile):
 
 
 def sums(files):
-    """Returns the lines that sha256sum checks."""
     return "".join(f"{digest(data)}  {name}\n" for name, data in sorted(files.items())).encode()
 
 

@@ -28,14 +28,12 @@ def zstd_block(kind, size, content, last):
 
 
 def zstd_frame(data):
-    """Returns a frame of stored blocks."""
     parts = [data[at:at + ZSTD_BLOCK] for at in range(0, len(data), ZSTD_BLOCK)] or [b""]
     blocks = [zstd_block(0, len(part), part, number == len(parts) - 1) for number, part in enumerate(parts)]
     return b"\x28\xb5\x2f\xfd\xe0" + pack("Q", len(data)) + b"".join(blocks)
 
 
 def lz4_literals(data):
-    """Returns a block of literals."""
     if len(data) < 15:
         return bytes([len(data) << 4]) + data
     rest = len(data) - 15
@@ -94,7 +92,6 @@ FATBIN_FLAGS, LZ4, ZSTD = 0x11, 0x2000, 0x8000
 
 
 def fatbin_entry(kind=2, stored=0, compressed=0, flags=FATBIN_FLAGS, full=0, header=64, arch=90):
-    """Returns the header of an entry of a CUDA fat binary."""
     return pack("HHIQIIHHIIIQQQ", kind, 0x101, header, stored, compressed, 0, 8, 1, arch, 0, 0, flags, 0, full)
 
 

@@ -163,7 +163,6 @@ def crashes(outcome):
 
 
 def excesses(outcome, limits):
-    """Returns the limits that a process has exceeded."""
     found = []
     if outcome.seconds > limits.seconds:
         found.append(f"{outcome.seconds:.1f} s of CPU time")
@@ -188,6 +187,5 @@ def violations(outcome, limits=Limits()):
 
 
 def temporaries(directory):
-    """Returns temporary files of fatbin that are left in a directory."""
     return [f"temporary file left: {name}" for _, _, names in os.walk(directory) for name in names
             if name.startswith(".fatbin-")]

@@ -64,7 +64,6 @@ class Workshop:
 
 
 def make(program, fixtures, directory):
-    """Returns all seeds by name."""
     shop = Workshop(program, fixtures, directory)
     images(shop)
     offload_binaries(shop)

@@ -118,7 +118,7 @@ def toolchain():
 
 
 def run(*command, **options):
-    """Runs a command in the checkout; its output is that of this program."""
+    """Runs a command in the checkout, with the output of this program."""
     sys.stdout.flush()
     done = subprocess.run([str(word) for word in command], cwd=options.pop("cwd", ROOT), **options)
     if done.returncode != 0:

@@ -31,7 +31,7 @@ class Dependencies:
                                                                       self.packages[package]["version"]))
 
     def of(self, package):
-        """Returns the packages that a package is linked with or built by, without those of its tests."""
+        """The packages that a package is linked with or built by, without its tests' packages."""
         return {dependency["pkg"] for dependency in self._nodes[package]["deps"]
                 if any(kind["kind"] in (None, "build") for kind in dependency["dep_kinds"])}
 

@@ -49,7 +49,7 @@ def provenance(files, source, parameters, toolchain):
 
 
 def builder():
-    """Returns the identity of the workflow that runs, or that of any machine."""
+    """The identity of the workflow that runs, or of any machine."""
     if os.environ.get("GITHUB_ACTIONS") == "true":
         return f"{os.environ['GITHUB_SERVER_URL']}/{os.environ['GITHUB_WORKFLOW_REF']}"
     return "urn:fatbin:builder:local"

@@ -1,4 +1,4 @@
-"""Device images of the trials: kernels that store a number of their own, written as PTX and assembled by releases of ptxas.
+"""Device images of the trials: kernels that each store another number, written as PTX and assembled by releases of ptxas.
 
 The specification of an image is `p80` (PTX for sm_80), `p80@8.7` (with this version of the PTX ISA), `c90a` (a cubin for sm_90a) or
 `c90/12.9` (by ptxas 12.9); `c90!` has line tables. Equal images need different letters: `c90`, `c90#b`.

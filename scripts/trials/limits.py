@@ -77,7 +77,7 @@ def run(command, limits=Limits(), environment=None):
 
 
 def slowdown():
-    """Returns by which factor this machine is slower at the moment than the one for which limits are stated, at least 1."""
+    """How much slower this machine is at the moment than the reference machine of the limits, at least 1."""
     started = time.thread_time()
     sum(number * number for number in range(YARDSTICK_STEPS))
     return max(1.0, (time.thread_time() - started) / YARDSTICK)

@@ -78,7 +78,7 @@ fn sources(directory: &str, names: &[&str]) -> String {
     names.iter().map(|name| read(&format!("{directory}/{name}"))).collect()
 }
 
-/// Each line is part of an example that linker-tests build, apart from white space, comments and trailing commas.
+/// Each line is part of an example that linker-tests build. White space, comments and trailing commas do not count.
 fn is_excerpt(block: &Block, comment: &str, example: &str) -> Result<(), String> {
     let condensed = |text: &str| {
         let code: String = text.lines().map(|line| line.split(comment).next().unwrap()).collect();

@@ -16,7 +16,7 @@ _PROGRAM = {
 }
 
 _OBJECT = {
-    "host": attr.string(doc = "Triple of the host; by default that of the machine that fatbin was built for."),
+    "host": attr.string(doc = "Triple of the host; by default the machine that fatbin was built for."),
 }
 
 def _only_file(target):

@@ -52,7 +52,7 @@ function(_fatbin_source variable path)
   set(${variable} "${path}" PARENT_SCOPE)
 endfunction()
 
-# Sets `variable` to a directory for the outputs of one call, which differs from those of other calls for the same target.
+# Sets `variable` to a directory for the outputs of one call. Each call for a target has another directory.
 function(_fatbin_directory variable operation text)
   string(SHA256 hash "${text}")
   string(SUBSTRING "${hash}" 0 16 hash)

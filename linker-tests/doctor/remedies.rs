@@ -1,6 +1,6 @@
 //! The remedies of `fatbin doctor`, followed literally: a link with the problem, the commands of the remedy, and the link without it.
 //!
-//! The guide lists every remedy with its trial, see [`every_remedy_has_its_trial`].
+//! `src/link/doctor/remedies.txt` lists every remedy with its trial.
 
 use std::path::Path;
 
@@ -194,7 +194,7 @@ int __hipPopCallConfiguration(void) { return 0; }
 int hipLaunchKernel(void) { return 0; }
 "#;
 
-/// Remedies that no trial follows, by the reason in the guide.
+/// Remedies that no trial follows, by the reason in the list.
 const NOT_FOLLOWED: [&str; 2] = ["none: DPC++ is not packaged", "none: no compiler writes such an object"];
 
 pub fn trials() -> Vec<Trial> {
@@ -259,26 +259,19 @@ fn run(directory: &Path, command: &str) -> Result<String> {
     Ok(step.run()?.stdout)
 }
 
-/// Each row of the guide's table has a trial with its remedy, or a reason that is listed here.
+/// Each row of the list has a trial with its remedy, or a reason that is listed here.
 fn every_remedy_has_its_trial() -> Result<()> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guide/doctor.md");
-    let guide = std::fs::read_to_string(&path)?;
-    let (_, table) = guide.split_once("| remedy | trial |").context("the table of remedies")?;
-    let rows: Vec<(&str, &str)> = table
-        .lines()
-        .skip(2)
-        .map_while(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "))
-        .collect();
+    let list = include_str!("../../src/link/doctor/remedies.txt");
+    let rows: Vec<(&str, &str)> = list.lines().map_while(|line| line.split_once(" | ")).collect();
     ensure!(rows.len() > CASES.len(), "{rows:?}");
-    for (remedy, trial) in rows {
-        let name = trial.trim_matches('`');
+    for (remedy, name) in rows {
         let others = ["doctor/relocatable-cuda", "doctor/module-ids"];
         let case = CASES.iter().find(|case| name == format!("doctor/remedies/{}", case.name));
         let is_followed = match case {
             Some(case) => remedy.starts_with(case.remedy.trim_end_matches("__hip_fatbin_")),
-            None => others.contains(&name) || NOT_FOLLOWED.contains(&trial),
+            None => others.contains(&name) || NOT_FOLLOWED.contains(&name),
         };
-        ensure!(is_followed, "{remedy}: {trial}");
+        ensure!(is_followed, "{remedy}: {name}");
     }
     Ok(())
 }

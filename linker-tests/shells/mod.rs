@@ -10,13 +10,15 @@ use crate::harness::tools::{Missing, in_path};
 use crate::harness::trial::{completion, fresh_directory};
 
 /// Command lines with one completion, and that completion.
-const LINES: [(&str, &str); 6] = [
+const LINES: [(&str, &str); 8] = [
     ("fatbin insp", "inspect"),
     ("fatbin scan --nd", "--ndjson"),
     ("fatbin check --format ma", "markdown"),
     ("fatbin extract --kind hi", "hip"),
     ("fatbin extract --arch gfx90a", "gfx90a"),
     ("fatbin prune --for-device gfx942", "gfx942"),
+    ("fatbin help no-k", "no-kernel-image"),
+    ("fatbin explain E0101", "E0101"),
 ];
 
 pub fn trials() -> Vec<Trial> {

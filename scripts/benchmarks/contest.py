@@ -1,7 +1,9 @@
-"""Shared by the scripts that measure: the program, and the cost of a command."""
+"""Shared by the scripts that measure: their command lines, the program, and the cost of a command."""
 
+import argparse
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -11,6 +13,33 @@ MIB = 1 << 20
 
 class Failure(Exception):
     """A command that failed or a wrong result; ends the run."""
+
+
+def parse(description, kind, names, *options):
+    """Parses the command line of a script: flags with their help, and names of what to measure, by default all. Returns the
+    options and the names; `program` is a release build unless one is stated."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", metavar="FATBIN", type=Path, help="program to measure, by default the release build")
+    for option, text in options:
+        parser.add_argument(option, action="store_true", help=text)
+    parser.add_argument("names", nargs="*", metavar=kind.upper(), help=f"{kind}s: {', '.join(names)}")
+    arguments = parser.parse_args()
+    for name in arguments.names:
+        if name not in names:
+            parser.error(f"unknown {kind} {name} (available: {', '.join(names)})")
+    # rustup adds its directory to PATH for login shells only.
+    os.environ["PATH"] += f"{os.pathsep}{Path.home() / '.cargo/bin'}"
+    sys.stdout.reconfigure(line_buffering=True)
+    arguments.program = arguments.program.resolve() if arguments.program else build_fatbin()
+    return arguments, arguments.names or list(names)
+
+
+def finish(main):
+    """Runs a script; a failure ends it with its message and exit status 1."""
+    try:
+        main()
+    except Failure as failure:
+        sys.exit(f"{Path(sys.argv[0]).name}: {failure}")
 
 
 class Cost:

@@ -43,7 +43,6 @@ class Counter:
 
 
 def read(path):
-    """Returns the recorded counts by job."""
     rows = [line.split() for line in path.read_text().splitlines() if line and not line.startswith("#")] if path.exists() else []
     return {name: int(count.replace(",", "")) for name, count in rows}
 
@@ -56,7 +55,6 @@ def write(path, record, counts):
 
 
 def toolchain():
-    """Returns the versions of the tools that counts depend on."""
     libc = " ".join(platform.libc_ver())
     return ", ".join([first_line("rustc", "--version"), first_line("cc", "--version"), libc, first_line("valgrind", "--version")])
 

@@ -1,6 +1,6 @@
 """Device code of any size from fixed seeds: the same bytes on every machine, without a compiler.
 
-Real libraries differ from it in what their code means, which fatbin does not read: names are as long as those of templates,
+Real libraries differ in what their code means, which fatbin does not read: names are as long as the names of templates,
 code compresses to a fifth, and cubins have the sections that ptxas writes."""
 
 import hashlib
@@ -22,7 +22,7 @@ INSTRUCTIONS = [random_bytes("instructions", 14 * 256)[at:at + 14] for at in ran
 
 
 def code(seed, size):
-    """Returns bytes that repeat like those of machine code: 256 operations, with random operands."""
+    """Bytes that repeat as machine code does: 256 operations, with random operands."""
     numbers = random_bytes(seed, size // 16 * 3)
     return b"".join(INSTRUCTIONS[numbers[at]] + numbers[at + 1:at + 3] for at in range(0, len(numbers), 3))
 
@@ -91,5 +91,4 @@ def code_object(processor, code_size):
 
 
 def library(section, content):
-    """Returns a shared library with the content in a section."""
     return elf(SHARED_LIBRARY, [Section(section, aligned(content, 8), PROGBITS, ALLOCATED)])

@@ -106,7 +106,6 @@ exec {shlex.quote(str(ZIG))} {tool}{options} "${{arguments[@]}}"
 
 
 def required(tool):
-    """Returns the path of a program."""
     path = shutil.which(tool)
     if path is None:
         raise Failure(f"{tool} not found: run scripts/test --install-release")
@@ -119,7 +118,7 @@ def toolchain():
 
 
 def run(*command, **options):
-    """Runs a command in the checkout; its output is that of this program."""
+    """Runs a command in the checkout, with the output of this program."""
     sys.stdout.flush()
     done = subprocess.run([str(word) for word in command], cwd=options.pop("cwd", ROOT), **options)
     if done.returncode != 0:
@@ -127,7 +126,6 @@ def run(*command, **options):
 
 
 def output(*command, **options):
-    """Returns the standard output of a command."""
     done = subprocess.run([str(word) for word in command], cwd=options.pop("cwd", ROOT), stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, **options)
     if done.returncode != 0:

@@ -43,7 +43,7 @@ class Check:
                 print(f"{form}: {name}: {len(self.files[name]):,} bytes, {details}")
 
     def names(self, form, forms):
-        """Returns the names of the files of a form, beside others."""
+        """The names of the files of a form. Those of Debian packages depend on the other forms."""
         if form in PROGRAMS:
             return [archive_name(self.version, form)]
         if form == "oci":

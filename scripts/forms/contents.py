@@ -1,4 +1,4 @@
-"""The files of each form: those of the archives, and their places in packages."""
+"""The files of the archives, and their places in packages."""
 
 import shutil
 import tempfile
@@ -36,7 +36,7 @@ def archive_tree(name, program, shared, notices):
 
 
 def debian_tree(tree, changelog):
-    """Returns the files of the package fatbin, from those of the archive."""
+    """The files of the package fatbin, from the archive."""
     share, doc = "usr/share", "usr/share/doc/fatbin"
     result = {"usr/bin/fatbin": tree["fatbin"], f"{doc}/README.md": tree["README.md"]}
     for name, file in tree.items():

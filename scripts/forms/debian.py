@@ -30,7 +30,6 @@ def file_name(package, version, architecture):
 
 
 def package(name, version, architecture, tree, epoch, level):
-    """Returns a package with the files of a tree."""
     required("dpkg-deb")
     # Debian counts an entry that is not a file as one KiB.
     size = sum(-(-len(entry.data) // 1024) if isinstance(entry, File) else 1 for entry in tree.values())

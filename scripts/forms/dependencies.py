@@ -31,13 +31,12 @@ class Dependencies:
                                                                       self.packages[package]["version"]))
 
     def of(self, package):
-        """Returns the packages that a package is linked with or built by, without those of its tests."""
+        """The packages that a package is linked with or built by, without its tests' packages."""
         return {dependency["pkg"] for dependency in self._nodes[package]["deps"]
                 if any(kind["kind"] in (None, "build") for kind in dependency["dep_kinds"])}
 
 
 def checksums(directory=ROOT):
-    """Returns the checksums of a Cargo.lock by name and version."""
     found, fields = {}, {}
     for line in [*(directory / "Cargo.lock").read_text().splitlines(), "[[package]]"]:
         key, _, value = line.partition(" = ")

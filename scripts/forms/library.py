@@ -32,7 +32,6 @@ def file_name(version):
 
 
 def build(source, program, profile, target_directory, level):
-    """Returns the archive with the library and a program."""
     # A quick build shares what the tests compile.
     options = ["--profile", "dev"] if profile == "dev" else ["--target", LIBRARY.target]
     variables = os.environ if profile == "dev" else builds.environment(LIBRARY, profile)

@@ -39,7 +39,6 @@ def write_tree(tree, directory, epoch):
 
 
 def read_tree(directory):
-    """Returns the files below a directory."""
     tree = {}
     for path in sorted(directory.rglob("*")):
         name = path.relative_to(directory).as_posix()
@@ -77,12 +76,10 @@ def tar(tree, epoch, directories=()):
 
 
 def parents(tree):
-    """Returns the directories that contain the files of a tree."""
     return {parent.as_posix() for path in tree for parent in Path(path).parents if parent != Path(".")}
 
 
 def zipped(tree, epoch, level):
-    """Returns a zip file."""
     result = io.BytesIO()
     with zipfile.ZipFile(result, "w", zipfile.ZIP_DEFLATED, compresslevel=level) as archive:
         for path, file in sorted(tree.items()):
@@ -111,5 +108,4 @@ def unpacked(data):
 
 
 def archive(name, tree, epoch, level):
-    """Returns the archive whose format the name states."""
     return zipped(tree, epoch, level) if name.endswith(".zip") else compressed(tar(tree, epoch), level)

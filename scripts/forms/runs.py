@@ -48,7 +48,7 @@ def mach_o(data):
     """Returns the libraries that a program for macOS loads, and whether it has a signature."""
     magic, _, _, _, commands = struct.unpack_from("<5I", data)
     if magic != 0xFEEDFACF:
-        raise Failure(f"magic {magic:#x} is not that of a 64-bit Mach-O file")
+        raise Failure(f"magic {magic:#x} is not for a 64-bit Mach-O file")
     offset, libraries, is_signed = 32, [], False
     for _ in range(commands):
         command, size = struct.unpack_from("<2I", data, offset)

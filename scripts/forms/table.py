@@ -55,7 +55,6 @@ LINKED_RELEASES = range(14, 25)
 
 
 def programs_of(forms):
-    """Returns the programs that forms consist of."""
     return [name for name in PROGRAMS if name in forms or name == NATIVE]
 
 

@@ -21,7 +21,6 @@ TARGET = "x86_64-unknown-linux-gnu"
 
 
 def build(source, program, profile, target_directory):
-    """Returns the wheel with a program: its name and its bytes."""
     if not MATURIN.exists():
         raise Failure(f"{MATURIN} is missing: run scripts/test --install-release")
     # A quick build shares what the tests compile, and has the tag of this machine.

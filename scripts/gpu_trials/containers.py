@@ -6,7 +6,7 @@ and `group` is `fatbin pack --concat`. `fatbinary` has its --compress-mode in th
 
 import subprocess
 
-from .images import RUNTIMES, MissingTool
+from .images import RUNTIMES, fetched
 
 FATBINARY = RUNTIMES / "cuda-tools/fatbinary"
 
@@ -135,9 +135,7 @@ def by_pack(fatbin, images, row, output):
 
 
 def by_fatbinary(images, mode, specifications, output):
-    if not FATBINARY.is_file():
-        raise MissingTool("fatbinary not found (scripts/test --install fetches it)")
-    command = [FATBINARY, "-64", f"--create={output}"]
+    command = [fetched(FATBINARY), "-64", f"--create={output}"]
     command += ["--concat"] if mode == "concat" else [f"--compress-mode={mode}"]
     for specification in specifications:
         kind = "ptx" if specification.startswith("p") else "elf"

@@ -5,7 +5,7 @@ The targets of an object are written `s80` (relocatable cubin for sm_80), `p80` 
 
 import subprocess
 
-from .images import RUNTIMES, SOURCES, MissingTool
+from .images import RUNTIMES, SOURCES, fetched
 
 TOOLKITS = {"13.0": RUNTIMES / "cuda-nvcc-13.0/nvidia/cu13", "13.5": RUNTIMES / "cuda-nvcc/nvidia/cu13"}
 RUNTIME = RUNTIMES / "cuda-13/nvidia/cu13/lib/libcudart.so.13"
@@ -80,10 +80,7 @@ class DeviceLink:
         subprocess.run(command, cwd=self.directory, check=True)
 
     def nvcc(self, release, *arguments):
-        nvcc = TOOLKITS[release] / "bin/nvcc"
-        if not nvcc.is_file():
-            raise MissingTool(f"nvcc {release} not found (scripts/test --install fetches it)")
-        subprocess.run([nvcc, "-w", *arguments], cwd=self.directory, check=True)
+        subprocess.run([fetched(TOOLKITS[release] / "bin/nvcc"), "-w", *arguments], cwd=self.directory, check=True)
 
 
 def trial(name, output):
@@ -92,7 +89,6 @@ def trial(name, output):
 
 
 def options(targets):
-    """Returns the options for targets such as `s80+p80`."""
     codes = {"s": "sm", "p": "compute", "l": "lto"}
     words = targets.split("+")
     return [f"-gencode=arch=compute_{word[1:]},code={codes[word[0]]}_{word[1:]}" for word in words]

@@ -23,7 +23,7 @@ FILES_ONLY = ["transcode-none"]
 
 
 def edit(fatbin, directory, replacement, path, is_program=False):
-    """Yields the names of the edits and their outputs, beside the input."""
+    """Yields the names of the edits and their outputs, next to the input."""
     for name, arguments in EDITS.items():
         if is_program and name in FILES_ONLY:
             continue

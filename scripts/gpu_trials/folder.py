@@ -10,7 +10,6 @@ from pathlib import Path
 from . import containers, edits
 from .device_link import DeviceLink
 from .images import Images
-from .moved import build as build_moved
 from .predictions import Predictor, with_runtime
 from .programs import SOURCES, Programs
 from .real import Real
@@ -119,7 +118,7 @@ class Folder:
         with tempfile.TemporaryDirectory() as temporary:
             self.trials += DeviceLink(self.directory, self.fatbin, Path(temporary)).build()
         self.trials += Real(self.directory, self.fatbin, self.predictor.devices).build()
-        self.trials += build_moved(programs)
+        self.trials += programs.moved()
 
     def write_manifest(self):
         """Writes the trials with the predictions for the files that they load."""

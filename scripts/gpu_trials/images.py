@@ -1,4 +1,4 @@
-"""Device images of the trials: kernels that store a number of their own, written as PTX and assembled by releases of ptxas.
+"""Device images of the trials: kernels that each store another number, written as PTX and assembled by releases of ptxas.
 
 The specification of an image is `p80` (PTX for sm_80), `p80@8.7` (with this version of the PTX ISA), `c90a` (a cubin for sm_90a) or
 `c90/12.9` (by ptxas 12.9); `c90!` has line tables. Equal images need different letters: `c90`, `c90#b`.
@@ -61,8 +61,14 @@ class MissingTool(Exception):
     """A tool that the build of the directory needs."""
 
 
+def fetched(path):
+    """Checks that a file exists that `scripts/test --install` fetches, and returns its path."""
+    if not path.is_file():
+        raise MissingTool(f"{path} not found (scripts/test --install fetches it)")
+    return path
+
+
 def default_tool(target):
-    """Returns the oldest assembler that knows the target."""
     number = int(target.rstrip("af"))
     if number == 110:
         return "13.0"
@@ -96,19 +102,14 @@ class Images:
         return cubin
 
     def arch(self, specification):
-        """Returns the architecture, such as `sm_90a`."""
         return "sm_" + SPECIFICATION.fullmatch(specification)["target"]
 
     def names(self):
-        """Returns the names of the images by their numbers."""
         return {str(number): specification for specification, number in self.numbers.items()}
 
 
 def assemble(ptx, cubin, target, match):
-    release = match["tool"] or default_tool(target)
-    assembler = ASSEMBLERS[release]
-    if not assembler.is_file():
-        raise MissingTool(f"ptxas {release} not found (scripts/test --install fetches it)")
+    assembler = fetched(ASSEMBLERS[match["tool"] or default_tool(target)])
     options = ["-lineinfo"] if match["lines"] else []
     subprocess.run([assembler, *options, f"-arch=sm_{target}", ptx, "-o", cubin], check=True)
 

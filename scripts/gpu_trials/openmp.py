@@ -5,7 +5,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from .images import ASSEMBLERS, SOURCES, MissingTool
+from .images import ASSEMBLERS, RUNTIMES, SOURCES, MissingTool
+
+CUDA_TOOLS = RUNTIMES / "cuda-nvcc-13.0/nvidia/cu13/bin"
 
 LIBOMP = Path("/usr/lib/llvm-22/lib/libomp.so.5")
 LIBRARIES = [Path("/usr/lib/llvm-22/lib/libomptarget.so.22.1"), LIBOMP]
@@ -24,6 +26,23 @@ ORDERS = ["80 86 90 120", "86 80 120 90", "90a 90", "90 90a"]
 LINKED = ["80", "90", "120"]
 # Assembler whose cubins every driver that libomptarget can use loads.
 ASSEMBLER = ASSEMBLERS["12.9"]
+
+
+class Clang:
+    """clang with CUDA's tools, in a directory as clang expects it, without an installation of CUDA."""
+
+    def __init__(self, temporary):
+        clang, cuda = shutil.which("clang-22"), temporary / "cuda"
+        if not clang:
+            raise MissingTool("clang-22 not found (Debian package clang-22)")
+        for part in ("bin", "include", "nvvm/libdevice"):
+            (cuda / part).mkdir(parents=True)
+        for tool in ("ptxas", "fatbinary", "nvlink"):
+            (cuda / "bin" / tool).symlink_to(CUDA_TOOLS / tool)
+        # clang writes PTX for this release.
+        (cuda / "include/cuda.h").write_text("#define CUDA_VERSION 12090\n")
+        self.option = f"--cuda-path={cuda}"
+        self.command = [clang, self.option]
 
 
 class OpenMp:

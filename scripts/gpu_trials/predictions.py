@@ -65,7 +65,6 @@ class Predictor:
         return SUCCEEDS
 
     def kernels(self, path):
-        """Returns the numbers of kernels."""
         [file] = self.report(["inspect", path])["files"]
         return {image["index"]: len(image.get("kernels", [])) for image in file["images"]}
 

@@ -5,9 +5,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from .clang import Clang
-from .images import RUNTIMES, SOURCES, MissingTool
-from .openmp import OpenMp
+from .images import RUNTIMES, SOURCES, fetched
+from .openmp import Clang, OpenMp
 
 # The directory of NVIDIA's runtimes, from a program.
 RUN_PATH = "$ORIGIN/../lib"
@@ -35,6 +34,11 @@ EMBEDDED = {
 }  # fmt: skip
 
 
+# patchelf moves the first sections to make room, and the container, which this places among them, while its wrapper points to the old place.
+PATCHELF = RUNTIMES / "patchelf/patchelf"
+EARLY = "SECTIONS { .nv_fatbin : { *(.nv_fatbin) } } INSERT AFTER .note.gnu.build-id;"
+
+
 class Programs:
     """Builds programs in a directory of trials."""
 
@@ -60,9 +64,7 @@ class Programs:
     def copy_runtimes(self):
         """Copies NVIDIA's runtimes, and compiles their stand-ins with the same versions of the symbols."""
         for release, library in LIBRARIES.items():
-            if not library.is_file():
-                raise MissingTool(f"{library.name} not found (scripts/test --install fetches it)")
-            shutil.copy2(library, self.directory / "lib")
+            shutil.copy2(fetched(library), self.directory / "lib")
             with tempfile.NamedTemporaryFile("w", suffix=".map") as versions:
                 versions.write(f"{library.name} {{ global: *; }};\n")
                 versions.flush()
@@ -108,6 +110,22 @@ class Programs:
         self.cc(*sources, "-ldl", "-o", "bin/embedded")
         for symbol, file in files.items():
             yield {"name": f"embed/{symbol}", "program": ["bin/embedded", symbol], "file": str(Path(file).relative_to(self.directory))}
+
+    def moved(self):
+        """A program whose container was moved."""
+        script = self.directory / "lib/early.ld"
+        script.write_text(EARLY + "\n")
+        trial = self.wrapped("moved/healthy", "llvm22", "13", self.image_options(), [f"-Wl,-T,{script}"])
+        script.unlink()
+        yield trial
+        healthy = self.directory / trial["file"]
+        for name, commands in {"patchelf": [], "patchelf-strip": [["strip"]]}.items():
+            output = healthy.with_name(f"moved-{name}")
+            shutil.copy2(healthy, output)
+            for command in [[fetched(PATCHELF), "--set-rpath", f"{RUN_PATH}:" + "/none:" * 1000], *commands]:
+                subprocess.run([*command, output], check=True)
+            file = str(output.relative_to(self.directory))
+            yield {**trial, "name": f"moved/{name}", "program": [file], "file": file, "is_gpu_only": True}
 
     def runtime(self, release):
         """Returns the options that link NVIDIA's library, which is found in the directory of the trials or in LD_LIBRARY_PATH."""

@@ -72,7 +72,6 @@ class Real:
             yield {"name": f"real/{name}/container-{number}", "oldest": "12.4", **trial}
 
     def containers(self, path):
-        """Returns the bytes of the fat binaries in a file."""
         scan = subprocess.run([self.fatbin, "scan", "--json", path], check=True, stdout=subprocess.PIPE).stdout
         [file] = json.loads(scan)["files"]
         found = [container for container in file["containers"] if container["type"] == "cuda-fatbin"]

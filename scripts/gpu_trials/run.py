@@ -5,7 +5,7 @@
     ./run --stand-in sm_90 --driver 12.8         without a GPU: documents against documents
     ./run --only select/                         trials whose names contain this
 
-Needs Python 3 and the driver, nothing else. Writes results.json; a run against the stand-in writes the recorded calls beside it. The
+Needs Python 3 and the driver, nothing else. Writes results.json; a run against the stand-in also writes the recorded calls. The
 exit status is 0 if all results are as predicted, 1 if one is not, 2 for trouble, 77 without a GPU.
 """
 

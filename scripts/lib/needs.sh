@@ -15,7 +15,7 @@ fail() {
     exit 1
 }
 
-# Succeeds in strict mode, in which leaving anything out is a failure.
+# Succeeds in strict mode, where leaving anything out is a failure.
 strict() {
     [[ ${FATBIN_STRICT:-} == 1 ]]
 }

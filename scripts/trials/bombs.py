@@ -1,6 +1,6 @@
 """Inputs that ask for far more work or memory than their size suggests, one function each.
 
-Sizes are those at which an unbounded reader takes seconds or gigabytes.
+At these sizes, an unbounded reader takes seconds or gigabytes.
 """
 
 import zipfile
@@ -69,7 +69,7 @@ def name_depth(_):
 # Tables.
 
 def many_devices(count):
-    """Returns PTX for different devices, each with a kernel of its own."""
+    """PTX for different devices, each with another kernel."""
     text = b".version 7.0\n.target sm_%d\n.address_size 64\n.visible .entry k%d(){ret;}\n"
     return layout.fatbin([layout.fatbin_image(text % (number, number), kind=1, arch=number) for number in range(count)])
 
@@ -122,7 +122,7 @@ def ccob_zeros(_):
 
 @bomb("ccob-v1-zlib", "scan")
 def streams_in_streams_zlib(_):
-    """Compressed bundles of version 1, each of which continues as the next one."""
+    """Compressed bundles of version 1: each continues as the next one."""
     header = layout.ccob_header(1, 0, 0xFFFFFFFF, 0) + b"\x78\x01"
     stored = b"\0" + pack("HH", len(header), len(header) ^ 0xFFFF)
     count = 10_000
@@ -291,7 +291,7 @@ def offload_headers(_):
 
 @bomb("cuda-headers", "scan")
 def cuda_headers(_):
-    """20,000 CUDA fat binaries, each of which contains all that follow."""
+    """20,000 CUDA fat binaries: each contains all that follow."""
     count = 20_000
     tail = layout.fatbin_entry() * 60_000 + b"\xff" * 64
     size = 80 * count + len(tail)
@@ -312,14 +312,14 @@ def embedded_elf(_):
 
 @bomb("embedded-ptx.o", "scan")
 def embedded_ptx(_):
-    """A function without an end, in which 200,000 modules begin."""
+    """A function without an end, and 200,000 beginnings of modules in it."""
     text = layout.ptx(b".entry k() {") + b".version 7.0\n.target sm_80\n" * 200_000
     return layout.elf(X86_64, [Section(b".rodata", text, 1, 2)])
 
 
 @bomb("embedded-spirv", "scan")
 def embedded_spirv(_):
-    """200,000 modules, each of which contains all that follow as operands of its instructions."""
+    """200,000 modules: each contains all that follow as operands of its instructions."""
     module = pack("IIIII", 0x07230203, 0x10400, 0, 24, 0) + pack("II", 0x20011, 4) + pack("I", 8 << 16 | 7)
     return bytes(8) + module * 200_000
 
@@ -336,7 +336,7 @@ def relocations(_):
 
 @bomb("ptx-calls.ptx", "inspect")
 def ptx_calls(_):
-    """20,000 kernels that call the first of 20,000 functions, each of which calls the next."""
+    """20,000 kernels that call the first of 20,000 functions: each calls the next."""
     functions = b"".join(b".func f%d(){f%d;}" % (number, number + 1) for number in range(20_000))
     return layout.ptx(functions + b"".join(b".entry k%d(){f0;}" % number for number in range(20_000)))
 

@@ -90,7 +90,7 @@ def truncated_input(scene, source):
 
 
 def is_of_truncated_input(scene, words):
-    """Returns whether the output is that of the input after its truncation, which may precede the run."""
+    """Whether the output is right for the truncated input: the truncation may precede the run."""
     output = scene.files["OUTPUT"].read_bytes()
     again = scene.run(words)
     return again.status == 0 and scene.files["OUTPUT"].read_bytes() == output

@@ -28,18 +28,9 @@ def zstd_block(kind, size, content, last):
 
 
 def zstd_frame(data):
-    """Returns a frame of stored blocks."""
     parts = [data[at:at + ZSTD_BLOCK] for at in range(0, len(data), ZSTD_BLOCK)] or [b""]
     blocks = [zstd_block(0, len(part), part, number == len(parts) - 1) for number, part in enumerate(parts)]
     return b"\x28\xb5\x2f\xfd\xe0" + pack("Q", len(data)) + b"".join(blocks)
-
-
-def lz4_literals(data):
-    """Returns a block of literals."""
-    if len(data) < 15:
-        return bytes([len(data) << 4]) + data
-    rest = len(data) - 15
-    return b"\xf0" + b"\xff" * (rest // 255) + bytes([rest % 255]) + data
 
 
 def deflated(size):
@@ -90,21 +81,16 @@ def ccob(data, version=3, method="zstd"):
     return ccob_header(version, int(method == "zstd"), len(data), len(stream), hashlib.md5(data).digest()[:8]) + stream
 
 
-FATBIN_FLAGS, LZ4, ZSTD = 0x11, 0x2000, 0x8000
+FATBIN_FLAGS, LZ4 = 0x11, 0x2000
 
 
 def fatbin_entry(kind=2, stored=0, compressed=0, flags=FATBIN_FLAGS, full=0, header=64, arch=90):
-    """Returns the header of an entry of a CUDA fat binary."""
     return pack("HHIQIIHHIIIQQQ", kind, 0x101, header, stored, compressed, 0, 8, 1, arch, 0, 0, flags, 0, full)
 
 
-def fatbin_image(payload, codec=None, kind=2, arch=90):
-    if codec is None:
-        stored = aligned(payload, 8)
-        return fatbin_entry(kind, len(stored), arch=arch) + stored
-    flag, stream = (LZ4, lz4_literals(payload)) if codec == "lz4" else (ZSTD, zstd_frame(payload))
-    stored = aligned(stream, 8)
-    return fatbin_entry(kind, len(stored), len(stream), FATBIN_FLAGS | flag, len(payload), arch=arch) + stored
+def fatbin_image(payload, kind=2, arch=90):
+    stored = aligned(payload, 8)
+    return fatbin_entry(kind, len(stored), arch=arch) + stored
 
 
 def fatbin_group(payload, rows):
@@ -207,15 +193,6 @@ def symbol(name, info, other, section, value, size):
 
 def note(owner, kind, content):
     return pack("III", len(owner), len(content), kind) + aligned(owner, 4) + aligned(content, 4)
-
-
-def mach_o(content):
-    """Returns an object for x86-64 with one section."""
-    command = 72 + 80
-    header = pack("IIIIIIII", 0xFEEDFACF, 0x01000007, 3, 1, 1, command, 0, 0)
-    segment = pack("II16xQQQQIIII", 0x19, command, 0, len(content), 32 + command, len(content), 7, 7, 1, 0)
-    section = pack("16s16sQQIIIIIIII", b"__hip_fatbin", b"__HIP", 0, len(content), 32 + command, 0, 0, 0, 0, 0, 0, 0)
-    return header + segment + section + content
 
 
 def universal(thin):

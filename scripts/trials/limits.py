@@ -77,7 +77,7 @@ def run(command, limits=Limits(), environment=None):
 
 
 def slowdown():
-    """Returns by which factor this machine is slower at the moment than the one for which limits are stated, at least 1."""
+    """How much slower this machine is at the moment than the reference machine of the limits, at least 1."""
     started = time.thread_time()
     sum(number * number for number in range(YARDSTICK_STEPS))
     return max(1.0, (time.thread_time() - started) / YARDSTICK)
@@ -163,7 +163,6 @@ def crashes(outcome):
 
 
 def excesses(outcome, limits):
-    """Returns the limits that a process has exceeded."""
     found = []
     if outcome.seconds > limits.seconds:
         found.append(f"{outcome.seconds:.1f} s of CPU time")
@@ -188,6 +187,5 @@ def violations(outcome, limits=Limits()):
 
 
 def temporaries(directory):
-    """Returns temporary files of fatbin that are left in a directory."""
     return [f"temporary file left: {name}" for _, _, names in os.walk(directory) for name in names
             if name.startswith(".fatbin-")]

@@ -94,7 +94,7 @@ def tasks(setting, all_seeds, family):
 
 
 class Batch:
-    """Mutants of one seed, in files of their own."""
+    """Mutants of one seed, in separate files."""
 
     def __init__(self, setting, family, seed, numbers, directory):
         self.setting, self.family, self.seed, self.directory = setting, family, seed, directory

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from trials import layout
 
 HSACO, CUBIN, PTX, LTO_IR = "answer-gfx90a.hsaco", "answer-sm_90.cubin", "answer-sm_80.ptx", "answer-sm_90.ltoir"
-IMAGES = [HSACO, "answer-gfx90a-debug.hsaco", CUBIN, "answer-sm_90-debug.cubin", PTX, LTO_IR]
+IMAGES = [HSACO, "answer-gfx90a-debug.hsaco", CUBIN, "answer-sm_90-debug.cubin", PTX, LTO_IR, "answer.tilebc", "answer-dg2.zebin",
+          "answer.metallib"]
 TARGET = f"--target={layout.GFX90A.decode()}="
 HOST = f"--target={layout.HOST.decode()}="
 
@@ -64,7 +65,6 @@ class Workshop:
 
 
 def make(program, fixtures, directory):
-    """Returns all seeds by name."""
     shop = Workshop(program, fixtures, directory)
     images(shop)
     offload_binaries(shop)
@@ -108,12 +108,11 @@ def bundles(shop):
 
 
 def cuda_fatbins(shop):
-    cubin, ptx = shop.read(CUBIN), shop.read(PTX)
-    shop.add("cuda-fatbin", layout.fatbin([layout.fatbin_image(cubin), layout.fatbin_image(ptx, kind=1, arch=80)]))
+    shop.write("cuda-fatbin", "pack", "--kind=cuda", "-o", "OUTPUT", CUBIN, PTX)
     for codec in ["lz4", "zstd"]:
-        shop.add(f"cuda-fatbin-{codec}", layout.fatbin([layout.fatbin_image(cubin, codec)]))
-    rows = [(0, len(cubin)), (0, len(cubin))]
-    shop.add("cuda-fatbin-group", layout.fatbin([layout.fatbin_group(cubin, rows)]))
+        shop.write(f"cuda-fatbin-{codec}", "pack", "--kind=cuda", f"--compress={codec}", "-o", "OUTPUT", CUBIN, PTX)
+    cubin = shop.read(CUBIN)
+    shop.add("cuda-fatbin-group", layout.fatbin([layout.fatbin_group(cubin, [(0, len(cubin))] * 2)]))
 
 
 def kpacks(shop):
@@ -134,7 +133,7 @@ def hosts(shop, bundled):
                    f"--symbol=p={PTX}")
     arrays = b"text\0".join(shop.read(name) for name in [CUBIN, HSACO, PTX]) + b"\0"
     shop.add("arrays.o", layout.elf(layout.X86_64, [layout.Section(b".rodata", arrays, 1, 2)]))
-    macho = shop.add("mach-o.o", layout.mach_o(bundled))
+    macho = shop.write("mach-o.o", "wrap", "--host=x86_64-apple-macosx", "--kind=hip", "-o", "OUTPUT", HSACO)
     shop.add("universal", layout.universal(macho))
     shop.add("pe.exe", layout.pe(bundled))
 

@@ -19,7 +19,7 @@ class Failure:
 
 @dataclass
 class Tally:
-    """Figures of trials of one area; those of several processes are added."""
+    """Figures of trials of one area, summed over processes."""
     inputs: int = 0
     runs: int = 0
     failures: list = field(default_factory=list)

@@ -15,6 +15,7 @@ use crate::cli::report;
 use crate::edit::{ArchName, EditedInput, ImageFate, KeepPtx, Loss, Prune, losses};
 use crate::scan::inventory::DeviceLinks;
 use crate::target::device::names_processor;
+use crate::target::natural_order;
 
 /// Drop the device images that some devices do not need, from finished files
 ///
@@ -143,7 +144,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     })?;
     let Some(applied) = applied else { return Ok(Status::No) };
     let input = arguments.edit.input().display();
-    let found: Vec<&str> = archs.iter().map(String::as_str).collect();
+    let mut found: Vec<&str> = archs.iter().map(String::as_str).collect();
+    found.sort_by_cached_key(|arch| natural_order(arch));
     let found = if found.is_empty() { "no processor".to_owned() } else { found.join(", ") };
     for device in &unserved {
         warnings.push(anyhow!("{input}: no image runs on {}; there is code for {found}", device.name));

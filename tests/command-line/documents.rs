@@ -8,7 +8,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn read(name: &str) -> String {
+pub fn read(name: &str) -> String {
     std::fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
@@ -25,13 +25,15 @@ pub fn files_below(directory: &Path, extension: &str) -> Vec<PathBuf> {
     files
 }
 
-/// All Markdown documents: the root directory, `docs`, and the document of the fixtures.
-fn documents() -> Vec<PathBuf> {
+/// All Markdown documents: the root directory, `docs`, and the documents of fixtures and bindings.
+pub fn documents() -> Vec<PathBuf> {
     let mut documents = files_below(&root().join("docs"), "md");
     for entry in std::fs::read_dir(root()).unwrap() {
         documents.extend(Some(entry.unwrap().path()).filter(|path| path.extension().is_some_and(|it| it == "md")));
     }
-    documents.push(root().join("fixtures/README.md"));
+    for directory in ["fixtures", "bindings", "packaging"] {
+        documents.extend(files_below(&root().join(directory), "md"));
+    }
     documents
 }
 
@@ -153,7 +155,7 @@ fn architecture_and_contributing_name_existing_paths() {
     }
 }
 
-fn to_json(yaml: &Yaml) -> serde_json::Value {
+pub fn to_json(yaml: &Yaml) -> serde_json::Value {
     match yaml {
         Yaml::String(text) => text.as_str().into(),
         Yaml::Integer(number) => (*number).into(),

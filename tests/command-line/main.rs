@@ -3,6 +3,8 @@
 mod addr2line;
 mod appended;
 mod bad_input;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod blocks;
 mod bundle;
 mod bundle_archives;
 #[cfg(unix)]

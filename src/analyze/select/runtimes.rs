@@ -43,7 +43,7 @@ pub enum Preference {
 const RUNTIMES: [Runtime; 4] = [
     // NVIDIA's compatibility guides (Ampere, Ada, Hopper, Blackwell), Application Compatibility: a compatible cubin is
     // used unchanged. Otherwise PTX is compiled. Without either, the launch fails. No document defines which of several
-    // images is "the best matching". Measured on an H100 with driver 580.159.04 (docs/guide/gpu.md): the nearest of
+    // images is "the best matching". Measured on an H100 with driver 580.159.04 (`scripts/gpu`): the nearest of
     // either, code with a suffix before code without, of equal images the first in the container. The driver chooses
     // among PTX by the target alone: PTX of a newer ISA than its own fails, even where it could compile other PTX.
     // Published measurements of driver 597 on a device of 8.9 differ for equal PTX: the last one is selected.

@@ -9,6 +9,7 @@ use crate::edit::{EditedContainer, ImageFate, KeepsSize, Loss, StrippedImage};
 use crate::format::ContainerType;
 use crate::format::readers::Reader;
 use crate::scan::inventory::{Container, File, Image};
+use crate::target::natural_order;
 
 /// Number and bytes of images.
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,6 +45,8 @@ pub fn edit_table(file: &File, fates: &[ImageFate], screen: &Screen) -> String {
         Column::right("BYTES"),
     ];
     let cells = |[kept, dropped]: [Sum; 2]| [kept, dropped].map(|sum| [sum.images.to_string(), screen.size(sum.bytes)]);
+    let mut rows: Vec<((String, &str), [Sum; 2])> = rows.into_iter().collect();
+    rows.sort_by_cached_key(|((arch, _), _)| natural_order(arch));
     let row =
         |((arch, kind), sums): ((String, &str), [Sum; 2])| [vec![arch, kind.to_owned()], cells(sums).concat()].concat();
     let [kept, dropped] = totals;

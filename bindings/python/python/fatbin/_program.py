@@ -1,4 +1,4 @@
-"""The program ``fatbin``, which the wheel installs beside the interpreter."""
+"""The program ``fatbin``, which the wheel installs next to the interpreter."""
 
 import os
 import sys

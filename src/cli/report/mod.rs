@@ -10,6 +10,7 @@ mod json;
 mod json_line;
 mod link;
 mod metadata;
+mod nothing;
 mod overview;
 mod page;
 mod proof;
@@ -34,6 +35,7 @@ pub use inspection::{
 pub use json::{ScanDocument, json, json_line};
 pub use link::{link_json, link_text, unused};
 pub use metadata::{FileCode, conda_json, hugging_face_json, metadata_json, wheel_variant_json};
+pub use nothing::Nothing;
 pub use overview::{Overview, overview_text};
 pub use page::write_page;
 pub use proof::{PROOF_SCHEMA, ProvenFile, proof_json};

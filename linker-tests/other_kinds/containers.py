@@ -27,7 +27,7 @@ def syclbin(images):
     for number, image in enumerate(images):
         name = "ir module" if number == 0 else "native device code image"
         own = f"[SYCLBIN/{name} metadata]\n"
-        own += "type=1|0\n" if number == 0 else text_property("arch", "intel_gpu_pvc")
+        own += "type=1|0\n" if number == 0 else text_property("arch", "dg2")
         own += text_property("target", "spir64-unknown-unknown" if number == 0 else "spir64_gen-unknown-unknown")
         records += struct.pack("<4Q", len(metadata), len(own), len(code), len(image))
         metadata += own.encode()
@@ -50,7 +50,7 @@ def dxbc(images):
             at += 8 + len(content)
         digest = hashlib.md5(data).digest()
         files.append(b"DXBC" + digest + struct.pack("<HHII", 1, 0, at, len(parts)) + offsets + data)
-    return b"text".join(files), files
+    return b"".join(files), files
 
 
 def hcf(images):
@@ -74,7 +74,7 @@ def iree(images):
     files = []
     for image in images:
         content = table(image)
-        magic = b"HIP1" if image.startswith(b"\x7fELF") else b"CUDA" if image.startswith(b"\n") else b"VKE1"
+        magic = b"HIP1" if image.startswith(b"\x7fELF") else b"CDA1"
         files.append(magic + struct.pack("<IQ", 0, len(content)) + content)
     return files, images
 

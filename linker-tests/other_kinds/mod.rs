@@ -29,7 +29,7 @@ const KINDS: [Kind; 6] = [
         fixtures: &["answer.metallib", "answer-dg2.zebin", "answer.oxart"],
         container: "syclbin",
         triples: &["spir64-unknown-unknown", "spir64_gen-unknown-unknown", "spir64_gen-unknown-unknown"],
-        words: &["\"arch\": \"intel_gpu_pvc\""],
+        words: &["\"arch\": \"dg2\""],
     },
     Kind {
         name: "dxbc",
@@ -47,7 +47,7 @@ const KINDS: [Kind; 6] = [
     },
     Kind {
         name: "iree",
-        fixtures: &["answer-gfx90a.hsaco", "answer-sm_90.cubin"],
+        fixtures: &["answer-gfx90a.hsaco", "answer-sm_80.ptx"],
         container: "embedded",
         triples: &["amdgcn-amd-amdhsa", "nvptx64-nvidia-cuda"],
         words: &[],
@@ -74,7 +74,29 @@ pub fn trials() -> Vec<Trial> {
             completion(fresh_directory("other_kinds", kind.name).and_then(|directory| reads(&directory, &kind)))
         })
     };
-    KINDS.into_iter().map(trial).collect()
+    let wine = Trial::ignorable_test("other_kinds/dxbc-of-wine", || {
+        completion(fresh_directory("other_kinds", "dxbc-of-wine").and_then(|directory| shaders_of_wine(&directory)))
+    });
+    KINDS.into_iter().map(trial).chain([wine]).collect()
+}
+
+/// A library of Debian's wine with shaders in its data.
+const WINE: &str = "/usr/lib/x86_64-linux-gnu/wine/x86_64-windows/d2d1.dll";
+
+/// Every shader is found with its extent: wherever the magic is before version 1.0.
+fn shaders_of_wine(directory: &Path) -> Result<()> {
+    let bytes = std::fs::read(WINE).map_err(|_| Missing::new("d2d1.dll", "libwine"))?;
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+    let shaders = bytes.windows(32).enumerate().filter(|(at, header)| header.starts_with(b"DXBC") && word(at + 20) == 1);
+    let expected: Vec<[u64; 2]> = shaders.map(|(at, _)| [at as u64, word(at + 24).into()]).collect();
+    ensure!(!expected.is_empty(), "no shaders");
+    let done = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--json", WINE]).run()?;
+    let document: Value = serde_json::from_str(&done.stdout)?;
+    let containers = document["files"][0]["containers"].as_array().context("containers")?;
+    let found = containers.iter().filter(|it| it["type"] == "dxbc");
+    let found = found.map(|it| ["offset", "size"].map(|key| it[key].as_u64().unwrap_or_default()));
+    ensure!(found.eq(expected.iter().copied()), "{}", done.error("other extents"));
+    Ok(())
 }
 
 fn reads(directory: &Path, kind: &Kind) -> Result<()> {

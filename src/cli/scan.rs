@@ -122,7 +122,7 @@ impl HeldTables {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let options = Options { structure_only: arguments.fast, hash: arguments.hash };
+    let options = Options { structure_only: arguments.fast, hash: arguments.hash, ..Options::default() };
     let (mut status, problems) = (Status::No, Problems::new(arguments.verbose));
     let (mut document, mut totals) = (ScanDocument::new(), ArchTotals::default());
     let screen = terminal::screen();

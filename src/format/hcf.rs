@@ -6,6 +6,7 @@
 //! `TargetSeparationPass.cpp`.
 
 use super::container_type::HCF_MAGIC;
+use super::device_image::is_device_code;
 use super::{ContainerType, ContainerView, Contents, ImageView};
 use crate::base::bytes::{Extent, Resource, View, record_memory, text_work};
 use crate::base::error::{Cause, Malformed};
@@ -180,8 +181,10 @@ impl<'data> Text<'data> {
         let stated_at = code.stated_at.saturating_sub(view.start());
         let bytes = appendix.part(view.field("HCF image", stated_at), code.extent)?;
         let mut image = ImageView::new(bytes, None, None, None);
-        // The bitcode has the host's triple. The program compiles it for its devices.
-        image.triple = None;
+        // Bitcode has the host's triple. The program compiles it for its devices.
+        if !is_device_code(image.image_kind, image.triple.as_deref()) {
+            image.triple = None;
+        }
         let names = [Some(("node", code.name)), code.form.map(|form| ("form", form))];
         let generator = self.generator.map(|generator| ("generator", generator));
         image.strings.extend(names.into_iter().chain([generator]).flatten());

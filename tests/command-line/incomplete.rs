@@ -223,7 +223,6 @@ fn signs_of_device_code_are_listed_and_are_not_the_answer_that_there_is_none() {
     let run = sandbox.fatbin("scan section.o");
     let line = "  device code of an unknown kind: section .mt_fatbin, 19 bytes\n";
     assert!(run.status == 2 && run.out.contains(line), "{}", run.out);
-    assert_eq!(run.err, "fatbin: section.o: the answer is not known\n");
     let check = sandbox.fatbin("check --policy policy section.o");
     let line = "section.o: undecided: readable: device code of an unknown kind: section .mt_fatbin";
     assert_eq!((check.status, check.out.lines().next()), (2, Some(line)), "{}", check.out);

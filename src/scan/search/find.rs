@@ -63,7 +63,7 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
     let mut file = File { wrappers, kpack, has_gimple, is_object, unsearched, not_opened, on_disk, ..file };
     file.record_registrations();
     file.host_defects = host_defects::find(&structure);
-    file.signs = signs::find(view, &structure, &file);
+    file.signs = signs::find(view, &structure, &file, options.calls);
     Ok(file)
 }
 

@@ -52,7 +52,7 @@ const CALLS: [&str; 29] = [
 ];
 
 /// Returns the signs of a file; none if it has device code.
-pub fn find(view: View<'_>, structure: &Structure<'_>, file: &File) -> Vec<Sign> {
+pub fn find(view: View<'_>, structure: &Structure<'_>, file: &File, with_calls: bool) -> Vec<Sign> {
     if file.has_device_code() || file.has_gimple {
         return Vec::new();
     }
@@ -64,6 +64,9 @@ pub fn find(view: View<'_>, structure: &Structure<'_>, file: &File) -> Vec<Sign>
     let magics = MAGICS.into_iter().filter(|(magic, _)| view.starts_with(magic));
     let magics = magics.map(|(_, name)| Sign { kind: SignKind::Magic, name, size: None });
     let mut signs: Vec<Sign> = sections.chain(magics).collect();
+    if !with_calls {
+        return signs;
+    }
     let calls: BTreeSet<&str> = structure.hosts.iter().flat_map(|&host| calls(host, structure.is_object)).collect();
     signs.extend(calls.into_iter().map(|name| Sign { kind: SignKind::Call, name, size: None }));
     signs
@@ -132,7 +135,7 @@ mod tests {
     }
 
     fn signs(bytes: &[u8]) -> Vec<(SignKind, &'static str, Option<u64>)> {
-        let file = scan(&View::new(bytes), Options::default()).unwrap();
+        let file = scan(&View::new(bytes), Options { calls: true, ..Options::default() }).unwrap();
         file.signs.iter().map(|sign| (sign.kind, sign.name, sign.size)).collect()
     }
 

@@ -87,7 +87,8 @@ const WINE: &str = "/usr/lib/x86_64-linux-gnu/wine/x86_64-windows/d2d1.dll";
 fn shaders_of_wine(directory: &Path) -> Result<()> {
     let bytes = std::fs::read(WINE).map_err(|_| Missing::new("d2d1.dll", "libwine"))?;
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-    let shaders = bytes.windows(32).enumerate().filter(|(at, header)| header.starts_with(b"DXBC") && word(at + 20) == 1);
+    let shaders =
+        bytes.windows(32).enumerate().filter(|(at, header)| header.starts_with(b"DXBC") && word(at + 20) == 1);
     let expected: Vec<[u64; 2]> = shaders.map(|(at, _)| [at as u64, word(at + 24).into()]).collect();
     ensure!(!expected.is_empty(), "no shaders");
     let done = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--json", WINE]).run()?;

@@ -49,7 +49,7 @@ struct Code<'data> {
     stated_at: u64,
 }
 
-/// The text, as far as it has been read.
+/// What the lines up to now state.
 #[derive(Debug, Default)]
 struct Text<'data> {
     nodes: Vec<Node<'data>>,
@@ -188,6 +188,8 @@ impl<'data> Text<'data> {
         let names = [Some(("node", code.name)), code.form.map(|form| ("form", form))];
         let generator = self.generator.map(|generator| ("generator", generator));
         image.strings.extend(names.into_iter().chain([generator]).flatten());
+        let comparison = text_work(code.name.len()).saturating_add(1);
+        appendix.charge("HCF kernel", Resource::Work, comparison.saturating_mul(self.kernels.len() as u64))?;
         for (kernel, _) in self.kernels.iter().filter(|(_, provider)| *provider == code.name) {
             appendix.charge("HCF kernel", Resource::Memory, record_memory(size_of::<(&str, &str)>(), []))?;
             image.strings.push(("kernel", kernel));

@@ -7,7 +7,7 @@
 
 use super::container_type::SYCLBIN_MAGIC;
 use super::{ContainerType, ContainerView, Contents, ImageView};
-use crate::base::bytes::{Extent, Resource, Table, View};
+use crate::base::bytes::{Extent, Resource, Table, View, record_memory};
 use crate::base::error::{Cause, Malformed};
 use crate::target::OffloadKind;
 
@@ -57,7 +57,6 @@ pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
     let code = view.part(view.field("SYCLBIN code size", header::CODE_SIZE), code)?;
     let mut images = Vec::new();
     for record in records {
-        record.charge("SYCLBIN image", Resource::Memory, size_of::<ImageView<'_>>() as u64)?;
         images.push(image(record, metadata, code)?);
     }
     super::reject_overlaps("SYCLBIN image", view, &images)?;
@@ -78,6 +77,9 @@ fn image<'data>(record: View<'_>, metadata: View<'data>, code: View<'data>) -> R
     let properties = metadata.string(record.field("SYCLBIN metadata offset", 0), extent(0)?)?;
     let code = code.part(record.field("SYCLBIN image offset", 16), extent(16)?)?;
     let [triple, arch] = ["target", "arch"].map(|key| text_property(properties, key));
+    // Images may share property sets.
+    let texts = [&triple, &arch].map(|text| text.as_ref().map_or(0, String::len));
+    record.charge("SYCLBIN image", Resource::Memory, record_memory(size_of::<ImageView<'_>>(), texts))?;
     Ok(ImageView::new(code, Some(OffloadKind::Sycl), triple.as_deref(), arch.as_deref()))
 }
 

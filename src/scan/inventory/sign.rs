@@ -1,6 +1,6 @@
 //! Signs of device code in a file without device images.
 
-/// A sign. Entropy is none: compressed data of any kind has it.
+/// A sign. High entropy is not one, because compressed data of any kind has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sign {
     /// Kind.

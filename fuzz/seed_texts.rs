@@ -23,6 +23,9 @@ const TEXTS: &[(&str, &str, &[u8])] = &[
     ("package_metadata", "rocm", b"metadata.json\0{\"backend\":{\"type\":\"rocm\",\"archs\":[\"gfx90a\",\"gfx90a:xnack+\",\"gfx9-4-generic\"]}}"),
     ("package_metadata", "wheel", b"a.whl!a-1.dist-info/variant.json\0{\"variants\":{\"x\":{\"nvidia\":{\"sm_arch\":[\"90_real\",\"120_virtual\"]},\"amd\":{\"gfx_arch\":[\"gfx942\"]}}}}"),
     ("package_metadata", "conda", b"p.conda!info-p.tar.zst!info/index.json\0{\"name\":\"p\",\"depends\":[\"__cuda_arch >=7.5,<8.0|==9.0\"],\"constrains\":[\"__cuda_arch !=8.7,=8\"]}"),
+    ("hcf", "one", b"object-id=1\ngenerator=AdaptiveCpp SSCP\n{.images\n{.a\nformat=llvm-ir\n{.__binary\nstart=0\nsize=4\n}.__binary\n}.a\n}.images\n{.kernels\n{.k\n{.image-providers\n{.a\n}.a\n}.image-providers\n}.k\n}.kernels\n__acpp_hcf_binary_appendixBC\xc0\xde"),
+    ("dxbc", "one", b"DXBC\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x30\0\0\0\x01\0\0\0\x24\0\0\0DXIL\x04\0\0\0code"),
+    ("syclbin", "one", SYCLBIN),
     ("policy", "all", POLICY),
     ("policy", "exceptions", b"skip = [\"*.txt\"]\n[[except]]\nfiles = \"lib/{a,b[0-9]}*.so\"\n[except.images]\nintact = false\n\0lib/a.so"),
     ("archive", "stored.zip", ZIP),
@@ -33,6 +36,11 @@ const TEXTS: &[(&str, &str, &[u8])] = &[
 const POLICY: &[u8] = b"must-hold = [\"*.so\"]\n[archs]\nrequire = [\"sm_80\", \"gfx90a\"]\nforbid = [\"gfx906\"]\n[images]\nintact = true\n\
     debug = \"none\"\nregistered = true\nduplicates = false\ncompressed = true\n[sizes]\ntotal = \"1 GB\"\nfile = \"10 %\"\n\
     [[kernels]]\nname = \"_Z*\"\nmax-registers = 255\narchs = \"all\"\n\0lib/libanswer.so";
+
+/// A SYCLBIN file without abstract modules, with one device image of four bytes.
+#[rustfmt::skip]
+const SYCLBIN: &[u8] = b"IBYS\x01\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x08\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
+    \0\0\0\0\0\0\0\0\x08\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0arch=2|\ncode";
 
 /// A zip file with a stored member `a` of one byte.
 #[rustfmt::skip]

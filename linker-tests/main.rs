@@ -60,6 +60,7 @@
 //! | [`requires`] | floors of the output of NVIDIA's tools, and of packages that people install |
 //! | [`size`] | sums of `fatbin size` on packages that people install |
 //! | [`kpack`] | kpack archives of an independent writer and reader |
+//! | [`other_kinds`] | SYCLBIN, DirectX, HCF, IREE, MUSA and symbols of SYCL, of an independent writer |
 //! | [`oxart`] | artifact bundles of cuda-oxide, compared with its published crate |
 //! | [`zebin`] | Level Zero binaries of Intel's ocloc |
 //! | [`sycl`] | property sets of libraries that DPC++ has linked |
@@ -112,6 +113,7 @@ mod matrix;
 mod metadata;
 mod metal;
 mod native;
+mod other_kinds;
 mod oxart;
 mod page;
 mod python;
@@ -213,6 +215,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(causes::trials());
     trials.extend(metadata::trials());
     trials.extend(kpack::trials());
+    trials.extend(other_kinds::trials());
     trials.extend(oxart::trials());
     trials.extend(gomp::trials());
     trials.extend(gpu::trials());

@@ -28,7 +28,7 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn check_written(binary: &OffloadBinary) {
-    let members: Vec<OffloadBinaryImage> = binary
+    let members: Vec<OffloadBinaryImage<'_, '_, &[u8]>> = binary
         .entries()
         .iter()
         .map(|entry| OffloadBinaryImage {
@@ -61,7 +61,7 @@ fn check_written(binary: &OffloadBinary) {
     }
 }
 
-fn check_same(binary: &OffloadBinary, members: &[OffloadBinaryImage]) {
+fn check_same(binary: &OffloadBinary, members: &[OffloadBinaryImage<'_, '_, &[u8]>]) {
     assert_eq!(binary.entries().len(), members.len());
     for (entry, member) in binary.entries().iter().zip(members) {
         assert_eq!((entry.image_kind, entry.offload_kind), (member.image_kind, member.offload_kind));

@@ -230,7 +230,7 @@ pub fn found(file: &File) -> Status {
         Status::Trouble
     } else if file.has_device_code() {
         Status::Yes
-    } else if file.not_opened.is_some() {
+    } else if file.not_opened.is_some() || file.unknown_code().next().is_some() {
         Status::Unknown
     } else {
         Status::No

@@ -148,7 +148,7 @@ fn parse_tool(text: &str) -> Result<(String, PathBuf)> {
 
 fn parse_image(text: &str) -> Result<(OffloadKind, PathBuf)> {
     let (kind, path) = text.split_once('=').context("is not KIND=FILE")?;
-    let kind = OffloadKind::from_name(kind).filter(|kind| *kind != OffloadKind::Host);
+    let kind = OffloadKind::from_name(kind).filter(|kind| kind.bit() != 0);
     Ok((kind.context("invalid kind: expected openmp, cuda, hip or sycl")?, path.into()))
 }
 

@@ -165,7 +165,7 @@ impl Described {
 fn offload_kind(name: &str, kinds: KindNumbers) -> Result<u16> {
     match OffloadKind::from_name(name) {
         _ if name == "none" => Ok(0),
-        Some(kind) if kind.name() == name && kind != OffloadKind::Host => {
+        Some(kind) if kind.name() == name && kind.bit() != 0 => {
             let number = kinds.number(kind);
             ensure!(number != 0, "kind {name}: not supported before LLVM 21; raise --abi");
             Ok(number)

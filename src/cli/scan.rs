@@ -8,10 +8,10 @@ use super::failure::Result;
 use super::inputs::{InputArguments, found};
 use super::limit::LimitArguments;
 use super::problems::Problems;
-use super::{Status, terminal};
+use super::{Status, negative, terminal};
 use crate::analyze::size::ArchTotals;
 use crate::cli::report;
-use crate::cli::report::{ScanDocument, Screen};
+use crate::cli::report::{Nothing, ScanDocument, Screen};
 use crate::scan::Options;
 use crate::scan::inventory::File;
 
@@ -122,12 +122,13 @@ impl HeldTables {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let options = Options { structure_only: arguments.fast, hash: arguments.hash };
+    let options = Options { structure_only: arguments.fast, hash: arguments.hash, ..Options::default() };
     let (mut status, problems) = (Status::No, Problems::new(arguments.verbose));
     let (mut document, mut totals) = (ScanDocument::new(), ArchTotals::default());
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
     let mut held = HeldTables::new(screen.is_terminal() && arguments.lists_few());
+    let mut nothing = Nothing::default();
     let mut written = Ok(());
     let scanner = arguments.limits.scanner(options);
     arguments.inputs.scan_until(&scanner, &problems, &|_, outcome| outcome.into_file(), &mut |(file, error)| {
@@ -135,6 +136,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
             status = status.and(problems.report(error));
         }
         status = status.and(found(&file));
+        nothing.add(&file);
         if arguments.json {
             document.file(&file);
             written = out.write(&document.take());
@@ -163,6 +165,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         out.write(&document.take())?;
     } else if totals.images() >= summarized && !is_held {
         out.write(&report::arch_summary(&totals, &screen))?;
+    }
+    if nothing.is_answer() && !(arguments.json || arguments.ndjson || arguments.summary) {
+        out.write(&nothing.text(&negative::inputs(), &screen))?;
     }
     out.flush()?;
     Ok(status)

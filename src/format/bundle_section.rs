@@ -67,20 +67,38 @@ pub fn container<'data>(id: &'data str, view: View<'data>) -> Result<ContainerVi
     Ok(with_one_image(ContainerType::BundleSection, view, image))
 }
 
+/// An image of SYCL that is stored as a zstd frame.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame<'data> {
+    /// The frame.
+    pub stored: View<'data>,
+    /// Decompressed size in bytes.
+    pub full_size: u64,
+    /// Kind of the decompressed image.
+    pub image_kind: ImageKind,
+}
+
+/// Returns the frame at the view's start; `None` if there is none.
+pub fn frame(view: View<'_>) -> Result<Option<Frame<'_>>, Malformed> {
+    if codec::check_start(Codec::Zstd, view).is_err() {
+        return Ok(None);
+    }
+    let full_size = codec::frame_content_size(view)?;
+    let size = codec::stream_size(Codec::Zstd, view, full_size)?;
+    let stored = view.prefix("SYCL image", size)?;
+    let start = codec::decompress_start(Codec::Zstd, stored, full_size, START)?;
+    Ok(Some(Frame { stored, full_size, image_kind: DeviceImage::identify(View::new(&start)).image_kind }))
+}
+
 /// Reads one image of several: a zstd frame, or without a frame all remaining bytes.
 fn sycl<'data>(
     kind: Option<OffloadKind>,
     triple: Option<&'data str>,
     view: View<'data>,
 ) -> Result<ContainerView<'data>, Malformed> {
-    if codec::check_start(Codec::Zstd, view).is_err() {
+    let Some(Frame { stored, full_size, image_kind }) = frame(view)? else {
         return Ok(with_one_image(ContainerType::SyclImage, view, ImageView::new(view, kind, triple, None)));
-    }
-    let full_size = codec::frame_content_size(view)?;
-    let size = codec::stream_size(Codec::Zstd, view, full_size)?;
-    let stored = view.prefix("SYCL image", size)?;
-    let start = codec::decompress_start(Codec::Zstd, stored, full_size, START)?;
-    let image_kind = DeviceImage::identify(View::new(&start)).image_kind;
+    };
     if image_kind == ImageKind::OclocArchive {
         let contents = CompressedContents::SyclImage { kind, triple };
         let codec = Codec::Zstd;
@@ -88,12 +106,10 @@ fn sycl<'data>(
         let compressed = Compressed { codec, stored, full_size, prefix, hash: None, contents };
         let container_type = ContainerType::SyclImage;
         let contents = Contents::Compressed(compressed);
-        return Ok(ContainerView { container_type, version: None, view: with_padding(view, size)?, contents });
+        return Ok(ContainerView { container_type, version: None, view: with_padding(view, stored.size())?, contents });
     }
     let mut image = ImageView::new(stored, kind, triple, None);
-    image.image_kind = image_kind;
-    image.codec = Some(Codec::Zstd);
-    image.full_size = Some(full_size);
+    image.set_frame(image_kind, full_size);
     Ok(with_one_image(ContainerType::SyclImage, stored, image))
 }
 
@@ -122,14 +138,14 @@ mod tests {
 
     const SPIRV: &[u8] = b"\x03\x02\x23\x07 and the words of a module";
 
-    fn frame(bytes: &[u8]) -> Vec<u8> {
+    fn compressed(bytes: &[u8]) -> Vec<u8> {
         compress([bytes].into_iter(), bytes.len() as u64, Compression::new(Codec::Zstd), Vec::new()).unwrap()
     }
 
     #[test]
     fn a_frame_is_one_image() {
-        let stored = frame(SPIRV);
-        let section = [stored.as_slice(), &[0; 9], &frame(b"another")].concat();
+        let stored = compressed(SPIRV);
+        let section = [stored.as_slice(), &[0; 9], &compressed(b"another")].concat();
         let container = container("sycl-spir64", View::new(&section)).unwrap();
         assert_eq!((container.container_type, container.view.size()), (ContainerType::SyclImage, stored.len() as u64));
         let image = &container.images()[0];
@@ -150,7 +166,7 @@ mod tests {
 
     #[test]
     fn rejects_truncated_frames_and_invalid_ids() {
-        let stored = frame(&SPIRV.repeat(50));
+        let stored = compressed(&SPIRV.repeat(50));
         for end in 5..stored.len() {
             container("sycl-spir64", View::new(&stored[..end])).unwrap_err();
         }

@@ -27,6 +27,15 @@ pub const OXART_MAGIC: [u8; 8] = *b"OXIDEART";
 /// First bytes of a Metal library.
 pub const METAL_LIBRARY_MAGIC: [u8; 4] = *b"MTLB";
 
+/// First bytes of a SYCLBIN file of version 1.
+pub const SYCLBIN_MAGIC: [u8; 4] = *b"IBYS";
+
+/// First bytes of a container of DirectX.
+pub const DX_CONTAINER_MAGIC: [u8; 4] = *b"DXBC";
+
+/// First bytes of an HCF container.
+pub const HCF_MAGIC: &[u8; 10] = b"object-id=";
+
 /// Defines [`ContainerType`] and the list of its variants from one list.
 macro_rules! container_types {
     ($($(#[$documentation:meta])* $variant:ident,)*) => {
@@ -59,6 +68,12 @@ container_types! {
     Oxart,
     /// `MTLB`, a Metal library, written by Apple's metal.
     MetalLibrary,
+    /// `IBYS`, a SYCLBIN file of version 1, written by DPC++.
+    SyclBin,
+    /// `DXBC`, a container of a DirectX shader, written by DXC and FXC.
+    DxContainer,
+    /// An HCF container, written by AdaptiveCpp.
+    Hcf,
     /// An archive of code for several Intel GPUs, written by ocloc.
     OclocArchive,
     /// A SYCL image in a section of images.
@@ -229,6 +244,33 @@ impl ContainerType {
                 registered_with: None,
                 selection_scope: SelectionScope::Container,
                 wrap_input: WrapInput::Image,
+                states_target: false,
+            },
+            ContainerType::SyclBin => Descriptor {
+                name: "syclbin",
+                recognition: Recognition::Magic(&SYCLBIN_MAGIC),
+                image_kind: Some(ImageKind::SyclBin),
+                registered_with: None,
+                selection_scope: SelectionScope::Container,
+                wrap_input: WrapInput::FatBinary,
+                states_target: true,
+            },
+            ContainerType::DxContainer => Descriptor {
+                name: "dxbc",
+                recognition: Recognition::Magic(&DX_CONTAINER_MAGIC),
+                image_kind: None,
+                registered_with: None,
+                selection_scope: SelectionScope::Program,
+                wrap_input: WrapInput::Image,
+                states_target: false,
+            },
+            ContainerType::Hcf => Descriptor {
+                name: "hcf",
+                recognition: Recognition::Magic(HCF_MAGIC),
+                image_kind: None,
+                registered_with: None,
+                selection_scope: SelectionScope::Program,
+                wrap_input: WrapInput::FatBinary,
                 states_target: false,
             },
             ContainerType::OclocArchive => Descriptor {

@@ -12,7 +12,7 @@ use crate::base::elf_layout::{ELF64, LITTLE_ENDIAN_64};
 use crate::base::error::{Cause, Malformed};
 use crate::target::cuda_tool_note::{self, CudaToolNote};
 use crate::target::nvptx::{self, Cubin};
-use crate::target::{amdgpu, intel, triple};
+use crate::target::{amdgpu, intel, musa, triple};
 
 /// Properties of a device ELF file, from its headers.
 pub struct DeviceElf<'data> {
@@ -56,7 +56,11 @@ pub fn read(view: View<'_>) -> Result<DeviceElf<'_>, Malformed> {
         intel::EM_INTELGT => intel_arch(header, endian, view),
         _ => cubin.as_ref().and_then(Cubin::arch).map(|arch| arch.to_string()),
     };
-    Ok(DeviceElf { triple: triple::of_machine(machine, endian.is_little_endian()), arch, cubin, size })
+    let triple = match machine {
+        musa::EM_MTGPU => has_musa_note(header, endian, view).then_some(musa::TRIPLE),
+        _ => triple::of_machine(machine, endian.is_little_endian()),
+    };
+    Ok(DeviceElf { triple, arch, cubin, size })
 }
 
 /// Returns the defect of an ELF file whose first header fields state a device. `None` for an intact file and for any
@@ -70,6 +74,22 @@ pub fn broken(view: View<'_>) -> Option<Malformed> {
 /// Returns whether a machine is a GPU.
 pub fn is_device_machine(machine: elf::Machine) -> bool {
     [elf::EM_AMDGPU, elf::EM_CUDA, intel::EM_INTELGT].contains(&machine)
+}
+
+fn has_musa_note(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) -> bool {
+    let sections = header.section_headers(endian, view.data()).unwrap_or_default();
+    let mut notes = sections.iter().filter_map(|section| section.notes(endian, view.data()).ok().flatten());
+    notes.any(|mut notes| {
+        while let Ok(Some(note)) = notes.next() {
+            if view.charge("ELF note", Resource::Work, 1).is_err() {
+                return false;
+            }
+            if note.name() == musa::NOTE_OWNER && note.n_type(endian).0 == musa::NOTE_TYPE {
+                return true;
+            }
+        }
+        false
+    })
 }
 
 /// Reads the processor's name from the notes of a zebin, or the version of its architecture.

@@ -2,19 +2,16 @@
 
 use std::borrow::Cow;
 
-use super::container_type::METAL_LIBRARY_MAGIC;
+use super::container_type::{DX_CONTAINER_MAGIC, METAL_LIBRARY_MAGIC, SYCLBIN_MAGIC};
 use super::{ContainerType, ImageKind};
 use super::{bitcode, device_elf, lto_ir, metal_library, ocloc_name, tile_ir};
 use crate::base::bytes::View;
-use crate::target::{Platform, nvptx, triple};
-
-/// First bytes of SYCLBIN of version 1, an image of an offload binary; see [`super::offload_binary`].
-const SYCLBIN_MAGIC: [u8; 4] = *b"IBYS";
+use crate::target::{Platform, musa, nvptx, triple};
 
 /// First bytes of the kinds that are not containers; [`ContainerType::descriptor`] has the magics of containers.
 /// Bitcode has a second form with a wrapper header (LLVM, Bitcode file format). SPIR-V is a sequence of words in either
 /// byte order (SPIR-V specification, section Magic Number).
-const MAGICS: [(&[u8], ImageKind); 9] = [
+const MAGICS: [(&[u8], ImageKind); 10] = [
     (b"\x7fELF", ImageKind::Elf),
     (&bitcode::MAGIC, ImageKind::Bitcode),
     (&bitcode::WRAPPER_MAGIC, ImageKind::Bitcode),
@@ -24,6 +21,7 @@ const MAGICS: [(&[u8], ImageKind); 9] = [
     (&SYCLBIN_MAGIC, ImageKind::SyclBin),
     (&tile_ir::MAGIC, ImageKind::TileIr),
     (&METAL_LIBRARY_MAGIC, ImageKind::MetalLibrary),
+    (&DX_CONTAINER_MAGIC, ImageKind::DxContainer),
 ];
 
 /// Value of bitcode's `target-cpu` for every processor.
@@ -94,7 +92,8 @@ impl DeviceImage {
 pub fn is_device_code(image_kind: ImageKind, triple: Option<&str>) -> bool {
     match image_kind {
         ImageKind::Elf | ImageKind::Bitcode => {
-            matches!(Platform::of(triple, None), Some(Platform::Amd | Platform::Nvidia | Platform::SpirV))
+            triple == Some(musa::TRIPLE)
+                || matches!(Platform::of(triple, None), Some(Platform::Amd | Platform::Nvidia | Platform::SpirV))
         }
         ImageKind::Ptx | ImageKind::SpirV | ImageKind::Nvvm | ImageKind::TileIr | ImageKind::MetalLibrary => true,
         _ => false,

@@ -7,7 +7,7 @@ use super::{DeviceImage, ImageKind, spirv};
 use crate::base::bytes::{Extent, View};
 use crate::base::codec;
 use crate::base::codec::Codec;
-use crate::base::error::Malformed;
+use crate::base::error::{Cause, Malformed};
 use crate::target::{OffloadKind, subarch};
 
 /// A device image with the properties that its container states. The image's own header supplies those that the
@@ -97,6 +97,13 @@ impl<'data> ImageView<'data> {
         }
     }
 
+    /// Records that the image is stored as a zstd frame.
+    pub(super) fn set_frame(&mut self, image_kind: ImageKind, full_size: u64) {
+        self.image_kind = image_kind;
+        self.codec = Some(Codec::Zstd);
+        self.full_size = Some(full_size);
+    }
+
     /// Returns the bytes of the image, decompressed if it is stored compressed. An ELF file ends where its own headers
     /// end, and PTX before the NUL that terminates it in memory; bytes that follow belong to the container.
     pub fn bytes(&self) -> Result<Cow<'data, [u8]>, Malformed> {
@@ -140,6 +147,21 @@ pub fn image_range(kind: ImageKind, stream: View<'_>, offset: u64, size: u64) ->
     };
     let range = own.prefix("image in a group", own_size)?.range_in(stream);
     Ok(range.start as usize..range.end as usize)
+}
+
+/// Rejects images that overlap. If they could share bytes, containers in containers would multiply at each level.
+pub fn reject_overlaps(field: &'static str, view: View<'_>, images: &[ImageView<'_>]) -> Result<(), Malformed> {
+    let ranges = images.iter().map(|image| image.view.range_in(view));
+    let mut ranges: Vec<Range<u64>> = ranges.filter(|range| !range.is_empty()).collect();
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut end = 0;
+    for range in ranges {
+        if range.start < end {
+            return Err(view.malformed(field, range.start, Cause::Overlap { offset: range.start, end }));
+        }
+        end = range.end;
+    }
+    Ok(())
 }
 
 /// Returns the number of bytes before the NULs at the end.

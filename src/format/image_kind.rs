@@ -60,6 +60,9 @@ image_kinds! {
     // DPC++'s extension.
     /// A SYCLBIN file of version 1 in an offload binary: several images of SYCL with properties.
     SyclBin => "syclbin", "syclbin";
+    // The extension of Microsoft's compilers is of the source: cso.
+    /// A container of a DirectX shader.
+    DxContainer => "dxbc", "dxbc";
     /// Properties that are for other images: an entry of a container without device code.
     Metadata => "metadata", "bin";
     /// An ELF file for the host, as contained in bundles.

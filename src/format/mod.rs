@@ -15,10 +15,12 @@ mod container_type;
 pub mod cuda_fatbin;
 mod device_elf;
 mod device_image;
+pub mod dx_container;
 pub(crate) mod embed_record;
 pub(crate) mod embedded;
 pub(crate) mod fat_binary_wrapper;
 mod group;
+pub mod hcf;
 mod image;
 mod image_kind;
 pub mod kpack;
@@ -33,6 +35,7 @@ pub(crate) mod readers;
 mod recognize;
 pub(crate) mod spirv;
 pub(crate) mod stored_hash;
+pub mod syclbin;
 pub(crate) mod tile_ir;
 
 pub use container::{Compressed, CompressedContents, ContainerView, Contents};
@@ -44,7 +47,7 @@ pub use device_image::DeviceImage;
 pub(crate) use device_image::is_host_bitcode;
 pub(crate) use group::GroupCache;
 pub use image::{GroupPart, ImageView, UnknownValue};
-pub(crate) use image::{image_range, without_nul};
+pub(crate) use image::{image_range, reject_overlaps, without_nul};
 pub use image_kind::ImageKind;
 pub use recognize::{
     FORMATS, Format, ReadContainer, bare_device_file, bare_image, check_elf, check_image, check_image_file, device_elf,

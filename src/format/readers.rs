@@ -86,6 +86,9 @@ const fn support_for(container: ContainerType) -> &'static [SupportRow] {
         | ContainerType::Kpack
         | ContainerType::Oxart
         | ContainerType::MetalLibrary
+        | ContainerType::SyclBin
+        | ContainerType::DxContainer
+        | ContainerType::Hcf
         | ContainerType::OclocArchive
         | ContainerType::SyclImage
         | ContainerType::BundleSection

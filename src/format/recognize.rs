@@ -6,8 +6,8 @@ use super::{
     Compressed, CompressedContents, ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView,
 };
 use super::{
-    bitcode, bundle, bundle_section, ccob, cuda_fatbin, kpack, metal_library, ocloc_archive, ocloc_name,
-    offload_binary, oxart, ptx, spirv, tile_ir,
+    bitcode, bundle, bundle_section, ccob, cuda_fatbin, dx_container, hcf, kpack, metal_library, ocloc_archive,
+    ocloc_name, offload_binary, oxart, ptx, spirv, syclbin, tile_ir,
 };
 use crate::base::bytes::View;
 use crate::base::error::{Cause, Malformed};
@@ -42,6 +42,9 @@ const fn reader(container_type: ContainerType) -> Option<ReadContainer> {
         ContainerType::Kpack => Some(kpack::container),
         ContainerType::Oxart => Some(oxart::container),
         ContainerType::MetalLibrary => Some(metal_library),
+        ContainerType::SyclBin => Some(syclbin::container),
+        ContainerType::DxContainer => Some(dx_container::container),
+        ContainerType::Hcf => Some(hcf::container),
         ContainerType::OclocArchive
         | ContainerType::SyclImage
         | ContainerType::BundleSection
@@ -191,16 +194,14 @@ pub fn check_image(image_kind: ImageKind, view: View<'_>) -> Result<(), Malforme
         ImageKind::Bitcode => bitcode::check(view),
         ImageKind::TileIr => tile_ir::TileIr::read(view).map(|_| ()),
         ImageKind::MetalLibrary => metal_library::check(view),
-        ImageKind::Fatbin | ImageKind::OffloadBinary | ImageKind::Bundle | ImageKind::CompressedBundle => {
-            of_magic(view).map_or(Ok(()), |format| (format.read)(view).map(|_| ()))
-        }
-        ImageKind::OclocArchive => ocloc_archive::members(view).map(|_| ()),
-        ImageKind::Nvvm
+        ImageKind::Fatbin
+        | ImageKind::OffloadBinary
+        | ImageKind::Bundle
+        | ImageKind::CompressedBundle
         | ImageKind::SyclBin
-        | ImageKind::Metadata
-        | ImageKind::Empty
-        | ImageKind::HostObject
-        | ImageKind::Unknown => Ok(()),
+        | ImageKind::DxContainer => of_magic(view).map_or(Ok(()), |format| (format.read)(view).map(|_| ())),
+        ImageKind::OclocArchive => ocloc_archive::members(view).map(|_| ()),
+        ImageKind::Nvvm | ImageKind::Metadata | ImageKind::Empty | ImageKind::HostObject | ImageKind::Unknown => Ok(()),
     }
 }
 

@@ -52,6 +52,7 @@ use crate::base::error::{Cause, Malformed};
 use crate::format::{self, ImageKind};
 use crate::target::OffloadKind;
 use crate::target::intel::EM_INTELGT;
+use crate::target::musa;
 use elf::Elf;
 use kernel::LocatedKernel;
 
@@ -140,7 +141,7 @@ pub(crate) fn inspect_mangled(image_kind: ImageKind, view: View<'_>) -> Inspecti
         ImageKind::MetalLibrary => metal_library::inspect(view),
         ImageKind::Bitcode => checked(image_kind, view, "LLVM bitcode, compiled to machine code at link time"),
         ImageKind::Nvvm => Inspection::not_inspected(LTO_IR),
-        ImageKind::SyclBin => Inspection::not_inspected("SYCLBIN of version 1"),
+        ImageKind::DxContainer => checked(image_kind, view, "a DirectX shader"),
         ImageKind::Metadata => Inspection::not_inspected("no device code"),
         ImageKind::Empty => Inspection::not_inspected("empty image"),
         ImageKind::HostObject => Inspection::not_inspected("host code"),
@@ -148,7 +149,8 @@ pub(crate) fn inspect_mangled(image_kind: ImageKind, view: View<'_>) -> Inspecti
         | ImageKind::OffloadBinary
         | ImageKind::Bundle
         | ImageKind::CompressedBundle
-        | ImageKind::OclocArchive => checked(image_kind, view, "unreadable container"),
+        | ImageKind::OclocArchive
+        | ImageKind::SyclBin => checked(image_kind, view, "unreadable container"),
         ImageKind::Unknown => Inspection::not_inspected("unknown format"),
     }
 }
@@ -187,6 +189,10 @@ fn elf_image(view: View<'_>, parts: Parts) -> Inspection {
         constants::EM_AMDGPU => amdgpu::kernels(&elf, &mut not_inspected, &mut problems, &mut hip_defects),
         constants::EM_CUDA => cubin::kernels(&elf, &mut problems),
         EM_INTELGT => zebin::kernels(&elf, &mut problems),
+        musa::EM_MTGPU => {
+            not_inspected = Some("machine code for MUSA");
+            Vec::new()
+        }
         _ => host_kernels(&elf),
     };
     let debug = match parts {

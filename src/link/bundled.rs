@@ -99,11 +99,12 @@ impl<'data> Bundled<'data> {
             _ if image.size() == 0 => {}
             OffloadKind::Host => self.host = Some(image),
             OffloadKind::Sycl => self.sycl = Some(id.triple),
+            OffloadKind::Musa => {}
             OffloadKind::OpenMp | OffloadKind::Cuda | OffloadKind::Hip => self.entries.push(OffloadBinaryEntry {
                 image_kind: 0,
                 offload_kind: id.kind.bit(),
                 flags: 0,
-                strings: vec![("triple", id.triple), ("arch", id.target_id.unwrap_or_default())],
+                strings: vec![("triple", id.triple.as_bytes()), ("arch", id.target_id.unwrap_or_default().as_bytes())],
                 image,
             }),
         }

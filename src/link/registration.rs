@@ -129,7 +129,7 @@ fn fat_binary<'data>(
     let extension = match kind {
         OffloadKind::Hip => "hipfb",
         OffloadKind::Cuda => "fatbin",
-        OffloadKind::OpenMp | OffloadKind::Sycl | OffloadKind::Host => return Ok(None),
+        OffloadKind::OpenMp | OffloadKind::Sycl | OffloadKind::Musa | OffloadKind::Host => return Ok(None),
     };
     let path = files.of_output(extension);
     report(&LinkEvent::FatBinary { kind, images, path: &path });

@@ -82,6 +82,9 @@ pub struct Options {
     pub structure_only: bool,
     /// Hashes every image, which reads all of its bytes.
     pub hash: bool,
+    /// Looks for calls of functions that load device code, if there is no device code. Of files in directories, only those
+    /// with findings are reported, and reading the imports of all takes as long as the scan.
+    pub(crate) calls: bool,
 }
 
 /// Lists every container in `source`.

@@ -8,7 +8,10 @@ use crate::base::codec::{Codec, Compression};
 use crate::base::content::Content;
 use crate::base::io::{Input, MAPPED};
 use crate::format::offload_binary::Version;
-use crate::format::{ContainerType, FORMATS, bundle, ccob, cuda_fatbin, kpack, metal_library, offload_binary, oxart};
+use crate::format::{
+    ContainerType, FORMATS, bundle, ccob, cuda_fatbin, dx_container, hcf, kpack, metal_library, offload_binary, oxart,
+    syclbin,
+};
 use crate::scan::inventory::FileFormat;
 
 pub fn offload_binary(image: &[u8]) -> Vec<u8> {
@@ -75,6 +78,9 @@ fn sample(container_type: ContainerType) -> Option<Vec<u8>> {
         }
         ContainerType::Oxart => Some(oxart_bundle()),
         ContainerType::MetalLibrary => Some(metal_library::tests::library(&[("add", 2, b"BC\xc0\xde")])),
+        ContainerType::SyclBin => Some(syclbin::tests::file(&[("spir64", "", b"\x03\x02\x23\x07five")])),
+        ContainerType::DxContainer => Some(dx_container::tests::container_of(&[(b"DXIL", b"six")])),
+        ContainerType::Hcf => Some(hcf::tests::file(&[("llvm-ir.global", b"seven")])),
         ContainerType::OclocArchive
         | ContainerType::SyclImage
         | ContainerType::BundleSection

@@ -12,17 +12,21 @@ pub enum OffloadKind {
     Hip,
     /// SYCL.
     Sycl,
+    /// MUSA of Moore Threads, which only reading supports.
+    Musa,
     /// Host code, which bundles store in a separate entry.
     Host,
 }
 
 /// Name and value of each kind. The command line and bundle entry IDs use the names; the values are the bits of the
-/// offload binary's `offload kind` field (`llvm/Object/OffloadBinary.h` since LLVM 21). Host code has no bit.
-const KINDS: [(OffloadKind, &str, u16); 5] = [
+/// offload binary's `offload kind` field (`llvm/Object/OffloadBinary.h` since LLVM 21). Host code and MUSA have no bit.
+const KINDS: [(OffloadKind, &str, u16); 6] = [
     (OffloadKind::OpenMp, "openmp", 1),
     (OffloadKind::Cuda, "cuda", 2),
     (OffloadKind::Hip, "hip", 4),
     (OffloadKind::Sycl, "sycl", 8),
+    // clang-offload-bundler of MUSA 5.2: `musa-mtgpu-mt-musa--mp_31`.
+    (OffloadKind::Musa, "musa", 0),
     (OffloadKind::Host, "host", 0),
 ];
 
@@ -54,9 +58,10 @@ impl OffloadKind {
         KINDS.into_iter().find(|&(_, _, value)| value == bit && bit != 0).map(|(kind, ..)| kind)
     }
 
-    /// Returns every name that [`OffloadKind::from_name`] accepts.
+    /// Returns the names of the kinds that can be written.
     pub fn names() -> Vec<&'static str> {
-        KINDS.iter().map(|row| row.1).chain([HIP_V4]).collect()
+        let written = KINDS.iter().filter(|row| row.0 != OffloadKind::Musa);
+        written.map(|row| row.1).chain([HIP_V4]).collect()
     }
 
     /// Returns the kind with this name, as users and bundle entry IDs write it; `hipv4` is HIP with code object version
@@ -90,7 +95,7 @@ mod tests {
         for (kind, name, _) in KINDS {
             assert_eq!(OffloadKind::from_name(name), Some(kind));
             assert_eq!(kind.name(), name);
-            assert!(OffloadKind::names().contains(&name));
+            assert_eq!(OffloadKind::names().contains(&name), kind != OffloadKind::Musa);
         }
     }
 }

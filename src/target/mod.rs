@@ -11,6 +11,7 @@ pub(crate) mod intel;
 mod kind;
 pub(crate) mod link_rules;
 pub(crate) mod metal;
+pub(crate) mod musa;
 pub(crate) mod nvcc_names;
 pub(crate) mod nvptx;
 pub(crate) mod processors;

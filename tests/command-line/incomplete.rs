@@ -172,7 +172,9 @@ fn a_file_that_is_not_opened_is_reported_by_every_command() {
             assert_eq!((run.status, &run.err), (2, &line), "{command}: {}", run.out);
         }
         assert!(!sandbox.path("lock").exists(), "the lock would be incomplete");
-        assert!(sandbox.fatbin("scan package").out.ends_with(&format!("\n  not opened: {description}\n")));
+        let out = sandbox.fatbin("scan package").out;
+        assert!(out.contains(&format!("\n  not opened: {description}\n")), "{out}");
+        assert!(out.lines().any(|line| line.starts_with("  not opened  ") && line.ends_with("package")), "{out}");
         assert!(sandbox.fatbin("scan --json package").out.contains(&format!("\"not_opened\": \"{name}\"")));
         let check = sandbox.fatbin("check --policy policy package");
         assert_eq!(
@@ -201,6 +203,40 @@ fn scan_finds_images_beside_a_file_that_is_not_opened() {
     assert_eq!(sandbox.fatbin("check --policy policy dist").status, 2);
     sandbox.file("skipping", "skip = [\"*.tar.xz\"]\n");
     assert_eq!(sandbox.fatbin("check --policy skipping dist").status, 0);
+}
+
+/// A section for device code in an unknown form hides a negative answer. A call does not.
+#[test]
+fn signs_of_device_code_are_listed_and_are_not_the_answer_that_there_is_none() {
+    let sandbox = Sandbox::new();
+    sandbox.file("policy", "must-hold = []\n");
+    let code = "void cuModuleLoadData(void); void f(void) { cuModuleLoadData(); }\n";
+    sandbox.file("call.c", code).shell("cc -c -o call.o call.c").ok();
+    let section = "__attribute__((section(\".mt_fatbin\"))) const char code[] = \"of an unknown form\";\n";
+    sandbox.file("section.c", section).shell("cc -c -o section.o section.c").ok();
+    let run = sandbox.fatbin("scan call.o");
+    assert_eq!(run.status, 1, "{}", run.err);
+    assert!(run.out.ends_with("  calls       call.o: cuModuleLoadData\n"), "{}", run.out);
+    assert!(sandbox.fatbin("call.o").out.contains("  calls       call.o: cuModuleLoadData\n"));
+    let check = sandbox.fatbin("check --policy policy call.o");
+    assert!(check.out.starts_with("call.o: holds-device-code: no device code\n"), "{}", check.out);
+    let run = sandbox.fatbin("scan section.o");
+    let line = "  device code of an unknown kind: section .mt_fatbin, 19 bytes\n";
+    assert!(run.status == 2 && run.out.contains(line), "{}", run.out);
+    let check = sandbox.fatbin("check --policy policy section.o");
+    let line = "section.o: undecided: readable: device code of an unknown kind: section .mt_fatbin";
+    assert_eq!((check.status, check.out.lines().next()), (2, Some(line)), "{}", check.out);
+    let document: serde_json::Value = serde_json::from_str(&sandbox.fatbin("scan --json section.o").out).unwrap();
+    assert_eq!(
+        document["files"][0]["signs"],
+        serde_json::json!([{"kind": "section", "name": ".mt_fatbin", "size": 19}])
+    );
+    sandbox.shell("mkdir d; cp section.o call.o d").ok();
+    let run = sandbox.fatbin("scan d");
+    assert!(run.out.contains("d/section.o: ") && !run.out.contains("d/call.o: elf"), "{}", run.out);
+    sandbox.shell("rm d/section.o").ok();
+    let run = sandbox.fatbin("scan d");
+    assert!(run.status == 1 && run.out.starts_with("  searched    d\n  looked for  offload"), "{}", run.out);
 }
 
 #[test]

@@ -227,7 +227,16 @@ fn exits_with_1_when_nothing_is_found() {
     let sandbox = Sandbox::new();
     let run = sandbox.file("text", "nothing here\n").fatbin("scan text");
     assert_eq!((run.status, run.err.as_str()), (1, ""));
-    assert_eq!(run.out, "text: raw, 13 bytes, no device images\n");
+    let looked_for = "  looked for  offload-binary, bundle, ccob, cuda-fatbin, kpack, oxart,\n";
+    let expected = format!("text: raw, 13 bytes, no device images\n  searched    text\n{looked_for}");
+    assert!(run.out.starts_with(&expected), "{}", run.out);
+    assert!(run.out.lines().all(|line| line.len() <= 80) && run.out.lines().count() < 24, "{}", run.out);
+    let document: Value = serde_json::from_str(&sandbox.fatbin("scan --json text").out).unwrap();
+    let names: Vec<&str> = document["looked_for"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert!(["offload-binary", "dxbc", "hcf", "spirv"].iter().all(|name| names.contains(name)), "{names:?}");
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    let run = sandbox.fatbin("scan text a");
+    assert!(!run.out.contains("looked for"), "{}", run.out);
 }
 
 #[test]

@@ -37,8 +37,10 @@ targets! {
     cuda_fatbin = "../../fuzz/targets/cuda_fatbin.rs",
     demangle = "../../fuzz/targets/demangle.rs",
     device_elf = "../../fuzz/targets/device_elf.rs",
+    dxbc = "../../fuzz/targets/dxbc.rs",
     embed_record = "../../fuzz/targets/embed_record.rs",
     embedded = "../../fuzz/targets/embedded.rs",
+    hcf = "../../fuzz/targets/hcf.rs",
     host_match = "../../fuzz/targets/host_match.rs",
     host_object = "../../fuzz/targets/host_object.rs",
     image_hashes = "../../fuzz/targets/image_hashes.rs",
@@ -57,6 +59,7 @@ targets! {
     report = "../../fuzz/targets/report.rs",
     scan = "../../fuzz/targets/scan.rs",
     selection = "../../fuzz/targets/selection.rs",
+    syclbin = "../../fuzz/targets/syclbin.rs",
     tile_ir = "../../fuzz/targets/tile_ir.rs",
 }
 

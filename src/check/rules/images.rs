@@ -30,6 +30,9 @@ pub fn readable(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleFind
     if let Some(reason) = file.not_opened {
         findings.add(undecided(format!("not opened: {reason}")));
     }
+    for sign in file.unknown_code() {
+        findings.add(undecided(format!("device code of an unknown kind: {} {}", sign.kind.name(), sign.name)));
+    }
 }
 
 /// Checks that stored hashes are correct and that images match what their containers state. If required, also checks

@@ -8,6 +8,7 @@ use std::num::NonZero;
 
 use serde_json::Value;
 
+use super::nothing;
 use crate::base::bytes::hexadecimal;
 use crate::base::code::Coded;
 use crate::base::codec::Codec;
@@ -31,30 +32,37 @@ pub fn json_line(scanned: &inventory::File) -> String {
 
 /// The document, which is written while files are scanned.
 #[derive(Debug)]
-pub struct ScanDocument(JsonWriter);
+pub struct ScanDocument {
+    json: JsonWriter,
+    has_device_code: bool,
+}
 
 impl ScanDocument {
     /// Begins the document.
     pub fn new() -> Self {
         let mut json = JsonWriter::new(SCHEMA);
         json.begin_array("files");
-        ScanDocument(json)
+        ScanDocument { json, has_device_code: false }
     }
 
     /// Adds a file.
     pub fn file(&mut self, scanned: &inventory::File) {
-        self.0.element_object(|json| file(json, scanned));
+        self.has_device_code |= scanned.has_device_code();
+        self.json.element_object(|json| file(json, scanned));
     }
 
     /// Ends the document, with a final newline.
     pub fn end(&mut self) {
-        self.0.end();
-        self.0.end();
+        self.json.end();
+        if !self.has_device_code {
+            self.json.list("looked_for", nothing::looked_for());
+        }
+        self.json.end();
     }
 
     /// Returns the text since the last call.
     pub fn take(&mut self) -> String {
-        self.0.take()
+        self.json.take()
     }
 }
 
@@ -99,6 +107,12 @@ fn file(json: &mut JsonWriter, file: &inventory::File) {
     json.optional("unsearched", NonZero::new(file.unsearched));
     // Format of packed files that were not opened, or another reason.
     json.optional("not_opened", file.not_opened.map(NotOpened::name));
+    // Signs of device code in a file without device images.
+    json.objects_if_any("signs", &file.signs, |json, sign| {
+        json.field("kind", sign.kind.name());
+        json.field("name", sign.name);
+        json.optional("size", sign.size);
+    });
     errors(json, file);
 }
 

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use super::Screen;
 use super::requires::named;
 use super::style::Meaning;
 use super::text::{counted, human_size, printable, shorten, wrapped};
+use super::{Nothing, Screen};
 use crate::analyze::coverage::{Coverage, CoverageCell};
 use crate::analyze::select::{FileFloors, NamedDevice, Need};
 use crate::analyze::size::{ArchTotals, Owner, Rest, parts};
@@ -74,7 +74,9 @@ pub fn overview_text(overview: &Overview<'_>, screen: &Screen) -> String {
     let mut text = view.title();
     if overview.files.iter().all(|it| !it.file.has_device_code()) {
         text += &view.line("damage", &view.damage().unwrap_or_default());
-        return text + &view.next(&["scan -v"]);
+        let mut nothing = Nothing::default();
+        overview.files.iter().for_each(|it| nothing.add(&it.file));
+        return text + &nothing.text(&overview.words.join(" "), screen) + &view.next(&["scan -v"]);
     }
     text += &view.items("bytes", ", ", &view.bytes(), 2);
     text += &view.items("largest", ", ", &view.largest(), 2);

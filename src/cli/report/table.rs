@@ -75,6 +75,11 @@ fn rows(file: &File, verbose: bool, has_images: bool, screen: &Screen) -> String
     if let Some(reason) = file.not_opened {
         text += &format!("  {}\n", screen.paint(Meaning::Unsure, &format!("not opened: {reason}")));
     }
+    for sign in file.unknown_code() {
+        let size = sign.size.map_or(String::new(), |size| format!(", {}", screen.bytes(size)));
+        let line = format!("device code of an unknown kind: {} {}{size}", sign.kind.name(), sign.name);
+        text += &format!("  {}\n", screen.paint(Meaning::Unsure, &line));
+    }
     if file.unsearched > 0 {
         text += &format!("  not searched: {} that no header refers to\n", screen.bytes(file.unsearched));
     }

@@ -174,6 +174,7 @@ impl Rebuilder<'_> {
             (ContainerType::Kpack, Encoding::Kpack(how)) => kpack::write(view, fates, Some(how), self.workers),
             (
                 ContainerType::MetalLibrary
+                | ContainerType::DxContainer
                 | ContainerType::SyclImage
                 | ContainerType::BundleSection
                 | ContainerType::DeviceElf
@@ -185,6 +186,11 @@ impl Rebuilder<'_> {
                 | ContainerType::Embedded,
                 Encoding::Same,
             ) => bare::write(view, container, fates),
+            (ContainerType::SyclBin | ContainerType::Hcf, Encoding::Same)
+                if fates.iter().all(|fate| *fate == Fate::Keep) =>
+            {
+                Ok(Content::from(view.data()))
+            }
             (from, _) => Err(EditError::UnsupportedEncoding { container: from.name() }),
         }
     }

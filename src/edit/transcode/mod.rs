@@ -53,6 +53,9 @@ impl Transcoding {
             },
             ContainerType::Oxart
             | ContainerType::MetalLibrary
+            | ContainerType::SyclBin
+            | ContainerType::DxContainer
+            | ContainerType::Hcf
             | ContainerType::OclocArchive
             | ContainerType::SyclImage
             | ContainerType::BundleSection

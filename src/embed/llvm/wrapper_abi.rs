@@ -160,7 +160,7 @@ impl WrapperAbi {
                 SyclAbi::Descriptor => 1,
                 SyclAbi::OffloadBinaries => 101,
             }),
-            OffloadKind::Host => None,
+            OffloadKind::Musa | OffloadKind::Host => None,
         }
     }
 

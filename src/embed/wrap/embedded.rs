@@ -197,8 +197,10 @@ pub(super) fn embed_together<'data>(
     let content = if let ([(_, binary)], []) = (binaries.as_slice(), images.as_slice()) {
         Content::from(binary.view.data())
     } else {
-        let strings: Vec<[(&str, &str); 2]> =
-            images.iter().map(|(_, image)| [("arch", image.arch.as_str()), ("triple", &image.triple)]).collect();
+        let strings: Vec<[(&str, &[u8]); 2]> = images
+            .iter()
+            .map(|(_, image)| [("arch", image.arch.as_bytes()), ("triple", image.triple.as_bytes())])
+            .collect();
         members.extend(images.iter().zip(&strings).map(|((source, image), strings)| OffloadBinaryImage {
             image_kind: image.image_kind,
             offload_kind: kind.bit(),
@@ -216,7 +218,7 @@ pub(super) fn embed_together<'data>(
 fn members_of<'a, 'data>(
     binaries: &'a [(&Path, OffloadBinary<'data>)],
     kind: OffloadKind,
-) -> Result<Vec<OffloadBinaryImage<'a, 'data>>> {
+) -> Result<Vec<OffloadBinaryImage<'a, 'data, &'data [u8]>>> {
     let mut members = Vec::new();
     for (path, binary) in binaries {
         for entry in binary.entries() {
@@ -280,12 +282,15 @@ fn embed_entry<'data>(
         image_kind: entry.image_kind,
         compile_options: text("compile-opts"),
         link_options: text("link-opts"),
-        symbols: text("symbols").split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+        symbols: entry.symbols().into_iter().map(str::to_owned).collect(),
     })
 }
 
 /// Writes a binary of version 1 around one image; returns it and the range of the image in it.
-fn write_binary<'data>(member: &OffloadBinaryImage<'_, 'data>, path: &Path) -> Result<(Content<'data>, Range<u64>)> {
+fn write_binary<'data, Value: AsRef<[u8]>>(
+    member: &OffloadBinaryImage<'_, 'data, Value>,
+    path: &Path,
+) -> Result<(Content<'data>, Range<u64>)> {
     let written = offload_binary::write(Version::One, std::slice::from_ref(member));
     let OffloadBinaryOutput { content, mut images } =
         written.ok_or_else(|| ImageError::TooLarge { path: path.to_owned() })?;

@@ -89,7 +89,7 @@ fn plan(request: Request<'_>) -> Option<ObjectPlan<'_>> {
             let interface = request.abi.sycl?;
             sycl::add(&mut plan, request, interface, priority);
         }
-        OffloadKind::Host => return None,
+        OffloadKind::Musa | OffloadKind::Host => return None,
     }
     Some(plan)
 }

@@ -1,4 +1,4 @@
-//! ELF files for devices: NVIDIA's cubins, AMD's code objects and Intel's zebin.
+//! ELF files for devices: NVIDIA's cubins, AMD's code objects, Intel's zebin and code for MUSA.
 //!
 //! Sources of the values: cubins of ptxas 11.8 to 13.5; code objects of clang 14 to 22 and of HSA's own kernels;
 //! Intel's zebin documentation (compute-runtime) and the built-in kernels of its OpenCL driver 22.43.
@@ -14,6 +14,7 @@ use crate::base::error::{Cause, Malformed};
 use crate::format::device_elf;
 use crate::target::amdgpu;
 use crate::target::intel::EM_INTELGT;
+use crate::target::musa;
 use crate::target::nvptx::Cubin;
 
 /// `e_type` of zebin: relocatable, executable and shared (compute-runtime, `zebin.md`), and the type that ocloc writes.
@@ -31,6 +32,7 @@ pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed>
         elf::EM_CUDA => check_cubin,
         elf::EM_AMDGPU => check_code_object,
         EM_INTELGT => check_zebin,
+        musa::EM_MTGPU => check_musa,
         _ => return Err(unexpected(view, "ELF machine", ELF64.e_machine, machine.0.into(), "that of a GPU")),
     };
     let header = FileHeader64::<LE>::parse(view.data());
@@ -45,6 +47,8 @@ pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed>
             name == b".nv.info" || [&b".text."[..], b".nv.constant", b".note.nv."].iter().any(|it| name.starts_with(it))
         }
         EM_INTELGT => name == b".ze_info" || name.starts_with(b".text."),
+        // The note has been checked.
+        musa::EM_MTGPU => true,
         _ => name == b".note" || name == b".text" || name.starts_with(b".hsatext"),
     };
     if !names.into_iter().any(is_known) {
@@ -140,6 +144,14 @@ fn check_zebin(view: View<'_>, header: &FileHeader64<LE>) -> Result<(), Malforme
         return Err(unexpected(view, "ELF ABI", EI_OSABI, os_abi.into(), "0, with version 1"));
     }
     check_type(view, header, &ZEBIN_TYPES)
+}
+
+fn check_musa(view: View<'_>, header: &FileHeader64<LE>) -> Result<(), Malformed> {
+    check_type(view, header, &[elf::ET_REL.0, elf::ET_DYN.0])?;
+    if device_elf::read(view)?.triple != Some(musa::TRIPLE) {
+        return Err(view.malformed("ELF note", 0, Cause::Described("no note of MUSA".to_owned())));
+    }
+    Ok(())
 }
 
 fn check_type(view: View<'_>, header: &FileHeader64<LE>, known: &[u16]) -> Result<(), Malformed> {

@@ -37,9 +37,32 @@ fn search(bytes: &[u8], may_hold_text: bool) -> Option<(usize, Vec<u8>, bool)> {
     })
 }
 
+/// A zebin with the machine and the note of code for MUSA.
+fn musa() -> Vec<u8> {
+    let mut bytes = fixture("answer-dg2.zebin");
+    bytes[18..20].copy_from_slice(&253_u16.to_le_bytes());
+    let owner = bytes.windows(8).position(|word| word == b"IntelGT\0").unwrap();
+    bytes[owner - 4..owner + 8].copy_from_slice(b"\x40\0\0\0MTGPU\0\0\0");
+    bytes
+}
+
+/// Other files with the number of the machine are for ARCv3.
+#[test]
+fn code_for_musa_has_a_note() {
+    let image = crate::format::DeviceImage::identify(View::new(&musa()));
+    assert_eq!((image.triple.as_deref(), image.own_size), (Some("mtgpu-mt-musa"), Some(musa().len() as u64)));
+    assert!(crate::format::bare_device_file(View::new(&musa())).unwrap().is_ok());
+    let mut other = musa();
+    let owner = other.windows(5).position(|word| word == b"MTGPU").unwrap();
+    other[owner] = b'm';
+    assert_eq!(search(&other, false), None);
+    assert_eq!(crate::format::bare_device_file(View::new(&other)), None);
+}
+
 #[test]
 fn an_image_between_other_bytes_is_found_with_its_exact_extent() {
-    for image in [fixture("answer-gfx90a.hsaco"), fixture("answer-sm_90.cubin"), fixture("answer-sm_80.ptx"), spirv()] {
+    let elf = ["answer-gfx90a.hsaco", "answer-sm_90.cubin"].map(fixture);
+    for image in elf.into_iter().chain([musa(), fixture("answer-sm_80.ptx"), spirv()]) {
         for (before, after) in [(0, 0), (1, 1), (7, 4096)] {
             let padding = |size: usize| vec![0_u8; size];
             let bytes = [padding(before), image.clone(), padding(after)].concat();

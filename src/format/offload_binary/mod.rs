@@ -15,6 +15,7 @@ mod raw;
 mod read;
 mod string_table;
 mod syclbin;
+pub mod symbols;
 mod write;
 
 #[cfg(test)]
@@ -27,7 +28,7 @@ pub use write::{OffloadBinaryImage, OffloadBinaryOutput, check, compress, write}
 
 use std::path::Path;
 
-use super::{ContainerType, ContainerView, ImageKind, ImageView, UnknownValue};
+use super::{ContainerType, ContainerView, ImageKind, ImageView, UnknownValue, bundle_section};
 use crate::base::bytes::View;
 use crate::base::error::Malformed;
 use crate::target::OffloadKind;
@@ -50,6 +51,7 @@ pub fn image_kind_of(image: ImageKind) -> u16 {
         | ImageKind::OclocArchive
         | ImageKind::OffloadBinary
         | ImageKind::SyclBin
+        | ImageKind::DxContainer
         | ImageKind::Metadata
         | ImageKind::Empty
         | ImageKind::Unknown => image_kind::NONE,
@@ -100,7 +102,14 @@ fn image<'data>(version: Version, entry: &OffloadBinaryEntry<'data>) -> Result<I
     if entry.is_metadata(version) || entry.is_syclbin_metadata() {
         image.image_kind = ImageKind::Metadata;
     }
-    image.strings = entry.strings.clone();
+    // DPC++ compresses images of the new offload model with `--offload-compress` (intel/llvm #22605).
+    if kind == Some(OffloadKind::Sycl)
+        && let Some(frame) = bundle_section::frame(image.view)?
+        && frame.stored.size() == image.view.size()
+    {
+        image.set_frame(frame.image_kind, frame.full_size);
+    }
+    image.strings = strings(entry);
     let known_flags = if version > Version::One { flag::METADATA } else { 0 };
     let fields = [
         ("offload kind", u64::from(entry.offload_kind), kind.is_some() || entry.offload_kind == 0),
@@ -110,6 +119,18 @@ fn image<'data>(version: Version, entry: &OffloadBinaryEntry<'data>) -> Result<I
     let unknown = fields.into_iter().filter(|(.., known)| !known);
     image.unknown = unknown.map(|(field, value, _)| UnknownValue { field, value }).collect();
     Ok(image)
+}
+
+/// Returns the strings of an entry. A table of symbols becomes the kernels that it names.
+fn strings<'data>(entry: &OffloadBinaryEntry<'data>) -> Vec<(&'data str, &'data str)> {
+    let mut strings = Vec::new();
+    for (key, value) in &entry.strings {
+        match std::str::from_utf8(value) {
+            Ok(text) if *key != symbols::KEY || !symbols::is_table(value) => strings.push((*key, text)),
+            _ => strings.extend(entry.symbols().into_iter().map(|name| ("kernel", name))),
+        }
+    }
+    strings
 }
 
 /// Returns whether the specification has this value of the `image kind` field. Values that two tools use differently

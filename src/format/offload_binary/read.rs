@@ -1,6 +1,7 @@
 //! Reading: every stated offset and size is checked against the binary before anything is returned.
 
 use super::raw::{self, Header, StringEntry, Version};
+use super::symbols;
 use crate::base::bytes::{Extent, Resource, Table, View};
 use crate::base::codec;
 use crate::base::codec::Codec;
@@ -37,8 +38,8 @@ pub struct OffloadBinaryEntry<'data> {
     pub offload_kind: u16,
     /// Flags, see [`super::flag`].
     pub flags: u32,
-    /// Keys and values in the order of the file.
-    pub strings: Vec<(&'data str, &'data str)>,
+    /// Keys and values in the order of the file. Only the value of [`symbols::KEY`] may be bytes that are not text.
+    pub strings: Vec<(&'data str, &'data [u8])>,
     /// The device image; empty if the flags state that there is none.
     pub image: View<'data>,
 }
@@ -76,9 +77,16 @@ impl<'data> OffloadBinaryEntry<'data> {
         version > Version::One && self.flags & raw::flag::METADATA != 0
     }
 
-    /// Returns the value of a key; the last one where it repeats, as in LLVM's map.
+    /// Returns the text of a key; the last one where it repeats, as in LLVM's map.
     pub fn string(&self, key: &str) -> Option<&'data str> {
-        self.strings.iter().rfind(|(known, _)| *known == key).map(|&(_, value)| value)
+        let (_, value) = self.strings.iter().rfind(|(known, _)| *known == key)?;
+        std::str::from_utf8(value).ok()
+    }
+
+    /// Returns the names of SYCL kernels in the value of [`symbols::KEY`].
+    pub fn symbols(&self) -> Vec<&'data str> {
+        let value = self.strings.iter().rfind(|(known, _)| *known == symbols::KEY);
+        value.and_then(|(_, value)| symbols::names(View::new(value)).ok()).unwrap_or_default()
     }
 }
 
@@ -130,7 +138,7 @@ fn read_strings<'data>(
     view: View<'data>,
     record: View<'data>,
     entry: &raw::Entry,
-) -> Result<Vec<(&'data str, &'data str)>, Malformed> {
+) -> Result<Vec<(&'data str, &'data [u8])>, Malformed> {
     let field = record.field("offload binary string offset", raw::Entry::STRING_OFFSET);
     let entry_size = version.string_entry_size();
     let table = Table { offset: entry.string_offset, count: entry.string_count, entry_size };
@@ -142,9 +150,14 @@ fn read_strings<'data>(
         let string = StringEntry::read(version, row)?;
         let key = view.c_string(row.field("offload binary key", 0), string.key_offset)?;
         let value_field = row.field("offload binary value", StringEntry::VALUE_OFFSET);
-        let value = match string.value_size {
-            None => view.c_string(value_field, string.value_offset)?,
-            Some(size) => view.string(value_field, Extent { offset: string.value_offset, size })?,
+        let value = match string.value_size.map(|size| Extent { offset: string.value_offset, size }) {
+            None => view.c_string(value_field, string.value_offset)?.as_bytes(),
+            Some(extent) if key == symbols::KEY => {
+                let value = view.part(value_field, extent)?;
+                symbols::names(value)?;
+                value.data()
+            }
+            Some(extent) => view.string(value_field, extent)?.as_bytes(),
         };
         strings.push((key, value));
     }

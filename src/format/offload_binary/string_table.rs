@@ -9,25 +9,25 @@ use std::collections::HashMap;
 /// Strings with their offsets in a table.
 pub struct StringTable<'text> {
     bytes: Vec<u8>,
-    offsets: HashMap<&'text str, u64>,
+    offsets: HashMap<&'text [u8], u64>,
 }
 
 impl<'text> StringTable<'text> {
     /// Lays out a table that contains all of `strings`, which may repeat.
-    pub fn new(strings: impl IntoIterator<Item = &'text str>) -> Self {
-        let mut strings: Vec<&str> = strings.into_iter().filter(|text| !text.is_empty()).collect();
-        strings.sort_unstable_by(|a, b| b.bytes().rev().cmp(a.bytes().rev()));
-        let mut table = StringTable { bytes: vec![0], offsets: HashMap::from([("", 0)]) };
-        let mut previous = "";
+    pub fn new(strings: impl IntoIterator<Item = &'text [u8]>) -> Self {
+        let mut strings: Vec<&[u8]> = strings.into_iter().filter(|text| !text.is_empty()).collect();
+        strings.sort_unstable_by(|a, b| b.iter().rev().cmp(a.iter().rev()));
+        let mut table = StringTable { bytes: vec![0], offsets: HashMap::from([(&[][..], 0)]) };
+        let mut previous: &[u8] = &[];
         for text in strings {
             // The table ends with the preceding text and its NUL.
             if previous.ends_with(text)
-                && let Some(before) = table.bytes.strip_suffix(b"\0").and_then(|it| it.strip_suffix(text.as_bytes()))
+                && let Some(before) = table.bytes.strip_suffix(b"\0").and_then(|it| it.strip_suffix(text))
             {
                 table.offsets.insert(text, before.len() as u64);
             } else {
                 table.offsets.insert(text, table.bytes.len() as u64);
-                table.bytes.extend(text.bytes());
+                table.bytes.extend(text);
                 table.bytes.push(0);
                 previous = text;
             }
@@ -45,7 +45,7 @@ impl<'text> StringTable<'text> {
     /// # Panics
     ///
     /// Panics if the table does not contain the string.
-    pub fn offset(&self, text: &str) -> u64 {
+    pub fn offset(&self, text: &[u8]) -> u64 {
         *self.offsets.get(text).expect("a string of the table")
     }
 }
@@ -56,12 +56,12 @@ mod tests {
 
     #[test]
     fn suffixes_share_their_bytes() {
-        let table = StringTable::new(["arch", "x86_64", "64", "", "arch", "4"]);
+        let table = StringTable::new(["arch", "x86_64", "64", "", "arch", "4"].map(str::as_bytes));
         assert_eq!(table.bytes(), b"\0arch\0x86_64\0");
-        assert_eq!(table.offset("arch"), 1);
-        assert_eq!(table.offset("x86_64"), 6);
-        assert_eq!(table.offset("64"), 10);
-        assert_eq!(table.offset("4"), 11);
-        assert_eq!(table.offset(""), 0);
+        assert_eq!(table.offset(b"arch"), 1);
+        assert_eq!(table.offset(b"x86_64"), 6);
+        assert_eq!(table.offset(b"64"), 10);
+        assert_eq!(table.offset(b"4"), 11);
+        assert_eq!(table.offset(b""), 0);
     }
 }

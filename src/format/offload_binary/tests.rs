@@ -43,7 +43,7 @@ fn binaries_round_trip() {
         assert_eq!(entry.image.data(), image);
         assert_eq!(entry.image.start() % 8, 0);
         assert_eq!(entry.image.data(), naive_image(&bytes));
-        assert_eq!(entry.strings, STRINGS);
+        assert_eq!(entry.strings, STRINGS.map(|(key, value)| (key, value.as_bytes())));
         assert_eq!(binary.version, version);
         assert_eq!(binary.view.size(), bytes.len() as u64);
         assert_eq!((entry.image_kind, entry.offload_kind, entry.flags), (image_kind::OBJECT, 1, 0));
@@ -80,6 +80,45 @@ fn values_may_contain_nul_from_version_2_on() {
         let bytes = written(version, &[OffloadBinaryImage { strings: &strings, ..member(b"x") }]);
         let binary = OffloadBinary::read(View::new(&bytes)).unwrap();
         assert_eq!(binary.entries()[0].string("symbols"), Some("one\0two\0"));
+        assert_eq!(binary.entries()[0].symbols(), ["one", "two"]);
+    }
+}
+
+#[test]
+fn an_image_of_sycl_may_be_a_zstd_frame() {
+    let spirv = b"\x03\x02\x23\x07 and the words of a module".repeat(9);
+    let how = Compression::new(Codec::Zstd);
+    let stored = crate::base::codec::compress([&spirv[..]].into_iter(), spirv.len() as u64, how, Vec::new()).unwrap();
+    for (offload_kind, image_kind, expected) in [(8, ImageKind::SpirV, &spirv), (1, ImageKind::Unknown, &stored)] {
+        let bytes = written(Version::Two, &[OffloadBinaryImage { offload_kind, ..member(&stored) }]);
+        let image = &container(View::new(&bytes)).unwrap().images()[0].clone();
+        assert_eq!((image.image_kind, &*image.bytes().unwrap()), (image_kind, &expected[..]));
+    }
+    let cut = &stored[..stored.len() - 4];
+    let bytes = written(Version::Two, &[OffloadBinaryImage { offload_kind: 8, ..member(cut) }]);
+    container(View::new(&bytes)).unwrap_err();
+}
+
+/// A table of LLVM 23 has offsets, which are not text.
+#[test]
+fn a_table_of_symbols_is_read_and_written_back() {
+    let table = b"\x02\0\0\0\x0c\0\0\0\x90\0\0\0".iter().copied().chain([b'k'; 131]).chain(*b"\0two\0");
+    let table: Vec<u8> = table.collect();
+    let strings = [("symbols", table.as_slice()), ("triple", b"spirv64".as_slice())];
+    let member =
+        OffloadBinaryImage { image_kind: image_kind::SPIRV, offload_kind: 8, flags: 0, strings: &strings, image: b"x" };
+    for version in [Version::Two, Version::Three] {
+        let members = std::slice::from_ref(&member);
+        assert_eq!(check(version, members), Ok(()));
+        let bytes = write(version, members).unwrap().content.to_vec();
+        let binary = OffloadBinary::read(View::new(&bytes)).unwrap();
+        let entry = &binary.entries()[0];
+        assert_eq!((entry.strings.as_slice(), entry.string("symbols")), (&strings[..], None));
+        let image = &container(View::new(&bytes)).unwrap().images()[0].clone();
+        let long = "k".repeat(131);
+        assert_eq!(image.strings, [("kernel", long.as_str()), ("kernel", "two"), ("triple", "spirv64")]);
+        let again = OffloadBinaryImage { strings: &entry.strings, ..member.clone() };
+        assert_eq!(write(version, &[again]).unwrap().content.to_vec(), bytes);
     }
 }
 

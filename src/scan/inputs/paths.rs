@@ -248,17 +248,18 @@ impl Scanner {
             is_empty.set(false);
             take(outcome);
         };
-        let opened = each_input(path, options, &mut |slice| match slice.map(|slice| self.scan_slice(slice)) {
-            Ok(Outcome::Scanned(scanned)) => {
-                let is_kept = self.keeps.is_some_and(|keeps| keeps(&scanned.file().path));
-                let is_asked_for = is_kept || input.is_listed && scanned.member().is_none();
-                if is_asked_for || scanned.file().has_findings() {
-                    take(Outcome::Scanned(scanned));
+        let opened =
+            each_input(path, options, &mut |slice| match slice.map(|slice| self.scan_slice(slice, input.is_listed)) {
+                Ok(Outcome::Scanned(scanned)) => {
+                    let is_kept = self.keeps.is_some_and(|keeps| keeps(&scanned.file().path));
+                    let is_asked_for = is_kept || input.is_listed && scanned.member().is_none();
+                    if is_asked_for || scanned.file().has_findings() {
+                        take(Outcome::Scanned(scanned));
+                    }
                 }
-            }
-            Ok(outcome) => take(outcome),
-            Err(error) => take(Outcome::unreadable(path, error)),
-        });
+                Ok(outcome) => take(outcome),
+                Err(error) => take(Outcome::unreadable(path, error)),
+            });
         if let Err(error) = opened {
             take(Outcome::unreadable(path, error));
         }
@@ -268,9 +269,10 @@ impl Scanner {
         }
     }
 
-    fn scan_slice(&self, slice: InputSlice) -> Outcome {
+    fn scan_slice(&self, slice: InputSlice, is_listed: bool) -> Outcome {
         let path = slice.path.clone();
-        match ScannedFile::scan(slice, self.options, self.budget.as_ref()) {
+        let options = Options { calls: is_listed && slice.member.is_none(), ..self.options };
+        match ScannedFile::scan(slice, options, self.budget.as_ref()) {
             Ok(mut scanned) => {
                 let paths = self.kpack_paths.clone();
                 let prefix = self.kpack_prefix.clone();

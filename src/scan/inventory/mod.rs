@@ -14,6 +14,7 @@ mod kpack;
 mod not_opened;
 mod origin;
 mod property;
+mod sign;
 mod walk;
 mod wrapper;
 
@@ -36,6 +37,7 @@ pub use kpack::{FoundArchive, KpackReference};
 pub use not_opened::NotOpened;
 pub use origin::{Origin, origin, stored_origin};
 pub use property::{Property, PropertySet, PropertyValue};
+pub use sign::{Sign, SignKind};
 pub use walk::{NestedImage, Node};
 pub use wrapper::{Registration, Wrapper, WrapperKind, WrapperTarget};
 
@@ -69,6 +71,8 @@ pub struct File {
     pub unsearched: u64,
     /// Reason why files packed in this one were not opened. Its bytes were still searched.
     pub(crate) not_opened: Option<NotOpened>,
+    /// Signs of device code, if no device code was found.
+    pub(crate) signs: Vec<Sign>,
     /// Errors in containers, sorted by offset.
     pub errors: Vec<Malformed>,
     /// Reason why the file could not be read at all.
@@ -238,6 +242,7 @@ impl File {
             is_object: false,
             unsearched: 0,
             not_opened: None,
+            signs: Vec::new(),
             errors: Vec::new(),
             failure: None,
             remedy: None,
@@ -256,7 +261,15 @@ impl File {
 
     /// True if the file may hold containers that were not found.
     pub(crate) fn is_incomplete(&self) -> bool {
-        !self.errors.is_empty() || self.failure.is_some() || self.not_opened.is_some()
+        !self.errors.is_empty()
+            || self.failure.is_some()
+            || self.not_opened.is_some()
+            || self.unknown_code().next().is_some()
+    }
+
+    /// Signs that the file itself has device code of an unknown kind. A call is none, because the code may be in another file.
+    pub(crate) fn unknown_code(&self) -> impl Iterator<Item = &Sign> {
+        self.signs.iter().filter(|sign| sign.kind != SignKind::Call)
     }
 
     /// Errors of the file, without its failure.

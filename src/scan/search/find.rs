@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::findings::Findings;
-use super::{gomp, magic, notes, registrations, sycl, symbols, walk};
+use super::{gomp, magic, notes, registrations, signs, sycl, symbols, walk};
 use crate::base::bytes::{View, size_of_range};
 use crate::base::error::Result;
 use crate::format;
@@ -63,6 +63,7 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
     let mut file = File { wrappers, kpack, has_gimple, is_object, unsearched, not_opened, on_disk, ..file };
     file.record_registrations();
     file.host_defects = host_defects::find(&structure);
+    file.signs = signs::find(view, &structure, &file, options.calls);
     Ok(file)
 }
 

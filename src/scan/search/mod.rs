@@ -12,6 +12,7 @@ mod magic;
 mod notes;
 mod prefetch;
 mod registrations;
+mod signs;
 pub mod strict;
 mod sycl;
 mod symbols;

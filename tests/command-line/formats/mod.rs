@@ -330,6 +330,62 @@ fn metal_libraries_are_read_by_the_tables() {
     assert_eq!(fields[&b"HASH"[..]], sha2::Sha256::digest(module).to_vec());
 }
 
+/// An input of a fuzz target, which an independent writer has made.
+fn corpus(name: &str) -> Vec<u8> {
+    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(name)).unwrap()
+}
+
+/// The images that `fatbin extract` writes.
+fn extracted(bytes: &[u8], count: usize) -> Vec<Vec<u8>> {
+    let sandbox = Sandbox::new();
+    sandbox.file("container", bytes).fatbin("extract container -o out --name {number}").ok();
+    (0..count).map(|number| sandbox.read(&format!("out/{number}"))).collect()
+}
+
+#[test]
+fn syclbin_files_are_read_by_the_tables() {
+    let tables = tables("syclbin.md");
+    let bytes = corpus("syclbin/two");
+    let header = Record { bytes: &bytes, fields: &tables["Header"] };
+    assert_eq!((header.bytes("magic"), header.get("version")), (b"IBYS".as_slice(), 1));
+    let image = size(&tables["Image"]);
+    let records = header.size() + image * header.get("module count");
+    let count = header.get("spirv count") + header.get("image count");
+    let metadata = records + image * count;
+    let code = (metadata + header.get("metadata size")).next_multiple_of(8);
+    assert_eq!(code + header.get("code size"), bytes.len());
+    let images = (0..count).map(|number| {
+        let record = Record { bytes: &bytes[records + number * image..], fields: &tables["Image"] };
+        bytes[code + record.get("code offset")..][..record.get("code size")].to_vec()
+    });
+    assert_eq!(images.collect::<Vec<_>>(), extracted(&bytes, count));
+}
+
+#[test]
+fn directx_containers_are_read_by_the_tables() {
+    let tables = tables("directx-container.md");
+    let bytes = corpus("dxbc/dxil");
+    let header = Record { bytes: &bytes, fields: &tables["Header"] };
+    assert_eq!((header.bytes("magic"), header.get("major"), header.get("size")), (b"DXBC".as_slice(), 1, bytes.len()));
+    let names = (0..header.get("count")).map(|number| {
+        let offset = u32::from_le_bytes(bytes[header.size() + 4 * number..][..4].try_into().unwrap());
+        let part = Record { bytes: &bytes[offset as usize..], fields: &tables["Part"] };
+        assert!(part.size() + part.get("size") <= part.bytes.len());
+        part.bytes("name").to_vec()
+    });
+    assert_eq!(names.collect::<Vec<_>>(), [b"SFI0", b"DXIL"]);
+    assert_eq!(extracted(&bytes, 1), [bytes]);
+}
+
+#[test]
+fn hcf_is_read_as_its_page_describes_it() {
+    let page = std::fs::read_to_string(directory().join("hcf.md")).unwrap();
+    let (_, example) = page.split_once("```text\n").unwrap();
+    let (header, _) = example.split_once("\n```").unwrap();
+    let code = vec![7; 2184];
+    assert_eq!(extracted(&[header.as_bytes(), &code].concat(), 1), [code]);
+}
+
 #[test]
 fn kpack_archives_are_read_by_the_tables() {
     let fields = &tables("kpack.md")["Header"];

@@ -1,0 +1,140 @@
+//! The answer that nothing was found: what was looked for, what was not opened, and what looks like device code.
+
+use super::style::Meaning;
+use super::text::{Screen, printable, wrapped};
+use crate::cli::shell::quoted;
+use crate::format::ContainerType;
+use crate::scan::inventory::{File, SignKind};
+
+/// Width of the text, and of the labels with the spaces around them.
+const WIDTH: usize = 80;
+const LABEL: usize = 14;
+
+/// Maximum number of rows of each kind.
+const MAX_ROWS: usize = 4;
+
+/// Commands that unpack a file, by the name of its format, and the words behind the path.
+const COMMANDS: [(&str, &str, &str); 14] = [
+    ("xz", "xz -dk", ""),
+    ("lzma", "xz -dk", ""),
+    ("bzip2", "bzip2 -dk", ""),
+    ("lzip", "lzip -dk", ""),
+    ("lz4", "lz4 -d", ""),
+    ("compress", "uncompress -k", ""),
+    ("7z", "7z x", ""),
+    ("iso", "7z x", ""),
+    ("rar", "unrar x", ""),
+    ("cab", "cabextract", ""),
+    ("rpm", "rpm2cpio", " | cpio -id"),
+    ("cpio", "cpio -id <", ""),
+    ("squashfs", "unsquashfs", ""),
+    ("ole", "msiextract", ""),
+];
+
+/// Files that were searched.
+#[derive(Debug, Default)]
+pub struct Nothing {
+    /// A file has device code, or an error that is the answer.
+    has_other_answer: bool,
+    unsearched: u64,
+    not_opened: Rows,
+    unknown: Rows,
+    calls: Rows,
+}
+
+/// The first rows, and the number of all.
+#[derive(Debug, Default)]
+struct Rows {
+    first: Vec<String>,
+    count: usize,
+}
+
+impl Rows {
+    fn add(&mut self, row: impl FnOnce() -> String) {
+        self.count += 1;
+        if self.first.len() < MAX_ROWS {
+            self.first.push(row());
+        }
+    }
+
+    fn rows(&self) -> Vec<String> {
+        let more = self.count - self.first.len();
+        let more = (more > 0).then(|| format!("and {more} more"));
+        self.first.iter().cloned().chain(more).collect()
+    }
+}
+
+/// Returns the names of the containers and images that a scan finds.
+pub fn looked_for() -> Vec<&'static str> {
+    let mut names: Vec<&str> = ContainerType::ALL.into_iter().map(ContainerType::name).collect();
+    // An image of another name in the data of a file.
+    names.retain(|name| *name != ContainerType::Embedded.name());
+    names
+}
+
+impl Nothing {
+    /// Adds a file.
+    pub fn add(&mut self, file: &File) {
+        self.has_other_answer |= file.has_device_code() || !file.errors.is_empty() || file.failure.is_some();
+        self.unsearched = self.unsearched.saturating_add(file.unsearched);
+        if let Some(reason) = file.not_opened {
+            self.not_opened.add(|| not_opened(&file.path, reason.name()));
+        }
+        for sign in file.unknown_code() {
+            self.unknown.add(|| format!("{}: {} {}", printable(&file.path), sign.kind.name(), sign.name));
+        }
+        let calls: Vec<&str> =
+            file.signs.iter().filter(|sign| sign.kind == SignKind::Call).map(|sign| sign.name).collect();
+        if !calls.is_empty() {
+            self.calls.add(|| format!("{}: {}", printable(&file.path), calls.join(", ")));
+        }
+    }
+
+    /// Returns whether the answer is that nothing was found.
+    pub fn is_answer(&self) -> bool {
+        !self.has_other_answer
+    }
+
+    /// Formats the answer about `inputs` as lines with labels.
+    pub fn text(&self, inputs: &str, screen: &Screen) -> String {
+        let line = |label: &str, text: &str| {
+            let width = LABEL - 2;
+            format!("  {}{text}\n", screen.paint(Meaning::Heading, &format!("{label:width$}")))
+        };
+        let block = |label: &str, rows: Vec<String>| -> String {
+            let labelled = rows.iter().enumerate();
+            labelled.map(|(number, row)| line(if number == 0 { label } else { "" }, row)).collect()
+        };
+        let mut searched = printable(inputs);
+        if self.unsearched > 0 {
+            searched += &format!(", but not {} that no header refers to", screen.bytes(self.unsearched));
+        }
+        line("searched", &searched)
+            + &block("looked for", paragraph(&looked_for()))
+            + &block("not opened", self.not_opened.rows())
+            + &block("unknown", self.unknown.rows())
+            + &block("calls", self.calls.rows())
+    }
+}
+
+/// Returns the path, and the command that unpacks the file.
+fn not_opened(path: &str, format: &str) -> String {
+    let command = COMMANDS.iter().find(|(name, ..)| *name == format);
+    match command {
+        // A member must be unpacked first.
+        Some((_, before, after)) if !path.contains('!') => format!("{before} {}{after}", quoted(path)),
+        _ => format!("{}: {format}", printable(path)),
+    }
+}
+
+/// Joins words to lines.
+fn paragraph(words: &[&str]) -> Vec<String> {
+    let mut rest = words;
+    let mut lines = Vec::new();
+    for count in wrapped(words, ", ", WIDTH - LABEL) {
+        let (line, after) = rest.split_at(count.min(rest.len()));
+        rest = after;
+        lines.push(line.join(", ") + if rest.is_empty() { "" } else { "," });
+    }
+    lines
+}

@@ -34,6 +34,7 @@ rules! {
     MatchesSomething => "matches-something", "Every entry of the policy applies to something.";
     ValidImages => "valid-images", "Stored hashes are correct, and images match what their containers state.";
     RequiredArchs => "required-archs", "Code built for exactly these architectures is present.";
+    Asked => "asked-archs", "Code is present for each architecture that the build was asked for.";
     Devices => "devices", "Code that runs on these devices is present.";
     ForbiddenArchs => "forbidden-archs", "No code is built for these architectures.";
     OnlyArchs => "only-archs", "No code is built for any other architecture.";

@@ -1,6 +1,7 @@
 //! The command line: subcommands, messages and exit statuses.
 
 mod access;
+mod asked;
 mod bundle;
 mod check;
 mod codes;

@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 
 use regex::bytes::Regex;
 
+use super::asked::Asked;
 use super::rule::Rule;
 use super::target::PolicyTarget;
 use crate::analyze::requires::Driver;
@@ -76,6 +77,8 @@ pub struct Requirements {
     pub ptx_fallback: Option<PolicyTarget>,
     /// Architectures that the file must contain code for.
     pub require: Option<Vec<PolicyTarget>>,
+    /// Architectures that the build was asked for.
+    pub asked: Option<Asked>,
     /// Architectures that the file must not contain code for.
     pub forbid: Option<Vec<PolicyTarget>>,
     /// The only architectures that the file may contain code for.
@@ -183,6 +186,17 @@ impl Policy {
         resolve::policy(path, text)
     }
 
+    /// Requires architectures in all files, in place of those that the policy lists.
+    pub(crate) fn asking_for(mut self, asked: Asked) -> Policy {
+        self.requirements.asked = Some(asked);
+        self
+    }
+
+    /// Returns an entry whose meaning depends on a release of CUDA that the policy does not name.
+    pub(crate) fn assumed_release(&self) -> Option<&str> {
+        self.all_requirements().find_map(|requirements| requirements.asked.as_ref()?.assumed.as_deref())
+    }
+
     /// Returns whether a file is not evaluated.
     #[doc(hidden)]
     pub fn skips(&self, path: &str) -> bool {
@@ -246,6 +260,7 @@ impl Requirements {
             devices: self.devices.or(other.devices),
             ptx_fallback: self.ptx_fallback.or(other.ptx_fallback),
             require: self.require.or(other.require),
+            asked: self.asked.or(other.asked),
             forbid: self.forbid.or(other.forbid),
             only: self.only.or(other.only),
             file_size: self.file_size.or(other.file_size),

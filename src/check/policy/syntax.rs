@@ -50,6 +50,8 @@ pub struct ExceptionToml {
 pub struct Archs {
     pub devices: Option<List>,
     pub ptx_fallback: Option<Text>,
+    pub asked: Option<Text>,
+    pub asked_cuda: Option<Text>,
     pub require: Option<List>,
     pub forbid: Option<List>,
     pub only: Option<List>,
@@ -61,6 +63,8 @@ pub struct Archs {
 pub struct FileArchs {
     pub devices: Option<List>,
     pub ptx_fallback: Option<Text>,
+    pub asked: Option<Text>,
+    pub asked_cuda: Option<Text>,
     pub require: Option<List>,
     pub forbid: Option<List>,
     pub only: Option<List>,
@@ -191,8 +195,8 @@ impl<'de> Deserialize<'de> for ByteCount {
 
 impl From<FileArchs> for Archs {
     fn from(archs: FileArchs) -> Archs {
-        let FileArchs { devices, ptx_fallback, require, forbid, only } = archs;
-        Archs { devices, ptx_fallback, require, forbid, only, consistent_features: None }
+        let FileArchs { devices, ptx_fallback, asked, asked_cuda, require, forbid, only } = archs;
+        Archs { devices, ptx_fallback, asked, asked_cuda, require, forbid, only, consistent_features: None }
     }
 }
 

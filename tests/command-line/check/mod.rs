@@ -1,5 +1,6 @@
 //! `fatbin check`: every outcome of each rule, invalid policies, every report.
 
+mod asked;
 mod cases;
 mod formats;
 mod init;

@@ -3,8 +3,8 @@
 
 use super::target::{InvalidPolicyTarget, PolicyTarget};
 use crate::base::code::{Code, Coded, ErrorClass};
-use crate::target::nvcc_names::{CudaRelease, FIRST_WITH_ALL, NvccForm, NvidiaCode, Spelling, supported_by_nvcc};
-use crate::target::nvptx::{Arch, NEWEST};
+use crate::target::nvcc_names::{FIRST_WITH_ALL, NvccForm, NvidiaCode, Spelling, supported_by_nvcc};
+use crate::target::nvptx::{Arch, CudaRelease, NEWEST};
 use crate::target::processors::Processor;
 use crate::target::target_id::cut;
 

@@ -46,6 +46,7 @@ rules! {
     ArchSize => "arch-size", "The code of a file for an architecture does not exceed its size limit.";
     TotalSize => "total-size", "The device code of all files does not exceed the total size limit.";
     PackageSize => "package-size", "No package exceeds the size limit, as it is stored.";
+    PackageCoverage => "package-coverage", "Each package as a whole runs on the devices that it must run on.";
     DebugInformation => "debug-information", "Images contain no more debug information than allowed.";
     BuildPaths => "build-paths", "Images contain no paths of the build machine.";
     Compression => "compression", "Images are stored compressed or uncompressed, as required.";

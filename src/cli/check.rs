@@ -147,7 +147,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         Format::Human => {
             let screen = terminal::screen();
             let mut out = terminal::output(&screen);
-            out.write(&report::verdict_text(&verdict, &screen))?;
+            out.write(&report::verdict_text(&verdict, arguments.problems.is_verbose(), &screen))?;
             out.flush()?;
             return Ok(status_of(&verdict));
         }

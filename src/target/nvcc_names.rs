@@ -4,7 +4,7 @@
 //!
 //! Sources: PyTorch, `torch/utils/cpp_extension.py`; CMake, documentation of the property `CUDA_ARCHITECTURES`.
 
-use super::nvptx::{Arch, architectures_of};
+use super::nvptx::{Arch, CudaRelease, architectures_of};
 
 /// Prefix of the names of machine code.
 const MACHINE_PREFIX: &str = "sm_";
@@ -112,9 +112,6 @@ fn arch_of_capability(text: &str) -> Option<Arch> {
     let suffix = rest.get(1..).filter(|suffix| ["", "a", "f"].contains(suffix))?;
     Arch::parse(&format!("{MACHINE_PREFIX}{major}{minor}{suffix}"))
 }
-
-/// A release of CUDA: major and minor number.
-pub type CudaRelease = (u32, u32);
 
 /// First release whose nvcc has `-arch=all` and `-arch=all-major`. CMake passes them on.
 pub const FIRST_WITH_ALL: CudaRelease = (11, 5);

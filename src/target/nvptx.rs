@@ -11,7 +11,7 @@ use std::fmt;
 
 pub(crate) use architectures::ARCHITECTURES;
 pub use architectures::{Capability, CapabilityMismatch, NUMBERS};
-pub(crate) use releases::{FIRST_DATED, NEWEST, OLDEST, architectures_of, first_release};
+pub(crate) use releases::{CudaRelease, FIRST_DATED, NEWEST, OLDEST, architectures_of, first_release};
 
 /// An architecture: `sm_90a` is number 90 with a suffix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -45,6 +45,8 @@ pub struct Policy {
     pub(crate) consistent_features: bool,
     /// The metadata of packages must agree with their device code.
     pub(crate) metadata: bool,
+    /// Devices that each package as a whole must run on.
+    pub(crate) package_coverage: PackageCoverage,
     /// Requirements for all files.
     pub(crate) requirements: Requirements,
     /// Requirements for some files, in the order of the policy. Later ones win.
@@ -109,6 +111,26 @@ pub struct Requirements {
     pub proven: Option<bool>,
     /// Requirements for kernels.
     pub kernels: Option<Vec<KernelRequirement>>,
+}
+
+/// Devices that each package as a whole must run on.
+#[derive(Debug)]
+pub struct PackageCoverage {
+    /// Devices that some code of the package must run on.
+    pub devices: Vec<PolicyTarget>,
+    /// Requirements for families of kernels.
+    pub kernels: Vec<FamilyRequirement>,
+    /// PTX that the driver compiles counts.
+    pub with_jit: bool,
+}
+
+/// Devices that families of kernels must run on.
+#[derive(Debug)]
+pub struct FamilyRequirement {
+    /// Expression for the names of kernels. If it has a group, the text of the group is the family.
+    pub matching: Regex,
+    /// The devices.
+    pub devices: Vec<PolicyTarget>,
 }
 
 /// A requirement for kernels.
@@ -215,13 +237,18 @@ impl Policy {
     /// Returns what must be known about the images of a file to evaluate it.
     #[doc(hidden)]
     pub fn survey_options(&self, path: &str) -> SurveyOptions {
-        if self.skips(path) { SurveyOptions::default() } else { self.requirements_for(path).survey_options() }
+        if self.skips(path) {
+            return SurveyOptions::default();
+        }
+        let options = self.requirements_for(path).survey_options();
+        SurveyOptions { inspection: options.inspection || !self.package_coverage.kernels.is_empty(), ..options }
     }
 
     /// Returns whether images of any file must be inspected.
     #[doc(hidden)]
     pub fn needs_inspection(&self) -> bool {
-        self.all_requirements().any(|requirements| requirements.survey_options().any())
+        !self.package_coverage.kernels.is_empty()
+            || self.all_requirements().any(|requirements| requirements.survey_options().any())
     }
 
     /// Returns whether hashes of images are needed.

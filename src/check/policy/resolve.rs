@@ -11,7 +11,8 @@ use super::contradiction::{Located, SpannedArchs, SpannedSizes};
 use super::error::{PolicyCause, PolicyError, line_and_column};
 use super::syntax::{self, AllOrList, ByteCount, List, Text};
 use super::{
-    Exception, KernelArchs, KernelDevices, KernelLimit, KernelRequirement, Pattern, Policy, Requirements, Size,
+    Exception, FamilyRequirement, KernelArchs, KernelDevices, KernelLimit, KernelRequirement, PackageCoverage, Pattern,
+    Policy, Requirements, Size,
 };
 use crate::analyze::requires::Driver;
 use crate::base::pattern::PatternBudget;
@@ -51,6 +52,7 @@ impl Resolver<'_> {
     fn policy(&self, written: syntax::PolicyToml) -> Result<Policy> {
         let consistent_features = written.archs.consistent_features == Some(true);
         let metadata = written.package.metadata == Some(true);
+        let package_coverage = self.package_coverage(written.package)?;
         let sizes = self.sizes(&written.sizes)?;
         sizes.check().map_err(|it| self.contradiction(it))?;
         let total = sizes.total.as_ref().map(|size| *size.get_ref());
@@ -78,8 +80,21 @@ impl Resolver<'_> {
             package,
             consistent_features,
             metadata,
+            package_coverage,
             requirements,
             exceptions,
+        })
+    }
+
+    fn package_coverage(&self, package: syntax::Package) -> Result<PackageCoverage> {
+        let devices = |list: &List| self.devices(list.get_ref()).map(into_inner);
+        let family = |it: &syntax::PackageKernels| {
+            Ok(FamilyRequirement { matching: self.regex(&it.matching)?, devices: devices(&it.devices)? })
+        };
+        Ok(PackageCoverage {
+            devices: package.devices.as_ref().map(devices).transpose()?.unwrap_or_default(),
+            kernels: package.kernels.iter().flatten().map(family).collect::<Result<_>>()?,
+            with_jit: package.jit != Some(false),
         })
     }
 

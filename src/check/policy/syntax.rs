@@ -105,6 +105,18 @@ pub struct Images {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Package {
     pub metadata: Option<bool>,
+    pub devices: Option<List>,
+    pub jit: Option<bool>,
+    pub kernels: Option<Vec<PackageKernels>>,
+}
+
+/// Kernels that a package as a whole must run.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PackageKernels {
+    #[serde(rename = "match")]
+    pub matching: Text,
+    pub devices: List,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]

@@ -10,6 +10,7 @@ mod images;
 mod kernels;
 mod kpack;
 mod metadata;
+mod packages;
 mod proofs;
 mod sizes;
 mod wrappers;
@@ -94,6 +95,7 @@ impl Rule {
             Rule::ArchSize => with_code(|it| it.arch_sizes.is_some(), sizes::archs),
             Rule::TotalSize => AllFiles(cross_file::total_size),
             Rule::PackageSize => AllFiles(cross_file::package_size),
+            Rule::PackageCoverage => AllFiles(packages::coverage),
             Rule::DebugInformation => {
                 with_code(|it| it.debug.is_some_and(|level| level < DebugLevel::Full), images::debug_information)
             }

@@ -1,7 +1,9 @@
 //! Releases of CUDA whose compilers support an architecture.
 
 use super::{ARCHITECTURES, Arch};
-use crate::target::nvcc_names::CudaRelease;
+
+/// A release of CUDA: major and minor number.
+pub type CudaRelease = (u32, u32);
 
 /// Architectures, each with the first release that supports it. Source: LLVM, NVPTXTargetParser.def (337115da).
 const FIRST: [(&[&str], CudaRelease); 16] = [

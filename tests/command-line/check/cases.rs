@@ -80,6 +80,14 @@ pub const CASES: &[Case] = &[
     ("sizes.arch.sm_80 = '1 kB'", "amd", 1, &["matches-something: no code for sm_80, which has a size limit"]),
     // A package is a file with members; its size is tested in size.rs.
     ("sizes.package = '1 MB'", "amd", 1, &["policy.toml: package-size: no package among the inputs"]),
+    // A package as a whole, here the files that are named; tests/command-line/check/packages.rs has directories and wheels.
+    ("package.devices = ['sm_90', 'gfx90a']", "cuda.o amd", 0, &[]),
+    ("package.devices = ['sm_100']", "cuda.o amd", 0, &[]),
+    ("package = { devices = ['sm_100'], jit = false }", "cuda.o amd", 1, &["policy.toml: package-coverage: no file has code that runs on sm_100; available: compute_80, gfx90a, sm_90"]),
+    ("package.devices = ['gfx942']", "amd broken", 2, &["undecided: package-coverage: no file has code that runs on gfx942 in the readable part of broken"]),
+    ("package.kernels = [{ match = '^answer', devices = ['sm_90', 'gfx90a'] }]", "cuda.o amd", 0, &[]),
+    ("package.kernels = [{ match = '^answer', devices = ['sm_80', 'gfx1100'] }]", "cuda.o amd", 1, &["policy.toml: package-coverage: kernel answer_kernel: does not run on gfx1100; its code is for gfx90a, sm_80 ptx, sm_90"]),
+    ("package.kernels = [{ match = 'no such', devices = ['sm_90'] }]", "cuda.o", 1, &["cuda.o: package-coverage: no kernel matches \"no such\""]),
     // Debug information and paths.
     ("images.debug = 'none'", "both.o", 0, &[]),
     ("images.debug = 'none'", "with-debug", 1, &["debug-information: image 0 (gfx90a) at ", "contains full debug information, none is allowed"]),

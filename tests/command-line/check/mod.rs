@@ -4,6 +4,7 @@ mod asked;
 mod cases;
 mod formats;
 mod init;
+mod packages;
 mod policies;
 mod proofs;
 mod situations;

@@ -37,6 +37,8 @@ const WRONG: &[(&str, &str, Refusal)] = &[
     ("archs = { asked = 'all', asked-cuda = '11.4' }", "1:39: invalid release of CUDA \"11.4\"; all and all-major are known for 11.5 to 13.5", Refusal::InWhole),
     ("archs.asked-cuda = '12.9'", "1:20: asked-cuda has no effect without asked", Refusal::InWhole),
     ("archs = { asked = '9.0', forbid = ['sm_90'] }", "1:19: sm_90 is required and forbidden", Refusal::InWhole),
+    ("package.kernels = [{ match = 'a' }]", "missing field `devices`", Refusal::BySchema),
+    ("package.kernels = [{ match = 'a', devices = ['sm_90a'] }]", "1:46: sm_90a is not a device", Refusal::InWhole),
     ("archs.devices = ['12.0+PTX']", "1:18: compute_120 is not a device", Refusal::InWhole),
     ("archs.require = ['sm_80', '8.0']", "1:27: duplicate architecture sm_80", Refusal::InWhole),
     ("archs.require = ['sm_80', 'sm_80']", "1:27: duplicate architecture sm_80", Refusal::BySchema),

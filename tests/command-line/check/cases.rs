@@ -27,6 +27,8 @@ pub const CASES: &[Case] = &[
     ("archs.asked = '10.0f'", "sm100", 2, &["undecided: asked-archs: image 0 (sm_100) at 0x0: cannot determine whether there is code for sm_100f (10.0f)"]),
     ("archs.asked = 'gfx90a;gfx1100'", "amd", 1, &["amd: asked-archs: no code for gfx1100; nothing runs there; available: gfx90a"]),
     ("archs.asked = 'gfx90a:xnack-'", "amd", 0, &[]),
+    ("archs.asked = '9.0;gfx90a'", "sm90 amd", 0, &[]),
+    ("archs.asked = '8.0;9.0a'", "amd", 1, &["policy.toml: matches-something: no file has code for NVIDIA devices, and the build was asked for 8.0, 9.0a"]),
     ("archs = { asked = 'all-major', asked-cuda = '12.0' }", "cuda.o", 1, &["no code for sm_70 (all-major of CUDA 12.0); nothing runs there", "no code for compute_90 (all-major of CUDA 12.0)"]),
     ("archs.asked = 'all'", "sm90", 1, &["no code for sm_121 (all of CUDA 13.5); nothing runs there"]),
     ("archs.asked = '9.0'\nfiles.amd.archs.asked = 'gfx90a'", "sm90 amd", 0, &[]),

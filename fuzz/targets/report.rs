@@ -61,7 +61,7 @@ fuzz_target!(|data: &[u8]| {
             metadata: None,
         }],
     );
-    check_text(&report::verdict_text(&verdict, &screen));
+    check_text(&report::verdict_text(&verdict, true, &screen));
     check_text(&verdict.to_json());
     check_text(&report::verdict_junit(&verdict));
     check_text(&report::verdict_sarif(&verdict));

@@ -2,6 +2,7 @@
 //!
 //! | module | pairs | decided by |
 //! |---|---|---|
+//! | [`asked`] | what `all` and `all-major` ask for | nvcc, and the architectures that ptxas lists |
 //! | [`ptx`] | PTX and NVIDIA's devices | ptxas, which compiles it or not |
 //! | [`cubins`] | cubins and NVIDIA's devices | nvlink, which links them or not |
 //! | [`target_ids`] | names of AMD's processors and their features | clang, option `--offload-arch` |
@@ -12,6 +13,7 @@
 //! disagrees, fails here with the names. Pairs that no tool decides are listed by name in the modules, with the source
 //! of fatbin's answer.
 
+mod asked;
 mod code_objects;
 mod cubins;
 mod nvidia_tools;
@@ -32,6 +34,7 @@ use crate::harness::trial::{completion, fresh_directory};
 
 pub fn trials() -> Vec<Trial> {
     vec![
+        trial("asked", asked::agrees_with_nvcc),
         trial("ptxas", ptx::agrees_with_ptxas),
         trial("nvlink", cubins::agrees_with_nvlink),
         trial("offload-arch", target_ids::agrees_with_clang),

@@ -7,6 +7,7 @@
 //! differ from a check of nothing. A requirement that cannot be decided is a separate kind of finding: a library that
 //! cannot be read has not passed.
 
+pub(crate) mod asked;
 mod coverage;
 mod facts;
 mod generate;

@@ -34,6 +34,7 @@ rules! {
     MatchesSomething => "matches-something", "Every entry of the policy applies to something.";
     ValidImages => "valid-images", "Stored hashes are correct, and images match what their containers state.";
     RequiredArchs => "required-archs", "Code built for exactly these architectures is present.";
+    Asked => "asked-archs", "Code is present for each architecture that the build was asked for.";
     Devices => "devices", "Code that runs on these devices is present.";
     ForbiddenArchs => "forbidden-archs", "No code is built for these architectures.";
     OnlyArchs => "only-archs", "No code is built for any other architecture.";
@@ -45,6 +46,7 @@ rules! {
     ArchSize => "arch-size", "The code of a file for an architecture does not exceed its size limit.";
     TotalSize => "total-size", "The device code of all files does not exceed the total size limit.";
     PackageSize => "package-size", "No package exceeds the size limit, as it is stored.";
+    PackageCoverage => "package-coverage", "Each package as a whole runs on the devices that it must run on.";
     DebugInformation => "debug-information", "Images contain no more debug information than allowed.";
     BuildPaths => "build-paths", "Images contain no paths of the build machine.";
     Compression => "compression", "Images are stored compressed or uncompressed, as required.";

@@ -1,6 +1,6 @@
 //! Names of architectures in policies: a target ID for machine code, NVIDIA's `compute_90` for PTX and `lto_90` for
 //! LTO-IR, `ptx` for any PTX, and the first component of the triple for code without a processor. The name of a GPU
-//! denotes machine code for its device.
+//! denotes machine code for its device. The spellings of PyTorch and CMake denote the same: `10.0a`, `90-virtual`.
 //!
 //! PTX and LTO-IR have the names of nvcc's options, because they do not replace machine code: PTX is compiled when it
 //! is loaded, and LTO-IR when it is linked. For a large library, compiling PTX takes minutes.
@@ -11,7 +11,7 @@ use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::spelling::Suggestions;
 use crate::host::Host;
 use crate::target::metal::System;
-use crate::target::nvcc_names::NvccForm;
+use crate::target::nvcc_names::{NvccForm, NvidiaCode, Spelling};
 use crate::target::{InvalidTargetId, TargetId, gpu_names, intel, nvptx, processors::PROCESSORS};
 
 /// An architecture that code is built for.
@@ -41,6 +41,12 @@ pub enum InvalidPolicyTarget {
         /// Similar names.
         suggestions: Suggestions,
     },
+    /// A name of machine code and PTX, where one architecture is expected.
+    #[error("{name} is machine code and PTX; name one of them, for example \"sm_90\" or \"compute_90\"")]
+    Several {
+        /// The name.
+        name: String,
+    },
     /// A target ID with invalid features.
     #[error(transparent)]
     TargetId(#[from] InvalidTargetId),
@@ -49,7 +55,9 @@ pub enum InvalidPolicyTarget {
 impl Coded for InvalidPolicyTarget {
     fn class(&self) -> ErrorClass {
         match self {
-            InvalidPolicyTarget::Unknown { .. } | InvalidPolicyTarget::TargetId(_) => Code::InvalidPolicyTarget.into(),
+            InvalidPolicyTarget::Unknown { .. }
+            | InvalidPolicyTarget::Several { .. }
+            | InvalidPolicyTarget::TargetId(_) => Code::InvalidPolicyTarget.into(),
         }
     }
 }
@@ -70,21 +78,39 @@ impl PolicyTarget {
         }
     }
 
-    /// Parses a name.
+    /// Parses a name that stands for one architecture.
     pub fn parse(name: &str) -> Result<PolicyTarget, InvalidPolicyTarget> {
+        let mut targets = PolicyTarget::parse_all(name)?;
+        match (targets.pop(), targets.is_empty()) {
+            (Some(target), true) => Ok(target),
+            _ => Err(InvalidPolicyTarget::Several { name: name.to_owned() }),
+        }
+    }
+
+    /// Parses a name in a list. `12.0+PTX` stands for machine code and PTX.
+    pub fn parse_all(name: &str) -> Result<Vec<PolicyTarget>, InvalidPolicyTarget> {
+        match NvidiaCode::parse(name) {
+            Some(code) if !code.arch.is_known() => Err(unknown_code(name, &code)),
+            Some(code) => Ok(code.forms.iter().map(|&form| PolicyTarget::nvidia(form, code.arch)).collect()),
+            None => Ok(vec![PolicyTarget::other(name)?]),
+        }
+    }
+
+    /// Returns the target of NVIDIA's code.
+    pub fn nvidia(form: NvccForm, arch: nvptx::Arch) -> PolicyTarget {
+        match form {
+            NvccForm::Ptx => PolicyTarget::Ptx(arch),
+            NvccForm::LtoIr => PolicyTarget::LtoIr(arch),
+            NvccForm::Machine => PolicyTarget::Native(arch.to_string()),
+        }
+    }
+
+    fn other(name: &str) -> Result<PolicyTarget, InvalidPolicyTarget> {
         if name == "ptx" {
             return Ok(PolicyTarget::AnyPtx);
         }
         if let Some(triple) = triples().find(|&triple| triple == name) {
             return Ok(PolicyTarget::Triple(triple));
-        }
-        if let Some((form, arch)) = NvccForm::parse(name) {
-            return match (arch.is_known(), form) {
-                (false, _) => Err(unknown(name)),
-                (true, NvccForm::Ptx) => Ok(PolicyTarget::Ptx(arch)),
-                (true, NvccForm::LtoIr) => Ok(PolicyTarget::LtoIr(arch)),
-                (true, NvccForm::Machine) => Ok(PolicyTarget::Native(arch.to_string())),
-            };
         }
         if intel::is_name(name) {
             return Ok(PolicyTarget::Native(name.to_owned()));
@@ -98,6 +124,21 @@ impl PolicyTarget {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Returns the error about code for an unknown architecture, with names in its spelling.
+fn unknown_code(name: &str, code: &NvidiaCode) -> InvalidPolicyTarget {
+    let form = name.find('-').and_then(|dash| name.get(dash..)).unwrap_or_default();
+    let spelled = |number: &u32| match code.spelling {
+        Spelling::Nvcc => None,
+        Spelling::Torch => Some(nvptx::Capability(*number).to_string()),
+        Spelling::CMake => Some(format!("{number}{form}")),
+    };
+    let names: Vec<String> = nvptx::NUMBERS.iter().filter_map(spelled).collect();
+    if names.is_empty() {
+        return unknown(name);
+    }
+    InvalidPolicyTarget::Unknown { name: name.to_owned(), suggestions: Suggestions::new(name, names) }
 }
 
 fn unknown(name: &str) -> InvalidPolicyTarget {
@@ -144,6 +185,9 @@ mod tests {
             ("dg2", "dg2"),
             ("RTX 4090", "sm_89"),
             ("MI300X", "gfx942"),
+            ("10.0a", "sm_100a"),
+            ("100a-real", "sm_100a"),
+            ("90-virtual", "compute_90"),
         ];
         for (name, canonical) in names {
             assert_eq!(PolicyTarget::parse(name).map(|target| target.to_string()), Ok(canonical.to_owned()));
@@ -159,7 +203,9 @@ mod tests {
             ("sm_90f", "unknown architecture \"sm_90f\"; did you mean sm_90?"),
             ("compute_85", "unknown architecture \"compute_85\"; did you mean compute_35 or compute_75 or compute_80?"),
             ("lto_90f", "unknown architecture \"lto_90f\"; did you mean lto_90?"),
-            ("8.0", "unknown architecture \"8.0\""),
+            ("8.1", "unknown architecture \"8.1\"; did you mean 2.1 or 6.1 or 8.0?"),
+            ("12.0+PTX", "12.0+PTX is machine code and PTX; name one of them, for example \"sm_90\" or \"compute_90\""),
+            ("90b-real", "unknown architecture \"90b-real\""),
             ("intel_gpu_pvcc", "unknown architecture \"intel_gpu_pvcc\"; did you mean intel_gpu_pvc?"),
             ("gfx906:xnack", "feature \"xnack\" must end in + or -"),
         ];

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 
+use super::asked::AskedArgs;
 use super::failure::{Context, Result, coded};
 use super::inputs::InputArguments;
 use super::limit::LimitArguments;
@@ -18,12 +19,14 @@ use crate::base::code::Code;
 use crate::base::error::Error;
 use crate::base::escape::escape;
 use crate::base::io::{Access, Input, Output, OutputKind, OutputPath};
+use crate::check::asked::Asked;
 use crate::check::paths::Checker;
 use crate::check::{self, CheckedFile, Policy, Verdict};
 use crate::cli::codes;
 use crate::cli::report;
 use crate::cli::report::CodeSizes;
 use crate::scan::{CacheBudget, Options, Outcome};
+use crate::target::nvptx::NEWEST;
 
 /// Check device code against a policy: architectures, kernels, sizes, debug information and more
 ///
@@ -36,6 +39,9 @@ pub struct Arguments {
     /// The policy, a TOML file [default: gpu.toml in the working directory, or the nearest directory above]
     #[arg(long, value_name = "POLICY")]
     policy: Option<PathBuf>,
+
+    #[command(flatten)]
+    asked: AskedArgs,
 
     /// Generate a policy from known-good files and print it
     #[arg(long, conflicts_with_all = ["policy", "format"])]
@@ -112,11 +118,16 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         return init(&inputs, &arguments.limits, schema, &problems);
     }
     check_no_policy_among(&inputs)?;
-    let path = arguments.policy.map_or_else(find_policy, Ok)?;
-    let policy = read_policy(&path)?;
+    let policy = policy(arguments.policy.as_deref(), arguments.asked.asked()?)?;
+    if let Some(entry) = policy.assumed_release() {
+        let (major, minor) = NEWEST;
+        problems.warn(anyhow!(
+            "{entry} depends on the release of nvcc, CUDA {major}.{minor} is assumed; specify --asked-cuda, or archs.asked-cuda in the policy"
+        ));
+    }
     let proofs = Proofs::read(&arguments.proof)?;
     if !arguments.proof.is_empty() && !policy.all_requirements().any(|it| it.proven == Some(true)) {
-        problems.warn(anyhow!("{}: --proof has no effect; set images.proven = true", path.display()));
+        problems.warn(anyhow!("{}: --proof has no effect; set images.proven = true", policy.path));
     }
     let format = arguments.format;
     if arguments.baseline.is_some() && format != Format::Markdown {
@@ -136,7 +147,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         Format::Human => {
             let screen = terminal::screen();
             let mut out = terminal::output(&screen);
-            out.write(&report::verdict_text(&verdict, &screen))?;
+            out.write(&report::verdict_text(&verdict, arguments.problems.is_verbose(), &screen))?;
             out.flush()?;
             return Ok(status_of(&verdict));
         }
@@ -156,6 +167,19 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     Ok(status_of(&verdict))
 }
 
+/// Name of the policy that consists of options.
+const COMMAND_LINE: &str = "command line";
+
+/// Returns the policy. If a list is given without a policy, the list is the policy, regardless of the directory.
+fn policy(path: Option<&Path>, asked: Option<Asked>) -> Result<Policy> {
+    match (path, asked) {
+        (None, Some(asked)) => Ok(Policy::parse(COMMAND_LINE, "")?.asking_for(asked)),
+        (None, None) => read_policy(&find_policy()?),
+        (Some(path), None) => read_policy(path),
+        (Some(path), Some(asked)) => Ok(read_policy(path)?.asking_for(asked)),
+    }
+}
+
 /// Name of policies that are found without an option.
 const POLICY_NAME: &str = "gpu.toml";
 
@@ -169,7 +193,7 @@ fn find_policy() -> Result<PathBuf> {
         }
         relative.push("..");
     }
-    let message = "no policy; specify --policy, or write one with fatbin check --init FILE > gpu.toml";
+    let message = "no policy; specify --policy or --asked, or write one with fatbin check --init FILE > gpu.toml";
     Err(coded(Code::MissingArgument, message))
 }
 

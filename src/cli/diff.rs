@@ -20,7 +20,8 @@ use crate::cli::report::{Detail, Differences};
 ///
 /// Each side is a file, a directory, a wheel or another archive, or a lock; `-` reads standard input. Sizes are the
 /// sizes of decompressed images and of kernel code. Files are matched by path, or by name if the name is unique.
-/// Versions in the names of wheels and libraries are ignored. Where the code is the same, the causes of the difference
+/// Versions in the names of wheels and libraries are ignored, and kernels in namespaces with versions, such as CUB's, are
+/// compared across versions. Where the code is the same, the causes of the difference
 /// are named: module IDs, paths, debug information, order, compression and others. Many kernels are summed by family,
 /// and listed with -v.
 ///

@@ -206,7 +206,7 @@ fn check_output(output: &Path, policy: &Policy, limits: LimitArguments) -> Resul
     let verdict = check_file(output, policy, limits)?;
     let status = status_of(&verdict);
     if verdict.outcome() != check::Outcome::Passed {
-        print_output(&report::verdict_text(&verdict, &report::Screen::default()));
+        print_output(&report::verdict_text(&verdict, true, &report::Screen::default()));
     }
     if status != Status::Yes {
         std::fs::remove_file(output).map_err(Error::io(output, "remove"))?;

@@ -2,6 +2,7 @@
 
 mod access;
 mod addr2line;
+mod asked;
 mod bundle;
 mod check;
 mod codes;

@@ -35,7 +35,7 @@ pub(crate) use code_hash::{ImageDigests, image_digests};
 pub(crate) use cubin::listing as cubin_listing;
 pub use debug::{CompileUnit, DebugInfo, DebugLevel, Frame, SourceIndex};
 pub(crate) use demangle::{Demangler, demangle};
-pub(crate) use family::family;
+pub(crate) use family::{family, versions, without_versions};
 pub use figure::Figure;
 pub(crate) use generated_names::stable_name;
 pub use kernel::{ConstantBank, Kernel, Parameter, SourceLine};

@@ -9,7 +9,7 @@ use std::fmt;
 use super::gpu_names;
 use super::intel::{self, Model};
 use super::metal;
-use super::nvcc_names::NvccForm;
+use super::nvcc_names::{NvidiaCode, Spelling};
 use super::nvptx;
 use super::processors::{PROCESSORS, Processor};
 use super::subarch::{self, Subarch};
@@ -182,16 +182,22 @@ pub fn names_processor(name: &str) -> bool {
     if intel::is_name(name) {
         return true;
     }
-    match NvccForm::parse(name) {
-        Some((_, arch)) => nvptx::NUMBERS.contains(&arch.number),
+    match NvidiaCode::parse(name) {
+        Some(code) => nvptx::NUMBERS.contains(&code.arch.number),
         None => !matches!(TargetId::parse(name), Err(InvalidTargetId::UnknownProcessor { .. })),
     }
 }
 
 impl Device {
     /// Returns the devices that a name denotes: one, or one for each setting of the features of an AMD processor
-    /// that it leaves open. `H100` denotes the same device as `sm_90`.
+    /// that it leaves open. `H100` and `9.0` denote the same device as `sm_90`.
     pub fn parse(name: &str) -> Result<Vec<Device>, InvalidDevice> {
+        if let Some(code) = NvidiaCode::parse(name).filter(|it| it.spelling == Spelling::Torch && it.arch.is_known()) {
+            let device = nvptx::Arch { suffix: None, ..code.arch };
+            let is_device = code.arch.suffix.is_none() && code.forms.len() == 1;
+            let suffix = || InvalidDevice::Suffix { name: name.to_owned(), device: device.to_string() };
+            return if is_device { Ok(vec![Device::Nvidia(device.number)]) } else { Err(suffix()) };
+        }
         if nvptx::Arch::parse(name).is_some_and(|arch| !arch.is_known()) {
             return Err(unknown(name));
         }
@@ -317,6 +323,8 @@ mod tests {
             ("intel_gpu_12_55_8", "intel_gpu_12_55_8"),
             ("intel_gpu_dg2", "intel_gpu_acm_g10 intel_gpu_acm_g11 intel_gpu_acm_g12"),
             ("H100", "sm_90"),
+            ("9.0", "sm_90"),
+            ("12.1", "sm_121"),
             (
                 "AMD Instinct MI100",
                 "gfx908:sramecc+:xnack+ gfx908:sramecc+:xnack- gfx908:sramecc-:xnack+ gfx908:sramecc-:xnack-",
@@ -332,6 +340,8 @@ mod tests {
     fn rejects_names_that_are_not_devices() {
         let cases = [
             ("sm_90a", "devices have no suffix: sm_90a is code for device sm_90"),
+            ("10.0a", "devices have no suffix: 10.0a is code for device sm_100"),
+            ("12.0+PTX", "devices have no suffix: 12.0+PTX is code for device sm_120"),
             ("gfx12-generic", "gfx12-generic is a generic processor, not a device; specify one of: gfx1200, gfx1201"),
             (
                 "amdgcnspirv",

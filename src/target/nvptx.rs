@@ -5,11 +5,13 @@
 //! supports.
 
 mod architectures;
+mod releases;
 
 use std::fmt;
 
 pub(crate) use architectures::ARCHITECTURES;
 pub use architectures::{Capability, CapabilityMismatch, NUMBERS};
+pub(crate) use releases::{CudaRelease, FIRST_DATED, NEWEST, OLDEST, architectures_of, first_release};
 
 /// An architecture: `sm_90a` is number 90 with a suffix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

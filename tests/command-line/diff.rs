@@ -365,20 +365,48 @@ fn growth_by_duplication_is_listed() {
     assert!(!out.contains("duplication"), "{out}");
 }
 
+/// Writes PTX with kernels of templates in a namespace with a version.
+fn versioned(sandbox: &Sandbox, name: &str, namespace: &str, bodies: &[&str]) {
+    let entry = |(number, body): (usize, &&str)| {
+        format!(".entry _ZN3cub{}{namespace}6KernelILi{number}EEEvv() {{ {body} ret; }} ", namespace.len())
+    };
+    let entries: String = bodies.iter().enumerate().map(entry).collect();
+    sandbox.file(name, format!(".version 8.1\n.target sm_90\n.address_size 64\n{entries}"));
+}
+
+/// cupy and ctranslate2 list hundreds of kernels of CUB as added and removed for each version of CUB (cccl #1269).
+#[test]
+fn kernels_of_two_versions_of_a_library_are_one_kernel() {
+    let sandbox = Sandbox::new();
+    versioned(&sandbox, "old.ptx", "CUB_200700_530_600_NS", &[""; 9]);
+    versioned(&sandbox, "new.ptx", "_V_300200_SM_750_800", &["", "bar.sync 0;", "", "", "", "", "", "", "", ""]);
+    let run = sandbox.fatbin("diff old.ptx new.ptx");
+    assert_eq!(run.status, 1, "{}", run.err);
+    let line = "  9 kernels with other versions in the name: cub::CUB_200700_530_600_NS -> cub::_V_300200_SM_750_800\n";
+    assert!(run.out.contains(line), "{}", run.out);
+    let rows: Vec<&str> = run.out.lines().filter(|line| line.contains("cub::Kernel<")).collect();
+    let [changed, added] = rows[..] else { panic!("{}", run.out) };
+    assert!(changed.ends_with("code differs  void cub::Kernel<1>()"), "{changed}");
+    assert!(added.ends_with("added         void cub::Kernel<9>()"), "{added}");
+    let document: Value = serde_json::from_str(&sandbox.fatbin("diff --json old.ptx new.ptx").out).unwrap();
+    let target = &document["files"][0]["targets"][0];
+    assert_eq!(target["other_versions"]["kernels"], 9, "{document:#}");
+    let changed = target["kernels"].as_array().unwrap().iter().find(|it| it["change"] == "changed").unwrap();
+    assert_eq!(changed["old_name"], "_ZN3cub21CUB_200700_530_600_NS6KernelILi1EEEvv");
+    assert_eq!(changed["name"], "_ZN3cub20_V_300200_SM_750_8006KernelILi1EEEvv");
+}
+
 #[test]
 fn two_versions_of_a_library_have_the_same_families() {
     let sandbox = Sandbox::new();
-    for (name, version) in [("old.ptx", 1), ("new.ptx", 2)] {
-        let entry = |number| format!(".entry _ZN3cub9CUB_{version}_5_06KernelILi{number}EEEvv() {{ ret; }} ");
-        let entries: String = (0..9).map(entry).collect();
-        sandbox.file(name, format!(".version 8.1\n.target sm_90\n.address_size 64\n{entries}"));
-    }
+    versioned(&sandbox, "old.ptx", "CUB_1_5_0", &[""; 9]);
+    versioned(&sandbox, "new.ptx", "CUB_2_5_0", &["bar.sync 0;"; 9]);
     let run = sandbox.fatbin("diff old.ptx new.ptx");
     assert_eq!(run.status, 1, "{}", run.err);
-    assert!(run.out.contains("9 added, 9 removed  cub::Kernel\n"), "{}", run.out);
-    assert!(run.out.ends_with("  18 kernels; use -v to list them\n"), "{}", run.out);
+    assert!(run.out.contains("9 changed  cub::Kernel\n"), "{}", run.out);
+    assert!(run.out.ends_with("  9 kernels; use -v to list them\n"), "{}", run.out);
     let listed = sandbox.fatbin("diff -v old.ptx new.ptx").out;
     assert!(listed.contains(" cub::Kernel<0>()\n"), "{listed}");
     let all = sandbox.fatbin("diff --all old.ptx new.ptx").out;
-    assert!(all.contains("cub::CUB_1_5_0::Kernel<0>()\n"), "{all}");
+    assert!(all.contains("cub::CUB_2_5_0::Kernel<0>()\n"), "{all}");
 }

@@ -3,7 +3,7 @@
 
 use super::{DriverNumber, Floor, Release};
 use crate::format::readers::Product;
-use crate::target::nvptx::Arch;
+use crate::target::nvptx::{Arch, FIRST_DATED, NEWEST, OLDEST, first_release};
 
 /// A release and the driver that was shipped with it, if its number is known.
 type DriverRow = ((u32, u32), Option<[u32; 3]>);
@@ -46,9 +46,6 @@ const DRIVERS: [DriverRow; 34] = [
     ((13, 4), None),
     ((13, 5), None),
 ];
-
-/// The newest release in these tables.
-const NEWEST: (u32, u32) = (13, 5);
 
 /// Drivers that load cubins of every toolkit with the same major number. Source: NVIDIA, CUDA Compatibility, Minor
 /// Version Compatibility. Cubins of earlier toolkits need the driver of their release.
@@ -109,31 +106,6 @@ const PTX: [((u16, u16), (u32, u32)); 44] = [
 /// Like [`PTX`], the newest versions.
 const NEWEST_PTX: [((u16, u16), (u32, u32)); 3] = [((9, 3), (13, 3)), ((9, 4), (13, 4)), ((9, 5), (13, 5))];
 
-/// Architectures, each with the first release that supports it. Source: LLVM, NVPTXTargetParser.def (337115da).
-const ARCHS: [(&[&str], (u32, u32)); 16] = [
-    (&["sm_50", "sm_52", "sm_53"], (7, 0)),
-    (&["sm_60", "sm_61", "sm_62"], (8, 0)),
-    (&["sm_70"], (9, 0)),
-    (&["sm_72"], (9, 1)),
-    (&["sm_75"], (10, 0)),
-    (&["sm_80"], (11, 0)),
-    (&["sm_86"], (11, 1)),
-    (&["sm_87"], (11, 4)),
-    (&["sm_89", "sm_90"], (11, 8)),
-    (&["sm_90a"], (12, 0)),
-    (&["sm_100", "sm_100a", "sm_101", "sm_101a", "sm_120", "sm_120a"], (12, 8)),
-    (&["sm_100f", "sm_101f", "sm_103", "sm_103a", "sm_103f"], (12, 9)),
-    (&["sm_120f", "sm_121", "sm_121a", "sm_121f"], (12, 9)),
-    (&["sm_88", "sm_110", "sm_110a", "sm_110f"], (13, 0)),
-    (&["sm_107", "sm_107a", "sm_107f"], (13, 4)),
-    // Supported by the oldest release in the source, and perhaps by earlier releases.
-    (&["sm_30", "sm_32", "sm_35", "sm_37"], OLDEST),
-];
-
-/// The oldest release in the source of [`ARCHS`], and the first architecture that this release introduced.
-const OLDEST: (u32, u32) = (7, 0);
-const FIRST_DATED: u32 = 50;
-
 /// Returns a release of CUDA with its driver.
 pub fn release(version: (u32, u32)) -> Release {
     let driver = DRIVERS.iter().find(|(known, _)| *known == version).and_then(|(_, driver)| driver.map(DriverNumber));
@@ -173,10 +145,9 @@ pub fn ptx(version: (u16, u16)) -> Floor {
 
 /// Returns the floor of machine code for an architecture, including the floor of the architecture's devices.
 pub fn arch(arch: Arch) -> Floor {
-    let name = arch.to_string();
-    match ARCHS.iter().find(|(names, _)| names.contains(&name.as_str())) {
-        Some((_, OLDEST)) if arch.number < FIRST_DATED => Floor::until(release(OLDEST)),
-        Some((_, first)) => Floor::since(release(*first)),
+    match first_release(arch) {
+        Some(OLDEST) if arch.number < FIRST_DATED => Floor::until(release(OLDEST)),
+        Some(first) => Floor::since(release(first)),
         None if arch.suffix.is_some() => Floor { most: None, ..self::arch(Arch { suffix: None, ..arch }) },
         None => Floor::UNKNOWN,
     }
@@ -263,8 +234,8 @@ mod tests {
         for architecture in ARCHITECTURES.iter().filter(|it| it.number >= FIRST_DATED) {
             let suffixes = architecture.suffixes.iter().map(|suffix| Some(*suffix));
             for suffix in std::iter::once(None).chain(suffixes) {
-                let name = Arch { number: architecture.number, suffix }.to_string();
-                assert!(ARCHS.iter().any(|(names, _)| names.contains(&name.as_str())), "{name}");
+                let arch = Arch { number: architecture.number, suffix };
+                assert!(first_release(arch).is_some(), "{arch}");
             }
         }
     }

@@ -29,7 +29,11 @@ impl NamedDevice {
             Some((gpu, device)) if Device::of_code(name).is_err() => {
                 NamedDevice { name: device.to_owned(), gpu: Some(gpu), devices }
             }
-            _ => NamedDevice::new(name, devices),
+            _ => match devices.as_slice() {
+                // `9.0` is named like `sm_90`.
+                [device @ Device::Nvidia(_)] => NamedDevice::new(&device.to_string(), devices.clone()),
+                _ => NamedDevice::new(name, devices),
+            },
         })
     }
 

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::causes::{DifferenceCause, causes};
 use super::change::{Change, unmatched};
 use super::duplicates::{Duplicate, duplicates};
-use super::kernels::{KernelDifference, differences};
+use super::kernels::{KernelDifference, OtherVersions, differences};
 use super::pairs::pair_files;
 use super::size::{differ, growth, sum};
 use super::{Lock, LockedFile, LockedImage, LockedTarget};
@@ -79,6 +79,8 @@ pub struct TargetDifference<'a> {
     pub images_changed: usize,
     /// Kernels that differ, the largest difference first.
     pub kernels: Vec<KernelDifference<'a>>,
+    /// Kernels that were paired although their names contain other versions of libraries.
+    pub other_versions: OtherVersions,
 }
 
 /// Totals of the images for one target.
@@ -179,7 +181,7 @@ fn target_difference<'a>(
         .or_else(|| unmatched(old, new, |image| image.size));
     // Without a code hash, any change of the bytes counts as a change of the code.
     let code = unmatched(old, new, |image| image.code).or(whole).unwrap_or(0);
-    let kernels = differences(old, new, code > 0);
+    let (kernels, other_versions) = differences(old, new, code > 0);
     let stored = unmatched(old, new, |image| image.stored).unwrap_or(0);
     let codecs = unmatched(old, new, |image| Some(&image.codec)).unwrap_or(0);
     let (change, images_changed) = match (old, new) {
@@ -199,6 +201,7 @@ fn target_difference<'a>(
         causes: causes(change, old, new),
         images_changed,
         kernels,
+        other_versions,
     })
 }
 
@@ -228,6 +231,13 @@ impl TargetTotals {
 }
 
 impl Comparison<'_> {
+    /// Returns the kernels of all files that were paired although their names contain other versions of libraries.
+    pub fn other_versions(&self) -> OtherVersions {
+        let mut all = OtherVersions::default();
+        self.files.iter().flat_map(|file| &file.targets).for_each(|target| all.merge(&target.other_versions));
+        all
+    }
+
     /// Returns the causes of all differences if the code is the same on both sides; `None` if it differs. If a file
     /// differs but none of its images does, the cause is its containers.
     pub fn causes_with_same_code(&self) -> Option<BTreeSet<DifferenceCause>> {

@@ -9,7 +9,7 @@ use std::hash::{Hash as StdHash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 use crate::base::bytes::NameMap;
-use crate::image::{Figure, Kernel, demangle, stable_name};
+use crate::image::{Figure, Kernel, demangle, stable_name, without_versions};
 
 /// The figures worth reviewing: a change of one may make a launch fail or slow. They are in the order of the fields of
 /// a kernel's line.
@@ -105,6 +105,14 @@ impl KernelName {
             Demangled::Computed(_) => None,
             Demangled::Stated(stated) => Some(stated.as_deref()),
         }
+    }
+
+    /// Returns the demangled name without generated parts and without the versions of libraries; `None` if it contains
+    /// no versions.
+    pub(super) fn across_versions(&self) -> Option<String> {
+        let stable = stable_name(self.demangled()?);
+        let without = without_versions(&stable);
+        (without != stable).then_some(without)
     }
 
     /// Returns the name without generated parts.

@@ -35,7 +35,7 @@ pub use change::Change;
 pub use compare::{Comparison, FileDifference, TargetDifference, TargetTotals, Totals, compare};
 pub use duplicates::{Duplicate, duplicates};
 pub use kernel::{FIGURES, KernelHash, KernelName, KernelPool, KernelUsage, LockedKernel};
-pub use kernels::KernelDifference;
+pub use kernels::{KernelDifference, OtherVersions};
 pub use line_error::{LineError, LockError};
 pub(crate) use pairs::{common_label, without_versions};
 pub use read::{is_lock, read, read_within};

@@ -7,6 +7,7 @@ use toml::Spanned;
 
 use super::Size;
 use crate::base::code::{Code, Coded, ErrorClass};
+use crate::check::asked::Asked;
 use crate::check::coverage::{allows, may_run_on};
 use crate::check::target::PolicyTarget;
 
@@ -58,6 +59,7 @@ pub type Located = (Range<usize>, Contradiction);
 pub struct SpannedArchs {
     pub devices: Option<Vec<Spanned<PolicyTarget>>>,
     pub require: Option<Vec<Spanned<PolicyTarget>>>,
+    pub asked: Option<Spanned<Asked>>,
     pub forbid: Option<Vec<Spanned<PolicyTarget>>>,
     pub only: Option<Vec<Spanned<PolicyTarget>>>,
     /// PTX replaces missing machine code.
@@ -69,13 +71,15 @@ impl SpannedArchs {
     pub fn check(&self) -> Result<(), Located> {
         let forbid = self.forbid.as_deref().unwrap_or_default();
         let only = self.only.as_deref();
-        for require in self.require.iter().flatten() {
-            let target = require.get_ref();
+        let required = self.require.iter().flatten().map(|require| (require.span(), require.get_ref()));
+        let asked =
+            self.asked.iter().flat_map(|list| list.get_ref().targets().map(|(_, target)| (list.span(), target)));
+        for (span, target) in required.chain(asked) {
             if forbid.iter().any(|forbidden| allows(forbidden.get_ref(), target)) {
-                return Err((require.span(), Contradiction::RequiredAndForbidden(target.clone())));
+                return Err((span, Contradiction::RequiredAndForbidden(target.clone())));
             }
             if only.is_some_and(|only| !only.iter().any(|allowed| allows(allowed.get_ref(), target))) {
-                return Err((require.span(), Contradiction::RequiredAndNotAllowed(target.clone())));
+                return Err((span, Contradiction::RequiredAndNotAllowed(target.clone())));
             }
         }
         for allowed in only.unwrap_or_default() {

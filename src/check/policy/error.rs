@@ -7,6 +7,7 @@ use super::wrong_type::WrongType;
 use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::pattern::PatternError;
 use crate::base::spelling::Suggestions;
+use crate::check::asked::InvalidAsked;
 use crate::check::target::{InvalidPolicyTarget, PolicyTarget};
 
 /// An error in a policy. Lines and columns count from 1, columns in characters.
@@ -67,6 +68,12 @@ pub enum PolicyCause {
     /// A name that is not an architecture.
     #[error(transparent)]
     Target(#[from] InvalidPolicyTarget),
+    /// A list of a build that has no meaning.
+    #[error(transparent)]
+    Asked(#[from] InvalidAsked),
+    /// A release of CUDA without a list that depends on it.
+    #[error("asked-cuda has no effect without asked")]
+    UnusedRelease,
     /// An architecture that is listed twice.
     #[error("duplicate architecture {0}")]
     DuplicateArch(PolicyTarget),
@@ -124,12 +131,14 @@ impl Coded for PolicyCause {
             | PolicyCause::UnknownKey { .. }
             | PolicyCause::UnknownRule { .. } => Code::InvalidPolicy.into(),
             PolicyCause::Target(error) => error.class(),
+            PolicyCause::Asked(error) => error.class(),
             PolicyCause::DuplicateArch(_)
             | PolicyCause::NotADevice(_)
             | PolicyCause::InvalidPtx { .. }
             | PolicyCause::InvalidKernelArchs(_)
             | PolicyCause::InvalidKernelDevices(_) => Code::InvalidPolicyTarget.into(),
             PolicyCause::InvalidSize(_)
+            | PolicyCause::UnusedRelease
             | PolicyCause::ZeroSize
             | PolicyCause::InvalidRelease(_)
             | PolicyCause::NoHipRuntime(_)

@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 
 use regex::bytes::Regex;
 
+use super::asked::Asked;
 use super::rule::Rule;
 use super::target::PolicyTarget;
 use crate::analyze::requires::Driver;
@@ -44,6 +45,8 @@ pub struct Policy {
     pub(crate) consistent_features: bool,
     /// The metadata of packages must agree with their device code.
     pub(crate) metadata: bool,
+    /// Devices that each package as a whole must run on.
+    pub(crate) package_coverage: PackageCoverage,
     /// Requirements for all files.
     pub(crate) requirements: Requirements,
     /// Requirements for some files, in the order of the policy. Later ones win.
@@ -76,6 +79,8 @@ pub struct Requirements {
     pub ptx_fallback: Option<PolicyTarget>,
     /// Architectures that the file must contain code for.
     pub require: Option<Vec<PolicyTarget>>,
+    /// Architectures that the build was asked for.
+    pub asked: Option<Asked>,
     /// Architectures that the file must not contain code for.
     pub forbid: Option<Vec<PolicyTarget>>,
     /// The only architectures that the file may contain code for.
@@ -106,6 +111,26 @@ pub struct Requirements {
     pub proven: Option<bool>,
     /// Requirements for kernels.
     pub kernels: Option<Vec<KernelRequirement>>,
+}
+
+/// Devices that each package as a whole must run on.
+#[derive(Debug)]
+pub struct PackageCoverage {
+    /// Devices that some code of the package must run on.
+    pub devices: Vec<PolicyTarget>,
+    /// Requirements for families of kernels.
+    pub kernels: Vec<FamilyRequirement>,
+    /// PTX that the driver compiles counts.
+    pub with_jit: bool,
+}
+
+/// Devices that families of kernels must run on.
+#[derive(Debug)]
+pub struct FamilyRequirement {
+    /// Expression for the names of kernels. If it has a group, the text of the group is the family.
+    pub matching: Regex,
+    /// The devices.
+    pub devices: Vec<PolicyTarget>,
 }
 
 /// A requirement for kernels.
@@ -183,6 +208,17 @@ impl Policy {
         resolve::policy(path, text)
     }
 
+    /// Requires architectures in all files, in place of those that the policy lists.
+    pub(crate) fn asking_for(mut self, asked: Asked) -> Policy {
+        self.requirements.asked = Some(asked);
+        self
+    }
+
+    /// Returns an entry whose meaning depends on a release of CUDA that the policy does not name.
+    pub(crate) fn assumed_release(&self) -> Option<&str> {
+        self.all_requirements().find_map(|requirements| requirements.asked.as_ref()?.assumed.as_deref())
+    }
+
     /// Returns whether a file is not evaluated.
     #[doc(hidden)]
     pub fn skips(&self, path: &str) -> bool {
@@ -201,13 +237,18 @@ impl Policy {
     /// Returns what must be known about the images of a file to evaluate it.
     #[doc(hidden)]
     pub fn survey_options(&self, path: &str) -> SurveyOptions {
-        if self.skips(path) { SurveyOptions::default() } else { self.requirements_for(path).survey_options() }
+        if self.skips(path) {
+            return SurveyOptions::default();
+        }
+        let options = self.requirements_for(path).survey_options();
+        SurveyOptions { inspection: options.inspection || !self.package_coverage.kernels.is_empty(), ..options }
     }
 
     /// Returns whether images of any file must be inspected.
     #[doc(hidden)]
     pub fn needs_inspection(&self) -> bool {
-        self.all_requirements().any(|requirements| requirements.survey_options().any())
+        !self.package_coverage.kernels.is_empty()
+            || self.all_requirements().any(|requirements| requirements.survey_options().any())
     }
 
     /// Returns whether hashes of images are needed.
@@ -246,6 +287,7 @@ impl Requirements {
             devices: self.devices.or(other.devices),
             ptx_fallback: self.ptx_fallback.or(other.ptx_fallback),
             require: self.require.or(other.require),
+            asked: self.asked.or(other.asked),
             forbid: self.forbid.or(other.forbid),
             only: self.only.or(other.only),
             file_size: self.file_size.or(other.file_size),

@@ -11,11 +11,13 @@ use super::contradiction::{Located, SpannedArchs, SpannedSizes};
 use super::error::{PolicyCause, PolicyError, line_and_column};
 use super::syntax::{self, AllOrList, ByteCount, List, Text};
 use super::{
-    Exception, KernelArchs, KernelDevices, KernelLimit, KernelRequirement, Pattern, Policy, Requirements, Size,
+    Exception, FamilyRequirement, KernelArchs, KernelDevices, KernelLimit, KernelRequirement, PackageCoverage, Pattern,
+    Policy, Requirements, Size,
 };
 use crate::analyze::requires::Driver;
 use crate::base::pattern::PatternBudget;
 use crate::base::spelling::Suggestions;
+use crate::check::asked::{Asked, cuda_release};
 use crate::check::rule::Rule;
 use crate::check::target::PolicyTarget;
 use crate::format::readers::Reader;
@@ -50,6 +52,7 @@ impl Resolver<'_> {
     fn policy(&self, written: syntax::PolicyToml) -> Result<Policy> {
         let consistent_features = written.archs.consistent_features == Some(true);
         let metadata = written.package.metadata == Some(true);
+        let package_coverage = self.package_coverage(written.package)?;
         let sizes = self.sizes(&written.sizes)?;
         sizes.check().map_err(|it| self.contradiction(it))?;
         let total = sizes.total.as_ref().map(|size| *size.get_ref());
@@ -77,8 +80,21 @@ impl Resolver<'_> {
             package,
             consistent_features,
             metadata,
+            package_coverage,
             requirements,
             exceptions,
+        })
+    }
+
+    fn package_coverage(&self, package: syntax::Package) -> Result<PackageCoverage> {
+        let devices = |list: &List| self.devices(list.get_ref()).map(into_inner);
+        let family = |it: &syntax::PackageKernels| {
+            Ok(FamilyRequirement { matching: self.regex(&it.matching)?, devices: devices(&it.devices)? })
+        };
+        Ok(PackageCoverage {
+            devices: package.devices.as_ref().map(devices).transpose()?.unwrap_or_default(),
+            kernels: package.kernels.iter().flatten().map(family).collect::<Result<_>>()?,
+            with_jit: package.jit != Some(false),
         })
     }
 
@@ -108,6 +124,7 @@ impl Resolver<'_> {
             devices: archs.devices.map(into_inner),
             ptx_fallback,
             require: archs.require.map(into_inner),
+            asked: archs.asked.map(Spanned::into_inner),
             forbid: archs.forbid.map(into_inner),
             only: archs.only.map(into_inner),
             file_size: sizes.file.map(Spanned::into_inner),
@@ -131,20 +148,35 @@ impl Resolver<'_> {
         Ok(SpannedArchs {
             devices: archs.devices.as_ref().map(|list| self.devices(list.get_ref())).transpose()?,
             require: targets(&archs.require)?,
+            asked: self.asked(archs)?,
             forbid: targets(&archs.forbid)?,
             only: targets(&archs.only)?,
             has_ptx_fallback: archs.ptx_fallback.is_some(),
         })
     }
 
+    fn asked(&self, archs: &syntax::Archs) -> Result<Option<Spanned<Asked>>> {
+        let release = |text: &Text| cuda_release(text.get_ref()).map_err(|cause| self.error(text.span(), cause));
+        let release = archs.asked_cuda.as_ref().map(|text| Ok((release(text)?, text.span()))).transpose()?;
+        match (&archs.asked, release) {
+            (Some(text), release) => match Asked::parse(text.get_ref(), None, release.map(|(release, _)| release)) {
+                Ok(asked) => Ok(Some(Spanned::new(text.span(), asked))),
+                Err(cause) => Err(self.error(text.span(), cause)),
+            },
+            (None, Some((_, span))) => Err(self.error(span, PolicyCause::UnusedRelease)),
+            (None, None) => Ok(None),
+        }
+    }
+
     fn unique_targets(&self, texts: &[Text]) -> Result<Vec<Spanned<PolicyTarget>>> {
         let mut targets: Vec<Spanned<PolicyTarget>> = Vec::new();
         for text in texts {
-            let target = PolicyTarget::parse(text.get_ref()).map_err(|cause| self.error(text.span(), cause))?;
-            if targets.iter().any(|known| *known.get_ref() == target) {
-                return Err(self.error(text.span(), PolicyCause::DuplicateArch(target)));
+            for target in PolicyTarget::parse_all(text.get_ref()).map_err(|cause| self.error(text.span(), cause))? {
+                if targets.iter().any(|known| *known.get_ref() == target) {
+                    return Err(self.error(text.span(), PolicyCause::DuplicateArch(target)));
+                }
+                targets.push(Spanned::new(text.span(), target));
             }
-            targets.push(Spanned::new(text.span(), target));
         }
         Ok(targets)
     }

@@ -50,6 +50,8 @@ pub struct ExceptionToml {
 pub struct Archs {
     pub devices: Option<List>,
     pub ptx_fallback: Option<Text>,
+    pub asked: Option<Text>,
+    pub asked_cuda: Option<Text>,
     pub require: Option<List>,
     pub forbid: Option<List>,
     pub only: Option<List>,
@@ -61,6 +63,8 @@ pub struct Archs {
 pub struct FileArchs {
     pub devices: Option<List>,
     pub ptx_fallback: Option<Text>,
+    pub asked: Option<Text>,
+    pub asked_cuda: Option<Text>,
     pub require: Option<List>,
     pub forbid: Option<List>,
     pub only: Option<List>,
@@ -101,6 +105,18 @@ pub struct Images {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Package {
     pub metadata: Option<bool>,
+    pub devices: Option<List>,
+    pub jit: Option<bool>,
+    pub kernels: Option<Vec<PackageKernels>>,
+}
+
+/// Kernels that a package as a whole must run.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PackageKernels {
+    #[serde(rename = "match")]
+    pub matching: Text,
+    pub devices: List,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -191,8 +207,8 @@ impl<'de> Deserialize<'de> for ByteCount {
 
 impl From<FileArchs> for Archs {
     fn from(archs: FileArchs) -> Archs {
-        let FileArchs { devices, ptx_fallback, require, forbid, only } = archs;
-        Archs { devices, ptx_fallback, require, forbid, only, consistent_features: None }
+        let FileArchs { devices, ptx_fallback, asked, asked_cuda, require, forbid, only } = archs;
+        Archs { devices, ptx_fallback, asked, asked_cuda, require, forbid, only, consistent_features: None }
     }
 }
 

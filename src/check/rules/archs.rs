@@ -13,23 +13,28 @@ use crate::target::nvptx::{self, Suffix};
 
 /// Requires code that is built for exactly these architectures.
 pub fn required(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
-    kpack::required(facts, requirements, findings);
-    if facts.images.is_empty() {
-        return;
-    }
     for target in requirements.require.iter().flatten() {
-        let has_code = match target {
-            PolicyTarget::Native(id) => {
-                has_exact_code(&facts.native_targets(), id)
-                    || has_ptx_fallback(facts, requirements, id)
-                    || linked_ptx(facts, id).is_some_and(|ptx| accepts_all(requirements, &ptx))
-            }
-            target => facts.loadable().any(|image| is_listed(target, &image.code)),
-        };
-        if !has_code {
-            findings.add(missing(facts, target, format!("code for {target}")));
+        let code = format!("code for {target}");
+        kpack::required(facts, target, &code, findings);
+        if !facts.images.is_empty() && !has_code(facts, target) && !is_replaced(facts, requirements, target) {
+            findings.add(missing(facts, target, code).detail(facts.available()));
         }
     }
+}
+
+/// Returns whether a file has code that is built for exactly this architecture.
+pub fn has_code(facts: &FileFacts<'_>, target: &PolicyTarget) -> bool {
+    match target {
+        PolicyTarget::Native(id) => has_exact_code(&facts.native_targets(), id),
+        target => facts.loadable().any(|image| is_listed(target, &image.code)),
+    }
+}
+
+/// Returns whether PTX that the policy accepts replaces machine code.
+fn is_replaced(facts: &FileFacts<'_>, requirements: &Requirements, target: &PolicyTarget) -> bool {
+    let PolicyTarget::Native(id) = target else { return false };
+    has_ptx_fallback(facts, requirements, id)
+        || linked_ptx(facts, id).is_some_and(|ptx| accepts_all(requirements, &ptx))
 }
 
 /// Requires code that runs on these devices.
@@ -42,7 +47,8 @@ pub fn devices(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mu
         let PolicyTarget::Native(device) = target else {
             // The system of a Metal library.
             if !facts.images.iter().any(|image| is_listed(target, &image.code)) {
-                findings.add(missing(facts, target, format!("code that runs on {target}")));
+                let code = format!("code that runs on {target}");
+                findings.add(missing(facts, target, code).detail(facts.available()));
             }
             continue;
         };
@@ -59,7 +65,7 @@ pub fn devices(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mu
         } else {
             format!("code that runs on {device}")
         };
-        findings.add(missing(facts, target, code));
+        findings.add(missing(facts, target, code).detail(facts.available()));
     }
 }
 
@@ -138,12 +144,12 @@ fn linked_ptx(facts: &FileFacts<'_>, device: &str) -> Option<Vec<nvptx::Arch>> {
 }
 
 /// Creates the finding for missing code. It is undecided if an image that is ambiguous or unreadable may be that code.
-fn missing(facts: &FileFacts<'_>, target: &PolicyTarget, code: String) -> RuleFinding {
+pub fn missing(facts: &FileFacts<'_>, target: &PolicyTarget, code: String) -> RuleFinding {
     let unknown = facts.images.iter().find_map(|image| match image.code {
         ImageCode::Unknown(why) => Some((image, why)),
         _ => None,
     });
-    let finding = if let Some((image, why)) = unknown {
+    if let Some((image, why)) = unknown {
         let message = format!("cannot determine whether there is {code}: this image {}", why.reason());
         undecided(message).image(image)
     } else if let Some(image) = facts.images.iter().find(|it| !it.is_named && hides_suffix(&it.code, target)) {
@@ -154,8 +160,7 @@ fn missing(facts: &FileFacts<'_>, target: &PolicyTarget, code: String) -> RuleFi
         violated(format!("no {code}"))
     } else {
         undecided(format!("no {code} in the readable part of the file"))
-    };
-    finding.detail(facts.available())
+    }
 }
 
 /// Returns whether bare machine code may be for a target with a suffix that its header cannot state: `f` in no cubin,

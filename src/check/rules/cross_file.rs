@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::asked;
 use super::findings::{RuleFindings, violated};
 use super::{AllFiles, Evaluator};
 use crate::base::bytes::total;
@@ -79,6 +80,9 @@ fn unused_requirements(
             None => "no kernel could be inspected".to_owned(),
         };
         findings.add(violated(format!("{problem} (line {})", requirement.line)));
+    }
+    if let Some(finding) = requirements.asked.as_ref().and_then(|asked| asked::unmatched(asked, facts)) {
+        findings.add(finding);
     }
     for (target, _) in requirements.arch_sizes.iter().flatten() {
         let has_code = |facts: &FileFacts<'_>| {

@@ -48,7 +48,8 @@ pub fn kernels(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mu
     }
 }
 
-fn device(target: &PolicyTarget) -> Option<NamedDevice> {
+/// Returns the device that a policy names.
+pub fn device(target: &PolicyTarget) -> Option<NamedDevice> {
     match target {
         PolicyTarget::Native(name) => NamedDevice::of_arch(name).into_iter().next(),
         PolicyTarget::Triple(name) if target.system().is_some() => NamedDevice::parse(name).ok(),

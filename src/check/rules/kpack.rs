@@ -11,20 +11,16 @@ use crate::scan::inventory::KpackReference;
 use crate::target::Device;
 use crate::target::natural_order;
 
-/// Requires every code object for exactly these architectures.
-pub fn required(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
+/// Requires every code object for exactly this architecture; `code` names the code in messages.
+pub fn required(facts: &FileFacts<'_>, target: &PolicyTarget, code: &str, findings: &mut RuleFindings) {
     for reference in &facts.survey.file.kpack {
-        for target in requirements.require.iter().flatten() {
-            let has_code = |index: u32| match target {
-                PolicyTarget::Native(id) => has_exact_code(&reference.archs_of(index).collect::<Vec<_>>(), id),
-                _ => false,
-            };
-            let missing: Vec<u32> = reference.indices.iter().copied().filter(|index| !has_code(*index)).collect();
-            if let Some(objects) = list(&missing, reference) {
-                findings.add(
-                    violated(format!("no code for {target} in kpack archives: {objects}")).detail(available(reference)),
-                );
-            }
+        let has_code = |index: u32| match target {
+            PolicyTarget::Native(id) => has_exact_code(&reference.archs_of(index).collect::<Vec<_>>(), id),
+            _ => false,
+        };
+        let missing: Vec<u32> = reference.indices.iter().copied().filter(|index| !has_code(*index)).collect();
+        if let Some(objects) = list(&missing, reference) {
+            findings.add(violated(format!("no {code} in kpack archives: {objects}")).detail(available(reference)));
         }
     }
 }

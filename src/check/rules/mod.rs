@@ -1,6 +1,7 @@
 //! Evaluates the rules of a policy, and the rules that always apply: first file by file, then over all files.
 
 mod archs;
+mod asked;
 mod cross_file;
 mod devices;
 mod drivers;
@@ -9,6 +10,7 @@ mod images;
 mod kernels;
 mod kpack;
 mod metadata;
+mod packages;
 mod proofs;
 mod sizes;
 mod wrappers;
@@ -82,6 +84,7 @@ impl Rule {
             Rule::MatchesSomething => AllFiles(cross_file::policy_entries),
             Rule::ValidImages => EachFile(images::valid),
             Rule::RequiredArchs => with_code(|it| it.require.is_some(), archs::required),
+            Rule::Asked => with_code(|it| it.asked.is_some(), asked::asked),
             Rule::Devices => with_code(|it| it.devices.is_some(), archs::devices),
             Rule::ForbiddenArchs => with_code(|it| it.forbid.is_some(), archs::forbidden),
             Rule::OnlyArchs => with_code(|it| it.only.is_some(), archs::only),
@@ -92,6 +95,7 @@ impl Rule {
             Rule::ArchSize => with_code(|it| it.arch_sizes.is_some(), sizes::archs),
             Rule::TotalSize => AllFiles(cross_file::total_size),
             Rule::PackageSize => AllFiles(cross_file::package_size),
+            Rule::PackageCoverage => AllFiles(packages::coverage),
             Rule::DebugInformation => {
                 with_code(|it| it.debug.is_some_and(|level| level < DebugLevel::Full), images::debug_information)
             }

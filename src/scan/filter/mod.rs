@@ -17,6 +17,7 @@ use crate::format::{ContainerType, ImageKind};
 use crate::image::Kernel;
 use crate::scan::inventory::Image;
 use crate::target::device::{names_processor, processor_names};
+use crate::target::nvcc_names::NvidiaCode;
 use crate::target::{OffloadKind, compatibility, intel, nvptx, subarch, target_id, triple};
 
 pub use crate::base::pattern::PatternError;
@@ -143,8 +144,8 @@ fn same_triple(own: &str, arch: Option<&str>, filter: &str) -> bool {
 }
 
 fn serves(image: &str, is_ptx: bool, requested: &str) -> bool {
-    match (nvptx::Arch::parse(image), nvptx::Arch::parse(requested)) {
-        (Some(image), Some(device)) => image.runs_on(device, is_ptx),
+    match (nvptx::Arch::parse(image), NvidiaCode::parse(requested)) {
+        (Some(image), Some(device)) => image.runs_on(device.arch, is_ptx),
         _ if intel::is_name(requested) => intel::serves(image, requested),
         _ => compatibility::serves(image, requested).is_ok(),
     }

@@ -26,7 +26,7 @@ use crate::base::codec::Codec;
 use crate::base::error::{Error, Malformed};
 use crate::base::range::range_at;
 use crate::format::{ContainerType, GroupPart, ImageKind, UnknownValue};
-use crate::target::nvcc_names::NvccForm;
+use crate::target::nvcc_names::{NvccForm, NvidiaCode, Spelling};
 use crate::target::{OffloadKind, TargetId, intel, nvptx, subarch};
 
 pub use address::DiskLocation;
@@ -327,14 +327,20 @@ impl Image {
     }
 
     /// True if compilers use this name for the processor or its code: `gfx90a:xnack+` with its features in any order,
-    /// `sm_80` in any form, `compute_80` for PTX and `lto_80` for LTO-IR.
+    /// `sm_80` in any form, `compute_80` for PTX, `lto_80` for LTO-IR, and the names of PyTorch and CMake.
     pub(crate) fn has_arch_name(&self, name: &str) -> bool {
         let Some(own) = self.arch.as_deref() else { return false };
-        let is_of_form = |kind, arch| self.image_kind == kind && nvptx::Arch::parse(own) == Some(arch);
-        match (NvccForm::parse(name), TargetId::parse(own), TargetId::parse(name)) {
-            (Some((NvccForm::Ptx, arch)), ..) => is_of_form(ImageKind::Ptx, arch),
-            (Some((NvccForm::LtoIr, arch)), ..) => is_of_form(ImageKind::Nvvm, arch),
-            (_, Ok(own), Ok(named)) => own == named,
+        if let Some(code) = NvidiaCode::parse(name) {
+            let has_form = |form: &NvccForm| match form {
+                NvccForm::Ptx => self.image_kind == ImageKind::Ptx,
+                NvccForm::LtoIr => self.image_kind == ImageKind::Nvvm,
+                // nvcc's names of machine code are also the names of the architecture.
+                NvccForm::Machine => code.spelling == Spelling::Nvcc || self.image_kind == ImageKind::Elf,
+            };
+            return nvptx::Arch::parse(own) == Some(code.arch) && code.forms.iter().any(has_form);
+        }
+        match (TargetId::parse(own), TargetId::parse(name)) {
+            (Ok(own), Ok(named)) => own == named,
             _ => intel::is_same(own, name),
         }
     }

@@ -19,6 +19,21 @@ pub const CASES: &[Case] = &[
     // PTX instead of machine code, from a version on.
     ("archs = { require = ['sm_90', 'sm_86'], ptx-fallback = 'compute_80' }", "cuda.o", 0, &[]),
     ("archs = { require = ['sm_90', 'sm_86'], ptx-fallback = 'compute_86' }", "cuda.o", 1, &["no code for sm_86"]),
+    // What the build was asked for, in the spellings of PyTorch, CMake and ROCm.
+    ("archs.asked = '9.0;8.0+PTX'", "cuda.o", 1, &["cuda.o: asked-archs: no code for sm_80 (8.0+PTX); the driver compiles compute_80 there; available: compute_80, sm_90"]),
+    ("archs.asked = '90-real 80-virtual'", "cuda.o", 0, &[]),
+    ("archs.asked = '90'", "cuda.o", 1, &["asked-archs: no code for compute_90 (90); the newest PTX for later devices is compute_80; available: compute_80, sm_90"]),
+    ("archs.asked = '9.0a'", "cuda.o", 1, &["asked-archs: no code for sm_90a (9.0a); sm_90 runs there; available: compute_80, sm_90"]),
+    ("archs.asked = '10.0f'", "sm100", 2, &["undecided: asked-archs: image 0 (sm_100) at 0x0: cannot determine whether there is code for sm_100f (10.0f)"]),
+    ("archs.asked = 'gfx90a;gfx1100'", "amd", 1, &["amd: asked-archs: no code for gfx1100; nothing runs there; available: gfx90a"]),
+    ("archs.asked = 'gfx90a:xnack-'", "amd", 0, &[]),
+    ("archs.asked = '9.0;gfx90a'", "sm90 amd", 0, &[]),
+    ("archs.asked = '8.0;9.0a'", "amd", 1, &["policy.toml: matches-something: no file has code for NVIDIA devices, and the build was asked for 8.0, 9.0a"]),
+    ("archs = { asked = 'all-major', asked-cuda = '12.0' }", "cuda.o", 1, &["no code for sm_70 (all-major of CUDA 12.0); nothing runs there", "no code for compute_90 (all-major of CUDA 12.0)"]),
+    ("archs.asked = 'all'", "sm90", 1, &["no code for sm_121 (all of CUDA 13.5); nothing runs there"]),
+    ("archs.asked = '9.0'\nfiles.amd.archs.asked = 'gfx90a'", "sm90 amd", 0, &[]),
+    ("archs.require = ['9.0', '80-virtual']", "cuda.o", 0, &[]),
+    ("archs.require = ['9.0+PTX']", "cuda.o", 1, &["required-archs: no code for compute_90; available"]),
     // Devices: code that runs there, for any target.
     ("archs.devices = ['sm_90', 'gfx90a:sramecc+:xnack-']", "both.o", 0, &[]),
     ("archs.devices = ['sm_86']", "cuda.o", 1, &["devices: no machine code that runs on sm_86 (only PTX, which is compiled when it is loaded)"]),
@@ -67,6 +82,14 @@ pub const CASES: &[Case] = &[
     ("sizes.arch.sm_80 = '1 kB'", "amd", 1, &["matches-something: no code for sm_80, which has a size limit"]),
     // A package is a file with members; its size is tested in size.rs.
     ("sizes.package = '1 MB'", "amd", 1, &["policy.toml: package-size: no package among the inputs"]),
+    // A package as a whole, here the files that are named; tests/command-line/check/packages.rs has directories and wheels.
+    ("package.devices = ['sm_90', 'gfx90a']", "cuda.o amd", 0, &[]),
+    ("package.devices = ['sm_100']", "cuda.o amd", 0, &[]),
+    ("package = { devices = ['sm_100'], jit = false }", "cuda.o amd", 1, &["policy.toml: package-coverage: no file has code that runs on sm_100; available: compute_80, gfx90a, sm_90"]),
+    ("package.devices = ['gfx942']", "amd broken", 2, &["undecided: package-coverage: no file has code that runs on gfx942 in the readable part of broken"]),
+    ("package.kernels = [{ match = '^answer', devices = ['sm_90', 'gfx90a'] }]", "cuda.o amd", 0, &[]),
+    ("package.kernels = [{ match = '^answer', devices = ['sm_80', 'gfx1100'] }]", "cuda.o amd", 1, &["policy.toml: package-coverage: kernel answer_kernel: does not run on gfx1100; its code is for gfx90a, sm_80 ptx, sm_90"]),
+    ("package.kernels = [{ match = 'no such', devices = ['sm_90'] }]", "cuda.o", 1, &["cuda.o: package-coverage: no kernel matches \"no such\""]),
     // Debug information and paths.
     ("images.debug = 'none'", "both.o", 0, &[]),
     ("images.debug = 'none'", "with-debug", 1, &["debug-information: image 0 (gfx90a) at ", "contains full debug information, none is allowed"]),

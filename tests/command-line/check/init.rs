@@ -79,7 +79,7 @@ fn a_generated_policy_survives_a_release() {
 fn the_policy_is_found_above_the_working_directory() {
     let sandbox = Sandbox::with_device_code();
     let without = sandbox.fatbin("check both.o");
-    assert!(without.status == 2 && without.err.contains("no policy; specify --policy"), "{}", without.err);
+    assert!(without.status == 2 && without.err.contains("no policy; specify --policy or --asked"), "{}", without.err);
     std::fs::create_dir_all(sandbox.path("build/lib")).unwrap();
     sandbox.file("gpu.toml", "sizes.file = '1 kB'").file("build/lib/both.o", sandbox.read("both.o"));
     let run = sandbox.shell("cd build/lib && fatbin check both.o");

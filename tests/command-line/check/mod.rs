@@ -1,8 +1,10 @@
 //! `fatbin check`: every outcome of each rule, invalid policies, every report.
 
+mod asked;
 mod cases;
 mod formats;
 mod init;
+mod packages;
 mod policies;
 mod proofs;
 mod situations;

@@ -16,7 +16,8 @@
 //!       "change": "added|removed|code|metadata|storage", "causes": [], "images_changed": 1,
 //!       "old": { "images": 1, "kernels": 4, "size": 4500, "stored": 4500, "codecs": [ "zstd" ],
 //!         "debug": [ "none" ] }, "new": { ... },
-//!       "kernels": [ { "name": "_Z1kPi", "demangled": "k(int*)", "change": "added|removed|changed",
+//!       "other_versions": { "kernels": 1, "old": [ "cub::CUB_200700_530_NS" ], "new": [ "cub::_V_300200_SM_750" ] },
+//!       "kernels": [ { "name": "_Z1kPi", "demangled": "k(int*)", "old_name": "_Z1jPi", "change": "added|removed|changed",
 //!         "old": { "code_size": 32, "vgprs": 2, "scratch": 0, "scratch_is_minimum": true }, "new": { ... } } ] } ] } ] }
 //! ```
 
@@ -117,12 +118,22 @@ fn target(json: &mut JsonWriter, difference: &TargetDifference<'_>) {
             json.optional("debug", (!side.debug.is_empty()).then_some(&side.debug));
         });
     }
+    let versions = &difference.other_versions;
+    if versions.kernels > 0 {
+        json.object("other_versions", |json| {
+            json.field("kernels", versions.kernels);
+            json.field("old", &versions.old);
+            json.field("new", &versions.new);
+        });
+    }
     json.objects("kernels", &difference.kernels, kernel);
 }
 
 fn kernel(json: &mut JsonWriter, difference: &KernelDifference<'_>) {
     json.field("name", difference.kernel().name.as_str());
     json.optional("demangled", difference.kernel().name.demangled());
+    let old_name = difference.before().map(|kernel| kernel.name.as_str());
+    json.optional("old_name", old_name.filter(|name| *name != difference.kernel().name.as_str()));
     let change = match difference {
         KernelDifference::Added(_) => "added",
         KernelDifference::Removed(_) => "removed",

@@ -7,8 +7,8 @@ use super::kernels::{kernels, meaning_of_details, shortened};
 use super::{Detail, Differences};
 use crate::base::bytes::total;
 use crate::check::lock::{
-    BudgetResult, Change, Comparison, DifferenceCause, Duplicate, FileDifference, Measure, TargetDifference,
-    TargetTotals, growth,
+    BudgetResult, Change, Comparison, DifferenceCause, Duplicate, FileDifference, Measure, OtherVersions,
+    TargetDifference, TargetTotals, growth,
 };
 use crate::cli::report::Screen;
 use crate::cli::report::style::{Meaning, of_growth};
@@ -36,6 +36,7 @@ pub fn differences_table(differences: &Differences<'_>, detail: Detail, screen: 
             text += &format!("  archs {what}: {}\n", printable(&archs.join(", ")));
         }
     }
+    text += &other_versions(&comparison.other_versions());
     text += &same_code(comparison);
     text += &duplicates(&comparison.duplicates, all, screen);
     for result in differences.budgets {
@@ -46,6 +47,25 @@ pub fn differences_table(differences: &Differences<'_>, detail: Detail, screen: 
         text += &file_block(file, detail, screen);
     }
     text + &left_out(comparison.files.len(), shown, "file")
+}
+
+/// Maximum number of namespaces with versions that are named for each side.
+const MAX_VERSIONS: usize = 2;
+
+/// States how many kernels are the same but for the versions of libraries in their names.
+fn other_versions(versions: &OtherVersions) -> String {
+    if versions.kernels == 0 {
+        return String::new();
+    }
+    let named = |names: &BTreeSet<String>| {
+        let first: Vec<&str> = names.iter().take(MAX_VERSIONS).map(String::as_str).collect();
+        let more = if names.len() > MAX_VERSIONS { ", ..." } else { "" };
+        printable(&first.join(", ")) + more
+    };
+    let (old, new) = (named(&versions.old), named(&versions.new));
+    let kernels = counted(versions.kernels, "kernel");
+    let line = format!("  {kernels} with other versions in the name: {old} -> {new}");
+    line + "\n"
 }
 
 /// Formats the causes of all differences, if the code is the same.

@@ -18,27 +18,68 @@ pub use junit::verdict_junit;
 pub use markdown::verdict_markdown;
 pub use sarif::verdict_sarif;
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
 use super::Screen;
 use super::findings::{FindingGroup, group_findings};
 use super::style::Meaning;
 use super::text::{counted, printable};
 use crate::check::{Finding, Outcome, Verdict};
 
-/// Formats a verdict as lines: one for each group of findings, and a summary.
-pub fn verdict_text(verdict: &Verdict, screen: &Screen) -> String {
-    let mut text = String::new();
-    for group in group_findings(&verdict.findings) {
-        let finding = group.finding;
-        let outcome = match finding.outcome {
-            Outcome::Violated | Outcome::Passed => "",
-            Outcome::Warned => "warning: ",
-            Outcome::Undecided => "undecided: ",
-        };
-        let path = printable(&finding.path);
-        let rule = screen.paint(meaning(finding.outcome), finding.rule.name());
-        text += &format!("{path}: {outcome}{rule}: {}\n", sentence_of(&group));
-    }
+/// Maximum number of lines about findings, unless all are requested: about one screen.
+const MAX_LINES: usize = 20;
+
+/// Formats a verdict as lines: one for each group of findings, and a summary. More findings than fit on a screen are
+/// grouped across files, unless `all` is set.
+pub fn verdict_text(verdict: &Verdict, all: bool, screen: &Screen) -> String {
+    let groups = group_findings(&verdict.findings);
+    let text = if all || groups.len() <= MAX_LINES {
+        groups.iter().map(|group| line(group, &sentence_of(group), "", screen)).collect()
+    } else {
+        grouped_by_file(groups, screen)
+    };
     text + &summary(verdict, screen) + "\n"
+}
+
+/// Formats groups that have the same message for several files as one line, the most frequent first.
+fn grouped_by_file(groups: Vec<FindingGroup<'_>>, screen: &Screen) -> String {
+    let mut messages: Vec<Vec<FindingGroup<'_>>> = Vec::new();
+    let mut known = HashMap::new();
+    for group in groups {
+        let Finding { rule, outcome, kernel, message, .. } = group.finding;
+        let index = *known.entry((rule, outcome, kernel, message)).or_insert(messages.len());
+        match messages.get_mut(index) {
+            Some(same) => same.push(group),
+            None => messages.push(vec![group]),
+        }
+    }
+    messages.sort_by_key(|groups| Reverse(groups.len()));
+    let lines = messages.iter().take(MAX_LINES).filter_map(|groups| {
+        let first = groups.first()?;
+        let others = match groups.len().saturating_sub(1) {
+            0 => String::new(),
+            others => format!(" and {others} more"),
+        };
+        Some(line(first, &sentence_of(first), &others, screen))
+    });
+    let text: String = lines.collect();
+    let rest: usize = messages.iter().skip(MAX_LINES).map(Vec::len).sum();
+    let rest = if rest == 0 { String::new() } else { format!("{} more; ", counted(rest, "finding")) };
+    format!("{text}{rest}use -v to list all findings by file\n")
+}
+
+/// Formats a finding; `others` states how many other files have it.
+fn line(group: &FindingGroup<'_>, sentence: &str, others: &str, screen: &Screen) -> String {
+    let finding = group.finding;
+    let outcome = match finding.outcome {
+        Outcome::Violated | Outcome::Passed => "",
+        Outcome::Warned => "warning: ",
+        Outcome::Undecided => "undecided: ",
+    };
+    let path = printable(&finding.path);
+    let rule = screen.paint(meaning(finding.outcome), finding.rule.name());
+    format!("{path}{others}: {outcome}{rule}: {sentence}\n")
 }
 
 fn meaning(outcome: Outcome) -> Meaning {

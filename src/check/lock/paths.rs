@@ -136,8 +136,8 @@ pub fn lock_paths(paths: &[PathBuf], options: Options) -> (Lock, Vec<Error>) {
     let mut recorded: Vec<RecordedFile> = failed.into_iter().map(|(_, outcome)| builder.record(outcome)).collect();
     let record = |_, outcome| builder.record(outcome);
     let scanner = Scanner::new(builder.options).with_cache(CacheBudget::default());
-    let _ = scanner.scan_inputs(&inputs, &record, &|_| (), &mut |batch| {
-        recorded.extend(batch);
+    let _ = scanner.scan_inputs(&inputs, &record, &|_| (), &mut |file| {
+        recorded.push(file);
         ControlFlow::Continue(())
     });
     let mut files = Vec::new();

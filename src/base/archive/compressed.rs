@@ -160,8 +160,7 @@ mod tests {
     }
 
     fn lzma_of(bytes: &[u8], dictionary: u32) -> Vec<u8> {
-        let mut encoder =
-            XzEncoder::new_stream(Vec::new(), Stream::new_lzma_encoder(&options(dictionary)).unwrap());
+        let mut encoder = XzEncoder::new_stream(Vec::new(), Stream::new_lzma_encoder(&options(dictionary)).unwrap());
         encoder.write_all(bytes).unwrap();
         encoder.finish().unwrap()
     }

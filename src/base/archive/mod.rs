@@ -10,6 +10,7 @@ mod ar;
 mod compressed;
 mod cpio;
 mod rpm;
+mod squashfs;
 mod tar;
 mod universal;
 mod write;
@@ -83,11 +84,14 @@ pub struct Members<'data> {
     pub defect: Option<Malformed>,
 }
 
+/// Takes the members one after another, up to the first that cannot be located.
+type ReadMembers = for<'data> fn(View<'data>, &mut dyn FnMut(Member<'data>)) -> Result<(), Malformed>;
+
 /// Reader of a format.
 #[derive(Debug)]
 enum Reader {
-    /// Takes the members one after another, up to the first that cannot be located.
-    Members(for<'data> fn(View<'data>, &mut dyn FnMut(Member<'data>)) -> Result<(), Malformed>),
+    /// Of an archive.
+    Members(ReadMembers),
     /// Unpacks a file that is compressed as a whole. It is an archive with one unnamed member.
     Compressed(for<'data> fn(View<'data>) -> Unpack<'data>),
 }
@@ -146,6 +150,7 @@ const FORMATS: &[ArchiveFormat] = &[
     cpio_format(cpio::MAGICS[1]),
     cpio_format(cpio::MAGICS[2]),
     format(cpio::STRIPPED, Reader::Members(cpio::stripped)),
+    format(squashfs::MAGIC, Reader::Members(squashfs::members)),
     universal_format(universal::MAGIC_32),
     universal_format(universal::MAGIC_64),
 ];
@@ -165,11 +170,7 @@ impl ArchiveFormat {
 
     /// Calls `take` with each member before the next one is read. An error is the reason why the remaining members
     /// cannot be located.
-    pub fn each_member<'data>(
-        &self,
-        view: View<'data>,
-        take: &mut dyn FnMut(Member<'data>),
-    ) -> Result<(), Malformed> {
+    pub fn each_member<'data>(&self, view: View<'data>, take: &mut dyn FnMut(Member<'data>)) -> Result<(), Malformed> {
         let unpack = match self.reader {
             Reader::Members(read) => return read(view, take),
             Reader::Compressed(unpack) => unpack(view),

@@ -216,7 +216,8 @@ mod tests {
         for workers in [0, 1, 2, 7, 1000] {
             for window in [1, 3, 1000] {
                 let mut results = Vec::new();
-                let work = |item: u64, take: &mut dyn FnMut(u64)| take((0..(MANY - item) * 50).fold(item, |sum, _| sum));
+                let work =
+                    |item: u64, take: &mut dyn FnMut(u64)| take((0..(MANY - item) * 50).fold(item, |sum, _| sum));
                 let flow = map_stream(0..MANY, workers, window, work, &mut |result| {
                     results.push(result);
                     ControlFlow::Continue(())

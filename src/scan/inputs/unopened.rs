@@ -4,13 +4,12 @@ use crate::base::bytes::View;
 use crate::scan::inventory::NotOpened;
 
 /// First bytes by format. Source: the specifications of the formats, and the database of file(1).
-const MAGICS: [(&[u8], NotOpened); 7] = [
+const MAGICS: [(&[u8], NotOpened); 6] = [
     (b"\x1f\x9d", NotOpened::Compress),
     (b"7z\xbc\xaf\x27\x1c", NotOpened::SevenZip),
     (b"Rar!\x1a\x07", NotOpened::Rar),
     (b"MSCF\0\0\0\0", NotOpened::Cabinet),
     (b"xar!\0\x1c", NotOpened::Xar),
-    (b"hsqs", NotOpened::Squashfs),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", NotOpened::Ole),
 ];
 
@@ -44,23 +43,13 @@ mod tests {
     #[test]
     fn recognizes_files_by_their_first_bytes() {
         let iso = [&[0; 0x8001][..], b"CD001\x01\0"].concat();
-        // Output of `compress`, of `mksquashfs`, of `genisoimage`, and of msitools.
-        let cases: [(&[u8], &str); 4] = [
-            (b"\x1f\x9d\x90\x68\x02", "compress"),
-            (b"hsqs\x02\0\0\0", "squashfs"),
-            (&iso, "iso"),
-            (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0", "ole"),
-        ];
+        // Output of `compress`, of `genisoimage`, and of msitools.
+        let cases: [(&[u8], &str); 3] =
+            [(b"\x1f\x9d\x90\x68\x02", "compress"), (&iso, "iso"), (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0", "ole")];
         for (bytes, expected) in cases {
             assert_eq!(name(bytes), Some(expected));
         }
-        for other in [
-            &b""[..],
-            b"\x1f\x9d",
-            b"\x1f\x9d\xff",
-            b"7z",
-            b"Rar!",
-        ] {
+        for other in [&b""[..], b"\x1f\x9d", b"\x1f\x9d\xff", b"7z", b"Rar!"] {
             assert_eq!(name(other), None, "{other:x?}");
         }
     }

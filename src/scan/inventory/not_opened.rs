@@ -16,8 +16,6 @@ pub enum NotOpened {
     Cabinet,
     /// xar archive, the format of packages of macOS.
     Xar,
-    /// squashfs file system, the payload of AppImages.
-    Squashfs,
     /// ISO 9660 file system.
     Iso,
     /// Compound file of Windows (OLE), the format of MSI packages.
@@ -34,7 +32,6 @@ impl NotOpened {
         NotOpened::Rar,
         NotOpened::Cabinet,
         NotOpened::Xar,
-        NotOpened::Squashfs,
         NotOpened::Iso,
         NotOpened::Ole,
         NotOpened::NestedTooDeep,
@@ -48,7 +45,6 @@ impl NotOpened {
             NotOpened::Rar => "rar",
             NotOpened::Cabinet => "cab",
             NotOpened::Xar => "xar",
-            NotOpened::Squashfs => "squashfs",
             NotOpened::Iso => "iso",
             NotOpened::Ole => "ole",
             NotOpened::NestedTooDeep => "nested-too-deep",
@@ -57,15 +53,17 @@ impl NotOpened {
 }
 
 impl fmt::Display for NotOpened {
+    /// Writes the format, and the command that unpacks it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NotOpened::Compress => write!(f, "{}-compressed", self.name()),
-            NotOpened::Squashfs => f.write_str("squashfs file system"),
-            NotOpened::Iso => f.write_str("ISO 9660 file system"),
-            NotOpened::Ole => f.write_str("compound file (OLE, MSI)"),
-            NotOpened::NestedTooDeep => f.write_str("inside of too many archives"),
-            NotOpened::Cabinet => f.write_str("cabinet"),
-            NotOpened::SevenZip | NotOpened::Rar | NotOpened::Xar => write!(f, "{} archive", self.name()),
-        }
+        f.write_str(match self {
+            NotOpened::Compress => "compress-compressed (uncompress)",
+            NotOpened::SevenZip => "7z archive (7z x)",
+            NotOpened::Rar => "rar archive (unrar x)",
+            NotOpened::Cabinet => "cabinet (cabextract)",
+            NotOpened::Xar => "xar archive (xar -xf)",
+            NotOpened::Iso => "ISO 9660 file system (7z x)",
+            NotOpened::Ole => "compound file of MSI (msiextract)",
+            NotOpened::NestedTooDeep => "inside of too many archives",
+        })
     }
 }

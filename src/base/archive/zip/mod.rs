@@ -58,9 +58,7 @@ pub fn members<'data>(view: View<'data>, take: &mut dyn FnMut(Member<'data>)) ->
                     let stored = rest.prefix("zip member size", packed_size).unwrap_or(rest);
                     MemberContent::Packed(checked(decoder(stored), entry.fields.crc32.value as u32))
                 }
-                None => {
-                    MemberContent::Unreadable(format!("unsupported compression method ({})", method_name(method)))
-                }
+                None => MemberContent::Unreadable(format!("unsupported compression method ({})", method_name(method))),
             },
         };
         let size = Some(entry.fields.size.value);

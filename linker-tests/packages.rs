@@ -159,7 +159,9 @@ fn test(form: &Form, directory: &Path) -> Result<()> {
     for command in ["scan --hash", "inspect", "size"] {
         let root = answers(&json(directory, command, "root")?);
         let package = answers(&json(directory, command, "p")?);
-        ensure!(!root.is_empty() && root == package, "{command}: {package:?}, expected {root:?}");
+        // The runtime of an AppImage adds its own bytes to the sizes.
+        let is_equal = root == package || command == "size" && root.is_subset(&package);
+        ensure!(!root.is_empty() && is_equal, "{command}: {package:?}, expected {root:?}");
     }
     extracted(directory, "p")?;
     let check = Step::new(directory, "sh");

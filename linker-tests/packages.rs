@@ -217,5 +217,5 @@ fn locked(directory: &Path, input: &str) -> Result<Vec<String>> {
     Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["lock", "-o", "lock", input]).run()?;
     let lock = fs::read_to_string(directory.join("lock"))?;
     fs::remove_file(directory.join("lock"))?;
-    Ok(lock.lines().filter(|line| !line.starts_with("file ")).map(str::to_owned).collect())
+    Ok(lock.lines().filter(|line| line.starts_with("unit ") || line.starts_with("  ")).map(str::to_owned).collect())
 }

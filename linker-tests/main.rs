@@ -47,6 +47,7 @@
 //! | [`causes`] | causes of differences between two builds of one source |
 //! | [`book`] | the book that is built from the documents, and its pages in a browser |
 //! | [`metal`] | Metal libraries of a real wheel |
+//! | [`packages`] | packages of every form, written by dpkg-deb, rpmbuild, cpio, xz and others |
 //! | [`page`] | the page of `--html` in a browser |
 //! | [`features`] | the lists of features, compared with the help of the tools and the names of all trials |
 //! | [`fatbinary`] | containers that NVIDIA's fatbinary writes, its drop-in, and `fatbin pack --kind cuda` |
@@ -115,6 +116,7 @@ mod metal;
 mod native;
 mod other_kinds;
 mod oxart;
+mod packages;
 mod page;
 mod python;
 mod readme;
@@ -204,6 +206,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(inspect::trials());
     trials.extend(bundle_archives::trials());
     trials.extend(metal::trials());
+    trials.extend(packages::trials());
     trials.extend(page::trials());
     trials.extend(book::trials());
     trials.extend(ir::trials());

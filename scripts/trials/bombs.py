@@ -3,6 +3,8 @@
 At these sizes, an unbounded reader takes seconds or gigabytes.
 """
 
+import bz2
+import lzma
 import zipfile
 
 from trials import layout, seeds
@@ -170,6 +172,18 @@ def zip_deflate(_):
     """10,000 members that share a stream of 100 MB of zeros."""
     size = 100_000_000
     return layout.zip_aliases(layout.deflated(size), 10_000, 8, size, 0)
+
+
+@bomb("nested.xz", "scan")
+def nested_xz(_):
+    """200 MB of zeros, compressed twice by xz."""
+    return nested(lambda data: lzma.compress(data, preset=0), bytes(200_000_000), 2)
+
+
+@bomb("nested.bz2", "scan")
+def nested_bzip2(_):
+    """100 MB of zeros, compressed twice by bzip2."""
+    return nested(lambda data: bz2.compress(data, 1), bytes(100_000_000), 2)
 
 
 @bomb("ccob-nested", "scan")

@@ -220,6 +220,22 @@ def ar(members, magic=b"!<arch>\n"):
     return magic + b"".join(ar_member(name + b"/", len(data), data) for name, data in members)
 
 
+def cpio_file(members):
+    """A cpio archive in the format newc."""
+    packed = b""
+    for name, content in [*members, ("TRAILER!!!", b"")]:
+        fields = [0, 0o100644, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name) + 1, 0]
+        packed += aligned(b"070701" + b"".join(b"%08x" % field for field in fields) + name.encode() + b"\0", 4)
+        packed += aligned(content, 4)
+    return packed
+
+
+def rpm_file(payload):
+    """An RPM package without tags."""
+    header = b"\x8e\xad\xe8\x01" + bytes(12)
+    return b"\xed\xab\xee\xdb" + bytes(92) + header + header + payload
+
+
 def zip_file(members, method=zipfile.ZIP_STORED):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method) as archive:

@@ -1,6 +1,8 @@
 """Valid inputs of every format: written by fatbin from the fixtures, or, where it writes no such format, by layout.py."""
 
+import bz2
 import gzip
+import lzma
 import subprocess
 import zipfile
 from dataclasses import dataclass
@@ -147,6 +149,11 @@ def archives(shop, bundled):
     packed = shop.add("archive.tar", layout.tar_file(member))
     shop.add("archive.tar.gz", gzip.compress(packed, mtime=0))
     shop.add("archive.tar.zst", layout.zstd_frame(packed))
+    shop.add("archive.tar.xz", lzma.compress(packed))
+    shop.add("archive.tar.lzma", lzma.compress(packed, lzma.FORMAT_ALONE))
+    shop.add("archive.tar.bz2", bz2.compress(packed))
+    stored = shop.add("archive.cpio", layout.cpio_file(member))
+    shop.add("package.rpm", layout.rpm_file(lzma.compress(stored)))
     shop.add("archive-in-zip.zip", layout.zip_file([("archive.tar", packed)], zipfile.ZIP_DEFLATED))
 
 

@@ -65,8 +65,8 @@ impl<'p> Checker<'p> {
         let analyze = |input, outcome| self.analyze(input, outcome).0;
         let mut files: Vec<CheckedFile> = failed.into_iter().map(|(input, outcome)| analyze(input, outcome)).collect();
         let scanner = self.scanner(Scanner::new(self.options));
-        let _ = scanner.scan_inputs(&inputs, &analyze, &|_| (), &mut |batch| {
-            files.extend(batch);
+        let _ = scanner.scan_inputs(&inputs, &analyze, &|_| (), &mut |file| {
+            files.push(file);
             ControlFlow::Continue(())
         });
         let names: Vec<String> = paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();

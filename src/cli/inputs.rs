@@ -90,7 +90,6 @@ impl InputArguments {
             let progress = Progress::of_stream();
             let paths = self.paths().map(|path| path.map_err(|error| Box::new(self.unreadable_list(error))));
             let advance = |input: &InputPath| progress.file_done(input.size());
-            let mut take = |results: Vec<_>| results.into_iter().try_for_each(&mut take);
             let _ = scanner.scan_stream(paths, &work, &advance, &mut take);
         } else {
             let (mut paths, mut failed) = (Vec::new(), Vec::new());
@@ -102,12 +101,11 @@ impl InputArguments {
             }
             let (inputs, unreadable) = expand_paths(&paths);
             failed.extend(unreadable);
-            let failed = failed.into_iter().map(|(index, outcome)| work(index, outcome)).collect();
+            let mut failed = failed.into_iter().map(|(index, outcome)| work(index, outcome));
             let total = inputs.iter().map(InputPath::size).sum();
             let progress = Progress::of_files(total, inputs.len());
             let advance = |input: &InputPath| progress.file_done(input.size());
-            let mut take = |results: Vec<_>| results.into_iter().try_for_each(&mut take);
-            if take(failed).is_continue() {
+            if failed.try_for_each(&mut take).is_continue() {
                 let _ = scanner.scan_inputs(&inputs, &work, &advance, &mut take);
             }
         }

@@ -90,10 +90,10 @@ fn a_script_of_text_alone_is_searched_as_before() {
 fn formats_that_are_not_opened_are_reported_behind_a_program_or_a_script() {
     let sandbox = sandbox();
     let program = fixture("answer-x86_64.so");
-    // As an AppImage and as makeself with --xz.
-    let squashfs = [&program[..], b"hsqs\x02\0\0\0", &[0; 300]].concat();
-    let xz = [&b"#! /bin/sh\nexit\n"[..], b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4\x46"].concat();
-    for (bytes, description) in [(squashfs, "squashfs file system"), (xz, "xz-compressed")] {
+    // As an installer of 7-Zip and as makeself with --compress.
+    let seven_zip = [&program[..], b"7z\xbc\xaf\x27\x1c\0\x04", &[0; 300]].concat();
+    let compress = [&b"#! /bin/sh\nexit\n"[..], b"\x1f\x9d\x90\x68\x02"].concat();
+    for (bytes, description) in [(seven_zip, "7z archive (7z x)"), (compress, "compress-compressed (uncompress)")] {
         sandbox.file("d/x", &bytes);
         let line = format!("fatbin: d/x: not opened: {description}; unpack it and specify the files in it\n");
         let scan = sandbox.fatbin("scan d/x");

@@ -13,7 +13,7 @@ use crate::base::error::{Cause, Malformed};
 pub const MAGICS: [&[u8]; 2] = [b"!<arch>\n", b"!<thin>\n"];
 
 /// Reads the members, without the symbol table and the table of long names.
-pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Result<(), Malformed> {
+pub fn members<'data>(view: View<'data>, take: &mut dyn FnMut(Member<'data>)) -> Result<(), Malformed> {
     let broken = |at, error: object::Error| view.malformed("archive", at, Cause::object_file(error));
     tables(view)?;
     let archive = ArchiveFile::parse(view.data()).map_err(|error| broken(0, error))?;
@@ -31,7 +31,7 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
             end = content.range_in(view).end;
             MemberContent::Here(content)
         };
-        members.push(Member { name: Some(name), packed_size: None, size: None, content });
+        take(Member { name: Some(name), packed_size: None, size: None, content });
     }
     Ok(())
 }

@@ -1,37 +1,91 @@
-//! Files that are compressed as a whole, read as archives with one unnamed member.
+//! Files that are compressed as a whole, and members of archives in the same formats. Decoders allocate the window that a
+//! stream states, so a window larger than everything that the file may decompress to is an error.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 
-use super::{Member, MemberContent};
+use ::bzip2::bufread::MultiBzDecoder;
+use liblzma::bufread::XzDecoder;
+use liblzma::stream::{self, CONCATENATED, Stream};
+
+use super::Unpack;
 use crate::base::bytes::{Resource, View};
 use crate::base::codec::{Codec, check_start, largest_window_log};
-use crate::base::error::Malformed;
 
-/// Reads a gzip file, which may have several members (RFC 1952).
-pub fn gzip<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Result<(), Malformed> {
-    let data = view.data();
-    members.push(packed(move |to| io::copy(&mut flate2::bufread::MultiGzDecoder::new(data), to).map(|_| ())));
-    Ok(())
+/// Unpacks a gzip file, which may have several members (RFC 1952).
+pub fn gzip(view: View<'_>) -> Unpack<'_> {
+    copied(flate2::bufread::MultiGzDecoder::new(view.data()))
 }
 
-/// Reads Zstandard frames (RFC 8878). A decoder allocates the window that a frame states, so a window larger than
-/// everything that the file may decompress to is an error.
-pub fn zstd<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Result<(), Malformed> {
-    let data = view.data();
-    let most = view.budget().map_or(u64::MAX, |budget| budget.limit(Resource::Decompressed));
-    members.push(packed(move |to| {
-        let mut decoder = zstd::Decoder::with_buffer(data)?;
-        decoder.window_log_max(largest_window_log(most))?;
+/// Unpacks a zlib stream (RFC 1950).
+pub fn zlib(view: View<'_>) -> Unpack<'_> {
+    copied(flate2::bufread::ZlibDecoder::new(view.data()))
+}
+
+/// Unpacks Zstandard frames (RFC 8878).
+pub fn zstd(view: View<'_>) -> Unpack<'_> {
+    Box::new(move |to| {
+        let mut decoder = zstd::Decoder::with_buffer(view.data())?;
+        decoder.window_log_max(largest_window_log(most_decompressed(view)))?;
         io::copy(&mut decoder, to).map(|_| ())
-    }));
-    Ok(())
+    })
 }
 
-/// Reads a zlib stream (RFC 1950).
-pub fn zlib<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Result<(), Malformed> {
-    let data = view.data();
-    members.push(packed(move |to| io::copy(&mut flate2::bufread::ZlibDecoder::new(data), to).map(|_| ())));
-    Ok(())
+/// Unpacks bzip2 streams.
+pub fn bzip2(view: View<'_>) -> Unpack<'_> {
+    copied(MultiBzDecoder::new(view.data()))
+}
+
+/// Unpacks LZ4 frames. Source: LZ4 Frame Format Description 1.6.
+pub fn lz4(view: View<'_>) -> Unpack<'_> {
+    Box::new(move |to| {
+        let mut data = view.data();
+        while !data.is_empty() {
+            let mut frame = ::lz4::Decoder::new(&mut data)?;
+            io::copy(&mut frame, to)?;
+            frame.finish().1.map_err(|_| io::Error::from(io::ErrorKind::UnexpectedEof))?;
+        }
+        Ok(())
+    })
+}
+
+/// Unpacks xz streams. Source: The .xz File Format 1.2.1.
+pub fn xz(view: View<'_>) -> Unpack<'_> {
+    by_liblzma(view, |memory| Stream::new_stream_decoder(memory, CONCATENATED))
+}
+
+/// Unpacks lzip members.
+pub fn lzip(view: View<'_>) -> Unpack<'_> {
+    by_liblzma(view, |memory| Stream::new_lzip_decoder(memory, CONCATENATED))
+}
+
+/// Unpacks a file of lzma, the format before xz.
+pub fn lzma(view: View<'_>) -> Unpack<'_> {
+    by_liblzma(view, Stream::new_lzma_decoder)
+}
+
+fn copied<'data>(mut decoder: impl Read + 'data) -> Unpack<'data> {
+    Box::new(move |to| io::copy(&mut decoder, to).map(|_| ()))
+}
+
+/// Dictionary of the highest level of xz (`-9`). Files of this level state it, regardless of their size.
+const USUAL_DICTIONARY: u64 = 64 << 20;
+
+/// Largest dictionary that is accepted.
+const LARGEST_DICTIONARY: u64 = 1 << 30;
+
+/// Memory of a decoder without its dictionary (`xz --list -vv` prints 65 MiB for `-9`).
+const DECODER: u64 = 1 << 20;
+
+fn by_liblzma(view: View<'_>, decoder: fn(u64) -> Result<Stream, stream::Error>) -> Unpack<'_> {
+    Box::new(move |to| {
+        let dictionary = most_decompressed(view).clamp(USUAL_DICTIONARY, LARGEST_DICTIONARY);
+        let stream = decoder(dictionary.saturating_add(DECODER))?;
+        io::copy(&mut XzDecoder::new_stream(view.data(), stream), to).map(|_| ())
+    })
+}
+
+fn most_decompressed(view: View<'_>) -> u64 {
+    view.budget().map_or(u64::MAX, |budget| budget.limit(Resource::Decompressed))
 }
 
 /// Number of bytes to decompress to recognize a zlib stream.
@@ -47,6 +101,136 @@ pub fn is_zlib(view: View<'_>) -> bool {
     io::copy(&mut start, &mut io::sink()).is_ok_and(|size| size > 0)
 }
 
-fn packed<'data>(unpack: impl FnOnce(&mut dyn Write) -> io::Result<()> + 'data) -> Member<'data> {
-    Member { name: None, packed_size: None, size: None, content: MemberContent::Packed(Box::new(unpack)) }
+/// Offsets in the header of an lzma file: the size of the dictionary, the decompressed size, and the first byte of the
+/// stream, which is 0. Source: LZMA SDK, `lzma-specification.txt`.
+const LZMA_DICTIONARY: u64 = 1;
+const LZMA_SIZE: u64 = 5;
+const LZMA_STREAM: u64 = 13;
+
+/// Smallest accepted dictionary of lzma in bytes, and largest accepted decompressed size. Other files begin with the
+/// same bytes.
+const LZMA_MIN_DICTIONARY: u32 = 1 << 12;
+const LZMA_MAX_SIZE: u64 = 1 << 40;
+
+/// True if the header of an lzma file is plausible. The dictionary size is a power of two, or one and a half times a
+/// power of two. The decompressed size is stated, or unknown (all ones).
+pub fn is_lzma(view: View<'_>) -> bool {
+    let dictionary = view.u32("lzma dictionary", LZMA_DICTIONARY).unwrap_or_default();
+    let size = view.u64("lzma size", LZMA_SIZE).unwrap_or_default();
+    let is_usual = dictionary >= LZMA_MIN_DICTIONARY && matches!(dictionary >> dictionary.trailing_zeros(), 1 | 3);
+    let has_size = size == u64::MAX || (1..=LZMA_MAX_SIZE).contains(&size);
+    is_usual && has_size && view.from(LZMA_STREAM).starts_with(&[0])
+}
+
+/// Offset of the first block of a bzip2 file, and the magic numbers of a block and of the end of an empty file.
+const BZIP2_BLOCK: u64 = 4;
+const BZIP2_STARTS: [&[u8]; 2] = [b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90"];
+
+/// True if a block follows the magic of bzip2, which text may begin with.
+pub fn is_bzip2(view: View<'_>) -> bool {
+    BZIP2_STARTS.iter().any(|start| view.from(BZIP2_BLOCK).starts_with(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use ::bzip2::Compression;
+    use ::bzip2::write::BzEncoder;
+    use liblzma::stream::{Check, Filters, LzmaOptions};
+    use liblzma::write::XzEncoder;
+
+    use super::super::{ArchiveFormat, MemberContent};
+    use super::*;
+    use crate::base::bytes::{Budget, Limits};
+
+    const TEXT: &[u8] = b"hello hello hello\n";
+
+    fn options(dictionary: u32) -> LzmaOptions {
+        let mut options = LzmaOptions::new_preset(1).unwrap();
+        options.dict_size(dictionary);
+        options
+    }
+
+    fn xz_of(bytes: &[u8], dictionary: u32) -> Vec<u8> {
+        let stream = Stream::new_stream_encoder(Filters::new().lzma2(&options(dictionary)), Check::Crc64).unwrap();
+        let mut encoder = XzEncoder::new_stream(Vec::new(), stream);
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn lzma_of(bytes: &[u8], dictionary: u32) -> Vec<u8> {
+        let mut encoder = XzEncoder::new_stream(Vec::new(), Stream::new_lzma_encoder(&options(dictionary)).unwrap());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn bzip2_of(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = BzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn lz4_of(bytes: &[u8]) -> Vec<u8> {
+        let checksum = ::lz4::ContentChecksum::ChecksumEnabled;
+        let mut encoder = ::lz4::EncoderBuilder::new().checksum(checksum).build(Vec::new()).unwrap();
+        encoder.write_all(bytes).unwrap();
+        let (bytes, finished) = encoder.finish();
+        finished.map(|()| bytes).unwrap()
+    }
+
+    /// Output of lzip 1.23 for [`TEXT`].
+    const LZIP: &[u8] = b"LZIP\x01\x0c\x004\x19I\xee\x8d\xe9O~!\xb6 \xb7\xff\xff\xba4\x00\x00;|\x8a\xdf\x12\x00\x00\x00\x00\x00\x00\x00-\x00\x00\x00\x00\x00\x00\x00";
+
+    fn unpacked(bytes: &[u8], limits: Limits) -> Result<Vec<u8>, String> {
+        let budget = Budget::new(limits, bytes.len() as u64);
+        let view = View::with_budget(bytes, &budget);
+        let format = ArchiveFormat::of(view).ok_or("not recognized")?;
+        let member = format.members(view).members.remove(0);
+        let MemberContent::Packed(unpack) = member.content else { panic!("a compressed file") };
+        let mut unpacked = Vec::new();
+        unpack(&mut unpacked).map(|()| unpacked).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn streams_are_unpacked_one_after_another_and_damage_is_an_error() {
+        let forms = [xz_of(TEXT, 1 << 20), LZIP.to_vec(), bzip2_of(TEXT), lz4_of(TEXT), lzma_of(TEXT, 1 << 20)];
+        for (index, bytes) in forms.iter().enumerate() {
+            let limits = Limits::default();
+            assert_eq!(unpacked(bytes, limits).unwrap(), TEXT, "{index}");
+            // A file of lzma is one stream.
+            if index < 4 {
+                assert_eq!(unpacked(&bytes.repeat(3), limits).unwrap(), TEXT.repeat(3), "{index}");
+            }
+            for cut in 0..bytes.len() {
+                // Without its end marker, lzma has no end.
+                let is_whole = index == 4 && unpacked(&bytes[..cut], limits).as_deref() == Ok(TEXT);
+                assert!(is_whole || unpacked(&bytes[..cut], limits).is_err(), "{index} cut at {cut}");
+            }
+            for at in 0..bytes.len() {
+                let mut flipped = bytes.clone();
+                flipped[at] ^= 0x55;
+                let read = unpacked(&flipped, limits);
+                // Only lzma has no checksum.
+                assert!(index == 4 || read.is_err() || read.as_deref() == Ok(TEXT), "{index} flipped at {at}");
+            }
+        }
+        assert!(unpacked(&bzip2_of(b""), Limits::default()).unwrap().is_empty());
+        for text in [&b"BZh9 is text"[..], b"]\0\0 text, and more of it"] {
+            assert!(ArchiveFormat::of(View::new(text)).is_none());
+        }
+    }
+
+    #[test]
+    fn a_small_file_does_not_allocate_a_large_dictionary() {
+        for pack in [xz_of, lzma_of] {
+            assert_eq!(unpacked(&pack(TEXT, 64 << 20), Limits::default()).unwrap(), TEXT);
+            let large = pack(TEXT, 128 << 20);
+            assert_eq!(unpacked(&large, Limits::default()).unwrap_err(), "memory limit reached");
+            let limits = Limits { decompressed: Some(128 << 20), ..Limits::default() };
+            assert_eq!(unpacked(&large, limits).unwrap(), TEXT);
+            let limits = Limits { decompressed: Some(u64::MAX), ..Limits::default() };
+            assert_eq!(unpacked(&pack(TEXT, (1 << 30) + (1 << 29)), limits).unwrap_err(), "memory limit reached");
+        }
+    }
 }

@@ -1,13 +1,16 @@
 //! Archive members, as views of the archive.
 //!
-//! Static libraries are `ar` archives, wheels are zip files, and downloads are often compressed tar files. All of them
-//! are read by maintained libraries. Members that are stored uncompressed are returned as views, so that reading a
+//! Static libraries and Debian's packages are `ar` archives, wheels are zip files, and downloads are often compressed tar
+//! files. Codecs are maintained libraries. Members that are stored uncompressed are returned as views, so that reading a
 //! library of gigabytes costs reading its headers; other members are returned with a function that unpacks them.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
 pub(crate) mod ar;
 mod compressed;
+mod cpio;
+mod rpm;
+mod squashfs;
 mod tar;
 mod universal;
 mod write;
@@ -81,8 +84,17 @@ pub struct Members<'data> {
     pub defect: Option<Malformed>,
 }
 
-/// Adds the members of an archive, up to the first that cannot be located.
-type ReadMembers = for<'data> fn(View<'data>, &mut Vec<Member<'data>>) -> Result<(), Malformed>;
+/// Takes the members one after another, up to the first that cannot be located.
+type ReadMembers = for<'data> fn(View<'data>, &mut dyn FnMut(Member<'data>)) -> Result<(), Malformed>;
+
+/// Reader of a format.
+#[derive(Debug)]
+enum Reader {
+    /// Of an archive.
+    Members(ReadMembers),
+    /// Unpacks a file that is compressed as a whole. It is an archive with one unnamed member.
+    Compressed(for<'data> fn(View<'data>) -> Unpack<'data>),
+}
 
 /// A format of archives: its magic, the offset of the magic, and its reader.
 #[derive(Debug)]
@@ -91,38 +103,54 @@ pub struct ArchiveFormat {
     offset: u64,
     /// Returns whether a file with this magic has the format, for a magic that other files share.
     has_format: fn(View<'_>) -> bool,
-    read: ReadMembers,
+    reader: Reader,
     /// Checks that no members are missing at the end, if the format can show it.
     check_end: fn(View<'_>) -> Result<(), Malformed>,
 }
 
 /// Defines a format whose magic no other files have.
-const fn format(magic: &'static [u8], offset: u64, read: ReadMembers) -> ArchiveFormat {
-    ArchiveFormat { magic, offset, has_format: |_| true, read, check_end: |_| Ok(()) }
+const fn format(magic: &'static [u8], reader: Reader) -> ArchiveFormat {
+    ArchiveFormat { magic, offset: 0, has_format: |_| true, reader, check_end: |_| Ok(()) }
 }
 
 const fn universal_format(magic: &'static [u8]) -> ArchiveFormat {
-    ArchiveFormat { has_format: universal::holds_archives, ..format(magic, 0, universal::members) }
+    ArchiveFormat { has_format: universal::holds_archives, ..format(magic, Reader::Members(universal::members)) }
+}
+
+const fn cpio_format(magic: &'static [u8]) -> ArchiveFormat {
+    ArchiveFormat { has_format: cpio::is_cpio, ..format(magic, Reader::Members(cpio::members)) }
 }
 
 const fn library_format(magic: &'static [u8]) -> ArchiveFormat {
-    ArchiveFormat { check_end: ar::tables_have_members, ..format(magic, 0, ar::members) }
+    ArchiveFormat { check_end: ar::tables_have_members, ..format(magic, Reader::Members(ar::members)) }
 }
 
 const FORMATS: &[ArchiveFormat] = &[
     library_format(ar::MAGICS[0]),
     library_format(ar::MAGICS[1]),
-    format(zip::MAGIC, 0, zip::members),
+    format(zip::MAGIC, Reader::Members(zip::members)),
     // A zip file without files.
-    format(b"PK\x05\x06", 0, zip::members),
+    format(b"PK\x05\x06", Reader::Members(zip::members)),
     // The version that follows differs between POSIX and GNU.
-    format(b"ustar", 257, tar::members),
-    format(b"\x1f\x8b\x08", 0, compressed::gzip),
-    format(&codec::ZSTD_MAGIC, 0, compressed::zstd),
+    ArchiveFormat { offset: 257, ..format(b"ustar", Reader::Members(tar::members)) },
+    format(b"\x1f\x8b\x08", Reader::Compressed(compressed::gzip)),
+    format(&codec::ZSTD_MAGIC, Reader::Compressed(compressed::zstd)),
     // A skippable frame. Parallel compressors begin with one.
-    format(b"\x50\x2a\x4d\x18", 0, compressed::zstd),
+    format(b"\x50\x2a\x4d\x18", Reader::Compressed(compressed::zstd)),
     // Method 8 with the largest window, as zlib writes it. Other files begin with an x.
-    ArchiveFormat { has_format: compressed::is_zlib, ..format(b"\x78", 0, compressed::zlib) },
+    ArchiveFormat { has_format: compressed::is_zlib, ..format(b"\x78", Reader::Compressed(compressed::zlib)) },
+    format(b"\xfd7zXZ\0", Reader::Compressed(compressed::xz)),
+    format(b"LZIP\x01", Reader::Compressed(compressed::lzip)),
+    // The properties that all programs write: 3 context bits, no position bits for literals, 2 for matches.
+    ArchiveFormat { has_format: compressed::is_lzma, ..format(b"\x5d\0\0", Reader::Compressed(compressed::lzma)) },
+    ArchiveFormat { has_format: compressed::is_bzip2, ..format(b"BZh", Reader::Compressed(compressed::bzip2)) },
+    format(b"\x04\x22\x4d\x18", Reader::Compressed(compressed::lz4)),
+    format(rpm::MAGIC, Reader::Members(rpm::members)),
+    cpio_format(cpio::MAGICS[0]),
+    cpio_format(cpio::MAGICS[1]),
+    cpio_format(cpio::MAGICS[2]),
+    format(cpio::STRIPPED, Reader::Members(cpio::stripped)),
+    format(squashfs::MAGIC, Reader::Members(squashfs::members)),
     universal_format(universal::MAGIC_32),
     universal_format(universal::MAGIC_64),
 ];
@@ -136,8 +164,19 @@ impl ArchiveFormat {
     /// Returns the members of an archive in this format.
     pub fn members<'data>(&self, view: View<'data>) -> Members<'data> {
         let mut members = Vec::new();
-        let defect = (self.read)(view, &mut members).err();
+        let defect = self.each_member(view, &mut |member| members.push(member)).err();
         Members { members, defect }
+    }
+
+    /// Calls `take` with each member before the next one is read. An error is the reason why the remaining members
+    /// cannot be located.
+    pub fn each_member<'data>(&self, view: View<'data>, take: &mut dyn FnMut(Member<'data>)) -> Result<(), Malformed> {
+        let unpack = match self.reader {
+            Reader::Members(read) => return read(view, take),
+            Reader::Compressed(unpack) => unpack(view),
+        };
+        take(Member { name: None, packed_size: None, size: None, content: MemberContent::Packed(unpack) });
+        Ok(())
     }
 
     /// Checks that no members are missing at the end. LLVM's tools do not check that.

@@ -19,7 +19,7 @@ const HAS_MORE: usize = 504;
 const PAX_SPARSE: &[u8] = b"GNU.sparse.";
 
 /// Reads the files, without directories, links and devices.
-pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Result<(), Malformed> {
+pub fn members<'data>(view: View<'data>, take: &mut dyn FnMut(Member<'data>)) -> Result<(), Malformed> {
     let mut archive = Archive::new(Cursor::new(view.data()));
     let mut end = 0;
     // With seeking, only headers are read.
@@ -46,7 +46,7 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
         } else {
             MemberContent::Here(content)
         };
-        members.push(Member { name: Some(name), packed_size: None, size: None, content });
+        take(Member { name: Some(name), packed_size: None, size: None, content });
     }
     // Archives end with two blocks of zeros. Without any, members may be missing.
     match view.from(end).data().first_chunk::<{ BLOCK as usize }>() {

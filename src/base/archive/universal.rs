@@ -32,7 +32,7 @@ pub fn holds_archives(view: View<'_>) -> bool {
 
 /// Reads the slices in the order of the file, each with the name of its machine. Slices must not overlap: only a
 /// hostile file has overlapping slices, and the same bytes would be searched once per slice.
-pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Result<(), Malformed> {
+pub fn members<'data>(view: View<'data>, take: &mut dyn FnMut(Member<'data>)) -> Result<(), Malformed> {
     let mut places = places(view);
     places.sort_by_key(|place| place.offset);
     let mut end = 0;
@@ -44,7 +44,7 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
         end = slice.range_in(view).end;
         let known = MACHINES.iter().find(|(known, _)| *known == machine);
         let name = known.map_or_else(|| format!("machine {}", machine.0), |(_, name)| (*name).to_owned());
-        members.push(Member { name: Some(name), packed_size: None, size: None, content: MemberContent::Here(slice) });
+        take(Member { name: Some(name), packed_size: None, size: None, content: MemberContent::Here(slice) });
     }
     Ok(())
 }

@@ -8,27 +8,31 @@ use std::thread;
 
 use super::{Permit, Wait, all_threads};
 
-/// Calls `work` with each item in up to `workers` threads, and `visit` with the results in the order of the items, each
-/// as soon as those before it are complete.
+/// Number of results of an item that may wait for the results of the items before it.
+const MOST_AHEAD: usize = 64;
+
+/// Calls `work` with each item and a function that takes its results, in up to `workers` threads. Calls `visit` with
+/// the results in the order of the items, each as soon as all items before it are complete.
 ///
 /// An item is requested when a thread is free, so an iterator may wait for its next item. At most `window` items are in
-/// progress or wait for `visit`. When `visit` returns [`ControlFlow::Break`], no further item is started. With one
-/// worker or one item, no thread is started. A thread that waits for an item or for results frees its place for
-/// parallel work inside `work`.
+/// progress or wait for `visit`, and few results of each wait, regardless of their number. When `visit` returns
+/// [`ControlFlow::Break`], no further item is started. With one worker or one item, no thread is started. A thread that
+/// waits for an item or for results frees its place for parallel work inside `work`.
 pub fn map_stream<T, R: Send>(
     items: impl Iterator<Item = T> + Send,
     workers: usize,
     window: usize,
-    work: impl Fn(T) -> R + Sync,
+    work: impl Fn(T, &mut dyn FnMut(R)) + Sync,
     visit: &mut dyn FnMut(R) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let workers = workers.min(items.size_hint().1.unwrap_or(usize::MAX));
     if workers <= 1 {
-        return items.map(work).try_for_each(visit);
+        return map_here(items, &work, visit);
     }
     let source = Mutex::new((items.fuse(), 0));
     let gate = Gate { window, state: Mutex::default(), changed: Condvar::new() };
-    let (sender, results) = mpsc::channel();
+    // A thread that produces faster than `visit` takes waits.
+    let (sender, results) = mpsc::sync_channel(workers);
     thread::scope(|scope| {
         let mut started = 0;
         for _ in 0..workers {
@@ -40,19 +44,26 @@ pub fn map_stream<T, R: Send>(
                 let _close = CloseOnPanic(gate);
                 while let Some((index, item)) = next_item(source, gate) {
                     let _running = Permit::unconditional(all_threads());
-                    // The receiver is gone if `visit` has panicked.
-                    let _ = sender.send((index, work(item)));
+                    let mut sent = 0_usize;
+                    // The receiver is gone if `visit` has panicked or wants no more.
+                    work(item, &mut |result| {
+                        sent = sent.saturating_add(1);
+                        if sent >= MOST_AHEAD {
+                            gate.wait_for_turn(index);
+                        }
+                        let _ = sender.send((index, Some(result)));
+                    });
+                    let _ = sender.send((index, None));
                 }
             };
             started += usize::from(thread::Builder::new().spawn_scoped(scope, run).is_ok());
         }
         drop(sender);
-        let _close = CloseOnPanic(&gate);
         if started == 0 {
             // The system has no more threads.
-            return lock(&source).0.by_ref().map(&work).try_for_each(visit);
+            return map_here(lock(&source).0.by_ref(), &work, visit);
         }
-        let results = std::iter::from_fn(|| {
+        let results = std::iter::from_fn(move || {
             let _wait = Wait::new(all_threads());
             results.recv().ok()
         });
@@ -60,24 +71,54 @@ pub fn map_stream<T, R: Send>(
     })
 }
 
-/// Calls `visit` with the results in the order of their indices.
+/// Works on the items in the calling thread.
+fn map_here<T, R>(
+    items: impl Iterator<Item = T>,
+    work: &(impl Fn(T, &mut dyn FnMut(R)) + Sync),
+    visit: &mut dyn FnMut(R) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    for item in items {
+        let mut flow = ControlFlow::Continue(());
+        work(item, &mut |result| {
+            if flow.is_continue() {
+                flow = visit(result);
+            }
+        });
+        flow?;
+    }
+    ControlFlow::Continue(())
+}
+
+/// Results that wait for the items before theirs.
+struct Waiting<R> {
+    results: Vec<R>,
+    is_complete: bool,
+}
+
+/// Calls `visit` with the results in the order of the indices of their items. An item ends with `None`.
 fn visit_in_order<R>(
-    results: impl Iterator<Item = (usize, R)>,
+    results: impl Iterator<Item = (usize, Option<R>)>,
     gate: &Gate,
     visit: &mut dyn FnMut(R) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
-    let mut waiting = BTreeMap::new();
-    let mut next_index = 0;
+    let _close = Close(gate);
+    let mut waiting: BTreeMap<usize, Waiting<R>> = BTreeMap::new();
+    let mut current = 0;
     for (index, result) in results {
-        waiting.insert(index, result);
-        while let Some(result) = waiting.remove(&next_index) {
-            let flow = visit(result);
-            if flow.is_break() {
-                gate.update(|state| state.is_closed = true);
-                return flow;
-            }
-            next_index += 1;
-            gate.update(|state| state.visited = next_index);
+        if index != current {
+            let item = waiting.entry(index).or_insert(Waiting { results: Vec::new(), is_complete: false });
+            item.is_complete = result.is_none();
+            item.results.extend(result);
+            continue;
+        }
+        let mut is_complete = result.is_none();
+        result.into_iter().try_for_each(&mut *visit)?;
+        while is_complete {
+            current += 1;
+            gate.update(|state| state.current = current);
+            let item = waiting.remove(&current);
+            is_complete = item.as_ref().is_some_and(|item| item.is_complete);
+            item.into_iter().flat_map(|item| item.results).try_for_each(&mut *visit)?;
         }
     }
     ControlFlow::Continue(())
@@ -105,8 +146,8 @@ struct Gate {
 
 #[derive(Default)]
 struct GateState {
-    /// Number of visited results.
-    visited: usize,
+    /// Index of the item whose results are visited.
+    current: usize,
     /// No further item starts.
     is_closed: bool,
 }
@@ -114,14 +155,33 @@ struct GateState {
 impl Gate {
     /// Waits until an item may start. False if no further item may start.
     fn admits(&self, index: usize) -> bool {
-        let waits = |state: &mut GateState| !state.is_closed && index - state.visited >= self.window;
+        let waits = |state: &mut GateState| !state.is_closed && index - state.current >= self.window;
         let state = self.changed.wait_while(lock(&self.state), waits).unwrap_or_else(PoisonError::into_inner);
         !state.is_closed
+    }
+
+    /// Waits until the results of the item with this index are visited, or no longer wanted.
+    fn wait_for_turn(&self, index: usize) {
+        let is_ahead = |state: &mut GateState| !state.is_closed && state.current < index;
+        let mut state = lock(&self.state);
+        if is_ahead(&mut state) {
+            let _wait = Wait::new(all_threads());
+            drop(self.changed.wait_while(state, is_ahead));
+        }
     }
 
     fn update(&self, change: impl FnOnce(&mut GateState)) {
         change(&mut lock(&self.state));
         self.changed.notify_all();
+    }
+}
+
+/// Closes the gate when no more results are visited.
+struct Close<'a>(&'a Gate);
+
+impl Drop for Close<'_> {
+    fn drop(&mut self) {
+        self.0.update(|state| state.is_closed = true);
     }
 }
 
@@ -156,7 +216,8 @@ mod tests {
         for workers in [0, 1, 2, 7, 1000] {
             for window in [1, 3, 1000] {
                 let mut results = Vec::new();
-                let work = |item: u64| (0..(MANY - item) * 50).fold(item, |sum, _| sum);
+                let work =
+                    |item: u64, take: &mut dyn FnMut(u64)| take((0..(MANY - item) * 50).fold(item, |sum, _| sum));
                 let flow = map_stream(0..MANY, workers, window, work, &mut |result| {
                     results.push(result);
                     ControlFlow::Continue(())
@@ -175,7 +236,7 @@ mod tests {
             let (sender, receiver) = mpsc::channel();
             sender.send(0).unwrap();
             let mut sender = Some(sender);
-            let flow = map_stream(receiver.into_iter(), workers, 64, |item| item, &mut |item| match item {
+            let flow = map_stream(receiver.into_iter(), workers, 64, |item, take| take(item), &mut |item| match item {
                 9 => {
                     // The thread that waits for an item learns that there are no more.
                     sender = None;
@@ -194,9 +255,10 @@ mod tests {
     fn starts_no_item_beyond_the_window() {
         let started = AtomicUsize::new(0);
         let visited = AtomicUsize::new(0);
-        let work = |()| {
+        let work = |(), take: &mut dyn FnMut(())| {
             let started = 1 + started.fetch_add(1, Ordering::SeqCst);
             assert!(started <= visited.load(Ordering::SeqCst) + 3);
+            take(());
         };
         let _ = map_stream(std::iter::repeat_n((), 500), 8, 3, work, &mut |()| {
             visited.fetch_add(1, Ordering::SeqCst);
@@ -210,7 +272,7 @@ mod tests {
         for workers in [1, 4] {
             let read = AtomicUsize::new(0);
             let items = std::iter::repeat_with(|| read.fetch_add(1, Ordering::SeqCst));
-            let flow = map_stream(items, workers, 8, |item| item, &mut |item| match item {
+            let flow = map_stream(items, workers, 8, |item, take| take(item), &mut |item| match item {
                 20 => ControlFlow::Break(()),
                 _ => ControlFlow::Continue(()),
             });
@@ -222,7 +284,10 @@ mod tests {
     fn a_panic_in_any_thread_ends_all() {
         let run = |bad_work: usize, bad_visit: usize| {
             catch_unwind(AssertUnwindSafe(|| {
-                let work = |item: usize| assert_ne!(item, bad_work);
+                let work = |item: usize, take: &mut dyn FnMut(())| {
+                    assert_ne!(item, bad_work);
+                    take(());
+                };
                 let mut visited = 0;
                 map_stream(0..100, 4, 2, work, &mut |()| {
                     visited += 1;
@@ -232,5 +297,29 @@ mod tests {
             }))
         };
         assert!(run(10, 1000).is_err() && run(1000, 10).is_err() && run(1000, 1000).is_ok());
+    }
+
+    #[test]
+    fn few_results_of_an_item_wait_for_the_items_before_it() {
+        for workers in [1, 2, 5] {
+            let made = AtomicUsize::new(0);
+            let visited = AtomicUsize::new(0);
+            let work = |item: usize, take: &mut dyn FnMut((usize, usize))| {
+                for number in 0..1000 {
+                    let made = made.fetch_add(1, Ordering::SeqCst);
+                    let most = visited.load(Ordering::SeqCst) + (workers + 1) * (MOST_AHEAD + 2);
+                    assert!(made <= most, "{made} of at most {most}");
+                    take((item, number));
+                }
+            };
+            let mut results = Vec::new();
+            let flow = map_stream(0..6, workers, 64, work, &mut |result| {
+                visited.fetch_add(1, Ordering::SeqCst);
+                results.push(result);
+                ControlFlow::Continue(())
+            });
+            let expected = (0..6).flat_map(|item| (0..1000).map(move |number| (item, number)));
+            assert!(flow.is_continue() && results.into_iter().eq(expected), "{workers} workers");
+        }
     }
 }

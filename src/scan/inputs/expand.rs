@@ -8,7 +8,7 @@ use super::appended::{self, Appended};
 use super::unopened;
 use super::unpacked::unpacked;
 use crate::base::archive;
-use crate::base::archive::{MemberContent, Members};
+use crate::base::archive::MemberContent;
 use crate::base::bytes::{Limits, MAX_NESTING, Resource, View};
 use crate::base::error::{Error, Malformed, Result};
 use crate::base::io::{Access, FileUri, Input, SharedSpool};
@@ -121,9 +121,8 @@ impl Expansion<'_> {
     /// Opens the members of an archive, with `inner` levels of archives in them. Members before a defect are inputs, as
     /// in an intact archive.
     fn members(&mut self, archive: &InputSlice, format: &archive::ArchiveFormat, path: &Path, inner: usize) {
-        let Members { members, mut defect } = format.members(archive.view());
         let mut spool = SharedSpool::new();
-        for member in members {
+        let mut read = format.each_member(archive.view(), &mut |member| {
             if self.is_exhausted {
                 return;
             }
@@ -132,11 +131,14 @@ impl Expansion<'_> {
                 return (self.take)(Err(exhausted.in_file(Path::new(&archive.path))));
             }
             self.member(archive, member, path, inner, &mut spool);
+        });
+        if self.is_exhausted {
+            return;
         }
-        if defect.is_none() && self.options.archives == Archives::All {
-            defect = format.check_end(archive.view()).err();
+        if read.is_ok() && self.options.archives == Archives::All {
+            read = format.check_end(archive.view());
         }
-        if let Some(malformed) = defect {
+        if let Err(malformed) = read {
             (self.take)(Err(malformed.in_file(Path::new(&archive.path))));
         }
     }

@@ -5,14 +5,13 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::kpack::KpackSearch;
 use super::{Archives, InputSlice, OpenOptions, ScannedFile, each_input};
 use crate::base::bytes::Limits;
 use crate::base::error::Error;
 use crate::base::io::{Access, files_below};
-use crate::base::parallel::{map_parallel, map_stream, threads};
+use crate::base::parallel::{map_stream, threads};
 use crate::scan::Options;
 use crate::scan::cache::CacheBudget;
 use crate::scan::inventory::{File, FileFormat};
@@ -152,41 +151,28 @@ impl Scanner {
         Scanner { keeps: Some(keeps), ..self }
     }
 
-    /// Scans `inputs`, and calls `work` with each outcome in parallel. Calls `take` with the results of one input after
-    /// another in order, until it returns [`ControlFlow::Break`]. Calls `done` with each finished input.
+    /// Scans `inputs`, and calls `work` with each outcome in parallel. Calls `take` with the results in the order of the
+    /// inputs and their members, until it returns [`ControlFlow::Break`]. Few results wait for it, so a package of any
+    /// size takes the memory of a few members. Calls `done` with each finished input.
     pub(crate) fn scan_inputs<R: Send>(
         &self,
         inputs: &[InputPath],
         work: &(dyn Fn(usize, Outcome) -> R + Sync),
         done: &(dyn Fn(&InputPath) + Sync),
-        take: &mut dyn FnMut(Vec<R>) -> ControlFlow<()>,
+        take: &mut dyn FnMut(R) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        if let [input] = inputs {
-            return self.scan_single(input, work, done, take);
-        }
-        let is_stopped = AtomicBool::new(false);
-        let scan_one = |input: &InputPath| {
-            let is_stopped = is_stopped.load(Ordering::Relaxed);
-            if is_stopped { Vec::new() } else { self.scan_one(input, work, done) }
-        };
-        let mut flow = ControlFlow::Continue(());
-        map_parallel(inputs, threads(), scan_one, &mut |results| {
-            if flow.is_continue() && !results.is_empty() {
-                flow = take(results);
-                is_stopped.store(flow.is_break(), Ordering::Relaxed);
-            }
-        });
-        flow
+        let scan = |input: &InputPath, send: &mut dyn FnMut(R)| self.scan_one(input, work, done, send);
+        map_stream(inputs.iter(), threads(), WINDOW, scan, take)
     }
 
     /// Like [`Scanner::scan_inputs`], for a list of paths that may still be written. Each path is requested when a
-    /// thread is free. Results are taken when all earlier results have been. A list may end with an error.
+    /// thread is free. A list may end with an error.
     pub(crate) fn scan_stream<R: Send>(
         &self,
         paths: impl Iterator<Item = Result<PathBuf, Box<Outcome>>> + Send,
         work: &(dyn Fn(usize, Outcome) -> R + Sync),
         done: &(dyn Fn(&InputPath) + Sync),
-        take: &mut dyn FnMut(Vec<R>) -> ControlFlow<()>,
+        take: &mut dyn FnMut(R) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let expanded = paths.enumerate().flat_map(|(index, path)| {
             let mut failed = Vec::new();
@@ -200,43 +186,23 @@ impl Scanner {
             let failed = failed.into_iter().map(move |outcome| Err(Box::new((index, outcome))));
             failed.chain(files.into_iter().map(Ok))
         });
-        let scan = |expanded: Result<InputPath, Box<(usize, Outcome)>>| match expanded {
-            Ok(input) => self.scan_one(&input, work, done),
-            Err(failed) => vec![work(failed.0, failed.1)],
+        let scan = |expanded: Result<InputPath, Box<(usize, Outcome)>>, send: &mut dyn FnMut(R)| match expanded {
+            Ok(input) => self.scan_one(&input, work, done, send),
+            Err(failed) => send(work(failed.0, failed.1)),
         };
         map_stream(expanded, threads(), WINDOW, scan, take)
     }
 
-    /// Scans one input in the calling thread. The result for a member of an archive is taken before the next member is
-    /// read, so a package of any size takes the memory of a few members.
-    fn scan_single<R>(
-        &self,
-        input: &InputPath,
-        work: &(dyn Fn(usize, Outcome) -> R + Sync),
-        done: &(dyn Fn(&InputPath) + Sync),
-        take: &mut dyn FnMut(Vec<R>) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        let mut flow = ControlFlow::Continue(());
-        self.each_outcome(input, &mut |outcome| {
-            if flow.is_continue() {
-                flow = take(vec![work(input.index, outcome)]);
-            }
-        });
-        done(input);
-        flow
-    }
-
-    /// Scans an input, and returns the results of `work` on each outcome.
+    /// Scans an input, and calls `send` with the results of `work` on each outcome.
     fn scan_one<R>(
         &self,
         input: &InputPath,
         work: &(dyn Fn(usize, Outcome) -> R + Sync),
         done: &(dyn Fn(&InputPath) + Sync),
-    ) -> Vec<R> {
-        let mut results = Vec::new();
-        self.each_outcome(input, &mut |outcome| results.push(work(input.index, outcome)));
+        send: &mut dyn FnMut(R),
+    ) {
+        self.each_outcome(input, &mut |outcome| send(work(input.index, outcome)));
         done(input);
-        results
     }
 
     /// Scans an input, and calls `take` with each outcome before the next member of an archive is read.

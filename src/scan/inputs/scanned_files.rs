@@ -54,8 +54,7 @@ fn send_files(scanner: &Scanner, paths: &[PathBuf], sender: &SyncSender<Result<S
     };
     let (inputs, failed) = expand_paths(paths);
     if failed.into_iter().try_for_each(|(_, outcome)| send(outcome)).is_continue() {
-        let take = &mut |batch: Vec<Outcome>| batch.into_iter().try_for_each(send);
-        let _ = scanner.scan_inputs(&inputs, &|_, outcome| outcome, &|_| (), take);
+        let _ = scanner.scan_inputs(&inputs, &|_, outcome| outcome, &|_| (), &mut |outcome| send(outcome));
     }
 }
 

@@ -111,6 +111,8 @@ impl InventoryBuilder<'_> {
             recorded.push(self.image(image, &mut group, place));
         }
         self.buffer = group.into_buffer();
+        // Reports about packages keep the inventories of thousands of files, most with one image.
+        recorded.shrink_to_fit();
         recorded
     }
 

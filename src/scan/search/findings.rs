@@ -137,6 +137,7 @@ impl<'a> Findings<'a> {
     /// Returns the inventory of the file, sorted by offset.
     pub fn into_file(mut self, path: String, format: FileFormat, size: u64) -> File {
         self.containers.sort_by_key(|container| container.offset);
+        self.containers.shrink_to_fit();
         self.add_exhaustion();
         order_errors(&mut self.errors);
         for section in &mut self.sections {

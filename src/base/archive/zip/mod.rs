@@ -8,8 +8,8 @@ use std::io::{self, Write};
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 
-use super::{Member, MemberContent};
-use crate::base::bytes::{Resource, View};
+use super::{Member, MemberContent, Unpack, compressed};
+use crate::base::bytes::{Extent, Resource, View};
 use crate::base::error::Malformed;
 use directory::{DEFLATED, Directory, ENCRYPTED, END, END_SIZE, STORED};
 
@@ -34,7 +34,7 @@ pub fn appended_start(view: View<'_>, may_have_comment: bool) -> Option<u64> {
 }
 
 /// Reads the files, without directories.
-pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Result<(), Malformed> {
+pub fn members<'data>(view: View<'data>, take: &mut dyn FnMut(Member<'data>)) -> Result<(), Malformed> {
     let directory = Directory::read(view)?;
     for entry in directory.files().into_iter().filter_map(|index| directory.entries.get(index)) {
         let name = decode_name(entry.name).into_owned();
@@ -49,22 +49,62 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
                 let crc32 = entry.fields.crc32.value as u32;
                 MemberContent::Packed(Box::new(move |to: &mut dyn Write| inflate(stored, crc32, to)))
             }
-            method => MemberContent::Unreadable(format!("unsupported compression method ({})", method_name(method))),
+            method => match decoder(method) {
+                Some(decoder) => {
+                    let rest = view.from(start);
+                    let stored = rest.prefix("zip member size", packed_size).unwrap_or(rest);
+                    MemberContent::Packed(checked(decoder(stored), entry.fields.crc32.value as u32))
+                }
+                None => MemberContent::Unreadable(format!("unsupported compression method ({})", method_name(method))),
+            },
         };
         let size = Some(entry.fields.size.value);
-        members.push(Member { name: Some(name), packed_size: Some(packed_size), size, content });
+        take(Member { name: Some(name), packed_size: Some(packed_size), size, content });
     }
     Ok(())
+}
+
+/// Decoder of a compression method that few writers use (APPNOTE.TXT 6.3.10, 4.4.5).
+fn decoder(method: u16) -> Option<for<'data> fn(View<'data>) -> Unpack<'data>> {
+    match method {
+        12 => Some(compressed::bzip2),
+        93 => Some(compressed::zstd),
+        95 => Some(compressed::xz),
+        _ => None,
+    }
+}
+
+/// Writes what `unpack` writes, and verifies its checksum.
+fn checked(unpack: Unpack<'_>, crc32: u32) -> Unpack<'_> {
+    Box::new(move |to| {
+        let mut to = Checked { to, crc: Crc::new() };
+        unpack(&mut to)?;
+        if to.crc.sum() == crc32 { Ok(()) } else { Err(io::Error::other("Invalid checksum")) }
+    })
+}
+
+struct Checked<'a> {
+    to: &'a mut dyn Write,
+    crc: Crc,
+}
+
+impl Write for Checked<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.to.write_all(bytes)?;
+        self.crc.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
 }
 
 /// Name of a compression method (APPNOTE.TXT 6.3.10, 4.4.5).
 fn method_name(method: u16) -> Cow<'static, str> {
     Cow::Borrowed(match method {
         9 => "Deflate64",
-        12 => "Bzip2",
         14 => "Lzma",
-        93 => "Zstd",
-        95 => "Xz",
         98 => "Ppmd",
         _ => return Cow::Owned(method.to_string()),
     })

@@ -21,24 +21,38 @@ pub use sarif::verdict_sarif;
 use super::Screen;
 use super::findings::{FindingGroup, group_findings};
 use super::style::Meaning;
-use super::text::{counted, printable};
+use super::text::{counted, heading, headline, paragraph, printable};
 use crate::check::{Finding, Outcome, Verdict};
 
 /// Formats a verdict as lines: one for each group of findings, and a summary.
 pub fn verdict_text(verdict: &Verdict, screen: &Screen) -> String {
     let mut text = String::new();
-    for group in group_findings(&verdict.findings) {
+    let groups = group_findings(&verdict.findings);
+    let is_of_same_file = |one: &FindingGroup<'_>, next: &FindingGroup<'_>| one.finding.path == next.finding.path;
+    for file in groups.chunk_by(is_of_same_file) {
+        text += &findings_of_file(file, screen);
+    }
+    text + &summary(verdict, screen) + "\n"
+}
+
+/// Formats the findings of a file as lines. On terminals, several are below the path.
+fn findings_of_file(groups: &[FindingGroup<'_>], screen: &Screen) -> String {
+    let lines = groups.iter().map(|group| {
         let finding = group.finding;
         let outcome = match finding.outcome {
             Outcome::Violated | Outcome::Passed => "",
             Outcome::Warned => "warning: ",
             Outcome::Undecided => "undecided: ",
         };
-        let path = printable(&finding.path);
         let rule = screen.paint(meaning(finding.outcome), finding.rule.name());
-        text += &format!("{path}: {outcome}{rule}: {}\n", sentence_of(&group));
+        (&finding.path, format!("{outcome}{rule}: {}", sentence_of(group)))
+    });
+    match groups {
+        [first, _, ..] if screen.is_terminal() => {
+            heading(&first.finding.path, screen) + &lines.map(|(_, line)| paragraph(&line, screen)).collect::<String>()
+        }
+        _ => lines.map(|(path, line)| headline(path, &line, screen)).collect(),
     }
-    text + &summary(verdict, screen) + "\n"
 }
 
 fn meaning(outcome: Outcome) -> Meaning {

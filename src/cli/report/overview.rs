@@ -48,7 +48,7 @@ const SEPARATOR: &str = " · ";
 /// Width of the labels, with the spaces around them.
 const LABEL: usize = 12;
 
-/// Maximum number of lines about devices, sizes, gaps and needs, of archs by size, and of families with gaps.
+/// Maximum number of lines about devices, sizes, gaps or damage, and needs, of archs by size, and of families with gaps.
 const MAX_DEVICE_LINES: usize = 9;
 const MAX_SIZE_LINES: usize = 2;
 const MAX_GAP_LINES: usize = 3;
@@ -97,7 +97,7 @@ pub fn overview_text(overview: &Overview<'_>, screen: &Screen) -> String {
     let view = View { overview, screen, width: screen.width.unwrap_or(WIDTH).min(MAX_WIDTH) };
     let mut text = view.title();
     if overview.files.iter().all(|it| !it.file.has_device_code()) {
-        text += &view.line("damage", &view.damage().unwrap_or_default());
+        text += &view.items("damage", " ", &view.damage().unwrap_or_default(), MAX_GAP_LINES);
         return text + &view.next(&["scan -v"]);
     }
     text += &view.items("bytes", ", ", &view.bytes(), MAX_SIZE_LINES);
@@ -106,7 +106,8 @@ pub fn overview_text(overview: &Overview<'_>, screen: &Screen) -> String {
     text += &view.devices();
     text += &view.items("needs", "; ", &view.needs(), MAX_NEED_LINES);
     text += &view.items("gaps", " ", &view.gaps(), MAX_GAP_LINES);
-    text += &view.line("damage", &view.damage().unwrap_or_else(|| screen.paint(Meaning::Usual, "none")));
+    let none = || vec![("none".to_owned(), Some(Meaning::Usual))];
+    text += &view.items("damage", " ", &view.damage().unwrap_or_else(none), MAX_GAP_LINES);
     text + &view.next(&[&view.question(), "size", "check --init"])
 }
 
@@ -308,7 +309,7 @@ impl View<'_, '_> {
         items
     }
 
-    fn damage(&self) -> Option<String> {
+    fn damage(&self) -> Option<Vec<Item>> {
         let mut problems = Vec::new();
         for it in &self.overview.files {
             problems.extend(it.file.reported_errors().map(|error| error.to_string()));
@@ -318,8 +319,8 @@ impl View<'_, '_> {
         }
         let first = printable(problems.first()?);
         let count = counted(problems.len(), "problem");
-        let room = self.width.saturating_sub(LABEL + 2 + count.len());
-        Some(format!("{}: {}", self.screen.paint(Meaning::Bad, &count), shorten(&first, room)))
+        let words = plain(first.split(' ').map(|word| shorten(word, self.width.saturating_sub(LABEL))));
+        Some([vec![(count + ":", Some(Meaning::Bad))], words].concat())
     }
 
     /// The command that answers what the screen leaves open.
@@ -371,27 +372,36 @@ fn plain(texts: impl IntoIterator<Item = String>) -> Vec<Item> {
     texts.into_iter().map(|text| (text, None)).collect()
 }
 
-/// Formats how the kernels run on a device: the most frequent way, then the others with their numbers.
+/// Formats how the kernels run on a device: the most frequent way, then the others with their numbers. Where most kernels
+/// have no code, the number of the others is more than the way.
 fn verdict(cells: &[(CoverageCell<'_>, usize)]) -> (String, Meaning) {
-    let is_gap = |(cell, _): &&(CoverageCell<'_>, usize)| *cell == CoverageCell::Gap;
-    let gaps: usize = cells.iter().filter(is_gap).map(|(_, kernels)| kernels).sum();
-    let mut ways = cells.iter().filter(|cell| !is_gap(cell));
-    let first = ways.next().map(|(cell, _)| phrase(*cell));
-    let mut parts: Vec<String> = first.iter().map(|(text, _)| text.clone()).collect();
-    parts.extend(ways.map(|(cell, kernels)| match cell {
-        CoverageCell::None | CoverageCell::OtherPlatform => format!("{kernels} without code"),
-        cell => format!("{kernels} {}", phrase(*cell).0),
-    }));
-    if gaps > 0 {
-        parts.push(format!("{gaps} missing"));
-    }
-    let meaning = match first {
-        _ if gaps > 0 => Meaning::Bad,
-        Some((_, meaning)) if parts.len() == 1 || meaning == Meaning::Bad => meaning,
-        Some(_) => Meaning::Unsure,
-        None => return ("nothing".to_owned(), Meaning::Bad),
+    let sum = |is_counted: fn(CoverageCell<'_>) -> bool| -> usize {
+        cells.iter().filter(|(cell, _)| is_counted(*cell)).map(|(_, kernels)| kernels).sum()
+    };
+    let gaps = sum(|cell| cell == CoverageCell::Gap);
+    let none = sum(is_none);
+    let ways: Vec<_> = cells.iter().filter(|(cell, _)| *cell != CoverageCell::Gap && !is_none(*cell)).collect();
+    let Some((first, others)) = ways.split_first() else {
+        let text = if gaps > 0 { format!("{gaps} missing") } else { "nothing".to_owned() };
+        return (text, Meaning::Bad);
+    };
+    let (cell, kernels) = *first;
+    let (text, meaning) = phrase(*cell);
+    let is_few = none > *kernels;
+    let mut parts = vec![if is_few { format!("only {kernels} {text}") } else { text }];
+    parts.extend(others.iter().map(|(cell, kernels)| format!("{kernels} {}", phrase(*cell).0)));
+    let rest = [(if is_few { 0 } else { none }, "without code"), (gaps, "missing")];
+    parts.extend(rest.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
+    let meaning = match parts.len() {
+        _ if gaps > 0 || is_few => Meaning::Bad,
+        1 => meaning,
+        _ => Meaning::Unsure,
     };
     (parts.join(", "), meaning)
+}
+
+fn is_none(cell: CoverageCell<'_>) -> bool {
+    matches!(cell, CoverageCell::None | CoverageCell::OtherPlatform)
 }
 
 fn phrase(cell: CoverageCell<'_>) -> (String, Meaning) {

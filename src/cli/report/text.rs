@@ -400,7 +400,7 @@ mod tests {
         let path = "a-package-with-a-long-name.whl!lib/a.so";
         assert_eq!(line(path, 80), format!("{path}: 2 images\n"));
         assert_eq!(line(path, 40), "a-package-…g-name.whl!lib/a.so: 2 images\n");
-        assert_eq!(line(path, 34), "a-packa…me.whl!lib/a.so:\n  2 images\n");
+        assert_eq!(line(path, 34), "a-package-wi…ng-name.whl!lib/a.so:\n  2 images\n");
         assert_eq!(headline(path, "2 images", &Screen::default()), format!("{path}: 2 images\n"));
     }
 

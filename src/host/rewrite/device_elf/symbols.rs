@@ -69,6 +69,7 @@ impl Kept {
         let Some(names) = tables.strings.strings(LE, elf.view.data()).map_err(malformed)? else { return Ok(None) };
         elf.view.charge("ELF symbol table", Resource::Work, symbols.len() as u64)?;
         let mut kept = Kept { symbols: Vec::new(), strings: vec![0], locals: 0 };
+        let mut locals = 0_u32..;
         let mut offsets: HashMap<&[u8], u32> = HashMap::from([(&b""[..], 0)]);
         for (index, symbol) in symbols.iter().enumerate() {
             if is_resource(symbol) {
@@ -84,8 +85,11 @@ impl Kept {
             let mut new = *symbol;
             new.st_name.set(LE, offset);
             kept.symbols.extend_from_slice(bytes_of(&new));
-            kept.locals += u32::from((index as u64) < u64::from(tables.symbols.sh_info(LE)));
+            if (index as u64) < u64::from(tables.symbols.sh_info(LE)) {
+                locals.next();
+            }
         }
+        kept.locals = locals.start;
         let is_smaller = kept.symbols.len() < size_of_val(symbols);
         Ok((is_smaller && kept.strings.len() as u64 <= tables.strings.sh_size(LE)).then_some(kept))
     }

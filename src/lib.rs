@@ -104,7 +104,7 @@ pub mod internals {
     }
     pub mod report {
         pub use crate::cli::report::{
-            CodeSizes, Screen, inspection_json, inspection_table, json, selection_json, selection_text, table,
+            CodeSizes, Screen, blocks, inspection_json, inspection_table, json, selection_json, selection_lists, table,
             verdict_cyclonedx, verdict_github, verdict_gitlab, verdict_junit, verdict_markdown, verdict_sarif,
             verdict_text,
         };

@@ -1,4 +1,4 @@
-//! Identifies arbitrary bytes as a device image, and removes debug information from it. The result may be unknown, but
+//! Identifies arbitrary bytes as a device image, and removes debug information and symbols from it. The result may be unknown, but
 //! identification must not fail.
 
 #![no_main]
@@ -6,8 +6,10 @@
 use fatbin::View;
 use fatbin::internals::format;
 use fatbin::internals::format::{DeviceImage, ImageKind};
-use fatbin::internals::host::rewrite::device_elf::without_debug;
+use fatbin::internals::host::rewrite::device_elf::{Stripped, without};
 use fatbin_fuzz::{budget, fuzz_target};
+
+const ALL: Stripped = Stripped { debug: true, symbols: true };
 
 fuzz_target!(|data: &[u8]| {
     let image = DeviceImage::identify(View::new(data));
@@ -28,11 +30,11 @@ fuzz_target!(|data: &[u8]| {
     }
 
     let budget = budget(data);
-    if let Ok(Some(stripped)) = without_debug(View::with_budget(data, &budget)) {
+    if let Ok(Some(stripped)) = without(View::with_budget(data, &budget), ALL) {
         assert!(stripped.len() <= data.len());
         let after = DeviceImage::identify(View::new(&stripped));
         // A section that is removed may be the only damaged part.
         assert!(image.triple.is_none() || after.triple == image.triple);
-        assert_eq!(without_debug(View::new(&stripped)), Ok(None));
+        assert_eq!(without(View::new(&stripped), ALL), Ok(None));
     }
 });

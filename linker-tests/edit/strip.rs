@@ -65,6 +65,7 @@ pub fn trials() -> Vec<Trial> {
     let others = [
         trial("strip/code-objects".to_owned(), like_llvm_strip),
         trial("strip/relocatable-code-objects".to_owned(), links_to_the_same_code),
+        trial("strip/symbols-of-code-objects".to_owned(), loses_resources_only),
     ];
     cubins.into_iter().chain(libraries).chain(others).collect()
 }
@@ -169,6 +170,31 @@ fn like_llvm_strip(directory: &Path) -> Result<()> {
             "sections"
         );
         same_disassembly(directory, ["ours", "theirs"])?;
+    }
+    Ok(())
+}
+
+/// Only absolute symbols without a type go. llvm-strip, which knows no loader, can remove the rest afterwards.
+fn loses_resources_only(directory: &Path) -> Result<()> {
+    let llvm_strip = llvm_tool("llvm-strip", "22", "llvm-22")?;
+    for options in [&["-O2"][..], &["-g"]] {
+        compile(directory, options, "a.hsaco")?;
+        let done = fatbin(directory).args(["strip", "--device-symbols", "-o", "ours", "a.hsaco"]).run()?;
+        ensure!(done.stdout.contains("1 image stripped"), "{}", done.error("nothing was stripped"));
+        let symbols = |file: &str| -> Result<Vec<String>> {
+            let text = output(directory, Tool::Readelf, &["-s", "-W", file])?;
+            // Without the numbers, which change.
+            let rows = text.lines().filter_map(|line| line.split_once(": ").map(|(_, row)| row.trim().to_owned()));
+            Ok(rows.filter(|row| !(row.contains(" NOTYPE ") && row.contains(" ABS "))).collect())
+        };
+        ensure!(symbols("ours")? == symbols("a.hsaco")?, "other symbols");
+        ensure!(output(directory, Tool::Readelf, &["-s", "-W", "ours"])?.contains("answer.kd"), "no descriptor");
+        for options in [&["-l", "-W"][..], &["-n"], &["-d"]] {
+            let described = |file: &str| output(directory, Tool::Readelf, &[options, &[file]].concat());
+            ensure!(described("ours")? == described("a.hsaco")?, "readelf {options:?}");
+        }
+        same_disassembly(directory, ["ours", "a.hsaco"])?;
+        Step::new(directory, &llvm_strip).args(["--strip-all", "ours", "-o", "theirs"]).run()?;
     }
     Ok(())
 }

@@ -9,9 +9,10 @@ use super::failure::Result;
 use super::inputs::{InputArguments, survey_status, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::ProblemArguments;
-use super::{Status, shell, terminal};
+use super::{Status, access, shell, terminal};
 use crate::analyze::coverage::{Coverage, InspectedImages};
 use crate::analyze::select::NamedDevice;
+use crate::analyze::size::{PackageSizes, PackedFile};
 use crate::analyze::survey::{Survey, SurveyOptions};
 use crate::cli::report;
 use crate::cli::report::Overview;
@@ -44,14 +45,20 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let problems = arguments.problems.problems();
     let scanner = arguments.limits.scanner(Options::default()).with_cache(CacheBudget::default());
     let analyze = |_, outcome: Outcome| {
-        let packed = if let Outcome::Scanned(file) = &outcome { file.packed_size() } else { None };
+        let packed = if let Outcome::Scanned(file) = &outcome { PackedFile::new(file) } else { None };
         (Survey::of_outcome(outcome, &|_| WANTED), packed)
     };
-    let (mut status, mut files, mut packed_sizes) = (Status::No, Vec::new(), Vec::new());
+    let mut status = Status::No;
+    let mut files = Vec::new();
+    let mut packed_files = Vec::new();
+    let mut loose = 0_u64;
     inputs.scan_and(&scanner, &problems, &analyze, &mut |((file, error), packed)| {
         status = status.and(survey_status(&file, error, &problems));
+        if packed.is_none() {
+            loose = loose.saturating_add(file.file.size);
+        }
         files.push(file);
-        packed_sizes.push(packed);
+        packed_files.extend(packed);
     })?;
     warn_of_archives(files.iter().map(|it| &it.file), &problems);
     let readable: Vec<&Survey> = files.iter().filter(|it| it.file.failure.is_none()).collect();
@@ -64,9 +71,11 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let overview = Overview {
         size: names.iter().filter_map(|name| size_on_disk(name)).sum(),
         words: names.iter().map(|name| shell::quoted(name)).collect(),
+        patterns: names.iter().map(|name| shell::pattern(name).unwrap_or_else(|| shell::quoted(name))).collect(),
         names,
         files: readable,
-        packed: packed_sizes.into_iter().sum::<Option<u64>>(),
+        packages: PackageSizes::of(&packed_files, access::get())?,
+        loose,
         coverage: Coverage::new(&images, &devices)?,
         devices,
     };

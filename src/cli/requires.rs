@@ -14,15 +14,16 @@ use crate::scan::inventory::File;
 use crate::analyze::select::{FileFloors, NamedDevice};
 use crate::analyze::survey::{Survey, SurveyOptions};
 use crate::cli::report;
-use crate::cli::report::RequiredFile;
+use crate::cli::report::{Block, RequiredDevice, RequiredFile};
 use crate::scan::Options;
 
 /// Print the oldest NVIDIA driver, ROCm and LLVM that load the device code
 ///
-/// For each device of the code, or of --device, prints the release that loads the image preferred by the runtime. If an
-/// older release loads some image, prints that release, too. The column BECAUSE OF has the property that decides it:
-/// compression, PTX ISA, toolkit and architecture of a cubin, version of a container, triple of an entry ID. Driver
-/// versions are for Linux. A release that no document states is unknown, never guessed.
+/// The first line has the release that loads what the devices of the code prefer, the value of `fatbin metadata`. For
+/// each device of the code, or of --device, a row has the release that loads the image preferred by the runtime. If an
+/// older release loads some image, that release has a row, too. The column BECAUSE OF has the property that decides it:
+/// compression, PTX ISA, toolkit and architecture of a cubin, version of a container, triple of an entry ID. Sentences
+/// about the devices follow. Driver versions are for Linux. A release that no document states is unknown, never guessed.
 ///
 /// Exit status: 0 if there is device code that runs on the devices, 1 if there is none, 2 for trouble.
 #[derive(Args)]
@@ -91,9 +92,9 @@ fn print(required: &[RequiredFile<'_>], unread: &[File], json: bool) -> Result<(
     if json {
         out.write(&report::requires_json(required, unread))?;
     } else {
-        for file in required.iter().filter(|it| it.floors.file.has_device_code()) {
-            out.write(&report::requires_text(file, &screen))?;
-        }
+        let with_code = required.iter().filter(|it| it.floors.file.has_device_code());
+        let files: Vec<Block> = with_code.map(|file| report::requires_text(file, &screen)).collect();
+        out.write(&report::blocks(&files, &screen))?;
         out.write(&report::without_images(required.iter().map(|it| it.floors.file)))?;
     }
     Ok(out.flush()?)
@@ -101,7 +102,7 @@ fn print(required: &[RequiredFile<'_>], unread: &[File], json: bool) -> Result<(
 
 /// True if a file has code for one of the devices, if the user named any.
 fn runs_somewhere(required: &RequiredFile<'_>, are_named: bool) -> bool {
-    !are_named || !required.without_floor.is_empty() || required.devices.iter().any(|(_, needs)| !needs.is_empty())
+    !are_named || required.devices.iter().any(|it| it.runs)
 }
 
 /// Reports the cubins that could not be decompressed.
@@ -117,15 +118,11 @@ fn report_unread(file: &Survey, problems: &Problems) -> Status {
 
 fn required<'a>(analyzed: &'a Survey, devices: Option<&[NamedDevice]>) -> RequiredFile<'a> {
     let floors = FileFloors::new(&analyzed.file, &analyzed.cuda_codes());
-    let of = |device: &NamedDevice| (device.name.clone(), floors.on_all(&device.devices));
-    let runs = |device: &&NamedDevice| floors.on_all(&device.devices).is_empty() && floors.runs_on(&device.devices);
-    let without_floor = devices.unwrap_or_default().iter().filter(runs).map(|device| device.name.clone()).collect();
-    let (devices, omitted_devices) = match devices {
-        Some(devices) => (devices.iter().map(of).collect(), 0),
-        None => {
-            let (devices, omitted) = floors.devices();
-            (devices.iter().map(of).collect(), omitted)
-        }
+    let (devices, omitted_devices) = devices.map_or_else(|| floors.devices(), |devices| (devices.to_vec(), 0));
+    let required = |device: NamedDevice| {
+        let needs = floors.on_all(&device.devices);
+        RequiredDevice { runs: !needs.is_empty() || floors.runs_on(&device.devices), needs, device }
     };
-    RequiredFile { floors, devices, without_floor, omitted_devices }
+    let devices = devices.into_iter().map(required).collect();
+    RequiredFile { floors, devices, omitted_devices }
 }

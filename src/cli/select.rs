@@ -157,8 +157,10 @@ impl<'a> Answers<'a> {
                 lists.extend(report::selection_lists(it, &with_driver(&device.name), &screen));
             }
         }
-        if is_verbose || lists.len() <= MAX_LISTS {
-            out.write(&lists.concat())?;
+        lists.dedup_by(|next, list| screen.is_terminal() && next == list);
+        let bodies = lists.chunk_by(|one, next| screen.is_terminal() && one.body == next.body).count();
+        if is_verbose || bodies <= MAX_LISTS {
+            out.write(&report::blocks(&lists, &screen))?;
         } else {
             out.write(&format!("  {} lists of images; use -v to print them\n", lists.len()))?;
         }

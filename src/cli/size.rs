@@ -1,6 +1,5 @@
 //! `fatbin size`.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -213,13 +212,6 @@ struct Side {
     packages: Vec<PackageSizes>,
 }
 
-/// Reads the directories of the packages with these members.
-fn packages(packed: &[PackedFile]) -> Result<Vec<PackageSizes>> {
-    let paths: BTreeSet<&Path> = packed.iter().map(|file| file.package.as_path()).collect();
-    let read = |path: &Path| PackageSizes::read(path, packed, access::get()).transpose();
-    Ok(paths.into_iter().filter_map(read).collect::<Result<_, Error>>()?)
-}
-
 struct Measuring<'a> {
     options: MeasureOptions,
     scanner: Scanner,
@@ -285,7 +277,7 @@ impl Measuring<'_> {
             status = status.and(self.problems.report(anyhow!("--what-if {change}: no image is for such an arch")));
         }
         (side.tree, side.duplicates) = total.finish();
-        side.packages = packages(&packed)?;
+        side.packages = PackageSizes::of(&packed, access::get())?;
         self.status = status;
         warn_of_archives(split.iter(), self.problems);
         Ok(side)

@@ -6,23 +6,31 @@ use super::editing::EditArguments;
 use super::failure::Result;
 use super::{Status, terminal};
 use crate::cli::report;
-use crate::edit::Strip;
+use crate::edit::{Strip, Stripped};
 
-/// Remove debug information from device images in finished files
+/// Remove debug information and unread symbols from device images in finished files
 ///
 /// Removes DWARF, line tables, embedded PTX sources and the paths in them from NVIDIA cubins and AMD code objects, in their
 /// containers. Code, symbols, kernels' metadata and everything else that a runtime reads stay as they are. In
 /// executables and libraries all addresses stay, and space that is left becomes holes.
 ///
+/// --device-symbols removes absolute symbols without a type, such as NAME.num_vgpr, from linked AMD code objects. ROCm's
+/// loader finds kernels and variables in the same table, so the table stays. In cubins nothing can go: the driver finds
+/// kernels by their symbols, and NVIDIA's sections refer to symbols by index.
+///
 /// The result is scanned again and compared with the input before it gets its name.
 ///
-/// Exit status: 0 if the output was written, also if there was no debug information; 1 if the input has no device images; 2 for
+/// Exit status: 0 if the output was written, also if there was nothing to remove; 1 if the input has no device images; 2 for
 /// trouble.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Remove debug information of device code
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present = "device_symbols")]
     device_debug: bool,
+
+    /// Remove symbols of AMD code objects that no loader, linker, debugger or profiler reads
+    #[arg(long)]
+    device_symbols: bool,
 
     #[command(flatten)]
     edit: EditArguments,
@@ -31,10 +39,13 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
     let mut editing = arguments.edit.start(false, &[])?;
-    let strip = Strip::new(arguments.edit.options().limits);
+    let strip = Strip::new(
+        arguments.edit.options().limits,
+        Stripped { debug: arguments.device_debug, symbols: arguments.device_symbols },
+    );
     let mut text = String::new();
     let applied = editing.apply(&strip, &mut |edited| {
-        text += &report::stripped(edited.scan.file(), &edited.edited.containers, &strip.images(), &terminal::screen());
+        text += &report::stripped(edited.scan.file(), &edited.edited.containers, &strip, &terminal::screen());
     })?;
     let Some(applied) = applied else { return Ok(Status::No) };
     editing.finish("strip", &applied, &text)?;

@@ -48,4 +48,4 @@ pub use loss::{Loss, losses};
 use proof::Change;
 pub use proof::Proof;
 pub use prune::{ArchName, Prune};
-pub use strip::{Strip, StrippedImage};
+pub use strip::{Strip, Stripped};

@@ -1,4 +1,4 @@
-//! Stripping: debug information is removed from the images of a file.
+//! Stripping: debug information, and symbols that nothing reads, are removed from the images of a file.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,9 +7,11 @@ use super::{Edit, EditedImage, FileEdit, ImageEdit, Result};
 use crate::analyze::select::NamedDevice;
 use crate::base::bytes::{Budget, Limits, View};
 use crate::format::ImageKind;
-use crate::host::rewrite::device_elf::without_debug;
+use crate::host::rewrite::device_elf::without;
 use crate::scan::inventory::File;
 use crate::target::Device;
+
+pub use crate::host::rewrite::device_elf::Stripped;
 
 /// Size of an image before and after it was stripped, uncompressed and in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,22 +22,28 @@ pub struct StrippedImage {
     pub new_size: u64,
 }
 
-/// Removes DWARF, line tables and sources from cubins and AMD code objects.
+/// Removes DWARF, line tables and sources from cubins and AMD code objects, and symbols from AMD code objects.
 #[derive(Debug)]
 pub struct Strip {
     limits: Limits,
+    parts: Stripped,
     /// Images of the current file, by their index. An image is decided about again if its container is compressed
     /// several times.
     stripped: Mutex<BTreeMap<usize, StrippedImage>>,
 }
 
 impl Strip {
-    /// Creates an edit that applies these limits to reading each image.
-    pub fn new(limits: Limits) -> Self {
-        Strip { limits, stripped: Mutex::default() }
+    /// Creates an edit that removes these parts, and applies these limits to reading each image.
+    pub fn new(limits: Limits, parts: Stripped) -> Self {
+        Strip { limits, parts, stripped: Mutex::default() }
     }
 
-    /// Returns the images of the last file that lost debug information.
+    /// What the edit removes.
+    pub fn parts(&self) -> Stripped {
+        self.parts
+    }
+
+    /// Returns the images of the last file that lost something.
     pub fn images(&self) -> Vec<StrippedImage> {
         self.stripped.lock().unwrap_or_else(PoisonError::into_inner).values().copied().collect()
     }
@@ -61,7 +69,7 @@ impl Edit for &Strip {
         }
         let bytes = (image.bytes)()?;
         let budget = Budget::new(self.limits, bytes.len() as u64);
-        let Some(new) = without_debug(View::with_budget(&bytes, &budget))? else { return Ok(ImageEdit::Keep) };
+        let Some(new) = without(View::with_budget(&bytes, &budget), self.parts)? else { return Ok(ImageEdit::Keep) };
         let stripped = StrippedImage { size: bytes.len() as u64, new_size: new.len() as u64 };
         self.stripped.lock().unwrap_or_else(PoisonError::into_inner).insert(index, stripped);
         Ok(ImageEdit::Replace(new))

@@ -323,7 +323,17 @@ fn a_row_explains_the_first_line_of_requires() {
     sandbox.fatbin("pack --kind cuda -o a k.cubin k.ptx").ok();
     let run = sandbox.fatbin("requires a");
     let text = run.ok();
-    assert!(text.starts_with("a: 2 images: CUDA 13.5\n"), "{text}");
-    let row = text.lines().find(|line| line.contains("every")).unwrap_or_default();
-    assert!(row.split_whitespace().eq("CUDA 13.5 every PTX ISA 9.5 (image 1) all".split(' ')), "{text}");
+    assert!(text.starts_with("a: 2 images: CUDA 13.0 (driver 580.65.06)\n"), "{text}");
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    for row in [
+        "CUDA 13.0 (driver 580.65.06) preferred cubin of CUDA 13.5 (image 0) all",
+        "CUDA 13.5 every PTX ISA 9.5 (image 1) all",
+        "On H100 (sm_90): driver 580.65.06 (CUDA 13.0) or newer, because of image 0 (cubin of CUDA 13.5).",
+        "For every image: CUDA 13.5 or newer, because of image 1 (PTX ISA 9.5).",
+    ] {
+        assert!(rows.contains(&row.split(' ').collect()), "{row}: {text}");
+    }
+    // Metadata states what the first line states.
+    let conda = sandbox.fatbin("metadata --format conda a").ok();
+    assert!(conda.contains("\"__cuda >=13.0\""), "{conda}");
 }

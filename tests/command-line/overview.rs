@@ -19,15 +19,15 @@ fn says_what_a_file_is_and_where_it_runs() {
     let size = sandbox.read("cuda.o").len();
     assert!(out.starts_with(&format!("cuda.o: {:.1} KiB, elf\n", size as f64 / 1024.0)), "{out}");
     for part in [
-        "  bytes    ",
+        "  bytes     ",
         "A100 sm_80 by PTX sm_80",
         "H100 sm_90 native",
         "B300 sm_103 by PTX sm_80",
         "T4 sm_75 nothing",
-        "  driver   CUDA 13.0 (driver 580.65.06) for every image\n",
-        "  gaps     none\n",
-        "  damage   none\n",
-        "  next     fatbin select --device T4 cuda.o\n",
+        "  needs     driver 580.65.06 (CUDA 13.0) or newer\n",
+        "  gaps      none\n",
+        "  damage    none\n",
+        "  next      fatbin select --device T4 cuda.o\n",
     ] {
         assert!(out.contains(part), "{part}: {out}");
     }
@@ -62,8 +62,8 @@ fn gaps_and_damage_have_a_line_and_the_command_that_explains_them() {
     let image = bytes.windows(4).rposition(|bytes| bytes == b"\x7fELF").unwrap();
     bytes[image + 40..image + 48].copy_from_slice(&[0xff; 8]);
     let run = sandbox.file("damaged.o", bytes).fatbin("damaged.o");
-    assert!(run.out.contains("  damage   1 problem: "), "{}", run.out);
-    assert!(run.out.contains("  next     fatbin verify damaged.o\n"), "{}", run.out);
+    assert!(run.out.contains("  damage    1 problem: "), "{}", run.out);
+    assert!(run.out.contains("  next      fatbin verify damaged.o\n"), "{}", run.out);
     let empty = sandbox.file("text", "nothing\n").fatbin("./text");
     assert_eq!(empty.status, 1);
     assert!(empty.out.starts_with("text: 8 B, raw, no device images\n"), "{}", empty.out);

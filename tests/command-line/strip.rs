@@ -175,3 +175,33 @@ fn files_without_device_code_and_wrong_usage_are_no_success() {
     let run = sandbox.file("damaged", damaged).fatbin("strip --device-debug -i damaged");
     assert_eq!(run.status, 2, "{}", run.err);
 }
+
+#[test]
+fn symbols_that_nothing_reads_are_gone_and_answers_stay() {
+    let sandbox = sandbox();
+    let answers = |file: &str| {
+        let select = sandbox.fatbin(&format!("select --json --device gfx90a:xnack- {file}")).out;
+        // The offsets of images and the size of the file differ.
+        let lines = select.lines().filter(|line| !line.contains("offset") && !line.contains("\"path\""));
+        (lines.map(str::to_owned).collect::<Vec<_>>(), kernels(&sandbox, file))
+    };
+    for (file, images, _) in FILES {
+        let out = sandbox.fatbin(&format!("strip --device-symbols -o out {file}")).ok();
+        let has_code_object = !file.starts_with("cu");
+        if has_code_object {
+            assert!(out.starts_with(&format!("{file}: 1 image stripped, ")), "{out}");
+            assert!(sandbox.read("out").len() < sandbox.read(file).len(), "{file}");
+        } else {
+            let image = if images == 1 { "image" } else { "images" };
+            let text = format!("{file}: no symbols that nothing reads in {images} device {image}\n");
+            assert!(out.starts_with(&text), "{out}");
+        }
+        assert!(!sandbox.read("out").windows(9).any(|bytes| bytes == b".num_vgpr"), "{file}");
+        assert_eq!(answers("out"), answers(file), "{file}");
+        sandbox.fatbin("verify out").ok();
+        let both = sandbox.fatbin(&format!("strip --device-symbols --device-debug -o both {file}")).ok();
+        assert!(both.contains(" stripped, "), "{both}");
+    }
+    let run = sandbox.fatbin("strip -o out cubin");
+    assert!(run.status == 2 && run.err.contains("--device-debug"), "{}", run.err);
+}

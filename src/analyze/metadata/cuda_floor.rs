@@ -4,11 +4,11 @@ use crate::analyze::select::FileFloors;
 use crate::analyze::survey::Survey;
 use crate::format::readers::Product;
 
-/// Returns the oldest CUDA version of a driver that loads every image; `None` if it is not known.
+/// Returns the oldest CUDA version of a driver that loads the image that each device prefers; `None` if it is not known.
 pub fn cuda_floor(files: &[Survey]) -> Option<String> {
     let mut newest = None;
     for survey in files {
-        for (product, need) in FileFloors::new(&survey.file, &survey.cuda_codes()).all() {
+        for (product, need) in FileFloors::new(&survey.file, &survey.cuda_codes()).of_all_devices() {
             if product == Product::Cuda && !need.floor.is_known() {
                 return None;
             }

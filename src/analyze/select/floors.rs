@@ -119,9 +119,13 @@ impl<'a> FileFloors<'a> {
     }
 
     /// Returns what the devices that the file has code for need together: the image that each prefers. An image that no
-    /// device prefers, such as PTX next to machine code, has no part in it.
+    /// device prefers, such as PTX next to machine code, counts only for a product that loads nothing else. For more
+    /// devices than are examined, the need of all images.
     pub fn of_all_devices(&self) -> Vec<(Product, Need)> {
-        let devices = NamedDevice::of_images(self.registered().map(|candidate| candidate.image));
+        let (devices, omitted) = self.devices();
+        if omitted > 0 {
+            return self.all();
+        }
         let preferred = devices.iter().flat_map(|device| self.on_all(&device.devices));
         let preferred = preferred.map(|need| (need.product, need.preferred));
         let mut together: BTreeMap<Product, Need> = BTreeMap::new();
@@ -129,7 +133,10 @@ impl<'a> FileFloors<'a> {
             let known = together.remove(&product).unwrap_or(Need::NOTHING);
             together.insert(product, known.and(need));
         }
-        if together.is_empty() { self.all() } else { together.into_iter().collect() }
+        for (product, need) in self.all() {
+            together.entry(product).or_insert(need);
+        }
+        together.into_iter().collect()
     }
 
     /// Returns what a device needs of each product; empty if nothing in the file runs on it.

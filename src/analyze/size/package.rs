@@ -1,5 +1,6 @@
 //! The bytes of a package as it is stored: device code, host code, other members, and the archive around them.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::{Owner, Size, parts};
@@ -68,6 +69,11 @@ fn device_code(file: &File) -> u64 {
 }
 
 impl PackageSizes {
+    /// Returns whether the path of a file is in this package.
+    pub fn holds(&self, path: &str) -> bool {
+        path.strip_prefix(&*self.path.to_string_lossy()).is_some_and(|rest| rest.starts_with('!'))
+    }
+
     /// Size of the file.
     pub fn total(&self) -> Size {
         let mut total = Size::plain(self.overhead);
@@ -77,8 +83,14 @@ impl PackageSizes {
         total
     }
 
+    /// Reads the directories of the zip files with these members.
+    pub fn of(files: &[PackedFile], access: Access) -> Result<Vec<PackageSizes>> {
+        let paths: BTreeSet<&Path> = files.iter().map(|file| file.package.as_path()).collect();
+        paths.into_iter().filter_map(|path| PackageSizes::read(path, files, access).transpose()).collect()
+    }
+
     /// Reads the directory of a zip file. `None` for other files.
-    pub fn read(path: &Path, files: &[PackedFile], access: Access) -> Result<Option<PackageSizes>> {
+    fn read(path: &Path, files: &[PackedFile], access: Access) -> Result<Option<PackageSizes>> {
         let input = Input::open(path, access)?;
         let view = input.view();
         let Some(format) = ArchiveFormat::of(view).filter(|format| format.is_zip()) else { return Ok(None) };

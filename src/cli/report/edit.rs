@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Screen;
 use super::text::{Column, columns, counted, printable};
 use crate::base::bytes::size_of_range;
-use crate::edit::{EditedContainer, ImageFate, KeepsSize, Loss, StrippedImage};
+use crate::edit::{EditedContainer, ImageFate, KeepsSize, Loss, Strip, Stripped};
 use crate::format::ContainerType;
 use crate::format::readers::Reader;
 use crate::scan::inventory::{Container, File, Image};
@@ -103,12 +103,18 @@ pub fn transcoded(file: &File, new_file: &File, containers: usize, readers: &[Re
     format!("{path}: {containers}, device code {sizes}, readable by {readers}\n")
 }
 
-/// Formats the number of images that lost debug information, and the bytes that this saves: as stored in the file, and
+/// Formats the number of images that lost debug information or symbols, and the bytes that this saves: as stored in the file, and
 /// decompressed.
-pub fn stripped(file: &File, containers: &[EditedContainer], images: &[StrippedImage], screen: &Screen) -> String {
+pub fn stripped(file: &File, containers: &[EditedContainer], strip: &Strip, screen: &Screen) -> String {
     let path = printable(&file.path);
+    let images = strip.images();
     if images.is_empty() {
-        return format!("{path}: no debug information in {}\n", counted(file.device_images().count(), "device image"));
+        let what = match strip.parts() {
+            Stripped { debug: true, symbols: false } => "debug information",
+            Stripped { debug: false, .. } => "symbols that nothing reads",
+            Stripped { debug: true, symbols: true } => "debug information or symbols that nothing reads",
+        };
+        return format!("{path}: no {what} in {}\n", counted(file.device_images().count(), "device image"));
     }
     let saved = |sizes: &mut dyn Iterator<Item = (u64, u64)>| {
         let (old, new) = sizes.fold((0_u64, 0_u64), |(old, new), size| (old + size.0, new + size.1));

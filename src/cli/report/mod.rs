@@ -41,17 +41,16 @@ pub use nothing::Nothing;
 pub use overview::{Overview, overview_text};
 pub use page::write_page;
 pub use proof::{PROOF_SCHEMA, ProvenFile, proof_json};
-pub use requires::{RequiredFile, requires_json, requires_text};
+pub use requires::{RequiredDevice, RequiredFile, requires_json, requires_text};
 pub use schemas::{SCHEMAS, policy_schema};
 pub use selection::{
-    KernelGap, selection_gaps, selection_json, selection_lists, selection_summary, selection_text, selection_total,
-    to_be_linked,
+    KernelGap, selection_gaps, selection_json, selection_lists, selection_summary, selection_total, to_be_linked,
 };
 pub use size::{SizeReport, SizedFile, arch_summary, size_csv, size_json, size_table};
 pub use split::split_text;
 pub use style::Meaning;
 pub use table::{table, table_without_images, verified_text};
-pub use text::Screen;
+pub use text::{Block, Screen, blocks};
 pub use verdict::{
     CodeSizes, verdict_cyclonedx, verdict_github, verdict_gitlab, verdict_junit, verdict_markdown, verdict_sarif,
     verdict_text,

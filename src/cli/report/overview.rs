@@ -3,13 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use super::requires::named;
+use console::measure_text_width;
+
+use super::requires::or_newer;
 use super::style::Meaning;
 use super::text::{counted, human_size, printable, shorten, wrapped};
 use super::{Nothing, Screen};
 use crate::analyze::coverage::{Coverage, CoverageCell};
 use crate::analyze::select::{FileFloors, NamedDevice, Need};
-use crate::analyze::size::{ArchTotals, Owner, Rest, parts};
+use crate::analyze::size::{ArchTotals, Owner, PackageSizes, Size, parts};
 use crate::analyze::survey::Survey;
 use crate::cli::shell::quoted;
 use crate::format::readers::Product;
@@ -24,12 +26,16 @@ pub struct Overview<'a> {
     pub names: Vec<String>,
     /// The names as words of a command line.
     pub words: Vec<String>,
+    /// Shorter words that a shell replaces by the names.
+    pub patterns: Vec<String>,
     /// Number of bytes of the inputs on disk.
     pub size: u64,
     /// The files that could be read.
     pub files: Vec<&'a Survey>,
-    /// Number of bytes that the files take in their packages, if each is in one.
-    pub packed: Option<u64>,
+    /// The packages of the inputs.
+    pub packages: Vec<PackageSizes>,
+    /// Number of bytes of the files that are in no package.
+    pub loose: u64,
     /// Kernels by device.
     pub coverage: Coverage<'a>,
     /// The devices of `coverage`.
@@ -40,10 +46,13 @@ pub struct Overview<'a> {
 const SEPARATOR: &str = " · ";
 
 /// Width of the labels, with the spaces around them.
-const LABEL: usize = 11;
+const LABEL: usize = 12;
 
-/// Maximum number of lines about devices, of archs by size, and of families with gaps.
+/// Maximum number of lines about devices, sizes, gaps or damage, and needs, of archs by size, and of families with gaps.
 const MAX_DEVICE_LINES: usize = 9;
+const MAX_SIZE_LINES: usize = 2;
+const MAX_GAP_LINES: usize = 3;
+const MAX_NEED_LINES: usize = 3;
 const MAX_ARCHS: usize = 5;
 const MAX_FAMILIES: usize = 2;
 
@@ -51,21 +60,36 @@ const MAX_FAMILIES: usize = 2;
 const WIDTH: usize = 80;
 const MAX_WIDTH: usize = 120;
 
+/// Maximum number of inputs that a command names if the line is longer than the screen.
+const MAX_INPUTS: usize = 3;
+
 /// Space for the name of a family.
 const FAMILY_WIDTH: usize = 40;
 
-/// Returns the oldest releases that load all images of files; `None` if none is known.
-pub fn needs(files: &[&Survey]) -> Option<String> {
-    let mut needs: BTreeMap<Product, Need> = BTreeMap::new();
-    for it in files {
-        for (product, need) in FileFloors::new(&it.file, &it.cuda_codes()).all() {
-            let known = needs.remove(&product).unwrap_or(Need::NOTHING);
-            needs.insert(product, known.and(need));
-        }
-    }
+/// Returns the oldest releases that load the image that each device prefers and, where they differ, the releases that load
+/// every image. Empty if none is known.
+pub fn needs(files: &[&Survey]) -> Vec<String> {
+    let floors: Vec<_> = files.iter().map(|it| FileFloors::new(&it.file, &it.cuda_codes())).collect();
+    let preferred = together(floors.iter().flat_map(FileFloors::of_all_devices));
+    let every = together(floors.iter().flat_map(FileFloors::all));
     let is_known = |(_, need): &(&Product, &Need)| need.floor.least.release.is_some();
-    let needs: Vec<String> = needs.iter().filter(is_known).map(|(product, need)| named(*product, need)).collect();
-    if needs.is_empty() { None } else { Some(needs.join(", ")) }
+    let mut texts: Vec<String> =
+        preferred.iter().filter(is_known).map(|(product, need)| or_newer(*product, need)).collect();
+    let is_more = |(product, need): &(&Product, &Need)| {
+        preferred.get(product).is_none_or(|own| own.floor.and(need.floor) != own.floor)
+    };
+    let every = every.iter().filter(is_known).filter(is_more);
+    texts.extend(every.map(|(product, need)| format!("every image: {}", or_newer(*product, need))));
+    texts
+}
+
+fn together(needs: impl Iterator<Item = (Product, Need)>) -> BTreeMap<Product, Need> {
+    let mut together: BTreeMap<Product, Need> = BTreeMap::new();
+    for (product, need) in needs {
+        let known = together.remove(&product).unwrap_or(Need::NOTHING);
+        together.insert(product, known.and(need));
+    }
+    together
 }
 
 /// Returns the screen.
@@ -73,17 +97,19 @@ pub fn overview_text(overview: &Overview<'_>, screen: &Screen) -> String {
     let view = View { overview, screen, width: screen.width.unwrap_or(WIDTH).min(MAX_WIDTH) };
     let mut text = view.title();
     if overview.files.iter().all(|it| !it.file.has_device_code()) {
-        text += &view.line("damage", &view.damage().unwrap_or_default());
+        text += &view.items("damage", " ", &view.damage().unwrap_or_default(), MAX_GAP_LINES);
         let mut nothing = Nothing::default();
         overview.files.iter().for_each(|it| nothing.add(&it.file));
         return text + &nothing.text(&overview.words.join(" "), screen) + &view.next(&["scan -v"]);
     }
-    text += &view.items("bytes", ", ", &view.bytes(), 2);
-    text += &view.items("largest", ", ", &view.largest(), 2);
+    text += &view.items("bytes", ", ", &view.bytes(), MAX_SIZE_LINES);
+    text += &view.items("unpacked", ", ", &view.unpacked(), MAX_SIZE_LINES);
+    text += &view.items("images", ", ", &view.images(), MAX_SIZE_LINES);
     text += &view.devices();
-    text += &view.line("driver", &view.driver());
-    text += &view.line("gaps", &view.gaps().unwrap_or_else(|| screen.paint(Meaning::Usual, "none")));
-    text += &view.line("damage", &view.damage().unwrap_or_else(|| screen.paint(Meaning::Usual, "none")));
+    text += &view.items("needs", "; ", &view.needs(), MAX_NEED_LINES);
+    text += &view.items("gaps", " ", &view.gaps(), MAX_GAP_LINES);
+    let none = || vec![("none".to_owned(), Some(Meaning::Usual))];
+    text += &view.items("damage", " ", &view.damage().unwrap_or_else(none), MAX_GAP_LINES);
     text + &view.next(&[&view.question(), "size", "check --init"])
 }
 
@@ -129,14 +155,14 @@ impl View<'_, '_> {
     }
 
     fn title(&self) -> String {
-        let Overview { names, files, size, packed, .. } = self.overview;
+        let Overview { names, files, size, packages, .. } = self.overview;
         let name = match names.as_slice() {
             [name] => printable(name.trim_end_matches('/').rsplit('/').next().unwrap_or(name)),
             names => counted(names.len(), "input"),
         };
         let with_code = files.iter().filter(|it| it.file.has_device_code()).count();
-        let what = match (files.as_slice(), packed) {
-            ([only], None) => only.file.format.map_or("unreadable", |format| format.name()).to_owned(),
+        let what = match (files.as_slice(), packages.as_slice()) {
+            ([only], []) => only.file.format.map_or("unreadable", |format| format.name()).to_owned(),
             _ => counted(with_code, "file") + " with device code",
         };
         let what = if with_code == 0 { format!("{what}, no device images") } else { what };
@@ -145,43 +171,80 @@ impl View<'_, '_> {
         format!("{}{rest}\n", self.screen.paint(Meaning::Heading, &name))
     }
 
+    /// The bytes on disk by what they are for. They add up to the size in the title.
     fn bytes(&self) -> Vec<Item> {
-        let (mut images, mut containers, mut host, mut total) = (0_u64, 0_u64, 0_u64, 0_u64);
-        for part in self.overview.files.iter().flat_map(|it| parts(&it.file)) {
-            let sum = match part.owner {
-                Owner::Image(_) => &mut images,
-                Owner::Container(_) | Owner::Rest(Rest::Padding | Rest::Unexplained) => &mut containers,
-                Owner::Rest(_) => &mut host,
-            };
-            *sum += part.size.stored;
-            total += part.size.stored;
+        let Overview { size, packages, loose, .. } = self.overview;
+        let (mut device, mut host) = self.loose_code();
+        let mut libraries = 0_u64;
+        for package in packages {
+            device += package.device_code.stored;
+            host += package.host_code.stored;
+            libraries += package.libraries.stored;
         }
-        let share = if total == 0 { 0.0 } else { 100.0 * images as f64 / total as f64 };
-        let mut items = vec![format!("{} of device code ({share:.0} %)", human_size(images))];
-        if containers > 0 {
-            items.push(format!("{} around images", human_size(containers)));
-        }
-        items.push(format!("{} of host code", human_size(host)));
-        if let Some(packed) = self.overview.packed.filter(|packed| *packed != total) {
-            items.push(format!("{} unpacked", human_size(total)));
-            items.push(format!("{} in the package", human_size(packed)));
-        }
-        items.into_iter().map(|text| (text, None)).collect()
+        let known: u64 = packages.iter().map(|package| package.total().stored).chain([*loose]).sum();
+        let packed_others = packages.iter().map(|package| package.others.stored + package.overhead);
+        let Some(rest) = size.checked_sub(known) else {
+            // A compressed archive that does not state how many bytes its members take.
+            let code = format!("{} of device code", human_size(device));
+            return plain([code, format!("{} of host code, both unpacked", human_size(host))]);
+        };
+        let others = packed_others.sum::<u64>() + rest;
+        let share = if *size == 0 { 0.0 } else { 100.0 * device as f64 / *size as f64 };
+        let share = if device > 0 && share < 0.5 { "<1".to_owned() } else { format!("{share:.0}") };
+        let code = format!("{} of device code ({share} %)", human_size(device));
+        let rest = [(host, "host code"), (libraries, "other libraries"), (others, "other files")];
+        let rest = rest.iter().filter(|(bytes, _)| *bytes > 0);
+        plain([code].into_iter().chain(rest.map(|(bytes, what)| format!("{} of {what}", human_size(*bytes)))))
     }
 
-    /// The archs with the most bytes.
-    fn largest(&self) -> Vec<Item> {
+    /// Device code and host code of the files that are in no package.
+    fn loose_code(&self) -> (u64, u64) {
+        let mut device = 0_u64;
+        let mut host = 0_u64;
+        let is_packed = |it: &&&Survey| self.overview.packages.iter().any(|package| package.holds(&it.file.path));
+        for part in self.overview.files.iter().filter(|it| !is_packed(it)).flat_map(|it| parts(&it.file)) {
+            let sum = if matches!(part.owner, Owner::Rest(_)) { &mut host } else { &mut device };
+            *sum += part.size.stored;
+        }
+        (device, host)
+    }
+
+    /// The bytes of packages whose members are compressed, as they are installed.
+    fn unpacked(&self) -> Vec<Item> {
+        let mut device = 0_u64;
+        let mut total = Size::default();
+        for package in &self.overview.packages {
+            device += package.device_code.decompressed;
+            total.add(package.total());
+        }
+        if total.stored == total.decompressed {
+            return Vec::new();
+        }
+        plain([format!("{} of device code", human_size(device)), format!("{} in all", human_size(total.decompressed))])
+    }
+
+    /// The number of images, and the archs with the most bytes.
+    fn images(&self) -> Vec<Item> {
         let mut totals = ArchTotals::default();
         for it in &self.overview.files {
             totals.add(&it.file);
         }
         let mut rows = totals.rows();
-        let count = rows.len();
         rows.sort_by_key(|(_, total)| std::cmp::Reverse(total.size.stored));
-        let archs = rows.iter().take(MAX_ARCHS);
-        let archs = archs.map(|(arch, total)| format!("{} {}", printable(arch), human_size(total.size.stored)));
-        let all = format!("{} for {}", counted(totals.images(), "image"), counted(count, "arch"));
-        archs.chain([all]).map(|text| (text, None)).collect()
+        let count = format!("{} for {}", totals.images(), counted(rows.len(), "arch"));
+        let mut shown = rows.len().min(MAX_ARCHS);
+        loop {
+            let archs = rows.iter().take(shown).enumerate().map(|(index, (arch, total))| {
+                let before = if index == 0 { format!("{count}: ") } else { String::new() };
+                format!("{before}{} {}", printable(arch), human_size(total.size.stored))
+            });
+            let more = (shown < rows.len()).then(|| format!("{} more", rows.len() - shown));
+            let items = plain(archs.chain(more));
+            if shown <= 1 || self.lines_of(&items, ", ").len() <= MAX_SIZE_LINES {
+                return items;
+            }
+            shown -= 1;
+        }
     }
 
     fn devices(&self) -> String {
@@ -190,11 +253,11 @@ impl View<'_, '_> {
             return self.line("devices", "no kernels that can be read");
         }
         let cells = coverage.cells_by_device();
-        let item = |(title, cells): (&String, &Vec<_>)| {
+        let item = |(device, cells): (&NamedDevice, &Vec<_>)| {
             let (text, meaning) = verdict(cells);
-            (format!("{} {text}", printable(title)), Some(meaning))
+            (format!("{} {text}", printable(&device.title())), Some(meaning))
         };
-        let mut items: Vec<Item> = coverage.titles.iter().zip(&cells).map(item).collect();
+        let mut items: Vec<Item> = self.overview.devices.iter().zip(&cells).map(item).collect();
         if self.lines_of(&items, SEPARATOR).len() > MAX_DEVICE_LINES {
             items = self.most_asked(items);
         }
@@ -209,9 +272,12 @@ impl View<'_, '_> {
         let mut others: Vec<Item> = others.into_iter().map(|(item, _)| item).collect();
         loop {
             let others_not_native = others.iter().filter(|(_, meaning)| *meaning != Some(Meaning::Usual)).count();
-            let how =
-                if others_not_native == 0 { "native".to_owned() } else { format!("{others_not_native} not native") };
-            let more = (format!("{}: {how}", counted(others.len(), "more device")), None);
+            let how = match others_not_native {
+                0 => "native".to_owned(),
+                count if count == others.len() => "not native".to_owned(),
+                count => format!("{count} of them not native"),
+            };
+            let more = (format!("{} more, {how}", others.len()), None);
             let items = [shown.as_slice(), &[more]].concat();
             if self.lines_of(&items, SEPARATOR).len() <= MAX_DEVICE_LINES {
                 return items;
@@ -220,27 +286,32 @@ impl View<'_, '_> {
         }
     }
 
-    fn driver(&self) -> String {
-        needs(&self.overview.files).map_or("no floor known".to_owned(), |needs| format!("{needs} for every image"))
+    fn needs(&self) -> Vec<Item> {
+        let needs = needs(&self.overview.files);
+        plain(if needs.is_empty() { vec!["no floor known".to_owned()] } else { needs })
     }
 
-    fn gaps(&self) -> Option<String> {
+    fn gaps(&self) -> Vec<Item> {
         let coverage = &self.overview.coverage;
         let kernels = coverage.kernels_with_gaps();
         if kernels == 0 {
-            return None;
+            return vec![("none".to_owned(), Some(Meaning::Usual))];
         }
         let families = coverage.families();
         let with_gaps = families.iter().filter(|it| coverage.family_cells(it).iter().any(|cell| cell.gaps > 0));
         let names: Vec<String> = with_gaps.map(|family| printable(&short_name(&family.name, FAMILY_WIDTH))).collect();
-        let shown = names[..names.len().min(MAX_FAMILIES)].join(", ");
+        let fail = if kernels == 1 { "fails" } else { "fail" };
+        let mut items = vec![(counted(kernels, "kernel"), Some(Meaning::Bad))];
+        items.extend(plain([format!("{fail} on some device:")]));
+        let last = names.len().min(MAX_FAMILIES).saturating_sub(1);
+        let shown = names.iter().take(MAX_FAMILIES).enumerate();
+        items.extend(plain(shown.map(|(index, name)| if index < last { format!("{name},") } else { name.clone() })));
         let more = names.iter().skip(MAX_FAMILIES).count();
-        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-        let count = self.screen.paint(Meaning::Bad, &counted(kernels, "kernel"));
-        Some(format!("{count} fail on some device: {shown}{more}"))
+        items.extend(plain((more > 0).then(|| format!("and {more} more"))));
+        items
     }
 
-    fn damage(&self) -> Option<String> {
+    fn damage(&self) -> Option<Vec<Item>> {
         let mut problems = Vec::new();
         for it in &self.overview.files {
             problems.extend(it.file.reported_errors().map(|error| error.to_string()));
@@ -250,8 +321,8 @@ impl View<'_, '_> {
         }
         let first = printable(problems.first()?);
         let count = counted(problems.len(), "problem");
-        let room = self.width.saturating_sub(LABEL + 2 + count.len());
-        Some(format!("{}: {}", self.screen.paint(Meaning::Bad, &count), shorten(&first, room)))
+        let words = plain(first.split(' ').map(|word| shorten(word, self.width.saturating_sub(LABEL))));
+        Some([vec![(count + ":", Some(Meaning::Bad))], words].concat())
     }
 
     /// The command that answers what the screen leaves open.
@@ -264,13 +335,13 @@ impl View<'_, '_> {
             return "inspect --matrix".to_owned();
         }
         // The device with the least: nothing, then some kernels that do not run, then code that is compiled.
-        let rank = |cells: &[(CoverageCell<'_>, usize)]| {
+        let rank = |(device, cells): &(&NamedDevice, &Vec<(CoverageCell<'_>, usize)>)| {
             let has = |cell: &CoverageCell<'_>| cells.iter().any(|(known, _)| known == cell);
             let is_native = verdict(cells).1 == Meaning::Usual;
-            (!has(&CoverageCell::None), cells.len() > 1, is_native)
+            (!has(&CoverageCell::None), cells.len() > 1, is_native, !gpu_names::is_current(&device.name))
         };
         let cells = coverage.cells_by_device();
-        let device = self.overview.devices.iter().zip(&cells).min_by_key(|(_, cells)| rank(cells));
+        let device = self.overview.devices.iter().zip(&cells).min_by_key(rank);
         match device {
             Some((device, _)) => {
                 let name = device.gpu.map_or(device.name.clone(), |gpu| gpu.replace(' ', "-"));
@@ -280,8 +351,18 @@ impl View<'_, '_> {
         }
     }
 
+    /// The commands to run next. Where the names are too long for a line, patterns stand for them.
     fn next(&self, commands: &[&str]) -> String {
-        let files = self.overview.words.join(" ");
+        let Overview { words, patterns, .. } = self.overview;
+        let fits = |words: &&Vec<String>| {
+            let width = |command: &&str| measure_text_width(&format!("fatbin {command} {}", words.join(" ")));
+            commands.iter().map(width).all(|width| LABEL + width <= self.width)
+        };
+        let files = match [words, patterns].into_iter().find(fits) {
+            Some(words) => words.join(" "),
+            None if words.len() > MAX_INPUTS => "FILE...".to_owned(),
+            None => patterns.join(" "),
+        };
         let line = |(number, command): (usize, &&str)| {
             self.line(if number == 0 { "next" } else { "" }, &format!("fatbin {command} {files}"))
         };
@@ -289,24 +370,48 @@ impl View<'_, '_> {
     }
 }
 
-/// Formats how the kernels run on a device: the most frequent way, then the others with their numbers.
+fn plain(texts: impl IntoIterator<Item = String>) -> Vec<Item> {
+    texts.into_iter().map(|text| (text, None)).collect()
+}
+
+/// Formats how the kernels run on a device: the most frequent way, then the others with their numbers. Where most kernels
+/// have no code, the number of the others is more than the way.
 fn verdict(cells: &[(CoverageCell<'_>, usize)]) -> (String, Meaning) {
-    let Some((first, others)) = cells.split_first() else { return ("nothing".to_owned(), Meaning::Bad) };
-    let (mut text, meaning) = match first {
-        (CoverageCell::Gap, gaps) => (format!("lacks {gaps}"), Meaning::Bad),
-        (cell, _) => phrase(*cell),
+    let sum = |is_counted: fn(CoverageCell<'_>) -> bool| -> usize {
+        cells.iter().filter(|(cell, _)| is_counted(*cell)).map(|(_, kernels)| kernels).sum()
     };
-    for (number, (cell, kernels)) in others.iter().enumerate() {
-        text += if number == 0 { " but " } else { ", " };
-        text += &format!("{kernels} {}", phrase(*cell).0);
-    }
-    (text, if others.is_empty() || meaning == Meaning::Bad { meaning } else { Meaning::Unsure })
+    let gaps = sum(|cell| cell == CoverageCell::Gap);
+    let none = sum(is_none);
+    let ways: Vec<_> = cells.iter().filter(|(cell, _)| *cell != CoverageCell::Gap && !is_none(*cell)).collect();
+    let Some((first, others)) = ways.split_first() else {
+        let text = if gaps > 0 { format!("{gaps} missing") } else { "nothing".to_owned() };
+        return (text, Meaning::Bad);
+    };
+    let (cell, kernels) = *first;
+    let (text, meaning) = phrase(*cell);
+    let is_few = none > *kernels;
+    let mut parts = vec![if is_few { format!("only {kernels} {text}") } else { text }];
+    parts.extend(others.iter().map(|(cell, kernels)| format!("{kernels} {}", phrase(*cell).0)));
+    let rest = [(if is_few { 0 } else { none }, "without code"), (gaps, "missing")];
+    parts.extend(rest.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
+    let meaning = match parts.len() {
+        _ if gaps > 0 || is_few => Meaning::Bad,
+        1 => meaning,
+        _ => Meaning::Unsure,
+    };
+    (parts.join(", "), meaning)
+}
+
+fn is_none(cell: CoverageCell<'_>) -> bool {
+    matches!(cell, CoverageCell::None | CoverageCell::OtherPlatform)
 }
 
 fn phrase(cell: CoverageCell<'_>) -> (String, Meaning) {
     match cell {
         CoverageCell::Runs { method: LoadMethod::Exact, .. } => ("native".to_owned(), Meaning::Usual),
         CoverageCell::Runs { method, arch } => match (method.compiled_from(), arch) {
+            // Its architecture is the name of the device.
+            (Some(language @ "AIR"), _) => (format!("by {language}"), Meaning::Unsure),
             (Some(language), Some(arch)) => (format!("by {language} {}", printable(arch)), Meaning::Unsure),
             (Some(language), None) => (format!("by {language}"), Meaning::Unsure),
             (None, arch) => (format!("by {}", printable(arch.unwrap_or("compatible code"))), Meaning::Good),
@@ -314,6 +419,6 @@ fn phrase(cell: CoverageCell<'_>) -> (String, Meaning) {
         CoverageCell::Unknown => ("unknown".to_owned(), Meaning::Unsure),
         CoverageCell::Unlinked => ("to be linked".to_owned(), Meaning::Unsure),
         CoverageCell::None | CoverageCell::OtherPlatform => ("nothing".to_owned(), Meaning::Bad),
-        CoverageCell::Gap => ("lacking".to_owned(), Meaning::Bad),
+        CoverageCell::Gap => ("missing".to_owned(), Meaning::Bad),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Screen;
 use super::style::Meaning;
-use super::text::{Column, columns, counted, printable};
+use super::text::{Column, columns, counted, headline, printable};
 use crate::format::{ImageKind, UnknownValue};
 use crate::scan::inventory::{
     Container, File, FoundArchive, Image, KpackReference, Node, Section, Wrapper, WrapperKind, WrapperTarget,
@@ -36,7 +36,7 @@ fn header(file: &File, screen: &Screen) -> String {
         count => format!("{count} device images"),
     };
     let format = file.format.map_or("unreadable", |format| format.name());
-    format!("{}: {}, {}, {count}\n", printable(&file.path), format, screen.bytes(file.size))
+    headline(&file.path, &format!("{format}, {}, {count}", screen.bytes(file.size)), screen)
 }
 
 /// Formats the lines below the first, with the images if `has_images` is set.

@@ -60,14 +60,14 @@ pub struct Column {
     alignment: Alignment,
     /// Meaning of a cell, by its text.
     meaning: fn(&str) -> Option<Meaning>,
-    /// Shortens a text to a width.
-    shorten: fn(&str, usize) -> String,
+    /// Formats a text that is wider than the column as lines.
+    fit: fn(&str, usize) -> Vec<String>,
 }
 
 impl Column {
-    /// Creates a column for text.
+    /// Creates a column for text, which is broken between words.
     pub fn left(heading: &str) -> Column {
-        Column { heading: printable(heading), alignment: Alignment::Left, meaning: |_| None, shorten }
+        Column { heading: printable(heading), alignment: Alignment::Left, meaning: |_| None, fit: broken }
     }
 
     /// Creates a column for numbers.
@@ -75,9 +75,14 @@ impl Column {
         Column { alignment: Alignment::Right, ..Column::left(heading) }
     }
 
+    /// Creates a column for text that stays on one line and is shortened in the middle.
+    pub fn line(heading: &str) -> Column {
+        Column { fit: |text, width| vec![shorten(text, width)], ..Column::left(heading) }
+    }
+
     /// Creates a column for names of kernels, which are shortened from the outside.
     pub fn name(heading: &str) -> Column {
-        Column { shorten: short_name, ..Column::left(heading) }
+        Column { fit: |name, width| vec![short_name(name, width)], ..Column::left(heading) }
     }
 
     /// Gives the cells of the column the styles of their meanings.
@@ -93,8 +98,11 @@ const GAP: usize = 2;
 /// Minimum width of a shortened column of text.
 const NARROWEST: usize = 10;
 
+/// Minimum width of the shortened path of a package.
+const SHORTEST_PACKAGE: usize = 16;
+
 /// Lays out rows under headings, as indented lines. Cells are escaped. If the lines would be wider than the screen,
-/// texts are shortened in the middle; numbers never are.
+/// texts are broken between words; numbers never are.
 pub fn columns(headings: &[Column], rows: impl Iterator<Item = Vec<String>>, screen: &Screen) -> String {
     let rows: Vec<Vec<String>> = rows.map(escaped).collect();
     let mut text = String::new();
@@ -136,47 +144,59 @@ fn lay_out(headings: &[Column], rows: Rows<'_>, screen: &Screen, write: &mut dyn
         widths
     };
     let mut widths = measured(&|text, _| measure_text_width(text));
-    let limits = screen.width.map(|width| fitting(headings, &widths, width));
+    let limits = screen.width.map(|width| {
+        // What no function shortens further.
+        let narrowest =
+            measured(&|text, index| widest(&(headings[index].fit)(text, NARROWEST)).min(measure_text_width(text)));
+        fitting(headings, &widths, &narrowest, width)
+    });
     let fitted = |text: &str, index: usize| match limits.as_ref().map(|limits| limits[index]) {
-        Some(limit) if measure_text_width(text) > limit => Some((headings[index].shorten)(text, limit)),
-        _ => None,
+        Some(limit) if measure_text_width(text) > limit => (headings[index].fit)(text, limit),
+        _ => vec![text.to_owned()],
     };
     if limits.is_some() {
-        widths = measured(&|text, index| measure_text_width(fitted(text, index).as_deref().unwrap_or(text)));
+        widths = measured(&|text, index| widest(&fitted(text, index)));
     }
-    let mut line = |row: &[String], is_header: bool| {
-        let cells = row.iter().zip(&widths).zip(headings).enumerate();
-        let padded = cells.map(|(index, ((cell, &width), column))| {
-            let meaning = if is_header { Some(Meaning::Heading) } else { (column.meaning)(cell) };
-            let shown = fitted(cell, index);
-            let shown = shown.as_deref().unwrap_or(cell);
-            let painted = meaning.map(|meaning| screen.paint(meaning, shown));
-            let is_last = index + 1 == headings.len() && column.alignment == Alignment::Left;
-            pad_str(painted.as_deref().unwrap_or(shown), if is_last { 0 } else { width }, column.alignment, None)
-                .into_owned()
-        });
-        let line = padded.collect::<Vec<_>>().join(&" ".repeat(GAP));
-        write(&format!("{:INDENT$}{}\n", "", line.trim_end()));
+    let mut row_of = |row: &[String], is_header: bool| {
+        let cells: Vec<Vec<String>> = row.iter().enumerate().map(|(index, cell)| fitted(cell, index)).collect();
+        let meaning = |column: &Column, cell| if is_header { Some(Meaning::Heading) } else { (column.meaning)(cell) };
+        let meanings: Vec<_> = headings.iter().zip(row).map(|(column, cell)| meaning(column, cell)).collect();
+        for number in 0..cells.iter().map(Vec::len).max().unwrap_or_default() {
+            let padded = cells.iter().zip(&widths).zip(headings.iter().zip(&meanings)).enumerate();
+            let padded = padded.map(|(index, ((lines, &width), (column, meaning)))| {
+                let shown = lines.get(number).map_or("", String::as_str);
+                let painted = meaning.filter(|_| !shown.is_empty()).map(|meaning| screen.paint(meaning, shown));
+                let is_last = index + 1 == headings.len() && column.alignment == Alignment::Left;
+                let width = if is_last { 0 } else { width };
+                pad_str(painted.as_deref().unwrap_or(shown), width, column.alignment, None).into_owned()
+            });
+            let line = padded.collect::<Vec<_>>().join(&" ".repeat(GAP));
+            write(&format!("{:INDENT$}{}\n", "", line.trim_end()));
+        }
     };
-    line(&header, true);
-    rows(&mut |row| line(row, false));
+    row_of(&header, true);
+    rows(&mut |row| row_of(row, false));
 }
 
-/// Reduces the largest widths of columns until the columns fit into `width`. The longest texts are shortened first, and
+/// Reduces the largest widths of columns until the columns fit into `width`. The longest texts get less first, and
 /// headings never.
-fn fitting(headings: &[Column], widths: &[usize], width: usize) -> Vec<usize> {
+fn fitting(headings: &[Column], widths: &[usize], narrowest: &[usize], width: usize) -> Vec<usize> {
     let mut widths = widths.to_vec();
     let available = width.saturating_sub(INDENT + GAP * headings.len().saturating_sub(1));
     let is_text = |index: &usize| headings[*index].alignment == Alignment::Left;
-    let narrowest = |index: usize| NARROWEST.max(measure_text_width(&headings[index].heading));
     while widths.iter().sum::<usize>() > available {
-        let longest = (0..widths.len()).filter(is_text).max_by_key(|&index| widths[index]);
-        match longest.filter(|&index| widths[index] > narrowest(index)) {
+        let is_wider = |index: &usize| widths[*index] > narrowest[*index].max(NARROWEST);
+        let longest = (0..widths.len()).filter(is_text).filter(is_wider).max_by_key(|&index| widths[index]);
+        match longest {
             Some(index) => widths[index] -= 1,
             None => break,
         }
     }
     widths
+}
+
+fn widest(lines: &[String]) -> usize {
+    lines.iter().map(|line| measure_text_width(line)).max().unwrap_or_default()
 }
 
 /// Returns the number of items on each line of at most `width` characters. `between` joins the items of a line.
@@ -196,6 +216,87 @@ pub fn wrapped(items: &[&str], between: &str, width: usize) -> Vec<usize> {
         used += own;
     }
     lines
+}
+
+/// Formats a sentence below a line about a file. On terminals it is broken between words, and the further lines are
+/// indented deeper.
+pub fn paragraph(sentence: &str, screen: &Screen) -> String {
+    indented(&format!("{:INDENT$}", ""), sentence, 2 * INDENT, screen)
+}
+
+/// Formats a text after a prefix. On terminals it is broken between words, and the further lines are indented by
+/// `indent`.
+pub fn indented(prefix: &str, text: &str, indent: usize, screen: &Screen) -> String {
+    let lines = match screen.width {
+        Some(width) => broken(text, width.saturating_sub(indent)),
+        None => vec![text.to_owned()],
+    };
+    format!("{prefix}{}\n", lines.join(&format!("\n{:indent$}", "")))
+}
+
+/// Breaks a text between words into lines of at most `width` characters. Wider words are shortened.
+fn broken(text: &str, width: usize) -> Vec<String> {
+    let words: Vec<String> = text.split(' ').map(|word| shorten(word, width)).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut rest = words.as_slice();
+    let mut lines = Vec::new();
+    for count in wrapped(&words, " ", width) {
+        let (line, after) = rest.split_at(count.min(rest.len()));
+        lines.push(line.join(" "));
+        rest = after;
+    }
+    lines
+}
+
+/// Formats a line about a file. On terminals, the path of the package around the file is shortened until the line fits;
+/// else the text is on lines of its own below the path.
+pub fn headline(path: &str, text: &str, screen: &Screen) -> String {
+    let path = printable(path);
+    let Some(width) = screen.width else { return format!("{path}: {text}\n") };
+    let room = width.saturating_sub(measure_text_width(text) + 2);
+    let short = in_short_package(&path, room);
+    if measure_text_width(&short) <= room {
+        return format!("{short}: {text}\n");
+    }
+    heading(&path, screen) + &paragraph(text, screen)
+}
+
+/// Formats the path of a file on a line above several lines about it.
+pub fn heading(path: &str, screen: &Screen) -> String {
+    let path = printable(path);
+    let short = screen.width.map(|width| in_short_package(&path, width.saturating_sub(1)));
+    format!("{}:\n", short.unwrap_or(path))
+}
+
+/// Shortens the path of the package around a file. Other paths can be pasted, and stay.
+fn in_short_package(path: &str, width: usize) -> String {
+    match path.rsplit_once('!') {
+        Some((package, member)) if measure_text_width(path) > width => {
+            let left = width.saturating_sub(measure_text_width(member) + 1);
+            format!("{}!{member}", shorten(package, left.max(SHORTEST_PACKAGE)))
+        }
+        _ => path.to_owned(),
+    }
+}
+
+/// A line about a file, and lines below it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The line, with its line feed.
+    pub heading: String,
+    /// The other lines.
+    pub body: String,
+}
+
+/// Joins blocks. On terminals, the headings of successive blocks with equal bodies are above one body.
+pub fn blocks(blocks: &[Block], screen: &Screen) -> String {
+    let is_joined = |one: &Block, other: &Block| screen.is_terminal() && one.body == other.body;
+    let mut text = String::new();
+    for group in blocks.chunk_by(is_joined) {
+        text.extend(group.iter().map(|block| block.heading.as_str()));
+        text += group.first().map_or("", |block| &block.body);
+    }
+    text
 }
 
 /// Keeps both ends of a text that is wider than `width`, with an ellipsis between them.
@@ -282,13 +383,25 @@ mod tests {
     }
 
     #[test]
-    fn shortens_the_longest_text_in_the_middle() {
+    fn breaks_the_longest_text_between_words_and_shortens_long_words() {
         let expected = [
             "  KERNEL                            SIZE  SOURCE\n",
-            "  void cub::…at>(int*)  1234567890123456  short.cu:7\n",
+            "  void                  1234567890123456  short.cu:7\n",
+            "  cub::Devic…at>(int*)\n",
             "  键核键核键…键核键核   1234567890123456  short.cu:7\n",
         ];
         assert_eq!(table(Some(52)), expected.concat());
+    }
+
+    #[test]
+    fn lines_about_files_fit_and_keep_the_name_of_the_member() {
+        let line =
+            |path: &str, width: usize| headline(path, "2 images", &Screen { width: Some(width), ..Screen::default() });
+        let path = "a-package-with-a-long-name.whl!lib/a.so";
+        assert_eq!(line(path, 80), format!("{path}: 2 images\n"));
+        assert_eq!(line(path, 40), "a-package-…g-name.whl!lib/a.so: 2 images\n");
+        assert_eq!(line(path, 34), "a-package-wi…ng-name.whl!lib/a.so:\n  2 images\n");
+        assert_eq!(headline(path, "2 images", &Screen::default()), format!("{path}: 2 images\n"));
     }
 
     #[test]

@@ -34,9 +34,9 @@ pub fn kernels(targets: &[&TargetDifference<'_>], detail: Detail, screen: &Scree
 /// Returns a table of the kernels that differ, the largest difference first, and the number of rows left out.
 fn list(rows: &[Row<'_>], all: bool, screen: &Screen) -> String {
     let shown = if all { rows.len() } else { MAX_ROWS };
-    let [arch, what, kernel] = ["ARCH", "DETAILS", "KERNEL"].map(Column::left);
+    let [arch, what] = ["ARCH", "DETAILS"].map(Column::left);
     let what = what.meaning(meaning_of_details);
-    let kernel = if all { kernel } else { Column::name("KERNEL") };
+    let kernel = if all { Column::line("KERNEL") } else { Column::name("KERNEL") };
     let [old, new, change] = ["OLD", "NEW", "CHANGE"].map(Column::right);
     let change = change.meaning(of_growth);
     let cells = rows.iter().take(shown).map(|row| {

@@ -1,6 +1,6 @@
 //! Text of `diff`: the totals that a reviewer needs first, then tables that are cut to about one screen.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::cells::{MAX_ROWS, cell, left_out, or_dash, size_cell};
 use super::kernels::{kernels, meaning_of_details, shortened};
@@ -12,7 +12,7 @@ use crate::check::lock::{
 };
 use crate::cli::report::Screen;
 use crate::cli::report::style::{Meaning, of_growth};
-use crate::cli::report::text::{Column, columns, counted, printable};
+use crate::cli::report::text::{Column, columns, counted, headline, paragraph, printable};
 
 /// Returns the differences as lines that end in a newline.
 pub fn differences_table(differences: &Differences<'_>, detail: Detail, screen: &Screen) -> String {
@@ -27,13 +27,13 @@ pub fn differences_table(differences: &Differences<'_>, detail: Detail, screen: 
             if old == new { counted(new, what) } else { format!("{old} -> {}", counted(new, what)) }
         },
     );
-    text += &format!("  device code: {}, {}\n", sizes(old.size, new.size, screen), counts.join(", "));
+    text += &paragraph(&format!("device code: {}, {}", sizes(old.size, new.size, screen), counts.join(", ")), screen);
     if (old.stored, new.stored) != (old.size, new.size) {
         text += &format!("  stored: {}\n", sizes(old.stored, new.stored, screen));
     }
     for (what, archs) in [("added", &comparison.added_archs), ("removed", &comparison.removed_archs)] {
         if !archs.is_empty() {
-            text += &format!("  archs {what}: {}\n", printable(&archs.join(", ")));
+            text += &paragraph(&format!("archs {what}: {}", printable(&archs.join(", "))), screen);
         }
     }
     text += &other_versions(&comparison.other_versions());
@@ -149,7 +149,6 @@ fn percent(old: u64, grown: i64) -> Option<f64> {
 }
 
 fn file_block(file: &FileDifference<'_>, detail: Detail, screen: &Screen) -> String {
-    let was = file.old_path().map(|old| format!(" (was {})", printable(old))).unwrap_or_default();
     let what = match (file.old, file.new) {
         (None, _) => "added".to_owned(),
         (_, None) => "removed".to_owned(),
@@ -161,9 +160,15 @@ fn file_block(file: &FileDifference<'_>, detail: Detail, screen: &Screen) -> Str
             sizes => sizes,
         },
     };
-    let mut text = format!("{}{was}: {what}\n", printable(file.path()));
+    let mut text = match file.old_path().map(printable) {
+        Some(old) if screen.is_terminal() => {
+            headline(file.path(), &what, screen) + &paragraph(&format!("was {old}"), screen)
+        }
+        Some(old) => format!("{} (was {old}): {what}\n", printable(file.path())),
+        None => headline(file.path(), &what, screen),
+    };
     if !file.targets.is_empty() {
-        text += &targets(&file.targets, screen);
+        text += &targets(&file.targets, detail, screen);
     }
     // The kernels of an added or removed arch add nothing to its own row.
     let is_shown = |target: &&TargetDifference<'_>| !matches!(target.change, Change::Added | Change::Removed);
@@ -171,10 +176,15 @@ fn file_block(file: &FileDifference<'_>, detail: Detail, screen: &Screen) -> Str
     text + &kernels(&changed, detail, screen)
 }
 
-fn targets(targets: &[TargetDifference<'_>], screen: &Screen) -> String {
+/// Number of archs with equal changes that have a row each.
+const FEW_ARCHS: usize = 4;
+
+/// Returns a table of the archs that differ. On terminals, many archs with the same details share a row, unless the
+/// kernels are listed.
+fn targets(targets: &[TargetDifference<'_>], detail: Detail, screen: &Screen) -> String {
     let [arch, kind, image, what] = ["ARCH", "KIND", "IMAGE", "DETAILS"].map(Column::left);
     let [old, new, change] = ["OLD", "NEW", "CHANGE"].map(Column::right);
-    let rows = targets.iter().map(|it| {
+    let row = |it: &TargetDifference<'_>| {
         let is_known = it.old.size.or(it.new.size).is_some();
         vec![
             or_dash(it.target.arch.as_deref()),
@@ -185,9 +195,54 @@ fn targets(targets: &[TargetDifference<'_>], screen: &Screen) -> String {
             if is_known { screen.growth(it.growth().into()) } else { "-".to_owned() },
             describe_target(it),
         ]
+    };
+    let has_all = detail.has_all || detail.has_kernels || !screen.is_terminal();
+    let rows = groups(targets, if has_all { usize::MAX } else { FEW_ARCHS });
+    let rows = rows.into_iter().map(|group| match group.as_slice() {
+        [only] => row(only),
+        several => summed(several, screen),
     });
     let headings = [arch, kind, image, old, new, change.meaning(of_growth), what.meaning(meaning_of_details)];
     columns(&headings, rows, screen)
+}
+
+/// Groups archs with the same kind and the same details, if they are more than `few`. The others stay alone, in order.
+fn groups<'t, 'a>(targets: &'t [TargetDifference<'a>], few: usize) -> Vec<Vec<&'t TargetDifference<'a>>> {
+    let key = |it: &TargetDifference<'_>| (it.target.kind.clone(), it.target.image.clone(), describe_target(it));
+    let mut groups: Vec<Vec<&TargetDifference<'_>>> = Vec::new();
+    let mut known: BTreeMap<_, Vec<&TargetDifference<'_>>> = BTreeMap::new();
+    for target in targets {
+        known.entry(key(target)).or_default().push(target);
+    }
+    for target in targets {
+        match known.get(&key(target)) {
+            Some(alike) if alike.len() > few => groups.extend(known.remove(&key(target))),
+            Some(_) => groups.push(vec![target]),
+            None => {}
+        }
+    }
+    groups
+}
+
+/// A row for archs with the same details, with their sums.
+fn summed(targets: &[&TargetDifference<'_>], screen: &Screen) -> Vec<String> {
+    let sum = |side: &dyn Fn(&TargetDifference<'_>) -> Option<u64>| {
+        targets.iter().filter_map(|it| side(it)).reduce(u64::saturating_add)
+    };
+    let old = sum(&|it| it.old.size.filter(|_| it.old.images > 0));
+    let new = sum(&|it| it.new.size.filter(|_| it.new.images > 0));
+    let growth: i128 = targets.iter().map(|it| i128::from(it.growth())).sum();
+    let first = targets.first();
+    let details = first.map(|it| describe_target(it)).unwrap_or_default();
+    vec![
+        counted(targets.len(), "arch"),
+        or_dash(first.and_then(|it| it.target.kind.as_deref())),
+        first.map(|it| printable(&it.target.image)).unwrap_or_default(),
+        size_cell(old, screen),
+        size_cell(new, screen),
+        if old.or(new).is_some() { screen.growth(growth) } else { "-".to_owned() },
+        format!("{details} each"),
+    ]
 }
 
 fn describe_target(difference: &TargetDifference<'_>) -> String {

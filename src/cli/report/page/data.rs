@@ -167,6 +167,7 @@ impl PageData {
     pub fn new(files: &[&Survey], verdict: Option<&check::Verdict>) -> Result<Self> {
         let inputs = inputs(files);
         let needs = needs(files);
+        let needs = if needs.is_empty() { None } else { Some(needs.join("; ")) };
         let (columns, numbers) = columns(files);
         let inspected: Vec<InspectedImages<'_>> = files.iter().map(|file| InspectedImages::from(*file)).collect();
         let coverage = Coverage::new(&inspected, &[])?;

@@ -59,11 +59,10 @@ fn file(json: &mut JsonWriter, required: &RequiredFile<'_>) {
     json.field("selected_by_program", floors.selected_by_program());
     json.objects("all", floors.all(), product_need);
     json.objects_if_any("by_program", floors.by_program(), product_need);
-    json.objects("devices", &required.devices, |json, (device, needs)| {
-        json.field("device", device);
-        // Anything in the file runs on the device.
-        json.field("runs", !needs.is_empty() || required.without_floor.contains(device));
-        json.objects("needs", needs, device_need);
+    json.objects("devices", &required.devices, |json, it| {
+        json.field("device", &it.device.name);
+        json.field("runs", it.runs);
+        json.objects("needs", &it.needs, device_need);
     });
     // Number of devices of the code that are not in the list.
     json.optional("omitted_devices", NonZero::new(required.omitted_devices));

@@ -4,20 +4,29 @@ mod json;
 mod text;
 
 pub use json::requires_json;
-pub(super) use text::named;
+pub(super) use text::or_newer;
 pub use text::requires_text;
 
-use crate::analyze::select::{DeviceNeed, FileFloors};
+use crate::analyze::select::{DeviceNeed, FileFloors, NamedDevice};
 
 /// A file with the floors on some devices.
 #[derive(Debug)]
 pub struct RequiredFile<'a> {
     /// The floors of the file.
     pub floors: FileFloors<'a>,
-    /// Names of devices, each with what it needs; nothing if nothing in the file runs on it, or no floor is known.
-    pub devices: Vec<(String, Vec<DeviceNeed>)>,
-    /// Names of devices that can run some code without a known minimum release of any product.
-    pub without_floor: Vec<String>,
+    /// The devices.
+    pub devices: Vec<RequiredDevice>,
     /// Number of further devices that the code is for.
     pub omitted_devices: usize,
+}
+
+/// A device, and what it needs.
+#[derive(Debug)]
+pub struct RequiredDevice {
+    /// The device.
+    pub device: NamedDevice,
+    /// Anything in the file runs on the device.
+    pub runs: bool,
+    /// What it needs; nothing if nothing in the file runs on it, or no floor is known.
+    pub needs: Vec<DeviceNeed>,
 }

@@ -1,42 +1,48 @@
 //! Text of `requires`: a line for each file, and a table of the floors on devices.
 
 use super::RequiredFile;
+use crate::analyze::requires::Release;
 use crate::analyze::select::{DeviceNeed, FloorCause, Need};
 use crate::cli::report::Screen;
 use crate::cli::report::selection::to_be_linked;
-use crate::cli::report::text::{Column, columns, counted, printable};
+use crate::cli::report::text::{Block, Column, columns, counted, headline, paragraph, printable};
 use crate::format::readers::Product;
 use crate::target::Platform;
 
 /// Number of properties, and of images with one, that are listed.
 const LISTED: usize = 2;
 
+/// Number of devices that a sentence names.
+const NAMED: usize = 6;
+
+/// Number of devices that a row names on a terminal.
+const IN_ROW: usize = 8;
+
 /// Returns a block for a file.
-pub fn requires_text(required: &RequiredFile<'_>, screen: &Screen) -> String {
+pub fn requires_text(required: &RequiredFile<'_>, screen: &Screen) -> Block {
     let floors = &required.floors;
-    let path = printable(&floors.file.path);
+    let path = &floors.file.path;
     if floors.loaded() == 0 {
         let answer = to_be_linked(floors.file, Platform::Nvidia);
-        return format!("{path}: {}\n", answer.unwrap_or("nothing that a driver or runtime loads".to_owned()));
+        let answer = answer.unwrap_or("nothing that a driver or runtime loads".to_owned());
+        return Block { heading: headline(path, &answer, screen), body: String::new() };
     }
     let all = floors.all();
-    let total: Vec<String> = all.iter().map(|(product, need)| named(*product, need)).collect();
+    let together = floors.of_all_devices();
+    let total: Vec<String> = together.iter().map(|(product, need)| named(*product, need)).collect();
     let total = if total.is_empty() { "no floor known".to_owned() } else { total.join(", ") };
-    let mut text = format!("{path}: {}: {total}\n", counted(floors.loaded(), "image"));
-    let mut rows = device_rows(required);
+    let heading = headline(path, &format!("{}: {total}", counted(floors.loaded(), "image")), screen);
+    let mut text = String::new();
+    let mut rows = device_rows(required, if screen.is_terminal() { IN_ROW } else { usize::MAX });
     if floors.selected_by_program() > 0 {
         rows.extend(floors.by_program().iter().map(|(product, need)| row("-", "by the program", *product, need)));
     }
-    // The first line states what all images need; a row explains it.
-    let is_explained = |(product, total): &(Product, Need)| {
-        let of_product = |(_, needs): &(String, Vec<DeviceNeed>)| {
-            needs.iter().any(|need| need.product == *product && need.preferred.floor == total.floor)
-        };
-        required.devices.iter().any(of_product)
+    // The first line states what the devices need together; a row explains it.
+    let is_less = |(product, need): &&(Product, Need)| {
+        all.iter().any(|(other, every)| other == product && every.floor != need.floor)
     };
-    if rows.len() > 1 || !all.iter().all(is_explained) {
-        rows.extend(all.iter().map(|(product, need)| row("all", "every", *product, need)));
-    }
+    rows.extend(together.iter().filter(is_less).map(|(product, need)| row("all", "preferred", *product, need)));
+    rows.extend(all.iter().map(|(product, need)| row("all", "every", *product, need)));
     if !rows.is_empty() {
         let headings = ["OLDEST RELEASE", "IMAGE", "BECAUSE OF", "DEVICES"].map(Column::left);
         text += &columns(&headings, rows.into_iter(), screen);
@@ -44,33 +50,104 @@ pub fn requires_text(required: &RequiredFile<'_>, screen: &Screen) -> String {
     if required.omitted_devices > 0 {
         text += &format!("  and {} more\n", counted(required.omitted_devices, "device"));
     }
-    for (device, _) in required.devices.iter().filter(|(_, needs)| needs.is_empty()) {
-        let answer =
-            if required.without_floor.contains(device) { "no floor known for code on" } else { "nothing runs on" };
-        text += &format!("  {answer} {}\n", printable(device));
+    text.extend(sentences(required).iter().map(|sentence| paragraph(sentence, screen)));
+    let is_more = |(product, every): &&(Product, Need)| {
+        let own = together.iter().find(|(other, _)| other == product);
+        own.is_none_or(|(_, own)| own.floor.and(every.floor) != own.floor)
+    };
+    let more: Vec<String> = all.iter().filter(is_more).map(|(product, need)| clause(*product, need)).collect();
+    if !more.is_empty() {
+        text += &paragraph(&format!("For every image: {}.", more.join("; ")), screen);
     }
-    text
+    for it in required.devices.iter().filter(|it| it.needs.is_empty()) {
+        let answer = if it.runs { "no floor known for code on" } else { "nothing runs on" };
+        text += &format!("  {answer} {}\n", printable(&it.device.name));
+    }
+    Block { heading, body: text }
+}
+
+/// Returns a sentence for each set of devices that need the same releases for their preferred images.
+fn sentences(required: &RequiredFile<'_>) -> Vec<String> {
+    let mut sets: Vec<(Vec<String>, Vec<DeviceNeed>)> = Vec::new();
+    for it in required.devices.iter().filter(|it| !it.needs.is_empty()) {
+        let device = it.device.gpu.map_or_else(|| it.device.name.clone(), |gpu| format!("{gpu} ({})", it.device.name));
+        let floors = |needs: &[DeviceNeed]| needs.iter().map(|need| (need.product, need.preferred.floor)).collect();
+        let own: Vec<_> = floors(&it.needs);
+        match sets.iter_mut().find(|(_, known)| floors(known) == own) {
+            Some((devices, known)) => {
+                devices.push(printable(&device));
+                join(known, &it.needs);
+            }
+            None => sets.push((vec![printable(&device)], it.needs.clone())),
+        }
+    }
+    let sentence = |(devices, needs): &(Vec<String>, Vec<DeviceNeed>)| {
+        let needs: Vec<String> = needs.iter().map(|need| clause(need.product, &need.preferred)).collect();
+        format!("On {}: {}.", enumerated(devices, NAMED), needs.join("; "))
+    };
+    sets.iter().map(sentence).collect()
+}
+
+/// Formats what a product must be: `driver 525.60.13 (CUDA 12.0) or newer`.
+pub fn or_newer(product: Product, need: &Need) -> String {
+    match need.release() {
+        Some(Release { driver: Some(driver), version: (major, minor), .. }) => {
+            format!("driver {driver} (CUDA {major}.{minor}) or newer")
+        }
+        Some(release) => format!("{release} or newer"),
+        None => named(product, need),
+    }
+}
+
+/// Formats what a product must be, and why.
+fn clause(product: Product, need: &Need) -> String {
+    let release = or_newer(product, need);
+    let because = |cause: &FloorCause| match cause.images.len() {
+        0 => cause.requirement.to_string(),
+        _ => format!("{} ({})", images(cause), cause.requirement),
+    };
+    let causes: Vec<String> = need.causes.iter().map(because).collect();
+    if causes.is_empty() { release } else { format!("{release}, because of {}", enumerated(&causes, LISTED)) }
+}
+
+/// Joins texts as in a sentence. Those that exceed the limit are counted.
+fn enumerated(texts: &[String], limit: usize) -> String {
+    match texts {
+        [first @ .., last] if !first.is_empty() && texts.len() <= limit => format!("{} and {last}", first.join(", ")),
+        _ => listed(texts, limit),
+    }
+}
+
+/// Joins texts as in a list. Those that exceed the limit are counted.
+fn listed(texts: &[String], limit: usize) -> String {
+    let (shown, others) = texts.split_at(texts.len().min(limit));
+    if others.is_empty() { shown.join(", ") } else { format!("{} and {} more", shown.join(", "), others.len()) }
 }
 
 /// Devices with equal floors and properties share rows.
-fn device_rows(required: &RequiredFile<'_>) -> Vec<Vec<String>> {
-    let mut groups: Vec<(Vec<&str>, Vec<DeviceNeed>)> = Vec::new();
-    for (device, needs) in required.devices.iter().filter(|(_, needs)| !needs.is_empty()) {
-        match groups.iter_mut().find(|(_, known)| is_alike(known, needs)) {
+fn device_rows(required: &RequiredFile<'_>, named: usize) -> Vec<Vec<String>> {
+    let mut groups: Vec<(Vec<String>, Vec<DeviceNeed>)> = Vec::new();
+    for it in required.devices.iter().filter(|it| !it.needs.is_empty()) {
+        match groups.iter_mut().find(|(_, known)| is_alike(known, &it.needs)) {
             Some((devices, known)) => {
-                devices.push(device);
-                for (known, need) in known.iter_mut().zip(needs) {
-                    *known = known.clone().and(need.clone());
-                }
+                devices.push(it.device.name.clone());
+                join(known, &it.needs);
             }
-            None => groups.push((vec![device], needs.clone())),
+            None => groups.push((vec![it.device.name.clone()], it.needs.clone())),
         }
     }
     let rows = groups.iter().flat_map(|(devices, needs)| {
-        let devices = devices.join(", ");
+        let devices = listed(devices, named);
         needs.iter().flat_map(move |need| rows_of(&devices, need))
     });
     rows.collect()
+}
+
+/// Adds the images of needs that differ in nothing else.
+fn join(known: &mut [DeviceNeed], needs: &[DeviceNeed]) {
+    for (known, need) in known.iter_mut().zip(needs) {
+        *known = known.clone().and(need.clone());
+    }
 }
 
 /// True if needs differ at most in their images.
@@ -101,7 +178,7 @@ fn row(devices: &str, image: &str, product: Product, need: &Need) -> Vec<String>
 }
 
 /// Formats the floor with the product's name.
-pub fn named(product: Product, need: &Need) -> String {
+fn named(product: Product, need: &Need) -> String {
     let bound = [Some(need.floor.least), need.floor.most];
     if bound.into_iter().flatten().any(|limit| limit.release.is_some()) {
         return need.floor.to_string();
@@ -127,12 +204,18 @@ fn causes(causes: &[FloorCause]) -> String {
 }
 
 fn cause(cause: &FloorCause) -> String {
-    let numbers: Vec<String> = cause.images.iter().take(LISTED).map(usize::to_string).collect();
-    let more = cause.images.iter().skip(LISTED).count();
-    match (cause.images.len(), more) {
-        (0, _) => cause.requirement.to_string(),
-        (1, _) => format!("{} (image {})", cause.requirement, numbers.join(", ")),
-        (_, 0) => format!("{} (images {})", cause.requirement, numbers.join(", ")),
-        (_, more) => format!("{} (images {} and {more} more)", cause.requirement, numbers.join(", ")),
+    if cause.images.is_empty() {
+        cause.requirement.to_string()
+    } else {
+        format!("{} ({})", cause.requirement, images(cause))
     }
+}
+
+/// Formats the numbers of the images with a property: `images 0, 2 and 5 more`.
+fn images(cause: &FloorCause) -> String {
+    let numbers: Vec<String> = cause.images.iter().take(LISTED).map(usize::to_string).collect();
+    let noun = if cause.images.len() == 1 { "image" } else { "images" };
+    let more = cause.images.iter().skip(LISTED).count();
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    format!("{noun} {}{more}", numbers.join(", "))
 }

@@ -3,23 +3,23 @@
 use crate::analyze::select::kpack::{AnsweredCode, AnsweredDevice, AnsweredReference, KpackAnswer, KpackLoader};
 use crate::base::json::JsonWriter;
 use crate::cli::report::Screen;
-use crate::cli::report::text::{Column, columns, counted, printable};
+use crate::cli::report::text::{Block, Column, columns, counted, headline, printable};
 
 /// Returns a block for each device: a row for each range of code objects with equal answers.
-pub fn text(path: &str, answered: &AnsweredReference<'_>, screen: &Screen) -> String {
+pub fn lists(path: &str, answered: &AnsweredReference<'_>, screen: &Screen) -> Vec<Block> {
     let kernel_name = printable(&answered.reference.kernel_name);
-    let mut text = String::new();
-    for AnsweredDevice { device, code } in &answered.devices {
-        text += &format!("{}: kpack archives: HIP on {device} looks for {kernel_name}\n", printable(path));
+    let block = |AnsweredDevice { device, code }: &AnsweredDevice<'_>| {
+        let text = format!("kpack archives: HIP on {device} looks for {kernel_name}");
         let headings = ["CODE", "RELEASES", "VERDICT", "ARCHIVE OR REASON"].map(Column::left);
-        text += &columns(&headings, rows(code).into_iter(), screen);
-    }
-    text
+        let body = columns(&headings, rows(code).into_iter(), screen);
+        Block { heading: headline(path, &text, screen), body }
+    };
+    answered.devices.iter().map(block).collect()
 }
 
-/// Returns a line for a file: the number of code objects, and the number of code objects that a generation of the
+/// Returns the text of the line about a file: the number of code objects, and the number of code objects that a generation of the
 /// loader does not find.
-pub fn summary(path: &str, name: &str, answered: &AnsweredReference<'_>) -> String {
+pub fn summary(name: &str, answered: &AnsweredReference<'_>) -> String {
     let code = || answered.devices.iter().flat_map(|device| &device.code);
     let count = counted(answered.reference.indices.len(), "code object");
     let mut outcomes = Vec::new();
@@ -32,7 +32,7 @@ pub fn summary(path: &str, name: &str, answered: &AnsweredReference<'_>) -> Stri
         }
     }
     let outcomes = if outcomes.is_empty() { "all found".to_owned() } else { outcomes.join(", ") };
-    format!("{path}: {name}: {count} in kpack archives: {outcomes}\n")
+    format!("{name}: {count} in kpack archives: {outcomes}")
 }
 
 /// Formats consecutive code objects with equal answers as one row. If the generations of the loader have different

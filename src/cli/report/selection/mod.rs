@@ -7,7 +7,7 @@ mod text;
 
 pub use gaps::{KernelGap, selection_gaps};
 pub use json::selection_json;
-pub use text::{selection_lists, selection_summary, selection_text, selection_total};
+pub use text::{selection_lists, selection_summary, selection_total};
 
 use crate::analyze::select::relocatable_archs;
 use crate::cli::report::text::printable;

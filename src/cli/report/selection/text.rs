@@ -8,23 +8,19 @@ use crate::analyze::select::{
 };
 use crate::cli::report::Screen;
 use crate::cli::report::style::Meaning;
-use crate::cli::report::text::{Column, columns, counted, printable};
+use crate::cli::report::text::{Block, Column, columns, counted, headline, paragraph, printable};
 use crate::scan::inventory::{CodeRole, File};
 use crate::target::{Device, Platform};
 
 /// Verdicts that have colors.
 const SELECTED: &str = "selected";
 const UNDECIDED: &str = "undecided";
-
-/// Returns all lists of `selection_lists` as one text.
-pub fn selection_text(answered: &AnsweredFile<'_>, name: &str, screen: &Screen) -> String {
-    selection_lists(answered, name, screen).concat()
-}
+const REJECTED: &str = "rejected";
 
 /// Returns a list of images for every candidate set with code for the devices. Libraries have hundreds of containers with equal
 /// answers, so only the first of equal lists is returned, with a count of the others.
-pub fn selection_lists(answered: &AnsweredFile<'_>, name: &str, screen: &Screen) -> Vec<String> {
-    let mut blocks: Vec<(String, usize)> = Vec::new();
+pub fn selection_lists(answered: &AnsweredFile<'_>, name: &str, screen: &Screen) -> Vec<Block> {
+    let mut blocks: Vec<(Block, usize)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for set in answered.relevant() {
         for answer in &set.answers {
@@ -40,12 +36,13 @@ pub fn selection_lists(answered: &AnsweredFile<'_>, name: &str, screen: &Screen)
             }
         }
     }
-    let blocks = blocks.into_iter().map(|(block, times)| block + &more(times)).chain(by_program(answered, screen));
-    blocks.chain(answered.kpack.iter().map(|it| kpack::text(&answered.file.path, it, screen))).collect()
+    let blocks = blocks.into_iter().map(|(block, times)| Block { body: block.body + &more(times), ..block });
+    let kpack = answered.kpack.iter().flat_map(|it| kpack::lists(&answered.file.path, it, screen));
+    blocks.chain(by_program(answered, screen)).chain(kpack).collect()
 }
 
 /// Formats a block for the images that the program may select.
-fn by_program(answered: &AnsweredFile<'_>, screen: &Screen) -> Option<String> {
+fn by_program(answered: &AnsweredFile<'_>, screen: &Screen) -> Option<Block> {
     let candidates = &answered.selected_by_program;
     let first = candidates.first()?;
     let rows = candidates.iter().map(|candidate| {
@@ -58,12 +55,10 @@ fn by_program(answered: &AnsweredFile<'_>, screen: &Screen) -> Option<String> {
     let [arch, image, symbol] = ["ARCH", "IMAGE", "SYMBOL"].map(Column::left);
     let platform = first.platform().map_or("device", Platform::name);
     let images = counted(candidates.len(), &format!("embedded {platform} image"));
-    let path = printable(&answered.file.path);
     let headings = [Column::right("NUMBER"), arch, image, symbol];
-    Some(
-        format!("{path}: {images}, from which the program selects by its own rules\n")
-            + &columns(&headings, rows, screen),
-    )
+    let text = format!("{images}, from which the program selects by its own rules");
+    let heading = headline(&answered.file.path, &text, screen);
+    Some(Block { heading, body: columns(&headings, rows, screen) })
 }
 
 fn more(times: usize) -> String {
@@ -77,7 +72,7 @@ fn block(
     answer: &DeviceAnswer<'_>,
     devices: &str,
     screen: &Screen,
-) -> (String, String) {
+) -> (String, Block) {
     let container = set.container;
     let section = container.section_name().map_or(String::new(), |name| format!(" in {}", printable(name)));
     let offset = container.offset.map_or(String::new(), |offset| format!(" at {offset:#x}"));
@@ -87,15 +82,15 @@ fn block(
     // Without the numbers, which are unique.
     let key_rows: Vec<&[String]> = rows.iter().map(|row| &row[1..4]).collect();
     let key = format!("{place} {on} {key_rows:?}");
-    let mut block = format!("{}: {place}{offset}: {on} {}\n", printable(path), verdict(set, &answer.selection));
+    let verdict_line = format!("{place}{offset}: {on} {}", verdict(set, &answer.selection));
     let [arch, image, verdict_heading, reason] = ["ARCH", "IMAGE", "VERDICT", "REASON"].map(Column::left);
     let headings = [Column::right("NUMBER"), arch, image, verdict_heading.meaning(meaning_of_verdict), reason];
-    block += &columns(&headings, rows.into_iter(), screen);
+    let mut body = columns(&headings, rows.into_iter(), screen);
     if let Some((earlier, selection)) = &answer.earlier {
         let (name, release, order) = (earlier.name, earlier.release, earlier.order);
-        block += &format!("  {name} of {release} {}: {order}\n", verdict(set, selection));
+        body += &paragraph(&format!("{name} of {release} {}: {order}", verdict(set, selection)), screen);
     }
-    (key, block)
+    (key, Block { heading: headline(path, &verdict_line, screen), body })
 }
 
 fn verdict(set: &CandidateSet<'_>, selection: &Selection) -> String {
@@ -121,6 +116,7 @@ fn meaning_of_verdict(verdict: &str) -> Option<Meaning> {
     match verdict {
         SELECTED => Some(Meaning::Good),
         UNDECIDED => Some(Meaning::Unsure),
+        REJECTED => Some(Meaning::Usual),
         _ => None,
     }
 }
@@ -134,7 +130,7 @@ fn rows(set: &CandidateSet<'_>, selection: &Selection) -> Vec<Vec<String>> {
         let form = image.image_kind.name().to_owned();
         let verdict = match verdict {
             CandidateVerdict::Selected => SELECTED,
-            CandidateVerdict::Rejected => "rejected",
+            CandidateVerdict::Rejected => REJECTED,
             CandidateVerdict::Undecided => UNDECIDED,
         };
         vec![candidate.number.to_string(), arch, form, verdict.to_owned(), printable(&reason)]
@@ -144,14 +140,14 @@ fn rows(set: &CandidateSet<'_>, selection: &Selection) -> Vec<Vec<String>> {
 
 /// Returns one line for a file: the number of choices with code for the devices, and the number of each outcome.
 pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Device, screen: &Screen) -> String {
-    let path = printable(&answered.file.path);
+    let path = &answered.file.path;
     let relevant: Vec<&AnsweredSet<'_>> = answered.relevant().collect();
     if relevant.is_empty() && !answered.kpack.is_empty() {
-        return answered.kpack.iter().map(|it| kpack::summary(&path, name, it)).collect();
+        return answered.kpack.iter().map(|it| headline(path, &kpack::summary(name, it), screen)).collect();
     }
     if answered.depends_on_program() {
         let images = counted(answered.selected_by_program.len(), "embedded image");
-        return format!("{path}: {name}: cannot decide: the program selects from {images}\n");
+        return headline(path, &format!("{name}: cannot decide: the program selects from {images}"), screen);
     }
     let unregistered = match answered.unregistered() {
         0 => String::new(),
@@ -159,11 +155,11 @@ pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Devic
     };
     if relevant.is_empty() {
         let answer = screen.paint(Meaning::Usual, &without_code(answered.file, device.platform()));
-        return format!("{path}: {answer}{unregistered}\n");
+        return headline(path, &format!("{answer}{unregistered}"), screen);
     }
     let outcomes = outcomes(relevant.iter().copied(), screen);
     let choices = counted(relevant.len(), "choice");
-    format!("{path}: {name}: {choices}: {outcomes}{unregistered}\n")
+    headline(path, &format!("{name}: {choices}: {outcomes}{unregistered}"), screen)
 }
 
 /// Returns one line for many files: the number of choices with code for the devices, and the number of each outcome.
@@ -186,15 +182,25 @@ pub fn selection_total(files: &[&AnsweredFile<'_>], name: &str, screen: &Screen)
 
 /// Formats the number of choices by outcome.
 fn outcomes<'a>(relevant: impl Iterator<Item = &'a AnsweredSet<'a>>, screen: &Screen) -> String {
-    let mut outcomes: BTreeMap<_, usize> = BTreeMap::new();
+    let mut outcomes: BTreeMap<_, (Meaning, usize)> = BTreeMap::new();
     for answer in relevant.flat_map(worst) {
-        *outcomes.entry(outcome(&answer.selection)).or_default() += 1;
+        let (_, count) =
+            outcomes.entry(outcome(&answer.selection)).or_insert_with(|| (meaning_of_selection(&answer.selection), 0));
+        *count += 1;
     }
-    let outcomes = outcomes.into_iter().map(|((rank, name), count)| {
-        let meaning = [Meaning::Good, Meaning::Unsure].get(usize::from(rank)).copied().unwrap_or(Meaning::Bad);
-        screen.paint(meaning, &format!("{count} {name}"))
-    });
+    let outcomes =
+        outcomes.into_iter().map(|((_, name), (meaning, count))| screen.paint(meaning, &format!("{count} {name}")));
     outcomes.collect::<Vec<_>>().join(", ")
+}
+
+/// Code that is compiled when it is loaded is less than the device can have.
+fn meaning_of_selection(selection: &Selection) -> Meaning {
+    match selection.selected {
+        _ if selection.is_undecided() => Meaning::Unsure,
+        Some((_, way)) if way.compiled_from().is_some() => Meaning::Unsure,
+        Some(_) => Meaning::Good,
+        None => Meaning::Bad,
+    }
 }
 
 /// Answer about a file without selectable code for a platform.

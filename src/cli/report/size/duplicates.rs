@@ -56,7 +56,7 @@ impl Kind {
             return heading;
         }
         let numbers = ["WASTED", "DECOMPRESSED"].iter().chain(self.numbers).map(|heading| Column::right(heading));
-        let headings: Vec<Column> = numbers.chain(self.texts.iter().map(|heading| Column::left(heading))).collect();
+        let headings: Vec<Column> = numbers.chain(self.texts.iter().map(|heading| Column::line(heading))).collect();
         let rows = self.rows.iter().take(LISTED).map(|(wasted, numbers, texts)| {
             let sizes = [wasted.stored, wasted.decompressed].map(|size| screen.size(size));
             let numbers = numbers.iter().map(usize::to_string);

@@ -5,20 +5,20 @@ use super::what_if::what_if_table;
 use super::{SizeReport, growth};
 use crate::analyze::size::{PackageSizes, Row, Size};
 use crate::cli::report::Screen;
-use crate::cli::report::text::{Column, columns, counted, printable};
+use crate::cli::report::text::{Column, columns, counted, headline};
 
 /// Formats sizes; nothing if there are no files.
 pub fn size_table(report: &SizeReport, screen: &Screen) -> String {
     let files = match report.files.as_slice() {
         [] => return String::new(),
-        [file] => printable(&file.path),
+        [file] => file.path.clone(),
         files => counted(files.len(), "file"),
     };
     let packed = report.packed_size().map_or(String::new(), |size| format!(", {} packed", screen.size(size)));
     let total = report.total.stored;
     let growth = |before: Size| screen.growth(i128::from(total) - i128::from(before.stored));
     let change = report.total_before.map_or(String::new(), |before| format!(", {}", growth(before)));
-    let heading = format!("{files}: {}{change}{packed}\n", screen.bytes(total));
+    let heading = headline(&files, &format!("{}{change}{packed}", screen.bytes(total)), screen);
     let packages: String = report.packages.iter().map(|package| package_table(package, screen)).collect();
     let mut rows = Vec::new();
     add_rows(report, &report.rows, 0, screen, &mut rows);
@@ -31,7 +31,7 @@ pub fn size_table(report: &SizeReport, screen: &Screen) -> String {
 fn package_table(package: &PackageSizes, screen: &Screen) -> String {
     let total = package.total();
     let name = package.path.file_name().unwrap_or_default().to_string_lossy();
-    let heading = format!("{}: {} stored\n", printable(&name), screen.bytes(total.stored));
+    let heading = headline(&name, &format!("{} stored", screen.bytes(total.stored)), screen);
     let files = counted(package.files, "file");
     let device = format!("device code, in {files}");
     let parts = [
@@ -58,7 +58,7 @@ fn headings(report: &SizeReport) -> Vec<Column> {
         None => &["STORED", "%", "DECOMPRESSED"],
         Some(_) => &["STORED", "CHANGE", "%", "DECOMPRESSED", "CHANGE"],
     };
-    let label = Column::left(&labels.join(" / "));
+    let label = Column::line(&labels.join(" / "));
     // The label is last, because names of kernels are long.
     numbers.iter().map(|heading| Column::right(heading)).chain([label]).collect()
 }

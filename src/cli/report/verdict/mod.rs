@@ -24,7 +24,7 @@ use std::collections::HashMap;
 use super::Screen;
 use super::findings::{FindingGroup, group_findings};
 use super::style::Meaning;
-use super::text::{counted, printable};
+use super::text::{counted, heading, headline, paragraph, printable};
 use crate::check::{Finding, Outcome, Verdict};
 
 /// Maximum number of lines about findings, unless all are requested: about one screen.
@@ -34,12 +34,24 @@ const MAX_LINES: usize = 20;
 /// grouped across files, unless `all` is set.
 pub fn verdict_text(verdict: &Verdict, all: bool, screen: &Screen) -> String {
     let groups = group_findings(&verdict.findings);
+    let is_of_same_file = |one: &FindingGroup<'_>, next: &FindingGroup<'_>| one.finding.path == next.finding.path;
     let text = if all || groups.len() <= MAX_LINES {
-        groups.iter().map(|group| line(group, &sentence_of(group), "", screen)).collect()
+        groups.chunk_by(is_of_same_file).map(|file| findings_of_file(file, screen)).collect()
     } else {
         grouped_by_file(groups, screen)
     };
     text + &summary(verdict, screen) + "\n"
+}
+
+/// Formats the findings of a file as lines. On terminals, several are below the path.
+fn findings_of_file(groups: &[FindingGroup<'_>], screen: &Screen) -> String {
+    match groups {
+        [first, _, ..] if screen.is_terminal() => {
+            let lines = groups.iter().map(|group| paragraph(&statement(group, screen), screen));
+            heading(&first.finding.path, screen) + &lines.collect::<String>()
+        }
+        _ => groups.iter().map(|group| headline(&group.finding.path, &statement(group, screen), screen)).collect(),
+    }
 }
 
 /// Formats groups that have the same message for several files as one line, the most frequent first.
@@ -61,7 +73,7 @@ fn grouped_by_file(groups: Vec<FindingGroup<'_>>, screen: &Screen) -> String {
             0 => String::new(),
             others => format!(" and {others} more"),
         };
-        Some(line(first, &sentence_of(first), &others, screen))
+        Some(headline(&format!("{}{others}", first.finding.path), &statement(first, screen), screen))
     });
     let text: String = lines.collect();
     let rest: usize = messages.iter().skip(MAX_LINES).map(Vec::len).sum();
@@ -69,17 +81,15 @@ fn grouped_by_file(groups: Vec<FindingGroup<'_>>, screen: &Screen) -> String {
     format!("{text}{rest}use -v to list all findings by file\n")
 }
 
-/// Formats a finding; `others` states how many other files have it.
-fn line(group: &FindingGroup<'_>, sentence: &str, others: &str, screen: &Screen) -> String {
-    let finding = group.finding;
-    let outcome = match finding.outcome {
+/// Formats a finding without its path.
+fn statement(group: &FindingGroup<'_>, screen: &Screen) -> String {
+    let outcome = match group.finding.outcome {
         Outcome::Violated | Outcome::Passed => "",
         Outcome::Warned => "warning: ",
         Outcome::Undecided => "undecided: ",
     };
-    let path = printable(&finding.path);
-    let rule = screen.paint(meaning(finding.outcome), finding.rule.name());
-    format!("{path}{others}: {outcome}{rule}: {sentence}\n")
+    let rule = screen.paint(meaning(group.finding.outcome), group.finding.rule.name());
+    format!("{outcome}{rule}: {}", sentence_of(group))
 }
 
 fn meaning(outcome: Outcome) -> Meaning {

@@ -1,4 +1,5 @@
-//! Debug information removed from device images: DWARF, line tables, PTX sources and the paths in them.
+//! Debug information removed from device images: DWARF, line tables, PTX sources and the paths in them. On request,
+//! symbols that nothing reads are removed, too.
 //!
 //! Nothing that a runtime reads changes. The bytes of segments and of all other sections stay, and so do addresses,
 //! symbols and their indices. In cubins, the indices of sections stay too: NVIDIA's sections refer to sections and
@@ -10,6 +11,7 @@
 
 mod layout;
 mod sections;
+mod symbols;
 
 #[cfg(test)]
 mod tests;
@@ -36,14 +38,26 @@ struct DeviceElf<'data> {
     sections: &'data [SectionHeader64<LE>],
 }
 
-/// Returns a cubin or an AMD code object without its debug information; `None` if it has none, and for other files.
-pub fn without_debug(view: View<'_>) -> Result<Option<Vec<u8>>, Malformed> {
+/// What is removed from device images.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stripped {
+    /// Debug information.
+    pub debug: bool,
+    /// Symbols that neither a loader nor a linker reads.
+    pub symbols: bool,
+}
+
+/// Returns a cubin or an AMD code object without these parts; `None` if it has none of them, and for other files.
+pub fn without(view: View<'_>, parts: Stripped) -> Result<Option<Vec<u8>>, Malformed> {
     let Some(elf) = DeviceElf::read(view)? else { return Ok(None) };
-    let removed = Removed::of(&elf)?;
-    if removed.is_empty() {
-        return Ok(None);
+    let symbols = if parts.symbols { symbols::without_resources(&elf)? } else { None };
+    match &symbols {
+        Some(bytes) => match DeviceElf::read(view.derived(bytes))? {
+            Some(elf) => elf.without_parts(parts.debug, true),
+            None => Ok(None),
+        },
+        None => elf.without_parts(parts.debug, false),
     }
-    elf.without(&removed).map(Some)
 }
 
 impl<'data> DeviceElf<'data> {
@@ -62,6 +76,12 @@ impl<'data> DeviceElf<'data> {
         let entries: usize = [segments.len(), sections.len()].iter().sum();
         view.charge("ELF section header", Resource::Work, entries as u64)?;
         Ok(Some(DeviceElf { view, header, segments, sections }))
+    }
+
+    /// Removes debug sections, and the bytes that are in no section if the tables of symbols got `smaller`.
+    fn without_parts(&self, debug: bool, smaller: bool) -> Result<Option<Vec<u8>>, Malformed> {
+        let removed = Removed::of(self, debug)?;
+        if removed.is_empty() && !smaller { Ok(None) } else { self.without(&removed).map(Some) }
     }
 
     fn without(&self, removed: &Removed) -> Result<Vec<u8>, Malformed> {

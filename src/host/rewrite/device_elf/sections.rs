@@ -36,8 +36,8 @@ pub struct Removed {
 }
 
 impl Removed {
-    /// Selects the debug sections of a file.
-    pub fn of(elf: &DeviceElf<'_>) -> Result<Self, Malformed> {
+    /// Selects the debug sections of a file; nothing unless `debug` is set.
+    pub fn of(elf: &DeviceElf<'_>, debug: bool) -> Result<Self, Malformed> {
         let malformed = |error| elf.view.malformed("ELF section name", 0, Cause::object_file(error));
         check_name_table(elf)?;
         let names = object::read::elf::FileHeader::section_strings(elf.header, LE, elf.view.data(), elf.sections);
@@ -48,7 +48,7 @@ impl Removed {
             elf.view.charge("ELF section name", Resource::Work, text_work(name.len()))?;
             let is_loaded = section.sh_flags(LE).contains(elf::SHF_ALLOC);
             removals.push(match name.strip_prefix(MERCURY) {
-                _ if is_loaded || section.sh_size(LE) == 0 => Removal::Kept,
+                _ if !debug || is_loaded || section.sh_size(LE) == 0 => Removal::Kept,
                 // nvlink 13.5 does not survive an inactive section that a symbol of these sections refers to.
                 Some(twin) if is_debug(twin) => Removal::Emptied,
                 None if is_debug(name) => Removal::Inactive,

@@ -10,10 +10,14 @@ use crate::base::elf_layout::ELF64;
 const CUBIN: &[u8] = include_bytes!("../../../../fixtures/answer-sm_90-debug.cubin");
 const CODE_OBJECT: &[u8] = include_bytes!("../../../../fixtures/answer-gfx90a-debug.hsaco");
 
+const DEBUG: Stripped = Stripped { debug: true, symbols: false };
+const SYMBOLS: Stripped = Stripped { debug: false, symbols: true };
+const ALL: Stripped = Stripped { debug: true, symbols: true };
+
 type File<'a> = ElfFile64<'a, LE>;
 
 fn stripped(bytes: &[u8]) -> Vec<u8> {
-    without_debug(View::new(bytes)).unwrap().expect("debug information")
+    without(View::new(bytes), DEBUG).unwrap().expect("debug information")
 }
 
 /// Returns the name, the address, the size and the bytes of each section with a name.
@@ -73,7 +77,7 @@ fn a_code_object_loses_its_debug_sections_and_nothing_else() {
     assert_eq!(symbols(&after), symbols(&before));
     check_segments(CODE_OBJECT, &new);
     assert!(new.len() < CODE_OBJECT.len());
-    assert_eq!(without_debug(View::new(&new)), Ok(None));
+    assert_eq!(without(View::new(&new), DEBUG), Ok(None));
 }
 
 #[test]
@@ -100,7 +104,7 @@ fn a_cubin_keeps_the_indices_of_its_sections_and_symbols() {
     check_segments(CUBIN, &new);
     assert!(!new.windows(12).any(|bytes| bytes == b".visible .en"), "PTX remains");
     assert!(new.len() < CUBIN.len());
-    assert_eq!(without_debug(View::new(&new)), Ok(None));
+    assert_eq!(without(View::new(&new), DEBUG), Ok(None));
 }
 
 #[test]
@@ -108,9 +112,9 @@ fn other_files_and_files_without_debug_information_stay() {
     let host: &[u8] = include_bytes!("../../../../fixtures/answer-x86_64.so");
     let plain: &[u8] = include_bytes!("../../../../fixtures/answer-gfx90a.hsaco");
     for bytes in [host, plain, b"", b"\x7fELF\x02\x01"] {
-        assert!(!matches!(without_debug(View::new(bytes)), Ok(Some(_))));
+        assert!(!matches!(without(View::new(bytes), DEBUG), Ok(Some(_))));
     }
-    assert_eq!(without_debug(View::new(plain)), Ok(None));
+    assert_eq!(without(View::new(plain), DEBUG), Ok(None));
 }
 
 /// A file with a symbol in a debug section keeps the index of that section.
@@ -135,7 +139,7 @@ fn malformed_tables_are_errors() {
     let with = |at: u64, value: u64| {
         let mut bytes = CUBIN.to_vec();
         bytes[at as usize..][..8].copy_from_slice(&value.to_le_bytes());
-        without_debug(View::new(&bytes)).unwrap_err().to_string()
+        without(View::new(&bytes), DEBUG).unwrap_err().to_string()
     };
     let beyond = CUBIN.len() as u64 + 1;
     let names_type = format!("type of the ELF section with the section names at {table:#x}: invalid value 0x0, ");
@@ -165,11 +169,11 @@ fn damaged_files_are_errors_or_keep_their_loaded_bytes() {
     let mut seen = 0;
     for original in [CUBIN, CODE_OBJECT] {
         for at in 0..original.len() {
-            let _ = without_debug(View::new(&original[..at]));
+            let _ = without(View::new(&original[..at]), ALL);
             for flip in [0xff, 0x08] {
                 let mut bytes = original.to_vec();
                 bytes[at] ^= flip;
-                if let Ok(Some(new)) = without_debug(View::new(&bytes)) {
+                if let Ok(Some(new)) = without(View::new(&bytes), ALL) {
                     check_segments(&bytes, &new);
                     assert!(new.len() <= bytes.len());
                     seen += 1;
@@ -199,7 +203,7 @@ fn long_names_of_many_sections_exceed_the_budget() {
     bytes.extend(vec![b'n'; size as usize - 1]);
     bytes.push(0);
     let budget = Budget::new(Limits::default(), bytes.len() as u64);
-    let error = without_debug(View::with_budget(&bytes, &budget)).unwrap_err().to_string();
+    let error = without(View::with_budget(&bytes, &budget), DEBUG).unwrap_err().to_string();
     assert!(error.contains("steps of work"), "{error}");
 }
 
@@ -212,4 +216,40 @@ fn a_file_without_segments_may_state_any_offset_of_them() {
     let new = stripped(&bytes);
     assert!(u64::from_le_bytes(*new[0x20..].first_chunk().unwrap()) <= new.len() as u64);
     assert!(new.len() < bytes.len());
+}
+
+#[test]
+fn a_code_object_loses_symbols_of_resources_only() {
+    let new = without(View::new(CODE_OBJECT), SYMBOLS).unwrap().expect("symbols");
+    check_segments(CODE_OBJECT, &new);
+    assert!(new.len() < CODE_OBJECT.len());
+    let before = File::parse(CODE_OBJECT).unwrap();
+    let after = File::parse(&*new).unwrap();
+    let (kept, lost): (Vec<_>, Vec<_>) = symbols(&before).into_iter().partition(|symbol| symbol.3.is_some());
+    assert_eq!(symbols(&after), kept);
+    let names: Vec<&str> = lost.iter().map(|symbol| symbol.0).collect();
+    assert!(names.contains(&"answer_kernel.num_vgpr"), "{names:?}");
+    assert_eq!(before.dynamic_symbols().count(), after.dynamic_symbols().count());
+    assert_eq!(without(View::new(&new), SYMBOLS), Ok(None));
+    let tables = [".symtab", ".strtab"];
+    let others = |file: &[u8]| {
+        let file = File::parse(file).unwrap();
+        let sections = sections(&file).into_iter().filter(|section| !tables.contains(&section.0));
+        sections.map(|(name, address, _, bytes)| (name.to_owned(), address, bytes.to_vec())).collect::<Vec<_>>()
+    };
+    assert!(others(CODE_OBJECT) == others(&new));
+    // Debug information goes in the same step.
+    let all = without(View::new(CODE_OBJECT), ALL).unwrap().unwrap();
+    assert!(others(&all) == others(&stripped(CODE_OBJECT)) && all.len() < new.len());
+}
+
+#[test]
+fn symbols_of_cubins_and_shared_tables_stay() {
+    assert_eq!(without(View::new(CUBIN), SYMBOLS), Ok(None));
+    let mut shared = CODE_OBJECT.to_vec();
+    // The names of sections are in the table of strings, too.
+    let elf = DeviceElf::read(View::new(CODE_OBJECT)).unwrap().unwrap();
+    let table = elf.sections.iter().find(|section| section.sh_type(LE) == elf::SHT_SYMTAB).unwrap();
+    shared[62..64].copy_from_slice(&(table.sh_link(LE) as u16).to_le_bytes());
+    assert_eq!(without(View::new(&shared), SYMBOLS), Ok(None));
 }

@@ -12,7 +12,7 @@ use crate::base::spelling::Suggestions;
 use crate::host::Host;
 use crate::target::metal::System;
 use crate::target::nvcc_names::NvccForm;
-use crate::target::{InvalidTargetId, TargetId, gpu_names, intel, nvptx, processors::PROCESSORS};
+use crate::target::{InvalidTargetId, TargetId, gpu_names, intel, metal, nvptx, processors::PROCESSORS};
 
 /// An architecture that code is built for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl PolicyTarget {
                 (true, NvccForm::Machine) => Ok(PolicyTarget::Native(arch.to_string())),
             };
         }
-        if intel::is_name(name) {
+        if intel::is_name(name) || metal::is_gpu_name(name) {
             return Ok(PolicyTarget::Native(name.to_owned()));
         }
         match TargetId::parse(name) {

@@ -27,6 +27,9 @@ pub const OXART_MAGIC: [u8; 8] = *b"OXIDEART";
 /// First bytes of a Metal library.
 pub const METAL_LIBRARY_MAGIC: [u8; 4] = *b"MTLB";
 
+/// First bytes of an archive of compiled Metal pipelines.
+pub const METAL_ARCHIVE_MAGIC: [u8; 4] = [0xcb, 0xfe, 0xba, 0xbe];
+
 /// Defines [`ContainerType`] and the list of its variants from one list.
 macro_rules! container_types {
     ($($(#[$documentation:meta])* $variant:ident,)*) => {
@@ -59,6 +62,10 @@ container_types! {
     Oxart,
     /// `MTLB`, a Metal library, written by Apple's metal.
     MetalLibrary,
+    /// `CB FE BA BE`, an archive of compiled pipelines, written by Metal.
+    MetalArchive,
+    /// Machine code for a GPU in a Mach-O file, without a container.
+    MetalBinary,
     /// An archive of code for several Intel GPUs, written by ocloc.
     OclocArchive,
     /// A SYCL image in a section of images.
@@ -231,6 +238,16 @@ impl ContainerType {
                 wrap_input: WrapInput::Image,
                 states_target: false,
             },
+            ContainerType::MetalArchive => Descriptor {
+                name: "metal-archive",
+                recognition: Recognition::Magic(&METAL_ARCHIVE_MAGIC),
+                image_kind: None,
+                registered_with: None,
+                selection_scope: SelectionScope::Container,
+                wrap_input: WrapInput::FatBinary,
+                states_target: true,
+            },
+            ContainerType::MetalBinary => bare_image("metal-binary", ImageKind::MetalBinary),
             ContainerType::OclocArchive => Descriptor {
                 name: "ocloc-archive",
                 recognition: Recognition::ImageContents,

@@ -86,6 +86,8 @@ const fn support_for(container: ContainerType) -> &'static [SupportRow] {
         | ContainerType::Kpack
         | ContainerType::Oxart
         | ContainerType::MetalLibrary
+        | ContainerType::MetalArchive
+        | ContainerType::MetalBinary
         | ContainerType::OclocArchive
         | ContainerType::SyclImage
         | ContainerType::BundleSection

@@ -6,7 +6,7 @@ use super::{
     Compressed, CompressedContents, ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView,
 };
 use super::{
-    bitcode, bundle, bundle_section, ccob, cuda_fatbin, kpack, metal_library, ocloc_archive, ocloc_name,
+    bitcode, bundle, bundle_section, ccob, cuda_fatbin, kpack, metal_archive, metal_library, ocloc_archive, ocloc_name,
     offload_binary, oxart, ptx, spirv, tile_ir,
 };
 use crate::base::bytes::View;
@@ -42,7 +42,9 @@ const fn reader(container_type: ContainerType) -> Option<ReadContainer> {
         ContainerType::Kpack => Some(kpack::container),
         ContainerType::Oxart => Some(oxart::container),
         ContainerType::MetalLibrary => Some(metal_library),
-        ContainerType::OclocArchive
+        ContainerType::MetalArchive => Some(metal_archive::container),
+        ContainerType::MetalBinary
+        | ContainerType::OclocArchive
         | ContainerType::SyclImage
         | ContainerType::BundleSection
         | ContainerType::DeviceElf
@@ -191,6 +193,7 @@ pub fn check_image(image_kind: ImageKind, view: View<'_>) -> Result<(), Malforme
         ImageKind::Bitcode => bitcode::check(view),
         ImageKind::TileIr => tile_ir::TileIr::read(view).map(|_| ()),
         ImageKind::MetalLibrary => metal_library::check(view),
+        ImageKind::MetalBinary => metal_archive::check_binary(view),
         ImageKind::Fatbin | ImageKind::OffloadBinary | ImageKind::Bundle | ImageKind::CompressedBundle => {
             of_magic(view).map_or(Ok(()), |format| (format.read)(view).map(|_| ()))
         }
@@ -223,6 +226,7 @@ pub fn bare_image(view: View<'_>) -> Option<ContainerView<'_>> {
         ImageKind::SpirV => ContainerType::SpirV,
         ImageKind::Nvvm => ContainerType::LtoIr,
         ImageKind::TileIr => ContainerType::TileIr,
+        ImageKind::MetalBinary => ContainerType::MetalBinary,
         _ => return None,
     };
     let contents = Contents::Images(vec![ImageView::new(view, None, None, None)]);

@@ -45,6 +45,7 @@ targets! {
     inspect = "../../fuzz/targets/inspect.rs",
     kpack = "../../fuzz/targets/kpack.rs",
     lock = "../../fuzz/targets/lock.rs",
+    metal_archive = "../../fuzz/targets/metal_archive.rs",
     metallib = "../../fuzz/targets/metallib.rs",
     names = "../../fuzz/targets/names.rs",
     ocloc_archive = "../../fuzz/targets/ocloc_archive.rs",

@@ -102,6 +102,8 @@ pub struct Requirements {
     pub registered: Option<bool>,
     /// An image may be stored twice.
     pub duplicates: Option<bool>,
+    /// Metal libraries must load on every system that the name of their wheel allows.
+    pub platform_tag: Option<bool>,
     /// The file must be the result of a proven change.
     pub proven: Option<bool>,
     /// Requirements for kernels.
@@ -259,6 +261,7 @@ impl Requirements {
             intact: self.intact.or(other.intact),
             registered: self.registered.or(other.registered),
             duplicates: self.duplicates.or(other.duplicates),
+            platform_tag: self.platform_tag.or(other.platform_tag),
             proven: self.proven.or(other.proven),
             kernels: self.kernels.or(other.kernels),
         }

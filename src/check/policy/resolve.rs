@@ -121,6 +121,7 @@ impl Resolver<'_> {
             intact: images.intact,
             registered: images.registered,
             duplicates: images.duplicates,
+            platform_tag: images.platform_tag,
             proven: images.proven,
             kernels: kernels.transpose()?,
         })

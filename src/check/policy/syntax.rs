@@ -94,6 +94,7 @@ pub struct Images {
     pub intact: Option<bool>,
     pub registered: Option<bool>,
     pub duplicates: Option<bool>,
+    pub platform_tag: Option<bool>,
     pub proven: Option<bool>,
 }
 

@@ -9,6 +9,7 @@ mod images;
 mod kernels;
 mod kpack;
 mod metadata;
+mod platform_tag;
 mod proofs;
 mod sizes;
 mod wrappers;
@@ -103,6 +104,7 @@ impl Rule {
             Rule::Wrappers => with_code(|it| it.registered == Some(true), wrappers::registered),
             Rule::DuplicateImages => with_code(|it| it.duplicates == Some(false), images::duplicates),
             Rule::Metadata => AllFiles(metadata::agrees),
+            Rule::PlatformTag => with_code(|it| it.platform_tag == Some(true), platform_tag::allows_load),
             Rule::Proven => with_code(|it| it.proven == Some(true), proofs::proven),
         }
     }

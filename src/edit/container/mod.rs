@@ -174,6 +174,7 @@ impl Rebuilder<'_> {
             (ContainerType::Kpack, Encoding::Kpack(how)) => kpack::write(view, fates, Some(how), self.workers),
             (
                 ContainerType::MetalLibrary
+                | ContainerType::MetalBinary
                 | ContainerType::SyclImage
                 | ContainerType::BundleSection
                 | ContainerType::DeviceElf

@@ -53,6 +53,8 @@ impl Transcoding {
             },
             ContainerType::Oxart
             | ContainerType::MetalLibrary
+            | ContainerType::MetalArchive
+            | ContainerType::MetalBinary
             | ContainerType::OclocArchive
             | ContainerType::SyclImage
             | ContainerType::BundleSection

@@ -37,6 +37,9 @@ fn main() -> io::Result<()> {
             save(&directory, "rebuild", &name, &[b"\x01\x00", &bytes[..]].concat())?;
             save(&directory, "scan", &name, &bytes)?;
         }
+        if name.ends_with(".kdb") || name.ends_with(".aks2") {
+            save(&directory, "kernel_store", &name, &bytes)?;
+        }
         if image.image_kind == ImageKind::MetalLibrary {
             save(&directory, "metallib", &name, &bytes)?;
             save(&directory, "metal_archive", &name, &metal_archive(&bytes))?;

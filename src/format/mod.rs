@@ -21,6 +21,8 @@ pub(crate) mod fat_binary_wrapper;
 mod group;
 mod image;
 mod image_kind;
+#[cfg(feature = "files")]
+pub mod kernel_store;
 pub mod kpack;
 mod lto_ir;
 pub mod metal_archive;
@@ -34,6 +36,8 @@ pub(crate) mod readers;
 mod recognize;
 pub(crate) mod spirv;
 pub(crate) mod stored_hash;
+#[cfg(feature = "full")]
+pub mod tensile_library;
 pub(crate) mod tile_ir;
 
 pub use container::{Compressed, CompressedContents, ContainerView, Contents};

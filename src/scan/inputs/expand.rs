@@ -12,6 +12,7 @@ use crate::base::archive::{MemberContent, Members};
 use crate::base::bytes::{Limits, MAX_NESTING, Resource, View};
 use crate::base::error::{Error, Malformed, Result};
 use crate::base::io::{Access, FileUri, Input, SharedSpool};
+use crate::format::kernel_store;
 use crate::scan::inventory::NotOpened;
 use crate::scan::source::Source;
 
@@ -82,6 +83,12 @@ impl Expansion<'_> {
     /// Takes a file or its members, at most `levels` levels of archives.
     fn expand(&mut self, slice: InputSlice, path: &Path, levels: usize) {
         let opens_all = self.options.archives == Archives::All;
+        if let Some(found) = if opens_all { kernel_store::members(slice.view()) } else { None } {
+            return match levels.checked_sub(1) {
+                Some(inner) => self.kernels(&slice, found, path, inner),
+                None => (self.take)(Ok(InputSlice { not_opened: Some(NotOpened::NestedTooDeep), ..slice.clone() })),
+            };
+        }
         let format = archive::ArchiveFormat::of(slice.view()).filter(|format| opens_all || format.is_library());
         let not_opened = match (format, levels.checked_sub(1)) {
             (Some(format), Some(inner)) => return self.members(&slice, format, path, inner),
@@ -122,6 +129,28 @@ impl Expansion<'_> {
     /// in an intact archive.
     fn members(&mut self, archive: &InputSlice, format: &archive::ArchiveFormat, path: &Path, inner: usize) {
         let Members { members, mut defect } = format.members(archive.view());
+        self.each_member(archive, members, path, inner);
+        if self.is_exhausted {
+            return;
+        }
+        if defect.is_none() && self.options.archives == Archives::All {
+            defect = format.check_end(archive.view()).err();
+        }
+        if let Some(malformed) = defect {
+            (self.take)(Err(malformed.in_file(Path::new(&archive.path))));
+        }
+    }
+
+    /// Opens the code objects of a library.
+    fn kernels(&mut self, store: &InputSlice, found: Members<'_>, path: &Path, inner: usize) {
+        let Members { members, defect } = found;
+        self.each_member(store, members, path, inner);
+        if let Some(malformed) = defect.filter(|_| !self.is_exhausted) {
+            (self.take)(Err(malformed.in_file(Path::new(&store.path))));
+        }
+    }
+
+    fn each_member(&mut self, archive: &InputSlice, members: Vec<archive::Member<'_>>, path: &Path, inner: usize) {
         let mut spool = SharedSpool::new();
         for member in members {
             if self.is_exhausted {
@@ -132,12 +161,6 @@ impl Expansion<'_> {
                 return (self.take)(Err(exhausted.in_file(Path::new(&archive.path))));
             }
             self.member(archive, member, path, inner, &mut spool);
-        }
-        if defect.is_none() && self.options.archives == Archives::All {
-            defect = format.check_end(archive.view()).err();
-        }
-        if let Some(malformed) = defect {
-            (self.take)(Err(malformed.in_file(Path::new(&archive.path))));
         }
     }
 

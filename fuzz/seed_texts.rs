@@ -23,6 +23,8 @@ const TEXTS: &[(&str, &str, &[u8])] = &[
     ("package_metadata", "rocm", b"metadata.json\0{\"backend\":{\"type\":\"rocm\",\"archs\":[\"gfx90a\",\"gfx90a:xnack+\",\"gfx9-4-generic\"]}}"),
     ("package_metadata", "wheel", b"a.whl!a-1.dist-info/variant.json\0{\"variants\":{\"x\":{\"nvidia\":{\"sm_arch\":[\"90_real\",\"120_virtual\"]},\"amd\":{\"gfx_arch\":[\"gfx942\"]}}}}"),
     ("package_metadata", "conda", b"p.conda!info-p.tar.zst!info/index.json\0{\"name\":\"p\",\"depends\":[\"__cuda_arch >=7.5,<8.0|==9.0\"],\"constrains\":[\"__cuda_arch !=8.7,=8\"]}"),
+    ("promise", "tensile", b"lib/T.dat\0\x82\xa9solutions\x92\x82\xa4name\xa3one\xaakernelName\xa5Cijk1\x81\xa4name\xa5Cijk2\xa7library\x80"),
+    ("promise", "triton", b"c/__grp__k.json\0{\"child_paths\":{\"k.cubin\":\"/c/k.cubin\",\"k.json\":\"/c/k.json\"}}"),
     ("policy", "all", POLICY),
     ("policy", "exceptions", b"skip = [\"*.txt\"]\n[[except]]\nfiles = \"lib/{a,b[0-9]}*.so\"\n[except.images]\nintact = false\n\0lib/a.so"),
     ("archive", "stored.zip", ZIP),

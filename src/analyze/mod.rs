@@ -7,6 +7,8 @@ pub(crate) mod coverage;
 pub(crate) mod inspect;
 #[cfg(feature = "full")]
 pub(crate) mod metadata;
+#[cfg(feature = "full")]
+pub(crate) mod promise;
 pub(crate) mod requires;
 mod runtime_selection;
 pub(crate) mod select;

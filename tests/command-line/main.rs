@@ -32,6 +32,7 @@ mod hostile_text;
 mod in_place;
 mod incomplete;
 mod inspect;
+mod kernel_stores;
 mod kpack;
 #[cfg(unix)]
 mod kpack_host;

@@ -44,6 +44,8 @@ pub struct Policy {
     pub(crate) consistent_features: bool,
     /// The metadata of packages must agree with their device code.
     pub(crate) metadata: bool,
+    /// Every kernel that an index promises must exist next to it.
+    pub(crate) promised_kernels: bool,
     /// Requirements for all files.
     pub(crate) requirements: Requirements,
     /// Requirements for some files, in the order of the policy. Later ones win.
@@ -203,13 +205,17 @@ impl Policy {
     /// Returns what must be known about the images of a file to evaluate it.
     #[doc(hidden)]
     pub fn survey_options(&self, path: &str) -> SurveyOptions {
-        if self.skips(path) { SurveyOptions::default() } else { self.requirements_for(path).survey_options() }
+        if self.skips(path) {
+            return SurveyOptions::default();
+        }
+        let required = self.requirements_for(path).survey_options();
+        SurveyOptions { inspection: required.inspection || self.promised_kernels, ..required }
     }
 
     /// Returns whether images of any file must be inspected.
     #[doc(hidden)]
     pub fn needs_inspection(&self) -> bool {
-        self.all_requirements().any(|requirements| requirements.survey_options().any())
+        self.promised_kernels || self.all_requirements().any(|requirements| requirements.survey_options().any())
     }
 
     /// Returns whether hashes of images are needed.

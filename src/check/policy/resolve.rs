@@ -50,6 +50,7 @@ impl Resolver<'_> {
     fn policy(&self, written: syntax::PolicyToml) -> Result<Policy> {
         let consistent_features = written.archs.consistent_features == Some(true);
         let metadata = written.package.metadata == Some(true);
+        let promised_kernels = written.package.promised_kernels == Some(true);
         let sizes = self.sizes(&written.sizes)?;
         sizes.check().map_err(|it| self.contradiction(it))?;
         let total = sizes.total.as_ref().map(|size| *size.get_ref());
@@ -77,6 +78,7 @@ impl Resolver<'_> {
             package,
             consistent_features,
             metadata,
+            promised_kernels,
             requirements,
             exceptions,
         })

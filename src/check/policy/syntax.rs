@@ -102,6 +102,7 @@ pub struct Images {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Package {
     pub metadata: Option<bool>,
+    pub promised_kernels: Option<bool>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]

@@ -67,7 +67,8 @@ pub const CASES: &[Case] = &[
     ("sizes.arch.sm_80 = '1 kB'", "amd", 1, &["matches-something: no code for sm_80, which has a size limit"]),
     // A package is a file with members; its size is tested in size.rs.
     ("sizes.package = '1 MB'", "amd", 1, &["policy.toml: package-size: no package among the inputs"]),
-    // The wheels are in metal.rs.
+    // Indexes are in kernel_stores.rs, wheels in metal.rs.
+    ("package.promised-kernels = true", "both.o", 1, &["policy.toml: promised-kernels: no index of kernels"]),
     ("images.platform-tag = true", "both.o", 0, &[]),
     // Debug information and paths.
     ("images.debug = 'none'", "both.o", 0, &[]),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::container_type::METAL_LIBRARY_MAGIC;
 use super::{ContainerType, ImageKind};
-use super::{bitcode, device_elf, lto_ir, metal_archive, metal_library, ocloc_name, tile_ir};
+use super::{bitcode, device_elf, lto_ir, metal_binary, metal_library, ocloc_name, tile_ir};
 use crate::base::bytes::View;
 use crate::target::{Platform, nvptx, triple};
 
@@ -24,9 +24,9 @@ const MAGICS: [(&[u8], ImageKind); 12] = [
     (&SYCLBIN_MAGIC, ImageKind::SyclBin),
     (&tile_ir::MAGIC, ImageKind::TileIr),
     (&METAL_LIBRARY_MAGIC, ImageKind::MetalLibrary),
-    (&metal_archive::APPLE_GPU, ImageKind::MetalBinary),
-    (&metal_archive::AMD_GPU, ImageKind::MetalBinary),
-    (&metal_archive::INTEL_GPU, ImageKind::MetalBinary),
+    (&metal_binary::APPLE_GPU, ImageKind::MetalBinary),
+    (&metal_binary::AMD_GPU, ImageKind::MetalBinary),
+    (&metal_binary::INTEL_GPU, ImageKind::MetalBinary),
 ];
 
 /// Value of bitcode's `target-cpu` for every processor.
@@ -78,7 +78,7 @@ impl DeviceImage {
                     image.own_size = Some(library.view.size());
                 }
             }
-            ImageKind::MetalBinary => image.arch = metal_archive::gpu(view),
+            ImageKind::MetalBinary => image.arch = metal_binary::gpu(view),
             ImageKind::Bitcode => {
                 image.triple = bitcode::triple(view).map(Cow::Owned);
                 // Modules for other platforms state a processor of the host.

@@ -6,29 +6,9 @@
 //! archives of mps-flash-attn 0.6.3.
 
 use super::container_type::METAL_ARCHIVE_MAGIC;
-use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView};
+use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView, metal_binary};
 use crate::base::bytes::{Cursor, Extent, Resource, View};
 use crate::base::error::{Cause, Malformed};
-use crate::target::metal::gpu_name;
-
-/// First bytes of a Mach-O file of 64 bits.
-const MACH_O: [u8; 4] = *b"\xcf\xfa\xed\xfe";
-
-/// First bytes of machine code: a Mach-O file, and its type of processor.
-pub(super) const APPLE_GPU: [u8; 8] = *b"\xcf\xfa\xed\xfe\x13\0\0\x01";
-pub(super) const AMD_GPU: [u8; 8] = *b"\xcf\xfa\xed\xfe\x14\0\0\x01";
-pub(super) const INTEL_GPU: [u8; 8] = *b"\xcf\xfa\xed\xfe\x15\0\0\x01";
-
-/// Offsets in the header of a Mach-O file (mach-o/loader.h): type and subtype of the processor, number of load commands.
-const PROCESSOR: u64 = 4;
-const SUBTYPE: u64 = 8;
-const COMMANDS: u64 = 16;
-/// Size of the header.
-const MACH_O_HEADER: u64 = 32;
-/// Load command of a segment, and the offsets of its place in the file.
-const SEGMENT: u32 = 0x19;
-const SEGMENT_OFFSET: u64 = 40;
-const SEGMENT_SIZE: u64 = 48;
 
 /// Largest number of slices. There is one for each family of GPUs.
 const MAX_SLICES: u32 = 256;
@@ -79,9 +59,9 @@ fn slice<'data>(view: View<'data>, cursor: &mut Cursor<'data>, end: &mut u64) ->
     }
     *end = slice.range_in(view).end;
     let image = ImageView::new(slice, None, None, None);
-    if image.image_kind == ImageKind::MetalBinary && stated != of_mach_o(slice)? {
+    if image.image_kind == ImageKind::MetalBinary && stated != metal_binary::processor(slice)? {
         let cause = Cause::Described("not the processor of the slice".to_owned());
-        return Err(slice.malformed("Mach-O processor", PROCESSOR, cause));
+        return Err(slice.malformed("Mach-O processor", metal_binary::PROCESSOR, cause));
     }
     Ok(image)
 }
@@ -94,61 +74,12 @@ fn unexpected(view: View<'_>, field: &'static str, value: u32, expected: &'stati
     view.malformed(field, 0, Cause::Unexpected { value: value.into(), expected })
 }
 
-/// Returns the name of the GPU of machine code.
-pub fn gpu(view: View<'_>) -> Option<String> {
-    of_mach_o(view).ok().and_then(|(processor, subtype)| gpu_name(processor, subtype))
-}
-
-/// Returns the type and the subtype of the processor.
-fn of_mach_o(view: View<'_>) -> Result<(u32, u32), Malformed> {
-    Ok((view.u32("Mach-O processor", PROCESSOR)?, view.u32("Mach-O processor", SUBTYPE)?))
-}
-
-/// Checks that the load commands and the segments of machine code lie inside of it.
-pub fn check_binary(view: View<'_>) -> Result<(), Malformed> {
-    if !view.starts_with(&MACH_O) {
-        return Err(unexpected(view, "Mach-O magic", view.u32("Mach-O magic", 0)?, "cf fa ed fe"));
-    }
-    let count = view.u32("Mach-O load command count", COMMANDS)?;
-    let mut rest =
-        view.record("Mach-O header", Extent { offset: 0, size: MACH_O_HEADER }).map(|_| view.from(MACH_O_HEADER))?;
-    for _ in 0..count {
-        view.charge("Mach-O load command", Resource::Work, 1)?;
-        let kind = rest.u32("Mach-O load command", 0)?;
-        let size = u64::from(rest.u32("Mach-O load command size", 4)?);
-        if size < 8 {
-            let cause = Cause::Unexpected { value: size, expected: "8 or more" };
-            return Err(rest.malformed("Mach-O load command size", 4, cause));
-        }
-        let command = rest.prefix(rest.field("Mach-O load command size", 4), size)?;
-        if kind == SEGMENT {
-            let offset = command.u64("Mach-O segment offset", SEGMENT_OFFSET)?;
-            let size = command.u64("Mach-O segment size", SEGMENT_SIZE)?;
-            view.part(command.field("Mach-O segment offset", SEGMENT_OFFSET), Extent { offset, size })?;
-        }
-        rest = rest.from(size);
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::format::metal_binary::check;
+    use crate::format::metal_binary::tests::binary;
     use crate::format::metal_library::tests::library;
-
-    /// Returns machine code for a GPU: a header, and a segment with the code.
-    pub fn binary(subtype: u32, code: &[u8]) -> Vec<u8> {
-        let mut bytes = APPLE_GPU.to_vec();
-        for number in [subtype, 13, 1, 72, 0, 0, SEGMENT, 72] {
-            bytes.extend_from_slice(&number.to_le_bytes());
-        }
-        bytes.extend_from_slice(b"__TEXT\0\0\0\0\0\0\0\0\0\0");
-        for number in [0, 0, 104, code.len() as u64, 0, 0] {
-            bytes.extend_from_slice(&number.to_le_bytes());
-        }
-        bytes.extend_from_slice(code);
-        bytes
-    }
 
     /// Returns an archive of slices with their types and subtypes.
     pub fn archive(slices: &[(u32, u32, &[u8])]) -> Vec<u8> {
@@ -179,18 +110,14 @@ pub(crate) mod tests {
         let images = container.images().iter().map(|image| (image.image_kind, image.arch.as_deref()));
         let expected = [(ImageKind::MetalLibrary, Some("macos")), (ImageKind::MetalBinary, Some("applegpu_g13s"))];
         assert!(images.eq(expected));
-        assert_eq!(check_binary(container.images()[1].view), Ok(()));
+        assert_eq!(check(container.images()[1].view), Ok(()));
     }
 
     #[test]
-    fn every_truncated_archive_and_binary_is_an_error() {
+    fn every_truncated_archive_is_an_error() {
         let bytes = sample();
         for end in 0..bytes.len() {
             assert!(container(View::new(&bytes[..end])).is_err(), "{end}");
-        }
-        let binary = binary(0x212, b"machine code");
-        for end in 0..binary.len() {
-            assert!(check_binary(View::new(&binary[..end])).is_err(), "{end}");
         }
     }
 
@@ -215,16 +142,5 @@ pub(crate) mod tests {
         }
         let others = archive(&[(0x0100_000c, 0, b"code for a host")]);
         assert_eq!(container(View::new(&others)).unwrap_err().field, "Metal archive slice type");
-        let cases = [
-            (16, u32::MAX, "Mach-O load command"),
-            (36, 7, "Mach-O load command size"),
-            (36, u32::MAX, "Mach-O load command size"),
-            (72, u32::MAX, "Mach-O segment offset"),
-        ];
-        for (at, value, field) in cases {
-            let mut bytes = binary(0x212, b"");
-            bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
-            assert_eq!(check_binary(View::new(&bytes)).unwrap_err().field, field, "{at}");
-        }
     }
 }

@@ -26,6 +26,7 @@ pub mod kernel_store;
 pub mod kpack;
 mod lto_ir;
 pub mod metal_archive;
+pub mod metal_binary;
 pub mod metal_library;
 pub mod ocloc_archive;
 mod ocloc_name;

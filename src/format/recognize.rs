@@ -6,8 +6,8 @@ use super::{
     Compressed, CompressedContents, ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView,
 };
 use super::{
-    bitcode, bundle, bundle_section, ccob, cuda_fatbin, kpack, metal_archive, metal_library, ocloc_archive, ocloc_name,
-    offload_binary, oxart, ptx, spirv, tile_ir,
+    bitcode, bundle, bundle_section, ccob, cuda_fatbin, kpack, metal_archive, metal_binary, metal_library,
+    ocloc_archive, ocloc_name, offload_binary, oxart, ptx, spirv, tile_ir,
 };
 use crate::base::bytes::View;
 use crate::base::error::{Cause, Malformed};
@@ -193,7 +193,7 @@ pub fn check_image(image_kind: ImageKind, view: View<'_>) -> Result<(), Malforme
         ImageKind::Bitcode => bitcode::check(view),
         ImageKind::TileIr => tile_ir::TileIr::read(view).map(|_| ()),
         ImageKind::MetalLibrary => metal_library::check(view),
-        ImageKind::MetalBinary => metal_archive::check_binary(view),
+        ImageKind::MetalBinary => metal_binary::check(view),
         ImageKind::Fatbin | ImageKind::OffloadBinary | ImageKind::Bundle | ImageKind::CompressedBundle => {
             of_magic(view).map_or(Ok(()), |format| (format.read)(view).map(|_| ()))
         }

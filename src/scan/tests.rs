@@ -9,7 +9,8 @@ use crate::base::content::Content;
 use crate::base::io::{Input, MAPPED};
 use crate::format::offload_binary::Version;
 use crate::format::{
-    ContainerType, FORMATS, bundle, ccob, cuda_fatbin, kpack, metal_archive, metal_library, offload_binary, oxart,
+    ContainerType, FORMATS, bundle, ccob, cuda_fatbin, kpack, metal_archive, metal_binary, metal_library,
+    offload_binary, oxart,
 };
 use crate::scan::inventory::FileFormat;
 
@@ -78,7 +79,7 @@ fn sample(container_type: ContainerType) -> Option<Vec<u8>> {
         ContainerType::Oxart => Some(oxart_bundle()),
         ContainerType::MetalLibrary => Some(metal_library::tests::library(&[("add", 2, b"BC\xc0\xde")])),
         ContainerType::MetalArchive => {
-            let code = metal_archive::tests::binary(0x212, b"code");
+            let code = metal_binary::tests::binary(0x212, b"code");
             Some(metal_archive::tests::archive(&[(0x0100_0013, 0x212, &code)]))
         }
         ContainerType::MetalBinary

@@ -31,7 +31,9 @@ fn open(data: &[u8]) -> Option<Vec<u8>> {
     let mut first = None;
     for member in found.into_iter().take(MOST_MEMBERS) {
         match member.content {
-            MemberContent::Here(content) => fatbin_fuzz::check_view(data, content),
+            MemberContent::Here(content) => {
+                fatbin_fuzz::check_view(data, content);
+            }
             MemberContent::Packed(unpack) => {
                 let mut unpacked = Bounded { bytes: Vec::new(), left: MOST_UNPACKED };
                 if unpack(&mut unpacked).is_ok() {

@@ -33,7 +33,8 @@ fn code_objects_are_files_with_one_image() {
         sandbox.fatbin(&format!("verify {file}")).ok();
         sandbox.fatbin(&format!("extract {file} -o out --name {{member}}")).ok();
         for (member, fixture) in members {
-            assert_eq!(sandbox.read(&format!("out/{member}")), crate::fixture(fixture), "{member}");
+            let written = member.replace('#', "_");
+            assert_eq!(sandbox.read(&format!("out/{written}")), crate::fixture(fixture), "{member}");
         }
     }
 }
@@ -55,9 +56,9 @@ fn policies_apply_to_code_objects_also_in_a_wheel() {
 #[test]
 fn damaged_code_objects_are_errors() {
     let sandbox = sandbox();
-    // A byte of a stream of bzip2, of a stored hash, and of an xz stream.
+    // A byte of the checksum of a block of bzip2, of a stored hash, and of an xz stream.
     let kdb = sandbox.read("a.kdb");
-    let stream = kdb.windows(4).position(|word| word == b"BZh9").unwrap() + 40;
+    let stream = kdb.windows(4).position(|word| word == b"BZh9").unwrap() + 12;
     let code = crate::fixture("answer-gfx90a.hsaco");
     let stored = kdb.windows(16).position(|word| word == &code[..16]).unwrap() + 8;
     let aks2 = sandbox.read("a.aks2").len() / 2;

@@ -30,7 +30,7 @@ for size in (512, 1024, 4096, 65536):
             (number * 1000, name, ' -DN=%d' % number, blob, hashlib.md5(kernel).hexdigest(), 0 if is_stored else len(kernel)))
         database.execute('INSERT INTO other VALUES (?, ?)', ('x', kernel))
         if number % 10 == 0:
-            database.execute('DELETE FROM other WHERE rowid %% 3 = 0')
+            database.execute('DELETE FROM other WHERE rowid % 3 = 0')
     database.commit()
     database.close()
 directory, offset = b'', 0

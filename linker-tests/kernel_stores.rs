@@ -25,7 +25,7 @@ for size in (512, 1024, 4096, 65536):
         kernel = code[number % len(code)]
         is_stored = number % 7 == 0
         blob = kernel if is_stored else bz2.compress(kernel)
-        name = 'k' * (number % 50) + '.o'
+        name = 'k' * (number % 20) + '.o'
         database.execute('INSERT INTO kern_db VALUES (?, ?, ?, ?, ?, ?)',
             (number * 1000, name, ' -DN=%d' % number, blob, hashlib.md5(kernel).hexdigest(), 0 if is_stored else len(kernel)))
         database.execute('INSERT INTO other VALUES (?, ?)', ('x', kernel))

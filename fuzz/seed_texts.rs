@@ -26,6 +26,8 @@ const TEXTS: &[(&str, &str, &[u8])] = &[
     ("hcf", "one", b"object-id=1\ngenerator=AdaptiveCpp SSCP\n{.images\n{.a\nformat=llvm-ir\n{.__binary\nstart=0\nsize=4\n}.__binary\n}.a\n}.images\n{.kernels\n{.k\n{.image-providers\n{.a\n}.a\n}.image-providers\n}.k\n}.kernels\n__acpp_hcf_binary_appendixBC\xc0\xde"),
     ("dxbc", "one", b"DXBC\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x30\0\0\0\x01\0\0\0\x24\0\0\0DXIL\x04\0\0\0code"),
     ("syclbin", "one", SYCLBIN),
+    ("promise", "tensile", b"lib/T.dat\0\x82\xa9solutions\x92\x82\xa4name\xa3one\xaakernelName\xa5Cijk1\x81\xa4name\xa5Cijk2\xa7library\x80"),
+    ("promise", "triton", b"c/__grp__k.json\0{\"child_paths\":{\"k.cubin\":\"/c/k.cubin\",\"k.json\":\"/c/k.json\"}}"),
     ("policy", "all", POLICY),
     ("policy", "exceptions", b"skip = [\"*.txt\"]\n[[except]]\nfiles = \"lib/{a,b[0-9]}*.so\"\n[except.images]\nintact = false\n\0lib/a.so"),
     ("archive", "stored.zip", ZIP),

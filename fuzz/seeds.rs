@@ -37,8 +37,12 @@ fn main() -> io::Result<()> {
             save(&directory, "rebuild", &name, &[b"\x01\x00", &bytes[..]].concat())?;
             save(&directory, "scan", &name, &bytes)?;
         }
+        if name.ends_with(".kdb") || name.ends_with(".aks2") {
+            save(&directory, "kernel_store", &name, &bytes)?;
+        }
         if image.image_kind == ImageKind::MetalLibrary {
             save(&directory, "metallib", &name, &bytes)?;
+            save(&directory, "metal_archive", &name, &metal_archive(&bytes))?;
         }
         if image.image_kind == ImageKind::TileIr {
             save(&directory, "tile_ir", &name, &bytes)?;
@@ -234,4 +238,12 @@ fn save(directory: &Path, target: &str, name: &str, bytes: &[u8]) -> io::Result<
     let directory = directory.join(target);
     fs::create_dir_all(&directory)?;
     fs::write(directory.join(name), bytes)
+}
+
+/// Returns an archive of compiled pipelines: a library, and machine code without load commands for a GPU.
+fn metal_archive(library: &[u8]) -> Vec<u8> {
+    let code = [&b"\xcf\xfa\xed\xfe\x13\0\0\x01\x12\x02\0\0\x0d\0\0\0"[..], &[0; 16]].concat();
+    let [first, second] = [(0x0100_0017, 12, library.len() as u32), (0x0100_0013, 0x212, code.len() as u32)];
+    let numbers = [0xcbfe_babe, 2, first.0, first.1, 48, first.2, 0, second.0, second.1, 48 + first.2, second.2, 0];
+    [&numbers.map(u32::to_be_bytes).concat()[..], library, &code].concat()
 }

@@ -60,6 +60,7 @@
 //! | [`real_files`], [`false_magics`] | packages that people install, and files full of magics without any image |
 //! | [`requires`] | floors of the output of NVIDIA's tools, and of packages that people install |
 //! | [`size`] | sums of `fatbin size` on packages that people install |
+//! | [`kernel_stores`] | databases and storages of kernels that Python writes |
 //! | [`kpack`] | kpack archives of an independent writer and reader |
 //! | [`other_kinds`] | SYCLBIN, DirectX, HCF, IREE, MUSA and symbols of SYCL, of an independent writer |
 //! | [`oxart`] | artifact bundles of cuda-oxide, compared with its published crate |
@@ -106,6 +107,7 @@ mod host_bitcode;
 mod inspect;
 mod integrations;
 mod ir;
+mod kernel_stores;
 mod kpack;
 mod link;
 mod link_hygiene;
@@ -217,6 +219,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(readme::trials());
     trials.extend(causes::trials());
     trials.extend(metadata::trials());
+    trials.extend(kernel_stores::trials());
     trials.extend(kpack::trials());
     trials.extend(other_kinds::trials());
     trials.extend(oxart::trials());

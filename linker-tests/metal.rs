@@ -1,4 +1,5 @@
-//! Metal libraries of a real wheel: mps-flash-attn has 14 as files, and 18 in archives of compiled pipelines.
+//! Metal libraries of a real wheel: mps-flash-attn has 12 as files, and 10 in archives of compiled pipelines, next to
+//! machine code for a GPU.
 //!
 //! They are read a second time here, without fatbin's reader: by the words of the format in the order of the bytes.
 
@@ -39,8 +40,13 @@ fn report(directory: &Path, words: &[&str], files: &[String]) -> Result<Value> {
     Ok(serde_json::from_str(&step.run()?.stdout)?)
 }
 
-/// Offsets and sizes of the libraries in a file: wherever the magic is before a plausible size.
+/// Offsets and sizes of the images in a file: the slices of an archive, or wherever the magic is before a plausible size.
 fn naive(bytes: &[u8]) -> BTreeSet<(u64, u64)> {
+    if bytes.starts_with(b"\xcb\xfe\xba\xbe") {
+        let numbers: Vec<u64> =
+            bytes[4..].chunks_exact(4).map(|it| it.iter().fold(0, |all, byte| all << 8 | u64::from(*byte))).collect();
+        return numbers[1..].chunks_exact(5).take(numbers[0] as usize).map(|it| (it[2], it[3])).collect();
+    }
     let libraries = bytes.windows(4).enumerate().filter(|(_, word)| word == b"MTLB").filter_map(|(at, _)| {
         let size = u64::from_le_bytes(bytes.get(at + 16..at + 24)?.try_into().ok()?);
         let header = u64::from_le_bytes(bytes.get(at + 24..at + 32)?.try_into().ok()?);
@@ -60,9 +66,10 @@ fn images(directory: &Path) -> Result<()> {
             continue;
         }
         let report = report(directory, &["scan"], std::slice::from_ref(file))?;
-        let found = report["files"][0]["containers"].as_array().context("containers")?;
+        let containers = report["files"][0]["containers"].as_array().context("containers")?;
+        let images = containers.iter().filter_map(|it| it["images"].as_array()).flatten();
         let number = |value: &Value| value.as_u64().unwrap_or_default();
-        let found = found.iter().map(|it| (number(&it["offset"]), number(&it["size"]))).collect::<BTreeSet<_>>();
+        let found = images.map(|it| (number(&it["offset"]), number(&it["size"]))).collect::<BTreeSet<_>>();
         ensure!(found == expected, "{file}: {found:?}, expected {expected:?}");
         count += expected.len();
         let step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin"));
@@ -73,7 +80,7 @@ fn images(directory: &Path) -> Result<()> {
         }
         fs::remove_dir_all(directory.join("out"))?;
     }
-    ensure!(count == 32, "{count} libraries");
+    ensure!(count == 32, "{count} images");
     let step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin"));
     step.arg("verify").arg("mps_flash_attn").run()?;
     Ok(())
@@ -103,5 +110,14 @@ fn floor(directory: &Path) -> Result<()> {
     let report = report(directory, &["requires"], &["mps_flash_attn".to_owned()])?;
     let text = report.to_string();
     ensure!(text.contains("\"product\":\"macos\"") && text.contains("\"release\":\"26.0\""), "{text}");
+    let wheel = find_in(&fetched("metal"), WHEEL).ok_or_else(|| not_fetched(WHEEL))?;
+    fs::write(directory.join("policy.toml"), "images.platform-tag = true\n")?;
+    // Passing is an error.
+    let violated = Step::new(directory, "sh").args(["-c", r#"! "$0" check --policy policy.toml "$1""#]);
+    let violated = violated.arg(env!("CARGO_BIN_EXE_fatbin")).arg(wheel).run()?.stdout;
+    for release in ["macOS 15.0", "macOS 26.0"] {
+        let message = format!("needs {release}, but the wheel is for macosx_11_0_arm64\n");
+        ensure!(violated.contains(&message), "{violated}");
+    }
     Ok(())
 }

@@ -116,6 +116,9 @@ pub mod internals {
         pub use crate::analyze::inspect::{InspectedFile, InspectedImage};
         pub use crate::analyze::survey::*;
     }
+    pub mod promise {
+        pub use crate::analyze::promise::*;
+    }
     pub mod metadata {
         pub use crate::analyze::metadata::*;
     }

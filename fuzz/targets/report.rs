@@ -58,6 +58,7 @@ fuzz_target!(|data: &[u8]| {
             input: 0,
             proof: ProofStatus::default(),
             package: None,
+            promise: None,
             metadata: None,
         }],
     );

@@ -9,6 +9,8 @@ pub(crate) mod inspect;
 pub(crate) mod locate;
 #[cfg(feature = "full")]
 pub(crate) mod metadata;
+#[cfg(feature = "full")]
+pub(crate) mod promise;
 pub(crate) mod requires;
 mod runtime_selection;
 pub(crate) mod select;

@@ -100,7 +100,7 @@ impl ImageCode {
             _ if image.unknown_kind().is_some() => ImageCode::Unknown(UnknownCode::Kind),
             (ImageKind::Empty, _) => ImageCode::Empty,
             (ImageKind::TileIr, _) => ImageCode::Unknown(UnknownCode::TileIr),
-            (ImageKind::MetalLibrary, Some(arch)) => match PolicyTarget::parse(arch) {
+            (ImageKind::MetalLibrary | ImageKind::MetalBinary, Some(arch)) => match PolicyTarget::parse(arch) {
                 Ok(target) => ImageCode::For(target),
                 Err(_) => ImageCode::Unknown(UnknownCode::Target),
             },

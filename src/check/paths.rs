@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use crate::analyze::metadata::{InvalidMetadata, PackageMetadata};
+use crate::analyze::promise::Promise;
 use crate::analyze::survey::{Survey, SurveyOptions};
 use crate::base::error::Error;
 use crate::check::{CheckedFile, Policy, ProofStatus, StoredPackage, Verdict, check};
@@ -33,7 +34,12 @@ impl<'p> Checker<'p> {
     /// the policy requires.
     pub fn scanner(&self, scanner: Scanner) -> Scanner {
         let scanner = scanner.with_cache(CacheBudget::default());
-        if self.policy.metadata { scanner.with_kept_files(PackageMetadata::has_path) } else { scanner }
+        match (self.policy.metadata, self.policy.promised_kernels) {
+            (true, true) => scanner.with_kept_files(|path| PackageMetadata::has_path(path) || Promise::has_path(path)),
+            (true, false) => scanner.with_kept_files(PackageMetadata::has_path),
+            (false, true) => scanner.with_kept_files(Promise::has_path),
+            (false, false) => scanner,
+        }
     }
 
     /// Returns the options of the scan whose outcomes [`Checker::analyze`] takes.
@@ -45,13 +51,14 @@ impl<'p> Checker<'p> {
     /// file cannot be read. The caller compares files with proofs.
     pub fn analyze(&self, input: usize, outcome: Outcome) -> (CheckedFile, Option<Error>) {
         let metadata = self.policy.metadata.then(|| read_metadata(&outcome)).flatten();
+        let promise = self.policy.promised_kernels.then(|| read_promise(&outcome)).flatten();
         let package = stored_package(&outcome);
         let (survey, error) = Survey::of_outcome(outcome, &|path| {
             let required = self.policy.survey_options(path);
             let inspection = required.inspection || self.inspects_all;
             SurveyOptions { inspection, own_sizes: self.inspects_all, ..required }
         });
-        (CheckedFile { survey, input, proof: ProofStatus::default(), package, metadata }, error)
+        (CheckedFile { survey, input, proof: ProofStatus::default(), package, metadata, promise }, error)
     }
 
     /// Returns whether the policy requires that the file is the result of a proven change.
@@ -94,6 +101,17 @@ fn read_metadata(outcome: &Outcome) -> Option<Result<PackageMetadata, InvalidMet
     }
     let scan = scanned.open().ok()?;
     PackageMetadata::parse(path, scan.source().view().data()).transpose()
+}
+
+/// Reads an index of kernels. The analysis of the file reports the error if it cannot be opened.
+fn read_promise(outcome: &Outcome) -> Option<Result<Promise, String>> {
+    let Outcome::Scanned(scanned) = outcome else { return None };
+    let path = &scanned.file().path;
+    if !Promise::has_path(path) {
+        return None;
+    }
+    let scan = scanned.open().ok()?;
+    Promise::read(path, scan.source().view())
 }
 
 /// Checks files, directories and archives by a policy.

@@ -56,6 +56,8 @@ rules! {
     Wrappers => "wrappers", "Every CUDA and HIP container is registered exactly once.";
     DuplicateImages => "duplicate-images", "No image is stored twice in a file.";
     Metadata => "metadata", "The metadata of packages names the devices that the code is for, and no others.";
+    PromisedKernels => "promised-kernels", "Every kernel that an index names is in a code object next to it.";
+    PlatformTag => "platform-tag", "Metal libraries load on every system that the name of their wheel allows.";
     Proven => "proven", "The file is the result of a proven change.";
 }
 

@@ -12,7 +12,7 @@ use crate::base::spelling::Suggestions;
 use crate::host::Host;
 use crate::target::metal::System;
 use crate::target::nvcc_names::{NvccForm, NvidiaCode, Spelling};
-use crate::target::{InvalidTargetId, TargetId, gpu_names, intel, nvptx, processors::PROCESSORS};
+use crate::target::{InvalidTargetId, TargetId, gpu_names, intel, metal, nvptx, processors::PROCESSORS};
 
 /// An architecture that code is built for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl PolicyTarget {
         if let Some(triple) = triples().find(|&triple| triple == name) {
             return Ok(PolicyTarget::Triple(triple));
         }
-        if intel::is_name(name) {
+        if intel::is_name(name) || metal::is_gpu_name(name) {
             return Ok(PolicyTarget::Native(name.to_owned()));
         }
         match TargetId::parse(name) {

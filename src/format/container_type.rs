@@ -35,6 +35,8 @@ pub const DX_CONTAINER_MAGIC: [u8; 4] = *b"DXBC";
 
 /// First bytes of an HCF container.
 pub const HCF_MAGIC: &[u8; 10] = b"object-id=";
+/// First bytes of an archive of compiled Metal pipelines.
+pub const METAL_ARCHIVE_MAGIC: [u8; 4] = [0xcb, 0xfe, 0xba, 0xbe];
 
 /// Defines [`ContainerType`] and the list of its variants from one list.
 macro_rules! container_types {
@@ -74,6 +76,10 @@ container_types! {
     DxContainer,
     /// An HCF container, written by AdaptiveCpp.
     Hcf,
+    /// `CB FE BA BE`, an archive of compiled pipelines, written by Metal.
+    MetalArchive,
+    /// Machine code for a GPU in a Mach-O file, without a container.
+    MetalBinary,
     /// An archive of code for several Intel GPUs, written by ocloc.
     OclocArchive,
     /// A SYCL image in a section of images.
@@ -255,6 +261,15 @@ impl ContainerType {
                 wrap_input: WrapInput::FatBinary,
                 states_target: true,
             },
+            ContainerType::MetalArchive => Descriptor {
+                name: "metal-archive",
+                recognition: Recognition::Magic(&METAL_ARCHIVE_MAGIC),
+                image_kind: None,
+                registered_with: None,
+                selection_scope: SelectionScope::Container,
+                wrap_input: WrapInput::FatBinary,
+                states_target: true,
+            },
             ContainerType::DxContainer => Descriptor {
                 name: "dxbc",
                 recognition: Recognition::Magic(&DX_CONTAINER_MAGIC),
@@ -273,6 +288,7 @@ impl ContainerType {
                 wrap_input: WrapInput::FatBinary,
                 states_target: false,
             },
+            ContainerType::MetalBinary => bare_image("metal-binary", ImageKind::MetalBinary),
             ContainerType::OclocArchive => Descriptor {
                 name: "ocloc-archive",
                 recognition: Recognition::ImageContents,

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use super::container_type::{DX_CONTAINER_MAGIC, METAL_LIBRARY_MAGIC, SYCLBIN_MAGIC};
 use super::{ContainerType, ImageKind};
-use super::{bitcode, device_elf, lto_ir, metal_library, ocloc_name, tile_ir};
+use super::{bitcode, device_elf, lto_ir, metal_binary, metal_library, ocloc_name, tile_ir};
 use crate::base::bytes::View;
 use crate::target::{Platform, musa, nvptx, triple};
 
 /// First bytes of the kinds that are not containers; [`ContainerType::descriptor`] has the magics of containers.
 /// Bitcode has a second form with a wrapper header (LLVM, Bitcode file format). SPIR-V is a sequence of words in either
 /// byte order (SPIR-V specification, section Magic Number).
-const MAGICS: [(&[u8], ImageKind); 10] = [
+const MAGICS: [(&[u8], ImageKind); 13] = [
     (b"\x7fELF", ImageKind::Elf),
     (&bitcode::MAGIC, ImageKind::Bitcode),
     (&bitcode::WRAPPER_MAGIC, ImageKind::Bitcode),
@@ -22,6 +22,9 @@ const MAGICS: [(&[u8], ImageKind); 10] = [
     (&tile_ir::MAGIC, ImageKind::TileIr),
     (&METAL_LIBRARY_MAGIC, ImageKind::MetalLibrary),
     (&DX_CONTAINER_MAGIC, ImageKind::DxContainer),
+    (&metal_binary::APPLE_GPU, ImageKind::MetalBinary),
+    (&metal_binary::AMD_GPU, ImageKind::MetalBinary),
+    (&metal_binary::INTEL_GPU, ImageKind::MetalBinary),
 ];
 
 /// Value of bitcode's `target-cpu` for every processor.
@@ -73,6 +76,7 @@ impl DeviceImage {
                     image.own_size = Some(library.view.size());
                 }
             }
+            ImageKind::MetalBinary => image.arch = metal_binary::gpu(view),
             ImageKind::Bitcode => {
                 image.triple = bitcode::triple(view).map(Cow::Owned);
                 // Modules for other platforms state a processor of the host.
@@ -95,9 +99,19 @@ pub fn is_device_code(image_kind: ImageKind, triple: Option<&str>) -> bool {
             triple == Some(musa::TRIPLE)
                 || matches!(Platform::of(triple, None), Some(Platform::Amd | Platform::Nvidia | Platform::SpirV))
         }
-        ImageKind::Ptx | ImageKind::SpirV | ImageKind::Nvvm | ImageKind::TileIr | ImageKind::MetalLibrary => true,
+        ImageKind::Ptx
+        | ImageKind::SpirV
+        | ImageKind::Nvvm
+        | ImageKind::TileIr
+        | ImageKind::MetalLibrary
+        | ImageKind::MetalBinary => true,
         _ => false,
     }
+}
+
+/// Returns whether a file is a Mach-O file for a GPU.
+pub fn is_metal_binary(view: View<'_>) -> bool {
+    kind_of(view) == ImageKind::MetalBinary
 }
 
 /// Returns whether a file is bitcode for a host.

@@ -45,6 +45,8 @@ image_kinds! {
     // The extension of Apple's tools.
     /// A Metal library.
     MetalLibrary => "metallib", "metallib";
+    /// Machine code for a GPU under macOS or iOS.
+    MetalBinary => "metal-binary", "bin";
     /// A CUDA fat binary.
     Fatbin => "fatbin", "fatbin";
     // clang's driver uses these extensions for offload binaries and bundles.

@@ -23,8 +23,12 @@ mod group;
 pub mod hcf;
 mod image;
 mod image_kind;
+#[cfg(feature = "files")]
+pub mod kernel_store;
 pub mod kpack;
 mod lto_ir;
+pub mod metal_archive;
+pub mod metal_binary;
 pub mod metal_library;
 pub mod ocloc_archive;
 mod ocloc_name;
@@ -36,6 +40,8 @@ mod recognize;
 pub(crate) mod spirv;
 pub(crate) mod stored_hash;
 pub mod syclbin;
+#[cfg(feature = "full")]
+pub mod tensile_library;
 pub(crate) mod tile_ir;
 
 pub use container::{Compressed, CompressedContents, ContainerView, Contents};
@@ -44,7 +50,7 @@ pub(crate) use container_type::{RegisteringRuntime, SelectionScope, WrapInput};
 pub(crate) use device_elf::read as read_elf;
 pub(crate) use device_elf::{has_stored_bytes, is_device_machine};
 pub use device_image::DeviceImage;
-pub(crate) use device_image::is_host_bitcode;
+pub(crate) use device_image::{is_host_bitcode, is_metal_binary};
 pub(crate) use group::GroupCache;
 pub use image::{GroupPart, ImageView, UnknownValue};
 pub(crate) use image::{image_range, reject_overlaps, without_nul};

@@ -89,6 +89,8 @@ const fn support_for(container: ContainerType) -> &'static [SupportRow] {
         | ContainerType::SyclBin
         | ContainerType::DxContainer
         | ContainerType::Hcf
+        | ContainerType::MetalArchive
+        | ContainerType::MetalBinary
         | ContainerType::OclocArchive
         | ContainerType::SyclImage
         | ContainerType::BundleSection

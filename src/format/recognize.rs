@@ -6,8 +6,8 @@ use super::{
     Compressed, CompressedContents, ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView,
 };
 use super::{
-    bitcode, bundle, bundle_section, ccob, cuda_fatbin, dx_container, hcf, kpack, metal_library, ocloc_archive,
-    ocloc_name, offload_binary, oxart, ptx, spirv, syclbin, tile_ir,
+    bitcode, bundle, bundle_section, ccob, cuda_fatbin, dx_container, hcf, kpack, metal_archive, metal_binary,
+    metal_library, ocloc_archive, ocloc_name, offload_binary, oxart, ptx, spirv, syclbin, tile_ir,
 };
 use crate::base::bytes::View;
 use crate::base::error::{Cause, Malformed};
@@ -45,7 +45,9 @@ const fn reader(container_type: ContainerType) -> Option<ReadContainer> {
         ContainerType::SyclBin => Some(syclbin::container),
         ContainerType::DxContainer => Some(dx_container::container),
         ContainerType::Hcf => Some(hcf::container),
-        ContainerType::OclocArchive
+        ContainerType::MetalArchive => Some(metal_archive::container),
+        ContainerType::MetalBinary
+        | ContainerType::OclocArchive
         | ContainerType::SyclImage
         | ContainerType::BundleSection
         | ContainerType::DeviceElf
@@ -194,6 +196,7 @@ pub fn check_image(image_kind: ImageKind, view: View<'_>) -> Result<(), Malforme
         ImageKind::Bitcode => bitcode::check(view),
         ImageKind::TileIr => tile_ir::TileIr::read(view).map(|_| ()),
         ImageKind::MetalLibrary => metal_library::check(view),
+        ImageKind::MetalBinary => metal_binary::check(view),
         ImageKind::Fatbin
         | ImageKind::OffloadBinary
         | ImageKind::Bundle
@@ -224,6 +227,7 @@ pub fn bare_image(view: View<'_>) -> Option<ContainerView<'_>> {
         ImageKind::SpirV => ContainerType::SpirV,
         ImageKind::Nvvm => ContainerType::LtoIr,
         ImageKind::TileIr => ContainerType::TileIr,
+        ImageKind::MetalBinary => ContainerType::MetalBinary,
         _ => return None,
     };
     let contents = Contents::Images(vec![ImageView::new(view, None, None, None)]);

@@ -140,6 +140,7 @@ pub(crate) fn inspect_mangled(image_kind: ImageKind, view: View<'_>) -> Inspecti
         ImageKind::TileIr => tile_ir::inspect(view),
         ImageKind::MetalLibrary => metal_library::inspect(view),
         ImageKind::Bitcode => checked(image_kind, view, "LLVM bitcode, compiled to machine code at link time"),
+        ImageKind::MetalBinary => checked(image_kind, view, "machine code of an undocumented GPU"),
         ImageKind::Nvvm => Inspection::not_inspected(LTO_IR),
         ImageKind::DxContainer => checked(image_kind, view, "a DirectX shader"),
         ImageKind::Metadata => Inspection::not_inspected("no device code"),

@@ -9,8 +9,8 @@ use crate::base::content::Content;
 use crate::base::io::{Input, MAPPED};
 use crate::format::offload_binary::Version;
 use crate::format::{
-    ContainerType, FORMATS, bundle, ccob, cuda_fatbin, dx_container, hcf, kpack, metal_library, offload_binary, oxart,
-    syclbin,
+    ContainerType, FORMATS, bundle, ccob, cuda_fatbin, dx_container, hcf, kpack, metal_archive, metal_binary,
+    metal_library, offload_binary, oxart, syclbin,
 };
 use crate::scan::inventory::FileFormat;
 
@@ -81,7 +81,12 @@ fn sample(container_type: ContainerType) -> Option<Vec<u8>> {
         ContainerType::SyclBin => Some(syclbin::tests::file(&[("spir64", "", b"\x03\x02\x23\x07five")])),
         ContainerType::DxContainer => Some(dx_container::tests::container_of(&[(b"DXIL", b"six")])),
         ContainerType::Hcf => Some(hcf::tests::file(&[("llvm-ir.global", b"seven")])),
-        ContainerType::OclocArchive
+        ContainerType::MetalArchive => {
+            let code = metal_binary::tests::binary(0x212, b"code");
+            Some(metal_archive::tests::archive(&[(0x0100_0013, 0x212, &code)]))
+        }
+        ContainerType::MetalBinary
+        | ContainerType::OclocArchive
         | ContainerType::SyclImage
         | ContainerType::BundleSection
         | ContainerType::DeviceElf

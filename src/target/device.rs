@@ -67,7 +67,7 @@ impl Platform {
         stated.or_else(|| {
             let processor = super::amdgpu::processor(arch?);
             let is_known = Processor::named(processor).is_some() || Subarch::processor_named(processor).is_some();
-            if metal::System::named(processor).is_some() {
+            if metal::System::named(processor).is_some() || metal::is_gpu_name(processor) {
                 return Some(Platform::Metal);
             }
             let is_amd = processor == "amdgcnspirv" || is_known;

@@ -49,6 +49,55 @@ pub type Release = (u32, u32);
 /// First word of the triple of AIR.
 pub const AIR64: &str = "air64";
 
+/// Apple's numbers of GPUs: a word for each type of processor. Source: Apple, `file_cmds`, `file/macho.c`.
+const GPU_WORDS: [(u32, &str); 3] = [(0x0100_0013, "applegpu_"), (0x0100_0014, "amdgpu_"), (0x0100_0015, "intelgpu_")];
+
+/// Subtypes of Apple's GPUs. Source: as above.
+const APPLE_GPUS: [(u32, &str); 25] = [
+    (17, "g4p"),
+    (32, "gx2"),
+    (34, "g10p"),
+    (49, "g4g"),
+    (65, "g5p"),
+    (81, "g9p"),
+    (82, "g11m"),
+    (97, "g9g"),
+    (114, "g11p"),
+    (130, "g11g"),
+    (210, "g12p"),
+    (275, "g15g"),
+    (290, "g13p"),
+    (322, "g13g"),
+    (370, "g14p"),
+    (402, "g14g"),
+    (419, "g15s"),
+    (434, "g14s"),
+    (435, "g16p"),
+    (498, "g14d"),
+    (530, "g13s"),
+    (562, "g13c"),
+    (594, "g13d"),
+    (610, "g15p"),
+    (1602, "g11g_8fstp"),
+];
+
+/// Returns the name of a GPU by the numbers in a Mach-O file: `applegpu_g13s`, or `applegpu_999` for one that is newer than
+/// this program. `None` for other processors.
+pub(crate) fn gpu_name(processor: u32, subtype: u32) -> Option<String> {
+    let (_, word) = GPU_WORDS.iter().find(|(number, _)| *number == processor)?;
+    let known = APPLE_GPUS.iter().find(|(number, _)| *number == subtype && *word == GPU_WORDS[0].1);
+    Some(known.map_or_else(|| format!("{word}{subtype}"), |(_, name)| format!("{word}{name}")))
+}
+
+/// Returns whether it is the name of a GPU as [`gpu_name`] returns it.
+pub(crate) fn is_gpu_name(name: &str) -> bool {
+    let [(_, apple), others @ ..] = GPU_WORDS;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let rest = |word| name.strip_prefix(word);
+    rest(apple).is_some_and(|rest| is_number(rest) || APPLE_GPUS.iter().any(|(_, name)| *name == rest))
+        || others.iter().any(|(_, word)| rest(*word).is_some_and(is_number))
+}
+
 impl System {
     /// Every system.
     pub const ALL: &[System] = &[System::MacOs, System::Ios, System::TvOs, System::WatchOs, System::VisionOs];
@@ -70,6 +119,16 @@ impl System {
     /// Returns the system that is a device of this name.
     pub fn named(device: &str) -> Option<System> {
         ROWS.iter().find(|row| row.device == device).map(|row| row.system)
+    }
+
+    /// Returns the system in the platform of a Python wheel, such as `macosx_11_0_arm64`, and its oldest release. The words
+    /// are those of triples (PyPA, Platform compatibility tags).
+    pub(crate) fn of_tag(tag: &str) -> Option<(System, Release)> {
+        let mut parts = tag.split('_');
+        let word = parts.next()?;
+        let row = ROWS.iter().find(|row| row.word == word)?;
+        let mut number = || parts.next()?.parse().ok();
+        Some((row.system, (number()?, number()?)))
     }
 
     /// Returns the triple of AIR for a release of the system.

@@ -35,6 +35,7 @@ mod hostile_text;
 mod in_place;
 mod incomplete;
 mod inspect;
+mod kernel_stores;
 mod kpack;
 #[cfg(unix)]
 mod kpack_host;

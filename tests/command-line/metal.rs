@@ -1,6 +1,7 @@
 //! Metal libraries.
 
 use crate::Sandbox;
+use crate::check::wheel;
 
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
@@ -58,4 +59,86 @@ fn a_changed_module_is_damaged() {
     let run = sandbox.fatbin("verify b.metallib");
     assert_eq!(run.status, 2, "{}", run.err);
     assert!(run.err.contains("not the SHA-256 of the module"), "{}", run.err);
+}
+
+/// An archive of compiled pipelines: the library, and a Mach-O file without load commands for a GPU.
+pub fn archive(library: &[u8], processor: u32, subtype: u32) -> Vec<u8> {
+    let mut code = [0xfeed_facf, processor, subtype, 13, 0, 0, 0, 0].map(u32::to_le_bytes).concat();
+    code.extend_from_slice(b"machine code");
+    let (at, size) = (48 + library.len() as u32, code.len() as u32);
+    let records = [0x0100_0017, 12, 48, library.len() as u32, 0, processor, subtype, at, size, 0];
+    [&[0xcbfe_babe, 2].map(u32::to_be_bytes).concat()[..], &records.map(u32::to_be_bytes).concat(), library, &code]
+        .concat()
+}
+
+#[test]
+fn archives_of_pipelines_have_a_library_and_code_for_a_gpu() {
+    let sandbox = sandbox();
+    let library = sandbox.read("a.metallib");
+    for (processor, subtype, arch) in [
+        (0x0100_0013, 0x212, "applegpu_g13s"),
+        (0x0100_0013, 9999, "applegpu_9999"),
+        (0x0100_0014, 5002, "amdgpu_5002"),
+        (0x0100_0015, 590_342, "intelgpu_590342"),
+    ] {
+        let bytes = archive(&library, processor, subtype);
+        sandbox.file("a.bin", &bytes[..]);
+        let table = sandbox.fatbin("scan a.bin").ok();
+        assert!(table.starts_with("a.bin: raw, 1963 bytes, 2 device images\n"), "{table}");
+        for image in [&["macos", "metallib", "0x30", "1871"][..], &[arch, "metal-binary", "0x77f", "44"]] {
+            let is_row = |line: &&str| image.iter().all(|word| line.split_whitespace().any(|it| it == *word));
+            assert_eq!(table.lines().filter(is_row).count(), 1, "{table}");
+        }
+        sandbox.fatbin("verify a.bin").ok();
+        sandbox.fatbin("extract a.bin -o out --name {number} --force").ok();
+        assert_eq!((sandbox.read("out/0"), sandbox.read("out/1")), (library.clone(), bytes[0x77f..].to_vec()));
+        // A slice is device code as a file, too.
+        let table = sandbox.fatbin("scan out/1").ok();
+        assert!(table.contains("1 device image\n") && table.contains(arch), "{table}");
+        for (archs, status) in [("'macos'", 1), (&format!("'macos', '{arch}'"), 0)] {
+            sandbox.file("policy.toml", format!("archs.only = [{archs}]\narchs.devices = ['macos']\n"));
+            let run = sandbox.fatbin("check --policy policy.toml a.bin");
+            assert_eq!(run.status, status, "{archs}: {}{}", run.out, run.err);
+        }
+    }
+    // Code for another processor than the record states.
+    let mut bytes = archive(&library, 0x0100_0013, 0x212);
+    bytes[0x77f + 8] ^= 1;
+    sandbox.file("b.bin", &bytes[..]);
+    let run = sandbox.fatbin("scan b.bin");
+    assert_eq!(run.status, 2);
+    assert!(run.out.contains("1 device image\n"), "the library is found without the archive: {}", run.out);
+    assert_eq!(run.err, "fatbin: b.bin: Mach-O processor at 0x783: not the processor of the slice\n");
+}
+
+#[test]
+fn libraries_load_on_every_system_that_the_wheel_allows() {
+    let sandbox = sandbox();
+    let library = sandbox.read("a.metallib");
+    let cases = [
+        ("a-1-py3-none-macosx_14_0_arm64.whl", 0, ""),
+        ("a-1-py3-none-macosx_15_0_universal2.whl", 0, ""),
+        ("a-1-py3-none-linux_x86_64.whl", 0, ""),
+        (
+            "a-1-py3-none-macosx_11_0_arm64.whl",
+            1,
+            "image 0 (macos) at 0x0: needs macOS 14.0, but the wheel is for macosx_11_0_arm64",
+        ),
+        ("a-1-py3-none-macosx_14_0_arm64.macosx_13_3_x86_64.whl", 1, "but the wheel is for macosx_13_3_x86_64"),
+        ("a-1-py3-none-any.whl", 1, "needs macOS 14.0, but the wheel is for any"),
+        (
+            "a.zip",
+            2,
+            "undecided: platform-tag: image 0 (macos) at 0x0: needs macOS 14.0, and no wheel states what it is for",
+        ),
+    ];
+    for (name, status, message) in cases {
+        sandbox.file(name, wheel(&[("a/a.metallib", library.clone())]));
+        sandbox.file("policy.toml", "images.platform-tag = true\n");
+        let run = sandbox.fatbin(&format!("check --policy policy.toml {name}"));
+        assert_eq!(run.status, status, "{name}: {}{}", run.out, run.err);
+        assert!(run.out.contains(message), "{name}: {}", run.out);
+    }
+    sandbox.file("policy.toml", "images.platform-tag = true\nfiles.'a.metallib'.images.platform-tag = false\n");
+    sandbox.fatbin("check --policy policy.toml a-1-py3-none-macosx_11_0_arm64.whl").ok();
 }

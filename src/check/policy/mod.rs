@@ -47,6 +47,8 @@ pub struct Policy {
     pub(crate) metadata: bool,
     /// Devices that each package as a whole must run on.
     pub(crate) package_coverage: PackageCoverage,
+    /// Every kernel that an index promises must exist next to it.
+    pub(crate) promised_kernels: bool,
     /// Requirements for all files.
     pub(crate) requirements: Requirements,
     /// Requirements for some files, in the order of the policy. Later ones win.
@@ -107,6 +109,8 @@ pub struct Requirements {
     pub registered: Option<bool>,
     /// An image may be stored twice.
     pub duplicates: Option<bool>,
+    /// Metal libraries must load on every system that the name of their wheel allows.
+    pub platform_tag: Option<bool>,
     /// The file must be the result of a proven change.
     pub proven: Option<bool>,
     /// Requirements for kernels.
@@ -241,13 +245,18 @@ impl Policy {
             return SurveyOptions::default();
         }
         let options = self.requirements_for(path).survey_options();
-        SurveyOptions { inspection: options.inspection || !self.package_coverage.kernels.is_empty(), ..options }
+        SurveyOptions { inspection: options.inspection || self.needs_kernels_of_packages(), ..options }
+    }
+
+    /// Returns whether a rule about packages is about kernels.
+    fn needs_kernels_of_packages(&self) -> bool {
+        self.promised_kernels || !self.package_coverage.kernels.is_empty()
     }
 
     /// Returns whether images of any file must be inspected.
     #[doc(hidden)]
     pub fn needs_inspection(&self) -> bool {
-        !self.package_coverage.kernels.is_empty()
+        self.needs_kernels_of_packages()
             || self.all_requirements().any(|requirements| requirements.survey_options().any())
     }
 
@@ -301,6 +310,7 @@ impl Requirements {
             intact: self.intact.or(other.intact),
             registered: self.registered.or(other.registered),
             duplicates: self.duplicates.or(other.duplicates),
+            platform_tag: self.platform_tag.or(other.platform_tag),
             proven: self.proven.or(other.proven),
             kernels: self.kernels.or(other.kernels),
         }

@@ -52,6 +52,7 @@ impl Resolver<'_> {
     fn policy(&self, written: syntax::PolicyToml) -> Result<Policy> {
         let consistent_features = written.archs.consistent_features == Some(true);
         let metadata = written.package.metadata == Some(true);
+        let promised_kernels = written.package.promised_kernels == Some(true);
         let package_coverage = self.package_coverage(written.package)?;
         let sizes = self.sizes(&written.sizes)?;
         sizes.check().map_err(|it| self.contradiction(it))?;
@@ -81,6 +82,7 @@ impl Resolver<'_> {
             consistent_features,
             metadata,
             package_coverage,
+            promised_kernels,
             requirements,
             exceptions,
         })
@@ -138,6 +140,7 @@ impl Resolver<'_> {
             intact: images.intact,
             registered: images.registered,
             duplicates: images.duplicates,
+            platform_tag: images.platform_tag,
             proven: images.proven,
             kernels: kernels.transpose()?,
         })

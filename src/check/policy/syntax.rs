@@ -98,6 +98,7 @@ pub struct Images {
     pub intact: Option<bool>,
     pub registered: Option<bool>,
     pub duplicates: Option<bool>,
+    pub platform_tag: Option<bool>,
     pub proven: Option<bool>,
 }
 
@@ -108,6 +109,7 @@ pub struct Package {
     pub devices: Option<List>,
     pub jit: Option<bool>,
     pub kernels: Option<Vec<PackageKernels>>,
+    pub promised_kernels: Option<bool>,
 }
 
 /// Kernels that a package as a whole must run.

@@ -11,6 +11,8 @@ mod kernels;
 mod kpack;
 mod metadata;
 mod packages;
+mod platform_tag;
+mod promises;
 mod proofs;
 mod sizes;
 mod wrappers;
@@ -23,6 +25,7 @@ use super::proof_status::ProofStatus;
 use super::rule::Rule;
 use super::verdict::{Evaluation, Finding, Outcome, Verdict};
 use crate::analyze::metadata::{InvalidMetadata, PackageMetadata};
+use crate::analyze::promise::Promise;
 use crate::analyze::survey::Survey;
 use crate::image::DebugLevel;
 use findings::RuleFindings;
@@ -41,6 +44,8 @@ pub struct CheckedFile {
     /// Metadata of a package in the file, if the policy requires that it agrees with the code; `None` in all other
     /// files.
     pub metadata: Option<Result<PackageMetadata, InvalidMetadata>>,
+    /// What the file promises, if it is an index of kernels and the policy compares indexes with code objects.
+    pub promise: Option<Result<Promise, String>>,
 }
 
 /// A package or another archive on disk.
@@ -107,6 +112,8 @@ impl Rule {
             Rule::Wrappers => with_code(|it| it.registered == Some(true), wrappers::registered),
             Rule::DuplicateImages => with_code(|it| it.duplicates == Some(false), images::duplicates),
             Rule::Metadata => AllFiles(metadata::agrees),
+            Rule::PromisedKernels => AllFiles(promises::kept),
+            Rule::PlatformTag => with_code(|it| it.platform_tag == Some(true), platform_tag::allows_load),
             Rule::Proven => with_code(|it| it.proven == Some(true), proofs::proven),
         }
     }

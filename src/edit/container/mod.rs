@@ -175,6 +175,7 @@ impl Rebuilder<'_> {
             (
                 ContainerType::MetalLibrary
                 | ContainerType::DxContainer
+                | ContainerType::MetalBinary
                 | ContainerType::SyclImage
                 | ContainerType::BundleSection
                 | ContainerType::DeviceElf

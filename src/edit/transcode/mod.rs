@@ -56,6 +56,8 @@ impl Transcoding {
             | ContainerType::SyclBin
             | ContainerType::DxContainer
             | ContainerType::Hcf
+            | ContainerType::MetalArchive
+            | ContainerType::MetalBinary
             | ContainerType::OclocArchive
             | ContainerType::SyclImage
             | ContainerType::BundleSection

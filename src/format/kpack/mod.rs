@@ -11,7 +11,7 @@
 mod defects;
 mod layout;
 mod marker;
-mod message_pack;
+pub(super) mod message_pack;
 mod read;
 mod write;
 

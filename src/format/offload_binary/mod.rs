@@ -48,6 +48,7 @@ pub fn image_kind_of(image: ImageKind) -> u16 {
         | ImageKind::Nvvm
         | ImageKind::TileIr
         | ImageKind::MetalLibrary
+        | ImageKind::MetalBinary
         | ImageKind::OclocArchive
         | ImageKind::OffloadBinary
         | ImageKind::SyclBin

@@ -12,6 +12,7 @@ use crate::base::archive::MemberContent;
 use crate::base::bytes::{Limits, MAX_NESTING, Resource, View};
 use crate::base::error::{Error, Malformed, Result};
 use crate::base::io::{Access, FileUri, Input, SharedSpool};
+use crate::format::kernel_store;
 use crate::scan::inventory::NotOpened;
 use crate::scan::source::Source;
 
@@ -82,6 +83,12 @@ impl Expansion<'_> {
     /// Takes a file or its members, at most `levels` levels of archives.
     fn expand(&mut self, slice: InputSlice, path: &Path, levels: usize) {
         let opens_all = self.options.archives == Archives::All;
+        if let Some(found) = if opens_all { kernel_store::members(slice.view()) } else { None } {
+            return match levels.checked_sub(1) {
+                Some(inner) => self.kernels(&slice, found, path, inner),
+                None => (self.take)(Ok(InputSlice { not_opened: Some(NotOpened::NestedTooDeep), ..slice.clone() })),
+            };
+        }
         let format = archive::ArchiveFormat::of(slice.view()).filter(|format| opens_all || format.is_library());
         let not_opened = match (format, levels.checked_sub(1)) {
             (Some(format), Some(inner)) => return self.members(&slice, format, path, inner),
@@ -123,14 +130,7 @@ impl Expansion<'_> {
     fn members(&mut self, archive: &InputSlice, format: &archive::ArchiveFormat, path: &Path, inner: usize) {
         let mut spool = SharedSpool::new();
         let mut read = format.each_member(archive.view(), &mut |member| {
-            if self.is_exhausted {
-                return;
-            }
-            if let Err(exhausted) = charge(archive.view(), &member) {
-                self.is_exhausted = true;
-                return (self.take)(Err(exhausted.in_file(Path::new(&archive.path))));
-            }
-            self.member(archive, member, path, inner, &mut spool);
+            self.charged_member(archive, member, path, inner, &mut spool);
         });
         if self.is_exhausted {
             return;
@@ -141,6 +141,35 @@ impl Expansion<'_> {
         if let Err(malformed) = read {
             (self.take)(Err(malformed.in_file(Path::new(&archive.path))));
         }
+    }
+
+    /// Opens the code objects of a library.
+    fn kernels(&mut self, store: &InputSlice, found: archive::Members<'_>, path: &Path, inner: usize) {
+        let mut spool = SharedSpool::new();
+        for member in found.members {
+            self.charged_member(store, member, path, inner, &mut spool);
+        }
+        if let Some(malformed) = found.defect.filter(|_| !self.is_exhausted) {
+            (self.take)(Err(malformed.in_file(Path::new(&store.path))));
+        }
+    }
+
+    fn charged_member(
+        &mut self,
+        archive: &InputSlice,
+        member: archive::Member<'_>,
+        path: &Path,
+        inner: usize,
+        spool: &mut SharedSpool,
+    ) {
+        if self.is_exhausted {
+            return;
+        }
+        if let Err(exhausted) = charge(archive.view(), &member) {
+            self.is_exhausted = true;
+            return (self.take)(Err(exhausted.in_file(Path::new(&archive.path))));
+        }
+        self.member(archive, member, path, inner, spool);
     }
 
     fn member(

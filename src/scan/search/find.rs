@@ -20,8 +20,8 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
     let structure = decoded.map_or_else(|| structure::read(view), |decoded| structure::of_bitcode(view, decoded));
     let mut findings = Findings::new(source, view, options, cache);
     // Text near the beginning of such a file does not make it a device image.
-    let is_host =
-        decoded.is_some() || matches!(structure.format, FileFormat::Coff | FileFormat::Pe | FileFormat::MachO);
+    let is_host_format = matches!(structure.format, FileFormat::Coff | FileFormat::Pe | FileFormat::MachO);
+    let is_host = decoded.is_some() || is_host_format && !format::is_metal_binary(view);
     match if is_host { None } else { format::bare_device_file(view) } {
         Some(Ok(container)) => {
             let checked = container.images().iter().map(|image| format::check_image_file(image.image_kind, image.view));

@@ -90,6 +90,10 @@ pub const CASES: &[Case] = &[
     ("package.kernels = [{ match = '^answer', devices = ['sm_90', 'gfx90a'] }]", "cuda.o amd", 0, &[]),
     ("package.kernels = [{ match = '^answer', devices = ['sm_80', 'gfx1100'] }]", "cuda.o amd", 1, &["policy.toml: package-coverage: kernel answer_kernel: does not run on gfx1100; its code is for gfx90a, sm_80 ptx, sm_90"]),
     ("package.kernels = [{ match = 'no such', devices = ['sm_90'] }]", "cuda.o", 1, &["cuda.o: package-coverage: no kernel matches \"no such\""]),
+    // Indexes are in kernel_stores.rs, wheels in metal.rs.
+    ("package.promised-kernels = true", "both.o", 1, &["policy.toml: promised-kernels: no index of kernels"]),
+    ("images.platform-tag = true", "both.o", 0, &[]),
+    ("images.platform-tag = true", "air.metallib", 2, &["air.metallib: undecided: platform-tag: image 0 (macos) at 0x0: needs macOS 14.0, and no wheel states"]),
     // Debug information and paths.
     ("images.debug = 'none'", "both.o", 0, &[]),
     ("images.debug = 'none'", "with-debug", 1, &["debug-information: image 0 (gfx90a) at ", "contains full debug information, none is allowed"]),

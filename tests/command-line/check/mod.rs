@@ -21,6 +21,7 @@ impl Sandbox {
         let sandbox = Sandbox::new();
         sandbox.fixture("answer-gfx90a.hsaco", "amd").fixture("answer-gfx90a-xnack+.hsaco", "xnack");
         sandbox.fixture("answer-sm_90.cubin", "sm90").fixture("answer-sm_80.ptx", "sm80.ptx");
+        sandbox.fixture("answer.metallib", "air.metallib");
         sandbox.fixture("answer-gfx90a-debug.hsaco", "debug").file("text", "nothing here\n");
         sandbox.fatbin("wrap --kind openmp -o both.o amd sm90").ok();
         sandbox.fatbin("wrap --kind cuda -o cuda.o sm90 sm80.ptx").ok();

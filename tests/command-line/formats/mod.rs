@@ -387,6 +387,27 @@ fn hcf_is_read_as_its_page_describes_it() {
 }
 
 #[test]
+fn metal_archives_are_read_by_the_tables() {
+    let tables = tables("metal-archive.md");
+    let bytes = crate::metal::archive(&fixture("answer.metallib"), 0x0100_0013, 0x212);
+    // Numbers are big-endian.
+    let number =
+        |record: &Record<'_>, name| record.bytes(name).iter().fold(0, |number, byte| number << 8 | usize::from(*byte));
+    let header = Record { bytes: &bytes, fields: &tables["Header"] };
+    assert_eq!((header.bytes("magic"), number(&header, "count")), (b"\xcb\xfe\xba\xbe".as_slice(), 2));
+    let mut at = header.size();
+    let mut slices = Vec::new();
+    for _ in 0..2 {
+        let slice = Record { bytes: &bytes[at..], fields: &tables["Slice"] };
+        at += slice.size();
+        let code = &bytes[number(&slice, "offset")..][..number(&slice, "size")];
+        slices.push((number(&slice, "processor"), number(&slice, "subtype"), code[..4].to_vec()));
+    }
+    let mach_o = b"\xcf\xfa\xed\xfe".to_vec();
+    assert_eq!(slices, [(0x0100_0017, 12, b"MTLB".to_vec()), (0x0100_0013, 0x212, mach_o)]);
+}
+
+#[test]
 fn kpack_archives_are_read_by_the_tables() {
     let fields = &tables("kpack.md")["Header"];
     let image = fixture("answer-gfx90a.hsaco");

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 
 use super::{Member, MemberContent, Unpack, compressed};
-use crate::base::bytes::{Extent, Resource, View};
+use crate::base::bytes::{Resource, View};
 use crate::base::error::Malformed;
 use directory::{DEFLATED, Directory, ENCRYPTED, END, END_SIZE, STORED};
 
@@ -51,8 +51,7 @@ pub fn members<'data>(view: View<'data>, take: &mut dyn FnMut(Member<'data>)) ->
             }
             method => match decoder(method) {
                 Some(decoder) => {
-                    let rest = view.from(start);
-                    let stored = rest.prefix("zip member size", packed_size).unwrap_or(rest);
+                    let stored = data.prefix("zip member size", packed_size).unwrap_or(data);
                     MemberContent::Packed(checked(decoder(stored), entry.fields.crc32.value as u32))
                 }
                 None => MemberContent::Unreadable(format!("unsupported compression method ({})", method_name(method))),

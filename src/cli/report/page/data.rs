@@ -301,7 +301,7 @@ fn vendor(image: &inventory::Image) -> &'static str {
         _ if begins("nvptx") => "nvidia",
         _ if subarch::is_amdgpu(triple) => "amd",
         ImageKind::SpirV => "spirv",
-        ImageKind::MetalLibrary => "apple",
+        ImageKind::MetalLibrary | ImageKind::MetalBinary => "apple",
         _ if begins("spir") => "spirv",
         _ => "other",
     }

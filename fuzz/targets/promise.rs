@@ -1,0 +1,21 @@
+//! Reads arbitrary bytes as an index of kernels. The path of the file precedes them, with a NUL between.
+
+#![no_main]
+
+use fatbin::View;
+use fatbin::internals::promise::Promise;
+use fatbin_fuzz::{budget, fuzz_target};
+
+fuzz_target!(|data: &[u8]| {
+    let Some(split) = data.iter().position(|&byte| byte == 0) else { return };
+    let (path, bytes) = (String::from_utf8_lossy(&data[..split]), &data[split + 1..]);
+    let budget = budget(bytes);
+    let Some(promise) = Promise::read(&path, View::with_budget(bytes, &budget)) else { return };
+    assert!(Promise::has_path(&path));
+    match promise {
+        Err(error) => fatbin_fuzz::check_text(&error),
+        Ok(Promise::Kernels(names) | Promise::Files(names)) => {
+            assert!(names.iter().map(String::len).sum::<usize>() <= bytes.len(), "names are parts of the index");
+        }
+    }
+});

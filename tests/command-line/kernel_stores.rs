@@ -1,0 +1,140 @@
+//! Code objects in the files of ROCm's libraries: MIOpen's databases and AOTriton's storages.
+
+use crate::Sandbox;
+use crate::check::wheel;
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer.kdb", "a.kdb");
+    sandbox.fixture("answer.aks2", "a.aks2");
+    sandbox
+}
+
+/// Files in each, with the fixture of the image in them.
+const FILES: [(&str, &str, [(&str, &str); 2]); 2] = [
+    ("a.kdb", "answer.cpp.o#1", [("answer.cpp.o#1", "answer-gfx90a.hsaco"), ("answer.cpp.o#2", "answer-gfx90a.hsaco")]),
+    (
+        "a.aks2",
+        "answer.hsaco",
+        [("answer.hsaco", "answer-gfx90a.hsaco"), ("xnack.hsaco", "answer-gfx90a-xnack+.hsaco")],
+    ),
+];
+
+#[test]
+fn code_objects_are_files_with_one_image() {
+    let sandbox = sandbox();
+    for (file, _, members) in FILES {
+        let table = sandbox.fatbin(&format!("scan {file}")).ok();
+        let files: Vec<&str> = table.lines().filter(|line| line.contains("device image")).collect();
+        let expected = members.map(|(member, fixture)| {
+            format!("{file}!{member}: elf, {} bytes, 1 device image", crate::fixture(fixture).len())
+        });
+        assert_eq!(files, expected, "{table}");
+        sandbox.fatbin(&format!("verify {file}")).ok();
+        sandbox.fatbin(&format!("extract {file} -o out --name {{member}}")).ok();
+        for (member, fixture) in members {
+            let written = member.replace('#', "_");
+            assert_eq!(sandbox.read(&format!("out/{written}")), crate::fixture(fixture), "{member}");
+        }
+    }
+}
+
+#[test]
+fn policies_apply_to_code_objects_also_in_a_wheel() {
+    let sandbox = sandbox();
+    let files = FILES.map(|(file, ..)| (file, sandbox.read(file)));
+    sandbox.file("a.whl", wheel(&files));
+    for (policy, status) in [("archs.devices = ['gfx90a:sramecc+:xnack+']", 0), ("archs.devices = ['gfx942']", 1)] {
+        sandbox.file("policy.toml", policy);
+        for file in ["a.kdb", "a.aks2", "a.whl"] {
+            let run = sandbox.fatbin(&format!("check --policy policy.toml {file}"));
+            assert_eq!(run.status, status, "{policy} {file}: {}{}", run.out, run.err);
+        }
+    }
+}
+
+#[test]
+fn damaged_code_objects_are_errors() {
+    let sandbox = sandbox();
+    // A byte of the magic of a block of bzip2, of a stored hash, and of an xz stream.
+    let kdb = sandbox.read("a.kdb");
+    let stream = kdb.windows(4).position(|word| word == b"BZh9").unwrap() + 5;
+    let code = crate::fixture("answer-gfx90a.hsaco");
+    let stored = kdb.windows(16).position(|word| word == &code[..16]).unwrap() + 8;
+    let aks2 = sandbox.read("a.aks2").len() / 2;
+    for (file, at) in [("a.kdb", stream), ("a.kdb", stored), ("a.aks2", aks2)] {
+        let mut bytes = sandbox.read(file);
+        bytes[at] ^= 0x10;
+        std::fs::write(sandbox.path(&format!("broken-{file}")), bytes).unwrap();
+        let run = sandbox.fatbin(&format!("scan broken-{file}"));
+        assert_eq!(run.status, 2, "{file} {at}: {}{}", run.out, run.err);
+        assert!(run.err.contains(&format!("broken-{file}")), "{}", run.err);
+    }
+}
+
+/// Writes a library of solutions, whose kernels have these names.
+fn tensile(kernels: &[&str]) -> Vec<u8> {
+    let solutions: Vec<_> =
+        kernels.iter().enumerate().map(|(index, name)| serde_json::json!({ "name": name, "index": index })).collect();
+    rmp_serde::to_vec(&serde_json::json!({ "solutions": solutions, "library": { "type": "Hardware", "rows": [] } }))
+        .unwrap()
+}
+
+#[test]
+fn kernels_of_an_index_are_next_to_it() {
+    let code = crate::fixture("answer-gfx90a.hsaco");
+    let cut = code[..code.len() / 2].to_vec();
+    let group = |names: &[&str]| {
+        let files: serde_json::Map<_, _> =
+            names.iter().map(|name| ((*name).to_owned(), format!("/c/{name}").into())).collect();
+        serde_json::json!({ "child_paths": files }).to_string().into_bytes()
+    };
+    let missing =
+        "lib/T.dat: promised-kernels: 1 of 2 kernels are in no code object of the directory; for example Cijk_missing";
+    let cases: [(&[(&str, Vec<u8>)], i32, &str); 9] = [
+        (&[("lib/T.dat", tensile(&["answer_kernel"])), ("lib/T.co", code.clone())], 0, ""),
+        (&[("lib/T.dat", tensile(&["answer_kernel", "Cijk_missing"])), ("lib/T.co", code.clone())], 1, missing),
+        (&[("lib/T.dat", tensile(&["answer_kernel"])), ("other/T.co", code.clone())], 1, "1 of 1 kernels"),
+        (
+            &[("lib/T.dat", tensile(&["Cijk_missing"])), ("lib/T.co", code.clone()), ("lib/U.co", cut)],
+            2,
+            "kernels of U.co are not known",
+        ),
+        (
+            &[("lib/T.dat", tensile(&["a"])[..20].to_vec()), ("lib/T.co", code.clone())],
+            2,
+            "undecided: promised-kernels: Tensile",
+        ),
+        (&[("c/__grp__k.json", group(&["k.hsaco", "k.ttir", "k.json"])), ("c/k.hsaco", code.clone())], 0, ""),
+        (
+            &[("c/__grp__k.json", group(&["k.hsaco", "k.cubin"])), ("c/k.hsaco", code.clone())],
+            1,
+            "k.cubin is missing, or has no device code",
+        ),
+        (
+            &[("c/__grp__k.json", b"{".to_vec()), ("c/k.hsaco", code.clone())],
+            2,
+            "undecided: promised-kernels: not JSON",
+        ),
+        (
+            &[("lib/data.dat", b"text".to_vec()), ("lib/T.co", code.clone())],
+            1,
+            "policy.toml: promised-kernels: no index of kernels",
+        ),
+    ];
+    for (files, status, message) in cases {
+        let sandbox = Sandbox::new();
+        sandbox.file("policy.toml", "package.promised-kernels = true\n");
+        sandbox.file("a.whl", wheel(files));
+        for (name, bytes) in files {
+            let path = sandbox.path("d").join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        }
+        for input in ["a.whl", "d"] {
+            let run = sandbox.fatbin(&format!("check --policy policy.toml {input}"));
+            assert_eq!(run.status, status, "{message} {input}: {}{}", run.out, run.err);
+            assert!(run.out.contains(message), "{message} {input}: {}", run.out);
+        }
+    }
+}

@@ -86,7 +86,7 @@ impl Answers {
             Command::Check(_) => "the policy is violated",
             Command::Diff(_) => "the device code differs",
             Command::Doctor(_) => "the link has problems",
-            Command::Metadata(_) => "no device code, or not as stated",
+            Command::Metadata(_) => "no device code to describe",
             Command::Overview(_)
             | Command::Scan(_)
             | Command::Extract(_)

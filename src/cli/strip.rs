@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::editing::EditArguments;
 use super::failure::Result;
+use super::headings::SELECTION;
 use super::{Status, terminal};
 use crate::cli::report;
 use crate::edit::Strip;
@@ -21,7 +22,7 @@ use crate::edit::Strip;
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Remove debug information of device code
-    #[arg(long, required = true)]
+    #[arg(help_heading = SELECTION, long, required = true)]
     device_debug: bool,
 
     #[command(flatten)]
@@ -30,7 +31,7 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let mut editing = arguments.edit.start(false, &[])?;
+    let mut editing = arguments.edit.start(&[])?;
     let strip = Strip::new(arguments.edit.options().limits);
     let mut text = String::new();
     let applied = editing.apply(&strip, &mut |edited| {

@@ -53,7 +53,7 @@ fn select_and_prune(directory: &Path, device: &str, method: &str) -> Result<()> 
     let answer = &document["files"][0]["choices"][0]["answers"][0]["answer"];
     ensure!(answer == method, "select on {device}: {answer}");
     let pruned = format!("{device}.fatbin");
-    fatbin(directory, &["prune", "--for-device", device, "both.fatbin", "-o", &pruned])?;
+    fatbin(directory, &["prune", "--device", device, "both.fatbin", "-o", &pruned])?;
     let document = json(directory, &["scan", "--json", &pruned])?;
     let images = document["files"][0]["containers"][0]["images"].as_array().map(Vec::as_slice).unwrap_or_default();
     let archs: Vec<&str> = images.iter().filter_map(|image| image["arch"].as_str()).collect();

@@ -62,7 +62,7 @@ fn leaves_what_devices_need(directory: &Path, package: &Package) -> Result<()> {
         let (before, _) = scanned(directory, &library)?;
         for devices in [&package.devices[..1], &package.devices[..]] {
             let expected = needed(directory, &library, &before, devices)?;
-            let prune = fatbin(directory).args(["prune", "--for-device", &devices.join(",")]);
+            let prune = fatbin(directory).args(["prune", "--device", &devices.join(",")]);
             let done = prune.arg(&library).args(["-o", "pruned"]).run()?;
             let (after, _) = scanned(directory, Path::new("pruned"))?;
             ensure!(after == expected, "{}", done.error(format!("left: {after:#?}\nexpected: {expected:#?}")));
@@ -170,7 +170,7 @@ fn ptx_is_the_only_way(directory: &Path) -> Result<()> {
     ensure!(by_name.report.contains("sm_75 loses 2 images"), "{}", by_name.error("no warning"));
     let of = |library| served(directory, library, "sm_80");
     ensure!((of("library.so")?, of("by-name.so")?) == (2, 1), "pruning by name loses a container");
-    fatbin(directory).args(["prune", "--for-device", "sm_80", "library.so", "-o", "for-device.so"]).run()?;
+    fatbin(directory).args(["prune", "--device", "sm_80", "library.so", "-o", "for-device.so"]).run()?;
     ensure!(of("for-device.so")? == 2, "a container is without code");
     let (left, done) = scanned(directory, Path::new("for-device.so"))?;
     let left: Vec<(&str, &str)> = left.iter().map(|image| (image.arch.as_str(), image.image.as_str())).collect();
@@ -185,7 +185,7 @@ fn lower_minor_versions_are_kept(directory: &Path) -> Result<()> {
     fatbin(directory).args(["prune", "--keep", "sm_86", "library.so", "-o", "by-name.so"]).run()?;
     let of = |library| served(directory, library, "sm_86");
     ensure!((of("library.so")?, of("by-name.so")?) == (2, 1), "pruning by name loses a container");
-    fatbin(directory).args(["prune", "--for-device", "sm_86", "library.so", "-o", "for-device.so"]).run()?;
+    fatbin(directory).args(["prune", "--device", "sm_86", "library.so", "-o", "for-device.so"]).run()?;
     ensure!(of("for-device.so")? == 2, "a container is without code");
     let (left, done) = scanned(directory, Path::new("for-device.so"))?;
     let left: Vec<&str> = left.iter().map(|image| image.arch.as_str()).collect();
@@ -255,7 +255,7 @@ fn openmp_runs(directory: &Path, release: &'static str) -> Result<()> {
     for form in [&["-pie"][..], &["-no-pie"], &["-pie", "-Wl,-z,pack-relative-relocs"]] {
         let link = Step::new(directory, Tool::Cc.path()?).args(form).args(["-o", "program", "host.o", "wrapper.o"]);
         link.arg("-Wl,--no-as-needed").args([&libomp, &libomptarget]).run()?;
-        fatbin(directory).args(["prune", "--for-device", "x86_64", "program", "-o", "pruned"]).run()?;
+        fatbin(directory).args(["prune", "--device", "x86_64", "program", "-o", "pruned"]).run()?;
         let (left, done) = scanned(directory, Path::new("pruned"))?;
         ensure!(left.len() == 1, "{}", done.error("expected one image"));
         Step::new(directory, "/bin/chmod").args(["+x", "pruned"]).run()?;
@@ -292,7 +292,7 @@ fn libraries_load(directory: &Path) -> Result<()> {
     let hip = hip_library("5")?;
     let cases = [(nvjpeg[0].clone(), "sm_86", String::new()), (path_of("rocrand")?, "gfx90a", directories_of(&[&hip]))];
     for (library, device, directories) in cases {
-        fatbin(directory).args(["prune", "--for-device", device]).arg(library).args(["-o", "pruned.so"]).run()?;
+        fatbin(directory).args(["prune", "--device", device]).arg(library).args(["-o", "pruned.so"]).run()?;
         let load = Step::new(directory, directory.join("load")).arg(directory.join("pruned.so"));
         load.env("LD_LIBRARY_PATH", directories).run()?;
     }

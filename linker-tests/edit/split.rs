@@ -77,7 +77,7 @@ fn archives_have_the_same_code(directory: &Path, name: &'static str, pattern: &s
         let mut expected: Vec<(String, String)> = before.into_iter().map(|image| (image.arch, image.sha256)).collect();
         expected.sort();
         for compress in [None, Some("--compress")] {
-            let split = fatbin(directory).arg("split").arg(&library).args(["-o", "parts", "--format=kpack"]);
+            let split = fatbin(directory).arg("split").arg(&library).args(["-o", "parts", "--to=kpack"]);
             split.args(compress).run()?;
             fatbin(directory).args(["verify", "parts"]).run()?;
             let mut found: Vec<(String, String)> = code_in_archives(directory)?.into_iter().map(|it| it.1).collect();
@@ -121,7 +121,7 @@ const BUNDLES: [&[(&str, u8)]; 4] = [
 /// that the runtime selected from the bundles.
 fn mixed_targets_are_found(directory: &Path, linker: Linker) -> Result<()> {
     link_mixed_targets(directory, linker)?;
-    fatbin(directory).args(["split", "libmixed.so", "-o", "parts", "--format=kpack"]).run()?;
+    fatbin(directory).args(["split", "libmixed.so", "-o", "parts", "--to=kpack"]).run()?;
     let (before, _) = scanned(directory, &directory.join("libmixed.so"))?;
     let archived: BTreeMap<String, Vec<(String, String)>> =
         code_in_archives(directory)?.into_iter().fold(BTreeMap::new(), |mut all, (key, code)| {
@@ -243,7 +243,7 @@ fn splits_a_dll(directory: &Path) -> Result<()> {
     clang.args(["-o", "stub.obj"]).run()?;
     let link = Step::new(directory, Tool::LldLink.path()?).args(["/dll", "/noentry", "/out:x.dll", "/nodefaultlib"]);
     link.args(["stub.obj", "wrapper.obj"]).run()?;
-    fatbin(directory).args(["split", "x.dll", "-o", "parts", "--format=kpack"]).run()?;
+    fatbin(directory).args(["split", "x.dll", "-o", "parts", "--to=kpack"]).run()?;
     fatbin(directory).args(["verify", "parts"]).run()?;
     fatbin(directory).args(["select", "--device=gfx90a", "parts/x.dll"]).run()?;
     fatbin(directory).args(["join", "parts", "-o", "joined"]).run()?;

@@ -63,7 +63,7 @@ fn installs(directory: &Path, wheel: &Wheel) -> Result<()> {
     // pip reads tags from the name.
     let name = path.file_name().context("a wheel has a name")?;
     let pruned = directory.join(name);
-    let done = fatbin(directory).args(["prune", "--for-device", DEVICE]).arg(&path).arg("-o").arg(&pruned).run()?;
+    let done = fatbin(directory).args(["prune", "--device", DEVICE]).arg(&path).arg("-o").arg(&pruned).run()?;
     fatbin(directory).arg("verify").arg(&pruned).run()?;
     let outcome = |file: &Path, target: &str| -> Result<String> {
         let step = Step::new(directory, &python).args(["-c", INSTALL_AND_IMPORT]).arg(file);

@@ -127,7 +127,7 @@ fn edits(directory: &Path) -> Result<()> {
     let same = |line: &&str| !line.contains("a.ptx");
     let kept = before.lines().filter(same).eq(after.stdout.lines().filter(same));
     ensure!(kept && after.stdout.contains("  Ptx a.ptx 56 "), "{}", after.error(before));
-    fatbin(directory, &["prune", "--for-device", "sm_90", "-o", "pruned", "program"])?;
+    fatbin(directory, &["prune", "--device", "sm_90", "-o", "pruned", "program"])?;
     ensure!(read("pruned")?.stdout == before, "prune drops what only the program knows");
     fatbin(directory, &["strip", "--device-debug", "-o", "without-debug", "both.o"])?;
     ensure!(read("without-debug")?.stdout.contains("a.cubin"), "the object is not read");

@@ -16,7 +16,7 @@ const LINES: [(&str, &str); 8] = [
     ("fatbin check --format ma", "markdown"),
     ("fatbin extract --kind hi", "hip"),
     ("fatbin extract --arch gfx90a", "gfx90a"),
-    ("fatbin prune --for-device gfx942", "gfx942"),
+    ("fatbin prune --device gfx942", "gfx942"),
     ("fatbin help no-k", "no-kernel-image"),
     ("fatbin explain E0101", "E0101"),
 ];

@@ -7,7 +7,7 @@ IMAGES = "c75 c80! c90! c100 c120 p75 p90".split()
 
 # Name, and arguments before the input.
 EDITS = {
-    "prune-devices": ["prune", "--for-device", "sm_80,sm_90"],
+    "prune-devices": ["prune", "--device", "sm_80,sm_90"],
     "prune-drop": ["prune", "--drop", "sm_90,sm_120"],
     "prune-machine-code": ["prune", "--keep", "compute_75"],
     "transcode-none": ["transcode", "--to", "none"],

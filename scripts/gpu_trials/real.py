@@ -52,7 +52,7 @@ class Real:
     def library(self, row, temporary):
         """The library for these devices alone, and a small one also without the only device."""
         name, library = row[0], member(row, temporary)
-        edits = {"kept": ["--for-device", ",".join(self.devices)]}
+        edits = {"kept": ["--device", ",".join(self.devices)]}
         if len(self.devices) == 1 and library.stat().st_size < SMALL:
             edits["dropped"] = ["--drop", self.devices[0]]
         for edit, options in edits.items():
@@ -64,7 +64,7 @@ class Real:
     def module(self, row, temporary):
         name, library = row[0], member(row, temporary)
         pruned = temporary / f"{name}.so"
-        self.run(self.fatbin, "prune", "--quiet", "--for-device", ",".join(self.devices), library, "-o", pruned)
+        self.run(self.fatbin, "prune", "--quiet", "--device", ",".join(self.devices), library, "-o", pruned)
         for number, container in enumerate(self.containers(pruned)):
             output = f"real/{name}-{number}.fatbin"
             (self.directory / output).write_bytes(container)

@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::failure::{Context, Result, coded, ensure, parser};
 use super::filter::FilterArguments;
+use super::format::FormatArguments;
 use super::inputs::InputArguments;
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
@@ -27,13 +28,8 @@ use crate::scan::{CacheBudget, ImageRef, Options, Outcome, ScannedFile, filter};
 /// Exit status: 0 if all locations have a source, 1 if one has none, 2 for trouble.
 #[derive(Args)]
 pub struct Arguments {
-    /// Print one JSON document (schema fatbin.addr2line/1)
-    #[arg(long)]
-    json: bool,
-
-    /// Search only the image with this number, as `scan` counts
-    #[arg(long, value_name = "NUMBER")]
-    image: Option<usize>,
+    #[command(flatten)]
+    format: FormatArguments,
 
     #[command(flatten)]
     filter: FilterArguments,
@@ -81,8 +77,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         scans.push((images, files[images[0].file].open()?));
     }
     let is_wanted = |images: &[filter::FoundImage<'_>], image: &ImageRef<'_>| {
-        arguments.image.is_none_or(|number| number == image.index())
-            && images.iter().any(|found| found.nested.index == image.index())
+        images.iter().any(|found| found.nested.index == image.index())
     };
     let images = scans.iter().flat_map(|(found, scan)| scan.images().filter(move |image| is_wanted(found, image)));
     let locator = Locator::new(images).map_err(|error| about(error, arguments.file.display()))?;
@@ -92,7 +87,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let mut run = Run {
         file,
         locator,
-        is_json: arguments.json,
+        is_json: arguments.format.is_json(),
         document: report::LocationDocument::new(),
         has_sources: true,
         out: &mut out,

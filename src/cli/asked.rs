@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::failure::{Context, Result};
+use super::headings::JUDGEMENT;
 use crate::check::asked::{Asked, Variable, cuda_release};
 
 /// Lists of architectures that a build was asked for.
@@ -11,19 +12,19 @@ pub struct AskedArgs {
     /// What the build was asked for, as in TORCH_CUDA_ARCH_LIST: every file must have code for each entry
     ///
     /// Without --policy, the lists are the whole policy.
-    #[arg(long, value_name = "LIST", conflicts_with = "init")]
+    #[arg(help_heading = JUDGEMENT, long, value_name = "LIST", conflicts_with = "init")]
     asked: Option<String>,
 
     /// Like --asked, as in CMAKE_CUDA_ARCHITECTURES
-    #[arg(long, value_name = "LIST", conflicts_with = "init")]
+    #[arg(help_heading = JUDGEMENT, long, value_name = "LIST", conflicts_with = "init")]
     asked_cmake: Option<String>,
 
     /// Like --asked, as in PYTORCH_ROCM_ARCH and other lists of AMD processors
-    #[arg(long, value_name = "LIST", conflicts_with = "init")]
+    #[arg(help_heading = JUDGEMENT, long, value_name = "LIST", conflicts_with = "init")]
     asked_hip: Option<String>,
 
     /// Release of nvcc that all and all-major depend on, such as 12.9 [default: the newest known one]
-    #[arg(long, value_name = "RELEASE", requires = "asked_cmake")]
+    #[arg(help_heading = JUDGEMENT, long, value_name = "RELEASE", requires = "asked_cmake")]
     asked_cuda: Option<String>,
 }
 

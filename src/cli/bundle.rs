@@ -7,6 +7,7 @@ use clap::Args;
 use super::access;
 use super::compression::CompressionArguments;
 use super::failure::{Context, Result, bail, ensure};
+use super::headings::{INPUT, OUTPUT, SELECTION};
 use super::id_style::{id_style, warn_of_hidden_id};
 use super::known_names::unknown_name;
 use super::outputs::OutputArgument;
@@ -29,39 +30,39 @@ use crate::target::{BundleEntryId, IdStyle};
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Type of the files
-    #[arg(long = "type", value_name = "T", value_parser = parse_type, long_help = types_help("Type of the files"))]
+    #[arg(help_heading = INPUT, long = "type", value_name = "T", value_parser = parse_type, long_help = types_help("Type of the files"))]
     file_type: FileType,
 
     /// File to bundle, with its entry ID; /dev/null is an empty file
     ///
     /// Files are stored in the given order.
-    #[arg(long = "target", value_name = "ID=FILE", value_parser = parse_target, required = true)]
+    #[arg(help_heading = SELECTION, long = "target", value_name = "ID=FILE", value_parser = parse_target, required = true)]
     targets: Vec<(String, PathBuf)>,
 
     /// Output file; `-` writes standard output
-    #[arg(short, long, value_name = "OUT")]
+    #[arg(help_heading = OUTPUT, short, long, value_name = "OUT")]
     output: OutputArgument,
 
     /// Align the code objects of a binary bundle to N, a power of two (HIP needs 4096)
-    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_alignment)]
+    #[arg(help_heading = OUTPUT, long, value_name = "N", default_value = "1", value_parser = parse_alignment)]
     align: u64,
 
     /// Spelling of the triples of AMD's GPUs in entry IDs
     ///
     /// legacy: amdgcn-amd-amdhsa, the only one that HIP runtimes find; subarch: amdgpu9.0a-amd-amdhsa, which LLVM reads since
     /// release 23; as-given: as in --target.
-    #[arg(long, value_name = "STYLE", value_parser = id_style(), default_value = IdStyle::Legacy.name())]
+    #[arg(help_heading = OUTPUT, long, value_name = "STYLE", value_parser = id_style(), default_value = IdStyle::Legacy.name())]
     id_style: IdStyle,
 
     #[command(flatten)]
     compression: CompressionArguments,
 
     /// Compressed format version; LLVM 19 to 21 and their HIP runtimes read 2
-    #[arg(long, value_name = "N", requires = "compress", value_parser = parse_version)]
+    #[arg(help_heading = OUTPUT, long, value_name = "N", requires = "compress", value_parser = parse_version)]
     format_version: Option<ccob::Version>,
 
     /// Print sizes, and the ratio, speed and hash of the compression
-    #[arg(short, long)]
+    #[arg(help_heading = OUTPUT, short, long)]
     verbose: bool,
 }
 

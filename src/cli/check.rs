@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::asked::AskedArgs;
 use super::failure::{Context, Result, coded};
+use super::format::{Format, FormatArguments, among};
+use super::headings::{JUDGEMENT, OUTPUT};
 use super::inputs::InputArguments;
 use super::limit::LimitArguments;
 use super::locking::read_lock;
@@ -35,42 +37,42 @@ use crate::target::nvptx::NEWEST;
 ///
 /// Exit status: 0 if all requirements are met, 1 if one is violated, 2 if one cannot be decided or for trouble.
 #[derive(Args)]
+#[command(mut_arg("format", |option| option.value_parser(among(FORMATS))))]
 pub struct Arguments {
     /// The policy, a TOML file [default: gpu.toml in the working directory, or the nearest directory above]
-    #[arg(long, value_name = "POLICY")]
+    #[arg(long, value_name = "POLICY", help_heading = JUDGEMENT)]
     policy: Option<PathBuf>,
 
     #[command(flatten)]
     asked: AskedArgs,
 
     /// Generate a policy from known-good files and print it
-    #[arg(long, conflicts_with_all = ["policy", "format"])]
+    #[arg(help_heading = OUTPUT, long, conflicts_with_all = ["policy", "format", "json"])]
     init: bool,
 
     /// With --init, also write the schema of policies to PATH, and name it in the policy: editors check and complete
     /// keys
-    #[arg(long, value_name = "PATH", conflicts_with = "policy")]
+    #[arg(long, value_name = "PATH", conflicts_with = "policy", help_heading = OUTPUT)]
     schema: Option<OutputArgument>,
 
-    /// Format of the report
-    #[arg(long, value_enum, default_value_t = Format::Human)]
-    format: Format,
+    #[command(flatten)]
+    format: FormatArguments,
 
     /// Also write an HTML page with findings, sizes, kernels by arch and tables; it loads nothing
-    #[arg(long, value_name = "OUT.html", conflicts_with = "init")]
+    #[arg(long, value_name = "OUT.html", conflicts_with = "init", help_heading = OUTPUT)]
     html: Option<OutputArgument>,
 
     #[command(flatten)]
     force: ForceArgument,
 
     /// Lock, file or directory of another build, whose sizes the Markdown report is compared with
-    #[arg(long, value_name = "PATH", conflicts_with = "init")]
+    #[arg(long, value_name = "PATH", conflicts_with = "init", help_heading = JUDGEMENT)]
     baseline: Option<PathBuf>,
 
     /// Proof of a change, as --proof of prune, strip, transcode and replace writes it; repeatable
     ///
     /// With images.proven = true in the policy, files must be the outputs of these changes.
-    #[arg(long, value_name = "PROOF.json", conflicts_with = "init")]
+    #[arg(long, value_name = "PROOF.json", conflicts_with = "init", help_heading = JUDGEMENT)]
     proof: Vec<PathBuf>,
 
     #[command(flatten)]
@@ -83,25 +85,17 @@ pub struct Arguments {
     inputs: InputArguments,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// Text
-    Human,
-    /// One document (schema fatbin.check/1)
-    Json,
-    /// JUnit XML with a test case for each rule and file
-    Junit,
-    /// SARIF 2.1.0, for code scanning
-    Sarif,
-    /// Markdown for the summary of a CI job, or a comment: findings, and sizes by arch
-    Markdown,
-    /// Annotations of GitHub Actions
-    Github,
-    /// Code Quality report of GitLab
-    Gitlab,
-    /// CycloneDX 1.6 with files and their images as components
-    Cyclonedx,
-}
+/// Formats of the report.
+const FORMATS: &[Format] = &[
+    Format::Table,
+    Format::Json,
+    Format::Junit,
+    Format::Sarif,
+    Format::Markdown,
+    Format::Github,
+    Format::Gitlab,
+    Format::Cyclonedx,
+];
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let other_inputs = arguments.policy.iter().chain(&arguments.baseline).chain(&arguments.proof);
@@ -129,7 +123,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     if !arguments.proof.is_empty() && !policy.all_requirements().any(|it| it.proven == Some(true)) {
         problems.warn(anyhow!("{}: --proof has no effect; set images.proven = true", policy.path));
     }
-    let format = arguments.format;
+    let format = arguments.format.format();
     if arguments.baseline.is_some() && format != Format::Markdown {
         problems.warn(anyhow!("--baseline has no effect; use --format markdown"));
     }
@@ -144,13 +138,6 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         report::write_page(path, &surveys(), Some(&verdict))?;
     }
     let text = match format {
-        Format::Human => {
-            let screen = terminal::screen();
-            let mut out = terminal::output(&screen);
-            out.write(&report::verdict_text(&verdict, arguments.problems.is_verbose(), &screen))?;
-            out.flush()?;
-            return Ok(status_of(&verdict));
-        }
         Format::Json => verdict.to_json(),
         Format::Junit => report::verdict_junit(&verdict),
         Format::Sarif => report::verdict_sarif(&verdict),
@@ -162,6 +149,11 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         Format::Github => report::verdict_github(&verdict),
         Format::Gitlab => report::verdict_gitlab(&verdict),
         Format::Cyclonedx => report::verdict_cyclonedx(&verdict, &surveys()),
+        _ => {
+            let screen = terminal::screen();
+            terminal::print_report(&report::verdict_text(&verdict, arguments.problems.is_verbose(), &screen), &screen)?;
+            return Ok(status_of(&verdict));
+        }
     };
     terminal::print(&text)?;
     Ok(status_of(&verdict))

@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use clap::{Arg, Command};
 
+use super::help::{JOBS, Job};
+
 /// Variables that all commands read, and their meanings.
 const VARIABLES: [(&str, &str); 6] = [
     ("FATBIN_THREADS", "Maximum number of threads, as `--threads`"),
@@ -39,10 +41,15 @@ pub fn command_page(command: &Command, guide: &[(String, &str)]) -> String {
     }
     let arguments: Vec<&Arg> = command.get_positionals().collect();
     write_arguments(&mut page, "Arguments", &arguments);
-    let options = command.get_opts().chain(command.get_arguments().filter(|it| is_flag(it)));
-    let mut options: Vec<&Arg> = options.filter(|it| !it.is_hide_set() && !is_common(it)).collect();
-    options.sort_by_key(|option| command.get_arguments().position(|it| it.get_id() == option.get_id()));
-    write_arguments(&mut page, "Options", &options);
+    let options = command.get_arguments().filter(|it| !it.is_positional() && !it.is_hide_set() && !is_common(it));
+    let options: Vec<&Arg> = options.collect();
+    let mut headings = vec![None];
+    headings.extend(options.iter().map(|option| option.get_help_heading()).filter(Option::is_some));
+    for (index, heading) in headings.iter().enumerate().filter(|(index, it)| !headings[..*index].contains(it)) {
+        let options: Vec<&Arg> = options.iter().copied().filter(|it| it.get_help_heading() == *heading).collect();
+        let title = if index == 0 { "Options" } else { heading.unwrap_or_default() };
+        write_arguments(&mut page, title, &options);
+    }
     if !status.is_empty() {
         page += "## Exit status\n\n";
         write_paragraph(&mut page, status);
@@ -53,13 +60,15 @@ pub fn command_page(command: &Command, guide: &[(String, &str)]) -> String {
 
 /// Returns the page that lists all commands, with the options and variables that they share.
 pub fn index_page(program: &Command) -> String {
-    let mut page = "# Commands\n\nThe pages are generated from the definitions of the options: `fatbin help COMMAND` prints the same.\n\n\
-                    | command | purpose |\n|---|---|\n"
+    let mut page = "# Commands\n\nThe pages are generated from the definitions of the options: `fatbin help COMMAND` prints the same.\n"
         .to_owned();
-    for command in commands(program) {
-        let name = command.get_name();
-        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-        let _ = writeln!(page, "| [{name}]({name}.md) | {} |", escaped(&about).replace('|', "\\|"));
+    for Job { name, meaning, commands } in JOBS {
+        let _ = write!(page, "\n## {name} {meaning}\n\n| command | purpose |\n|---|---|\n");
+        for command in commands.iter().filter_map(|name| program.find_subcommand(name)) {
+            let name = command.get_name();
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            let _ = writeln!(page, "| [{name}]({name}.md) | {} |", escaped(&about).replace('|', "\\|"));
+        }
     }
     page += "\n";
     let common: Vec<&Arg> = program.get_arguments().collect();
@@ -84,10 +93,6 @@ pub fn commands(program: &Command) -> impl Iterator<Item = &Command> {
 
 fn display_name(command: &Command) -> String {
     command.get_bin_name().unwrap_or(command.get_name()).to_owned()
-}
-
-fn is_flag(argument: &Arg) -> bool {
-    !argument.is_positional() && !argument.get_action().takes_values()
 }
 
 fn is_common(argument: &Arg) -> bool {

@@ -4,6 +4,7 @@ use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 
 use super::failure::{Result, bail, coded, ensure};
+use super::headings::OUTPUT;
 use crate::base::codec::{Codec, Compression};
 use crate::cli::codes::Code;
 use crate::format::cuda_fatbin::level;
@@ -12,11 +13,11 @@ use crate::format::cuda_fatbin::level;
 #[derive(Debug, Args)]
 pub struct CompressionArguments {
     /// Compress the output, with zstd unless CODEC is given
-    #[arg(long, value_name = "CODEC", num_args = 0..=1, require_equals = true, default_missing_value = "zstd")]
+    #[arg(help_heading = OUTPUT, long, value_name = "CODEC", num_args = 0..=1, require_equals = true, default_missing_value = "zstd")]
     compress: Option<CodecArgument>,
 
     /// Compression level: 1 to 22 for zstd, 1 to 9 for zlib, 1 to 12 for lz4
-    #[arg(long, value_name = "N", requires = "compress")]
+    #[arg(help_heading = OUTPUT, long, value_name = "N", requires = "compress")]
     level: Option<i32>,
 }
 

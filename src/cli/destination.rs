@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use clap::{ArgGroup, Args, ValueEnum};
 
-use super::failure::{Result, coded, ensure};
+use super::failure::{Context, Result, coded, ensure};
+use super::headings::OUTPUT;
 use super::outputs::OutputArgument;
 use super::problems::Problems;
 use crate::base::error::Error;
@@ -24,9 +25,13 @@ const STANDARD: &str = "-";
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new(DESTINATION).required(true).multiple(true))]
 pub struct DestinationArguments {
-    /// Output file; `-` writes standard output
-    #[arg(short, long, value_name = "OUT", group = DESTINATION)]
+    /// Output file, or a directory that gets a file with the name of the input; `-` writes standard output
+    #[arg(help_heading = OUTPUT, short, long, value_name = "OUT", group = DESTINATION)]
     output: Option<OutputArgument>,
+
+    /// Try and prove the change, and print what it does and the new size; write nothing
+    #[arg(help_heading = OUTPUT, long, group = DESTINATION)]
+    dry_run: bool,
 
     /// Replace the input, once the result is complete and proven
     ///
@@ -34,13 +39,13 @@ pub struct DestinationArguments {
     /// input keep the old bytes. Symbolic links are followed. If the path leads to another file by then, or the input
     /// has changed, nothing is replaced. Owner, group and timestamps are kept as with --preserve, and so are all bits
     /// of the mode and extended attributes. An attribute that cannot be kept is a warning.
-    #[arg(short, long, group = DESTINATION, conflicts_with = "output")]
+    #[arg(help_heading = OUTPUT, short, long, group = DESTINATION, conflicts_with = "output")]
     in_place: bool,
 
     /// Attributes that the output gets from the input, separated by commas; all without a list
     ///
     /// The output always gets the mode of the input, except the set-user-ID, set-group-ID and sticky bits.
-    #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',', num_args = 0..=1, require_equals = true,
+    #[arg(help_heading = OUTPUT, long, value_name = "LIST", value_enum, value_delimiter = ',', num_args = 0..=1, require_equals = true,
           default_missing_value = "all")]
     preserve: Vec<PreserveArgument>,
 }
@@ -75,19 +80,24 @@ impl DestinationArguments {
         self.output.as_ref().is_some_and(|output| is_standard_output(output.path()))
     }
 
-    /// Returns the path of the result for messages and figures.
-    pub fn path<'a>(&'a self, input: &'a Path) -> &'a Path {
-        self.output.as_ref().map_or(input, OutputArgument::path)
+    /// Returns whether nothing is written.
+    pub fn is_planned(&self) -> bool {
+        self.dry_run
     }
 
-    /// Creates the output for an input. Returns `None` if no option of the group is given, which a command may permit.
-    pub fn create(&self, input: &Path, set: &FileSet) -> Result<Option<ChangedOutput>> {
+    /// Returns the path of the result.
+    pub fn path(&self, input: &Path) -> Result<PathBuf> {
+        self.output.as_ref().map_or_else(|| Ok(input.to_owned()), |output| in_directory(output.path(), input))
+    }
+
+    /// Creates the output for an input.
+    pub fn create(&self, input: &Path, set: &FileSet) -> Result<ChangedOutput> {
         let is_standard_input = input == Path::new(STANDARD);
         ensure!(!(self.in_place && is_standard_input), "--in-place: standard input is not a file; use -o");
-        if self.output.is_none() && !self.in_place {
-            return Ok(None);
+        let path = self.path(input)?;
+        if self.dry_run {
+            return Ok(ChangedOutput { output: Output::trial(input)?, path, attributes: None, preserved: Vec::new() });
         }
-        let path = self.path(input).to_owned();
         let place = if self.in_place { set.replacement(&path) } else { set.output(&path, OutputKind::Code) };
         let place = place.map_err(|error| match error {
             Error::SameFile { path } if !is_standard_input && is_same_file(&path, input) => {
@@ -97,7 +107,7 @@ impl DestinationArguments {
             error => error.into(),
         })?;
         let attributes = if is_standard_input { None } else { Some(Attributes::of(input)?) };
-        Ok(Some(ChangedOutput { output: Output::create(place)?, path, attributes, preserved: self.preserved() }))
+        Ok(ChangedOutput { output: Output::create(place)?, path, attributes, preserved: self.preserved() })
     }
 
     fn preserved(&self) -> Vec<Attribute> {
@@ -113,7 +123,23 @@ impl DestinationArguments {
     }
 }
 
+/// Returns the path of an output: a directory gets a file with the name of the input.
+pub fn in_directory(output: &Path, input: &Path) -> Result<PathBuf> {
+    let is_directory = output.is_dir() || output.to_string_lossy().ends_with(std::path::is_separator);
+    if !is_directory {
+        return Ok(output.to_owned());
+    }
+    let name = input.file_name().filter(|_| input != Path::new(STANDARD));
+    let name = name.with_context(|| format!("{}: is a directory; specify a file", output.display()))?;
+    Ok(output.join(name))
+}
+
 impl ChangedOutput {
+    /// The path of the output.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Sets the attributes of the output, then renames the output and the proof to their final names. An attribute that
     /// cannot be set is a warning.
     pub fn commit(mut self, proof: Option<Output>, problems: &Problems) -> Result<()> {

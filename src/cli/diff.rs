@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::failure::{Context, Result, coded, ensure};
+use super::format::FormatArguments;
+use super::headings::{JUDGEMENT, OUTPUT};
 use super::limit::{LimitArguments, parse_size};
 use super::locking::side;
 use super::negative::record_inputs;
@@ -37,21 +39,20 @@ pub struct Arguments {
     #[arg(value_name = "NEW")]
     new: PathBuf,
 
-    /// Print one JSON document (schema fatbin.diff/1)
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArguments,
 
     /// Ignore debug information, paths and compression
-    #[arg(long)]
+    #[arg(long, help_heading = JUDGEMENT)]
     code_only: bool,
 
     /// Fail if device code grows by more than a percentage (5%) or a size (10M), decompressed or stored; with an arch,
     /// if its decompressed images do. May be repeated
-    #[arg(long, value_name = "[ARCH=]LIMIT", value_parser = parse_budget)]
+    #[arg(long, value_name = "[ARCH=]LIMIT", value_parser = parse_budget, help_heading = JUDGEMENT)]
     max_growth: Vec<Budget>,
 
     /// List every kernel, with full names
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     all: bool,
 
     #[command(flatten)]
@@ -75,15 +76,13 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let names = [&arguments.old, &arguments.new].map(|path| path.to_string_lossy().into_owned());
     let differences = Differences { names: &names, comparison: &comparison, budgets: &verdicts };
     let screen = terminal::screen();
-    let text = if arguments.json {
+    let text = if arguments.format.is_json() {
         report::differences_json(&differences)
     } else {
         let detail = Detail { has_kernels: arguments.all || arguments.problems.is_verbose(), has_all: arguments.all };
         report::differences_table(&differences, detail, &screen)
     };
-    let mut out = terminal::output(&screen);
-    out.write(&text)?;
-    out.flush()?;
+    terminal::print_report(&text, &screen)?;
     let is_trouble = [old_status, new_status].contains(&Status::Trouble);
     let is_no = match verdicts.as_slice() {
         [] => !comparison.files.is_empty(),

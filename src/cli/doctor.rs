@@ -6,6 +6,8 @@ use std::path::Path;
 use clap::{Args, ValueEnum};
 
 use super::failure::Result;
+use super::format::FormatArguments;
+use super::headings::{INPUT, OUTPUT};
 use super::limit::LimitArguments;
 use super::negative::record_inputs;
 use super::outputs::{ForceArgument, OutputArgument};
@@ -33,22 +35,21 @@ pub struct Arguments {
     objects: Vec<OsString>,
 
     /// Linker whose layout is predicted, by default the one that the command line calls
-    #[arg(long, value_name = "LINKER", value_enum)]
+    #[arg(help_heading = INPUT, long, value_name = "LINKER", value_enum)]
     linker: Option<LinkerArgument>,
 
     /// Write a linker script that places large device sections after all others
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     script: Option<OutputArgument>,
 
     #[command(flatten)]
     force: ForceArgument,
 
-    /// Print one JSON document (schema fatbin.doctor/1)
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArguments,
 
     /// Print the predicted layout
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with = "json", help_heading = OUTPUT)]
     layout: bool,
 
     #[command(flatten)]
@@ -108,7 +109,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         }
         (None, _) => {}
     }
-    if arguments.json {
+    if arguments.format.is_json() {
         terminal::print(&report::diagnosis_json(&diagnosis))?;
     } else {
         terminal::print(&report::diagnosis_text(&diagnosis, arguments.layout, &terminal::screen()))?;

@@ -6,7 +6,9 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::destination::{ChangedOutput, DestinationArguments};
-use super::failure::{Result, coded};
+use super::failure::{Result, coded, ensure};
+use super::format::FormatArguments;
+use super::headings::OUTPUT;
 use super::limit::LimitArguments;
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::{ProblemArguments, Problems};
@@ -14,7 +16,7 @@ use super::{access, terminal};
 use crate::base::io::{Input, Output, OutputKind, disk_size};
 use crate::cli::codes::Code;
 use crate::cli::report;
-use crate::cli::report::{ProvenFile, proof_json};
+use crate::cli::report::{Change, ChangedFile, ProvenFile, proof_json};
 use crate::edit::{Applied, ApplyOptions, EditError, EditedInput, FileEdit, SplitHost, apply, hash_file};
 use crate::format::ContainerType;
 
@@ -22,29 +24,29 @@ use crate::format::ContainerType;
 #[derive(Debug, Args)]
 pub struct EditArguments {
     /// Leave holes in the output where images were, which take no space on disk (the default)
-    #[arg(long, conflicts_with = "no_punch")]
+    #[arg(help_heading = OUTPUT, long, conflicts_with = "no_punch")]
     punch: bool,
 
     /// Write zeros instead of holes
-    #[arg(long)]
+    #[arg(help_heading = OUTPUT, long)]
     no_punch: bool,
 
     /// Cut free bytes out of linked files, too, where nothing behind them has an address
     ///
     /// Objects and files of containers always become smaller. A linked file keeps its size where a segment loads later
     /// bytes; a note states the reason.
-    #[arg(long)]
+    #[arg(help_heading = OUTPUT, long)]
     shrink: bool,
 
     /// Change signed files, and remove the signatures that this breaks
     ///
     /// Authenticode signatures and the signatures of kernel modules are removed. Signatures of Mach-O files, jars and
     /// wheels stay, but become invalid: sign the result again.
-    #[arg(long)]
+    #[arg(help_heading = OUTPUT, long)]
     break_signature: bool,
 
     /// Write the proof of the change to FILE (schema fatbin.proof/1)
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT, long, value_name = "FILE")]
     proof: Option<OutputArgument>,
 
     #[command(flatten)]
@@ -52,6 +54,9 @@ pub struct EditArguments {
 
     #[command(flatten)]
     destination: DestinationArguments,
+
+    #[command(flatten)]
+    format: FormatArguments,
 
     #[command(flatten)]
     problems: ProblemArguments,
@@ -69,8 +74,7 @@ pub struct Editing<'a> {
     arguments: &'a EditArguments,
     /// Log of the command.
     pub problems: Problems,
-    /// Absent if the change is only planned.
-    output: Option<ChangedOutput>,
+    output: ChangedOutput,
     /// Absent if no proof is written.
     proof: Option<Output>,
     /// Bytes that the input took on disk before it may be replaced.
@@ -78,17 +82,20 @@ pub struct Editing<'a> {
     /// Size and SHA-256 of the input, for the proof. Standard input cannot be read again.
     before: Option<(u64, [u8; 32])>,
     proven: Vec<ProvenFile>,
+    files: Vec<ChangedFile>,
     /// Files that keep their size, with the reasons.
     notes: Vec<String>,
 }
 
 impl EditArguments {
-    /// Starts a change. Nothing is written if it is only planned.
-    pub fn start(&self, is_planned: bool, other_inputs: &[&Path]) -> Result<Editing<'_>> {
+    /// Starts a change.
+    pub fn start(&self, other_inputs: &[&Path]) -> Result<Editing<'_>> {
+        let is_mixed = self.format.is_json() && self.destination.is_standard_output();
+        ensure!(!is_mixed, "--format json: standard output is the output; specify a file");
         let set = self.force.files(other_inputs.iter().copied().chain([self.input.as_path()]));
-        let output = if is_planned { None } else { self.destination.create(&self.input, &set)? };
+        let output = self.destination.create(&self.input, &set)?;
         let proof = match &self.proof {
-            Some(path) if output.is_some() => Some(Output::create(set.output(path.path(), OutputKind::Text)?)?),
+            Some(path) if !self.is_planned() => Some(Output::create(set.output(path.path(), OutputKind::Text)?)?),
             _ => None,
         };
         let problems = self.problems.problems();
@@ -101,6 +108,7 @@ impl EditArguments {
             disk_size,
             before: None,
             proven: Vec::new(),
+            files: Vec::new(),
             notes: Vec::new(),
         })
     }
@@ -110,9 +118,9 @@ impl EditArguments {
         &self.input
     }
 
-    /// The file that gets the result.
-    pub fn output(&self) -> &Path {
-        self.destination.path(&self.input)
+    /// Returns whether nothing is written.
+    pub fn is_planned(&self) -> bool {
+        self.destination.is_planned()
     }
 
     /// Options of the change.
@@ -132,14 +140,15 @@ impl Editing<'_> {
         visit: &mut dyn FnMut(EditedInput<'_>),
     ) -> Result<Option<Applied>, EditError> {
         let input = Input::open(&self.arguments.input, access::get())?;
-        if self.arguments.proof.is_some() && self.output.is_some() {
+        if self.proof.is_some() {
             self.before = Some((input.size(), hash_file(&input)?));
         }
-        let output = self.output.as_mut().map(|output| &mut output.output);
-        let (proven, notes, mut has_archives) = (&mut self.proven, &mut self.notes, false);
-        let applied = apply(input, rule, self.arguments.options(), output, &mut |edited| {
+        let (proven, files, notes) = (&mut self.proven, &mut self.files, &mut self.notes);
+        let mut has_archives = false;
+        let applied = apply(input, rule, self.arguments.options(), &mut self.output.output, &mut |edited| {
             let path = &edited.scan.file().path;
-            proven.extend(edited.proof.map(|proof| ProvenFile::new(edited.scan.file(), edited.edited, proof)));
+            proven.push(ProvenFile::new(edited.scan.file(), edited.edited, edited.proof));
+            files.push(ChangedFile::new(edited.scan.file(), edited.edited));
             notes.extend(edited.edited.keeps_size.map(|reason| report::keeps_size(path, reason)));
             has_archives |= edited.scan.file().containers.iter().any(|it| it.container_type == ContainerType::Kpack);
             visit(edited);
@@ -163,19 +172,25 @@ impl Editing<'_> {
     /// Gives the result its name, writes the proof, and prints `text` and the sizes.
     pub fn finish(mut self, command: &str, applied: &Applied, text: &str) -> Result<()> {
         let document = self.proof(command)?;
-        let is_planned = self.output.is_none();
+        let arguments = self.arguments;
+        let is_planned = arguments.is_planned();
+        let path = self.output.path().to_owned();
         let mut proof = self.proof.filter(|_| document.is_some());
         if let (Some(proof), Some(document)) = (&mut proof, document) {
             proof.write(document.as_bytes())?;
         }
-        if let Some(output) = self.output {
-            output.commit(proof, &self.problems)?;
+        if !is_planned {
+            self.output.commit(proof, &self.problems)?;
         }
-        // The output may be standard output.
-        if is_planned || !self.arguments.destination.is_standard_output() {
-            let new_disk_size = if is_planned { None } else { disk_size(self.arguments.output()) };
+        let &Applied { size, new_size, .. } = applied;
+        if arguments.format.is_json() {
+            let output = if is_planned { None } else { Some(path.as_path()) };
+            let change = Change { command, input: &arguments.input, output, size, new_size, files: &self.files };
+            terminal::print(&report::edit_json(&change))?;
+        } else if is_planned || !arguments.destination.is_standard_output() {
+            let new_disk_size = if is_planned { None } else { disk_size(&path) };
             let disk_sizes = self.disk_size.zip(new_disk_size);
-            let sizes = report::edit_sizes(applied.size, applied.new_size, disk_sizes, &terminal::screen());
+            let sizes = report::edit_sizes(size, new_size, disk_sizes, &terminal::screen());
             let text = text.to_owned() + &self.notes.concat() + &sizes;
             // A plan is the result of the command.
             if is_planned { terminal::print(&text)? } else { terminal::print_summary(&text)? }
@@ -183,11 +198,11 @@ impl Editing<'_> {
         Ok(())
     }
 
-    /// `None` if the change is only planned, or no proof is written.
+    /// `None` if no proof is written.
     fn proof(&mut self, command: &str) -> Result<Option<String>> {
-        let (Some((size, hash)), Some(output)) = (self.before, &mut self.output) else { return Ok(None) };
-        let written = output.output.written(access::get())?;
-        let after = (self.arguments.output(), written.size(), hash_file(&written)?);
+        let Some((size, hash)) = self.before else { return Ok(None) };
+        let written = self.output.output.written(access::get())?;
+        let after = (self.output.path(), written.size(), hash_file(&written)?);
         let before = (self.arguments.input.as_path(), size, hash);
         Ok(Some(proof_json(command, before, after, &self.proven)))
     }

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use super::Status;
 use super::access;
 use super::failure::{Context, Result, coded, ensure};
+use super::headings::{INPUT, OUTPUT};
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::print_detail;
 use crate::base::io::{Access, Input};
@@ -28,64 +29,64 @@ use crate::host::Host;
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Object to write
-    #[arg(short, long, value_name = "OUT.o")]
+    #[arg(help_heading = OUTPUT, short, long, value_name = "OUT")]
     output: OutputArgument,
 
     /// File, and its name in the program: a symbol, or a variable of C++ as NAMESPACE::NAME
-    #[arg(short, long = "symbol", value_name = "NAME=FILE", value_parser = parse_symbol)]
+    #[arg(help_heading = INPUT, short, long = "symbol", value_name = "NAME=FILE", value_parser = parse_symbol)]
     symbol: Vec<(Name, PathBuf)>,
 
     /// Read more of them from a file, one NAME=FILE per line; # begins a comment, `-` is standard input
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = INPUT, long, value_name = "FILE")]
     symbols_from: Vec<PathBuf>,
 
     /// Symbols of each file: NAME, NAME_end and NAME_size, or the symbols of `ld -r -b binary`
     ///
     /// binary: NAME_start, NAME_end and the absolute symbol NAME_size. A FILE without a name gets the name that GNU ld
     /// uses, _binary_FILE.
-    #[arg(long, value_name = "STYLE", value_enum, default_value_t = Symbols::StartEndSize)]
+    #[arg(help_heading = OUTPUT, long, value_name = "STYLE", value_enum, default_value_t = Symbols::StartEndSize)]
     symbols: Symbols,
 
     /// Section of all files, instead of .rodata.NAME for each
-    #[arg(long, value_name = "NAME")]
+    #[arg(help_heading = OUTPUT, long, value_name = "NAME")]
     section: Option<String>,
 
     /// Alignment of each file in bytes, a power of two
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_ALIGNMENT)]
+    #[arg(help_heading = OUTPUT, long, value_name = "N", default_value_t = DEFAULT_ALIGNMENT)]
     align: u64,
 
     /// Keep all files in the program, whether or not it refers to them
-    #[arg(long)]
+    #[arg(help_heading = OUTPUT, long)]
     retain: bool,
 
     /// Hide the symbols from users of a library that contains the object
-    #[arg(long)]
+    #[arg(help_heading = OUTPUT, long)]
     hidden: bool,
 
     /// Place the files among large sections, out of reach of code and data; auto does so from 1 GiB on
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Large::Auto)]
+    #[arg(help_heading = OUTPUT, long, value_name = "WHEN", value_enum, default_value_t = Large::Auto)]
     large: Large,
 
     /// Add a table of all files with their names, sizes and SHA-256, and the number of its entries, NAME_count
-    #[arg(long, value_name = "NAME")]
+    #[arg(help_heading = OUTPUT, long, value_name = "NAME")]
     index: Option<String>,
 
     /// Write a C and C++ header with the symbols
-    #[arg(long, value_name = "OUT.h")]
+    #[arg(help_heading = OUTPUT, long, value_name = "OUT.h")]
     header: Option<OutputArgument>,
 
     /// Write a Rust module with a function for each file
-    #[arg(long, value_name = "OUT.rs")]
+    #[arg(help_heading = OUTPUT, long, value_name = "OUT.rs")]
     rust: Option<OutputArgument>,
 
     #[command(flatten)]
     force: ForceArgument,
 
-    #[arg(long, value_name = "TRIPLE", help = super::wrap::host_help())]
+    #[arg(help_heading = OUTPUT, long, value_name = "TRIPLE", help = super::wrap::host_help())]
     host: Option<String>,
 
     /// Print host, number and size of the files
-    #[arg(short, long)]
+    #[arg(help_heading = OUTPUT, short, long)]
     verbose: bool,
 
     /// Files that --symbols binary names; they follow the files of the options

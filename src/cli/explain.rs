@@ -34,9 +34,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         let page = |it: &Section| render(&format!("# {}: {}\n\n{}\n", it.name, it.title, it.body), &screen);
         arguments.sections.iter().map(page).collect::<Vec<String>>().join("\n")
     };
-    let mut out = terminal::output(&screen);
-    out.write(&text)?;
-    out.flush()?;
+    terminal::print_report(&text, &screen)?;
     Ok(Status::Yes)
 }
 

@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::failure::{Result, parser};
 use super::filter::FilterArguments;
+use super::headings::OUTPUT;
 use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::limit::LimitArguments;
 use super::outputs::{ForceArgument, OutputArgument};
@@ -33,34 +34,34 @@ const INDEX: &str = "index.json";
 #[derive(Args)]
 pub struct Arguments {
     /// Write to this directory, which is created if it does not exist
-    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    #[arg(short, long, value_name = "DIR", default_value = ".", help_heading = OUTPUT)]
     output: OutputArgument,
 
     /// Name the files by this template, such as {file}.{number}.{arch}.{extension}
-    #[arg(long, value_name = "TEMPLATE", value_parser = parser(NameTemplate::parse), conflicts_with_all = ["to", "archive"],
+    #[arg(long, help_heading = OUTPUT, value_name = "TEMPLATE", value_parser = parser(NameTemplate::parse), conflicts_with_all = ["to", "archive"],
           long_help = name_help())]
     name: Option<NameTemplate>,
 
     /// Write index.json too: origin, target and SHA-256 of each image (schema fatbin.extract/1)
-    #[arg(long, conflicts_with_all = ["to", "archive"])]
+    #[arg(long, conflicts_with_all = ["to", "archive"], help_heading = OUTPUT)]
     index: bool,
 
     /// Write the only matching image to this file; `-` is standard output
-    #[arg(long, value_name = "FILE", conflicts_with = "output")]
+    #[arg(long = "file", alias = "to", value_name = "FILE", conflicts_with = "output", help_heading = OUTPUT)]
     to: Option<OutputArgument>,
 
     #[command(flatten)]
     force: ForceArgument,
 
     /// Write a static library for each kind, triple and arch instead, with the images as members
-    #[arg(long, conflicts_with = "to")]
+    #[arg(long, conflicts_with = "to", help_heading = OUTPUT)]
     archive: bool,
 
     #[command(flatten)]
     filter: FilterArguments,
 
     /// Extract compressed images as they are stored
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     stored: bool,
 
     #[command(flatten)]

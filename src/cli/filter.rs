@@ -2,50 +2,58 @@
 
 use clap::{Args, ValueEnum};
 
-use super::failure::{Context, Result, bail, parser};
+use super::devices::ALL;
+use super::failure::{Context, Result, bail, ensure, parser};
+use super::headings::SELECTION;
 use super::known_names::{self, unknown_name};
 use crate::format::ContainerType;
 use crate::scan::filter::{ImageFilter, KernelPattern, Predicate};
-use crate::target::OffloadKind;
+use crate::target::{OffloadKind, gpu_names};
 
 /// Filters for images. Values of one option are alternatives; an image must match every option that is given.
 #[derive(Debug, Args)]
 pub struct FilterArguments {
     /// Only images of this offload kind
-    #[arg(long, value_name = "KIND", ignore_case = true)]
+    #[arg(help_heading = SELECTION, long, value_name = "KIND", ignore_case = true)]
     kind: Vec<Kind>,
 
     /// Only images with this triple
-    #[arg(long, value_name = "TRIPLE")]
+    #[arg(help_heading = SELECTION, long, value_name = "TRIPLE")]
     triple: Vec<String>,
 
     /// Only images for this processor with these features, such as gfx90a:xnack+ or sm_90a
-    #[arg(long, value_name = "ARCH", value_parser = known_names::arch(), hide_possible_values = true)]
+    #[arg(help_heading = SELECTION, long, value_name = "ARCH", value_parser = known_names::arch(), hide_possible_values = true)]
     arch: Vec<String>,
 
-    /// Only images that run on ARCH
+    /// Only images that run on this device, such as H100, sm_90 or gfx90a:xnack+
     ///
     /// Such images are for the same or a generic processor with no conflicting feature, or are PTX for an earlier one.
-    #[arg(long, value_name = "ARCH", value_parser = known_names::arch(), hide_possible_values = true)]
-    compatible_with: Vec<String>,
+    #[arg(help_heading = SELECTION, long = "device", alias = "compatible-with", value_name = "DEVICE", value_delimiter = ',',
+          value_parser = known_names::device(device), hide_possible_values = true)]
+    runs_on: Vec<String>,
+
+    /// Only the image of this number, as reports and the names of extracted files have it
+    #[arg(help_heading = SELECTION, long = "image", value_name = "NUMBER")]
+    number: Vec<usize>,
 
     /// Only images whose container records KEY=VALUE
-    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_key)]
+    #[arg(help_heading = SELECTION, long, value_name = "KEY=VALUE", value_parser = parse_key)]
     key: Vec<(String, String)>,
 
     /// Only images in a container of this type, at any depth
-    #[arg(long, value_name = "TYPE", value_parser = parse_container, long_help = containers_help())]
+    #[arg(help_heading = SELECTION, long, value_name = "TYPE", value_parser = parse_container, long_help = containers_help())]
     container: Vec<ContainerType>,
 
     /// Only images with a kernel whose name matches REGEX
     ///
     /// The expression is matched against the mangled and the demangled name, and may match any part of it.
-    #[arg(long, value_name = "REGEX", value_parser = parser(KernelPattern::parse))]
+    #[arg(help_heading = SELECTION, long, value_name = "REGEX", value_parser = parser(KernelPattern::parse))]
     kernel: Vec<KernelPattern>,
 }
 
+/// Value of `--kind`.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Kind {
+pub enum Kind {
     #[value(name = "openmp")]
     OpenMp,
     Cuda,
@@ -59,11 +67,12 @@ impl FilterArguments {
         let kinds = self.kind.iter().map(|&kind| Predicate::Kind(kind.into()));
         let triples = self.triple.iter().cloned().map(Predicate::Triple);
         let archs = self.arch.iter().cloned().map(Predicate::Arch);
-        let compatible = self.compatible_with.iter().cloned().map(Predicate::CompatibleWith);
+        let running = self.runs_on.iter().cloned().map(Predicate::CompatibleWith);
+        let numbers = self.number.iter().copied().map(Predicate::Number);
         let keys = self.key.iter().cloned().map(|(key, value)| Predicate::Key(key, value));
         let containers = self.container.iter().copied().map(Predicate::Container);
         let kernels = self.kernel.iter().cloned().map(Predicate::Kernel);
-        let of_container = compatible.chain(keys).chain(containers);
+        let of_container = running.chain(numbers).chain(keys).chain(containers);
         ImageFilter(kinds.chain(triples).chain(archs).chain(of_container).chain(kernels).collect())
     }
 }
@@ -77,6 +86,12 @@ impl From<Kind> for OffloadKind {
             Kind::Sycl => OffloadKind::Sycl,
         }
     }
+}
+
+/// Returns the device of a GPU, or the name as it is: devices and archs are accepted.
+fn device(name: &str) -> Result<String> {
+    ensure!(!name.eq_ignore_ascii_case(ALL), "expected a device; omit the option for all images");
+    Ok(gpu_names::named(name).map_or(name, |(_, device)| device).to_owned())
 }
 
 fn container_names() -> String {

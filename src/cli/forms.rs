@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 
 use super::compression::check_level;
 use super::failure::{Result, bail, ensure};
+use super::headings::OUTPUT;
 use crate::base::codec::Codec;
 use crate::edit::Effort;
 use crate::edit::transcode::{BundleForm, Transcoding};
@@ -14,18 +15,18 @@ use crate::format::offload_binary::Version as OffloadBinaryVersion;
 #[derive(Debug, Args)]
 pub struct FormArguments {
     /// Form of the containers; may be repeated, for containers of several types
-    #[arg(long, value_name = "FORM", value_delimiter = ',')]
+    #[arg(help_heading = OUTPUT, long, value_name = "FORM", value_delimiter = ',')]
     to: Vec<Form>,
 
     /// Compression level: 1 to 22 for zstd, 1 to 9 for zlib, 1 to 12 for lz4
     ///
     /// By default the level of the tools that write such containers. Without this option and --best, data that has the requested
     /// codec already is not compressed again.
-    #[arg(long, value_name = "N", conflicts_with = "best")]
+    #[arg(help_heading = OUTPUT, long, value_name = "N", conflicts_with = "best")]
     level: Option<i32>,
 
     /// Compress with the strongest levels, and take the smallest result
-    #[arg(long)]
+    #[arg(help_heading = OUTPUT, long)]
     best: bool,
 }
 

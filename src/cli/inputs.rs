@@ -8,6 +8,7 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::failure::{Failure, Result};
+use super::headings::INPUT;
 use super::negative::record_inputs;
 use super::path_list::{PathList, is_stream};
 use super::problems::Problems;
@@ -28,15 +29,15 @@ pub struct InputArguments {
     /// Read more paths from this file, one per line; `-` reads standard input
     ///
     /// A pipe is read while its files are processed.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = INPUT)]
     files_from: Option<PathBuf>,
 
     /// Kpack archive to read instead of the archives that split host files refer to, as ROCM_KPACK_PATH; repeatable
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = INPUT)]
     kpack_path: Vec<PathBuf>,
 
     /// Kpack archive to read before the others, as ROCM_KPACK_PATH_PREFIX; repeatable
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = INPUT)]
     kpack_path_prefix: Vec<PathBuf>,
 
     /// Set that receives the paths of a list.

@@ -1,17 +1,18 @@
 //! `fatbin inspect`.
 
 use clap::Args;
-use clap::builder::StringValueParser;
 
-use super::devices::RequestedDevices;
+use super::devices::DeviceArguments;
 use super::failure::Result;
 use super::filter::FilterArguments;
+use super::format::FormatArguments;
+use super::headings::OUTPUT;
 use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::inspected::{DocumentWriter, ImageWriter, TableWriter};
 use super::limit::LimitArguments;
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::{ProblemArguments, Problems};
-use super::{Status, known_names, terminal};
+use super::{Status, terminal};
 use crate::analyze::coverage::{Coverage, InspectedImages};
 use crate::analyze::inspect::{InspectedFile, InspectedImage};
 use crate::analyze::survey::{ImageSurvey, Survey};
@@ -36,33 +37,25 @@ use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
 ///
 /// Exit status: 0 if there are device images, 1 if none match, 2 for trouble.
 #[derive(Args)]
+#[command(mut_arg("device", |option| option.conflicts_with("html").help(MATRIX_DEVICES)))]
+#[command(mut_arg("runs_on", |option| option.long("compatible-with")))]
 pub struct Arguments {
-    /// Print one JSON document (schema fatbin.inspect/1) instead of tables
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArguments,
 
     /// Print the devices that kernels do not run on as native code, by family over all files; -v lists each kernel
-    #[arg(long)]
+    #[arg(help_heading = OUTPUT, long)]
     matrix: bool,
 
-    /// Devices of the matrix, such as H100 or gfx942, instead of the devices that the files have code for; all for every
-    /// GPU with a name
-    #[arg(
-        long,
-        value_name = "DEVICE",
-        value_delimiter = ',',
-        value_parser = known_names::device(StringValueParser::new()),
-        hide_possible_values = true,
-        requires = "matrix"
-    )]
-    device: Vec<String>,
+    #[command(flatten)]
+    devices: DeviceArguments,
 
     /// Print the devices of every family: one row for all instances of a template
-    #[arg(long, requires = "matrix", conflicts_with = "json")]
+    #[arg(help_heading = OUTPUT, long, requires = "matrix", conflicts_with = "json")]
     families: bool,
 
     /// Write an HTML page instead: sizes, kernels by arch, tables; self-contained
-    #[arg(long, value_name = "OUT.html", conflicts_with_all = ["json", "matrix"])]
+    #[arg(long, value_name = "OUT.html", conflicts_with_all = ["json", "format", "matrix"], help_heading = OUTPUT)]
     html: Option<OutputArgument>,
 
     #[command(flatten)]
@@ -81,22 +74,25 @@ pub struct Arguments {
     inputs: InputArguments,
 }
 
+/// Help of `--device`.
+const MATRIX_DEVICES: &str = "Print the matrix of these devices instead of the devices that the files have code for, such as H100, \
+     MI300X or sm_90; all for every GPU with a name";
+
 pub fn run(mut arguments: Arguments) -> Result<Status> {
-    let devices = RequestedDevices::parse(&arguments.device)?;
     let set = arguments.force.files([]);
     arguments.inputs.add_to(&set);
     let page = arguments.html.as_ref().map(|path| set.output(path.path(), OutputKind::Text)).transpose()?;
     let problems = arguments.problems.problems();
     let (scanned, order, status) = scan_inputs(&arguments.inputs, &arguments.limits, &problems)?;
     let screen = terminal::screen();
-    let run = Run { arguments: &arguments, devices, scanned: &scanned, problems: &problems, screen };
-    if arguments.matrix || page.is_some() { run.keep(order, status, page) } else { run.stream(&order, status) }
+    let run = Run { arguments: &arguments, scanned: &scanned, problems: &problems, screen };
+    let has_matrix = arguments.matrix || !arguments.devices.is_empty();
+    if has_matrix || page.is_some() { run.keep(order, status, page) } else { run.stream(&order, status) }
 }
 
 /// A run of the command, after its inputs were scanned.
 struct Run<'a> {
     arguments: &'a Arguments,
-    devices: RequestedDevices,
     scanned: &'a [ScannedFile],
     problems: &'a Problems,
     screen: Screen,
@@ -106,7 +102,7 @@ impl<'a> Run<'a> {
     /// Writes tables or the JSON document while images are inspected.
     fn stream(&self, order: &'a [Place], mut status: Status) -> Result<Status> {
         let mut out = terminal::output(&self.screen);
-        let (is_json, scanned, screen) = (self.arguments.json, self.scanned, &self.screen);
+        let (is_json, scanned, screen) = (self.arguments.format.is_json(), self.scanned, &self.screen);
         let mut writer: Box<dyn ImageWriter + '_> = if is_json {
             Box::new(DocumentWriter::new(
                 &mut out,
@@ -200,15 +196,16 @@ impl<'a> Run<'a> {
 
     /// Writes the kernels by device, or a line for each file where no file has images.
     fn matrix(&self, files: &[InspectedFile<'_>], write: &mut dyn FnMut(&str)) -> Result<()> {
-        let Arguments { json, families, problems, .. } = self.arguments;
-        if !json && !files.iter().any(|it| it.file.has_device_code()) {
+        let Arguments { format, families, problems, devices, .. } = self.arguments;
+        let is_json = format.is_json();
+        if !is_json && !files.iter().any(|it| it.file.has_device_code()) {
             write(&report::without_images(files.iter().map(|it| it.file)));
             return Ok(());
         }
         let inspected: Vec<InspectedImages<'_>> = files.iter().map(InspectedImages::from).collect();
-        let devices = self.devices.of_files(files.iter().map(|it| it.file));
+        let devices = devices.of_files(files.iter().map(|it| it.file));
         let coverage = Coverage::new(&inspected, &devices)?;
-        match (json, families) {
+        match (is_json, families) {
             (true, _) => report::coverage_json(&coverage, files, write),
             (false, true) => report::family_table(&coverage, &self.screen, write),
             (false, false) if problems.is_verbose() => report::coverage_table(&coverage, &self.screen, write),

@@ -9,6 +9,7 @@ use clap::Args;
 
 use super::dropin::{self, ExtraTools, stand_in};
 use super::failure::{Context, Result, bail};
+use super::headings::SELECTION;
 use super::outputs::OutputArgument;
 use super::{Status, terminal};
 use crate::base::error::Error;
@@ -36,15 +37,15 @@ pub struct Arguments {
     directory: OutputArgument,
 
     /// Release of LLVM that the links behave as, such as 19
-    #[arg(long, value_name = "RELEASE", value_parser = parse_release)]
+    #[arg(help_heading = SELECTION, long, value_name = "RELEASE", value_parser = parse_release)]
     llvm: Option<Release>,
 
     /// Also link these tools, which compilers do not call
-    #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
+    #[arg(help_heading = SELECTION, long, value_name = "TOOLS", value_delimiter = ',')]
     with: Vec<ExtraTools>,
 
     /// Take the release from this compiler, such as clang-19 or hipcc
-    #[arg(long = "for", value_name = "COMPILER", conflicts_with = "llvm")]
+    #[arg(help_heading = SELECTION, long = "for", value_name = "COMPILER", conflicts_with = "llvm")]
     compiler: Option<PathBuf>,
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::failure::{Result, coded};
+use super::headings::OUTPUT;
 use super::limit::LimitArguments;
 use super::outputs::OutputArgument;
 use super::{Status, access};
@@ -19,8 +20,8 @@ use crate::edit::split::{SplitOptions, join};
 /// Exit status: 0 if the file was written, 2 for trouble.
 #[derive(Args)]
 pub struct Arguments {
-    /// File to write
-    #[arg(short, long, value_name = "OUT")]
+    /// File to write, or a directory that gets the file with its original name
+    #[arg(short, long, value_name = "OUT", help_heading = OUTPUT)]
     output: OutputArgument,
 
     #[command(flatten)]

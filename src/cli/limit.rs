@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::access;
 use super::failure::{Context, Result};
+use super::headings::LIMITS;
 use crate::base::bytes::Limits;
 use crate::scan::{Options, Scanner};
 
@@ -11,11 +12,11 @@ use crate::scan::{Options, Scanner};
 #[derive(Debug, Clone, Copy, Args)]
 pub struct LimitArguments {
     /// Limit on decompressed bytes per input file; suffixes K, M, G [default: 64M + 256 times its size]
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(help_heading = LIMITS, long, value_name = "SIZE", value_parser = parse_size)]
     decompressed_limit: Option<u64>,
 
     /// Raise all limits on work and memory per input file by a factor
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(help_heading = LIMITS, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     limit_factor: u32,
 }
 

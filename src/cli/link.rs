@@ -11,6 +11,8 @@ use super::Status;
 use super::access;
 use super::check::{check_file, read_policy, status_of};
 use super::failure::{Context, Result};
+use super::format::{Format, TABLE_OR_JSON, among};
+use super::headings::{INPUT, JUDGEMENT, LIMITS, OUTPUT, SELECTION};
 use super::id_style::{id_style, warn_of_hidden_id};
 use super::limit::LimitArguments;
 use super::problems::{print_detail, print_output, print_warning};
@@ -40,78 +42,78 @@ use crate::target::{IdStyle, OffloadKind};
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// LLVM release of the host objects and the runtime
-    #[arg(long, value_name = "ABI", value_parser = release_names(), default_value = NEWEST.name)]
+    #[arg(help_heading = OUTPUT, long, value_name = "ABI", value_parser = release_names(), default_value = NEWEST.name)]
     abi: String,
 
     /// Machine of the program, by default the one fatbin was built for
-    #[arg(long, value_name = "TRIPLE")]
+    #[arg(help_heading = OUTPUT, long, value_name = "TRIPLE")]
     host: Option<String>,
 
     /// Spelling of the triples of AMD's GPUs in HIP's bundles
     ///
     /// legacy: amdgcn-amd-amdhsa, the only one that HIP runtimes find; subarch: amdgpu9.0a-amd-amdhsa; as-given: as in
     /// the inputs.
-    #[arg(long, value_name = "STYLE", value_parser = id_style(), default_value = IdStyle::Legacy.name())]
+    #[arg(help_heading = OUTPUT, long, value_name = "STYLE", value_parser = id_style(), default_value = IdStyle::Legacy.name())]
     id_style: IdStyle,
 
     /// Linker for the device code of a target: a triple, or the architecture at its start
-    #[arg(long = "device-link-tool", value_name = "TARGET=PATH", value_parser = parse_tool)]
+    #[arg(help_heading = INPUT, long = "device-link-tool", value_name = "TARGET=PATH", value_parser = parse_tool)]
     device_link_tools: Vec<(String, PathBuf)>,
 
     /// Argument for the device linkers, or for the device linker of one target
-    #[arg(long = "device-linker", value_name = "[TRIPLE=]ARGUMENT", allow_hyphen_values = true)]
+    #[arg(help_heading = INPUT, long = "device-linker", value_name = "[TRIPLE=]ARGUMENT", allow_hyphen_values = true)]
     device_linker: Vec<OsString>,
 
     /// Link members of archives for this processor even if no object has code for it
-    #[arg(long = "should-extract", value_name = "ARCH", value_delimiter = ',')]
+    #[arg(help_heading = SELECTION, long = "should-extract", value_name = "ARCH", value_delimiter = ',')]
     should_extract: Vec<String>,
 
     /// Directory of ROCm, whose ld.lld is used; by default ROCM_PATH
-    #[arg(long, value_name = "DIR")]
+    #[arg(help_heading = INPUT, long, value_name = "DIR")]
     rocm_path: Option<PathBuf>,
 
     /// Directory of CUDA, whose ptxas and nvlink are used; by default CUDA_PATH
-    #[arg(long, value_name = "DIR")]
+    #[arg(help_heading = INPUT, long, value_name = "DIR")]
     cuda_path: Option<PathBuf>,
 
     /// Register this image in place of the images in the inputs
-    #[arg(long, value_name = "KIND=FILE", value_parser = parse_image)]
+    #[arg(help_heading = INPUT, long, value_name = "KIND=FILE", value_parser = parse_image)]
     override_image: Option<(OffloadKind, PathBuf)>,
 
     /// Treatment of kernels that the program uses and no device image has, and of device code that cannot be linked
-    #[arg(long, value_name = "MODE", value_enum, num_args = 0..=1, require_equals = true)]
+    #[arg(help_heading = JUDGEMENT, long, value_name = "MODE", value_enum, num_args = 0..=1, require_equals = true)]
     #[arg(default_value_t = EntryCheckMode::Error, default_missing_value = "error")]
     check_entries: EntryCheckMode,
 
     /// Check the output against a policy, and remove it if it violates the policy; see `fatbin check`
-    #[arg(long, value_name = "POLICY", conflicts_with = "dry_run")]
+    #[arg(help_heading = JUDGEMENT, long, value_name = "POLICY", conflicts_with = "dry_run")]
     policy: Option<PathBuf>,
 
     /// Print the images that were linked, and their inputs
-    #[arg(long, value_name = "FORMAT", value_enum)]
-    report: Option<ReportFormat>,
+    #[arg(help_heading = OUTPUT, long, value_name = "FORMAT", value_parser = among(TABLE_OR_JSON))]
+    report: Option<Format>,
 
     /// Maximum number of device linkers that run at the same time [default: number of processors]
-    #[arg(short, long, value_name = "N")]
+    #[arg(help_heading = LIMITS, short, long, value_name = "N")]
     jobs: Option<NonZero<usize>>,
 
     #[command(flatten)]
     limits: LimitArguments,
 
     /// Write the fat binary that would be registered to the output of the command line, and do not link the program
-    #[arg(long)]
+    #[arg(help_heading = OUTPUT, long)]
     emit_fatbin_only: bool,
 
     /// Keep the files between the steps, in the working directory
-    #[arg(long)]
+    #[arg(help_heading = OUTPUT, long)]
     save_temps: bool,
 
     /// Print the steps and run none
-    #[arg(long)]
+    #[arg(help_heading = OUTPUT, long)]
     dry_run: bool,
 
     /// Print each step
-    #[arg(short, long)]
+    #[arg(help_heading = OUTPUT, short, long)]
     verbose: bool,
 
     /// Host linker and its arguments
@@ -127,14 +129,6 @@ enum EntryCheckMode {
     Warn,
     /// Fail, and leave no program
     Error,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ReportFormat {
-    /// Table
-    Text,
-    /// One document (schema fatbin.link/1)
-    Json,
 }
 
 fn release_names() -> PossibleValuesParser {
@@ -190,8 +184,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     })?;
     printed?;
     match format {
-        Some(ReportFormat::Text) => terminal::print(&report::link_text(&report, &terminal::screen()))?,
-        Some(ReportFormat::Json) => terminal::print(&report::link_json(&report))?,
+        Some(Format::Json) => terminal::print(&report::link_json(&report))?,
+        Some(_) => terminal::print(&report::link_text(&report, &terminal::screen()))?,
         None => {}
     }
     match policy {

@@ -7,6 +7,7 @@ use clap::Args;
 use super::access;
 use super::bundle::{DETECTED, parse_type, types_help};
 use super::failure::Result;
+use super::headings::{INPUT, OUTPUT};
 use super::limit::LimitArguments;
 use super::negative::record_inputs;
 use super::problems::ProblemArguments;
@@ -23,11 +24,11 @@ use crate::format::bundle::FileType;
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Type of the bundled files; detected from the content by default
-    #[arg(long = "type", value_name = "T", value_parser = parse_type, long_help = types_help(DETECTED))]
+    #[arg(help_heading = INPUT, long = "type", value_name = "T", value_parser = parse_type, long_help = types_help(DETECTED))]
     file_type: Option<FileType>,
 
     /// Print the file name with each ID, ARCHIVE!MEMBER for a member
-    #[arg(short = 'H', long)]
+    #[arg(help_heading = OUTPUT, short = 'H', long)]
     with_filename: bool,
 
     #[command(flatten)]

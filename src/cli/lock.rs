@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::failure::{Result, coded};
+use super::headings::{JUDGEMENT, OUTPUT};
 use super::inputs::{InputArguments, SPECIFY_ARCHIVE};
 use super::limit::LimitArguments;
 use super::locking::lock_of;
@@ -25,20 +26,20 @@ use crate::scan::Options;
 #[derive(Args)]
 pub struct Arguments {
     /// The file to write; - writes standard output
-    #[arg(short, long, value_name = "LOCK")]
+    #[arg(help_heading = OUTPUT, short, long, value_name = "OUT")]
     output: OutputArgument,
 
     /// Omit hashes and sizes that depend on debug information and paths, for builds that are not reproducible; keep the code
     /// hash of each image and the properties of its kernels
-    #[arg(long)]
+    #[arg(help_heading = JUDGEMENT, long)]
     code_only: bool,
 
     /// Also record the SHA-256 of each image, as scan --hash prints it
-    #[arg(long, conflicts_with_all = ["code_only", "summary"])]
+    #[arg(help_heading = OUTPUT, long, conflicts_with_all = ["code_only", "summary"])]
     sha256: bool,
 
     /// Write a summary for readers, with a line for each arch and each family of kernels; diff does not compare it
-    #[arg(long)]
+    #[arg(help_heading = OUTPUT, long)]
     summary: bool,
 
     #[command(flatten)]

@@ -2,12 +2,14 @@
 
 use std::io::{self, Write};
 
-use clap::{Args, Command, ValueEnum};
+use clap::{Args, Command};
 use clap_mangen::Man;
 
 use super::Status;
 use super::command_page::{command_page, commands, index_page};
 use super::failure::{Context, Result};
+use super::format::{Format, among};
+use super::headings::OUTPUT;
 use super::help::Pages;
 use super::outputs::{ForceArgument, OutputArgument};
 use crate::base::io::{Output, OutputKind};
@@ -18,23 +20,16 @@ use crate::base::io::{Output, OutputKind};
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Directory for the page of the program and one page per command; created if missing
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", help_heading = OUTPUT)]
     output: Option<OutputArgument>,
 
     #[command(flatten)]
     force: ForceArgument,
 
     /// Format of the pages
-    #[arg(long, value_name = "FORMAT", value_enum, default_value = "roff")]
+    #[arg(long, value_name = "FORMAT", value_parser = among(&[Format::Roff, Format::Markdown]), default_value = "roff",
+          help_heading = OUTPUT)]
     format: Format,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For man
-    Roff,
-    /// For the book
-    Markdown,
 }
 
 /// A page, and the name of its file.
@@ -44,21 +39,19 @@ struct ManualPage {
 }
 
 /// Runs the command.
-pub fn run(arguments: Arguments, mut program: Command) -> Result<Status> {
+pub fn run(arguments: Arguments, program: Command) -> Result<Status> {
     let Some(directory) = arguments.output.as_ref().map(OutputArgument::path) else {
         let text = match arguments.format {
-            Format::Roff => roff(program)?,
             Format::Markdown => index_page(&program).into_bytes(),
+            _ => roff(program)?,
         };
         io::stdout().write_all(&text)?;
         return Ok(Status::Yes);
     };
     std::fs::create_dir_all(directory).with_context(|| format!("{}: cannot create", directory.display()))?;
-    // Prefixes the names of the commands with the name of the program.
-    program.build();
     let pages = match arguments.format {
-        Format::Roff => roff_pages(program)?,
         Format::Markdown => markdown_pages(&program)?,
+        _ => roff_pages(program)?,
     };
     let set = arguments.force.files([]);
     for ManualPage { file, text } in pages {

@@ -4,6 +4,8 @@ use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 
 use super::failure::{Result, bail, coded, ensure};
+use super::format::{Format, FormatArguments, among};
+use super::headings::{OUTPUT, SELECTION};
 use super::inputs::{InputArguments, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
@@ -23,22 +25,25 @@ use crate::scan::Options;
 /// Exit status: 0 if metadata was printed, 1 if there is no device code, 2 if a file cannot be read or was not opened,
 /// or if the format cannot describe the code. In that case nothing is printed, because it would be incomplete.
 #[derive(Args)]
+#[command(mut_arg("format", |option| {
+    let formats = among(&[Format::Json, Format::HfKernels, Format::Pep825, Format::Conda]);
+    option.required_unless_present("json").value_parser(formats).help("Format of the metadata")
+}))]
 pub struct Arguments {
-    /// Format of the metadata
-    #[arg(long, value_enum)]
-    format: Format,
+    #[command(flatten)]
+    format: FormatArguments,
 
     /// Describe the code for this backend only
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = SELECTION)]
     backend: Option<BackendArgument>,
 
     /// Oldest CUDA version of a driver that the package supports, such as 12.8: __cuda of conda, and
     /// cuda_version_lower_bound of wheel variants [default: the version from `fatbin requires` for the preferred images of all devices]
-    #[arg(long, value_name = "VERSION", value_parser = parse_version)]
+    #[arg(help_heading = OUTPUT, long, value_name = "VERSION", value_parser = parse_version)]
     cuda: Option<String>,
 
     /// Label of the wheel variant, instead of the hash of its properties
-    #[arg(long, value_parser = parse_label)]
+    #[arg(help_heading = OUTPUT, long, value_parser = parse_label)]
     label: Option<String>,
 
     #[command(flatten)]
@@ -49,18 +54,6 @@ pub struct Arguments {
 
     #[command(flatten)]
     inputs: InputArguments,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// One document (schema fatbin.metadata/1)
-    Json,
-    /// Key `backend` of metadata.json, for Hugging Face kernels
-    HfKernels,
-    /// variant.json of a wheel variant
-    Pep825,
-    /// Keys `depends` and `constrains` of info/index.json, for conda
-    Conda,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -84,12 +77,12 @@ impl From<BackendArgument> for Backend {
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let problems = arguments.problems.problems();
+    let (problems, format) = (arguments.problems.problems(), arguments.format.format());
     let (files, floor, status) = code_of_files(&arguments, &problems)?;
     if status == Status::Trouble || status == Status::Unknown {
         return Ok(status);
     }
-    if status == Status::No && arguments.format != Format::Json {
+    if status == Status::No && format != Format::Json {
         problems.report(coded(Code::NoImages, format!("{}: no device code", negative::inputs())));
         return Ok(status);
     }
@@ -111,11 +104,11 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     }
     let cuda = arguments.cuda.as_deref().or(floor.as_deref());
     let text = metadata(&arguments, &package, &files, cuda)?;
-    let has_driver = matches!(arguments.format, Format::Pep825 | Format::Conda) && package.has(Backend::Cuda);
+    let has_driver = matches!(format, Format::Pep825 | Format::Conda) && package.has(Backend::Cuda);
     if has_driver && cuda.is_none() {
         problems.warn(anyhow!("the oldest driver is not known; specify --cuda"));
     }
-    if arguments.format != Format::Json {
+    if format != Format::Json {
         for image in &package.undetermined {
             let (path, number, reason) = (&image.path, image.number, image.reason);
             problems.warn(anyhow!("{path}: image {number} {reason}; it is left out"));
@@ -153,8 +146,7 @@ fn code_of_files(arguments: &Arguments, problems: &Problems) -> Result<PackageCo
 }
 
 fn metadata(arguments: &Arguments, package: &DeviceCode, files: &[FileCode], cuda: Option<&str>) -> Result<String> {
-    match arguments.format {
-        Format::Json => Ok(report::metadata_json(package, files, cuda)),
+    match arguments.format.format() {
         Format::HfKernels => match package.backends()[..] {
             [backend] => Ok(report::hugging_face_json(package, backend)),
             [] => bail!("no image states its target"),
@@ -174,6 +166,7 @@ fn metadata(arguments: &Arguments, package: &DeviceCode, files: &[FileCode], cud
             );
             Ok(report::conda_json(package, cuda))
         }
+        _ => Ok(report::metadata_json(package, files, cuda)),
     }
 }
 

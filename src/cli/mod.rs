@@ -22,7 +22,9 @@ mod extract;
 mod failure;
 mod figures;
 mod filter;
+mod format;
 mod forms;
+mod headings;
 mod help;
 mod id_style;
 mod image_argument;
@@ -68,6 +70,8 @@ mod transcode;
 mod unbundle;
 mod usage;
 mod verify;
+#[cfg(test)]
+mod vocabulary;
 mod wrap;
 
 use std::ffi::OsString;
@@ -203,9 +207,14 @@ fn run_command(mut arguments: Vec<OsString>) -> Result<Status> {
 /// Returns the command and the name of each option and argument that names an output. Used by the program's tests.
 #[doc(hidden)]
 pub fn output_options() -> Vec<(String, String)> {
+    outputs::options_of(&program()).map(|(command, option)| (command.to_owned(), option.to_owned())).collect()
+}
+
+/// Returns the definition of the program, with all commands.
+fn program() -> clap::Command {
     let mut program = Arguments::command();
     program.build();
-    outputs::options_of(&program).map(|(command, option)| (command.to_owned(), option.to_owned())).collect()
+    help::by_job(program)
 }
 
 fn parse(arguments: Vec<OsString>) -> Result<Arguments, Box<(clap::Error, clap::Command)>> {
@@ -213,8 +222,7 @@ fn parse(arguments: Vec<OsString>) -> Result<Arguments, Box<(clap::Error, clap::
         return Ok(parsed);
     }
     // Help and errors name other commands, too.
-    let mut program = Arguments::command();
-    program.build();
+    let mut program = program();
     let parsed = program.try_get_matches_from_mut(arguments).and_then(|found| Arguments::from_arg_matches(&found));
     parsed.map_err(|error| Box::new((error, program)))
 }
@@ -253,9 +261,9 @@ impl Command {
             Command::Schema(arguments) => schema::run(arguments),
             Command::Explain(arguments) => explain::run(arguments),
             Command::Completions(arguments) => completions::run(arguments, Arguments::command()),
-            Command::Man(arguments) => man::run(arguments, Arguments::command()),
+            Command::Man(arguments) => man::run(arguments, program()),
             Command::InstallLinks(arguments) => install_links::run(arguments),
-            Command::Help(arguments) => help::run(&arguments, Arguments::command()),
+            Command::Help(arguments) => help::run(&arguments, program()),
         }
     }
 }

@@ -87,7 +87,7 @@ impl Answers {
             Command::Diff(_) => "the device code differs",
             Command::Doctor(_) => "the link has problems",
             Command::Addr2line(_) => "no source for a location",
-            Command::Metadata(_) => "no device code, or not as stated",
+            Command::Metadata(_) => "no device code to describe",
             Command::Overview(_)
             | Command::Scan(_)
             | Command::Extract(_)

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, Args, Command};
 
+use super::headings::OUTPUT;
 use crate::base::io::FileSet;
 
 /// Value of an option that names an output. The tests of this module find the outputs of all commands by this type.
@@ -30,7 +31,7 @@ impl<P: Into<OsString>> From<P> for OutputArgument {
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct ForceArgument {
     /// Let a report or another text replace an existing file that is not text
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     force: bool,
 }
 

@@ -9,6 +9,7 @@ use super::Status;
 use super::access;
 use super::compression::CompressionArguments;
 use super::failure::{Context, Result, bail, coded, ensure};
+use super::headings::{OUTPUT, SELECTION};
 use super::id_style::id_style;
 use super::known_names::unknown_name;
 use super::outputs::OutputArgument;
@@ -32,17 +33,17 @@ use crate::target::{IdStyle, OffloadKind};
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Output file; `-` writes standard output
-    #[arg(short, long, value_name = "OUT")]
+    #[arg(help_heading = OUTPUT, short, long, value_name = "OUT")]
     output: OutputArgument,
 
     /// Container: NVIDIA's fat binary instead of an offload binary
-    #[arg(long, value_name = "KIND", value_parser = ["cuda"], conflicts_with_all = ["abi", "format_version", "id_style", "flags"])]
+    #[arg(help_heading = SELECTION, long, value_name = "KIND", value_parser = ["cuda"], conflicts_with_all = ["abi", "format_version", "id_style", "flags"])]
     kind: Option<String>,
 
     /// Image with properties: file=F[,triple=T][,arch=A][,kind=K][,KEY=VALUE]...
     ///
     /// The values of a repeated key are joined with commas; several files share the properties.
-    #[arg(long = "image", value_name = "KEY=VALUE,...")]
+    #[arg(help_heading = SELECTION, long = "image", value_name = "KEY=VALUE,...")]
     described: Vec<String>,
 
     /// Images whose headers record triple and arch
@@ -52,29 +53,29 @@ pub struct Arguments {
     /// Release of LLVM whose tools read the output
     ///
     /// It determines the format version and the numbers of offload kinds: HIP is 3 up to LLVM 20, and 4 since.
-    #[arg(long, value_name = "ABI", value_parser = release_names(), default_value = NEWEST.name)]
+    #[arg(help_heading = OUTPUT, long, value_name = "ABI", value_parser = release_names(), default_value = NEWEST.name)]
     abi: String,
 
     /// Spelling of the triples of AMD's GPUs
     ///
     /// legacy: amdgcn-amd-amdhsa; subarch: amdgpu9.0a-amd-amdhsa, which LLVM reads since release 23; as-given: as in
     /// --image, and legacy for images whose headers record the target.
-    #[arg(long, value_name = "STYLE", value_parser = id_style(), default_value = IdStyle::AsGiven.name())]
+    #[arg(help_heading = OUTPUT, long, value_name = "STYLE", value_parser = id_style(), default_value = IdStyle::AsGiven.name())]
     id_style: IdStyle,
 
     /// Format version; LLVM up to 22 reads version 1
-    #[arg(long, value_name = "N", value_parser = parse_version)]
+    #[arg(help_heading = OUTPUT, long, value_name = "N", value_parser = parse_version)]
     format_version: Option<Version>,
 
     #[command(flatten)]
     compression: CompressionArguments,
 
     /// Compress the images of a CUDA fat binary as one, as fatbinary --concat does
-    #[arg(long, requires = "kind")]
+    #[arg(help_heading = OUTPUT, long, requires = "kind")]
     concat: bool,
 
     /// Flags of every entry, as a number
-    #[arg(long, value_name = "N", value_parser = parse_flags, default_value = "0")]
+    #[arg(help_heading = OUTPUT, long, value_name = "N", value_parser = parse_flags, default_value = "0")]
     flags: u32,
 }
 

@@ -17,6 +17,7 @@ use clap::error::ErrorKind;
 use console::Term;
 
 use super::failure::Failure;
+use super::headings::OUTPUT;
 use super::progress::suspend;
 use super::quiet::is_quiet;
 use super::terminal::has_color;
@@ -46,7 +47,7 @@ pub fn has_reported() -> bool {
 #[derive(Debug, Clone, Copy, Args)]
 pub struct ProblemArguments {
     /// Print every row, and every problem, also those that differ only in their places
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = OUTPUT)]
     verbose: bool,
 }
 
@@ -301,8 +302,9 @@ pub fn exit_with_usage(error: &clap::Error, program: &clap::Command) -> ! {
     } else {
         let UsageMessage { message, usage } = UsageMessage::new(error, program);
         print(Severity::Error, &message);
-        if let Some(usage) = usage {
-            print(Severity::Error, &format!("usage: {usage}"));
+        // A command may have several forms.
+        for form in usage.iter().flat_map(|usage| usage.lines()) {
+            print(Severity::Error, &format!("usage: {}", form.trim()));
         }
     }
     explanations::record_usage(error);

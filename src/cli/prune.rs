@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 
-use super::destination::DESTINATION;
+use super::devices::DeviceArguments;
 use super::editing::EditArguments;
-use super::failure::{Result, parser};
+use super::failure::Result;
+use super::headings::SELECTION;
 use super::{Status, known_names, terminal};
 use crate::analyze::select::{CandidateSet, NamedDevice, candidate_sets};
 use crate::base::spelling::Suggestions;
@@ -19,7 +20,7 @@ use crate::target::natural_order;
 
 /// Drop the device images that some devices do not need, from finished files
 ///
-/// With --for-device, every container keeps the images that its runtime selects on these devices: code for an earlier
+/// With --device, every container keeps the images that its runtime selects on these devices: code for an earlier
 /// processor where there is none for the device itself, PTX where there is no machine code, everything that a device
 /// linker takes. With --keep and --drop, images are chosen by the exact name of their processor, and devices that lose
 /// code are reported.
@@ -29,43 +30,45 @@ use crate::target::natural_order;
 ///
 /// Exit status: 0 if the output was written, 1 if the input has no device images or none would be left, 2 for trouble.
 #[derive(Args)]
+#[command(mut_arg("device", |option| {
+    let option = option.required_unless_present_any(["keep", "drop", "relocatable"]);
+    option.conflicts_with_all(["keep", "drop"]).help(DEVICES)
+}))]
 pub struct Arguments {
-    /// Keep what runtimes select on these devices, such as sm_86 or gfx90a; separated by commas
-    #[arg(long, value_name = "DEVICE", value_delimiter = ',',
-          value_parser = known_names::device(parser(NamedDevice::parse)), hide_possible_values = true,
-          required_unless_present_any = ["keep", "drop", "relocatable"], conflicts_with_all = ["keep", "drop"])]
-    for_device: Vec<NamedDevice>,
+    #[command(flatten)]
+    devices: DeviceArguments,
 
     /// Keep images for exactly these processors, such as sm_80, compute_80 (PTX), lto_80 or gfx90a:xnack+
     ///
     /// Images that state no processor, such as SPIR-V, are kept, too.
     #[arg(long, value_name = "ARCH", value_delimiter = ',', conflicts_with = "drop",
-          value_parser = known_names::arch(), hide_possible_values = true)]
+          help_heading = SELECTION, value_parser = known_names::arch(), hide_possible_values = true)]
     keep: Vec<String>,
 
     /// Drop images for exactly these processors
     #[arg(long, value_name = "ARCH", value_delimiter = ',', value_parser = known_names::arch(),
-          hide_possible_values = true)]
+          hide_possible_values = true, help_heading = SELECTION)]
     drop: Vec<String>,
 
     /// Drop the relocatable code that device links have left in programs and libraries
     ///
     /// The driver links it again for devices that the linked code does not serve. Those devices are reported. Objects
     /// keep it.
-    #[arg(long)]
+    #[arg(long, help_heading = SELECTION)]
     relocatable: bool,
 
-    /// PTX to keep with --for-device: where it is selected, all, or none
-    #[arg(long, value_name = "WHICH", value_enum, default_value_t, conflicts_with_all = ["keep", "drop"])]
+    /// PTX to keep with --device: where it is selected, all, or none
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t, conflicts_with_all = ["keep", "drop"],
+          help_heading = SELECTION)]
     keep_ptx: PtxArgument,
-
-    /// Print what would be dropped, and which devices lose kernels; write nothing
-    #[arg(long, group = DESTINATION)]
-    dry_run: bool,
 
     #[command(flatten)]
     edit: EditArguments,
 }
+
+/// Help of `--device`.
+const DEVICES: &str = "Keep what runtimes select on these devices, such as H100, MI300X, sm_90 or gfx90a:xnack+; all for \
+     every GPU with a name";
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 enum PtxArgument {
@@ -88,8 +91,8 @@ impl From<PtxArgument> for KeepPtx {
 impl Arguments {
     fn prune(&self) -> Prune {
         let names = |archs: &[String]| archs.iter().map(|arch| ArchName::new(arch)).collect();
-        let by_name = if !self.for_device.is_empty() {
-            Some(Prune::ForDevices(self.for_device.clone(), self.keep_ptx.into()))
+        let by_name = if !self.devices.is_empty() {
+            Some(Prune::ForDevices(self.devices.devices(), self.keep_ptx.into()))
         } else if !self.keep.is_empty() {
             Some(Prune::Keep(names(&self.keep)))
         } else if !self.drop.is_empty() {
@@ -106,10 +109,12 @@ impl Arguments {
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let prune = arguments.prune();
-    let mut editing = arguments.edit.start(arguments.dry_run, &[])?;
+    let mut editing = arguments.edit.start(&[])?;
     let screen = terminal::screen();
     let (mut text, mut warnings) = (String::new(), Vec::new());
-    let mut unserved = arguments.for_device.clone();
+    let is_planned = arguments.edit.is_planned();
+    let named = arguments.devices.named();
+    let mut unserved = named.clone();
     let mut unmatched: Vec<&String> = arguments.keep.iter().chain(&arguments.drop).collect();
     let mut is_any_kept = false;
     let mut has_relocatable = false;
@@ -126,14 +131,14 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         archs.extend(code.filter_map(|nested| nested.image.arch.clone()));
         if arguments.relocatable {
             has_relocatable |= candidate_sets(file).iter().any(CandidateSet::has_relocatable_code);
-            let devices = if arguments.dry_run { NamedDevice::with_links(file) } else { prune.affected(file) };
+            let devices = if is_planned { NamedDevice::with_links(file) } else { prune.affected(file) };
             let lost = report::edit_losses_of_links(&losses(file, &kept, &devices));
-            if arguments.dry_run {
+            if is_planned {
                 text += &lost.iter().map(|line| format!("  {line}\n")).collect::<String>();
             } else {
                 warnings.extend(lost.iter().map(|line| anyhow!("{}: {line}", file.path)));
             }
-        } else if arguments.dry_run {
+        } else if is_planned {
             for loss in losses(file, &kept, &NamedDevice::of_file(file)) {
                 text += &format!("  {}\n", report::edit_loss(&loss, Some(kernels(edited, &loss))));
             }
@@ -147,24 +152,28 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let mut found: Vec<&str> = archs.iter().map(String::as_str).collect();
     found.sort_by_cached_key(|arch| natural_order(arch));
     let found = if found.is_empty() { "no processor".to_owned() } else { found.join(", ") };
+    let mut reasons: Vec<String> = Vec::new();
     for device in &unserved {
-        warnings.push(anyhow!("{input}: no image runs on {}; there is code for {found}", device.name));
+        reasons.push(format!("no image runs on {}; there is code for {found}", device.name));
     }
     for name in &unmatched {
         let suggestions = if names_processor(name) { Suggestions::default() } else { Suggestions::new(name, &archs) };
-        warnings.push(anyhow!("{input}: no image is for {name}; there is code for {found}{suggestions}"));
+        reasons.push(format!("no image is for {name}; there is code for {found}{suggestions}"));
     }
+    let is_unserved = !unserved.is_empty() && unserved.len() == named.len() && !arguments.devices.are_all();
+    let is_unmatched = !arguments.keep.is_empty() && unmatched.len() == arguments.keep.len();
+    if is_unserved || is_unmatched || !is_any_kept {
+        reasons.push("no output was written".to_owned());
+        let nothing = if reasons.len() == 1 { "nothing would be left; " } else { "" };
+        editing.problems.report(anyhow!("{input}: {nothing}{}", reasons.join("; ")));
+        return Ok(Status::No);
+    }
+    warnings.extend(reasons.iter().map(|reason| anyhow!("{input}: {reason}")));
     if arguments.relocatable && !has_relocatable {
         warnings.push(anyhow!("{input}: no relocatable code is left in a program or library"));
     }
     for warning in warnings {
         editing.problems.warn(warning);
-    }
-    let is_unserved = !unserved.is_empty() && unserved.len() == arguments.for_device.len();
-    let is_unmatched = !arguments.keep.is_empty() && unmatched.len() == arguments.keep.len();
-    if is_unserved || is_unmatched || !is_any_kept {
-        editing.problems.report(anyhow!("{input}: nothing would be left; no output was written"));
-        return Ok(Status::No);
     }
     editing.finish("prune", &applied, &text)?;
     Ok(Status::Yes)

@@ -7,10 +7,11 @@ use clap::Args;
 use super::editing::EditArguments;
 use super::failure::{Context, Result, coded, ensure};
 use super::forms::FormArguments;
+use super::headings::SELECTION;
 use super::known_names::unknown_name;
 use super::{Status, access, terminal};
 use crate::base::codec::Codec;
-use crate::base::io::Input;
+use crate::base::io::{Input, Output};
 use crate::cli::codes::Code;
 use crate::cli::report;
 use crate::edit::replace::{ImageSelector, NewImage, Replace};
@@ -34,14 +35,15 @@ use crate::target::device::names_processor;
 pub struct Arguments {
     /// Replace the image that SELECTOR selects by FILE; may be repeated
     ///
-    /// SELECTOR is the number of the image, counted from 0 as by `extract`, or conditions that exactly one image meets,
+    /// SELECTOR is the number of the image, counted from 0 as for `extract --image`, or conditions that exactly one image meets,
     /// such as arch:gfx90a or arch:sm_90,image:ptx. The conditions are kind, triple, arch, id and image (elf, ptx,
     /// bitcode, ...).
-    #[arg(long = "image", value_name = "SELECTOR=FILE", required = true, value_parser = parse_replacement)]
+    #[arg(long = "image", value_name = "SELECTOR=FILE", required = true, value_parser = parse_replacement,
+          help_heading = SELECTION)]
     images: Vec<(ImageSelector, PathBuf)>,
 
     /// Accept images for a target other than the target of the replaced images
-    #[arg(long)]
+    #[arg(long, help_heading = SELECTION)]
     allow_other_target: bool,
 
     #[command(flatten)]
@@ -55,11 +57,10 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Result<Status> {
     let replace = arguments.replacements()?;
     let images: Vec<&Path> = arguments.images.iter().map(|(_, path)| path.as_path()).collect();
-    let mut editing = arguments.edit.start(false, &images)?;
+    let mut editing = arguments.edit.start(&images)?;
     let mut text = String::new();
     let result = editing.apply(&replace, &mut |edited| {
-        let (file, new_file) = (edited.scan.file(), edited.new_file.unwrap_or(edited.scan.file()));
-        text += &report::replaced(file, new_file, &edited.edited.fates, &terminal::screen());
+        text += &report::replaced(edited.scan.file(), edited.new_file, &edited.edited.fates, &terminal::screen());
     });
     let applied = match result {
         Err(EditError::InFile { cause, path }) => match *cause {
@@ -111,9 +112,13 @@ fn remedies(arguments: &Arguments, mut replace: Replace, (offset, too_large): (u
     for (name, transcoding) in smaller_forms() {
         replace.transcoding = transcoding;
         let _ = replace.check_found();
-        let Ok(input) = Input::open(arguments.edit.input(), access::get()) else { continue };
+        let input = arguments.edit.input();
+        let Ok((input, mut trial)) = Input::open(input, access::get()).and_then(|it| Ok((it, Output::trial(input)?)))
+        else {
+            continue;
+        };
         let mut size = None;
-        let result = apply(input, &replace, arguments.edit.options(), None, &mut |edited| {
+        let result = apply(input, &replace, arguments.edit.options(), &mut trial, &mut |edited| {
             let container = edited.edited.containers.iter().find(|container| container.span.start == offset);
             size = container.map(|container| container.new_size);
         });

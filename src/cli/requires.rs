@@ -1,14 +1,14 @@
 //! `fatbin requires`.
 
 use clap::Args;
-use clap::builder::StringValueParser;
 
-use super::devices::RequestedDevices;
+use super::devices::DeviceArguments;
 use super::failure::Result;
+use super::format::FormatArguments;
 use super::inputs::{InputArguments, survey_status, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
-use super::{Status, known_names, negative, terminal};
+use super::{Status, negative, terminal};
 use crate::scan::inventory::File;
 
 use crate::analyze::select::{FileFloors, NamedDevice};
@@ -28,19 +28,11 @@ use crate::scan::Options;
 /// Exit status: 0 if there is device code that runs on the devices, 1 if there is none, 2 for trouble.
 #[derive(Args)]
 pub struct Arguments {
-    /// Devices, such as H100, sm_90 or gfx942, instead of the devices of the code; all for every GPU with a name
-    #[arg(
-        long,
-        value_name = "DEVICE",
-        value_delimiter = ',',
-        value_parser = known_names::device(StringValueParser::new()),
-        hide_possible_values = true
-    )]
-    device: Vec<String>,
+    #[command(flatten)]
+    devices: DeviceArguments,
 
-    /// Print one JSON document (schema fatbin.requires/1) instead of tables
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArguments,
 
     #[command(flatten)]
     problems: ProblemArguments,
@@ -57,7 +49,7 @@ const WANTED: SurveyOptions =
     SurveyOptions { inspection: false, without_kernels: false, own_sizes: false, build_paths: false, toolkit: true };
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let requested = RequestedDevices::parse(&arguments.device)?;
+    let requested = &arguments.devices;
     let problems = arguments.problems.problems();
     let mut status = Status::No;
     let mut files: Vec<Survey> = Vec::new();
@@ -74,7 +66,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let devices = if requested.is_empty() { None } else { Some(devices) };
     let required: Vec<RequiredFile<'_>> = readable.iter().map(|file| required(file, devices.as_deref())).collect();
     let unread: Vec<File> = unread.into_iter().map(|it| it.file).collect();
-    print(&required, &unread, arguments.json)?;
+    print(&required, &unread, arguments.format.is_json())?;
     if required.iter().any(|it| it.floors.file.has_device_code()) {
         let is_for_devices = devices.is_some();
         let answer =

@@ -1,19 +1,28 @@
 //! `fatbin scan`.
 
+use std::collections::BTreeSet;
+use std::io;
 use std::ops::ControlFlow;
 
 use clap::Args;
 
 use super::failure::Result;
+use super::filter::FilterArguments;
+use super::format::{Format, FormatArguments, among};
+use super::headings::{INPUT, OUTPUT};
 use super::inputs::{InputArguments, found};
 use super::limit::LimitArguments;
 use super::problems::Problems;
+use super::terminal::TextOutput;
 use super::{Status, negative, terminal};
 use crate::analyze::size::ArchTotals;
+use crate::base::error::Error;
 use crate::cli::report;
 use crate::cli::report::{Nothing, ScanDocument, Screen};
-use crate::scan::Options;
+use crate::scan::filter;
+use crate::scan::filter::ImageFilter;
 use crate::scan::inventory::File;
+use crate::scan::{CacheBudget, Options, Outcome, Scanner};
 
 /// Minimum number of images for a summary at the end of the table.
 const MANY_IMAGES: usize = 32;
@@ -26,37 +35,37 @@ const MANY_IMAGES: usize = 32;
 /// Exit status: 0 if any image was found, 1 if none, 2 if a file cannot be read or is truncated, if a container in it
 /// is malformed, or if none was found and a file was not opened.
 #[derive(Args)]
+#[command(mut_arg("format", |option| option.value_parser(among(&[Format::Table, Format::Json, Format::Ndjson]))))]
 pub struct Arguments {
-    /// Print one JSON document (schema fatbin.scan/1) instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArguments,
 
-    /// Print one line of JSON per file, as soon as the file is scanned
-    ///
-    /// Each line is an element of the document's array `files` with the field `schema`. A file that cannot be read has
-    /// a line with `errors`. Every file that is specified or listed has at least one line.
-    #[arg(long, conflicts_with = "json")]
+    /// Short form of --format ndjson
+    #[arg(long, conflicts_with_all = ["json", "format"], help_heading = OUTPUT)]
     ndjson: bool,
 
     /// Print only the summary by arch that ends a table of many images
-    #[arg(long, conflicts_with_all = ["json", "ndjson", "verbose"])]
+    #[arg(long, conflicts_with_all = ["json", "format", "ndjson", "verbose"], help_heading = OUTPUT)]
     summary: bool,
 
     /// List every image on a terminal, also if there are many
-    #[arg(long, conflicts_with_all = ["json", "ndjson", "summary"])]
+    #[arg(long, conflicts_with_all = ["json", "ndjson", "summary"], help_heading = OUTPUT)]
     images: bool,
 
     /// Add the SHA-256 of every decompressed image to the JSON
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     hash: bool,
 
     /// Follow headers only; containers in other places are not found
-    #[arg(long)]
+    #[arg(help_heading = INPUT, long)]
     fast: bool,
 
     /// Also print section contents, image locations and registrations, and every problem
-    #[arg(short, long)]
+    #[arg(help_heading = OUTPUT, short, long)]
     verbose: bool,
+
+    #[command(flatten)]
+    filter: FilterArguments,
 
     #[command(flatten)]
     limits: LimitArguments,
@@ -68,7 +77,11 @@ pub struct Arguments {
 impl Arguments {
     /// Returns whether images are listed only if they are few.
     fn lists_few(&self) -> bool {
-        !(self.json || self.ndjson || self.summary || self.images || self.verbose)
+        self.format() == Format::Table && !(self.summary || self.images || self.verbose)
+    }
+
+    fn format(&self) -> Format {
+        if self.ndjson { Format::Ndjson } else { self.format.format() }
     }
 }
 
@@ -122,53 +135,140 @@ impl HeldTables {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let options = Options { structure_only: arguments.fast, hash: arguments.hash, ..Options::default() };
-    let (mut status, problems) = (Status::No, Problems::new(arguments.verbose));
-    let (mut document, mut totals) = (ScanDocument::new(), ArchTotals::default());
+    let problems = Problems::new(arguments.verbose);
     let screen = terminal::screen();
-    let mut out = terminal::output(&screen);
-    let mut held = HeldTables::new(screen.is_terminal() && arguments.lists_few());
-    let mut nothing = Nothing::default();
-    let mut written = Ok(());
-    let scanner = arguments.limits.scanner(options);
-    arguments.inputs.scan_until(&scanner, &problems, &|_, outcome| outcome.into_file(), &mut |(file, error)| {
+    let filter = arguments.filter.filter();
+    let mut report = Report {
+        arguments: &arguments,
+        is_filtered: !filter.is_empty(),
+        format: arguments.format(),
+        screen,
+        out: terminal::output(&screen),
+        document: ScanDocument::new(),
+        totals: ArchTotals::default(),
+        held: HeldTables::new(screen.is_terminal() && arguments.lists_few()),
+        nothing: Nothing::default(),
+    };
+    let (mut status, mut written) = (Status::No, Ok(()));
+    let mut take = |(file, error): (File, Option<Error>)| {
         if let Some(error) = error {
             status = status.and(problems.report(error));
         }
         status = status.and(found(&file));
-        nothing.add(&file);
-        if arguments.json {
-            document.file(&file);
-            written = out.write(&document.take());
-        } else if arguments.ndjson {
-            written = out.write(&report::json_line(&file));
-        } else if file.failure.is_none() {
-            totals.add(&file);
-            if held.is_holding() {
-                held.add(&file, totals.images(), &screen);
-            } else if !arguments.summary {
-                written = out.write(&report::table(&file, arguments.verbose, &screen));
-            }
-        }
+        written = report.file(&file);
         // The output cannot be written: the other files need not be scanned.
         if written.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?;
+    };
+    let scanner = arguments.limits.scanner(Options {
+        structure_only: arguments.fast,
+        hash: arguments.hash,
+        ..Options::default()
+    });
+    if filter.is_empty() {
+        arguments.inputs.scan_until(&scanner, &problems, &|_, outcome| outcome.into_file(), &mut take)?;
+    } else {
+        let filtered = filtered(&arguments.inputs, &scanner, &filter, &problems)?;
+        let _ = filtered.into_iter().try_for_each(take);
+    }
     written?;
-    let is_held = held.is_holding() && totals.images() >= MANY_IMAGES;
-    if is_held {
-        out.write(&report::arch_summary(&totals, &screen))?;
-    }
-    out.write(&held.text())?;
-    let summarized = if arguments.summary { 0 } else { MANY_IMAGES };
-    if arguments.json {
-        document.end();
-        out.write(&document.take())?;
-    } else if totals.images() >= summarized && !is_held {
-        out.write(&report::arch_summary(&totals, &screen))?;
-    }
-    if nothing.is_answer() && !(arguments.json || arguments.ndjson || arguments.summary) {
-        out.write(&nothing.text(&negative::inputs(), &screen))?;
-    }
-    out.flush()?;
+    report.finish()?;
     Ok(status)
+}
+
+/// Scans all inputs, and leaves out the images that a filter does not accept.
+fn filtered(
+    inputs: &InputArguments,
+    scanner: &Scanner,
+    filter: &ImageFilter,
+    problems: &Problems,
+) -> Result<Vec<(File, Option<Error>)>> {
+    let scanner = scanner.clone().with_cache(CacheBudget::default());
+    let (mut scanned, mut order) = (Vec::new(), Vec::new());
+    inputs.scan(&scanner, problems, &mut |outcome| match outcome {
+        Outcome::Scanned(file) => {
+            order.push(None);
+            scanned.push(file);
+        }
+        other => order.push(Some(other.into_file())),
+    })?;
+    let result = filter::apply(filter, &scanned)?;
+    for error in result.failed {
+        problems.report(error);
+    }
+    for error in result.unknown {
+        problems.warn(error);
+    }
+    let mut accepted = vec![BTreeSet::new(); scanned.len()];
+    for found in &result.images {
+        accepted[found.file].insert(found.nested.index);
+    }
+    drop(result.images);
+    let mut files = scanned.into_iter().zip(accepted).map(|(file, accepted)| {
+        let mut file = file.into_file();
+        file.leave_out(|index| accepted.contains(&index));
+        (file, None)
+    });
+    Ok(order.into_iter().filter_map(|other| other.or_else(|| files.next())).collect())
+}
+
+/// The report, as it is written.
+struct Report<'a> {
+    arguments: &'a Arguments,
+    is_filtered: bool,
+    format: Format,
+    screen: Screen,
+    out: TextOutput,
+    document: ScanDocument,
+    totals: ArchTotals,
+    held: HeldTables,
+    nothing: Nothing,
+}
+
+impl Report<'_> {
+    /// Writes a file, or holds it back.
+    fn file(&mut self, file: &File) -> io::Result<()> {
+        self.nothing.add(file);
+        match self.format {
+            Format::Json => {
+                self.document.file(file);
+                return self.out.write(&self.document.take());
+            }
+            Format::Ndjson => return self.out.write(&report::json_line(file)),
+            _ if file.failure.is_some() || self.is_left_out(file) => return Ok(()),
+            _ => {}
+        }
+        self.totals.add(file);
+        if self.held.is_holding() {
+            self.held.add(file, self.totals.images(), &self.screen);
+        } else if !self.arguments.summary {
+            self.out.write(&report::table(file, self.arguments.verbose, &self.screen))?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether a filter accepts none of the images of a file, which has no errors.
+    fn is_left_out(&self, file: &File) -> bool {
+        self.is_filtered && !file.is_incomplete() && file.device_images().next().is_none()
+    }
+
+    /// Writes what follows the last file.
+    fn finish(mut self) -> io::Result<()> {
+        let summary = || report::arch_summary(&self.totals, &self.screen);
+        let is_held = self.held.is_holding() && self.totals.images() >= MANY_IMAGES;
+        if is_held {
+            self.out.write(&summary())?;
+        }
+        self.out.write(&self.held.text())?;
+        let summarized = if self.arguments.summary { 0 } else { MANY_IMAGES };
+        if self.format == Format::Json {
+            self.document.end();
+            self.out.write(&self.document.take())?;
+        } else if self.totals.images() >= summarized && !is_held {
+            self.out.write(&summary())?;
+        }
+        if self.nothing.is_answer() && self.format == Format::Table && !self.is_filtered && !self.arguments.summary {
+            self.out.write(&self.nothing.text(&negative::inputs(), &self.screen))?;
+        }
+        self.out.flush()
+    }
 }

@@ -4,14 +4,15 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use clap::Args;
-use clap::builder::StringValueParser;
 
-use super::devices::RequestedDevices;
+use super::devices::DeviceArguments;
 use super::failure::{Context, Result, ensure};
+use super::format::FormatArguments;
+use super::headings::JUDGEMENT;
 use super::inputs::InputArguments;
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
-use super::{Status, known_names, negative, terminal};
+use super::{Status, negative, terminal};
 use crate::analyze::requires::Driver;
 use crate::scan::inventory::{CudaCode, File};
 
@@ -41,30 +42,22 @@ const MAX_LISTS: usize = 3;
 /// container has such code, 2 for trouble, and where the answer is not known: only the program knows what it loads, or
 /// an image is of a kind that is newer than fatbin.
 #[derive(Args)]
+#[command(mut_arg("device", |option| option.required(true)))]
 pub struct Arguments {
-    /// The devices, such as H100, MI300X, gfx90a:sramecc+:xnack- or sm_90; all for every GPU with a name
-    #[arg(
-        long,
-        required = true,
-        value_name = "DEVICE",
-        value_delimiter = ',',
-        value_parser = known_names::device(StringValueParser::new()),
-        hide_possible_values = true
-    )]
-    device: Vec<String>,
+    #[command(flatten)]
+    devices: DeviceArguments,
 
     /// NVIDIA driver, or the release of CUDA that it belongs to: 550, 550.54.14, 12.4. Images that it cannot load are
     /// rejected
-    #[arg(long, value_name = "DRIVER", value_parser = parse_driver)]
+    #[arg(long, value_name = "DRIVER", value_parser = parse_driver, help_heading = JUDGEMENT)]
     driver: Option<Driver>,
 
     /// Require an image from every container with code for such devices, also from containers with specialized code
-    #[arg(long)]
+    #[arg(long, help_heading = JUDGEMENT)]
     every: bool,
 
-    /// Print one JSON document (schema fatbin.select/1) instead of tables
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArguments,
 
     #[command(flatten)]
     problems: ProblemArguments,
@@ -77,8 +70,9 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let requested = RequestedDevices::parse(&arguments.device)?;
-    ensure!(!arguments.json || arguments.device.len() == 1 && !requested.are_all(), "select: --json takes one device");
+    let requested = &arguments.devices;
+    let is_one = requested.named().len() == 1 && !requested.are_all();
+    ensure!(is_one || !arguments.format.is_json(), "select: --json takes one device");
     let problems = arguments.problems.problems();
     let mut is_trouble = false;
     let mut outcomes = Vec::new();
@@ -131,7 +125,7 @@ impl<'a> Answers<'a> {
         let mut out = terminal::output(&screen);
         let driver = arguments.driver.as_ref().map(Driver::to_string);
         let mut devices = self.devices.iter().zip(&self.by_device);
-        if arguments.json {
+        if arguments.format.is_json() {
             if let Some((device, answered)) = devices.next() {
                 out.write(&report::selection_json(&device.name, driver.as_deref(), &device.devices, answered))?;
             }

@@ -6,7 +6,9 @@ use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 
 use super::compression::check_level;
-use super::failure::{Context, Result, bail};
+use super::failure::{Context, Result, bail, ensure};
+use super::format::{Format, FormatArguments, among};
+use super::headings::{JUDGEMENT, OUTPUT};
 use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
@@ -36,14 +38,15 @@ use crate::scan::{CacheBudget, Options, Outcome, ScannedFile, Scanner};
 ///
 /// Exit status: 0 if there are device images, 1 if there are none, 2 for trouble.
 #[derive(Args)]
+#[command(mut_arg("format", |option| option.value_parser(among(&[Format::Table, Format::Json, Format::Csv]))))]
 pub struct Arguments {
     /// Properties to group by, outermost first
-    #[arg(long, value_name = "LEVEL", value_enum, value_delimiter = ',', default_value = "arch")]
+    #[arg(help_heading = OUTPUT, long, value_name = "LEVEL", value_enum, value_delimiter = ',', default_value = "arch")]
     by: Vec<LevelName>,
 
     /// Also list what is stored several times: identical images, kernels in several translation units, identical
     /// kernels
-    #[arg(long, conflicts_with = "csv")]
+    #[arg(help_heading = OUTPUT, long, conflicts_with = "csv")]
     duplicates: bool,
 
     /// Also print the size with this change, and the time that decompressing the images of an arch takes; may be
@@ -52,23 +55,22 @@ pub struct Arguments {
     /// size, balance and speed compress everything as these modes of nvcc and fatbinary, with --compress-all; none
     /// stores it uncompressed; zstd-N and lz4-N are codecs with their level; drop:ARCH,... leaves out images by their
     /// arch, as prune --drop. Bundles are compressed with zstd, by size with level 19, by balance and speed with 3.
-    #[arg(long, value_name = "CHANGE", value_parser = parse_change, conflicts_with = "csv")]
+    #[arg(help_heading = OUTPUT, long, value_name = "CHANGE", value_parser = parse_change, conflicts_with = "csv")]
     what_if: Vec<NamedChange>,
 
     /// Compute --what-if from containers with about this share of the bytes
-    #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(help_heading = OUTPUT, long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100))]
     sample: u32,
 
     /// Also read this file, directory or package, and print the changes since then
-    #[arg(long, value_name = "OLD")]
+    #[arg(long, value_name = "PATH", help_heading = JUDGEMENT)]
     baseline: Option<PathBuf>,
 
-    /// Print one JSON document (schema fatbin.size/1) instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArguments,
 
-    /// Print comma-separated values: a line for each row of the innermost level
-    #[arg(long, conflicts_with = "json")]
+    /// Short form of --format csv
+    #[arg(long, conflicts_with_all = ["json", "format"], help_heading = OUTPUT)]
     csv: bool,
 
     #[command(flatten)]
@@ -155,6 +157,11 @@ impl From<LevelName> for Level {
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
     let problems = arguments.problems.problems();
+    let format = if arguments.csv { Format::Csv } else { arguments.format.format() };
+    if format == Format::Csv {
+        ensure!(!arguments.duplicates, "--duplicates cannot be used with --format csv");
+        ensure!(arguments.what_if.is_empty(), "--what-if cannot be used with --format csv");
+    }
     let levels: Vec<Level> = arguments.by.iter().copied().map(Level::from).collect();
     let options = Options { hash: arguments.duplicates, ..Options::default() };
     let mut measuring = Measuring {
@@ -185,20 +192,18 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         total_before: old.as_ref().map(|old| old.tree.size()),
         rows: old.map_or_else(|| new.tree.rows(), |old| new.tree.changes(&old.tree)),
     };
-    print(&report, arguments.json, arguments.csv)?;
+    print(&report, format)?;
     Ok(if is_trouble { Status::Trouble } else { status })
 }
 
-fn print(report: &SizeReport, json: bool, csv: bool) -> Result<()> {
+fn print(report: &SizeReport, format: Format) -> Result<()> {
     let screen = terminal::screen();
-    let text = match (json, csv) {
-        (true, _) => report::size_json(report),
-        (_, true) => report::size_csv(report),
+    let text = match format {
+        Format::Json => report::size_json(report),
+        Format::Csv => report::size_csv(report),
         _ => report::size_table(report, &screen),
     };
-    let mut out = terminal::output(&screen);
-    out.write(&text)?;
-    Ok(out.flush()?)
+    Ok(terminal::print_report(&text, &screen)?)
 }
 
 /// Sizes of all files of one side.

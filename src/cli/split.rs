@@ -6,6 +6,7 @@ use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 
 use super::failure::{Result, bail, ensure};
+use super::headings::OUTPUT;
 use super::limit::LimitArguments;
 use super::outputs::OutputArgument;
 use super::problems::Problems;
@@ -25,15 +26,15 @@ use crate::edit::split::{SplitFormat, SplitOptions, SplitOutcome, split};
 #[derive(Args)]
 pub struct Arguments {
     /// Directory to write to; created if it does not exist
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", help_heading = OUTPUT)]
     output: OutputArgument,
 
-    /// Files to move the code to
-    #[arg(long, value_enum, default_value_t)]
-    format: FormatArgument,
+    /// Form of the files with the code
+    #[arg(long, alias = "format", value_name = "FORM", value_enum, default_value_t, help_heading = OUTPUT)]
+    to: FormArgument,
 
     /// Compress kpack archives with zstd, at this level (3 if none is specified)
-    #[arg(long, value_name = "LEVEL", num_args = 0..=1, require_equals = true, default_missing_value = "3",
+    #[arg(long, value_name = "LEVEL", help_heading = OUTPUT, num_args = 0..=1, require_equals = true, default_missing_value = "3",
           value_parser = clap::value_parser!(i32).range(1..=22))]
     compress: Option<i32>,
 
@@ -46,7 +47,7 @@ pub struct Arguments {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-enum FormatArgument {
+enum FormArgument {
     /// One file per processor, with the bytes as they are stored; to be joined before use
     #[default]
     Files,
@@ -55,10 +56,10 @@ enum FormatArgument {
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let format = match (arguments.format, arguments.compress) {
-        (FormatArgument::Files, Some(_)) => bail!("--compress requires --format kpack"),
-        (FormatArgument::Files, None) => SplitFormat::Files,
-        (FormatArgument::Kpack, compression_level) => SplitFormat::Kpack { compression_level },
+    let format = match (arguments.to, arguments.compress) {
+        (FormArgument::Files, Some(_)) => bail!("--compress requires --to kpack"),
+        (FormArgument::Files, None) => SplitFormat::Files,
+        (FormArgument::Kpack, compression_level) => SplitFormat::Kpack { compression_level },
     };
     ensure!(arguments.input != Path::new("-"), "standard input has no name for the files to write; specify a file");
     let input = Input::open_file(arguments.input.clone(), access::get())?;

@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::editing::EditArguments;
 use super::failure::Result;
+use super::headings::SELECTION;
 use super::{Status, terminal};
 use crate::cli::report;
 use crate::edit::{Strip, Stripped};
@@ -25,11 +26,11 @@ use crate::edit::{Strip, Stripped};
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Remove debug information of device code
-    #[arg(long, required_unless_present = "device_symbols")]
+    #[arg(help_heading = SELECTION, long, required_unless_present = "device_symbols")]
     device_debug: bool,
 
     /// Remove symbols of AMD code objects that no loader, linker, debugger or profiler reads
-    #[arg(long)]
+    #[arg(help_heading = SELECTION, long)]
     device_symbols: bool,
 
     #[command(flatten)]
@@ -38,7 +39,7 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let mut editing = arguments.edit.start(false, &[])?;
+    let mut editing = arguments.edit.start(&[])?;
     let strip = Strip::new(
         arguments.edit.options().limits,
         Stripped { debug: arguments.device_debug, symbols: arguments.device_symbols },

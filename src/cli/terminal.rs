@@ -97,7 +97,12 @@ pub fn output(screen: &Screen) -> TextOutput {
 
 /// Writes text to standard output.
 pub fn print(text: &str) -> io::Result<()> {
-    let mut out = output(&Screen::default());
+    print_report(text, &Screen::default())
+}
+
+/// Writes text that is formatted for `screen` to standard output.
+pub fn print_report(text: &str, screen: &Screen) -> io::Result<()> {
+    let mut out = output(screen);
     out.write(text)?;
     out.flush()
 }

@@ -8,6 +8,7 @@ use clap::Args;
 use super::editing::EditArguments;
 use super::failure::{Context, Result, coded};
 use super::forms::FormArguments;
+use super::headings::JUDGEMENT;
 use super::{Status, terminal};
 use crate::cli::codes::Code;
 use crate::cli::report;
@@ -30,7 +31,7 @@ pub struct Arguments {
     forms: FormArguments,
 
     /// Refuse a result that this release cannot read, such as rocm-6.2, llvm-19 or cuda-12.2; may be repeated
-    #[arg(long, value_name = "RELEASE", value_parser = parse_reader)]
+    #[arg(long, value_name = "RELEASE", value_parser = parse_reader, help_heading = JUDGEMENT)]
     readable_by: Vec<Reader>,
 
     #[command(flatten)]
@@ -46,10 +47,10 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         ));
     }
     let transcoding = arguments.forms.transcoding("transcode")?;
-    let mut editing = arguments.edit.start(false, &[])?;
+    let mut editing = arguments.edit.start(&[])?;
     let (mut count, mut text, mut readable) = (0, String::new(), Ok(()));
     let applied = editing.apply(&transcoding, &mut |edited| {
-        let (file, new_file) = (edited.scan.file(), edited.new_file.unwrap_or(edited.scan.file()));
+        let (file, new_file) = (edited.scan.file(), edited.new_file);
         let changed = requested(file, &transcoding);
         count += changed;
         // An archive may have files that --to is not about.
@@ -63,8 +64,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     })?;
     let Some(applied) = applied else { return Ok(Status::No) };
     if count == 0 {
-        let (input, output) = (arguments.edit.input().display(), arguments.edit.output().display());
-        editing.problems.report(anyhow!("{input}: no container that --to is about; {output} was not written"));
+        let input = arguments.edit.input().display();
+        editing.problems.report(anyhow!("{input}: no container that --to is about; no output was written"));
         return Ok(Status::No);
     }
     readable?;

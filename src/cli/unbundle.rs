@@ -7,6 +7,7 @@ use clap::Args;
 use super::access;
 use super::bundle::{DETECTED, parse_target, parse_type, types_help};
 use super::failure::{Result, ensure};
+use super::headings::{INPUT, OUTPUT, SELECTION};
 use super::limit::LimitArguments;
 use super::outputs::OutputArgument;
 use super::problems::print_detail;
@@ -31,33 +32,33 @@ use crate::target::compatibility::{Fit, KindRules};
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Type of the bundled files; detected from the content by default
-    #[arg(long = "type", value_name = "T", value_parser = parse_type, long_help = types_help(DETECTED))]
+    #[arg(help_heading = INPUT, long = "type", value_name = "T", value_parser = parse_type, long_help = types_help(DETECTED))]
     file_type: Option<FileType>,
 
     /// Target ID of an entry, and the file to write it to
-    #[arg(long = "target", value_name = "ID=FILE", value_parser = parse_requested, required = true)]
+    #[arg(help_heading = SELECTION, long = "target", value_name = "ID=FILE", value_parser = parse_requested, required = true)]
     targets: Vec<(String, OutputArgument)>,
 
     /// Write an empty file or archive for a missing target
     ///
     /// An input that is not a bundle is taken as the host's file.
-    #[arg(long)]
+    #[arg(help_heading = SELECTION, long)]
     allow_missing: bool,
 
     /// First check that no bundle of the archive contains conflicting target IDs
-    #[arg(long)]
+    #[arg(help_heading = SELECTION, long)]
     check_input_archive: bool,
 
     /// Treat HIP code as compatible with OpenMP targets, and vice versa
-    #[arg(long)]
+    #[arg(help_heading = SELECTION, long)]
     hip_openmp_compatible: bool,
 
     /// Print for every entry and target whether they are compatible, and why
-    #[arg(long)]
+    #[arg(help_heading = OUTPUT, long)]
     explain: bool,
 
     /// Print sizes, and the ratio, speed and hash of the decompression
-    #[arg(short, long)]
+    #[arg(help_heading = OUTPUT, short, long)]
     verbose: bool,
 
     #[command(flatten)]

@@ -17,6 +17,20 @@ const COMMANDS_ELSEWHERE: [(&str, &str); 6] = [
     ("test", "verify"),
 ];
 
+/// Options that people try, and the ones that a command may have for it.
+const OPTIONS_ELSEWHERE: [(&str, &str); 10] = [
+    ("--arch", "--keep"),
+    ("--archs", "--arch"),
+    ("--gpu", "--device"),
+    ("--gpus", "--device"),
+    ("--target", "--device"),
+    ("--gpu-architecture", "--device"),
+    ("--offload-arch", "--arch"),
+    ("--name", "--symbol"),
+    ("--inplace", "--in-place"),
+    ("--out", "--output"),
+];
+
 /// Names that people use for values, and the values.
 const OTHER_NAMES: [(&str, &str); 4] = [("rocm", "hip"), ("amd", "hip"), ("nvidia", "cuda"), ("gzip", "zlib")];
 
@@ -99,12 +113,28 @@ impl Details<'_> {
     fn unknown_argument(&self, argument: &str) -> String {
         if !argument.starts_with('-') {
             let takes_a_line = self.usage.is_some_and(|usage| usage.contains(" -- <"));
-            let remedy = if takes_a_line { "; write -- before the command of the link" } else { "" };
-            return format!("unexpected argument {argument:?}{remedy}");
+            let remedy = if takes_a_line { "write -- before the command of the link".to_owned() } else { self.takes() };
+            return format!("unexpected argument {argument:?}; {remedy}");
         }
-        let suggestion = self.text(ContextKind::SuggestedArg).or_else(|| self.other_case(argument));
+        let suggestion = self.text(ContextKind::SuggestedArg).or_else(|| self.elsewhere(argument));
+        let suggestion = suggestion.or_else(|| self.other_case(argument));
         let suggestion = suggestion.map(|other| format!("; did you mean {}?", name(&other))).unwrap_or_default();
         format!("unknown option {argument}{suggestion}")
+    }
+
+    /// Returns the arguments that the command takes.
+    fn takes(&self) -> String {
+        let names: Vec<String> = self.command.get_positionals().map(|it| name(&it.to_string())).collect();
+        let (command, names) = (self.command.get_name(), names.join(" and "));
+        if names.is_empty() { format!("{command} takes options only") } else { format!("{command} takes one {names}") }
+    }
+
+    /// Returns the option of the command for one that people try.
+    fn elsewhere(&self, argument: &str) -> Option<String> {
+        let mut options = OPTIONS_ELSEWHERE.iter().filter(|(tried, _)| *tried == argument).map(|(_, option)| *option);
+        let is_defined =
+            |option: &str| self.command.get_arguments().any(|it| it.get_long() == option.strip_prefix("--"));
+        options.find(|option| is_defined(option)).map(str::to_owned)
     }
 
     /// Returns an option that differs from one with a single letter only in its case.
@@ -211,13 +241,18 @@ mod tests {
                 "--kind hop: unknown value; did you mean hip? (available: openmp, cuda, hip, sycl)",
             ),
             ("wrap --knd hip -o o a", "unknown option --knd; did you mean --kind?"),
-            ("wrap a", "missing --kind <KIND> (available: openmp, cuda, hip, sycl) and --output <OUT.o>"),
+            ("wrap a", "missing --kind <KIND> (available: openmp, cuda, hip, sycl) and --output <OUT>"),
             (
                 "wrap --kind rocm -o o a",
                 "--kind rocm: unknown value; did you mean hip? (available: openmp, cuda, hip, sycl)",
             ),
-            ("prune a", "missing --for-device <DEVICE> and one of --dry-run, --output <OUT>, --in-place"),
+            ("prune a", "missing --device <DEVICE> and one of --output <OUT>, --dry-run, --in-place"),
             ("warp a", "unknown command \"warp\"; did you mean wrap?"),
+            ("prune --arch gfx90a -o o a", "unknown option --arch; did you mean --keep?"),
+            ("embed --name a=b -o o", "unknown option --name; did you mean --symbol?"),
+            ("prune --keep gfx90a -o o a b", "unexpected argument \"b\"; prune takes one INPUT"),
+            ("bundle -o o a", "unexpected argument \"a\"; bundle takes options only"),
+            ("diff a b c", "unexpected argument \"c\"; diff takes one OLD and NEW"),
             ("ls a", "unknown command \"ls\"; did you mean scan?"),
             ("-v", "unknown option -v; did you mean -V?"),
             ("scan --threads 0 a", "--threads 0: expected a number from 1"),

@@ -3,12 +3,14 @@
 use clap::Args;
 
 use super::failure::Result;
+use super::format::FormatArguments;
 use super::inputs::{InputArguments, found};
 use super::limit::LimitArguments;
 use super::problems::ProblemArguments;
 use super::{Status, terminal};
 use crate::analyze::verify::VerifyError;
 use crate::cli::report;
+use crate::cli::report::VerifiedFile;
 use crate::scan::inventory::File;
 use crate::scan::{CacheBudget, Options, Outcome};
 
@@ -21,6 +23,9 @@ use crate::scan::{CacheBudget, Options, Outcome};
 /// read.
 #[derive(Args)]
 pub struct Arguments {
+    #[command(flatten)]
+    format: FormatArguments,
+
     #[command(flatten)]
     problems: ProblemArguments,
 
@@ -44,6 +49,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
     let mut written = Ok(());
+    let mut files = Vec::new();
     arguments.inputs.scan_and(
         &scanner,
         &problems,
@@ -53,7 +59,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
             if file.not_opened.is_some() {
                 status = Status::Trouble;
             }
-            if file.failure.is_none() && written.is_ok() {
+            if arguments.format.is_json() {
+                files.push(VerifiedFile::new(&file, &wrong));
+            } else if file.failure.is_none() && written.is_ok() {
                 let problems = file.errors.len() + usize::from(file.not_opened.is_some()) + wrong.len();
                 written = out.write(&report::verified_text(&file, problems));
             }
@@ -63,6 +71,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         },
     )?;
     written?;
+    if arguments.format.is_json() {
+        out.write(&report::verify_json(&files))?;
+    }
     out.flush()?;
     Ok(status)
 }

@@ -8,6 +8,8 @@ use clap::{Args, ValueEnum};
 use super::Status;
 use super::access;
 use super::failure::{Context, Result, coded, ensure};
+use super::filter::Kind;
+use super::headings::{INPUT, OUTPUT, SELECTION};
 use super::image_argument::parse_image;
 use super::known_names::unknown_name;
 use super::outputs::OutputArgument;
@@ -33,78 +35,70 @@ use crate::target::OffloadKind;
 #[derive(Args)]
 pub struct Arguments {
     /// Runtime to register the images with
-    #[arg(long, ignore_case = true)]
+    #[arg(help_heading = SELECTION, long, value_name = "KIND", ignore_case = true)]
     kind: Kind,
 
     /// Object or LLVM IR to write
-    #[arg(short, long, value_name = "OUT.o")]
+    #[arg(help_heading = OUTPUT, short, long, value_name = "OUT")]
     output: OutputArgument,
 
     /// Write an object, or LLVM IR as bitcode or text; auto takes OUT.bc for bitcode, OUT.ll for text
-    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    #[arg(help_heading = OUTPUT, long, value_name = "FORMAT", default_value = "auto")]
     emit: Emit,
 
-    #[arg(long, value_name = "TRIPLE", help = host_help())]
+    #[arg(help_heading = OUTPUT, long, value_name = "TRIPLE", help = host_help())]
     host: Option<String>,
 
-    /// Image with its triple or processor, where its header does not have them
-    #[arg(long, value_name = "file=F[,triple=T][,arch=A]", value_parser = parse_image)]
+    /// Image with properties that its header does not have: file=F[,triple=T][,arch=A]
+    #[arg(help_heading = SELECTION, long, value_name = "KEY=VALUE,...", value_parser = parse_image)]
     image: Vec<ImageFile>,
 
     /// LLVM release of the host objects and the runtime; auto is the release of --match, or the newest
-    #[arg(long, value_name = "ABI", default_value = "auto", value_parser = abi_names())]
+    #[arg(help_heading = OUTPUT, long, value_name = "ABI", default_value = "auto", value_parser = abi_names())]
     abi: String,
 
     /// Take ABI and host from this host object, and keep its offload entries
     ///
     /// The result will be linked with the host object. The sections of its entries survive --gc-sections.
-    #[arg(long = "match", value_name = "HOST_OBJECT")]
+    #[arg(help_heading = INPUT, long = "match", value_name = "HOST_OBJECT")]
     matching: Option<PathBuf>,
 
     /// Add an offload entry for a host program compiled without offloading
     ///
     /// The entry is for the kernel or variable NAME of the image. The host refers to it by the address of HOST_SYMBOL,
     /// by default NAME. Flags are a number, or names of OpenMP's flags with | between them: link, ctor, dtor, indirect.
-    #[arg(long, value_name = "NAME[=HOST_SYMBOL][,size=N][,flags=N][,data=N][,aux=SYMBOL]", value_parser = parse_entry)]
+    #[arg(help_heading = INPUT, long, value_name = "NAME[=HOST_SYMBOL][,size=N][,flags=N][,data=N][,aux=SYMBOL]", value_parser = parse_entry)]
     entry: Vec<OffloadEntry>,
 
     /// Accept entries for kernels that no image has
-    #[arg(long)]
+    #[arg(help_heading = INPUT, long)]
     allow_missing_kernels: bool,
 
     /// Read such entries from a file, one per line; # begins a comment
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = INPUT, long, value_name = "FILE")]
     entries: Vec<PathBuf>,
 
     /// Place the images among large sections, out of reach of code and data; auto does so from 1 GiB on
-    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    #[arg(help_heading = OUTPUT, long, value_name = "WHEN", default_value = "auto")]
     large_images: Large,
 
     /// Embed the images unchanged, without an offload binary around each
     ///
     /// For CUDA and HIP, embed the single image as the fat binary, regardless of its format.
-    #[arg(long)]
+    #[arg(help_heading = OUTPUT, long)]
     raw: bool,
 
     /// Embed the images unchanged but for ELF notes that name their producer, as LLVM 13 to 15 could
-    #[arg(long, conflicts_with = "raw")]
+    #[arg(help_heading = OUTPUT, long, conflicts_with = "raw")]
     offload_notes: bool,
 
     /// Print ABI, host and placement of the images
-    #[arg(short, long)]
+    #[arg(help_heading = OUTPUT, short, long)]
     verbose: bool,
 
     /// Images; they follow the images of --image
     #[arg(value_name = "IMAGE")]
     images: Vec<PathBuf>,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Kind {
-    Openmp,
-    Cuda,
-    Hip,
-    Sycl,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -198,12 +192,7 @@ fn options(arguments: Arguments) -> Result<WrapOptions> {
     for path in &arguments.entries {
         entries.extend(read_entries(path)?);
     }
-    let kind = match arguments.kind {
-        Kind::Openmp => OffloadKind::OpenMp,
-        Kind::Cuda => OffloadKind::Cuda,
-        Kind::Hip => OffloadKind::Hip,
-        Kind::Sycl => OffloadKind::Sycl,
-    };
+    let kind = OffloadKind::from(arguments.kind);
     Ok(WrapOptions {
         release: Release::named(&arguments.abi),
         host: arguments.host,

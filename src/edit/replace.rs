@@ -129,7 +129,7 @@ impl Replace {
 /// Returns an image as filters see it; kernels are not read.
 fn candidate<'a>(nested: &NestedImage<'a>) -> FilterCandidate<'a> {
     let containers = nested.containers.iter().map(|container| container.container_type).collect();
-    FilterCandidate { image: nested.image, containers, kernels: Some(Vec::new()) }
+    FilterCandidate { image: nested.image, number: nested.index, containers, kernels: Some(Vec::new()) }
 }
 
 impl FileEdit for Replace {

@@ -4,7 +4,7 @@ use crate::Sandbox;
 
 /// Commands that change files, without input and output.
 const CHANGES: [&str; 4] = [
-    "prune --for-device sm_90",
+    "prune --device sm_90",
     "strip --device-debug",
     "transcode --to zstd",
     "replace --image image:elf=answer-sm_90.cubin",
@@ -38,7 +38,7 @@ fn inputs_that_cannot_be_changed_are_errors_of_one_line() {
             assert_eq!((run.status, run.out.as_str(), run.err), (2, "", error), "{change} {output}");
         }
     }
-    let run = sandbox.fatbin("prune --for-device sm_90 --dry-run x.tar.gz");
+    let run = sandbox.fatbin("prune --device sm_90 --dry-run x.tar.gz");
     assert_eq!((run.status, run.err), (2, format!("fatbin: x.tar.gz: {package}\n")));
     for (input, message) in [
         ("x.tar.gz", "x.tar.gz: is an archive; unpack it and split the files in it"),

@@ -163,9 +163,8 @@ fn the_device_runtime_is_not_code_of_the_program() {
     assert_eq!(matrix["devices"], serde_json::json!(["sm_90"]), "{matrix}");
     let sizes = sandbox.fatbin("size --by arch lib.so").out;
     assert!(sizes.contains(" sm_90\n") && sizes.contains(" sm_120 relocatable\n"), "{sizes}");
-    let run = sandbox.fatbin("prune --for-device sm_120 -o out lib.so");
-    let expected = "fatbin: warning: lib.so: no image runs on sm_120; there is code for sm_90\n\
-                    fatbin: lib.so: nothing would be left; no output was written\n";
+    let run = sandbox.fatbin("prune --device sm_120 -o out lib.so");
+    let expected = "fatbin: lib.so: no image runs on sm_120; there is code for sm_90; no output was written\n";
     assert_eq!((run.status, run.err.as_str()), (1, expected));
 }
 
@@ -242,7 +241,7 @@ fn relocatable_code_of_an_object_is_to_be_linked_first() {
     // An object counts as code for every device that its linker can build code for.
     sandbox.file("policy.toml", "[archs]\nrequire = [\"sm_90\"]\n");
     sandbox.fatbin("check --policy policy.toml lib.o").ok();
-    sandbox.fatbin("prune --for-device sm_90 -o out.o lib.o").ok();
+    sandbox.fatbin("prune --device sm_90 -o out.o lib.o").ok();
     assert!(sandbox.fatbin("scan out.o").out.contains("sm_90"));
 }
 
@@ -284,9 +283,9 @@ fn pruning_drops_relocatable_code_and_reports_the_devices_that_need_it() {
     }
     sandbox.fatbin("verify out.so").ok();
     // By default, relocatable code for the wanted devices stays.
-    sandbox.fatbin("prune --for-device sm_80 -o out.so lib.so").ok();
+    sandbox.fatbin("prune --device sm_80 -o out.so lib.so").ok();
     assert_eq!(sandbox.fatbin("scan out.so").out.matches(" sm_80 ").count(), 5);
-    sandbox.fatbin("prune --for-device sm_80 --relocatable -o out.so lib.so").ok();
+    sandbox.fatbin("prune --device sm_80 --relocatable -o out.so lib.so").ok();
     assert_eq!(sandbox.fatbin("scan out.so").out.matches(" sm_80 ").count(), 1);
     // What is not linked yet stays, and so does a program that consists of relocatable code.
     let run = sandbox.fatbin("prune --relocatable -o out.o lib.o");

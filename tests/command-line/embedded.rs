@@ -91,7 +91,7 @@ fn check_counts_them_for_architectures() {
 #[test]
 fn prune_keeps_them() {
     let sandbox = sandbox();
-    for options in ["--for-device sm_100", "--keep gfx90a", "--drop sm_90"] {
+    for options in ["--device sm_100", "--keep gfx90a", "--drop sm_90"] {
         sandbox.fatbin(&format!("prune {options} blobs.o -o pruned.o"));
         assert_eq!(sandbox.read("pruned.o"), sandbox.read("blobs.o"), "{options}");
     }

@@ -28,7 +28,7 @@ fn sandbox() -> Sandbox {
 fn every_change_is_possible_in_place() {
     let sandbox = sandbox();
     sandbox.fixture("answer-sm_80.ptx", "ptx.ptx").fatbin("pack --kind cuda -o fatbin file ptx.ptx").ok();
-    for command in ["strip --device-debug", "prune --for-device sm_90", "transcode --to zstd"] {
+    for command in ["strip --device-debug", "prune --device sm_90", "transcode --to zstd"] {
         sandbox.fatbin(&format!("{command} -o out fatbin")).ok();
         std::fs::copy(sandbox.path("fatbin"), sandbox.path("copy")).unwrap();
         sandbox.fatbin(&format!("{command} -i copy")).ok();

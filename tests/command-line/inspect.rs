@@ -109,7 +109,9 @@ fn matrix_shows_the_devices_on_which_kernels_run() {
         }
     });
     assert_eq!(document(&sandbox, "inspect --matrix --json --device sm_90,sm_120 c.fatbin"), expected);
-    let run = sandbox.fatbin("inspect --device sm_90 c.fatbin");
+    let [with, without] = ["--matrix", ""].map(|flag| format!("inspect {flag} --device sm_90 c.fatbin"));
+    assert_eq!(sandbox.fatbin(&with).ok(), sandbox.fatbin(&without).ok());
+    let run = sandbox.fatbin("inspect --device sm_90 --html page c.fatbin");
     assert_eq!(run.status, 2, "{}", run.err);
 }
 

@@ -96,7 +96,7 @@ fn archives_are_pruned_to_the_code_that_devices_need() {
         assert!(sandbox.read("pruned").len() < sandbox.read("test.kpack").len());
         let out = sandbox.fatbin("scan pruned").ok();
         assert!(!out.contains("xnack"), "{out}");
-        sandbox.fatbin("prune --for-device gfx90a:sramecc+:xnack+ test.kpack -o pruned").ok();
+        sandbox.fatbin("prune --device gfx90a:sramecc+:xnack+ test.kpack -o pruned").ok();
         assert_eq!(sandbox.fatbin("verify pruned").ok(), "pruned: 2 device images, intact\n");
     }
 }

@@ -214,7 +214,7 @@ fn specified_archives_can_precede_those_of_the_marker() {
 
 /// Commands that change files. The input follows.
 const CHANGES: [&str; 4] =
-    ["prune --for-device gfx90a", "strip --device-debug", "transcode --to ccob3", "replace --image 0=a"];
+    ["prune --device gfx90a", "strip --device-debug", "transcode --to ccob3", "replace --image 0=a"];
 
 #[test]
 fn commands_that_change_files_name_the_archives_to_change() {
@@ -234,7 +234,7 @@ fn commands_that_change_files_name_the_archives_to_change() {
         archive(&sandbox, arch, &["lib/x.so#1"]);
     }
     fails("lib/x.o", "lib/../.kpack/x_gfx90a.kpack, lib/../.kpack/x_gfx942.kpack");
-    let run = sandbox.fatbin("prune --for-device gfx90a --dry-run lib/x.o");
+    let run = sandbox.fatbin("prune --device gfx90a --dry-run lib/x.o");
     assert_eq!((run.status, run.err.lines().count()), (2, 1), "{}", run.err);
 }
 

@@ -65,6 +65,7 @@ mod readme;
 #[cfg(target_os = "linux")]
 mod release;
 mod replace;
+mod reports;
 mod requires;
 mod scan;
 mod schema;
@@ -176,6 +177,15 @@ impl Run {
         assert_eq!((self.status, self.err.as_str()), (0, ""), "{}", self.out);
         self.out
     }
+}
+
+/// Returns the names of the commands in a help text, which lists them by job.
+fn commands_of_help(help: &str) -> Vec<&str> {
+    let (list, _) = help.split_once("\nOptions:\n").unwrap();
+    let rows = list.lines().filter_map(|line| line.strip_prefix("  ")?.split_once("  "));
+    let names: Vec<&str> = rows.map(|(name, _)| name).filter(|name| !name.is_empty() && !name.contains(' ')).collect();
+    assert!(names.len() > 25, "{help}");
+    names
 }
 
 fn run(command: &mut Command) -> Run {

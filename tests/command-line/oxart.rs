@@ -51,8 +51,8 @@ fn replacing_keeps_the_size_if_the_code_fits() {
 fn pruning_keeps_what_only_the_program_knows() {
     let sandbox = Sandbox::new();
     sandbox.fixture("answer.oxart", "a.oxart");
-    sandbox.fatbin("prune --for-device sm_90 -o pruned a.oxart").ok();
+    sandbox.fatbin("prune --device sm_90 -o pruned a.oxart").ok();
     assert_eq!(sandbox.read("pruned"), sandbox.read("a.oxart"));
-    let run = sandbox.fatbin("prune --for-device gfx90a -o none a.oxart");
+    let run = sandbox.fatbin("prune --device gfx90a -o none a.oxart");
     assert_eq!((run.status, sandbox.path("none").exists()), (1, false), "{}", run.err);
 }

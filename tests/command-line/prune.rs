@@ -52,7 +52,7 @@ fn keeps_what_runtimes_select_in_every_kind_of_file() {
         ("lib.a", "sm_90", &["sm_90 elf"]),
     ];
     for (input, options, expected) in cases {
-        sandbox.fatbin(&format!("prune --for-device {options} {input} -o out")).ok();
+        sandbox.fatbin(&format!("prune --device {options} {input} -o out")).ok();
         assert_eq!(images(&sandbox, "out"), expected, "{input} {options}");
         sandbox.fatbin("verify out").ok();
         let (before, after) = (sandbox.read(input).len(), sandbox.read("out").len());
@@ -83,11 +83,11 @@ fn exact_names_are_a_mode_of_their_own_with_warnings() {
     for options in ["--keep sm_70", "--drop sm_90,sm_80"] {
         let run = sandbox.fatbin(&format!("prune {options} cuda -o nothing"));
         assert_eq!(run.status, 1, "{options}");
-        assert!(run.err.ends_with("fatbin: cuda: nothing would be left; no output was written\n"), "{}", run.err);
+        assert!(run.err.ends_with("; no output was written\n") && run.err.lines().count() == 1, "{}", run.err);
         assert!(!sandbox.path("nothing").exists());
     }
-    // PTX that is dropped against the advice of --for-device.
-    let run = sandbox.fatbin("prune --for-device sm_89,sm_90 --keep-ptx none cuda -o out");
+    // PTX that is dropped against the advice of --device.
+    let run = sandbox.fatbin("prune --device sm_89,sm_90 --keep-ptx none cuda -o out");
     assert_eq!((run.status, run.err.as_str()), (0, "fatbin: warning: cuda: sm_89 loses 1 image\n"));
 }
 
@@ -104,8 +104,8 @@ fn code_without_a_processor_is_kept() {
     }
     sandbox.shell("ar rcD package.a shader.spv answer-*").ok();
     let cases = [
-        ("--for-device sm_90", &["shader.spv", "answer-sm_90.cubin", "answer-sm_90.ltoir"][..]),
-        ("--for-device gfx90a", &["shader.spv", "answer-gfx90a.hsaco"]),
+        ("--device sm_90", &["shader.spv", "answer-sm_90.cubin", "answer-sm_90.ltoir"][..]),
+        ("--device gfx90a", &["shader.spv", "answer-gfx90a.hsaco"]),
         ("--keep gfx90a", &["shader.spv", "answer-gfx90a.hsaco"]),
     ];
     for (options, expected) in cases {
@@ -122,14 +122,14 @@ fn code_without_a_processor_is_kept() {
     // A name that no image has does not leave the shader alone.
     let run = sandbox.fatbin("prune --keep sm_80 package.a -o nothing");
     assert_eq!(run.status, 1);
-    assert!(run.err.ends_with("fatbin: package.a: nothing would be left; no output was written\n"), "{}", run.err);
+    assert!(run.err.ends_with("; no output was written\n") && run.err.lines().count() == 1, "{}", run.err);
 }
 
 #[test]
 fn a_dry_run_prints_bytes_and_lost_kernels_and_writes_nothing() {
     let sandbox = sandbox();
     let before = sandbox.names();
-    let out = sandbox.fatbin("prune --for-device sm_90 --dry-run cuda").ok();
+    let out = sandbox.fatbin("prune --device sm_90 --dry-run cuda").ok();
     let expected = "\
 cuda: 2 device images, 1 kept, 1 dropped
   ARCH   IMAGE  KEPT  BYTES  DROPPED  BYTES
@@ -146,15 +146,15 @@ fn what_matches_nothing_is_an_error_and_writes_nothing() {
     let sandbox = sandbox();
     sandbox.file("text", "no device code");
     let names = sandbox.names();
-    let run = sandbox.fatbin("prune --for-device sm_120 hip -o out");
-    let message = "fatbin: warning: hip: no image runs on sm_120; there is code for gfx90a:xnack+, gfx90a:xnack-\n\
-                   fatbin: hip: nothing would be left; no output was written\n";
+    let run = sandbox.fatbin("prune --device sm_120 hip -o out");
+    let message = "fatbin: hip: no image runs on sm_120; there is code for gfx90a:xnack+, gfx90a:xnack-; no output was \
+                   written\n";
     assert_eq!((run.status, run.err.as_str()), (1, message));
-    let run = sandbox.fatbin("prune --for-device sm_90 text -o out");
+    let run = sandbox.fatbin("prune --device sm_90 text -o out");
     assert_eq!((run.status, run.err.as_str()), (1, "fatbin: text: no device images\n"));
     for (options, message) in [
-        ("--for-device sm_90a", "devices have no suffix: sm_90a is code for device sm_90"),
-        ("", "missing --for-device <DEVICE>"),
+        ("--device sm_90a", "devices have no suffix: sm_90a is code for device sm_90"),
+        ("", "missing --device <DEVICE>"),
         ("--keep sm_90 --drop sm_80", "cannot be used with"),
         ("--keep sm_90 --keep-ptx all", "cannot be used with"),
     ] {
@@ -165,7 +165,7 @@ fn what_matches_nothing_is_an_error_and_writes_nothing() {
     let mut bytes = sandbox.read("cuda");
     bytes.truncate(1000);
     sandbox.file("cut", bytes);
-    let run = sandbox.fatbin("prune --for-device sm_90 cut -o out");
+    let run = sandbox.fatbin("prune --device sm_90 cut -o out");
     assert_eq!(run.status, 2, "{}", run.err);
     std::fs::remove_file(sandbox.path("cut")).unwrap();
     assert_eq!(sandbox.names(), names);
@@ -174,7 +174,7 @@ fn what_matches_nothing_is_an_error_and_writes_nothing() {
 #[test]
 fn the_proof_names_every_image_and_both_files() {
     let sandbox = sandbox();
-    sandbox.fatbin("prune --for-device sm_90 --proof proof.json cuda.o -o out.o").ok();
+    sandbox.fatbin("prune --device sm_90 --proof proof.json cuda.o -o out.o").ok();
     let proof: serde_json::Value = serde_json::from_slice(&sandbox.read("proof.json")).unwrap();
     let sum = |file: &str| sandbox.shell(&format!("sha256sum {file}")).ok()[..64].to_owned();
     assert_eq!((proof["schema"].as_str(), proof["command"].as_str()), (Some("fatbin.proof/1"), Some("prune")));

@@ -274,11 +274,11 @@ fn all_devices_are_the_gpus_of_the_platforms_that_the_files_are_for() {
 fn devices_that_do_not_exist_are_errors() {
     let sandbox = fat_binary();
     let cases = [
-        ("sm_93", "unknown device \"sm_93\"; did you mean sm_53 or sm_90?;"),
-        ("sm_999", "unknown device \"sm_999\"; did you mean sm_89 or sm_90?;"),
+        ("sm_93", "unknown device \"sm_93\"; did you mean sm_53 or sm_90?"),
+        ("sm_999", "unknown device \"sm_999\"; did you mean sm_89 or sm_90?"),
         ("gfx9O6", "unknown processor \"gfx9O6\"; did you mean gfx906?"),
-        ("H10O", "unknown device \"H10O\"; did you mean H100?;"),
-        ("MI300", "unknown device \"MI300\"; did you mean MI100 or MI300A or MI300X?;"),
+        ("H10O", "unknown device \"H10O\"; did you mean H100?"),
+        ("MI300", "unknown device \"MI300\"; did you mean MI100 or MI300A or MI300X?"),
     ];
     for (name, message) in cases {
         for command in ["select", "requires", "inspect --matrix"] {

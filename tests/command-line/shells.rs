@@ -1,6 +1,6 @@
 //! `fatbin completions` and `fatbin man`: files for packages of the program.
 
-use crate::Sandbox;
+use crate::{Sandbox, commands_of_help};
 
 #[test]
 fn completions_list_every_command_for_every_shell() {
@@ -32,7 +32,7 @@ fn bash_completes_a_command_and_its_options() {
     let cases = [
         ("fatbin extract --arch gfx90", "gfx90a"),
         ("fatbin prune --keep sm_9", "sm_90"),
-        ("fatbin prune --for-device gfx94", "gfx942"),
+        ("fatbin prune --device gfx94", "gfx942"),
         ("fatbin select --device x86", "x86_64"),
         ("fatbin select --device RTX-40", "RTX-4090"),
         ("fatbin inspect --device sm_10", "sm_100"),
@@ -50,10 +50,7 @@ fn writes_manual_pages_for_the_program_and_each_command() {
     let sandbox = Sandbox::new();
     sandbox.fatbin("man -o new/pages").ok();
     let help = sandbox.fatbin("--help").ok();
-    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    let commands: Vec<&str> = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
-    assert!(commands.len() > 15, "{help}");
-    for command in commands.iter().filter(|command| !["", "help"].contains(command)) {
+    for command in commands_of_help(&help) {
         let page = String::from_utf8(sandbox.read(&format!("new/pages/fatbin-{command}.1"))).unwrap();
         assert!(page.contains(".SH SYNOPSIS") && page.contains("Exit status:"), "{command}: {page}");
     }

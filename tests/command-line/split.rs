@@ -144,7 +144,7 @@ fn hip_finds_the_code_in_kpack_archives_and_joining_restores_the_file() {
     let (sandbox, _) = sandbox();
     let original = sandbox.read("hip.o");
     for compress in ["", " --compress", " --compress=19"] {
-        let out = sandbox.fatbin(&format!("split hip.o -o parts --format kpack{compress}")).ok();
+        let out = sandbox.fatbin(&format!("split hip.o -o parts --to kpack{compress}")).ok();
         assert_eq!(out.lines().count(), 3, "{out}");
         crate::schema::check_document(&sandbox, "split", &index(&sandbox));
         sandbox.fatbin("verify parts/hip.o parts/.kpack").ok();
@@ -155,7 +155,7 @@ fn hip_finds_the_code_in_kpack_archives_and_joining_restores_the_file() {
         assert!(xnack.contains("hip.o_gfx90a:xnack+.kpack"), "{xnack}");
         assert_eq!(sandbox.fatbin("select --device gfx1100 parts/hip.o").status, 1);
         // Only the wrapper and the place of the bundle differ.
-        let run = sandbox.fatbin("split parts/hip.o -o again --format kpack");
+        let run = sandbox.fatbin("split parts/hip.o -o again --to kpack");
         let message = "fatbin: parts/hip.o: nothing to do: its device code is in kpack archives\n";
         assert_eq!((run.status, run.err.as_str()), (1, message));
         assert!(!sandbox.path("again").exists());
@@ -168,11 +168,11 @@ fn hip_finds_the_code_in_kpack_archives_and_joining_restores_the_file() {
 fn only_registered_code_objects_for_amd_are_moved_to_archives() {
     let (sandbox, _) = sandbox();
     let cases = [
-        ("cuda.o", "no HIP wrapper registers its device code; use --format files"),
-        ("bundle", "not an ELF or PE file; use --format files"),
+        ("cuda.o", "no HIP wrapper registers its device code; use --to files"),
+        ("bundle", "not an ELF or PE file; use --to files"),
     ];
     for (file, message) in cases {
-        let run = sandbox.fatbin(&format!("split {file} -o parts --format kpack"));
+        let run = sandbox.fatbin(&format!("split {file} -o parts --to kpack"));
         assert_eq!((run.status, run.err), (2, format!("fatbin: {file}: {message}\n")));
     }
     // OpCapability Kernel, OpMemoryModel Physical64 OpenCL.
@@ -184,7 +184,7 @@ fn only_registered_code_objects_for_amd_are_moved_to_archives() {
     let targets = "--target hipv4-amdgcn-amd-amdhsa--gfx90a=a --target hip-spirv64-amd-amdhsa--amdgcnspirv=module.spv";
     sandbox.fatbin(&format!("bundle --type o -o mixed {targets}")).ok();
     sandbox.fatbin("wrap --allow-missing-kernels --kind hip --entry k=k -o spirv.o mixed").ok();
-    let run = sandbox.fatbin("split spirv.o -o parts --format kpack");
+    let run = sandbox.fatbin("split spirv.o -o parts --to kpack");
     assert_eq!(run.status, 2, "{}", run.err);
     assert!(
         run.err.contains("spirv for amdgcnspirv; kpack archives hold ELF code objects for AMD only"),
@@ -197,7 +197,7 @@ fn only_registered_code_objects_for_amd_are_moved_to_archives() {
 fn an_archive_of_a_compressed_bundle_cannot_be_joined() {
     let (sandbox, _) = sandbox();
     sandbox.fatbin("wrap --allow-missing-kernels --kind hip --entry k=k -o compressed.o ccob").ok();
-    sandbox.fatbin("split compressed.o -o parts --format kpack").ok();
+    sandbox.fatbin("split compressed.o -o parts --to kpack").ok();
     sandbox.fatbin("verify parts/compressed.o parts/.kpack").ok();
     sandbox.fatbin("select --device gfx90a parts/compressed.o").ok();
     assert_eq!(sandbox.fatbin("extract --arch gfx90a -o out parts/.kpack").status, 0);

@@ -9,7 +9,7 @@ const CASES: [(&str, &str); 35] = [
     ("scan --color alway a", "did you mean always?"),
     ("check --policy good.toml --format sarf a", "did you mean sarif?"),
     ("metadata --format jsn a", "did you mean json?"),
-    ("split --format kpak a -o d", "did you mean kpack?"),
+    ("split --to kpak a -o d", "did you mean kpack?"),
     ("schema polcy", "did you mean policy?"),
     ("completions bsh", "did you mean bash or zsh?"),
     ("wrap --kind hop -o o a", "did you mean hip?"),

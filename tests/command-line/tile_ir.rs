@@ -87,7 +87,7 @@ newer: cuda-fatbin at 0x0: CUDA on sm_90 cannot be predicted
 #[test]
 fn an_unknown_kind_is_kept_and_does_not_pass_a_policy() {
     let sandbox = sandbox();
-    sandbox.fatbin("prune --for-device sm_90 -o pruned newer").ok();
+    sandbox.fatbin("prune --device sm_90 -o pruned newer").ok();
     assert_eq!(sandbox.read("pruned"), sandbox.read("newer"));
     sandbox.file("p.toml", "archs.only = [\"sm_90\"]\n");
     let run = sandbox.fatbin("check --policy p.toml newer");

@@ -60,8 +60,8 @@ const WRITERS: [Writer; 27] = [
     writer("extract", "to", Code, "--to OUT --files-from paths", &["image", "paths"]),
     writer("extract", "output", CodeIn(None), "-o OUT --name NAME image", &["image"]),
     writer("inspect", "html", Text, "--html OUT --files-from paths", &["image", "paths"]),
-    writer("prune", "output", Code, "--for-device sm_90 -o OUT fat", &["fat"]),
-    writer("prune", "proof", Text, "--for-device sm_90 -o o --proof OUT fat", &["fat"]),
+    writer("prune", "output", Code, "--device sm_90 -o OUT fat", &["fat"]),
+    writer("prune", "proof", Text, "--device sm_90 -o o --proof OUT fat", &["fat"]),
     writer("strip", "output", Code, "--device-debug -o OUT cubin", &["cubin"]),
     writer("strip", "proof", Text, "--device-debug -o o --proof OUT cubin", &["cubin"]),
     writer("transcode", "output", Code, "--to zstd -o OUT fat", &["fat"]),
@@ -217,7 +217,12 @@ fn no_output_overwrites_an_input() {
         ("strip --device-debug -o cubin - <cubin", "cubin"),
         ("wrap --kind openmp --match host.o -o host.o image", "host.o"),
         ("lock -o image - <image", "image"),
-        ("prune --for-device sm_90 -i --proof fat fat", "fat"),
+        ("prune --device sm_90 -i --proof fat fat", "fat"),
+        ("prune --device sm_90 -o . fat", "fat"),
+        ("strip --device-debug -o below/.. cubin", "cubin"),
+        ("transcode --to zstd -o around fat", "fat"),
+        ("replace --image 0=cubin -o . fat", "fat"),
+        ("join parts -o parts", "parts/host.o"),
         ("link --emit-fatbin-only -- ld -o host.o host.o", "host.o"),
         ("link --policy policy -- ld -o policy host.o", "policy"),
     ] {
@@ -260,7 +265,7 @@ fn no_output_overwrites_another_or_a_file_in_a_directory_that_is_searched() {
     symlink("same", sandbox.path("symbolic")).unwrap();
     for other in ["same", "./same", "around/same", "symbolic"] {
         for line in [
-            format!("prune --for-device sm_90 -o same --proof {other} fat"),
+            format!("prune --device sm_90 -o same --proof {other} fat"),
             format!("strip --device-debug -o same --proof {other} cubin"),
             format!("embed --symbol k=image -o same --header {other}"),
             format!("embed --symbol k=image -o o --header same --rust {other}"),

@@ -53,7 +53,7 @@ fn devices_have_the_names_of_dpcpp_in_every_command() {
     sandbox.fixture("answer-dg2.zebin", "a.zebin");
     let commands = [
         "select --device DEVICE a.zebin",
-        "prune --for-device DEVICE a.zebin -o out",
+        "prune --device DEVICE a.zebin -o out",
         "inspect --matrix --device DEVICE a.zebin",
         "requires --device DEVICE a.zebin",
         "check --policy p.toml a.zebin",

@@ -42,8 +42,13 @@ impl NamedDevice {
         let images = files.flat_map(File::device_images);
         let platforms: HashSet<Platform> =
             images.filter_map(|image| Platform::of(image.triple.as_deref(), image.arch.as_deref())).collect();
-        let devices = gpu_names::devices().filter_map(|name| NamedDevice::parse(name).ok());
-        devices.filter(|it| it.devices.iter().any(|device| platforms.contains(&device.platform()))).collect()
+        let is_loaded = |it: &NamedDevice| it.devices.iter().any(|device| platforms.contains(&device.platform()));
+        NamedDevice::of_gpus().filter(is_loaded).collect()
+    }
+
+    /// Returns the devices of all GPUs that have a name.
+    pub fn of_gpus() -> impl Iterator<Item = NamedDevice> {
+        gpu_names::devices().filter_map(|name| NamedDevice::parse(name).ok())
     }
 
     /// Returns the devices that files have code for, and the other GPUs of their platforms that people ask about.

@@ -59,7 +59,7 @@ pub fn options(remedy: &Remedy) -> Options {
         Remedy::DistinguishNames => ("", "; add {number} or {file} to --name"),
         Remedy::AllowOtherTarget => ("", "; use --allow-other-target for another target of the same format"),
         Remedy::BreakSignature => ("", "; use --break-signature, and sign the result again"),
-        Remedy::SplitIntoFiles => ("", "; use --format files"),
+        Remedy::SplitIntoFiles => ("", "; use --to files"),
         Remedy::WriteLock => ("", "; compare locks, which are written without --summary"),
         Remedy::RecordSizes => ("", "; --max-growth needs them"),
         Remedy::SpecifyProof => ("", "; pass its proof with --proof"),

@@ -1,5 +1,6 @@
 //! `fatbin help`: commands, and the pages of the book as text.
 
+mod jobs;
 mod markdown;
 mod pages;
 mod render;
@@ -19,6 +20,7 @@ use super::{Status, terminal};
 use crate::base::spelling::Suggestions;
 use pages::{CHAPTERS, Page};
 
+pub use jobs::{JOBS, Job, by_job};
 pub use pages::Pages;
 pub use render::render;
 
@@ -37,7 +39,6 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments, mut program: Command) -> Result<Status> {
-    program.build();
     let pages = Pages::read()?;
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);

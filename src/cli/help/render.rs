@@ -123,7 +123,7 @@ fn unescaped(text: &str) -> String {
 }
 
 /// Breaks a text into lines of at most `width` characters. A longer word is on a separate line.
-fn wrap(text: &str, width: usize) -> Vec<String> {
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         let line = lines.last_mut().expect("one line");

@@ -1,5 +1,6 @@
 //! Summaries of edits: the images that were kept and dropped by processor, and the sizes of the file.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::Screen;
@@ -78,14 +79,18 @@ pub fn edit_losses_of_links(losses: &[Loss]) -> Vec<String> {
 const HOLES: u64 = 64 << 10;
 
 /// Formats the size of a file before and after an edit, and the space on disk before and after if the result has holes.
-pub fn edit_sizes(size: u64, new_size: Option<u64>, on_disk: Option<(u64, u64)>, screen: &Screen) -> String {
-    let has_holes = |after: u64| new_size.is_some_and(|new_size| after.saturating_add(HOLES) <= new_size);
+pub fn edit_sizes(size: u64, new_size: u64, on_disk: Option<(u64, u64)>, screen: &Screen) -> String {
+    let has_holes = |after: u64| after.saturating_add(HOLES) <= new_size;
     let on_disk = on_disk.filter(|(_, after)| has_holes(*after));
     let on_disk = on_disk
         .map(|(before, after)| format!("; on disk {} -> {}", screen.size(before), screen.size(after)))
         .unwrap_or_default();
-    let sizes = new_size.map_or_else(|| screen.bytes(size), |new_size| screen.change(size, new_size));
-    format!("size {sizes}{on_disk}\n")
+    let difference = match new_size.cmp(&size) {
+        Ordering::Less => format!(", {} saved", screen.size(size - new_size)),
+        Ordering::Equal => String::new(),
+        Ordering::Greater => format!(", {} more", screen.size(new_size - size)),
+    };
+    format!("size {}{difference}{on_disk}\n", screen.change(size, new_size))
 }
 
 /// Formats the size of device code before and after it was stored in another form, and the releases that read it now.

@@ -95,7 +95,7 @@ fn file(json: &mut JsonWriter, file: &inventory::File) {
     json.field("path", &file.path);
     json.optional("format", file.format.map(FileFormat::name));
     json.optional("size", file.format.map(|_| file.size));
-    json.objects("containers", &file.containers, |json, it| container(json, file, it, None));
+    json.objects("containers", shown(&file.containers), |json, it| container(json, file, it, None));
     json.objects_if_any("sections", &file.sections, section);
     json.objects_if_any("wrappers", &file.wrappers, wrapper);
     json.objects_if_any("kpack", &file.kpack, kpack_reference);
@@ -162,6 +162,11 @@ fn kpack_reference(json: &mut JsonWriter, reference: &inventory::KpackReference)
     });
 }
 
+/// Returns the containers without those that a filter leaves out.
+fn shown(containers: &[inventory::Container]) -> impl Iterator<Item = &inventory::Container> {
+    containers.iter().filter(|container| !container.is_left_out())
+}
+
 /// `codec` is the codec of the compressed container around the container.
 fn container(json: &mut JsonWriter, file: &inventory::File, container: &inventory::Container, codec: Option<Codec>) {
     json.field("type", container.container_type.name());
@@ -170,7 +175,8 @@ fn container(json: &mut JsonWriter, file: &inventory::File, container: &inventor
     json.optional("offset", container.offset);
     json.field("size", container.size);
     let codec = container.codec.or(codec);
-    json.objects("images", &container.images, |json, it| image(json, file, it, codec));
+    let images = container.images.iter().filter(|image| !image.is_left_out);
+    json.objects("images", images, |json, it| image(json, file, it, codec));
 }
 
 fn image(json: &mut JsonWriter, file: &inventory::File, image: &inventory::Image, codec: Option<Codec>) {
@@ -205,7 +211,7 @@ fn image(json: &mut JsonWriter, file: &inventory::File, image: &inventory::Image
         json.field("field", field);
         json.field("value", value);
     });
-    json.objects_if_any("containers", &image.containers, |json, it| container(json, file, it, codec));
+    json.objects_if_any("containers", shown(&image.containers), |json, it| container(json, file, it, codec));
 }
 
 /// Writes offload kind, format and target of an image, which every document about images contains.

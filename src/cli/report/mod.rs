@@ -3,6 +3,7 @@
 mod diagnosis;
 mod difference;
 mod edit;
+mod edited;
 mod extraction;
 mod findings;
 mod inspection;
@@ -24,10 +25,12 @@ mod style;
 mod table;
 mod text;
 mod verdict;
+mod verified;
 
 pub use diagnosis::{diagnosis_json, diagnosis_text};
 pub use difference::{Detail, Differences, differences_json, differences_table};
 pub use edit::{edit_loss, edit_losses_of_links, edit_sizes, edit_table, keeps_size, replaced, stripped, transcoded};
+pub use edited::{Change, ChangedFile, edit_json};
 pub use extraction::{ExtractedImage, Index};
 pub use inspection::{
     InspectionDocument, coverage_json, coverage_rollup, coverage_table, family_table, image_json, inspection_json,
@@ -55,3 +58,4 @@ pub use verdict::{
     CodeSizes, verdict_cyclonedx, verdict_github, verdict_gitlab, verdict_junit, verdict_markdown, verdict_sarif,
     verdict_text,
 };
+pub use verified::{VerifiedFile, verify_json};

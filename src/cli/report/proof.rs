@@ -31,18 +31,23 @@ impl ProvenFile {
             json.objects("images", images, |json, (number, ((image, fate), new_number))| {
                 json.field("number", number);
                 target(json, image);
-                let (fate, hash) = match fate {
-                    ImageFate::Kept => ("kept", None),
-                    ImageFate::Dropped => ("dropped", None),
-                    ImageFate::Replaced(hash) => ("replaced", Some(hash)),
-                };
-                json.field("fate", fate);
+                let hash = if let ImageFate::Replaced(hash) = fate { Some(hash) } else { None };
+                json.field("fate", self::fate(fate));
                 // Index after the change.
                 json.optional("new_number", *new_number);
                 // SHA-256 of the bytes of a replaced image.
                 json.optional("sha256", hash.map(|hash| hexadecimal(hash)));
             });
         }))
+    }
+}
+
+/// Name of the fate of an image.
+pub fn fate(fate: &ImageFate) -> &'static str {
+    match fate {
+        ImageFate::Kept => "kept",
+        ImageFate::Dropped => "dropped",
+        ImageFate::Replaced(_) => "replaced",
     }
 }
 

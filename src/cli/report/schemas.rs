@@ -12,7 +12,7 @@ pub struct Schema {
 }
 
 /// A schema for each command that writes JSON, and the policy schema.
-pub const SCHEMAS: [Schema; 15] = [
+pub const SCHEMAS: [Schema; 17] = [
     Schema { command: "scan", text: include_str!("schemas/fatbin.scan-1.schema.json") },
     Schema { command: "inspect", text: include_str!("schemas/fatbin.inspect-1.schema.json") },
     Schema { command: "addr2line", text: include_str!("schemas/fatbin.addr2line-1.schema.json") },
@@ -22,6 +22,8 @@ pub const SCHEMAS: [Schema; 15] = [
     Schema { command: "diff", text: include_str!("schemas/fatbin.diff-1.schema.json") },
     Schema { command: "size", text: include_str!("schemas/fatbin.size-1.schema.json") },
     Schema { command: "link", text: include_str!("schemas/fatbin.link-1.schema.json") },
+    Schema { command: "verify", text: include_str!("schemas/fatbin.verify-1.schema.json") },
+    Schema { command: "edit", text: include_str!("schemas/fatbin.edit-1.schema.json") },
     Schema { command: "doctor", text: include_str!("schemas/fatbin.doctor-1.schema.json") },
     Schema { command: "split", text: include_str!("schemas/fatbin.split-1.schema.json") },
     Schema { command: "metadata", text: include_str!("schemas/fatbin.metadata-1.schema.json") },

@@ -5,7 +5,8 @@ use super::style::Meaning;
 use super::text::{Column, columns, counted, headline, printable};
 use crate::format::{ImageKind, UnknownValue};
 use crate::scan::inventory::{
-    Container, File, FoundArchive, Image, KpackReference, Node, Section, Wrapper, WrapperKind, WrapperTarget,
+    Container, File, FoundArchive, Image, KpackReference, NestedImage, Node, Section, Wrapper, WrapperKind,
+    WrapperTarget,
 };
 use crate::target::{OffloadKind, subarch};
 
@@ -46,8 +47,8 @@ fn rows(file: &File, verbose: bool, has_images: bool, screen: &Screen) -> String
         text += &accounting(section);
     }
     if verbose {
-        let images = file.device_images().zip(file.addresses()).enumerate();
-        text.extend(images.map(|(number, (image, address))| {
+        let images = file.nested_images().zip(file.addresses());
+        text.extend(images.map(|(NestedImage { index: number, image, .. }, address)| {
             let address = address.to_string();
             let texts = [Some(address.as_str()), image.format_version.as_deref(), image.producer.as_deref()];
             let [address, version, producer] = texts.map(|text| text.map(printable));
@@ -94,6 +95,9 @@ fn images(file: &File, screen: &Screen) -> String {
     let mut walk = file.walk();
     while let Some(node) = walk.next() {
         let Node::Image(image) = node else { continue };
+        if image.is_left_out {
+            continue;
+        }
         if image.containers.is_empty() {
             rows.push(row(walk.containers(), image, has_symbols, screen));
         }

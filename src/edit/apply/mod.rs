@@ -74,9 +74,8 @@ pub struct SplitHost {
 pub struct Applied {
     /// Size of the input, in bytes.
     pub size: u64,
-    /// Size of the result, in bytes. If an edit of a zip file is only planned, the size is unknown, because its members
-    /// are not compressed.
-    pub new_size: Option<u64>,
+    /// Size of the result, in bytes.
+    pub new_size: u64,
     /// Files whose device code is elsewhere.
     pub split_hosts: Vec<SplitHost>,
     /// Paths of the files whose signatures the edit breaks, with these.
@@ -90,58 +89,51 @@ pub struct EditedInput<'a> {
     pub scan: &'a Scan<Part<'a>>,
     /// The edit.
     pub edited: &'a EditedFile,
-    /// The inventory after the edit; absent if nothing was written.
-    pub new_file: Option<&'a File>,
-    /// The proof; absent if nothing was written.
-    pub proof: Option<&'a Proof>,
+    /// The inventory after the edit.
+    pub new_file: &'a File,
+    /// The proof.
+    pub proof: &'a Proof,
 }
 
 /// Work on one input.
 struct Job<'a> {
     rule: &'a dyn FileEdit,
     options: ApplyOptions,
-    /// Directory for temporary files; absent if the edit is only planned.
-    directory: Option<PathBuf>,
+    /// Directory for temporary files.
+    directory: PathBuf,
     visit: RefCell<&'a mut dyn FnMut(EditedInput<'_>)>,
     split_hosts: RefCell<Vec<SplitHost>>,
     broken_signatures: RefCell<Vec<(String, Signature)>>,
 }
 
-/// Edits an input into an output that is complete and not committed, or only plans the edit. Calls `visit` with each
-/// file with device images. Returns `None` if no file has any. If the device code is in kpack archives instead, this is
+/// Edits an input into an output that is complete and not committed. Calls `visit` with each file with device images. Returns `None` if no file has any. If the device code is in kpack archives instead, this is
 /// an error.
 pub fn apply(
     input: Input,
     rule: &dyn FileEdit,
     options: ApplyOptions,
-    mut output: Option<&mut Output>,
+    output: &mut Output,
     visit: &mut dyn FnMut(EditedInput<'_>),
 ) -> Result<Option<Applied>> {
     let input = input.with_limits(options.limits);
     let path = input.path().to_string_lossy().into_owned();
-    let directory = output.as_ref().map(|output| output.directory());
     let job = Job {
         rule,
         options,
-        directory,
+        directory: output.directory(),
         visit: RefCell::new(visit),
         split_hosts: RefCell::default(),
         broken_signatures: RefCell::default(),
     };
-    let mut new_size = None;
+    let mut new_size = 0;
     let has_images = job.edit(&input, &path, MAX_NESTING, &mut |edits| {
-        let Some(output) = output.as_deref_mut() else {
-            new_size = edits.size_if_planned(input.size());
-            job.report(&edits.leaves);
-            return Ok(());
-        };
         let mut sink = Sink::new([Some(&input), edits.packed].into_iter().flatten());
         if !options.holes {
             sink = sink.without_holes();
         }
         edits.patches.push_to(input.view(), &mut sink);
         sink.write_to(output)?;
-        new_size = Some(sink.size());
+        new_size = sink.size();
         job.prove(&edits, &input, &output.written(options.access)?.with_limits(options.limits), &path)
     })?;
     input.check_unchanged()?;

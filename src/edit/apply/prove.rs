@@ -30,7 +30,7 @@ impl Job<'_> {
             let other_targets = self.rule.changes_targets();
             let change = Change { before: scan, after: &after, edited, other_targets };
             let proof = change.prove(&devices).map_err(unproven)?;
-            (self.visit.borrow_mut())(EditedInput { scan, edited, new_file: Some(after.file()), proof: Some(&proof) });
+            (self.visit.borrow_mut())(EditedInput { scan, edited, new_file: after.file(), proof: &proof });
         }
         after.check_unchanged()?;
         before.check_unchanged().map_err(|error| EditError::from(error).in_file(Path::new(path)))

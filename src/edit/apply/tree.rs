@@ -6,9 +6,9 @@
 use std::io;
 use std::path::Path;
 
+use super::Job;
 use super::part::Part;
 use super::split_host::split_host;
-use super::{EditedInput, Job};
 use crate::analyze::select::candidate_sets;
 use crate::base::archive::{ArchiveFormat, Member, MemberContent};
 use crate::base::bytes::MAX_NESTING;
@@ -35,21 +35,12 @@ pub struct Edits<'a> {
     pub packed: Option<&'a Input>,
     /// The files that are not proven yet.
     pub leaves: Vec<Leaf<'a>>,
-    /// True if the patches lack the members of a zip file: the edit is only planned.
-    is_partial: bool,
 }
 
 /// A file with device images.
 pub struct Leaf<'a> {
     pub scan: Scan<Part<'a>>,
     pub edited: EditedFile,
-}
-
-impl Edits<'_> {
-    /// Returns the size of the result of a planned edit.
-    pub fn size_if_planned(&self, size: u64) -> Option<u64> {
-        (!self.is_partial).then(|| self.patches.new_size(size))
-    }
 }
 
 impl Job<'_> {
@@ -74,7 +65,7 @@ impl Job<'_> {
                 let mut leaves = Vec::new();
                 let patches = self.part(&whole, MAX_NESTING, &mut leaves)?;
                 let has_images = !leaves.is_empty();
-                write(Edits { patches, packed: None, leaves, is_partial: false })?;
+                write(Edits { patches, packed: None, leaves })?;
                 Ok(has_images)
             }
         }
@@ -189,16 +180,14 @@ impl Job<'_> {
         }
         let signature = members.members.iter().find_map(|member| Signature::of_member(member.name.as_deref()?));
         let mut has_images = false;
-        let mut is_partial = false;
         let mut is_changed = false;
         let mut contradiction = None;
         let mut spool = SharedSpool::new();
-        let mut packing = Packing::in_directory(self.directory.clone().unwrap_or_default());
+        let mut packing = Packing::in_directory(self.directory.clone());
         for (index, member) in members.members.into_iter().enumerate() {
             let path = name(whole, &member);
             let unpacked = self.unpacked(whole, member, &path, &mut spool)?;
             has_images |= self.edit(&unpacked, &path, inner, &mut |edits| {
-                is_partial |= self.directory.is_none() && !edits.patches.is_empty();
                 let is_member_changed = !edits.patches.is_empty();
                 is_changed |= is_member_changed;
                 let found = zip.contradiction(index, unpacked.view(), is_member_changed).map_err(in_archive)?;
@@ -218,7 +207,7 @@ impl Job<'_> {
         }
         let packed = packing.finish(Path::new(&archive))?;
         let patches = zip.with_members(&packed).map_err(in_archive)?;
-        write(Edits { patches, packed: packed.stored(), leaves: Vec::new(), is_partial })?;
+        write(Edits { patches, packed: packed.stored(), leaves: Vec::new() })?;
         Ok(has_images)
     }
 
@@ -236,7 +225,7 @@ impl Job<'_> {
         })
     }
 
-    /// Writes the new bytes of a member, proves them and compresses them, if something changes and is written.
+    /// Writes the new bytes of a member, proves them and compresses them, if something changes.
     fn pack(
         &self,
         (zip, index): (&ZipFile<'_>, usize),
@@ -245,27 +234,17 @@ impl Job<'_> {
         path: &str,
         packing: &mut Packing,
     ) -> Result<()> {
-        let Some(directory) = &self.directory else {
-            self.report(&edits.leaves);
-            return Ok(());
-        };
         if edits.patches.is_empty() {
             self.prove(edits, input, input, path)?;
             return Ok(());
         }
         let named = Path::new(path);
-        let new =
-            Input::from_temp_file(named, directory, Access::read(), |file| edits.patches.copy_to(input.view(), file))?;
+        let new = Input::from_temp_file(named, &self.directory, Access::read(), |file| {
+            edits.patches.copy_to(input.view(), file)
+        })?;
         self.prove(edits, input, &new, path)?;
         let copy = |to: &mut dyn io::Write| to.write_all(new.view().data());
         zip.pack(index, named, packing, copy)
-    }
-
-    /// Visits files that were not written.
-    pub fn report(&self, leaves: &[Leaf<'_>]) {
-        for Leaf { scan, edited } in leaves {
-            (self.visit.borrow_mut())(EditedInput { scan, edited, new_file: None, proof: None });
-        }
     }
 }
 

@@ -20,7 +20,7 @@ use crate::base::range::Cursor;
 use crate::edit::patch::{Patch, Patches};
 use crate::format::kpack::{KpackArchive, Scheme};
 
-/// Writes the original of the split file in `directory`. Each part must match the index. The result must match it too,
+/// Writes the original of the split file in `directory` to `path`, or to a file of its name in the directory `path`. Each part must match the index. The result must match it too,
 /// before it gets its name.
 pub fn join(directory: &Path, path: &Path, options: SplitOptions) -> Result<()> {
     let index_path = directory.join(INDEX_NAME);
@@ -44,10 +44,11 @@ pub fn join(directory: &Path, path: &Path, options: SplitOptions) -> Result<()> 
     patches.push_to(host.view(), &mut sink);
     let set = FileSet::of_inputs(inputs());
     set.add_input(&index_path);
-    let mut output = Output::create(set.output(path, OutputKind::Code)?)?;
+    let path = if path.is_dir() { path.join(&index.file) } else { path.to_owned() };
+    let mut output = Output::create(set.output(&path, OutputKind::Code)?)?;
     sink.write_to(&mut output)?;
     let original = IndexedFile { file: index.file.clone(), size: index.size, sha256: index.sha256.clone() };
-    original.verify(&output.written(options.access)?).map_err(|error| error.in_file(path))?;
+    original.verify(&output.written(options.access)?).map_err(|error| error.in_file(&path))?;
     if let Some(mode) = index.mode {
         output.set_new_mode(mode)?;
     }

@@ -58,7 +58,7 @@ pub fn apply<'a>(filter: &ImageFilter, files: &'a [ScannedFile]) -> Result<Filte
 
 fn candidate<'a>(found: &FoundImage<'a>) -> FilterCandidate<'a> {
     let containers = found.nested.containers.iter().map(|container| container.container_type).collect();
-    FilterCandidate { image: found.nested.image, containers, kernels: None }
+    FilterCandidate { image: found.nested.image, number: found.nested.index, containers, kernels: None }
 }
 
 /// The images of each file.

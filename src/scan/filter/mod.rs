@@ -91,6 +91,8 @@ pub enum Predicate {
     Image(ImageKind),
     /// A kernel in the image.
     Kernel(KernelPattern),
+    /// The index among the device images of its file.
+    Number(usize),
 }
 
 /// Name of a kernel, or a regular expression for it.
@@ -127,6 +129,8 @@ impl Eq for KernelPattern {}
 pub struct FilterCandidate<'a> {
     /// Entry of the image in the inventory.
     pub image: &'a Image,
+    /// Index among the device images of the file.
+    pub number: usize,
     /// Types of the containers around it.
     pub containers: Vec<ContainerType>,
     /// Patterns of the filter that match kernels of the image; `None` before the image is inspected.
@@ -172,6 +176,7 @@ impl Predicate {
             Predicate::Key(key, value) => image.string(key) == Some(value),
             Predicate::Id(id) => image.id.as_ref() == Some(id),
             Predicate::Image(kind) => image.image_kind == *kind,
+            Predicate::Number(number) => candidate.number == *number,
             Predicate::Container(container) => candidate.containers.contains(container),
             Predicate::Kernel(name) => candidate.kernels.as_ref().is_none_or(|met| met.contains(&name)),
         }
@@ -210,12 +215,13 @@ impl std::fmt::Display for Predicate {
             Predicate::Kind(kind) => write!(formatter, "kind {}", kind.name()),
             Predicate::Triple(triple) => write!(formatter, "triple {triple}"),
             Predicate::Arch(arch) => write!(formatter, "arch {arch}"),
-            Predicate::CompatibleWith(arch) => write!(formatter, "an arch compatible with {arch}"),
+            Predicate::CompatibleWith(arch) => write!(formatter, "device {arch}"),
             Predicate::Key(key, value) => write!(formatter, "{key}={value}"),
             Predicate::Id(id) => write!(formatter, "id {id}"),
             Predicate::Image(kind) => write!(formatter, "image {}", kind.name()),
             Predicate::Container(container) => write!(formatter, "container {}", container.name()),
             Predicate::Kernel(name) => write!(formatter, "kernel {}", name.text),
+            Predicate::Number(number) => write!(formatter, "number {number}"),
         }
     }
 }
@@ -246,6 +252,11 @@ impl ImageFilter {
     fn with(mut self, predicate: Predicate) -> Self {
         self.0.push(predicate);
         self
+    }
+
+    /// Returns whether the filter accepts every image.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// True if the filter accepts the image, or may accept it because the image was not inspected for kernels.
@@ -322,7 +333,7 @@ mod tests {
         ];
         for (own, arch, filter, is_met) in cases {
             let image = Image { triple: Some(own.into()), arch: arch.map(str::to_owned), ..Image::default() };
-            let candidate = FilterCandidate { image: &image, containers: Vec::new(), kernels: None };
+            let candidate = FilterCandidate { image: &image, number: 0, containers: Vec::new(), kernels: None };
             assert_eq!(Predicate::Triple(filter.into()).is_met_by(&candidate), is_met, "{own} {arch:?} for {filter}");
         }
     }

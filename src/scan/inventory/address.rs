@@ -52,7 +52,8 @@ impl File {
     /// Addresses of the device images, in the order of [`File::device_images`].
     pub(crate) fn addresses(&self) -> impl Iterator<Item = Address<'_>> {
         self.containers.iter().flat_map(|container| {
-            let images = container.images().enumerate().filter(|(_, image)| image.is_device_image());
+            let images =
+                container.images().enumerate().filter(|(_, image)| image.is_device_image() && !image.is_left_out);
             images.map(|(number, image)| match image.offset {
                 Some(offset) => self.address(container, offset),
                 None => {

@@ -193,6 +193,8 @@ pub struct Image {
     pub format_version: Option<String>,
     /// Properties of NVIDIA code that its drivers depend on.
     pub(crate) cuda: CudaCode,
+    /// A filter does not accept the image, and reports leave it out.
+    pub(crate) is_left_out: bool,
     /// SHA-256 of the decompressed image, if hashes were requested.
     pub sha256: Option<[u8; 32]>,
     /// Containers that make up the image, if it is not a device image itself.

@@ -125,7 +125,13 @@ impl File {
     /// Device images in file order. Host entries of bundles and entries with only properties are left out. An image
     /// that consists of containers is replaced by the images in them.
     pub fn device_images(&self) -> impl Iterator<Item = &Image> {
-        Leaves::new(&self.containers).filter(|image| image.is_device_image())
+        Leaves::new(&self.containers).filter(|image| image.is_device_image() && !image.is_left_out)
+    }
+
+    /// Leaves out the images of [`File::device_images`] whose indices a filter does not accept. The indices of the
+    /// others stay.
+    pub(crate) fn leave_out(&mut self, is_accepted: impl Fn(usize) -> bool) {
+        leave_out(&mut self.containers, &mut (0..).map(is_accepted));
     }
 
     /// Entries that hold only properties.
@@ -150,11 +156,29 @@ impl File {
             let image = leaves.by_ref().find(|image| accepts(image))?;
             Some((image, leaves.containers()))
         });
-        images.enumerate().map(|(index, (image, containers))| NestedImage { index, image, containers })
+        let images = images.enumerate().map(|(index, (image, containers))| NestedImage { index, image, containers });
+        images.filter(|nested| !nested.image.is_left_out)
+    }
+}
+
+/// Marks the images that are not accepted, and images of which all parts are marked. `accepted` has the device images.
+fn leave_out(containers: &mut [Container], accepted: &mut impl Iterator<Item = bool>) {
+    for image in containers.iter_mut().flat_map(|container| &mut container.images) {
+        if image.containers.is_empty() {
+            image.is_left_out = !(image.is_device_image() && accepted.next().unwrap_or_default());
+        } else {
+            leave_out(&mut image.containers, accepted);
+            image.is_left_out = image.containers.iter().all(Container::is_left_out);
+        }
     }
 }
 
 impl Container {
+    /// Returns whether all of its images are left out.
+    pub(crate) fn is_left_out(&self) -> bool {
+        !self.images.is_empty() && self.images.iter().all(|image| image.is_left_out)
+    }
+
     /// Images in the container that hold no others, at any depth, including host entries of bundles.
     #[doc(hidden)]
     pub fn images(&self) -> Leaves<'_> {

@@ -62,7 +62,7 @@ impl Sandbox {
             ("cuda.o", "changed.o", "changed.json"),
             ("cuda.whl", "pruned.whl", "whl.json"),
         ] {
-            self.fatbin(&format!("prune --for-device sm_90 --proof {proof} {from} -o {to}")).ok();
+            self.fatbin(&format!("prune --device sm_90 --proof {proof} {from} -o {to}")).ok();
         }
         self.file("changed.o", self.read("cuda.o"));
     }

@@ -85,6 +85,15 @@ impl Output {
         }
     }
 
+    /// Creates an output that never gets a name, for a change that is only tried. It is in the directory of `input`, or
+    /// where temporary files are if that is not writable.
+    pub fn trial(input: &Path) -> Result<Output> {
+        let name = format!(".fatbin-trial-{}", std::process::id());
+        let in_directory =
+            |directory: &Path| Self::create(FileSet::new().output(&directory.join(&name), OutputKind::Code)?);
+        in_directory(destination::directory(input)).or_else(|_| in_directory(&std::env::temp_dir()))
+    }
+
     /// Creates an output like [`Self::create`], but an existing file also keeps its owner and hard links. It must be
     /// writable; its directory need not be. Only a file with several hard links, or of another owner, is written in
     /// place, when the output is complete.

@@ -1,7 +1,7 @@
 //! Hashes of decompressed bytes that containers state.
 
-use crate::base::codec::md5::Md5;
 use crate::base::error::{Cause, Malformed};
+use md5::{Digest, Md5};
 
 /// First eight bytes of an MD5, and the offset of the field that states them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,6 @@ pub fn hash<'a>(runs: impl Iterator<Item = &'a [u8]>) -> u64 {
 
 /// Returns the first eight bytes of a hash.
 pub fn first_bytes(hash: Md5) -> u64 {
-    let digest = hash.finish();
+    let digest = hash.finalize();
     u64::from_le_bytes(*digest.first_chunk().expect("16 bytes begin with 8"))
 }

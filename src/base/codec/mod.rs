@@ -10,7 +10,6 @@ mod block;
 mod compress;
 mod decompress;
 mod lz4_start;
-pub mod md5;
 mod stream;
 
 pub use block::compress_block;

@@ -5,11 +5,11 @@ use std::sync::mpsc;
 use super::raw::{Header, TOTAL_SIZE_OFFSET, Version};
 use crate::base::bytes::View;
 use crate::base::codec;
-use crate::base::codec::md5::Md5;
 use crate::base::codec::{Codec, Stream};
 use crate::base::error::{Cause, Malformed};
 use crate::base::parallel::spare_thread;
 use crate::format::stored_hash::{StoredHash, first_bytes};
+use md5::{Digest, Md5};
 
 /// A checked header and the stream that follows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,8 +13,8 @@ use super::sqlite::{Column, Row, Sqlite};
 use super::{charge_name, packed};
 use crate::base::archive::Member;
 use crate::base::bytes::{View, size_of_range};
-use crate::base::codec::md5::Md5;
 use crate::base::error::{Cause, Malformed};
+use md5::{Digest, Md5};
 
 /// Name of the table.
 const TABLE: &[u8] = b"kern_db";
@@ -103,7 +103,7 @@ impl<'data> Code<'data> {
         self.row.reader(self.hash).read_to_string(&mut hash)?;
         let cause = if size != 0 && written != size {
             format!("{written} bytes decompressed, {size} stated")
-        } else if to.hash.finish().iter().map(|byte| format!("{byte:02x}")).collect::<String>() != hash {
+        } else if to.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>() != hash {
             "not the MD5 of the kernel".to_owned()
         } else {
             return Ok(());

@@ -62,7 +62,8 @@ mod tests {
     use super::*;
 
     /// Options and arguments that name input files; `*` stands for every command.
-    const INPUTS: [(&str, &str); 35] = [
+    const INPUTS: [(&str, &str); 36] = [
+        ("addr2line", "file"),
         ("*", "files"),
         ("*", "files_from"),
         ("*", "input"),

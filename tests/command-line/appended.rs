@@ -93,7 +93,7 @@ fn formats_that_are_not_opened_are_reported_behind_a_program_or_a_script() {
     // As an installer of 7-Zip and as makeself with --compress.
     let seven_zip = [&program[..], b"7z\xbc\xaf\x27\x1c\0\x04", &[0; 300]].concat();
     let compress = [&b"#! /bin/sh\nexit\n"[..], b"\x1f\x9d\x90\x68\x02"].concat();
-    for (bytes, description) in [(seven_zip, "7z archive (7z x)"), (compress, "compress-compressed (uncompress)")] {
+    for (bytes, description) in [(seven_zip, "7z archive"), (compress, "compress-compressed")] {
         sandbox.file("d/x", &bytes);
         let line = format!("fatbin: d/x: not opened: {description}; unpack it and specify the files in it\n");
         let scan = sandbox.fatbin("scan d/x");

@@ -4,7 +4,7 @@ use super::style::Meaning;
 use super::text::{Screen, printable, wrapped};
 use crate::cli::shell::quoted;
 use crate::format::ContainerType;
-use crate::scan::inventory::{File, SignKind};
+use crate::scan::inventory::{File, NotOpened, SignKind};
 
 /// Width of the text, and of the labels with the spaces around them.
 const WIDTH: usize = 80;
@@ -12,24 +12,6 @@ const LABEL: usize = 14;
 
 /// Maximum number of rows of each kind.
 const MAX_ROWS: usize = 4;
-
-/// Commands that unpack a file, by the name of its format, and the words behind the path.
-const COMMANDS: [(&str, &str, &str); 14] = [
-    ("xz", "xz -dk", ""),
-    ("lzma", "xz -dk", ""),
-    ("bzip2", "bzip2 -dk", ""),
-    ("lzip", "lzip -dk", ""),
-    ("lz4", "lz4 -d", ""),
-    ("compress", "uncompress -k", ""),
-    ("7z", "7z x", ""),
-    ("iso", "7z x", ""),
-    ("rar", "unrar x", ""),
-    ("cab", "cabextract", ""),
-    ("rpm", "rpm2cpio", " | cpio -id"),
-    ("cpio", "cpio -id <", ""),
-    ("squashfs", "unsquashfs", ""),
-    ("ole", "msiextract", ""),
-];
 
 /// Files that were searched.
 #[derive(Debug, Default)]
@@ -78,7 +60,7 @@ impl Nothing {
         self.has_other_answer |= file.has_device_code() || !file.errors.is_empty() || file.failure.is_some();
         self.unsearched = self.unsearched.saturating_add(file.unsearched);
         if let Some(reason) = file.not_opened {
-            self.not_opened.add(|| not_opened(&file.path, reason.name()));
+            self.not_opened.add(|| not_opened(&file.path, reason));
         }
         for sign in file.unknown_code() {
             self.unknown.add(|| format!("{}: {} {}", printable(&file.path), sign.kind.name(), sign.name));
@@ -117,13 +99,12 @@ impl Nothing {
     }
 }
 
-/// Returns the path, and the command that unpacks the file.
-fn not_opened(path: &str, format: &str) -> String {
-    let command = COMMANDS.iter().find(|(name, ..)| *name == format);
-    match command {
+/// Returns the command that unpacks a file, or the reason why it was not opened.
+fn not_opened(path: &str, reason: NotOpened) -> String {
+    match reason.command() {
         // A member must be unpacked first.
-        Some((_, before, after)) if !path.contains('!') => format!("{before} {}{after}", quoted(path)),
-        _ => format!("{}: {format}", printable(path)),
+        Some(command) if !path.contains('!') => format!("{command} {}", quoted(path)),
+        _ => format!("{}: {reason}", printable(path)),
     }
 }
 

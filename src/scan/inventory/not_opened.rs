@@ -50,19 +50,31 @@ impl NotOpened {
             NotOpened::NestedTooDeep => "nested-too-deep",
         }
     }
+
+    /// Command that unpacks such a file, before its path; `None` if there is none.
+    pub fn command(self) -> Option<&'static str> {
+        match self {
+            NotOpened::Compress => Some("uncompress -k"),
+            NotOpened::SevenZip | NotOpened::Iso => Some("7z x"),
+            NotOpened::Rar => Some("unrar x"),
+            NotOpened::Cabinet => Some("cabextract"),
+            NotOpened::Xar => Some("xar -xf"),
+            NotOpened::Ole => Some("msiextract"),
+            NotOpened::NestedTooDeep => None,
+        }
+    }
 }
 
 impl fmt::Display for NotOpened {
-    /// Writes the format, and the command that unpacks it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            NotOpened::Compress => "compress-compressed (uncompress)",
-            NotOpened::SevenZip => "7z archive (7z x)",
-            NotOpened::Rar => "rar archive (unrar x)",
-            NotOpened::Cabinet => "cabinet (cabextract)",
-            NotOpened::Xar => "xar archive (xar -xf)",
-            NotOpened::Iso => "ISO 9660 file system (7z x)",
-            NotOpened::Ole => "compound file of MSI (msiextract)",
+            NotOpened::Compress => "compress-compressed",
+            NotOpened::SevenZip => "7z archive",
+            NotOpened::Rar => "rar archive",
+            NotOpened::Cabinet => "cabinet",
+            NotOpened::Xar => "xar archive",
+            NotOpened::Iso => "ISO 9660 file system",
+            NotOpened::Ole => "compound file of MSI",
             NotOpened::NestedTooDeep => "inside of too many archives",
         })
     }

@@ -124,7 +124,7 @@ pub const FIRST_WITH_ALL: CudaRelease = (11, 5);
 pub fn supported_by_nvcc(release: CudaRelease, is_major: bool) -> (Vec<Arch>, Option<Arch>) {
     let supported: Vec<Arch> = architectures_of(release).collect();
     let oldest = supported.first().copied();
-    let is_first_of_major = |arch: &Arch| arch.number % 10 == 0;
+    let is_first_of_major = |arch: &Arch| arch.number.is_multiple_of(10);
     let newest_major = supported.iter().copied().rfind(is_first_of_major);
     let listed = supported.into_iter().filter(|arch| !is_major || is_first_of_major(arch) || Some(*arch) == oldest);
     (listed.collect(), newest_major)

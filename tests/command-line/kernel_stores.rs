@@ -10,8 +10,10 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
+type Pair = (&'static str, &'static str);
+
 /// Files in each, with the fixture of the image in them.
-const FILES: [(&str, &str, [(&str, &str); 2]); 2] = [
+const FILES: [(&str, &str, [Pair; 2]); 2] = [
     ("a.kdb", "answer.cpp.o#1", [("answer.cpp.o#1", "answer-gfx90a.hsaco"), ("answer.cpp.o#2", "answer-gfx90a.hsaco")]),
     (
         "a.aks2",
@@ -91,7 +93,8 @@ fn kernels_of_an_index_are_next_to_it() {
     };
     let missing =
         "lib/T.dat: promised-kernels: 1 of 2 kernels are in no code object of the directory; for example Cijk_missing";
-    let cases: [(&[(&str, Vec<u8>)], i32, &str); 9] = [
+    type Files<'a> = &'a [(&'a str, Vec<u8>)];
+    let cases: [(Files<'_>, i32, &str); 9] = [
         (&[("lib/T.dat", tensile(&["answer_kernel"])), ("lib/T.co", code.clone())], 0, ""),
         (&[("lib/T.dat", tensile(&["answer_kernel", "Cijk_missing"])), ("lib/T.co", code.clone())], 1, missing),
         (&[("lib/T.dat", tensile(&["answer_kernel"])), ("other/T.co", code.clone())], 1, "1 of 1 kernels"),

@@ -343,7 +343,7 @@ impl Image {
 
     fn source_index(&self, py: Python<'_>) -> PyResult<SourceIndex> {
         let index = self.device_index()?;
-        let found = py.detach(|| self.source.read(index, |image| image.source_index()));
+        let found = py.detach(|| self.source.read(index, fatbin::ImageRef::source_index));
         Ok(SourceIndex::new(found.map_err(|error| from_error(&error))?))
     }
 

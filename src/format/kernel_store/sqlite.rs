@@ -73,7 +73,7 @@ impl<'data> Sqlite<'data> {
     /// Calls `take` with each row of the table whose tree begins at a page.
     pub fn rows(self, root: u64, take: &mut dyn FnMut(Row<'data>) -> Result<(), Malformed>) -> Result<(), Malformed> {
         // No page is in a tree twice.
-        let mut left = self.view.size() / self.page_size;
+        let mut left = self.view.size().checked_div(self.page_size).unwrap_or(0);
         let mut pages = vec![root];
         while let Some(number) = pages.pop() {
             let page = self.page(number, "SQLite page")?;
@@ -133,8 +133,9 @@ impl<'data> Sqlite<'data> {
         }
         // At least 480 bytes are usable.
         let least = (self.usable.saturating_sub(12).saturating_mul(32) / 255).saturating_sub(23);
-        let chained = self.usable.saturating_sub(4).max(1);
-        let preferred = least.saturating_add(size.saturating_sub(least) % chained);
+        let chained = self.usable.saturating_sub(4);
+        let last = size.saturating_sub(least).checked_rem(chained).unwrap_or(0);
+        let preferred = least.saturating_add(last);
         if preferred <= most { preferred } else { least }
     }
 }

@@ -6,8 +6,11 @@ fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(format!("{}/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-/// Returns the name and the bytes of each member, or its error, and the defect.
-fn unpacked(bytes: &[u8]) -> Option<(Vec<(String, Result<Vec<u8>, String>)>, Option<Malformed>)> {
+/// Name and bytes of a member, or its error.
+type Unpacked = (String, Result<Vec<u8>, String>);
+
+/// Returns all members, and the defect.
+fn unpacked(bytes: &[u8]) -> Option<(Vec<Unpacked>, Option<Malformed>)> {
     let Members { members, defect } = members(View::new(bytes))?;
     let members = members.into_iter().map(|member| {
         let MemberContent::Packed(unpack) = member.content else { panic!("{member:?}") };

@@ -54,7 +54,7 @@ fn main() -> io::Result<()> {
             image_kind: offload_binary::image_kind_of(image.image_kind),
             offload_kind: OffloadKind::OpenMp.bit(),
             flags: 0,
-            strings: &[("triple", &triple), ("arch", arch)],
+            strings: &[("triple", &*triple), ("arch", arch)],
             image: &bytes,
         };
         let [binary, two, three] = offload_binary::Version::ALL.map(|version| {

@@ -343,7 +343,8 @@ impl Image {
 
     fn source_index(&self, py: Python<'_>) -> PyResult<SourceIndex> {
         let index = self.device_index()?;
-        let found = py.detach(|| self.source.read(index, fatbin::ImageRef::source_index));
+        let read = |image: &fatbin::ImageRef<'_>| image.source_index();
+        let found = py.detach(|| self.source.read(index, read));
         Ok(SourceIndex::new(found.map_err(|error| from_error(&error))?))
     }
 

@@ -56,6 +56,9 @@ const MAX_NEED_LINES: usize = 3;
 const MAX_ARCHS: usize = 5;
 const MAX_FAMILIES: usize = 2;
 
+/// Maximum number of devices that are named because they lack some kernels.
+const MAX_PARTLY: usize = 3;
+
 /// Width of output that is not a terminal, and maximum width.
 const WIDTH: usize = 80;
 const MAX_WIDTH: usize = 120;
@@ -295,7 +298,7 @@ impl View<'_, '_> {
         let coverage = &self.overview.coverage;
         let kernels = coverage.kernels_with_gaps();
         if kernels == 0 {
-            return vec![("none".to_owned(), Some(Meaning::Usual))];
+            return self.partly_served();
         }
         let families = coverage.families();
         let with_gaps = families.iter().filter(|it| coverage.family_cells(it).iter().any(|cell| cell.gaps > 0));
@@ -309,6 +312,31 @@ impl View<'_, '_> {
         let more = names.iter().skip(MAX_FAMILIES).count();
         items.extend(plain((more > 0).then(|| format!("and {more} more"))));
         items
+    }
+
+    /// The devices that run some of the kernels, and that have no code for others.
+    fn partly_served(&self) -> Vec<Item> {
+        let coverage = &self.overview.coverage;
+        let has = |cells: &[(CoverageCell<'_>, usize)], is_wanted: fn(CoverageCell<'_>) -> bool| {
+            cells.iter().any(|(cell, _)| is_wanted(*cell))
+        };
+        let runs = |cell: CoverageCell<'_>| matches!(cell, CoverageCell::Runs { .. });
+        let devices: Vec<String> = self
+            .overview
+            .devices
+            .iter()
+            .zip(coverage.cells_by_device())
+            .filter(|(_, cells)| has(cells, runs) && has(cells, is_none))
+            .map(|(device, _)| printable(&device.title()))
+            .collect();
+        if devices.is_empty() {
+            return vec![("none".to_owned(), Some(Meaning::Usual))];
+        }
+        let named = match devices.len() {
+            count if count > MAX_PARTLY => counted(count, "device"),
+            _ => devices.join(", "),
+        };
+        vec![("some kernels".to_owned(), Some(Meaning::Unsure)), (format!("have no code for {named}"), None)]
     }
 
     fn damage(&self) -> Option<Vec<Item>> {

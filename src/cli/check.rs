@@ -151,6 +151,10 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         Format::Cyclonedx => report::verdict_cyclonedx(&verdict, &surveys()),
         _ => {
             let screen = terminal::screen();
+            // A policy that was found states where it is.
+            let found = arguments.policy.is_none() && policy.path != COMMAND_LINE;
+            let name = if found { format!("policy: {}\n", policy.path) } else { String::new() };
+            terminal::print_report(&name, &screen)?;
             terminal::print_report(&report::verdict_text(&verdict, arguments.problems.is_verbose(), &screen), &screen)?;
             return Ok(status_of(&verdict));
         }

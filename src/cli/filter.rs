@@ -3,9 +3,10 @@
 use clap::{Args, ValueEnum};
 
 use super::devices::ALL;
-use super::failure::{Context, Result, bail, ensure, parser};
+use super::failure::{Context, Result, bail, coded, ensure, parser};
 use super::headings::SELECTION;
 use super::known_names::{self, unknown_name};
+use crate::cli::codes::Code;
 use crate::format::ContainerType;
 use crate::scan::filter::{ImageFilter, KernelPattern, Predicate};
 use crate::target::{OffloadKind, gpu_names};
@@ -47,7 +48,7 @@ pub struct FilterArguments {
     /// Only images with a kernel whose name matches REGEX
     ///
     /// The expression is matched against the mangled and the demangled name, and may match any part of it.
-    #[arg(help_heading = SELECTION, long, value_name = "REGEX", value_parser = parser(KernelPattern::parse))]
+    #[arg(help_heading = SELECTION, long, value_name = "REGEX", value_parser = parser(kernel_pattern))]
     kernel: Vec<KernelPattern>,
 }
 
@@ -92,6 +93,11 @@ impl From<Kind> for OffloadKind {
 fn device(name: &str) -> Result<String> {
     ensure!(!name.eq_ignore_ascii_case(ALL), "expected a device; omit the option for all images");
     Ok(gpu_names::named(name).map_or(name, |(_, device)| device).to_owned())
+}
+
+fn kernel_pattern(text: &str) -> Result<KernelPattern> {
+    KernelPattern::parse(text)
+        .map_err(|error| coded(Code::InvalidPattern, format!("invalid regular expression: {error}")))
 }
 
 fn container_names() -> String {

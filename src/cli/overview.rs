@@ -76,6 +76,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         files: readable,
         packages: PackageSizes::of(&packed_files, access::get())?,
         loose,
+        unreadable: files.iter().filter(|it| it.file.failure.is_some()).count(),
         coverage: Coverage::new(&images, &devices)?,
         devices,
     };

@@ -1,6 +1,6 @@
 //! `fatbin strip`.
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 
 use super::editing::EditArguments;
 use super::failure::Result;
@@ -24,9 +24,10 @@ use crate::edit::{Strip, Stripped};
 /// Exit status: 0 if the output was written, also if there was nothing to remove; 1 if the input has no device images; 2 for
 /// trouble.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("what").required(true).multiple(true).args(["device_debug", "device_symbols"])))]
 pub struct Arguments {
     /// Remove debug information of device code
-    #[arg(help_heading = SELECTION, long, required_unless_present = "device_symbols")]
+    #[arg(help_heading = SELECTION, long)]
     device_debug: bool,
 
     /// Remove symbols of AMD code objects that no loader, linker, debugger or profiler reads

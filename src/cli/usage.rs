@@ -77,6 +77,9 @@ impl Details<'_> {
                     Some((_, command)) => Suggestions(vec![(*command).to_owned()]),
                     None => Suggestions::new(&name, self.command.get_subcommands().map(Command::get_name)),
                 };
+                if suggestions.0.is_empty() {
+                    return format!("{name:?} is no command, and no such file exists");
+                }
                 format!("unknown command {name:?}{suggestions}")
             }
             ErrorKind::InvalidValue => self.invalid_value(&argument),
@@ -175,6 +178,7 @@ impl Details<'_> {
         let missing = self.texts(ContextKind::InvalidArg);
         let described = |written: &String| match written.strip_prefix("<-").and_then(|group| group.strip_suffix('>')) {
             Some(group) => format!("one of -{}", group.replace('|', ", ")),
+            None if written.ends_with("<DEVICE>") => format!("{written} (such as H100, sm_90 or gfx90a)"),
             None => format!("{written}{}", values(written)),
         };
         missing.iter().map(described).collect()
@@ -246,7 +250,10 @@ mod tests {
                 "wrap --kind rocm -o o a",
                 "--kind rocm: unknown value; did you mean hip? (available: openmp, cuda, hip, sycl)",
             ),
-            ("prune a", "missing --device <DEVICE> and one of --output <OUT>, --dry-run, --in-place"),
+            (
+                "prune a",
+                "missing --device <DEVICE> (such as H100, sm_90 or gfx90a) and one of --output <OUT>, --dry-run, --in-place",
+            ),
             ("warp a", "unknown command \"warp\"; did you mean wrap?"),
             ("prune --arch gfx90a -o o a", "unknown option --arch; did you mean --keep?"),
             ("embed --name a=b -o o", "unknown option --name; did you mean --symbol?"),

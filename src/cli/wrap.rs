@@ -225,7 +225,8 @@ fn parse_entry(text: &str) -> Result<OffloadEntry> {
     let mut parts = text.split(',');
     let first = parts.next().unwrap_or_default();
     let (name, host_symbol) = first.split_once('=').unwrap_or((first, first));
-    ensure!(!name.is_empty() && !host_symbol.is_empty(), "{text:?} has no name");
+    ensure!(!name.is_empty(), "{text:?} has no name");
+    ensure!(!host_symbol.is_empty(), "{text:?} has no symbol of the host after =");
     let mut entry = OffloadEntry { name: name.to_owned(), host_symbol: host_symbol.to_owned(), ..Default::default() };
     for part in parts {
         let (key, value) = part.split_once('=').with_context(|| format!("{part:?} is not KEY=VALUE"))?;
@@ -294,6 +295,7 @@ mod tests {
         let cases = [
             ("", "\"\" has no name"),
             ("=x", "\"=x\" has no name"),
+            ("x=", "\"x=\" has no symbol of the host after ="),
             ("a,b", "\"b\" is not KEY=VALUE"),
             ("a,size=many", "size=many: not a number"),
             ("a,flags=0x100000000", "flags=0x100000000: does not fit into 32 bits"),

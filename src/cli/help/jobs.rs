@@ -51,13 +51,31 @@ const WIDTH: usize = 100;
 pub fn by_job(program: Command) -> Command {
     let columns = terminal::screen().width.unwrap_or(WIDTH).min(WIDTH);
     let (list, options) = (list(&program, columns), heading(&program, "Options:"));
-    let template = format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}{options}\n{{options}}");
+    let examples = examples(&program);
+    let template =
+        format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{examples}{list}{options}\n{{options}}");
     program.help_template(template)
 }
 
 fn heading(program: &Command, title: &str) -> String {
     let style = program.get_styles().get_header();
     format!("{style}{title}{style:#}")
+}
+
+/// First commands to try, and what they print.
+const EXAMPLES: [(&str, &str); 3] = [
+    ("fatbin a.whl", "sizes, GPUs, driver and gaps"),
+    ("fatbin check --asked \"8.0;9.0\" a.whl", "what the build was asked for"),
+    ("fatbin prune --device H100 -o b.whl a.whl", "the code of one GPU"),
+];
+
+fn examples(program: &Command) -> String {
+    let width = EXAMPLES.map(|(line, _)| line.len()).into_iter().max().unwrap_or_default();
+    let mut text = heading(program, "Examples:") + "\n";
+    for (line, meaning) in EXAMPLES {
+        let _ = writeln!(text, "  {line:width$}  {meaning}");
+    }
+    text + "\n"
 }
 
 /// Lists the commands with their summaries.
@@ -67,7 +85,7 @@ fn list(program: &Command, columns: usize) -> String {
     let literal = program.get_styles().get_literal();
     let mut text = String::new();
     for Job { name, meaning, commands } in JOBS {
-        let _ = writeln!(text, "{} {meaning}:", heading(program, name));
+        let _ = writeln!(text, "{}", heading(program, &format!("{name} {meaning}:")));
         for command in commands.iter().filter_map(|name| program.find_subcommand(name)) {
             let name = command.get_name();
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();

@@ -36,6 +36,8 @@ pub struct Overview<'a> {
     pub packages: Vec<PackageSizes>,
     /// Number of bytes of the files that are in no package.
     pub loose: u64,
+    /// Number of files that could not be read.
+    pub unreadable: usize,
     /// Kernels by device.
     pub coverage: Coverage<'a>,
     /// The devices of `coverage`.
@@ -103,7 +105,7 @@ pub fn overview_text(overview: &Overview<'_>, screen: &Screen) -> String {
         text += &view.items("damage", " ", &view.damage().unwrap_or_default(), MAX_GAP_LINES);
         let mut nothing = Nothing::default();
         overview.files.iter().for_each(|it| nothing.add(&it.file));
-        return text + &nothing.text(&overview.words.join(" "), screen) + &view.next(&["scan -v"]);
+        return text + &nothing.text(&overview.words.join(" "), screen);
     }
     text += &view.items("bytes", ", ", &view.bytes(), MAX_SIZE_LINES);
     text += &view.items("unpacked", ", ", &view.unpacked(), MAX_SIZE_LINES);
@@ -223,7 +225,11 @@ impl View<'_, '_> {
         if total.stored == total.decompressed {
             return Vec::new();
         }
-        plain([format!("{} of device code", human_size(device)), format!("{} in all", human_size(total.decompressed))])
+        // Files in no package are as they are.
+        device += self.loose_code().0;
+        let rest = self.overview.size.saturating_sub(total.stored);
+        let total = total.decompressed + rest;
+        plain([format!("{} of device code", human_size(device)), format!("{} in all", human_size(total))])
     }
 
     /// The number of images, and the archs with the most bytes.
@@ -234,7 +240,8 @@ impl View<'_, '_> {
         }
         let mut rows = totals.rows();
         rows.sort_by_key(|(_, total)| std::cmp::Reverse(total.size.stored));
-        let count = format!("{} for {}", totals.images(), counted(rows.len(), "arch"));
+        let state = if self.unpacked().is_empty() { "" } else { ", unpacked" };
+        let count = format!("{} for {}{state}", totals.images(), counted(rows.len(), "arch"));
         let mut shown = rows.len().min(MAX_ARCHS);
         loop {
             let archs = rows.iter().take(shown).enumerate().map(|(index, (arch, total))| {
@@ -346,6 +353,9 @@ impl View<'_, '_> {
             let inspections = it.image_surveys.iter().filter_map(|analysis| analysis.inspection.as_ref());
             let found = inspections.flat_map(|inspection| &inspection.problems);
             problems.extend(found.map(|problem| format!("{}: {problem}", it.file.path)));
+        }
+        if self.overview.unreadable > 0 {
+            problems.push(format!("{} cannot be read", counted(self.overview.unreadable, "file")));
         }
         let first = printable(problems.first()?);
         let count = counted(problems.len(), "problem");

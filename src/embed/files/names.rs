@@ -82,6 +82,9 @@ impl Name {
         if text.contains(|c: char| c.is_control()) {
             return Err(invalid("it contains a control character"));
         }
+        if text.starts_with(|c: char| c.is_ascii_digit()) {
+            return Err(invalid("it begins with a digit"));
+        }
         if text.len() > MAX_NAME / 2 {
             return Err(invalid("it is longer than 32768 bytes"));
         }

@@ -291,9 +291,18 @@ impl ImageFilter {
         let suggestions = unmet.iter().map(|predicate| predicate.suggestions(images)).find(|it| !it.0.is_empty());
         Err(FilterError::NoMatch {
             predicates: predicates.join(" and "),
-            available: describe(images),
+            available: available(&unmet, images),
             suggestions: suggestions.unwrap_or_default(),
         })
+    }
+}
+
+/// What the predicates that no image meets could be met by: numbers, or images.
+fn available(unmet: &[&Predicate], images: &[FilterCandidate<'_>]) -> String {
+    let last = images.iter().map(|candidate| candidate.number).max();
+    match (unmet, last) {
+        ([Predicate::Number(_)], Some(last)) => format!("numbers 0 to {last}"),
+        _ => describe(images),
     }
 }
 

@@ -83,7 +83,12 @@ fn the_policy_is_found_above_the_working_directory() {
     std::fs::create_dir_all(sandbox.path("build/lib")).unwrap();
     sandbox.file("gpu.toml", "sizes.file = '1 kB'").file("build/lib/both.o", sandbox.read("both.o"));
     let run = sandbox.shell("cd build/lib && fatbin check both.o");
-    assert!(run.status == 1 && run.out.starts_with("both.o: file-size: "), "{}{}", run.out, run.err);
+    assert!(
+        run.status == 1 && run.out.starts_with("policy: ../../gpu.toml\nboth.o: file-size: "),
+        "{}{}",
+        run.out,
+        run.err
+    );
     let run = sandbox.fatbin("check gpu.toml both.o");
     assert!(run.status == 2 && run.err.contains("specify --policy gpu.toml"), "{}", run.err);
 }

@@ -189,6 +189,12 @@ pub enum WrapError {
         /// The host object.
         path: PathBuf,
     },
+    /// The host object is a program or a shared library.
+    #[error("{}: is linked already; expected an object file", path.display())]
+    LinkedHost {
+        /// The file.
+        path: PathBuf,
+    },
     /// No release writes offload entries of this size in this section.
     #[error("{}: offload entries of {size} bytes in {section} match no release", path.display())]
     UnknownEntries {
@@ -232,6 +238,7 @@ impl Coded for WrapError {
             }
             WrapError::UnreadableHostObject { .. }
             | WrapError::UnknownHostMachine { .. }
+            | WrapError::LinkedHost { .. }
             | WrapError::HostMismatch { .. } => Code::UnknownHostObject.into(),
             WrapError::Write(_) => Code::SystemCall.into(),
         }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use object::read::{Object, ObjectSection, ObjectSymbol};
-use object::{Architecture, BinaryFormat};
+use object::{Architecture, BinaryFormat, ObjectKind};
 
 use super::error::WrapError;
 use crate::base::bytes::{ObjectBytes, View};
@@ -50,6 +50,9 @@ pub fn read(view: View, path: &Path, kind: OffloadKind) -> Result<MatchedHost, W
         _ => read_entries(&file, kind),
     };
     let entries = entries.ok_or_else(|| WrapError::NoOffloadEntries { path: path.to_owned() })?;
+    if matches!(file.kind(), ObjectKind::Executable | ObjectKind::Dynamic) {
+        return Err(WrapError::LinkedHost { path: path.to_owned() });
+    }
     let Some(release) = newest_release(kind, &entries) else {
         let path = path.to_owned();
         let size = entries.size;

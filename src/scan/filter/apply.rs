@@ -3,12 +3,13 @@
 //! Most predicates use the inventory, which does not list kernels. Images that all other predicates accept are
 //! therefore inspected for kernels.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{FilterCandidate, FilterError, ImageFilter};
+use super::{FilterCandidate, FilterError, ImageFilter, KernelPattern, Predicate};
 use crate::format::ImageKind;
 use crate::image;
-use crate::image::Inspection;
+use crate::image::{Inspection, Kernel};
 use crate::scan::inspect::inspect_with;
 use crate::scan::inventory::NestedImage;
 use crate::scan::{ImageRef, ScannedFile};
@@ -41,12 +42,19 @@ pub fn apply<'a>(filter: &ImageFilter, files: &'a [ScannedFile]) -> Result<Filte
         images.extend(scanned.file().nested_images().map(|nested| FoundImage { file, nested }));
     }
     let mut candidates: Vec<FilterCandidate<'_>> = images.iter().map(candidate).collect();
+    let mut known_kernels = BTreeSet::new();
     if filter.kernels().next().is_some() {
         for (images, candidates) in by_file(&images).zip(by_file_mut(&images, &mut candidates)) {
-            match_kernels(filter, &files[images[0].file], images, candidates, &mut result);
+            match_kernels(filter, &files[images[0].file], images, candidates, &mut result, &mut known_kernels);
         }
     }
-    if let Err(error) = filter.check(&candidates) {
+    if let Err(mut error) = filter.check(&candidates) {
+        if let FilterError::NoMatch { available, .. } = &mut error
+            && !known_kernels.is_empty()
+            && filter.unmet(&candidates).iter().all(|predicate| matches!(predicate, Predicate::Kernel(_)))
+        {
+            *available = listed(&known_kernels);
+        }
         // An image that could not be read may be the requested one.
         return Err(result.failed.into_iter().next().unwrap_or(error));
     }
@@ -78,13 +86,24 @@ fn by_file_mut<'c, 'a>(
     })
 }
 
-/// Inspects every image of one file that the filter may accept, to find the requested kernels.
+/// Maximum number of kernels that a message names.
+const MAX_LISTED: usize = 5;
+
+/// Names the first kernels.
+fn listed(kernels: &BTreeSet<String>) -> String {
+    let first: Vec<&str> = kernels.iter().take(MAX_LISTED).map(String::as_str).collect();
+    format!("{}{}", first.join(", "), if kernels.len() > MAX_LISTED { ", ..." } else { "" })
+}
+
+/// Inspects every image of one file that the filter may accept, to find the requested kernels. Adds some kernels to
+/// `known`.
 fn match_kernels<'f>(
     filter: &'f ImageFilter,
     scanned: &ScannedFile,
     images: &[FoundImage<'_>],
     candidates: &mut [FilterCandidate<'f>],
     result: &mut FilterResult<'_>,
+    known: &mut BTreeSet<String>,
 ) {
     let path = Path::new(&scanned.file().path);
     let scan = match scanned.open() {
@@ -100,10 +119,15 @@ fn match_kernels<'f>(
     let read = |_, image: &ImageRef<'_>| {
         let Inspection { kernels, not_inspected, problems, .. } = inspect_with(image, image::kernels);
         let met = filter.kernels().filter(|pattern| kernels.iter().any(|kernel| pattern.matches(kernel)));
+        let met: Vec<&KernelPattern> = met.collect();
         let problems = if kernels.is_empty() { problems } else { Vec::new() };
-        (met.collect(), not_inspected, problems)
+        let named: Vec<Kernel> = kernels.into_iter().take(MAX_LISTED + 1).collect();
+        (met, not_inspected, problems, named)
     };
-    scan.map_images(&nested, read, &mut |index, (met, not_inspected, problems)| {
+    scan.map_images(&nested, read, &mut |index, (met, not_inspected, problems, named)| {
+        if known.len() <= MAX_LISTED {
+            known.extend(named.into_iter().map(|kernel| kernel.demangled.unwrap_or(kernel.name)));
+        }
         let image = &nested[index];
         candidates[possible[index]].kernels = Some(met);
         if let Some(why) = not_inspected

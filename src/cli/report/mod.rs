@@ -1,5 +1,6 @@
 //! Reports: inventories, inspections, selections, differences and verdicts as tables, pages, JSON and other formats.
 
+mod device_verdict;
 mod diagnosis;
 mod difference;
 mod edit;

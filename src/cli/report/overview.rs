@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use console::measure_text_width;
 
+use super::device_verdict::{is_none, verdict};
 use super::requires::or_newer;
 use super::style::Meaning;
 use super::text::{counted, human_size, printable, shorten, wrapped};
@@ -17,7 +18,6 @@ use crate::cli::shell::quoted;
 use crate::format::readers::Product;
 use crate::image::short_name;
 use crate::target::gpu_names;
-use crate::target::runs_on::LoadMethod;
 
 /// What is known about the inputs.
 #[derive(Debug)]
@@ -410,53 +410,4 @@ impl View<'_, '_> {
 
 fn plain(texts: impl IntoIterator<Item = String>) -> Vec<Item> {
     texts.into_iter().map(|text| (text, None)).collect()
-}
-
-/// Formats how the kernels run on a device: the most frequent way, then the others with their numbers. Where most kernels
-/// have no code, the number of the others is more than the way.
-fn verdict(cells: &[(CoverageCell<'_>, usize)]) -> (String, Meaning) {
-    let sum = |is_counted: fn(CoverageCell<'_>) -> bool| -> usize {
-        cells.iter().filter(|(cell, _)| is_counted(*cell)).map(|(_, kernels)| kernels).sum()
-    };
-    let gaps = sum(|cell| cell == CoverageCell::Gap);
-    let none = sum(is_none);
-    let ways: Vec<_> = cells.iter().filter(|(cell, _)| *cell != CoverageCell::Gap && !is_none(*cell)).collect();
-    let Some((first, others)) = ways.split_first() else {
-        let text = if gaps > 0 { format!("{gaps} missing") } else { "nothing".to_owned() };
-        return (text, Meaning::Bad);
-    };
-    let (cell, kernels) = *first;
-    let (text, meaning) = phrase(*cell);
-    let is_few = none > *kernels;
-    let mut parts = vec![if is_few { format!("only {kernels} {text}") } else { text }];
-    parts.extend(others.iter().map(|(cell, kernels)| format!("{kernels} {}", phrase(*cell).0)));
-    let rest = [(if is_few { 0 } else { none }, "without code"), (gaps, "missing")];
-    parts.extend(rest.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
-    let meaning = match parts.len() {
-        _ if gaps > 0 || is_few => Meaning::Bad,
-        1 => meaning,
-        _ => Meaning::Unsure,
-    };
-    (parts.join(", "), meaning)
-}
-
-fn is_none(cell: CoverageCell<'_>) -> bool {
-    matches!(cell, CoverageCell::None | CoverageCell::OtherPlatform)
-}
-
-fn phrase(cell: CoverageCell<'_>) -> (String, Meaning) {
-    match cell {
-        CoverageCell::Runs { method: LoadMethod::Exact, .. } => ("native".to_owned(), Meaning::Usual),
-        CoverageCell::Runs { method, arch } => match (method.compiled_from(), arch) {
-            // Its architecture is the name of the device.
-            (Some(language @ "AIR"), _) => (format!("by {language}"), Meaning::Unsure),
-            (Some(language), Some(arch)) => (format!("by {language} {}", printable(arch)), Meaning::Unsure),
-            (Some(language), None) => (format!("by {language}"), Meaning::Unsure),
-            (None, arch) => (format!("by {}", printable(arch.unwrap_or("compatible code"))), Meaning::Good),
-        },
-        CoverageCell::Unknown => ("unknown".to_owned(), Meaning::Unsure),
-        CoverageCell::Unlinked => ("to be linked".to_owned(), Meaning::Unsure),
-        CoverageCell::None | CoverageCell::OtherPlatform => ("nothing".to_owned(), Meaning::Bad),
-        CoverageCell::Gap => ("missing".to_owned(), Meaning::Bad),
-    }
 }

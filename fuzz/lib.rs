@@ -1,10 +1,12 @@
 //! Shared by the targets: properties that hold for arbitrary bytes, and bounds on what an input may cost.
 
 mod bounds;
+mod buffer;
 mod properties;
 
 pub use bounds::bounded;
-pub use properties::{budget, budget_for, check_container, check_text, check_view};
+pub use buffer::Bounded;
+pub use properties::{budget, budget_for, check_container, check_disjoint_images, check_text, check_view};
 
 /// Defines a target, whose memory and time are bounded by the size of its input.
 #[macro_export]

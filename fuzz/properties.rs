@@ -46,6 +46,17 @@ pub fn check_container(data: &[u8], read: impl for<'data> Fn(View<'data>) -> Res
     assert_eq!(cut, alone, "the container depends on the bytes after it");
 }
 
+/// Checks that the images of a container share no bytes.
+pub fn check_disjoint_images(
+    data: &[u8],
+    read: impl for<'data> Fn(View<'data>) -> Result<ContainerView<'data>, Malformed>,
+) {
+    let budget = budget(data);
+    let Ok(container) = read(View::with_budget(data, &budget)) else { return };
+    let sizes = container.images().iter().map(|image| image.view.size());
+    assert!(sizes.sum::<u64>() <= container.view.size());
+}
+
 /// Checks that the container is in the file and its images are in the container, at their offsets.
 fn check_places(file: &[u8], container: &ContainerView) {
     let outer = check_view(file, container.view);

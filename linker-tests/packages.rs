@@ -201,7 +201,7 @@ fn answers(value: &Value) -> BTreeSet<String> {
     answers
 }
 
-/// The bytes of the extracted images are those of the files.
+/// The extracted images have the bytes of the files.
 fn extracted(directory: &Path, input: &str) -> Result<()> {
     Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["extract", "-o", "out", input]).run()?;
     let contents = |below: &str| -> Result<BTreeSet<Vec<u8>>> {

@@ -4,8 +4,6 @@
 
 #![no_main]
 
-use std::io::{self, Write};
-
 use fatbin::View;
 use fatbin::internals::base::archive::{ArchiveFormat, MemberContent, members};
 use fatbin::internals::base::content::Content;
@@ -14,7 +12,7 @@ use fatbin::internals::edit::archive::{
     zip::{Packing, ZipFile},
 };
 use fatbin::internals::edit::patch::{Patch, Patches};
-use fatbin_fuzz::fuzz_target;
+use fatbin_fuzz::{Bounded, fuzz_target};
 
 /// Levels of archives, as many as a package in a package has.
 const DEPTH: usize = 3;
@@ -75,24 +73,6 @@ fn open(data: &[u8], depth: usize, left: &mut Work) {
 fn descend(data: &[u8], depth: usize, left: &mut Work) {
     if depth > 1 {
         open(data, depth - 1, left);
-    }
-}
-
-/// Buffer that refuses bytes beyond its limit.
-struct Bounded {
-    bytes: Vec<u8>,
-    left: usize,
-}
-
-impl Write for Bounded {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.left = self.left.checked_sub(bytes.len()).ok_or(io::ErrorKind::FileTooLarge)?;
-        self.bytes.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

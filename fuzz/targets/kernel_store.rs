@@ -2,12 +2,10 @@
 
 #![no_main]
 
-use std::io::{self, Write};
-
 use fatbin::View;
 use fatbin::internals::base::archive::{MemberContent, Members};
 use fatbin::internals::format::kernel_store::members;
-use fatbin_fuzz::fuzz_target;
+use fatbin_fuzz::{Bounded, fuzz_target};
 
 /// Bytes to unpack from one input: a few kilobytes can hold gigabytes.
 const MOST_UNPACKED: usize = 1 << 20;
@@ -44,22 +42,4 @@ fn open(data: &[u8]) -> Option<Vec<u8>> {
         }
     }
     first
-}
-
-/// Buffer that refuses bytes beyond its limit.
-struct Bounded {
-    bytes: Vec<u8>,
-    left: usize,
-}
-
-impl Write for Bounded {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.left = self.left.checked_sub(bytes.len()).ok_or(io::ErrorKind::FileTooLarge)?;
-        self.bytes.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

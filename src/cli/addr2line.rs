@@ -68,6 +68,9 @@ fn parse_location(text: &str) -> Result<(String, Location)> {
 pub fn run(arguments: Arguments) -> Result<Status> {
     let problems = arguments.problems.problems();
     let (files, mut status) = scan(&arguments, &problems)?;
+    if files.is_empty() && status == Status::Trouble {
+        return Ok(status);
+    }
     let found = filter::apply(&arguments.filter.filter(), &files)?;
     for error in found.failed {
         status = status.and(problems.report(error));

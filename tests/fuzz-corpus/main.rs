@@ -6,10 +6,13 @@ use std::path::Path;
 
 extern crate self as fatbin_fuzz;
 
+#[path = "../../fuzz/buffer.rs"]
+mod buffer;
 #[path = "../../fuzz/properties.rs"]
 mod properties;
 
-pub use properties::{budget, budget_for, check_container, check_text, check_view};
+pub use buffer::Bounded;
+pub use properties::{budget, budget_for, check_container, check_disjoint_images, check_text, check_view};
 
 /// Defines a module and a test for each target.
 macro_rules! targets {

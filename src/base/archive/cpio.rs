@@ -1,4 +1,4 @@
-//! cpio archives: the portable format (`odc`), and those of SVR4 without and with checksum (`newc`, `crc`).
+//! cpio archives: the portable format (`odc`), and the formats of SVR4 without and with checksum (`newc`, `crc`).
 //!
 //! Source: cpio(5) of libarchive 3.7; `lib/cpio.cc` of RPM 4.18 for its format without names.
 

@@ -1,6 +1,6 @@
 //! squashfs file systems, version 4: the payload of AppImages and snaps.
 //!
-//! Inodes and directories are in blocks of metadata, which are decompressed when they are needed, and of which a few are
+//! Inodes and directories are in blocks of metadata. A block is decompressed when it is needed, and a few blocks are
 //! kept. Source: `doc/format.adoc` of squashfs-tools-ng 1.3.
 
 use std::cell::RefCell;

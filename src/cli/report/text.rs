@@ -249,7 +249,7 @@ fn broken(text: &str, width: usize) -> Vec<String> {
 }
 
 /// Formats a line about a file. On terminals, the path of the package around the file is shortened until the line fits;
-/// else the text is on lines of its own below the path.
+/// else the text is on separate lines below the path.
 pub fn headline(path: &str, text: &str, screen: &Screen) -> String {
     let path = printable(path);
     let Some(width) = screen.width else { return format!("{path}: {text}\n") };

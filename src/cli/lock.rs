@@ -6,12 +6,12 @@ use super::failure::{Result, coded};
 use super::headings::{JUDGEMENT, OUTPUT};
 use super::inputs::{InputArguments, SPECIFY_ARCHIVE};
 use super::limit::LimitArguments;
-use super::locking::lock_of;
+use super::locking::each_file;
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::ProblemArguments;
 use super::{Status, negative};
 use crate::base::io::{Output, OutputKind};
-use crate::check::lock;
+use crate::check::lock::LockForm;
 use crate::check::lock::paths::LockBuilder;
 use crate::cli::codes::Code;
 use crate::scan::Options;
@@ -62,7 +62,10 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     inputs.add_to(&set);
     let output = set.output(arguments.output.path(), OutputKind::Text)?;
     let builder = LockBuilder::new(Options { hash: arguments.sha256, ..Options::default() });
-    let (mut lock, status) = lock_of(&inputs, &arguments.limits, &problems, SPECIFY_ARCHIVE, &builder)?;
+    let form = LockForm { code_only: arguments.code_only, summary: arguments.summary };
+    let entries = |file| form.entries(file);
+    let (mut files, status) =
+        each_file(&inputs, &arguments.limits, &problems, SPECIFY_ARCHIVE, &builder, &entries)?;
     if status != Status::Yes {
         if status == Status::No {
             let output = arguments.output.path().display();
@@ -73,12 +76,12 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         }
         return Ok(status);
     }
-    if arguments.code_only {
-        lock.keep_code_only();
-    }
+    files.sort();
     let mut output = Output::create(output)?;
-    let text = if arguments.summary { lock::write_summary(&lock) } else { lock::write(&lock) };
-    output.write(text.as_bytes())?;
+    output.write(form.head().as_bytes())?;
+    for (_, entries) in &files {
+        output.write(entries.as_bytes())?;
+    }
     output.commit([])?;
     Ok(Status::Yes)
 }

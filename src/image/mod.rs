@@ -87,7 +87,9 @@ impl Inspection {
 
     /// Creates an inspection. An exhausted budget is a problem.
     fn from_kernels(view: View<'_>, found: Vec<LocatedKernel>, debug: DebugInfo, problems: Vec<Malformed>) -> Self {
-        let kernels = found.into_iter().map(|found| found.kernel).collect();
+        let mut kernels: Vec<Kernel> = found.into_iter().map(|found| found.kernel).collect();
+        // It took the allocation of `found`. Reports about packages keep the kernels of thousands of files.
+        kernels.shrink_to_fit();
         let mut inspection = Inspection { kernels, debug, problems, ..Default::default() };
         inspection.report_exhaustion(view);
         inspection

@@ -1,6 +1,6 @@
 //! The bytes of a package as it is stored: device code, host code, other members, and the archive around them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::{Owner, Size, parts};
@@ -112,17 +112,19 @@ impl PackageSizes {
             sizes.host_code.add(Size { stored: host_stored, decompressed: host });
             sizes.overhead = sizes.overhead.saturating_sub(file.packed);
         }
-        for member in format.members(view).members {
+        let own: HashSet<&str> = own.into_iter().map(|file| file.member.as_str()).collect();
+        // The scan has reported a defect of the directory.
+        let _ = format.each_member(view, &mut |member| {
             let name = member.name.unwrap_or_default();
             let stored = member.packed_size.unwrap_or_default();
-            if own.iter().any(|file| file.member == name) {
-                continue;
+            if own.contains(name.as_str()) {
+                return;
             }
             let size = Size { stored, decompressed: member.size.unwrap_or(stored) };
             let place = if is_library(&name) { &mut sizes.libraries } else { &mut sizes.others };
             place.add(size);
             sizes.overhead = sizes.overhead.saturating_sub(stored);
-        }
+        });
         Ok(Some(sizes))
     }
 }

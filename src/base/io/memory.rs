@@ -93,6 +93,9 @@ impl Input {
     /// Does nothing: no pages are mapped.
     pub(crate) fn release_part(&self, _range: Range<u64>) {}
 
+    /// Does nothing: no pages are mapped.
+    pub(crate) fn count_read(&self, _bytes: u64) {}
+
     /// Returns the offset of `part` in this input if it is a slice of its bytes.
     pub(crate) fn offset_of(&self, part: &[u8]) -> Option<u64> {
         let file = self.bytes.as_ptr_range();

@@ -1,7 +1,7 @@
 //! Locks: records of the device code in a set of files, kept as plain data with the source of a project.
 //!
 //! `build` makes a lock from inspected images. `text` and `read` write and parse its text, which is meant for review.
-//! `summary` writes a shorter text. `compare` lists the differences between two locks. An absent value is unknown or
+//! `summary` writes a shorter text, and `form` chooses among them. `compare` lists the differences between two locks. An absent value is unknown or
 //! was left out on purpose, and is not compared.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
@@ -17,6 +17,7 @@ mod change;
 mod compare;
 mod duplicates;
 mod fields;
+mod form;
 mod kernel;
 mod kernels;
 mod line_error;
@@ -34,14 +35,13 @@ pub use causes::{DifferenceCause, LockedParts};
 pub use change::Change;
 pub use compare::{Comparison, FileDifference, TargetDifference, TargetTotals, Totals, compare};
 pub use duplicates::{Duplicate, duplicates};
+pub use form::LockForm;
 pub use kernel::{FIGURES, KernelHash, KernelName, KernelPool, KernelUsage, LockedKernel};
 pub use kernels::{KernelDifference, OtherVersions};
 pub use line_error::{LineError, LockError};
 pub(crate) use pairs::{common_label, without_versions};
 pub use read::{is_lock, read, read_within};
 pub use size::growth;
-pub use summary::write_summary;
-pub use text::write;
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -149,12 +149,7 @@ pub type Hash = [u8; 32];
 impl Lock {
     /// Creates a lock of these files. Sorts the files, their images and their kernels.
     pub fn new(mut files: Vec<LockedFile>) -> Lock {
-        for file in &mut files {
-            for image in &mut file.images {
-                image.kernels.sort();
-            }
-            file.images.sort();
-        }
+        files.iter_mut().for_each(LockedFile::sort);
         files.sort();
         Lock { files }
     }
@@ -163,23 +158,30 @@ impl Lock {
     pub fn images(&self) -> impl Iterator<Item = &LockedImage> {
         self.files.iter().flat_map(|file| &file.images)
     }
+}
+
+impl LockedFile {
+    /// Sorts the images and their kernels.
+    fn sort(&mut self) {
+        for image in &mut self.images {
+            image.kernels.sort();
+        }
+        self.images.sort();
+    }
 
     /// Removes values that may differ between two builds of one source: sizes of files, generated parts of names, and
     /// hashes and sizes of whole images. Images include debug information and paths.
-    pub fn keep_code_only(&mut self) {
+    fn keep_code_only(&mut self) {
         let mut names: HashMap<KernelName, KernelName> = HashMap::new();
-        for file in &mut self.files {
-            (file.size, file.stored) = (None, None);
-            for image in &mut file.images {
-                (image.stored, image.size, image.sha256, image.rest) = (None, None, None, None);
-                for kernel in &mut image.kernels {
-                    let name = names.entry(kernel.name.clone());
-                    kernel.name = name.or_insert_with(|| kernel.name.without_generated_parts()).clone();
-                }
-                image.kernels.sort();
+        (self.size, self.stored) = (None, None);
+        for image in &mut self.images {
+            (image.stored, image.size, image.sha256, image.rest) = (None, None, None, None);
+            for kernel in &mut image.kernels {
+                let name = names.entry(kernel.name.clone());
+                kernel.name = name.or_insert_with(|| kernel.name.without_generated_parts()).clone();
             }
-            file.images.sort();
         }
+        self.sort();
     }
 }
 

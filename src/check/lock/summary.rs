@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::size::sum;
 use super::text::{number, quoted, write_file_entry};
-use super::{KernelName, Lock, LockedFile, LockedImage, LockedKernel};
+use super::{KernelName, LockedFile, LockedImage, LockedKernel};
 use crate::image::family;
 use crate::target::natural_order;
 
@@ -26,16 +26,13 @@ pub const HEADER: &str = "fatbin.lock-summary/1";
 
 const NOTE: &str = "# For readers; `fatbin diff` compares locks, which are written without --summary.\n";
 
-/// Returns the text of a summary.
-pub fn write_summary(lock: &Lock) -> String {
-    let mut text = format!("{HEADER}\n{NOTE}");
-    for file in &lock.files {
-        write_file(&mut text, file);
-    }
-    text
+/// The first lines of a summary.
+pub fn head() -> String {
+    format!("{HEADER}\n{NOTE}")
 }
 
-fn write_file(text: &mut String, file: &LockedFile) {
+/// Writes the entries of a file.
+pub fn write_file(text: &mut String, file: &LockedFile) {
     write_file_entry(text, file);
     let kernels = file.images.iter().map(|image| image.kernels.len()).sum::<usize>();
     *text += &format!(" images={} kernels={kernels}\n", file.images.len());

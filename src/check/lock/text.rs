@@ -33,7 +33,7 @@ use std::fmt::Write;
 use std::mem;
 
 use super::units::{ImageLabels, Unit, UnitKernel, units};
-use super::{KernelHash, KernelName, Lock, LockedFile, LockedImage, LockedKernel};
+use super::{KernelHash, KernelName, LockedFile, LockedImage, LockedKernel};
 use crate::base::escape::is_escaped;
 use crate::base::parallel::{map_parallel, threads};
 use crate::image::{Demangler, Figure};
@@ -48,13 +48,9 @@ const NOTE: &str =
 /// was stated.
 const MAX_DEMANGLED: usize = 160;
 
-/// Returns the text of a lock.
-pub fn write(lock: &Lock) -> String {
-    let mut text = format!("{HEADER}\n{NOTE}");
-    for file in &lock.files {
-        write_file(&mut text, file);
-    }
-    text
+/// The first lines of a lock.
+pub fn head() -> String {
+    format!("{HEADER}\n{NOTE}")
 }
 
 /// Writes the entry of a file, without the end of the line.
@@ -64,7 +60,8 @@ pub fn write_file_entry(text: &mut String, file: &LockedFile) {
     number(text, "stored", file.stored);
 }
 
-fn write_file(text: &mut String, file: &LockedFile) {
+/// Writes the entries of a file.
+pub fn write_file(text: &mut String, file: &LockedFile) {
     write_file_entry(text, file);
     *text += "\n";
     let demangler = Demangler::default();

@@ -223,7 +223,11 @@ impl Expansion<'_> {
             MemberContent::Unreadable(why) => Err(Error::UnreadableMember { path: name.into(), why }),
         };
         match opened {
-            Ok((slice, path)) => self.expand(slice, &path, inner),
+            Ok((slice, path)) => {
+                let read = if Arc::ptr_eq(&slice.input, &archive.input) { slice.view().size() } else { 0 };
+                self.expand(slice, &path, inner);
+                archive.input.count_read(read);
+            }
             Err(error) => (self.take)(Err(error)),
         }
     }

@@ -5,14 +5,14 @@ use std::path::Path;
 
 use crate::base::activity::Work;
 use crate::base::archive;
-use crate::base::bytes::{Resource, total};
+use crate::base::bytes::Resource;
 use crate::base::error::{Cause, Error, Result};
 use crate::base::io::{Input, SharedSpool};
 
 /// Unpacks a member of an archive to a spool, and charges its bytes. `name` is the name of the member in errors.
 pub fn unpacked(name: &str, unpack: archive::Unpack<'_>, archive: &Input, spool: &mut SharedSpool) -> Result<Input> {
     let name = Path::new(name);
-    let spooled = spool.add(name, |file| unpack(&mut Unpacking { to: file, archive, unreleased: 0 }));
+    let spooled = spool.add(name, |file| unpack(&mut Unpacking { to: file, archive }));
     let spooled = spooled.map_err(|error| match error {
         // Only errors of the temporary file come from the system. Others come from the decoder and the budget.
         Error::Io { path, cause, .. } if cause.raw_os_error().is_none() => match cause.downcast::<Cause>() {
@@ -24,15 +24,11 @@ pub fn unpacked(name: &str, unpack: archive::Unpack<'_>, archive: &Input, spool:
     Ok(Input::of_spool(name, spooled, archive.access())?.with_budget(archive.budget().clone()))
 }
 
-/// Number of unpacked bytes between releases of the pages of the archive.
-const UNPACKED_UNTIL_RELEASE: u64 = 8 << 20;
-
 /// A writer that charges decompressed bytes, because the stated size of a compressed member can be wrong. It also
-/// releases the pages of the archive that were read.
+/// counts the bytes of the archive that were read: at most as many.
 struct Unpacking<'a, W> {
     to: W,
     archive: &'a Input,
-    unreleased: u64,
 }
 
 impl<W: Write> Write for Unpacking<'_, W> {
@@ -43,11 +39,7 @@ impl<W: Write> Write for Unpacking<'_, W> {
         charged.map_err(|_| io::Error::other(budget.over_limit(Resource::Decompressed)))?;
         self.to.write_all(bytes)?;
         Work::Decompressed.record(size);
-        self.unreleased = total([self.unreleased, size]);
-        if self.unreleased >= UNPACKED_UNTIL_RELEASE {
-            self.unreleased = 0;
-            self.archive.release();
-        }
+        self.archive.count_read(size);
         Ok(bytes.len())
     }
 

@@ -333,6 +333,14 @@ impl Input {
         }
     }
 
+    /// Counts bytes of archive members that were read. Members are small and many: together they release the pages of
+    /// the archive.
+    pub(crate) fn count_read(&self, bytes: u64) {
+        if let Bytes::Mapped(map) = &self.bytes {
+            map.count_read(bytes);
+        }
+    }
+
     /// Returns the offset of `part` in this input if it is a slice of its bytes.
     pub(crate) fn offset_of(&self, part: &[u8]) -> Option<u64> {
         let file = self.bytes.as_ptr_range();

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::ops::{Deref, Range};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::Mmap;
 
@@ -25,10 +26,15 @@ pub struct MappedFile {
 /// Maximum number of bytes that Linux maps when one of them is read: a folio of its page cache.
 const MAPPED_AROUND: usize = 2 << 20;
 
+/// Number of bytes of archive members that are read between releases of the pages of an archive.
+const READ_UNTIL_RELEASE: u64 = 8 << 20;
+
 /// A file, or a range of a spool, mapped into memory.
 #[derive(Debug)]
 pub struct Mapping {
     map: Mmap,
+    /// Number of bytes of archive members that were read since pages were released.
+    read: AtomicU64,
     _registration: Option<Registration<MappedFile>>,
 }
 
@@ -61,7 +67,15 @@ impl Mapping {
             let start = map.as_ptr() as usize;
             MAPPED_FILES.add(MappedFile { addresses: start..start + map.len(), message: message(path) })
         });
-        Mapping { map, _registration }
+        Mapping { map, read: AtomicU64::new(0), _registration }
+    }
+
+    /// Counts bytes of archive members that were read, and releases all pages from time to time.
+    pub fn count_read(&self, bytes: u64) {
+        if self.read.fetch_add(bytes, Ordering::Relaxed) >= READ_UNTIL_RELEASE {
+            self.read.store(0, Ordering::Relaxed);
+            self.release(0..self.map.len());
+        }
     }
 
     /// Releases the pages of a range that were read, and the pages around them that the kernel has mapped with them.

@@ -7,6 +7,15 @@ use std::sync::Arc;
 
 use super::*;
 
+/// Returns the text of a lock.
+fn write(lock: &Lock) -> String {
+    written(lock, LockForm::default())
+}
+
+fn written(lock: &Lock, form: LockForm) -> String {
+    lock.files.iter().fold(form.head(), |text, file| text + &form.entries(file.clone()))
+}
+
 fn kernel(name: &str, code_size: u64) -> LockedKernel {
     let mut usage = KernelUsage::default();
     usage.figures[0] = Some(code_size);
@@ -206,7 +215,7 @@ fn ignores_values_absent_on_one_side_and_counts_bytes_as_code_without_a_code_has
     let mut new = lock(&[image("sm_80", 1, &[])]);
     new.files[0].images[0].sha256 = Some([9; 32]);
     let mut code_only = new.clone();
-    code_only.keep_code_only();
+    code_only.files.iter_mut().for_each(LockedFile::keep_code_only);
     assert!(changes(&old, &code_only).is_empty());
     new.files[0].images[0].code = None;
     assert_eq!(changes(&old, &new), ["sm_80 code"]);
@@ -260,7 +269,7 @@ fn checks_budgets_to_the_byte() {
     );
     assert_eq!(exceeded(Some("sm_09"), GrowthLimit::Bytes(0)), Err(BudgetError::UnknownArch("sm_09".to_owned())));
     let mut old = old;
-    old.keep_code_only();
+    old.files.iter_mut().for_each(LockedFile::keep_code_only);
     assert_eq!(
         check_budgets(&old, &new, &[Budget { arch: None, limit: GrowthLimit::Bytes(0) }]),
         Err(BudgetError::NoSizes { side: "OLD" })
@@ -409,7 +418,7 @@ fn a_summary_has_lines_for_architectures_and_families() {
     for (image, name) in images.iter_mut().zip(["_ZN1n1fIfEEvv", "_ZN1n1fIdEEvv", "_ZN1n1fIfEEvv"]) {
         image.kernels.push(kernel(name, 1));
     }
-    let text = write_summary(&lock(&images));
+    let text = written(&lock(&images), LockForm { summary: true, code_only: false });
     let expected = "\
 fatbin.lock-summary/1
 # For readers; `fatbin diff` compares locks, which are written without --summary.

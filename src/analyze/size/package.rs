@@ -117,6 +117,7 @@ impl PackageSizes {
         let _ = format.each_member(view, &mut |member| {
             let name = member.name.unwrap_or_default();
             let stored = member.packed_size.unwrap_or_default();
+            input.count_read(stored);
             if own.contains(name.as_str()) {
                 return;
             }

@@ -16,12 +16,15 @@ class Failure(Exception):
 
 
 def parse(description, kind, names, *options):
-    """Parses the command line of a script: flags with their help, and names of what to measure, by default all. Returns the
-    options and the names; `program` is a release build unless one is stated."""
+    """Parses the command line of a script: options with their help, and names of what to run, by default all. An option
+    is a flag, or a number with a default (`--seconds=60`). Returns the options and the names; `program` is a release build
+    unless one is stated."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", metavar="FATBIN", type=Path, help="program to measure, by default the release build")
+    parser.add_argument("--program", metavar="FATBIN", type=Path, help="program to test, by default the release build")
     for option, text in options:
-        parser.add_argument(option, action="store_true", help=text)
+        name, _, default = option.partition("=")
+        kind_of_option = {"type": float, "default": float(default)} if default else {"action": "store_true"}
+        parser.add_argument(name, help=text, **kind_of_option)
     parser.add_argument("names", nargs="*", metavar=kind.upper(), help=f"{kind}s: {', '.join(names)}")
     arguments = parser.parse_args()
     for name in arguments.names:

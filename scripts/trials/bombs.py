@@ -1,16 +1,13 @@
-"""Inputs that ask for far more work or memory than their size suggests, one function each.
-
-At these sizes, an unbounded reader takes seconds or gigabytes.
+"""Inputs that ask for far more work or memory than their size suggests, one function each. At these sizes, an
+unbounded reader takes seconds or gigabytes. Unit tests have those of names, patterns and offload binaries.
 """
 
 import bz2
 import lzma
-import zipfile
 
-from trials import layout, seeds
+from trials import layout
 from trials.layout import AMD, GFX90A, HOST, NVIDIA, X86_64, Section, pack, symbol
-from trials.limits import run, violations
-from trials.tally import Failure, Tally, command_line, keep
+from trials.limits import Tally, run, violations
 
 # Functions by the name of the file, with the command that suffers.
 BOMBS = {}
@@ -18,7 +15,7 @@ BOMBS = {}
 
 def bomb(name, *command):
     def register(make):
-        BOMBS[name] = (list(command), make)
+        BOMBS[name] = (command, make)
         return make
     return register
 
@@ -27,18 +24,13 @@ def run_bomb(setting, name, directory):
     words, make = BOMBS[name]
     path = directory / name
     path.write_bytes(make(setting.fixtures))
-    if "FILE" not in words:
-        words = [*words, "FILE"]
-    places = {"FILE": path, "IMAGE": setting.fixtures / seeds.HSACO}
-    outcome = run([setting.program, *(places.get(word, word) for word in words)])
+    outcome = run([setting.program, *words, path])
     tally = Tally(inputs=1, runs=1)
-    reasons = violations(outcome)
+    reasons = violations(outcome, directory)
     if outcome.status == 2 and not outcome.errors:
         reasons.append("exit status 2 without an error")
     if reasons:
-        kept = keep(setting, "bombs", name, path.read_bytes())
-        command = command_line(outcome.command).replace(str(path), str(kept))
-        tally.failures.append(Failure(name, command, reasons))
+        tally.fail(name, setting.keep("bombs", path, outcome.command), reasons)
     return tally
 
 
@@ -46,52 +38,6 @@ def nested(wrap, content, depth):
     for _ in range(depth):
         content = wrap(content)
     return content
-
-
-# Names.
-
-@bomb("name-time.ptx", "verify")
-def name_time(_):
-    """Substitutions that a backtracking demangler tries in every combination."""
-    return layout.ptx(b".entry _Z1f" + b"ISt" * 29 + b"I(){}\n")
-
-
-@bomb("name-memory.ptx", "inspect")
-def name_memory(_):
-    """A name that doubles with every constructor."""
-    return layout.ptx(b".entry _Z1f" + b"StIPC1" * 24 + b"(){}\n")
-
-
-@bomb("name-depth.ptx", "inspect")
-def name_depth(_):
-    """A pointer to a pointer, 200,000 times."""
-    return layout.ptx(b".entry _Z1f" + b"P" * 200_000 + b"i(){}\n")
-
-
-# Tables.
-
-def many_devices(count):
-    """PTX for different devices, each with another kernel."""
-    text = b".version 7.0\n.target sm_%d\n.address_size 64\n.visible .entry k%d(){ret;}\n"
-    return layout.fatbin([layout.fatbin_image(text % (number, number), kind=1, arch=number) for number in range(count)])
-
-
-@bomb("devices-matrix.fatbin", "inspect", "--matrix")
-def devices_matrix(_):
-    """A table of 9 million cells in 430 kB."""
-    return many_devices(3000)
-
-
-@bomb("devices-page.fatbin", "inspect", "--html", "-", "--force")
-def devices_page(_):
-    """A page with 2 million cells."""
-    return many_devices(1500)
-
-
-@bomb("devices-prune.fatbin", "prune", "--drop", "compute_90", "-o", "-")
-def devices_prune(_):
-    """3,000 devices that may lose any of 3,000 images."""
-    return many_devices(3000)
 
 
 # Decompression.
@@ -194,13 +140,6 @@ def ccob_nested(_):
     return nested(lambda data: layout.ccob(layout.bundle([(target, data) for target in targets]), method="zlib"), content, 2)
 
 
-@bomb("1200-members.zip", "scan")
-def many_members(fixtures):
-    """1,200 deflated members, more than there are descriptors."""
-    cubin = (fixtures / "answer-sm_90.cubin").read_bytes()
-    return layout.zip_file([(f"m{number}", cubin) for number in range(1200)], zipfile.ZIP_DEFLATED)
-
-
 # Shared text and notes.
 
 @bomb("amd-notes.hsaco", "inspect")
@@ -261,16 +200,6 @@ def archive_names(_):
     """20,000 empty members that share a name of 1 MB."""
     names = layout.aligned(b"x" * 1_000_000 + b"/\n", 2)
     return b"!<arch>\n" + layout.ar_member(b"//", len(names), names) + layout.ar_member(b"/0", 0) * 20_000
-
-
-@bomb("offload-strings", "scan")
-def offload_strings(_):
-    """100 offload binaries with 1,024 keys that share a text of 32 kB."""
-    count, size = 1024, 32_000
-    text = 72 + 16 * count
-    total = text + size + 1 + -(text + size + 1) % 8
-    header = b"\x10\xff\x10\xad" + pack("IQQQ", 1, total, 32, 40) + pack("HHIQQQQ", 1, 2, 0, 72, count, total, 0)
-    return layout.aligned(header + pack("QQ", text + size, text) * count + b"a" * size + b"\0", 8) * 100
 
 
 @bomb("ptx-file.ptx", "inspect")
@@ -353,17 +282,3 @@ def ptx_calls(_):
     """20,000 kernels that call the first of 20,000 functions: each calls the next."""
     functions = b"".join(b".func f%d(){f%d;}" % (number, number + 1) for number in range(20_000))
     return layout.ptx(functions + b"".join(b".entry k%d(){f0;}" % number for number in range(20_000)))
-
-
-# Policies.
-
-@bomb("alternatives.toml", "check", "--policy", "FILE", "IMAGE")
-def alternatives(_):
-    """126 alternatives inside each other."""
-    return b'must-hold = ["' + b"{a," * 126 + b"b" + b"}" * 126 + b'"]\n'
-
-
-@bomb("pattern.toml", "check", "--policy", "FILE", "IMAGE")
-def pattern(_):
-    """A pattern of 300,000 characters."""
-    return b'must-hold = ["' + b"*a?{b,c}" * 37_500 + b'"]\n'

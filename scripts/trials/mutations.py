@@ -62,14 +62,16 @@ FAMILIES = {"prefixes": (prefix, 1), "flips": (flip, CHANGES)}
 
 
 def tasks(setting, all_seeds, family):
-    """Returns the batches of a family: seed, number of the batch, numbers of the mutants. The mutants of
-    a seed are the same ones on every run."""
+    """Returns the batches of a family: seed, numbers of the mutants, and commands. The mutants of a seed are
+    the same ones on every run. On quick runs, the commands take turns."""
     found = []
     for seed in all_seeds.values():
         length = len(seed.data) * FAMILIES[family][1]
         most = min(length, QUICK if setting.quick else FULL)
         numbers = sorted(random.Random(f"{SEED} {family} {seed.name}").sample(range(length), most))
-        found += [(seed, at // BATCH, numbers[at:at + BATCH]) for at in range(0, most, BATCH)]
+        for at in range(0, most, BATCH):
+            commands = [ON_BATCHES[len(found) % len(ON_BATCHES)]] if setting.quick else ON_BATCHES
+            found.append((seed, numbers[at:at + BATCH], commands))
     return found
 
 
@@ -135,11 +137,10 @@ class Batch:
 
 def run_batch(setting, family, task, directory):
     """Runs one batch and returns its figures."""
-    seed, number, numbers = task
+    seed, numbers, commands = task
     batch = Batch(setting, family, seed, numbers, directory)
     if seed.use == seeds.FILE:
-        # On quick runs, the commands take turns.
-        for words in [ON_BATCHES[number % len(ON_BATCHES)]] if setting.quick else ON_BATCHES:
+        for words in commands:
             batch.judge(words, batch.files)
         outcome = batch.judge(VERIFY, batch.files)
         if family == "prefixes":

@@ -4,9 +4,7 @@ Columns: name, writer, compression, images in their order. The writer `fatbinary
 and `group` is `fatbin pack --concat`. `fatbinary` has its --compress-mode in the second column.
 """
 
-import subprocess
-
-from .images import RUNTIMES, fetched
+from .images import RUNTIMES, fetched, run
 
 FATBINARY = RUNTIMES / "cuda-tools/fatbinary"
 
@@ -120,7 +118,7 @@ def write(fatbin, images, row, output):
         command = by_fatbinary(images, codec, specifications, output)
     else:
         command = by_pack(fatbin, images, row, output)
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    run(None, *command)
 
 
 def by_pack(fatbin, images, row, output):

@@ -3,9 +3,7 @@
 The targets of an object are written `s80` (relocatable cubin for sm_80), `p80` (PTX) and `l80` (LTO-IR).
 """
 
-import subprocess
-
-from .images import RUNTIMES, SOURCES, fetched
+from .images import RUNTIMES, SOURCES, fetched, run
 
 TOOLKITS = {"13.0": RUNTIMES / "cuda-nvcc-13.0/nvidia/cu13", "13.5": RUNTIMES / "cuda-nvcc/nvidia/cu13"}
 RUNTIME = RUNTIMES / "cuda-13/nvidia/cu13/lib/libcudart.so.13"
@@ -58,8 +56,7 @@ class DeviceLink:
             yield trial(name, output)
             if name in PRUNED:
                 pruned = f"{output}-pruned"
-                command = [self.fatbin, "prune", "--quiet", "--relocatable", output, "-o", pruned]
-                subprocess.run(command, cwd=self.directory, check=True, stdout=subprocess.DEVNULL)
+                run(self.directory, self.fatbin, "prune", "--quiet", "--relocatable", output, "-o", pruned)
                 yield trial(f"{name}-pruned", pruned)
 
     def object(self, release, word):
@@ -76,11 +73,10 @@ class DeviceLink:
         libraries = f"-L{TOOLKITS[release]}/lib"
         self.nvcc(release, "-dlink", *options(targets), *objects, libraries, "-lcudadevrt", "-o", linked)
         run_path = "-Wl,--enable-new-dtags,-rpath,$ORIGIN/../lib"
-        command = ["c++", *objects, linked, libraries, "-lcudadevrt", RUNTIME, run_path, "-o", output]
-        subprocess.run(command, cwd=self.directory, check=True)
+        run(self.directory, "c++", *objects, linked, libraries, "-lcudadevrt", RUNTIME, run_path, "-o", output)
 
     def nvcc(self, release, *arguments):
-        subprocess.run([fetched(TOOLKITS[release] / "bin/nvcc"), "-w", *arguments], cwd=self.directory, check=True)
+        run(self.directory, fetched(TOOLKITS[release] / "bin/nvcc"), "-w", *arguments)
 
 
 def trial(name, output):

@@ -1,6 +1,6 @@
 """Results of the commands that change files: they run as before, or as `select` predicts for fewer images."""
 
-import subprocess
+from .images import run
 
 # Images of the edited files, some with line tables.
 IMAGES = "c75 c80! c90! c100 c120 p75 p90".split()
@@ -17,7 +17,6 @@ EDITS = {
     "strip": ["strip", "--device-debug"],
 }
 
-
 # Containers in linked programs must not become larger.
 FILES_ONLY = ["transcode-none"]
 
@@ -29,16 +28,10 @@ def edit(fatbin, directory, replacement, path, is_program=False):
             continue
         output = f"{path}.{name}"
         command = [fatbin, *(argument.replace("{replacement}", str(replacement)) for argument in arguments)]
-        run([*command, path, "-o", output], directory)
+        run(directory, *command, path, "-o", output)
         yield name, output
     parts, output = f"{path}.parts", f"{path}.joined"
-    run([fatbin, "split", path, "-o", parts], directory)
-    run([fatbin, "join", parts, "-o", output], directory)
-    run(["rm", "-r", parts], directory)
+    run(directory, fatbin, "split", path, "-o", parts)
+    run(directory, fatbin, "join", parts, "-o", output)
+    run(directory, "rm", "-r", parts)
     yield "split-join", output
-
-
-def run(command, directory):
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(str(word) for word in command)}: {done.stderr}")

@@ -2,19 +2,18 @@
 
 import json
 import shutil
-import subprocess
 import tarfile
 import tempfile
 from pathlib import Path
 
 from . import containers, edits
 from .device_link import DeviceLink
-from .images import Images
+from .images import Images, run
 from .predictions import Predictor, with_runtime
 from .programs import SOURCES, Programs
 from .real import Real
 
-# Directories must stay below this size, to travel.
+# Packed directories must stay below this size, to travel.
 LIMIT = 160 << 20
 
 # Trials that use each way of loading; all other fat binaries go through cuModuleLoadData.
@@ -49,13 +48,13 @@ class Folder:
         self.trials += programs.build(self.directory / "fatbins/select-mode-size.fatbin", is_packed)
         self.add_edits(programs)
         if is_for_gpu:
-            self.add_gpu_only(programs)
+            self.add_gpu_only()
         self.write_manifest()
         self.remove_unused()
         if is_packed:
             self.pack()
         size = sum(path.lstat().st_size for path in self.directory.rglob("*") if path.is_file())
-        if size > LIMIT:
+        if is_packed and size > LIMIT:
             raise RuntimeError(f"{self.directory}: {size} bytes, more than {LIMIT}")
         return size
 
@@ -87,7 +86,7 @@ class Folder:
         (self.directory / "run").chmod(0o755)
 
     def cc(self, *arguments):
-        subprocess.run(["cc", "-O1", "-Wall", "-Wextra", "-Werror", *arguments], cwd=self.directory, check=True)
+        run(self.directory, "cc", "-O1", "-Wall", "-Wextra", "-Werror", *arguments)
 
     def add_container(self, group, row):
         name = row[0]
@@ -113,17 +112,16 @@ class Folder:
         for name, output in edits.edit(self.fatbin, self.directory, replacement, program["file"], is_program=True):
             self.trials.append({**program, "name": f"edit/program/{name}", "program": [output], "file": output})
 
-    def add_gpu_only(self, programs):
-        """Adds what the stand-in does not imitate: device links, real kernels, and containers at a wrong address."""
+    def add_gpu_only(self):
+        """Adds what the stand-in does not imitate: device links and real kernels."""
         with tempfile.TemporaryDirectory() as temporary:
             self.trials += DeviceLink(self.directory, self.fatbin, Path(temporary)).build()
         self.trials += Real(self.directory, self.fatbin, self.predictor.devices).build()
-        self.trials += programs.moved()
 
     def write_manifest(self):
         """Writes the trials with the predictions for the files that they load."""
         if self.only:
-            self.trials = [trial for trial in self.trials if trial["name"].startswith(tuple(self.only))]
+            self.trials = [trial for trial in self.trials if trial["name"].startswith(self.only)]
         files = sorted({(self.directory / trial["file"], trial.get("expects", "number")) for trial in self.trials})
         predictions = self.predictor.of_files(files)
         floors = self.predictor.floors(sorted({path for path, _ in files}))
@@ -133,10 +131,6 @@ class Folder:
             trial["predictions"] = with_runtime(of_file, trial.pop("runtime", None))
             if "load" in trial:
                 trial["floors"] = floors[file]
-        manifest = {
-            "devices": self.predictor.devices,
-            "drivers": self.predictor.drivers,
-            "images": self.images.names(),
-            "trials": self.trials,
-        }
+        images = {str(number): specification for specification, number in self.images.numbers.items()}
+        manifest = {"devices": self.predictor.devices, "drivers": self.predictor.drivers, "images": images, "trials": self.trials}
         (self.directory / "manifest.json").write_text(json.dumps(manifest) + "\n")

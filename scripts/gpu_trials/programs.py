@@ -1,11 +1,10 @@
 """Programs that fatbin has put device code into: registered by `wrap` and `link`, or embedded by `embed`."""
 
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
-from .images import RUNTIMES, SOURCES, fetched
+from .images import RUNTIMES, SOURCES, fetched, run
 from .openmp import Clang, OpenMp
 
 # The directory of NVIDIA's runtimes, from a program.
@@ -34,11 +33,6 @@ EMBEDDED = {
 }  # fmt: skip
 
 
-# patchelf moves the first sections to make room, and the container, which this places among them, while its wrapper points to the old place.
-PATCHELF = RUNTIMES / "patchelf/patchelf"
-EARLY = "SECTIONS { .nv_fatbin : { *(.nv_fatbin) } } INSERT AFTER .note.gnu.build-id;"
-
-
 class Programs:
     """Builds programs in a directory of trials."""
 
@@ -65,23 +59,23 @@ class Programs:
         """Copies NVIDIA's runtimes, and compiles their stand-ins with the same versions of the symbols."""
         for release, library in LIBRARIES.items():
             shutil.copy2(fetched(library), self.directory / "lib")
-            with tempfile.NamedTemporaryFile("w", suffix=".map") as versions:
-                versions.write(f"{library.name} {{ global: *; }};\n")
-                versions.flush()
-                shared = ["-shared", f"-DRELEASE={release}", f"-Wl,-soname,{library.name},--version-script={versions.name}"]
-                driver = ["-Lstand-in", "-l:libcuda.so.1"]
-                self.cc(*shared, "-fPIC", SOURCES / "stand_in_runtime.c", *driver, "-o", f"stand-in/{library.name}")
+            versions = self.directory / "stand-in/versions"
+            versions.write_text(f"{library.name} {{ global: *; }};\n")
+            shared = ["-shared", "-fPIC", f"-DRELEASE={release}", f"-Wl,-soname,{library.name},--version-script={versions}"]
+            driver = ["-Lstand-in", "-l:libcuda.so.1"]
+            self.cc(*shared, SOURCES / "stand_in_runtime.c", *driver, "-o", f"stand-in/{library.name}")
+            versions.unlink()
 
     def image_options(self):
         images = self.images
         return [f"--image=file={images.path(name)},arch={images.arch(name)}" for name in EVERYWHERE]
 
-    def wrapped(self, name, abi, release, options, link_options=()):
+    def wrapped(self, name, abi, release, options):
         """A program whose kernel and variable `wrap --entry` registers."""
         output = "bin/" + name.replace("/", "-")
         command = ["wrap", "--kind", "cuda", "--abi", abi, "--entry=answer=answer_stub", "--entry=addend=addend_shadow,size=4"]
         self.run(self.fatbin, *command, *options, "-o", f"{output}.o")
-        self.cc(SOURCES / "program.c", f"{output}.o", *link_options, *self.runtime(release), "-o", output)
+        self.cc(SOURCES / "program.c", f"{output}.o", *self.runtime(release), "-o", output)
         (self.directory / f"{output}.o").unlink()
         return {"name": name, "program": [output], "file": output, "runtime": release, "launches": 2}
 
@@ -111,22 +105,6 @@ class Programs:
         for symbol, file in files.items():
             yield {"name": f"embed/{symbol}", "program": ["bin/embedded", symbol], "file": str(Path(file).relative_to(self.directory))}
 
-    def moved(self):
-        """A program whose container was moved."""
-        script = self.directory / "lib/early.ld"
-        script.write_text(EARLY + "\n")
-        trial = self.wrapped("moved/healthy", "llvm22", "13", self.image_options(), [f"-Wl,-T,{script}"])
-        script.unlink()
-        yield trial
-        healthy = self.directory / trial["file"]
-        for name, commands in {"patchelf": [], "patchelf-strip": [["strip"]]}.items():
-            output = healthy.with_name(f"moved-{name}")
-            shutil.copy2(healthy, output)
-            for command in [[fetched(PATCHELF), "--set-rpath", f"{RUN_PATH}:" + "/none:" * 1000], *commands]:
-                subprocess.run([*command, output], check=True)
-            file = str(output.relative_to(self.directory))
-            yield {**trial, "name": f"moved/{name}", "program": [file], "file": file, "is_gpu_only": True}
-
     def runtime(self, release):
         """Returns the options that link NVIDIA's library, which is found in the directory of the trials or in LD_LIBRARY_PATH."""
         run_path = f"-Wl,--enable-new-dtags,-rpath,{RUN_PATH},--allow-shlib-undefined"
@@ -136,4 +114,4 @@ class Programs:
         self.run("cc", *FLAGS, *arguments)
 
     def run(self, *command):
-        subprocess.run(command, cwd=self.directory, check=True)
+        run(self.directory, *command)

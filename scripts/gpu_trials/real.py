@@ -6,7 +6,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from .images import RUNTIMES, SOURCES, MissingTool
+from .images import RUNTIMES, SOURCES, MissingTool, run
 
 # Name, directory and pattern of the wheel, pattern of the library in it. bin/real knows the part of the name before the point.
 LIBRARIES = [
@@ -40,9 +40,9 @@ class Real:
     def build(self):
         """Yields the trials."""
         (self.directory / "real").mkdir()
-        self.run("cc", "-O1", "-Wall", "-Wextra", "-Werror", SOURCES / "real.c", SOURCES / "load.c", "-ldl", "-o", "bin/real")
+        run(self.directory, "cc", "-O1", "-Wall", "-Wextra", "-Werror", SOURCES / "real.c", SOURCES / "load.c", "-ldl", "-o", "bin/real")
         for name in UNUSED:
-            self.run("cc", "-shared", "-x", "c", "/dev/null", f"-Wl,-soname,{name}", "-o", f"lib/{name}")
+            run(self.directory, "cc", "-shared", "-x", "c", "/dev/null", f"-Wl,-soname,{name}", "-o", f"lib/{name}")
         with tempfile.TemporaryDirectory() as temporary:
             for row in LIBRARIES:
                 yield from self.library(row, Path(temporary))
@@ -57,14 +57,14 @@ class Real:
             edits["dropped"] = ["--drop", self.devices[0]]
         for edit, options in edits.items():
             output = f"real/{name}-{edit}.so"
-            self.run(self.fatbin, "prune", "--quiet", *options, library, "-o", output)
+            run(self.directory, self.fatbin, "prune", "--quiet", *options, library, "-o", output)
             program = ["bin/real", name.split(".")[0], output]
             yield {"name": f"real/{name}/{edit}", "program": program, "file": output, "expects": "success", "is_gpu_only": True}
 
     def module(self, row, temporary):
         name, library = row[0], member(row, temporary)
         pruned = temporary / f"{name}.so"
-        self.run(self.fatbin, "prune", "--quiet", "--device", ",".join(self.devices), library, "-o", pruned)
+        run(self.directory, self.fatbin, "prune", "--quiet", "--device", ",".join(self.devices), library, "-o", pruned)
         for number, container in enumerate(self.containers(pruned)):
             output = f"real/{name}-{number}.fatbin"
             (self.directory / output).write_bytes(container)
@@ -77,9 +77,6 @@ class Real:
         found = [container for container in file["containers"] if container["type"] == "cuda-fatbin"]
         content = path.read_bytes()
         return [content[container["offset"] : container["offset"] + container["size"]] for container in found]
-
-    def run(self, *command):
-        subprocess.run(command, cwd=self.directory, check=True, stdout=subprocess.DEVNULL)
 
 
 def member(row, temporary):

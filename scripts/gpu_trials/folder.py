@@ -6,12 +6,11 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from . import containers, edits
+from . import containers, edits, real
 from .device_link import DeviceLink
 from .images import Images, run
 from .predictions import Predictor, with_runtime
 from .programs import SOURCES, Programs
-from .real import Real
 
 # Packed directories must stay below this size, to travel.
 LIMIT = 160 << 20
@@ -116,7 +115,7 @@ class Folder:
         """Adds what the stand-in does not imitate: device links and real kernels."""
         with tempfile.TemporaryDirectory() as temporary:
             self.trials += DeviceLink(self.directory, self.fatbin, Path(temporary)).build()
-        self.trials += Real(self.directory, self.fatbin, self.predictor.devices).build()
+        self.trials += real.trials(self.directory, self.fatbin, self.predictor.devices)
 
     def write_manifest(self):
         """Writes the trials with the predictions for the files that they load."""

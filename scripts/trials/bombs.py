@@ -151,48 +151,25 @@ def amd_notes(_):
     return layout.elf(AMD, [Section(b".note", shared, 7, 2, alignment=4, shares=bool(number)) for number in range(5000)])
 
 
-def cubin(symbols, name_size, parameters=0):
-    name = b"k" * name_size
-    sections = [
-        Section(b".text.k", bytes(16), 1, 6), Section(b".strtab", b"\0" + name + b"\0", 3),
-        Section(b".symtab", symbol(0, 0, 0, 0, 0, 0) + symbol(1, 0x12, 0x10, 1, 0, 16) * symbols, 2, 0, 2, 1, 24)]
-    if parameters:
-        parameter = b"\x04\x17\x0c\0" + pack("III", 0, 0, 0x10 << 14)
-        sections.append(Section(b".nv.info." + name, parameter * parameters, 0x70000000))
-    return layout.elf(NVIDIA, sections)
-
-
-@bomb("cubin-names.cubin", "inspect")
-def cubin_names(_):
-    """8,000 kernels that share a name of 1 MB."""
-    return cubin(8000, 1_000_000)
-
-
 @bomb("cubin-params.cubin", "inspect")
 def cubin_parameters(_):
     """20,000 kernels that share 6,500 parameters."""
-    return cubin(20_000, 4, 6500)
-
-
-def wrappers(count, name_size):
-    wrapper = pack("IIQQ", 0x466243B1, 1, 0, 0)
-    relocations = b"".join(pack("QQq", 24 * number + 8, (1 << 32) | 1, 0) for number in range(count))
-    return layout.elf(X86_64, [
-        Section(b".nvFatBinSegment", wrapper * count, 1, 2), Section(b".strtab", b"\0" + b"x" * name_size + b"\0", 3),
-        Section(b".symtab", symbol(0, 0, 0, 0, 0, 0) + symbol(1, 0x10, 0, 0, 0, 0), 2, 0, 2, 1, 24),
-        Section(b".rela.nvFatBinSegment", relocations, 4, 0, 3, 1, 24)])
-
-
-@bomb("wrapper-symbol.o", "scan")
-def wrapper_symbol(_):
-    """8,000 wrappers that refer to a symbol with a name of 1 MB."""
-    return wrappers(8000, 1_000_000)
+    parameter = b"\x04\x17\x0c\0" + pack("III", 0, 0, 0x10 << 14)
+    return layout.elf(NVIDIA, [
+        Section(b".text.k", bytes(16), 1, 6), Section(b".strtab", b"\0k\0", 3),
+        Section(b".symtab", symbol(0, 0, 0, 0, 0, 0) + symbol(1, 0x12, 0x10, 1, 0, 16) * 20_000, 2, 0, 2, 1, 24),
+        Section(b".nv.info.k", parameter * 6500, 0x70000000)])
 
 
 @bomb("wrappers.o", "scan", "-v")
-def many_wrappers(_):
-    """60,000 wrappers."""
-    return wrappers(60_000, 1)
+def wrappers(_):
+    """60,000 wrappers that refer to one symbol."""
+    wrapper = pack("IIQQ", 0x466243B1, 1, 0, 0)
+    relocations = b"".join(pack("QQq", 24 * number + 8, (1 << 32) | 1, 0) for number in range(60_000))
+    return layout.elf(X86_64, [
+        Section(b".nvFatBinSegment", wrapper * 60_000, 1, 2), Section(b".strtab", b"\0x\0", 3),
+        Section(b".symtab", symbol(0, 0, 0, 0, 0, 0) + symbol(1, 0x10, 0, 0, 0, 0), 2, 0, 2, 1, 24),
+        Section(b".rela.nvFatBinSegment", relocations, 4, 0, 3, 1, 24)])
 
 
 @bomb("ar-names.a", "scan")

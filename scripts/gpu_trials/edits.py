@@ -1,7 +1,5 @@
 """Results of the commands that change files: they run as before, or as `select` predicts for fewer images."""
 
-from .images import run
-
 # Images of the edited files, some with line tables.
 IMAGES = "c75 c80! c90! c100 c120 p75 p90".split()
 
@@ -21,17 +19,17 @@ EDITS = {
 FILES_ONLY = ["transcode-none"]
 
 
-def edit(fatbin, directory, replacement, path, is_program=False):
+def edit(folder, replacement, path, is_program=False):
     """Yields the names of the edits and their outputs, next to the input."""
     for name, arguments in EDITS.items():
         if is_program and name in FILES_ONLY:
             continue
         output = f"{path}.{name}"
-        command = [fatbin, *(argument.replace("{replacement}", str(replacement)) for argument in arguments)]
-        run(directory, *command, path, "-o", output)
+        command = [folder.fatbin, *(argument.replace("{replacement}", str(replacement)) for argument in arguments)]
+        folder.run(*command, path, "-o", output)
         yield name, output
     parts, output = f"{path}.parts", f"{path}.joined"
-    run(directory, fatbin, "split", path, "-o", parts)
-    run(directory, fatbin, "join", parts, "-o", output)
-    run(directory, "rm", "-r", parts)
+    folder.run(folder.fatbin, "split", path, "-o", parts)
+    folder.run(folder.fatbin, "join", parts, "-o", output)
+    folder.run("rm", "-r", parts)
     yield "split-join", output

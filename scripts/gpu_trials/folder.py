@@ -6,11 +6,9 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from . import containers, edits, real
-from .device_link import DeviceLink
-from .images import Images, run
+from . import containers, device_link, edits, programs, real
+from .images import SOURCES, Images, run
 from .predictions import Predictor, with_runtime
-from .programs import SOURCES, Programs
 
 # Packed directories must stay below this size, to travel.
 LIMIT = 160 << 20
@@ -43,11 +41,13 @@ class Folder:
         for group, table in (("select", containers.SELECT), ("requires", containers.FLOORS)):
             for row in containers.rows(table):
                 self.add_container(group, row)
-        programs = Programs(self.directory, self.fatbin, self.images)
-        self.trials += programs.build(self.directory / "fatbins/select-mode-size.fatbin", is_packed)
-        self.add_edits(programs)
-        if is_for_gpu:
-            self.add_gpu_only()
+        with tempfile.TemporaryDirectory() as temporary:
+            fat_binary = self.directory / "fatbins/select-mode-size.fatbin"
+            self.trials += programs.trials(self, Path(temporary), fat_binary, is_packed)
+            self.add_edits()
+            if is_for_gpu:
+                # The stand-in does not imitate device links and real kernels.
+                self.trials += [*device_link.trials(self, Path(temporary)), *real.trials(self)]
         self.write_manifest()
         self.remove_unused()
         if is_packed:
@@ -85,7 +85,10 @@ class Folder:
         (self.directory / "run").chmod(0o755)
 
     def cc(self, *arguments):
-        run(self.directory, "cc", "-O1", "-Wall", "-Wextra", "-Werror", *arguments)
+        self.run("cc", "-O1", "-Wall", "-Wextra", "-Werror", *arguments)
+
+    def run(self, *command):
+        run(self.directory, *command)
 
     def add_container(self, group, row):
         name = row[0]
@@ -98,24 +101,18 @@ class Folder:
                 trial = {"name": f"{group}/{name}/{way}", "load": [way, path], "file": path, "oldest": oldest}
                 self.trials.append(trial)
 
-    def add_edits(self, programs):
+    def add_edits(self):
         """Changes a fat binary and a linked program."""
         images, path = self.images, "fatbins/edit.fatbin"
         containers.write(self.fatbin, images, ("edit", "pack", "lz4", edits.IMAGES), self.directory / path)
         self.trials.append({"name": "edit/file", "load": ["module", path], "file": path})
-        program = programs.wrapped("edit/program", "llvm22", "12", [path])
+        program = programs.wrapped(self, "edit/program", "llvm22", "12", [path])
         self.trials.append(program)
         replacement = images.path("c90#r")
-        for name, output in edits.edit(self.fatbin, self.directory, replacement, path):
+        for name, output in edits.edit(self, replacement, path):
             self.trials.append({"name": f"edit/file/{name}", "load": ["module", output], "file": output})
-        for name, output in edits.edit(self.fatbin, self.directory, replacement, program["file"], is_program=True):
+        for name, output in edits.edit(self, replacement, program["file"], is_program=True):
             self.trials.append({**program, "name": f"edit/program/{name}", "program": [output], "file": output})
-
-    def add_gpu_only(self):
-        """Adds what the stand-in does not imitate: device links and real kernels."""
-        with tempfile.TemporaryDirectory() as temporary:
-            self.trials += DeviceLink(self.directory, self.fatbin, Path(temporary)).build()
-        self.trials += real.trials(self.directory, self.fatbin, self.predictor.devices)
 
     def write_manifest(self):
         """Writes the trials with the predictions for the files that they load."""

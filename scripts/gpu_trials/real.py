@@ -4,7 +4,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from .images import RUNTIMES, SOURCES, MissingTool, run
+from .images import RUNTIMES, SOURCES, MissingTool
 
 # Name, directory and pattern of the wheel, pattern of the library in it. bin/real knows the part of the name before the point.
 LIBRARIES = [
@@ -21,13 +21,14 @@ SMALL = 20 << 20
 UNUSED = ["libcublas.so.13", "libcublasLt.so.13"]
 
 
-def trials(directory, fatbin, devices):
+def trials(folder):
     """Yields the trials in a directory: each library for these devices alone, and a small one also without the only device."""
-    (directory / "real").mkdir()
+    devices = folder.predictor.devices
+    (folder.directory / "real").mkdir()
     sources = [SOURCES / "real.c", SOURCES / "load.c"]
-    run(directory, "cc", "-O1", "-Wall", "-Wextra", "-Werror", *sources, "-ldl", "-o", "bin/real")
+    folder.run("cc", "-O1", "-Wall", "-Wextra", "-Werror", *sources, "-ldl", "-o", "bin/real")
     for name in UNUSED:
-        run(directory, "cc", "-shared", "-x", "c", "/dev/null", f"-Wl,-soname,{name}", "-o", f"lib/{name}")
+        folder.run("cc", "-shared", "-x", "c", "/dev/null", f"-Wl,-soname,{name}", "-o", f"lib/{name}")
     for name, wheel, pattern in LIBRARIES:
         with tempfile.TemporaryDirectory() as temporary:
             library = member(wheel, pattern, Path(temporary))
@@ -36,7 +37,7 @@ def trials(directory, fatbin, devices):
                 edits["dropped"] = ["--drop", devices[0]]
             for edit, options in edits.items():
                 output = f"real/{name}-{edit}.so"
-                run(directory, fatbin, "prune", "--quiet", *options, library, "-o", output)
+                folder.run(folder.fatbin, "prune", "--quiet", *options, library, "-o", output)
                 yield {"name": f"real/{name}/{edit}", "program": ["bin/real", name.split(".")[0], output], "file": output,
                        "expects": "success", "is_gpu_only": True}
 

@@ -19,7 +19,6 @@ SELECT = """
     same-120            pack  -  c120
     nearest-lower       pack  -  c80 c86 c89
     nearest-reversed    pack  -  c89 c86 c80
-    lower-only          pack  -  c80
     embedded-among-8    pack  -  c87 c80
     every-major         pack  -  c75 c80 c90 c100 c120
     other-majors-only   pack  -  c75 c80 c100 c120
@@ -59,9 +58,6 @@ SELECT = """
     ptx-or-cubin        pack  -  p90 c90
     ptx-closer-than-cubin pack -  p90 p89 p86 c80
     ptx-beside-others   pack  -  c75 c120 p75
-    ptx-isa-8.8         pack  -  p75@8.8
-    ptx-isa-9.0         pack  -  p75@9.0
-    ptx-isa-9.1         pack  -  p75@9.1
     ptx-isa-9.5         pack  -  p75@9.5
     ptx-too-new-nearer  pack  -  p75 p90@9.5
     ptx-too-new-first   pack  -  p75@9.5 p75#b

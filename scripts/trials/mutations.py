@@ -15,8 +15,8 @@ CHANGES = BITS + len(REPLACEMENTS)
 BATCH = 50
 # Mutants of each seed in each family.
 QUICK, FULL = 100, 20_000
-# One mutant in so many is also given to the commands that take one file; policies and locks have no others.
-SINGLE, SINGLE_OF_OTHERS = 25, 5
+# One mutant in so many is also given to the commands that take one file.
+SINGLE = 25
 
 # Words in capitals are replaced: FILES by the mutants of a batch, FILE by one of them.
 ON_BATCHES = [
@@ -31,18 +31,14 @@ ON_BATCHES = [
     ["scan", "--ndjson", "--hash", "FILES"],
 ]
 VERIFY = ["verify", "FILES"]
-ON_FILES = {
-    seeds.FILE: [
-        ["list", "FILE"],
-        ["unbundle", f"{seeds.TARGET}OUTPUT/image", "--allow-missing", "FILE"],
-        ["wrap", "--kind", "openmp", "--match", "FILE", "-o", "OUTPUT/wrapped.o", "IMAGE"],
-        ["wrap", "--kind", "hip", "-o", "OUTPUT/wrapped.o", "FILE"],
-        ["pack", "-o", "OUTPUT/packed", "FILE"],
-        ["diff", "FILE", "IMAGE"],
-    ],
-    seeds.POLICY: [["check", "--policy", "FILE", "IMAGE"]],
-    seeds.LOCK: [["diff", "FILE", "LOCK"], ["diff", "IMAGE", "FILE"]],
-}
+ON_FILES = [
+    ["list", "FILE"],
+    ["unbundle", f"{seeds.TARGET}OUTPUT/image", "--allow-missing", "FILE"],
+    ["wrap", "--kind", "openmp", "--match", "FILE", "-o", "OUTPUT/wrapped.o", "IMAGE"],
+    ["wrap", "--kind", "hip", "-o", "OUTPUT/wrapped.o", "FILE"],
+    ["pack", "-o", "OUTPUT/packed", "FILE"],
+    ["diff", "FILE", "IMAGE"],
+]
 
 
 def prefix(data, number):
@@ -62,41 +58,42 @@ FAMILIES = {"prefixes": (prefix, 1), "flips": (flip, CHANGES)}
 
 
 def tasks(setting, all_seeds, family):
-    """Returns the batches of a family: seed, numbers of the mutants, and commands. The mutants of a seed are
+    """Returns the batches of a family: name and bytes of the seed, numbers of the mutants, and commands. The mutants of a seed are
     the same ones on every run. On quick runs, the commands take turns."""
     found = []
-    for seed in all_seeds.values():
-        length = len(seed.data) * FAMILIES[family][1]
+    for name, data in all_seeds.items():
+        length = len(data) * FAMILIES[family][1]
         most = min(length, QUICK if setting.quick else FULL)
-        numbers = sorted(random.Random(f"{SEED} {family} {seed.name}").sample(range(length), most))
+        numbers = sorted(random.Random(f"{SEED} {family} {name}").sample(range(length), most))
         for at in range(0, most, BATCH):
             commands = [ON_BATCHES[len(found) % len(ON_BATCHES)]] if setting.quick else ON_BATCHES
-            found.append((seed, numbers[at:at + BATCH], commands))
+            found.append((name, data, numbers[at:at + BATCH], commands))
     return found
 
 
 class Batch:
     """Mutants of one seed, in separate files."""
 
-    def __init__(self, setting, family, seed, numbers, directory):
-        self.setting, self.family, self.seed = setting, family, seed
+    def __init__(self, setting, family, seed, data, numbers, directory):
+        self.setting, self.family = setting, family
+        # A shorter file is truncated. It may lack only padding: zeros or line feeds.
+        self.whole = len(data.rstrip(b"\0\n"))
         self.output = directory / "output"
         self.tally = Tally(inputs=len(numbers))
         inputs = directory / "inputs"
         inputs.mkdir()
         self.files = []
         for number in numbers:
-            name, data = FAMILIES[family][0](seed.data, number)
-            self.files.append(inputs / f"{seed.name}.{name}")
-            self.files[-1].write_bytes(data)
+            name, mutant = FAMILIES[family][0](data, number)
+            self.files.append(inputs / f"{seed}.{name}")
+            self.files[-1].write_bytes(mutant)
 
     def run(self, words, files):
         """Runs a command on files of the batch, with an empty directory of outputs. Returns how it ended
         and what was wrong."""
         shutil.rmtree(self.output, ignore_errors=True)
         self.output.mkdir()
-        scratch = self.setting.scratch
-        places = {"OUTPUT": self.output, "POLICY": scratch / "policy", "LOCK": scratch / "lock",
+        places = {"OUTPUT": self.output, "POLICY": self.setting.scratch / "seeds/policy",
                   "IMAGE": self.setting.fixtures / seeds.HSACO, "FILE": files[0]}
         command = [self.setting.program]
         for word in words:
@@ -125,27 +122,25 @@ class Batch:
         return outcome
 
     def judge_cuts(self, outcome):
-        """Checks that no prefix is reported as intact. It may lack only padding: zeros or line feeds."""
+        """Checks that no truncated file is reported as intact."""
         lines = outcome.output.decode(errors="replace").splitlines()
         results = dict(line.rsplit(": ", 1) for line in lines if ": " in line)
-        whole = len(self.seed.data.rstrip(b"\0\n"))
         for path in self.files:
             result = results.get(str(path), "")
-            if "intact" in result and "problem" not in result and path.stat().st_size < whole:
+            if "intact" in result and "problem" not in result and path.stat().st_size < self.whole:
                 self.fail(path, outcome, ["a truncated file is reported as intact"])
 
 
 def run_batch(setting, family, task, directory):
     """Runs one batch and returns its figures."""
-    seed, numbers, commands = task
-    batch = Batch(setting, family, seed, numbers, directory)
-    if seed.use == seeds.FILE:
-        for words in commands:
-            batch.judge(words, batch.files)
-        outcome = batch.judge(VERIFY, batch.files)
-        if family == "prefixes":
-            batch.judge_cuts(outcome)
-    for path in batch.files[::SINGLE if seed.use == seeds.FILE else SINGLE_OF_OTHERS]:
-        for words in ON_FILES[seed.use]:
+    *seed, commands = task
+    batch = Batch(setting, family, *seed, directory)
+    for words in commands:
+        batch.judge(words, batch.files)
+    outcome = batch.judge(VERIFY, batch.files)
+    if family == "prefixes":
+        batch.judge_cuts(outcome)
+    for path in batch.files[::SINGLE]:
+        for words in ON_FILES:
             batch.judge(words, [path])
     return batch.tally

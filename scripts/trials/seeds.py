@@ -5,7 +5,6 @@ import gzip
 import lzma
 import subprocess
 import zipfile
-from dataclasses import dataclass
 
 from trials import layout
 
@@ -17,15 +16,6 @@ HOST = f"--target={layout.HOST.decode()}="
 
 # A thin archive without its member, and a bundle of source files.
 WITHOUT_IMAGES = {"thin.a", "bundle-text"}
-# Use of an input: any command, the policy of a check, or one side of a comparison.
-FILE, POLICY, LOCK = "file", "policy", "lock"
-
-
-@dataclass(frozen=True)
-class Seed:
-    name: str
-    data: bytes
-    use: str = FILE
 
 
 class Workshop:
@@ -38,15 +28,15 @@ class Workshop:
     def read(self, fixture):
         return (self.fixtures / fixture).read_bytes()
 
-    def add(self, name, data, use=FILE):
-        self.seeds[name] = Seed(name, data, use)
+    def add(self, name, data):
+        self.seeds[name] = data
         return data
 
-    def write(self, name, *command, use=FILE):
+    def write(self, name, *command):
         """Adds the file that a command of fatbin writes."""
         path = self.directory / name
         self.run(command[0], "-o", path, *command[1:])
-        return self.add(name, path.read_bytes(), use)
+        return self.add(name, path.read_bytes())
 
     def run(self, *words):
         done = subprocess.run([self.program, *words], cwd=self.fixtures, capture_output=True)
@@ -57,23 +47,22 @@ class Workshop:
     def verify(self):
         """Checks that every seed is intact: a mutant of a damaged one shows little."""
         paths = []
-        for seed in self.seeds.values():
-            if seed.use == FILE and seed.name not in WITHOUT_IMAGES:
-                paths.append(self.directory / seed.name)
-                paths[-1].write_bytes(seed.data)
+        for name in self.seeds.keys() - WITHOUT_IMAGES:
+            paths.append(self.directory / name)
+            paths[-1].write_bytes(self.seeds[name])
         for line in self.run("verify", *paths).decode().splitlines():
             if "no device images" in line:
                 raise RuntimeError(line)
 
 
 def make(program, fixtures, directory):
+    """Returns the seeds by name, and writes a policy for them to the directory."""
     shop = Workshop(program, fixtures, directory)
     images(shop)
     bundled = containers(shop)
     hosts(shop, bundled)
     archives(shop, bundled)
-    shop.write("lock", "lock", HSACO, CUBIN, PTX, use=LOCK)
-    shop.add("policy", shop.run("check", "--init", HSACO, CUBIN), POLICY)
+    (directory / "policy").write_bytes(shop.run("check", "--init", HSACO, CUBIN))
     shop.verify()
     return shop.seeds
 

@@ -21,15 +21,11 @@ def aligned(data, alignment):
     return data + bytes(-len(data) % alignment)
 
 
-# Codecs. Blocks are stored as they are or repeat one byte, so that no encoder is needed.
-
-def zstd_block(kind, size, content, last):
-    return ((size << 3) | (kind << 1) | last).to_bytes(3, "little") + content
-
+# Codecs. Blocks are stored as they are, so that no encoder is needed.
 
 def zstd_frame(data):
     parts = [data[at:at + ZSTD_BLOCK] for at in range(0, len(data), ZSTD_BLOCK)] or [b""]
-    blocks = [zstd_block(0, len(part), part, number == len(parts) - 1) for number, part in enumerate(parts)]
+    blocks = [(len(part) << 3 | (number == len(parts) - 1)).to_bytes(3, "little") + part for number, part in enumerate(parts)]
     return b"\x28\xb5\x2f\xfd\xe0" + pack("Q", len(data)) + b"".join(blocks)
 
 

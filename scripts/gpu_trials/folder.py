@@ -22,9 +22,8 @@ OTHER_WAYS = {
 
 
 class Folder:
-    def __init__(self, directory, fatbin, devices, drivers, only=()):
+    def __init__(self, directory, fatbin, devices, drivers):
         self.directory = directory
-        self.only = only
         self.fatbin = fatbin
         self.predictor = Predictor(fatbin, devices, drivers)
         self.images = None
@@ -49,23 +48,12 @@ class Folder:
                 # The stand-in does not imitate device links and real kernels.
                 self.trials += [*device_link.trials(self, Path(temporary)), *real.trials(self)]
         self.write_manifest()
-        self.remove_unused()
         if is_packed:
             self.pack()
         size = sum(path.lstat().st_size for path in self.directory.rglob("*") if path.is_file())
         if is_packed and size > LIMIT:
             raise RuntimeError(f"{self.directory}: {size} bytes, more than {LIMIT}")
         return size
-
-    def remove_unused(self):
-        """Removes the files of trials that were not asked for."""
-        used = {Path(word) for trial in self.trials for word in [*trial.get("load", []), *trial.get("program", [])]}
-        for name in ("bin", "fatbins", "images", "real"):
-            for path in (self.directory / name).glob("*"):
-                if self.only and path.name != "loader" and path.relative_to(self.directory) not in used:
-                    path.unlink()
-        if not any(trial["name"].startswith("openmp/") for trial in self.trials):
-            shutil.rmtree(self.directory / "lib/openmp", ignore_errors=True)
 
     def pack(self):
         """Packs the largest files, which `run` unpacks: LLVM's library has 150 MB, pruned libraries are mostly zeros."""
@@ -116,8 +104,6 @@ class Folder:
 
     def write_manifest(self):
         """Writes the trials with the predictions for the files that they load."""
-        if self.only:
-            self.trials = [trial for trial in self.trials if trial["name"].startswith(self.only)]
         files = sorted({(self.directory / trial["file"], trial.get("expects", "number")) for trial in self.trials})
         predictions = self.predictor.of_files(files)
         floors = self.predictor.floors(sorted({path for path, _ in files}))

@@ -19,15 +19,12 @@ class Failure(Exception):
 
 
 def parse(description, kind, names, *options):
-    """Parses the command line of a script: options with their help, and names of what to run, by default all. An option
-    is a flag, or a number with a default (`--seconds=60`). Returns the options and the names; `program` is a release build
-    unless one is stated."""
+    """Parses the command line of a script: flags with their help, and names of what to run, by default all. Returns
+    the options, among them `program`, and the names."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", metavar="FATBIN", type=Path, help="program to test, by default the release build")
     for option, text in options:
-        name, _, default = option.partition("=")
-        kind_of_option = {"type": float, "default": float(default)} if default else {"action": "store_true"}
-        parser.add_argument(name, help=text, **kind_of_option)
+        parser.add_argument(option, action="store_true", help=text)
     parser.add_argument("names", nargs="*", metavar=kind.upper(), help=f"{kind}s: {', '.join(names)}")
     arguments = parser.parse_args()
     for name in arguments.names:
@@ -80,8 +77,8 @@ def measure(launcher, directory, command, statuses=(0,)):
 
 
 def count(program, words, directory):
-    """Returns the number of instructions that callgrind counts for a command, and the command's end. The command has one
-    thread on every machine, and no settings of the user."""
+    """Returns the number of instructions that callgrind counts for a command, and the command's end. The command has
+    one thread on every machine, and no settings of the user."""
     if shutil.which("valgrind") is None:
         raise Failure("valgrind not found (Debian package valgrind)")
     # Without AVX2, valgrind offers an older processor, and libraries choose other code for it.

@@ -43,13 +43,16 @@ def trials(folder, temporary):
     objects = {}
     for line in PROGRAMS.strip().splitlines():
         name, release, targets, *words = line.split()
-        nvcc, library = fetched(TOOLKITS[release] / "bin/nvcc"), f"-L{TOOLKITS[release]}/lib"
+        nvcc = fetched(TOOLKITS[release] / "bin/nvcc")
+        library = f"-L{TOOLKITS[release]}/lib"
         for word in words:
             if (release, word) not in objects:
                 file, codes = word.split(":")
                 output = objects[release, word] = temporary / f"{release}-{word.replace(':', '-')}.o"
                 folder.run(nvcc, "-w", "-std=c++17", "-dc", *options(codes), SOURCES / FILES[file], "-o", output)
-        inputs, linked, output = [objects[release, word] for word in words], temporary / "linked.o", f"bin/device-link-{name}"
+        inputs = [objects[release, word] for word in words]
+        linked = temporary / "linked.o"
+        output = f"bin/device-link-{name}"
         folder.run(nvcc, "-w", "-dlink", *options(targets), *inputs, library, "-lcudadevrt", "-o", linked)
         run_path = "-Wl,--enable-new-dtags,-rpath,$ORIGIN/../lib"
         folder.run("c++", *inputs, linked, library, "-lcudadevrt", RUNTIME, run_path, "-o", output)

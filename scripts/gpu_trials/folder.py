@@ -114,5 +114,6 @@ class Folder:
             if "load" in trial:
                 trial["floors"] = floors[file]
         images = {str(number): specification for specification, number in self.images.numbers.items()}
-        manifest = {"devices": self.predictor.devices, "drivers": self.predictor.drivers, "images": images, "trials": self.trials}
+        manifest = {"devices": self.predictor.devices, "drivers": self.predictor.drivers, "images": images,
+                    "trials": self.trials}
         (self.directory / "manifest.json").write_text(json.dumps(manifest) + "\n")

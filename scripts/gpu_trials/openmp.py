@@ -37,16 +37,17 @@ def trials(folder, temporary, clang, is_packed):
         folder.run(*clang, "-fopenmp", "-nogpulib", "-O1", *arguments, SOURCES / "openmp.c", "-o", output)
         return output
 
-    output, program = "bin/openmp-link", compiled("openmp.o", f"--offload-arch={','.join(LINKED)}", "-c")
-    folder.run(folder.fatbin, "link", clang[1], "--", "cc", program, *libraries(), "-o", output)
-    yield trial("openmp/link", output)
+    program = compiled("openmp.o", f"--offload-arch={','.join(LINKED)}", "-c")
+    folder.run(folder.fatbin, "link", clang[1], "--", "cc", program, *libraries(), "-o", "bin/openmp-link")
+    yield trial("openmp/link", "bin/openmp-link")
     for arch in sorted({arch for order in ORDERS for arch in order.split()}):
         # The region is complete, so that it needs no linker.
         ptx = compiled(f"{arch}.ptx", "--offload-device-only", f"--offload-arch=sm_{arch}", "-S")
         folder.run(ASSEMBLER, f"-arch=sm_{arch}", ptx, "-o", ptx.with_suffix(".cubin"))
         number = 21000 if arch.endswith("a") else 20000
         folder.images.numbers[f"c{arch}/openmp"] = number + int(arch.rstrip("a"))
-    host, wrapper = compiled("host.o", "--offload-host-only", f"--offload-arch={LINKED[0]}", "-c"), temporary / "wrapper.o"
+    host = compiled("host.o", "--offload-host-only", f"--offload-arch={LINKED[0]}", "-c")
+    wrapper = temporary / "wrapper.o"
     for order in ORDERS:
         name = order.replace(" ", "-")
         cubins = [temporary / f"{arch}.cubin" for arch in order.split()]
@@ -60,8 +61,8 @@ def trial(name, output):
 
 
 def libraries():
-    """Returns the options that link libomptarget. `run` states where it is: a path in the program does not reach the library of
-    LLVM, which loads libcuda.so."""
+    """Returns the options that link libomptarget. `run` states where it is: a path in the program does not reach the
+    library of LLVM, which loads libcuda.so."""
     return ["-pie", "-Wl,--allow-shlib-undefined", *LIBRARIES]
 
 

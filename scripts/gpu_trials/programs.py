@@ -48,7 +48,7 @@ def cc(folder, *arguments):
 
 
 def runtime(release):
-    """Returns the options that link NVIDIA's library, which is found in the directory of the trials or in LD_LIBRARY_PATH."""
+    """Returns the options that link NVIDIA's library, which is found next to the trials or in LD_LIBRARY_PATH."""
     return ["-pie", "-Wl,--enable-new-dtags,-rpath,$ORIGIN/../lib,--allow-shlib-undefined", LIBRARIES[release]]
 
 
@@ -91,9 +91,11 @@ def clang_command(temporary):
 def linked(folder, temporary, clang):
     """Programs whose device code `link` takes from objects of clang."""
     archs = [f"--cuda-gpu-arch=sm_{arch}" for arch in COMPILED]
-    options = ["-nocudalib", "-nocudainc", "--no-cuda-version-check", "-Wno-unknown-cuda-version", "--offload-new-driver"]
-    compiled, program = temporary / "compiled.o", temporary / "program.o"
-    folder.run(*clang, *options, "-fgpu-rdc", *archs, "-O1", "-c", SOURCES / "compiled.cu", "-o", compiled)
+    options = ["-nocudalib", "-nocudainc", "--no-cuda-version-check", "-Wno-unknown-cuda-version"]
+    options += ["--offload-new-driver", "-fgpu-rdc"]
+    compiled = temporary / "compiled.o"
+    program = temporary / "program.o"
+    folder.run(*clang, *options, *archs, "-O1", "-c", SOURCES / "compiled.cu", "-o", compiled)
     folder.images.numbers |= {f"c{arch}/clang": 10000 + int(arch) for arch in COMPILED}
     cc(folder, "-DCOMPILED", "-c", SOURCES / "program.c", "-o", program)
     for release in LIBRARIES:

@@ -22,7 +22,7 @@ UNUSED = ["libcublas.so.13", "libcublasLt.so.13"]
 
 
 def trials(folder):
-    """Yields the trials in a directory: each library for these devices alone, and a small one also without the only device."""
+    """Yields the trials: each library for the devices alone, and a small one also without the only device."""
     devices = folder.predictor.devices
     (folder.directory / "real").mkdir()
     sources = [SOURCES / "real.c", SOURCES / "load.c"]
@@ -38,8 +38,9 @@ def trials(folder):
             for edit, options in edits.items():
                 output = f"real/{name}-{edit}.so"
                 folder.run(folder.fatbin, "prune", "--quiet", *options, library, "-o", output)
-                yield {"name": f"real/{name}/{edit}", "program": ["bin/real", name.split(".")[0], output], "file": output,
-                       "expects": "success", "is_gpu_only": True}
+                program = ["bin/real", name.split(".")[0], output]
+                yield {"name": f"real/{name}/{edit}", "program": program, "file": output, "expects": "success",
+                       "is_gpu_only": True}
 
 
 def member(wheel, pattern, temporary):

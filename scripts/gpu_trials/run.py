@@ -204,19 +204,21 @@ def main():
 
 def entry(trial, device, driver, line):
     """Returns the result of a trial, with its prediction and the verdict."""
-    prediction, floor = trial["predictions"][device.processor][driver], trial.get("floors", {}).get(device.processor)
-    verdict = judge(prediction, line, floor, driver)
-    return {"trial": trial["name"], "expects": trial["expects"], "prediction": prediction, "floor": floor, "result": line,
-            "verdict": verdict}
+    prediction = trial["predictions"][device.processor][driver]
+    floor = trial.get("floors", {}).get(device.processor)
+    return {"trial": trial["name"], "expects": trial["expects"], "prediction": prediction, "floor": floor,
+            "result": line, "verdict": judge(prediction, line, floor, driver)}
 
 
 def report(arguments, images, device, entries, wrong):
     print(f"{device.name}: {device.processor}, CUDA {device.driver}, driver {device.release}")
     for it in entries:
-        predicted, got = (with_image(line, images, it["expects"]) for line in (describe(it["prediction"]), it["result"]))
+        predicted = with_image(describe(it["prediction"]), images, it["expects"])
+        got = with_image(it["result"], images, it["expects"])
         print(f"{it['verdict']:13}{it['trial']:40}{predicted:32}{got.partition(chr(10))[0]}")
     counts = {verdict: sum(it["verdict"] == verdict for it in entries) for verdict in (AGREES, DIFFERS, UNPREDICTED)}
-    print(f"{len(entries)} trials: {counts[AGREES]} agree, {counts[DIFFERS]} differ, {counts[UNPREDICTED]} without a prediction")
+    print(f"{len(entries)} trials: {counts[AGREES]} agree, {counts[DIFFERS]} differ, "
+          f"{counts[UNPREDICTED]} without a prediction")
     for text in wrong:
         print(f"recorded calls: {text}")
     document = {

@@ -1,6 +1,6 @@
-/* measure DESCRIPTOR COMMAND...: runs the command and writes to the open file descriptor, with spaces between them: its wall
- * time in seconds, its peak resident memory in KiB (of the largest process, if it starts several), and the number of 512-byte
- * blocks that it and its children wrote to disk.
+/* measure DESCRIPTOR COMMAND...: runs the command and writes to the open file descriptor, with spaces between them: its
+ * wall time in seconds, its peak resident memory in KiB (of the largest process, if it starts several), and the number of
+ * 512-byte blocks that it and its children wrote to disk.
  *
  * This is a separate program because Linux initializes the peak of a child with the memory of its parent: forked from an
  * interpreter of 10 MiB, every command would seem to use at least as much. */

@@ -1,5 +1,5 @@
-"""Inputs that ask for far more work or memory than their size suggests. At these sizes, an unbounded reader takes seconds
-or gigabytes. Unit tests have those of names, patterns, offload binaries and single streams."""
+"""Inputs that ask for far more work or memory than their size suggests. At these sizes, an unbounded reader takes
+seconds or gigabytes. Unit tests have those of names, patterns, offload binaries and single streams."""
 
 import bz2
 import lzma
@@ -75,19 +75,20 @@ def cubin_parameters():
 
 # A symbol that another file defines.
 SYMBOL = symbol(0, 0, 0, 0, 0, 0) + symbol(1, 0x10, 0, 0, 0, 0)
+STRINGS = Section(b".strtab", b"\0x\0", 3)
 
 
 def wrappers():
     relocations = b"".join(pack("QQq", 24 * number + 8, (1 << 32) | 1, 0) for number in range(60_000))
-    return layout.elf(X86_64, [
-        Section(b".nvFatBinSegment", pack("IIQQ", 0x466243B1, 1, 0, 0) * 60_000, 1, 2), Section(b".strtab", b"\0x\0", 3),
-        Section(b".symtab", SYMBOL, 2, 0, 2, 1, 24), Section(b".rela.nvFatBinSegment", relocations, 4, 0, 3, 1, 24)])
+    registering = Section(b".nvFatBinSegment", pack("IIQQ", 0x466243B1, 1, 0, 0) * 60_000, 1, 2)
+    return layout.elf(X86_64, [registering, STRINGS, Section(b".symtab", SYMBOL, 2, 0, 2, 1, 24),
+                               Section(b".rela.nvFatBinSegment", relocations, 4, 0, 3, 1, 24)])
 
 
 def relocations():
     shared = pack("QQq", 8, (1 << 32) | 1, 0) * 40_000
     sections = [Section(b".rela", shared, 4, 0, 20_003, 20_001, 24, shares=bool(number)) for number in range(20_000)]
-    return layout.elf(X86_64, [*sections, Section(b".nvFatBinSegment", bytes(24), 1, 2), Section(b".strtab", b"\0x\0", 3),
+    return layout.elf(X86_64, [*sections, Section(b".nvFatBinSegment", bytes(24), 1, 2), STRINGS,
                                Section(b".symtab", SYMBOL, 2, 0, 20_002, 1, 24)])
 
 

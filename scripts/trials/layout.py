@@ -25,7 +25,8 @@ def aligned(data, alignment):
 
 def zstd_frame(data):
     parts = [data[at:at + ZSTD_BLOCK] for at in range(0, len(data), ZSTD_BLOCK)] or [b""]
-    blocks = [(len(part) << 3 | (number == len(parts) - 1)).to_bytes(3, "little") + part for number, part in enumerate(parts)]
+    blocks = [(len(part) << 3 | (number == len(parts))).to_bytes(3, "little") + part
+              for number, part in enumerate(parts, 1)]
     return b"\x28\xb5\x2f\xfd\xe0" + pack("Q", len(data)) + b"".join(blocks)
 
 

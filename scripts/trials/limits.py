@@ -56,14 +56,11 @@ class Tally:
     runs: int = 0
     # Name, command and reasons of each input or fault that a program has not survived.
     failures: list = field(default_factory=list)
-    # Number of trials that were left out at the end of the time.
-    left_out: int = 0
 
     def add(self, other):
         self.inputs += other.inputs
         self.runs += other.runs
         self.failures += other.failures
-        self.left_out += other.left_out
 
     def fail(self, name, command, reasons):
         self.failures.append((name, shlex.join(map(str, command)), "; ".join(reasons)))

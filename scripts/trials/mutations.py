@@ -14,7 +14,7 @@ BITS, REPLACEMENTS = 8, [0x00, 0xFF]
 CHANGES = BITS + len(REPLACEMENTS)
 BATCH = 50
 # Mutants of each seed in each family.
-QUICK, FULL = 100, 20_000
+QUICK, FULL = 100, 4000
 # One mutant in so many is also given to the commands that take one file.
 SINGLE = 25
 
@@ -58,8 +58,8 @@ FAMILIES = {"prefixes": (prefix, 1), "flips": (flip, CHANGES)}
 
 
 def tasks(setting, all_seeds, family):
-    """Returns the batches of a family: name and bytes of the seed, numbers of the mutants, and commands. The mutants of a seed are
-    the same ones on every run. On quick runs, the commands take turns."""
+    """Returns the batches of a family: name and bytes of the seed, numbers of the mutants, and commands. The mutants
+    of a seed are the same ones on every run. On quick runs, the commands take turns."""
     found = []
     for name, data in all_seeds.items():
         length = len(data) * FAMILIES[family][1]

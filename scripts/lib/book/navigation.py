@@ -13,8 +13,9 @@ CHAPTERS = {"Tasks": "docs/tasks", "Guide": "docs/guide", "Commands": "docs/comm
             "Error codes": "docs/errors"}
 REFERENCE = [{"Features": "docs/features.md"}, {"Benchmarks": "BENCHMARKS.md"}, {"Changes": "CHANGELOG.md"},
              {"Security": "SECURITY.md"}]
-PROJECT = [{"Contributing": "CONTRIBUTING.md"}, {"Architecture": "ARCHITECTURE.md"}, {"Adding something new": "docs/adding.md"},
-           {"Dependencies": "docs/dependencies.md"}, {"Sample images": "fixtures/README.md"}]
+PROJECT = [{"Contributing": "CONTRIBUTING.md"}, {"Architecture": "ARCHITECTURE.md"},
+           {"Adding something new": "docs/adding.md"}, {"Dependencies": "docs/dependencies.md"},
+           {"Sample images": "fixtures/README.md"}]
 
 LINK = re.compile(r"\[([^]\n]+)\]\(([\w./-]+)\)")
 ROW = re.compile(r"^\| \[([^]]+)\]\(([\w-]+\.md)\)", re.MULTILINE)

@@ -44,6 +44,8 @@ class Check:
     def statements(self):
         """Checks the checksums and the provenance, and returns the parameters of the build."""
         files = {name: data for name, data in self.files.items() if name != statements.SUMS}
+        if statements.SUMS not in self.files:
+            raise Failure(f"the files of {self.directory}: no {statements.SUMS}")
         listed = self.files[statements.SUMS]
         names = [line.partition("  ")[2] for line in listed.decode().splitlines()]
         must_be_equal(sorted(files), sorted(names), f"the files of {self.directory}")

@@ -39,7 +39,6 @@ static CUresult (*cuLibraryLoadData)(CUlibrary *, const void *, int *, void **, 
 static CUresult (*cuLibraryGetKernel)(CUkernel *, CUlibrary, const char *);
 static CUresult (*cuLibraryUnload)(CUlibrary);
 /* Drivers before CUDA 12.4 do not have it. */
-static CUresult (*cuModuleGetFunctionCount)(unsigned *, CUmodule);
 
 static void need(CUresult result, const char *call) {
     if (result == SUCCESS)
@@ -131,34 +130,12 @@ static void try_library(const void *bytes) {
     cuLibraryUnload(library);
 }
 
-static void count_kernels(const void *bytes) {
-    CUmodule module = NULL;
-    unsigned count = 0;
-    if (!cuModuleGetFunctionCount) {
-        printf("error 500 cuModuleGetFunctionCount is missing\n");
-        return;
-    }
-    CUresult result = cuModuleLoadData(&module, bytes);
-    if (result == SUCCESS)
-        result = cuModuleGetFunctionCount(&count, module);
-    if (result == SUCCESS)
-        printf("value %u\n", count);
-    else
-        print_compiler_error(result, bytes);
-    if (module)
-        cuModuleUnload(module);
-}
-
 void load(const char *way, const void *bytes) {
     struct wrapper wrapper = {WRAPPER_MAGIC, 1, bytes, NULL};
     if (strcmp(way, "library") == 0)
         try_library(bytes);
     else if (strcmp(way, "wrapper") == 0)
         try_library(&wrapper);
-    else if (strcmp(way, "wrapper-module") == 0)
-        try_module("module", &wrapper);
-    else if (strcmp(way, "kernels") == 0)
-        count_kernels(bytes);
     else
         try_module(way, bytes);
 }
@@ -182,7 +159,6 @@ int open_device(char *text, size_t size) {
     *(void **)&cuLibraryLoadData = dlsym(driver, "cuLibraryLoadData");
     *(void **)&cuLibraryGetKernel = dlsym(driver, "cuLibraryGetKernel");
     *(void **)&cuLibraryUnload = dlsym(driver, "cuLibraryUnload");
-    *(void **)&cuModuleGetFunctionCount = dlsym(driver, "cuModuleGetFunctionCount");
     if (cuInit(0) != SUCCESS || cuDeviceGetCount(&devices) != SUCCESS || devices == 0)
         return without("device not found");
     need(cuDriverGetVersion(&version), "cuDriverGetVersion");

@@ -12,7 +12,7 @@ void close_device(void);
 
 /* Loads an image, launches its kernel, and prints the number that the kernel stores, which names the image that the driver
  * has taken: "value N", or "error CODE NAME". WAY is the function that gets the bytes: module, library or fatbinary; wrapper is
- * cuLibraryLoadData with a wrapper as compilers write it; kernels prints the number of kernels of the chosen image instead. */
+ * cuLibraryLoadData with a wrapper as compilers write it. */
 void load(const char *way, const void *bytes);
 
 /* Memory of the device. */

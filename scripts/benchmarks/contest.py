@@ -2,6 +2,9 @@
 
 import argparse
 import os
+import platform
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,10 +19,10 @@ class Failure(Exception):
 
 
 def parse(description, kind, names, *options):
-    """Parses the command line of a script: flags with their help, and names of what to measure, by default all. Returns the
-    options and the names; `program` is a release build unless one is stated."""
+    """Parses the command line of a script: flags with their help, and names of what to run, by default all. Returns
+    the options, among them `program`, and the names."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", metavar="FATBIN", type=Path, help="program to measure, by default the release build")
+    parser.add_argument("--program", metavar="FATBIN", type=Path, help="program to test, by default the release build")
     for option, text in options:
         parser.add_argument(option, action="store_true", help=text)
     parser.add_argument("names", nargs="*", metavar=kind.upper(), help=f"{kind}s: {', '.join(names)}")
@@ -71,6 +74,27 @@ def measure(launcher, directory, command, statuses=(0,)):
     if done.returncode not in statuses:
         raise Failure(f"{command_line(command)}: exit status {done.returncode}\n{done.stderr.decode(errors='replace')}")
     return Cost(figures, done.stdout.decode(errors="replace"))
+
+
+def count(program, words, directory):
+    """Returns the number of instructions that callgrind counts for a command, and the command's end. The command has
+    one thread on every machine, and no settings of the user."""
+    if shutil.which("valgrind") is None:
+        raise Failure("valgrind not found (Debian package valgrind)")
+    # Without AVX2, valgrind offers an older processor, and libraries choose other code for it.
+    if platform.machine() != "x86_64" or " avx2 " not in open("/proc/cpuinfo").read():
+        raise Failure("counts are recorded for x86-64 with AVX2; this processor has no AVX2")
+    options = ["--tool=callgrind", f"--callgrind-out-file={os.devnull}", "--log-file=counted"]
+    command = ["valgrind", *options, str(program), *words]
+    environment = {"PATH": os.environ["PATH"], "LC_ALL": "C", "TMPDIR": str(directory), "FATBIN_THREADS": "1"}
+    done = subprocess.run(command, cwd=directory, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+                          timeout=600, preexec_fn=lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}))
+    log = (directory / "counted").read_text()
+    found = re.search(r"Collected : (\d+)", log)
+    if found is None or done.returncode not in (0, 1):
+        printed = (done.stdout[-2000:] + done.stderr[-2000:]).decode(errors="replace")
+        raise Failure(f"{command_line(command)}: exit status {done.returncode}\n{printed}{log}")
+    return int(found[1]), done
 
 
 def build_fatbin():

@@ -49,27 +49,20 @@ DEVELOPMENT = ["-Cdebuginfo=0", "-Cstrip=symbols"]
 
 def environment(program, profile):
     """Returns the variables for cargo. Paths of this machine are replaced in everything that the program contains."""
-    cargo_home = os.environ.get("CARGO_HOME", Path.home() / ".cargo")
-    prefixes = [(ROOT, "/fatbin"), (cargo_home, "/cargo")]
     variable = program.target.replace("-", "_")
-    flags = [*program.flags, *(DEVELOPMENT if profile == "dev" else []), *(f"--remap-path-prefix={path}={name}" for path, name in prefixes)]
-    result = {**os.environ, f"CC_{variable}": c_compiler(program), f"AR_{variable}": archiver(program)}
-    result |= {f"CFLAGS_{variable}": c_flags(prefixes), "CC_SHELL_ESCAPED_FLAGS": "1"}
+    flags = [*program.flags, *(DEVELOPMENT if profile == "dev" else [])]
     if program.cc != "zig":
         required(program.cc)
-    result[f"CARGO_TARGET_{variable.upper()}_LINKER"] = c_compiler(program)
-    result["CARGO_ENCODED_RUSTFLAGS"] = encoded(flags)
-    return result
+    return {**os.environ, **remapping(flags, f"_{variable}"), f"CC_{variable}": c_compiler(program),
+            f"AR_{variable}": archiver(program), f"CARGO_TARGET_{variable.upper()}_LINKER": c_compiler(program)}
 
 
-def encoded(flags):
-    """Returns flags as the value of CARGO_ENCODED_RUSTFLAGS. Paths in them may have spaces."""
-    return "\x1f".join(flags)
-
-
-def c_flags(prefixes):
-    """Returns the flags that replace prefixes of paths, for the crate cc with CC_SHELL_ESCAPED_FLAGS."""
-    return shlex.join(f"-ffile-prefix-map={path}={name}" for path, name in prefixes)
+def remapping(flags=(), suffix=""):
+    """Returns the variables that replace paths of this machine, which may have spaces."""
+    prefixes = [(ROOT, "/fatbin"), (os.environ.get("CARGO_HOME", Path.home() / ".cargo"), "/cargo")]
+    flags = [*flags, *(f"--remap-path-prefix={path}={name}" for path, name in prefixes)]
+    return {"CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags), "CC_SHELL_ESCAPED_FLAGS": "1",
+            f"CFLAGS{suffix}": shlex.join(f"-ffile-prefix-map={path}={name}" for path, name in prefixes)}
 
 
 def c_compiler(program):
@@ -117,17 +110,17 @@ def toolchain():
     return {"rustc": output("rustc", "--version").strip(), "cargo": output("cargo", "--version").strip()}
 
 
+def output(*command, **options):
+    """Runs a command in the checkout, and returns what it prints."""
+    options = {"cwd": ROOT, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+    done = subprocess.run([str(word) for word in command], **options)
+    if done.returncode != 0:
+        errors = (done.stderr or b"").decode(errors="replace")
+        raise Failure(f"{' '.join(map(str, command))}: status {done.returncode}: {errors}")
+    return (done.stdout or b"").decode()
+
+
 def run(*command, **options):
     """Runs a command in the checkout, with the output of this program."""
     sys.stdout.flush()
-    done = subprocess.run([str(word) for word in command], cwd=options.pop("cwd", ROOT), **options)
-    if done.returncode != 0:
-        raise Failure(f"{' '.join(map(str, command))}: status {done.returncode}")
-
-
-def output(*command, **options):
-    done = subprocess.run([str(word) for word in command], cwd=options.pop("cwd", ROOT), stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, **options)
-    if done.returncode != 0:
-        raise Failure(f"{' '.join(map(str, command))}: status {done.returncode}: {done.stderr.decode(errors='replace')}")
-    return done.stdout.decode()
+    output(*command, stdout=None, stderr=None, **options)

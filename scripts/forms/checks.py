@@ -3,77 +3,64 @@ tests install the forms with the tools of their users."""
 
 import json
 import os
-import re
 import tempfile
 from pathlib import Path
 
-from forms import debian, library, oci, runs, statements, wheel
+from forms import library, runs, statements, wheel
 from forms.builds import output
 from forms.packing import unpacked, write_tree
-from forms.table import NATIVE, PROGRAMS, ROOT, Failure, archive_directory, archive_name
+from forms.table import NATIVE, PROGRAMS, Failure, archive_directory, archive_name
 
 
 class Check:
     """The files of a release."""
 
-    def __init__(self, directory, source):
+    def __init__(self, directory, version):
         self.directory = directory
-        self.version = source.version
+        self.version = version
         self.files = {path.name: path.read_bytes() for path in sorted(directory.iterdir()) if path.is_file()}
 
     def all(self, forms):
-        """Checks forms, and that there are no other files."""
-        expected = {name for form in forms for name in self.names(form, forms)}
-        others = {statements.SUMS, statements.sbom_name(self.version), statements.provenance_name(self.version)}
-        must_be_equal(sorted(self.files), sorted(expected | others), f"the files of {self.directory}")
-        is_published = self.statements() != "dev"
+        """Checks all files, and that these forms are among them."""
+        parameters = self.statements()
+        if missing := set(forms) - set(parameters["forms"]):
+            raise Failure(f"the files of {self.directory}: no {', '.join(sorted(missing))}")
+        is_published = parameters["profile"] != "dev"
+        archives = {archive_name(self.version, form): form for form in PROGRAMS}
         native = unpacked(self.files[archive_name(self.version, NATIVE)])[f"{archive_directory(self.version, NATIVE)}/fatbin"]
-        for form in forms:
-            for name in self.names(form, forms):
-                if form in PROGRAMS:
-                    details = self.archive(name, form)
-                elif name.startswith("fatbin_"):
-                    details = self.debian(name)
-                elif form == "wheel":
-                    details = wheel.check(name, self.files[name], self.version, native.data, is_published)
-                elif form == "c-library":
-                    details = library.check(name, self.files[name], self.version, is_published)
-                else:
-                    details = "not run"
-                print(f"{form}: {name}: {len(self.files[name]):,} bytes, {details}")
-
-    def names(self, form, forms):
-        """The names of the files of a form. Those of Debian packages depend on the other forms."""
-        if form in PROGRAMS:
-            return [archive_name(self.version, form)]
-        if form == "oci":
-            return [oci.file_name(self.version)]
-        if form == "c-library":
-            return [library.file_name(self.version)]
-        if form == "wheel":
-            # Its name states the systems that it supports.
-            pattern = f"fatbin-{re.escape(self.version)}-cp311-abi3-manylinux.*[.]whl"
-            return [name for name in self.files if re.fullmatch(pattern, name)][:1] or ["fatbin-*.whl"]
-        machines = [PROGRAMS[name].debian for name in forms if name in PROGRAMS and PROGRAMS[name].debian]
-        return [*(debian.file_name("fatbin", self.version, machine) for machine in machines),
-                debian.file_name("fatbin-links", self.version, "all")]
+        for name, data in self.files.items():
+            if name in archives:
+                details = self.archive(name, archives[name])
+            elif name.startswith("fatbin_"):
+                details = self.debian(name)
+            elif name.endswith(".whl"):
+                details = wheel.check(name, data, self.version, native.data, is_published)
+            elif name == library.file_name(self.version):
+                details = library.check(name, data, self.version, is_published)
+            else:
+                details = "not run"
+            print(f"{name}: {len(data):,} bytes, {details}")
 
     def statements(self):
-        """Checks the checksums and the provenance, and returns the profile of the build."""
-        listed = self.files[statements.SUMS]
+        """Checks the checksums and the provenance, and returns the parameters of the build."""
         files = {name: data for name, data in self.files.items() if name != statements.SUMS}
+        if statements.SUMS not in self.files:
+            raise Failure(f"the files of {self.directory}: no {statements.SUMS}")
+        listed = self.files[statements.SUMS]
+        names = [line.partition("  ")[2] for line in listed.decode().splitlines()]
+        must_be_equal(sorted(files), sorted(names), f"the files of {self.directory}")
         must_be_equal(listed, statements.sums(files), statements.SUMS)
-        provenance = json.loads(files.pop(statements.provenance_name(self.version)))
+        provenance = json.loads(files.pop(f"fatbin-{self.version}.provenance.json"))
         subjects = {subject["name"]: subject["digest"]["sha256"] for subject in provenance["subject"]}
         must_be_equal(subjects, {name: statements.digest(data) for name, data in files.items()}, "subjects of the provenance")
         definition = provenance["predicate"]["buildDefinition"]
         commit = definition["resolvedDependencies"][0]["digest"]["gitCommit"]
-        bom = json.loads(self.files[statements.sbom_name(self.version)])
+        bom = json.loads(self.files[f"fatbin-{self.version}.cdx.json"])
         materials = {material["uri"] for material in definition["resolvedDependencies"]}
         if missing := {component["purl"] for component in bom["components"]} - materials:
             raise Failure(f"provenance lacks {', '.join(sorted(missing))}")
         print(f"statements: {len(subjects)} files, commit {commit}, {len(bom['components'])} components")
-        return definition["externalParameters"]["profile"]
+        return definition["externalParameters"]
 
     def archive(self, name, form):
         """Checks that a program loads only libraries of the system, contains no path of this machine, and runs."""
@@ -82,9 +69,7 @@ class Check:
             write_tree(unpacked(self.files[name]), Path(temporary), 0)
             must_be_equal(os.listdir(temporary), [directory.name], f"{name}: directories")
             program = directory / f"fatbin{PROGRAMS[form].suffix}"
-            for text in [str(ROOT), str(Path.home() / ".cargo")]:
-                if text.encode() in program.read_bytes():
-                    raise Failure(f"{program.name} of {form} contains {text}")
+            wheel.without_paths(name, {program.name: program.read_bytes()})
             return f"{runs.linkage(program, form)}, {self.is_run(PROGRAMS[form].runner, program, name)}"
 
     def debian(self, name):

@@ -61,7 +61,7 @@ def links_tree(native, changelog):
                    **{f"llvm-{release}": ["--llvm", str(release)] for release in LINKED_RELEASES}}
     for name, options in directories.items():
         temporary = Path(tempfile.mkdtemp())
-        run(native, "install-links", *options, temporary, capture_output=True)
+        output(native, "install-links", *options, temporary)
         for file, entry in read_tree(temporary).items():
             tree[f"{LINKS}/{name}/{file}"] = Link("../../../bin/fatbin") if isinstance(entry, Link) else File(entry.data)
         shutil.rmtree(temporary)

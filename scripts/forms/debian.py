@@ -2,11 +2,12 @@
 
 import hashlib
 import os
+import re
 import tempfile
 from email.utils import formatdate
 from pathlib import Path
 
-from forms.builds import required, run
+from forms.builds import output, required
 from forms.packing import File, Link, write_tree
 from forms.table import ROOT
 
@@ -15,14 +16,10 @@ TEMPLATES = ROOT / "packaging/deb"
 
 def changelog(package, version, epoch):
     """Returns the changelog that Debian's tools read."""
-    maintainer = field(package, "Maintainer")
+    control = (TEMPLATES / package / "control").read_text()
+    maintainer = re.search("^Maintainer: (.*)$", control, re.MULTILINE)[1]
     return (f"{package} ({version}) unstable; urgency=medium\n\n  * See CHANGELOG.md of the sources.\n\n"
             f" -- {maintainer}  {formatdate(epoch)}\n").encode()
-
-
-def field(package, name):
-    lines = (TEMPLATES / package / "control").read_text().splitlines()
-    return next(line.removeprefix(f"{name}: ") for line in lines if line.startswith(f"{name}: "))
 
 
 def file_name(package, version, architecture):
@@ -41,6 +38,6 @@ def package(name, version, architecture, tree, epoch, level):
         directory, deb = Path(temporary) / "tree", Path(temporary) / "package.deb"
         directory.mkdir()
         write_tree(tree, directory, epoch)
-        run("dpkg-deb", "--build", "--root-owner-group", "-Zxz", f"-z{level}", directory, deb, capture_output=True,
-            env={**os.environ, "SOURCE_DATE_EPOCH": str(epoch)})
+        output("dpkg-deb", "--build", "--root-owner-group", "-Zxz", f"-z{level}", directory, deb,
+               env={**os.environ, "SOURCE_DATE_EPOCH": str(epoch)})
         return deb.read_bytes()

@@ -4,9 +4,11 @@ import hashlib
 import json
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from forms.table import ROOT
+
 LICENSE_FILE = re.compile(r"(LICEN[CS]E|COPYING|COPYRIGHT|NOTICE|UNLICENSE)", re.IGNORECASE)
 
 
@@ -37,15 +39,8 @@ class Dependencies:
 
 
 def checksums(directory=ROOT):
-    found, fields = {}, {}
-    for line in [*(directory / "Cargo.lock").read_text().splitlines(), "[[package]]"]:
-        key, _, value = line.partition(" = ")
-        fields[key] = value.strip('"')
-        if line == "[[package]]":
-            if "checksum" in fields:
-                found[fields["name"], fields["version"]] = fields["checksum"]
-            fields = {}
-    return found
+    packages = tomllib.loads((directory / "Cargo.lock").read_text())["package"]
+    return {(package["name"], package["version"]): package["checksum"] for package in packages if "checksum" in package}
 
 
 def notices(target, directory=ROOT):

@@ -36,8 +36,8 @@ def build(source, program, profile, target_directory, level):
     options = ["--profile", "dev"] if profile == "dev" else ["--target", LIBRARY.target]
     variables = os.environ if profile == "dev" else builds.environment(LIBRARY, profile)
     with tempfile.TemporaryDirectory() as temporary:
-        run(ROOT / "scripts/install-c", *options, "--program", program, temporary,
-            env={**variables, "CARGO_TARGET_DIR": str(target_directory)}, capture_output=True)
+        output(ROOT / "scripts/install-c", *options, "--program", program, temporary,
+               env={**variables, "CARGO_TARGET_DIR": str(target_directory)})
         tree = read_tree(Path(temporary))
     tree |= {file: File((ROOT / file).read_bytes()) for file in ["LICENSE-APACHE", "LICENSE-MIT"]}
     tree["THIRD-PARTY.txt"] = File(notices(PROGRAMS[NATIVE].target).encode())
@@ -69,12 +69,10 @@ def check(name, data, version, is_published):
 def run_example(prefix, options, library):
     """Compiles the example that lists images, as its users do, and runs it."""
     environment = {**os.environ, "PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig"), "LD_LIBRARY_PATH": str(prefix / "lib")}
-    required("cc")
-    required("pkg-config")
-    flags = shlex.split(output("pkg-config", "--cflags", "--libs", *options, "fatbin", env=environment))
+    flags = shlex.split(output(required("pkg-config"), "--cflags", "--libs", *options, "fatbin", env=environment))
     flags = [f"-l:{library}" if flag == "-lfatbin" else flag for flag in flags]
     program = prefix / "list"
-    run("cc", "-o", program, PACKAGE / "examples/list.c", *flags)
+    run(required("cc"), "-o", program, PACKAGE / "examples/list.c", *flags)
     printed = output(program, ROOT / "fixtures/answer-gfx90a.hsaco", env=environment)
     program.unlink()
     if "gfx90a" not in printed:

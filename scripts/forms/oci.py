@@ -15,25 +15,22 @@ CONTAINERFILE = ROOT / "packaging/oci/Containerfile"
 TYPE = "application/vnd.oci.image"
 
 
-def file_name(version):
-    return f"fatbin-{version}-oci.tar"
-
-
 def image(trees, version, epoch, level):
     """Returns an image for several architectures, from the files of an archive of each."""
     blobs, manifests = {}, []
     for architecture, tree in trees.items():
-        manifest = {**add_manifest(blobs, tree, architecture, epoch, level),
-                    "platform": {"architecture": architecture, "os": "linux"}}
-        manifests.append(manifest)
+        manifest = add_manifest(blobs, tree, architecture, epoch, level)
+        manifests.append({**manifest, "platform": {"architecture": architecture, "os": "linux"}})
     # Tools that copy an image by its name expect one entry with the name.
-    index = add(blobs, f"{TYPE}.index.v1+json", as_json({"schemaVersion": 2, "mediaType": f"{TYPE}.index.v1+json",
-                                                         "manifests": manifests}))
-    named = {**index, "annotations": {"org.opencontainers.image.ref.name": version}}
+    named = {**add(blobs, "index", index(manifests)), "annotations": {"org.opencontainers.image.ref.name": version}}
     files = {f"blobs/sha256/{digest}": File(data) for digest, data in blobs.items()}
     files["oci-layout"] = File(as_json({"imageLayoutVersion": "1.0.0"}))
-    files["index.json"] = File(as_json({"schemaVersion": 2, "mediaType": f"{TYPE}.index.v1+json", "manifests": [named]}))
+    files["index.json"] = File(as_json(index([named])))
     return tar(files, epoch)
+
+
+def index(manifests):
+    return {"schemaVersion": 2, "mediaType": f"{TYPE}.index.v1+json", "manifests": manifests}
 
 
 def add_manifest(blobs, tree, architecture, epoch, level):
@@ -44,11 +41,10 @@ def add_manifest(blobs, tree, architecture, epoch, level):
     configuration = {"created": created, "architecture": architecture, "os": "linux", "config": config,
                      "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(plain).hexdigest()}"]},
                      "history": [{"created": created, "created_by": "scripts/release oci"}]}
-    return add(blobs, f"{TYPE}.manifest.v1+json", as_json({
-        "schemaVersion": 2, "mediaType": f"{TYPE}.manifest.v1+json",
-        "config": add(blobs, f"{TYPE}.config.v1+json", as_json(configuration)),
-        "layers": [add(blobs, f"{TYPE}.layer.v1.tar+gzip", compressed(plain, level))],
-        "annotations": config["Labels"]}))
+    return add(blobs, "manifest", {
+        "schemaVersion": 2, "mediaType": f"{TYPE}.manifest.v1+json", "config": add(blobs, "config", configuration),
+        "layers": [add_bytes(blobs, f"{TYPE}.layer.v1.tar+gzip", compressed(plain, level))],
+        "annotations": config["Labels"]})
 
 
 def follow(text, tree):
@@ -74,7 +70,11 @@ def follow(text, tree):
     return files, directories, config
 
 
-def add(blobs, media_type, data):
+def add(blobs, kind, value):
+    return add_bytes(blobs, f"{TYPE}.{kind}.v1+json", as_json(value))
+
+
+def add_bytes(blobs, media_type, data):
     """Adds a blob and returns its descriptor."""
     digest = hashlib.sha256(data).hexdigest()
     blobs[digest] = data

@@ -64,13 +64,10 @@ def version(runner, program):
     """Returns the line that a program prints for --version."""
     if runner == ("wine",):
         return version_under_wine(program)
-    if runner:
-        required(runner[0])
-    return output(*runner, program, "--version").strip()
+    return output(*map(required, runner), program, "--version").strip()
 
 
 def version_under_wine(program):
-    required("wine")
     with tempfile.TemporaryDirectory() as temporary:
         directory = Path(temporary)
         copy = shutil.copy(program, directory)
@@ -81,7 +78,7 @@ def version_under_wine(program):
         environment = {**os.environ, "WINEPREFIX": str(prefix), "WINEDEBUG": "-all"}
         printed = directory / "printed"
         # Services of Wine outlive the program and keep pipes open, but not files.
-        for command in [["wineboot", "--init"], ["wine", copy, "--version"]]:
+        for command in [[required("wineboot"), "--init"], ["wine", copy, "--version"]]:
             with open(printed, "wb") as file:
                 status = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment).returncode
             if status != 0:

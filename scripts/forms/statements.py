@@ -9,19 +9,10 @@ import os
 import uuid
 
 from forms.dependencies import Dependencies, checksums
-from forms.packing import BEST
 from forms.table import ROOT
 
 SUMS = "SHA256SUMS"
 BUILD_TYPE = "urn:fatbin:scripts/release:v1"
-
-
-def sbom_name(version):
-    return f"fatbin-{version}.cdx.json"
-
-
-def provenance_name(version):
-    return f"fatbin-{version}.provenance.json"
 
 
 def provenance(files, source, parameters, toolchain):
@@ -57,11 +48,6 @@ def builder():
 
 def digest(data):
     return hashlib.sha256(data).hexdigest()
-
-
-def compression(profile):
-    """Returns the level of compression: builds for tests are packed quickly."""
-    return BEST if profile == "dist" else 1
 
 
 def sums(files):

@@ -54,10 +54,6 @@ NATIVE = "x86_64-linux"
 LINKED_RELEASES = range(14, 25)
 
 
-def programs_of(forms):
-    return [name for name in PROGRAMS if name in forms or name == NATIVE]
-
-
 def archive_directory(version, name):
     """Returns the directory in an archive, which is the archive's name without the extension."""
     return f"fatbin-{version}-{PROGRAMS[name].target}"

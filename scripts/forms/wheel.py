@@ -8,7 +8,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from forms.builds import ZIG, c_flags, encoded, output, run
+from forms.builds import ZIG, output, remapping, run
 from forms.dependencies import notices
 from forms.table import NATIVE, PROGRAMS, ROOT, Failure
 
@@ -42,10 +42,7 @@ def environment(source, profile, licenses, target_directory):
     result = {**os.environ, "MATURIN": str(MATURIN), "LICENSES": str(licenses), "SOURCE_DATE_EPOCH": str(source.epoch),
               "CARGO_TARGET_DIR": str(target_directory)}
     if profile != "dev":
-        prefixes = [(ROOT, "/fatbin"), (os.environ.get("CARGO_HOME", Path.home() / ".cargo"), "/cargo")]
-        result["PATH"] = f"{ZIG.parent}{os.pathsep}{result['PATH']}"
-        result["CARGO_ENCODED_RUSTFLAGS"] = encoded(f"--remap-path-prefix={path}={name}" for path, name in prefixes)
-        result |= {"CFLAGS": c_flags(prefixes), "CC_SHELL_ESCAPED_FLAGS": "1"}
+        result |= {**remapping(), "PATH": f"{ZIG.parent}{os.pathsep}{result['PATH']}"}
     return result
 
 
@@ -68,8 +65,10 @@ def check(name, data, version, program, is_published):
             newest = newest_glibc(Path(temporary) / "fatbin/_fatbin.abi3.so")
             code = "import fatbin; print(fatbin.__version__)"
             found = output(sys.executable, "-c", code, env={**os.environ, "PYTHONPATH": temporary}).strip()
-    oldest = min(tuple(map(int, pair)) for pair in re.findall(r"manylinux_(\d+)_(\d+)_", name))
-    if newest > oldest:
+    tags = re.findall(r"manylinux_(\d+)_(\d+)_", name)
+    if f"fatbin-{version}-cp311-abi3-" not in name or not tags:
+        raise Failure(f"{name}: not for every release of Python since 3.11, or for one Linux only")
+    if newest > min(tuple(map(int, pair)) for pair in tags):
         raise Failure(f"{name}: the module needs glibc {newest}")
     if found != version:
         raise Failure(f"{name}: version {found}")

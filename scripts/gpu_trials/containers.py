@@ -4,9 +4,7 @@ Columns: name, writer, compression, images in their order. The writer `fatbinary
 and `group` is `fatbin pack --concat`. `fatbinary` has its --compress-mode in the second column.
 """
 
-import subprocess
-
-from .images import RUNTIMES, fetched
+from .images import RUNTIMES, fetched, run
 
 FATBINARY = RUNTIMES / "cuda-tools/fatbinary"
 
@@ -21,7 +19,6 @@ SELECT = """
     same-120            pack  -  c120
     nearest-lower       pack  -  c80 c86 c89
     nearest-reversed    pack  -  c89 c86 c80
-    lower-only          pack  -  c80
     embedded-among-8    pack  -  c87 c80
     every-major         pack  -  c75 c80 c90 c100 c120
     other-majors-only   pack  -  c75 c80 c100 c120
@@ -61,9 +58,6 @@ SELECT = """
     ptx-or-cubin        pack  -  p90 c90
     ptx-closer-than-cubin pack -  p90 p89 p86 c80
     ptx-beside-others   pack  -  c75 c120 p75
-    ptx-isa-8.8         pack  -  p75@8.8
-    ptx-isa-9.0         pack  -  p75@9.0
-    ptx-isa-9.1         pack  -  p75@9.1
     ptx-isa-9.5         pack  -  p75@9.5
     ptx-too-new-nearer  pack  -  p75 p90@9.5
     ptx-too-new-first   pack  -  p75@9.5 p75#b
@@ -120,7 +114,7 @@ def write(fatbin, images, row, output):
         command = by_fatbinary(images, codec, specifications, output)
     else:
         command = by_pack(fatbin, images, row, output)
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    run(None, *command)
 
 
 def by_pack(fatbin, images, row, output):

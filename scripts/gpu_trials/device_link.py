@@ -3,8 +3,6 @@
 The targets of an object are written `s80` (relocatable cubin for sm_80), `p80` (PTX) and `l80` (LTO-IR).
 """
 
-import subprocess
-
 from .images import RUNTIMES, SOURCES, fetched
 
 TOOLKITS = {"13.0": RUNTIMES / "cuda-nvcc-13.0/nvidia/cu13", "13.5": RUNTIMES / "cuda-nvcc/nvidia/cu13"}
@@ -40,47 +38,28 @@ WITHOUT_PREDICTION = ["unused-without-code"]
 FILES = {"linked": "linked.cu", "part": "linked_part.cu", "unused": "linked_unused.cu"}
 
 
-class DeviceLink:
-    """Builds the programs in a directory of trials."""
-
-    def __init__(self, directory, fatbin, temporary):
-        self.directory = directory
-        self.fatbin = fatbin
-        self.temporary = temporary
-        self.objects = {}
-
-    def build(self):
-        """Yields the trials."""
-        for line in PROGRAMS.strip().splitlines():
-            name, release, targets, *objects = line.split()
-            output = f"bin/device-link-{name}"
-            self.link(release, targets, [self.object(release, word) for word in objects], output)
-            yield trial(name, output)
-            if name in PRUNED:
-                pruned = f"{output}-pruned"
-                command = [self.fatbin, "prune", "--quiet", "--relocatable", output, "-o", pruned]
-                subprocess.run(command, cwd=self.directory, check=True, stdout=subprocess.DEVNULL)
-                yield trial(f"{name}-pruned", pruned)
-
-    def object(self, release, word):
-        """Compiles an object, once."""
-        if (release, word) not in self.objects:
-            name, targets = word.split(":")
-            output = self.temporary / f"{release}-{word.replace(':', '-')}.o"
-            self.nvcc(release, "-std=c++17", "-dc", *options(targets), SOURCES / FILES[name], "-o", output)
-            self.objects[release, word] = output
-        return self.objects[release, word]
-
-    def link(self, release, targets, objects, output):
-        linked = self.temporary / "linked.o"
-        libraries = f"-L{TOOLKITS[release]}/lib"
-        self.nvcc(release, "-dlink", *options(targets), *objects, libraries, "-lcudadevrt", "-o", linked)
+def trials(folder, temporary):
+    """Yields the trials. An object is compiled once."""
+    objects = {}
+    for line in PROGRAMS.strip().splitlines():
+        name, release, targets, *words = line.split()
+        nvcc = fetched(TOOLKITS[release] / "bin/nvcc")
+        library = f"-L{TOOLKITS[release]}/lib"
+        for word in words:
+            if (release, word) not in objects:
+                file, codes = word.split(":")
+                output = objects[release, word] = temporary / f"{release}-{word.replace(':', '-')}.o"
+                folder.run(nvcc, "-w", "-std=c++17", "-dc", *options(codes), SOURCES / FILES[file], "-o", output)
+        inputs = [objects[release, word] for word in words]
+        linked = temporary / "linked.o"
+        output = f"bin/device-link-{name}"
+        folder.run(nvcc, "-w", "-dlink", *options(targets), *inputs, library, "-lcudadevrt", "-o", linked)
         run_path = "-Wl,--enable-new-dtags,-rpath,$ORIGIN/../lib"
-        command = ["c++", *objects, linked, libraries, "-lcudadevrt", RUNTIME, run_path, "-o", output]
-        subprocess.run(command, cwd=self.directory, check=True)
-
-    def nvcc(self, release, *arguments):
-        subprocess.run([fetched(TOOLKITS[release] / "bin/nvcc"), "-w", *arguments], cwd=self.directory, check=True)
+        folder.run("c++", *inputs, linked, library, "-lcudadevrt", RUNTIME, run_path, "-o", output)
+        yield trial(name, output)
+        if name in PRUNED:
+            folder.run(folder.fatbin, "prune", "--quiet", "--relocatable", output, "-o", f"{output}-pruned")
+            yield trial(f"{name}-pruned", f"{output}-pruned")
 
 
 def trial(name, output):

@@ -2,19 +2,15 @@
 
 import json
 import shutil
-import subprocess
 import tarfile
 import tempfile
 from pathlib import Path
 
-from . import containers, edits
-from .device_link import DeviceLink
-from .images import Images
+from . import containers, device_link, edits, programs, real
+from .images import SOURCES, Images, run
 from .predictions import Predictor, with_runtime
-from .programs import SOURCES, Programs
-from .real import Real
 
-# Directories must stay below this size, to travel.
+# Packed directories must stay below this size, to travel.
 LIMIT = 160 << 20
 
 # Trials that use each way of loading; all other fat binaries go through cuModuleLoadData.
@@ -26,9 +22,8 @@ OTHER_WAYS = {
 
 
 class Folder:
-    def __init__(self, directory, fatbin, devices, drivers, only=()):
+    def __init__(self, directory, fatbin, devices, drivers):
         self.directory = directory
-        self.only = only
         self.fatbin = fatbin
         self.predictor = Predictor(fatbin, devices, drivers)
         self.images = None
@@ -45,29 +40,20 @@ class Folder:
         for group, table in (("select", containers.SELECT), ("requires", containers.FLOORS)):
             for row in containers.rows(table):
                 self.add_container(group, row)
-        programs = Programs(self.directory, self.fatbin, self.images)
-        self.trials += programs.build(self.directory / "fatbins/select-mode-size.fatbin", is_packed)
-        self.add_edits(programs)
-        if is_for_gpu:
-            self.add_gpu_only(programs)
+        with tempfile.TemporaryDirectory() as temporary:
+            fat_binary = self.directory / "fatbins/select-mode-size.fatbin"
+            self.trials += programs.trials(self, Path(temporary), fat_binary, is_packed)
+            self.add_edits()
+            if is_for_gpu:
+                # The stand-in does not imitate device links and real kernels.
+                self.trials += [*device_link.trials(self, Path(temporary)), *real.trials(self)]
         self.write_manifest()
-        self.remove_unused()
         if is_packed:
             self.pack()
         size = sum(path.lstat().st_size for path in self.directory.rglob("*") if path.is_file())
-        if size > LIMIT:
+        if is_packed and size > LIMIT:
             raise RuntimeError(f"{self.directory}: {size} bytes, more than {LIMIT}")
         return size
-
-    def remove_unused(self):
-        """Removes the files of trials that were not asked for."""
-        used = {Path(word) for trial in self.trials for word in [*trial.get("load", []), *trial.get("program", [])]}
-        for name in ("bin", "fatbins", "images", "real"):
-            for path in (self.directory / name).glob("*"):
-                if self.only and path.name != "loader" and path.relative_to(self.directory) not in used:
-                    path.unlink()
-        if not any(trial["name"].startswith("openmp/") for trial in self.trials):
-            shutil.rmtree(self.directory / "lib/openmp", ignore_errors=True)
 
     def pack(self):
         """Packs the largest files, which `run` unpacks: LLVM's library has 150 MB, pruned libraries are mostly zeros."""
@@ -87,7 +73,10 @@ class Folder:
         (self.directory / "run").chmod(0o755)
 
     def cc(self, *arguments):
-        subprocess.run(["cc", "-O1", "-Wall", "-Wextra", "-Werror", *arguments], cwd=self.directory, check=True)
+        self.run("cc", "-O1", "-Wall", "-Wextra", "-Werror", *arguments)
+
+    def run(self, *command):
+        run(self.directory, *command)
 
     def add_container(self, group, row):
         name = row[0]
@@ -100,30 +89,21 @@ class Folder:
                 trial = {"name": f"{group}/{name}/{way}", "load": [way, path], "file": path, "oldest": oldest}
                 self.trials.append(trial)
 
-    def add_edits(self, programs):
+    def add_edits(self):
         """Changes a fat binary and a linked program."""
         images, path = self.images, "fatbins/edit.fatbin"
         containers.write(self.fatbin, images, ("edit", "pack", "lz4", edits.IMAGES), self.directory / path)
         self.trials.append({"name": "edit/file", "load": ["module", path], "file": path})
-        program = programs.wrapped("edit/program", "llvm22", "12", [path])
+        program = programs.wrapped(self, "edit/program", "llvm22", "12", [path])
         self.trials.append(program)
         replacement = images.path("c90#r")
-        for name, output in edits.edit(self.fatbin, self.directory, replacement, path):
+        for name, output in edits.edit(self, replacement, path):
             self.trials.append({"name": f"edit/file/{name}", "load": ["module", output], "file": output})
-        for name, output in edits.edit(self.fatbin, self.directory, replacement, program["file"], is_program=True):
+        for name, output in edits.edit(self, replacement, program["file"], is_program=True):
             self.trials.append({**program, "name": f"edit/program/{name}", "program": [output], "file": output})
-
-    def add_gpu_only(self, programs):
-        """Adds what the stand-in does not imitate: device links, real kernels, and containers at a wrong address."""
-        with tempfile.TemporaryDirectory() as temporary:
-            self.trials += DeviceLink(self.directory, self.fatbin, Path(temporary)).build()
-        self.trials += Real(self.directory, self.fatbin, self.predictor.devices).build()
-        self.trials += programs.moved()
 
     def write_manifest(self):
         """Writes the trials with the predictions for the files that they load."""
-        if self.only:
-            self.trials = [trial for trial in self.trials if trial["name"].startswith(tuple(self.only))]
         files = sorted({(self.directory / trial["file"], trial.get("expects", "number")) for trial in self.trials})
         predictions = self.predictor.of_files(files)
         floors = self.predictor.floors(sorted({path for path, _ in files}))
@@ -133,10 +113,7 @@ class Folder:
             trial["predictions"] = with_runtime(of_file, trial.pop("runtime", None))
             if "load" in trial:
                 trial["floors"] = floors[file]
-        manifest = {
-            "devices": self.predictor.devices,
-            "drivers": self.predictor.drivers,
-            "images": self.images.names(),
-            "trials": self.trials,
-        }
+        images = {str(number): specification for specification, number in self.images.numbers.items()}
+        manifest = {"devices": self.predictor.devices, "drivers": self.predictor.drivers, "images": images,
+                    "trials": self.trials}
         (self.directory / "manifest.json").write_text(json.dumps(manifest) + "\n")

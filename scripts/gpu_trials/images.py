@@ -61,6 +61,13 @@ class MissingTool(Exception):
     """A tool that the build of the directory needs."""
 
 
+def run(directory, *command):
+    """Runs a command in a directory, without its output."""
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, command))}: {done.stdout}{done.stderr}")
+
+
 def fetched(path):
     """Checks that a file exists that `scripts/test --install` fetches, and returns its path."""
     if not path.is_file():
@@ -84,34 +91,22 @@ class Images:
 
     def path(self, specification):
         """Writes an image, if it is new, and returns its path."""
+        match = SPECIFICATION.fullmatch(specification)
         is_new = specification not in self.numbers
         number = self.numbers.setdefault(specification, 100 + len(self.numbers))
-        match = SPECIFICATION.fullmatch(specification)
-        if not match:
-            raise ValueError(f"invalid specification of an image: {specification}")
-        target = match["target"]
         ptx = self.directory / f"{number}.ptx"
+        path = ptx if match["form"] == "p" else ptx.with_suffix(".cubin")
         if is_new:
+            target = match["target"]
             version = match["version"] or FIRST_PTX[target]
             ptx.write_text(KERNEL.format(version=version, target=target, marker=MARKER, number=number))
-        if match["form"] == "p":
-            return ptx
-        cubin = ptx.with_suffix(".cubin")
-        if is_new:
-            assemble(ptx, cubin, target, match)
-        return cubin
+            if path != ptx:
+                assembler = fetched(ASSEMBLERS[match["tool"] or default_tool(target)])
+                run(None, assembler, *["-lineinfo"] * bool(match["lines"]), f"-arch=sm_{target}", ptx, "-o", path)
+        return path
 
     def arch(self, specification):
         return "sm_" + SPECIFICATION.fullmatch(specification)["target"]
-
-    def names(self):
-        return {str(number): specification for specification, number in self.numbers.items()}
-
-
-def assemble(ptx, cubin, target, match):
-    assembler = fetched(ASSEMBLERS[match["tool"] or default_tool(target)])
-    options = ["-lineinfo"] if match["lines"] else []
-    subprocess.run([assembler, *options, f"-arch=sm_{target}", ptx, "-o", cubin], check=True)
 
 
 def number_of(image):

@@ -1,17 +1,12 @@
 """Programs that fatbin has put device code into: registered by `wrap` and `link`, or embedded by `embed`."""
 
 import shutil
-import subprocess
-import tempfile
 from pathlib import Path
 
-from .images import RUNTIMES, SOURCES, fetched
-from .openmp import Clang, OpenMp
+from . import openmp
+from .images import RUNTIMES, SOURCES, MissingTool, fetched
 
-# The directory of NVIDIA's runtimes, from a program.
-RUN_PATH = "$ORIGIN/../lib"
-
-FLAGS = ["-O1", "-Wall", "-Wextra", "-Werror", "-fPIE"]
+CUDA_TOOLS = RUNTIMES / "cuda-nvcc-13.0/nvidia/cu13/bin"
 
 # Libraries of the CUDA runtime, by release, as scripts/test --install fetches them.
 LIBRARIES = {
@@ -34,106 +29,87 @@ EMBEDDED = {
 }  # fmt: skip
 
 
-# patchelf moves the first sections to make room, and the container, which this places among them, while its wrapper points to the old place.
-PATCHELF = RUNTIMES / "patchelf/patchelf"
-EARLY = "SECTIONS { .nv_fatbin : { *(.nv_fatbin) } } INSERT AFTER .note.gnu.build-id;"
+def trials(folder, temporary, fat_binary, is_packed):
+    """Yields the trials of all programs. The fat binary is one by NVIDIA's fatbinary, compressed."""
+    copy_runtimes(folder)
+    images = [f"--image=file={folder.images.path(name)},arch={folder.images.arch(name)}" for name in EVERYWHERE]
+    for release in LIBRARIES:
+        for abi in ABIS if release == "13" else ["llvm15", "llvm22"]:
+            yield wrapped(folder, f"wrap/{abi}/cudart-{release}", abi, release, images)
+        yield wrapped(folder, f"wrap/fatbinary/cudart-{release}", "llvm22", release, [fat_binary])
+    clang = clang_command(temporary)
+    yield from linked(folder, temporary, clang)
+    yield from embedded(folder, temporary, fat_binary)
+    yield from openmp.trials(folder, temporary, clang, is_packed)
 
 
-class Programs:
-    """Builds programs in a directory of trials."""
+def cc(folder, *arguments):
+    folder.run("cc", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIE", *arguments)
 
-    def __init__(self, directory, fatbin, images):
-        self.directory = directory
-        self.fatbin = fatbin
-        self.images = images
 
-    def build(self, fat_binary, is_packed):
-        """Yields the trials of all programs. The fat binary is one by NVIDIA's fatbinary, compressed."""
-        self.copy_runtimes()
-        for release in LIBRARIES:
-            for abi in ABIS if release == "13" else ["llvm15", "llvm22"]:
-                yield self.wrapped(f"wrap/{abi}/cudart-{release}", abi, release, self.image_options())
-            yield self.wrapped(f"wrap/fatbinary/cudart-{release}", "llvm22", release, [fat_binary])
-        with tempfile.TemporaryDirectory() as temporary:
-            temporary = Path(temporary)
-            clang = Clang(temporary)
-            yield from self.linked(temporary, clang)
-            yield from self.embedded(temporary, fat_binary)
-            yield from OpenMp(self, clang, temporary).build(is_packed)
+def runtime(release):
+    """Returns the options that link NVIDIA's library, which is found next to the trials or in LD_LIBRARY_PATH."""
+    return ["-pie", "-Wl,--enable-new-dtags,-rpath,$ORIGIN/../lib,--allow-shlib-undefined", LIBRARIES[release]]
 
-    def copy_runtimes(self):
-        """Copies NVIDIA's runtimes, and compiles their stand-ins with the same versions of the symbols."""
-        for release, library in LIBRARIES.items():
-            shutil.copy2(fetched(library), self.directory / "lib")
-            with tempfile.NamedTemporaryFile("w", suffix=".map") as versions:
-                versions.write(f"{library.name} {{ global: *; }};\n")
-                versions.flush()
-                shared = ["-shared", f"-DRELEASE={release}", f"-Wl,-soname,{library.name},--version-script={versions.name}"]
-                driver = ["-Lstand-in", "-l:libcuda.so.1"]
-                self.cc(*shared, "-fPIC", SOURCES / "stand_in_runtime.c", *driver, "-o", f"stand-in/{library.name}")
 
-    def image_options(self):
-        images = self.images
-        return [f"--image=file={images.path(name)},arch={images.arch(name)}" for name in EVERYWHERE]
+def copy_runtimes(folder):
+    """Copies NVIDIA's runtimes, and compiles their stand-ins with the same versions of the symbols."""
+    versions = folder.directory / "stand-in/versions"
+    for release, library in LIBRARIES.items():
+        shutil.copy2(fetched(library), folder.directory / "lib")
+        versions.write_text(f"{library.name} {{ global: *; }};\n")
+        shared = ["-shared", "-fPIC", f"-DRELEASE={release}", f"-Wl,-soname,{library.name},--version-script={versions}"]
+        driver = ["-Lstand-in", "-l:libcuda.so.1"]
+        cc(folder, *shared, SOURCES / "stand_in_runtime.c", *driver, "-o", f"stand-in/{library.name}")
+    versions.unlink()
 
-    def wrapped(self, name, abi, release, options, link_options=()):
-        """A program whose kernel and variable `wrap --entry` registers."""
-        output = "bin/" + name.replace("/", "-")
-        command = ["wrap", "--kind", "cuda", "--abi", abi, "--entry=answer=answer_stub", "--entry=addend=addend_shadow,size=4"]
-        self.run(self.fatbin, *command, *options, "-o", f"{output}.o")
-        self.cc(SOURCES / "program.c", f"{output}.o", *link_options, *self.runtime(release), "-o", output)
-        (self.directory / f"{output}.o").unlink()
-        return {"name": name, "program": [output], "file": output, "runtime": release, "launches": 2}
 
-    def linked(self, temporary, clang):
-        """Programs whose device code `link` takes from objects of clang."""
-        archs = [f"--cuda-gpu-arch=sm_{arch}" for arch in COMPILED]
-        options = ["-nocudalib", "-nocudainc", "--no-cuda-version-check", "-Wno-unknown-cuda-version"]
-        options += ["--offload-new-driver", "-fgpu-rdc"]
-        self.run(*clang.command, *options, *archs, "-O1", "-c", SOURCES / "compiled.cu", "-o", temporary / "compiled.o")
-        for arch in COMPILED:
-            self.images.numbers[f"c{arch}/clang"] = 10000 + int(arch)
-        self.cc("-DCOMPILED", "-c", SOURCES / "program.c", "-o", temporary / "program.o")
-        for release in LIBRARIES:
-            output = f"bin/link-cudart-{release}"
-            inputs = [temporary / "program.o", temporary / "compiled.o", *self.runtime(release)]
-            self.run(self.fatbin, "link", clang.option, "--", "cc", *inputs, "-o", output)
-            trial = {"program": [output], "file": output, "runtime": release, "launches": 2}
-            yield {"name": f"link/cudart-{release}", **trial}
+def wrapped(folder, name, abi, release, options):
+    """A program whose kernel and variable `wrap --entry` registers."""
+    output = "bin/" + name.replace("/", "-")
+    entries = ["--entry=answer=answer_stub", "--entry=addend=addend_shadow,size=4"]
+    folder.run(folder.fatbin, "wrap", "--kind", "cuda", "--abi", abi, *entries, *options, "-o", f"{output}.o")
+    cc(folder, SOURCES / "program.c", f"{output}.o", *runtime(release), "-o", output)
+    (folder.directory / f"{output}.o").unlink()
+    return {"name": name, "program": [output], "file": output, "runtime": release, "launches": 2}
 
-    def embedded(self, temporary, fat_binary):
-        """A program that passes embedded images to cuModuleLoadData."""
-        files = {symbol: self.images.path(name) for symbol, name in EMBEDDED.items()} | {"fatbin": fat_binary}
-        options = [f"--symbol={symbol}={file}" for symbol, file in files.items()]
-        self.run(self.fatbin, "embed", *options, "-o", temporary / "images.o")
-        sources = [SOURCES / "embedded.c", SOURCES / "load.c", temporary / "images.o"]
-        self.cc(*sources, "-ldl", "-o", "bin/embedded")
-        for symbol, file in files.items():
-            yield {"name": f"embed/{symbol}", "program": ["bin/embedded", symbol], "file": str(Path(file).relative_to(self.directory))}
 
-    def moved(self):
-        """A program whose container was moved."""
-        script = self.directory / "lib/early.ld"
-        script.write_text(EARLY + "\n")
-        trial = self.wrapped("moved/healthy", "llvm22", "13", self.image_options(), [f"-Wl,-T,{script}"])
-        script.unlink()
-        yield trial
-        healthy = self.directory / trial["file"]
-        for name, commands in {"patchelf": [], "patchelf-strip": [["strip"]]}.items():
-            output = healthy.with_name(f"moved-{name}")
-            shutil.copy2(healthy, output)
-            for command in [[fetched(PATCHELF), "--set-rpath", f"{RUN_PATH}:" + "/none:" * 1000], *commands]:
-                subprocess.run([*command, output], check=True)
-            file = str(output.relative_to(self.directory))
-            yield {**trial, "name": f"moved/{name}", "program": [file], "file": file, "is_gpu_only": True}
+def clang_command(temporary):
+    """Returns clang with CUDA's tools, in a directory as clang expects it, without an installation of CUDA."""
+    clang, cuda = shutil.which("clang-22"), temporary / "cuda"
+    if not clang:
+        raise MissingTool("clang-22 not found (Debian package clang-22)")
+    for part in ("bin", "include", "nvvm/libdevice"):
+        (cuda / part).mkdir(parents=True)
+    for tool in ("ptxas", "fatbinary", "nvlink"):
+        (cuda / "bin" / tool).symlink_to(CUDA_TOOLS / tool)
+    # clang writes PTX for this release.
+    (cuda / "include/cuda.h").write_text("#define CUDA_VERSION 12090\n")
+    return [clang, f"--cuda-path={cuda}"]
 
-    def runtime(self, release):
-        """Returns the options that link NVIDIA's library, which is found in the directory of the trials or in LD_LIBRARY_PATH."""
-        run_path = f"-Wl,--enable-new-dtags,-rpath,{RUN_PATH},--allow-shlib-undefined"
-        return ["-pie", run_path, LIBRARIES[release]]
 
-    def cc(self, *arguments):
-        self.run("cc", *FLAGS, *arguments)
+def linked(folder, temporary, clang):
+    """Programs whose device code `link` takes from objects of clang."""
+    archs = [f"--cuda-gpu-arch=sm_{arch}" for arch in COMPILED]
+    options = ["-nocudalib", "-nocudainc", "--no-cuda-version-check", "-Wno-unknown-cuda-version"]
+    options += ["--offload-new-driver", "-fgpu-rdc"]
+    compiled = temporary / "compiled.o"
+    program = temporary / "program.o"
+    folder.run(*clang, *options, *archs, "-O1", "-c", SOURCES / "compiled.cu", "-o", compiled)
+    folder.images.numbers |= {f"c{arch}/clang": 10000 + int(arch) for arch in COMPILED}
+    cc(folder, "-DCOMPILED", "-c", SOURCES / "program.c", "-o", program)
+    for release in LIBRARIES:
+        output = f"bin/link-cudart-{release}"
+        folder.run(folder.fatbin, "link", clang[1], "--", "cc", program, compiled, *runtime(release), "-o", output)
+        yield {"name": f"link/cudart-{release}", "program": [output], "file": output, "runtime": release, "launches": 2}
 
-    def run(self, *command):
-        subprocess.run(command, cwd=self.directory, check=True)
+
+def embedded(folder, temporary, fat_binary):
+    """A program that passes embedded images to cuModuleLoadData."""
+    files = {symbol: folder.images.path(name) for symbol, name in EMBEDDED.items()} | {"fatbin": fat_binary}
+    options = [f"--symbol={symbol}={file}" for symbol, file in files.items()]
+    folder.run(folder.fatbin, "embed", *options, "-o", temporary / "images.o")
+    cc(folder, SOURCES / "embedded.c", SOURCES / "load.c", temporary / "images.o", "-ldl", "-o", "bin/embedded")
+    for symbol, file in files.items():
+        file = str(Path(file).relative_to(folder.directory))
+        yield {"name": f"embed/{symbol}", "program": ["bin/embedded", symbol], "file": file}

@@ -12,6 +12,7 @@ exit status is 0 if all results are as predicted, 1 if one is not, 2 for trouble
 import argparse
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -75,17 +76,14 @@ class Device:
 
 def kernel_driver():
     """Returns the release of the driver, such as 580.159.04."""
-    try:
-        words = Path("/proc/driver/nvidia/version").read_text().split("\n")[0].split()
-        return next(word for word in words if word[0].isdigit() and "." in word)
-    except (OSError, StopIteration):
-        return "unknown"
+    path = Path("/proc/driver/nvidia/version")
+    found = re.search(r" (\d+\.[\d.]+) ", path.read_text()) if path.exists() else None
+    return found[1] if found else "unknown"
 
 
 def known_driver(driver, drivers):
     """Returns the newest release in the predictions that is not newer than the driver."""
-    older = [name for name in drivers if release(name) <= release(driver)]
-    return older[-1] if older else None
+    return max((name for name in drivers if release(name) <= release(driver)), key=release, default=None)
 
 
 def is_for(trial, processor, driver):
@@ -150,38 +148,19 @@ def judge(prediction, line, floor, driver):
     return AGREES if is_equal else DIFFERS
 
 
-def describe(prediction, images, expects):
-    if "unknown" in prediction:
-        return "unknown"
-    if "aborts" in prediction:
-        return "aborted"
+def describe(prediction):
+    """Returns a prediction as the line that a trial would print."""
     if "value" in prediction:
-        return value_name(images, prediction["value"], expects)
-    return "error " + " or ".join(str(code) for code in prediction["errors"] or ["of any kind"])
+        return f"value {prediction['value']}"
+    if "errors" in prediction:
+        return "error " + (" or ".join(map(str, prediction["errors"])) or "of any kind")
+    return next(iter(prediction))
 
 
-def describe_line(line, images, expects):
-    words = line.split(" ")
-    if words[0] == "value":
-        return value_name(images, words[1], expects)
-    return "aborted" if words[:2] == ["died", str(-signal.SIGABRT)] else line
-
-
-def value_name(images, number, expects):
-    """Returns what a printed number means, in the words of the table."""
-    if expects == "kernels":
-        return f"{number} kernels"
-    if expects != "number":
-        return "runs"
-    name = images.get(str(number), f"unknown number {number}")
-    form = {"c": "cubin", "p": "PTX"}.get(name[0])
-    return f"{form} {name[1:]}" if form else name
-
-
-def table(rows):
-    header = ("TRIAL", "PREDICTION", "RESULT", "VERDICT")
-    widths = [max(len(row[column]) for row in [header, *rows]) for column in range(3)]
-    return ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]) for row in [header, *rows]]
+def with_image(line, images, expects):
+    """Adds the specification of the image whose number a line states."""
+    name = images.get(line.removeprefix("value ")) if expects == "number" else None
+    return f"{line} ({name})" if name else line
 
 
 def log_violations(log, trials, lines):
@@ -202,54 +181,50 @@ def main():
     parser.add_argument("--stand-in", metavar="DEVICE", help="run against the stand-in for libcuda, as this device")
     parser.add_argument("--driver", metavar="RELEASE", help="release of CUDA of the driver that the stand-in is")
     parser.add_argument("--only", metavar="TEXT", default="", help="only trials whose names contain this")
-    parser.add_argument("--results", metavar="FILE", type=Path, help="output file, by default results.json in this directory")
+    parser.add_argument("--results", metavar="FILE", type=Path, default=HERE / "results.json", help="output file")
     arguments = parser.parse_args()
     if bool(arguments.stand_in) != bool(arguments.driver):
         parser.error("--stand-in and --driver belong together")
     manifest = json.loads((HERE / "manifest.json").read_text())
-    arguments.results = (arguments.results or HERE / "results.json").resolve()
-    log = arguments.results.with_suffix(".calls")
+    log = arguments.results.resolve().with_suffix(".calls")
     unpack()
     device = Device(arguments, log)
     driver = known_driver(device.driver, manifest["drivers"])
-    trials = [trial for trial in manifest["trials"] if arguments.only in trial["name"]]
     if device.processor not in manifest["devices"] or not driver:
         raise Trouble(f"no predictions for {device.processor} with CUDA {device.driver}: build with --device and --release")
-    trials = [trial for trial in trials if is_for(trial, device.processor, driver)]
-    if arguments.stand_in:
-        trials = [trial for trial in trials if not trial.get("is_gpu_only")]
+    trials = [trial for trial in manifest["trials"] if arguments.only in trial["name"]
+              and is_for(trial, device.processor, driver) and not (arguments.stand_in and trial.get("is_gpu_only"))]
     if not trials:
         raise Trouble("no trials")
     lines = results(trials, device)
-    return report(arguments, manifest, device, driver, trials, lines, log)
-
-
-def report(arguments, manifest, device, driver, trials, lines, log):
-    rows, entries = [], []
-    for trial in trials:
-        prediction, line = trial["predictions"][device.processor][driver], lines[trial["name"]]
-        floor = trial.get("floors", {}).get(device.processor)
-        expects = trial["expects"]
-        verdict = judge(prediction, line, floor, driver)
-        expected, got = describe(prediction, manifest["images"], expects), describe_line(line, manifest["images"], expects)
-        rows.append((trial["name"], expected, got, verdict))
-        entry = {"prediction": prediction, "floor": floor, "result": line, "expected": expected, "got": got, "verdict": verdict}
-        entries.append({"trial": trial["name"], **entry})
-    lines_of_table = table(rows)
-    print(f"{device.name}: {device.processor}, CUDA {device.driver}, driver {device.release}")
-    print("\n".join(lines_of_table))
     wrong = log_violations(log, trials, lines) if arguments.stand_in else []
-    counts = {verdict: sum(row[3] == verdict for row in rows) for verdict in (AGREES, DIFFERS, UNPREDICTED)}
-    print(f"{len(rows)} trials: {counts[AGREES]} agree, {counts[DIFFERS]} differ, {counts[UNPREDICTED]} without a prediction")
+    entries = [entry(trial, device, driver, lines[trial["name"]]) for trial in trials]
+    return report(arguments, manifest["images"], device, entries, wrong)
+
+
+def entry(trial, device, driver, line):
+    """Returns the result of a trial, with its prediction and the verdict."""
+    prediction = trial["predictions"][device.processor][driver]
+    floor = trial.get("floors", {}).get(device.processor)
+    return {"trial": trial["name"], "expects": trial["expects"], "prediction": prediction, "floor": floor,
+            "result": line, "verdict": judge(prediction, line, floor, driver)}
+
+
+def report(arguments, images, device, entries, wrong):
+    print(f"{device.name}: {device.processor}, CUDA {device.driver}, driver {device.release}")
+    for it in entries:
+        predicted = with_image(describe(it["prediction"]), images, it["expects"])
+        got = with_image(it["result"], images, it["expects"])
+        print(f"{it['verdict']:13}{it['trial']:40}{predicted:32}{got.partition(chr(10))[0]}")
+    counts = {verdict: sum(it["verdict"] == verdict for it in entries) for verdict in (AGREES, DIFFERS, UNPREDICTED)}
+    print(f"{len(entries)} trials: {counts[AGREES]} agree, {counts[DIFFERS]} differ, "
+          f"{counts[UNPREDICTED]} without a prediction")
     for text in wrong:
         print(f"recorded calls: {text}")
     document = {
         "device": {"name": device.name, "processor": device.processor, "cuda": device.driver, "driver": device.release},
-        "date": date.today().isoformat(),
-        "is_stand_in": bool(arguments.stand_in),
-        "counts": counts,
-        "violations": wrong,
-        "trials": entries,
+        "date": date.today().isoformat(), "is_stand_in": bool(arguments.stand_in),
+        "counts": counts, "violations": wrong, "trials": entries,
     }
     arguments.results.write_text(json.dumps(document, indent=1) + "\n")
     return 1 if counts[DIFFERS] or wrong else 0

@@ -42,8 +42,10 @@ lacking() {
     done | sort -u
 }
 
-# Fails and sets `why_not` where packages cannot be installed.
-may_install() {
+# Installs Debian packages, or fails and sets `why_not`.
+install_packages() {
+    # The user's packages must stay: these conflict with the same packages of other LLVM releases.
+    local get=(env DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-remove --no-install-recommends)
     if [[ ${FATBIN_NO_INSTALL:-} == 1 ]]; then
         why_not='FATBIN_NO_INSTALL=1 forbids installing'
     elif ! there apt-get; then
@@ -51,17 +53,9 @@ may_install() {
     elif ((EUID != 0)); then
         why_not='only root can install them'
     else
-        return 0
+        printf '%s: installing with apt-get: %s\n' "$name" "$*"
+        apt-get -qq update && "${get[@]}" "$@" </dev/null && return
+        why_not='apt-get failed'
     fi
     return 1
-}
-
-# Installs Debian packages, or fails and sets `why_not`.
-install_packages() {
-    may_install || return 1
-    printf '%s: installing with apt-get: %s\n' "$name" "$*"
-    apt-get -qq update || { why_not='apt-get update failed'; return 1; }
-    # The user's packages must stay: these conflict with the same packages of other LLVM releases.
-    DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-remove --no-install-recommends "$@" </dev/null ||
-        { why_not='apt-get install failed'; return 1; }
 }

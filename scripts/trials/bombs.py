@@ -1,45 +1,31 @@
-"""Inputs that ask for far more work or memory than their size suggests, one function each.
-
-At these sizes, an unbounded reader takes seconds or gigabytes.
-"""
+"""Inputs that ask for far more work or memory than their size suggests. At these sizes, an unbounded reader takes
+seconds or gigabytes. Unit tests have those of names, patterns, offload binaries and single streams."""
 
 import bz2
 import lzma
-import zipfile
 
-from trials import layout, seeds
+from benchmarks.contest import ROOT
+from trials import layout
 from trials.layout import AMD, GFX90A, HOST, NVIDIA, X86_64, Section, pack, symbol
-from trials.limits import run, violations
-from trials.tally import Failure, Tally, command_line, keep
-
-# Functions by the name of the file, with the command that suffers.
-BOMBS = {}
-
-
-def bomb(name, *command):
-    def register(make):
-        BOMBS[name] = (list(command), make)
-        return make
-    return register
+from trials.limits import Tally, run, violations
 
 
 def run_bomb(setting, name, directory):
-    words, make = BOMBS[name]
+    command, make = BOMBS[name]
     path = directory / name
-    path.write_bytes(make(setting.fixtures))
-    if "FILE" not in words:
-        words = [*words, "FILE"]
-    places = {"FILE": path, "IMAGE": setting.fixtures / seeds.HSACO}
-    outcome = run([setting.program, *(places.get(word, word) for word in words)])
+    path.write_bytes(make())
+    outcome = run([setting.program, *command.split(), path])
     tally = Tally(inputs=1, runs=1)
-    reasons = violations(outcome)
+    reasons = violations(outcome, directory)
     if outcome.status == 2 and not outcome.errors:
         reasons.append("exit status 2 without an error")
     if reasons:
-        kept = keep(setting, "bombs", name, path.read_bytes())
-        command = command_line(outcome.command).replace(str(path), str(kept))
-        tally.failures.append(Failure(name, command, reasons))
+        tally.fail(name, setting.keep("bombs", path, outcome.command), reasons)
     return tally
+
+
+def cubin():
+    return (ROOT / "fixtures/answer-sm_90.cubin").read_bytes()
 
 
 def nested(wrap, content, depth):
@@ -48,250 +34,70 @@ def nested(wrap, content, depth):
     return content
 
 
-# Names.
-
-@bomb("name-time.ptx", "verify")
-def name_time(_):
-    """Substitutions that a backtracking demangler tries in every combination."""
-    return layout.ptx(b".entry _Z1f" + b"ISt" * 29 + b"I(){}\n")
-
-
-@bomb("name-memory.ptx", "inspect")
-def name_memory(_):
-    """A name that doubles with every constructor."""
-    return layout.ptx(b".entry _Z1f" + b"StIPC1" * 24 + b"(){}\n")
-
-
-@bomb("name-depth.ptx", "inspect")
-def name_depth(_):
-    """A pointer to a pointer, 200,000 times."""
-    return layout.ptx(b".entry _Z1f" + b"P" * 200_000 + b"i(){}\n")
-
-
-# Tables.
-
-def many_devices(count):
-    """PTX for different devices, each with another kernel."""
-    text = b".version 7.0\n.target sm_%d\n.address_size 64\n.visible .entry k%d(){ret;}\n"
-    return layout.fatbin([layout.fatbin_image(text % (number, number), kind=1, arch=number) for number in range(count)])
-
-
-@bomb("devices-matrix.fatbin", "inspect", "--matrix")
-def devices_matrix(_):
-    """A table of 9 million cells in 430 kB."""
-    return many_devices(3000)
-
-
-@bomb("devices-page.fatbin", "inspect", "--html", "-", "--force")
-def devices_page(_):
-    """A page with 2 million cells."""
-    return many_devices(1500)
-
-
-@bomb("devices-prune.fatbin", "prune", "--drop", "compute_90", "-o", "-")
-def devices_prune(_):
-    """3,000 devices that may lose any of 3,000 images."""
-    return many_devices(3000)
-
-
-# Decompression.
-
-@bomb("lz4-88-bytes.fatbin", "verify")
-def lz4(_):
-    """88 bytes that state 4 GiB."""
-    entry = layout.fatbin_entry(2, 8, 8, layout.FATBIN_FLAGS | layout.LZ4, 0xFFFFFFFF)
-    return layout.fatbin([entry + b"\x10a" + bytes(6)])
-
-
-@bomb("debug-9x.hsaco", "inspect")
-def debug_sections(_):
-    """Nine debug sections that share one compressed stream."""
+def debug_sections():
     size = 400 << 20
     shared = pack("IIQQ", 1, 0, size, 1) + b"\x78\xda" + layout.deflated(size)
     names = [b"abbrev", b"addr", b"info", b"line", b"line_str", b"str", b"str_offsets", b"ranges", b"rnglists"]
-    sections = [Section(b".debug_" + name, shared, flags=0x800, shares=bool(number)) for number, name in enumerate(names)]
-    return layout.elf(AMD, sections)
+    return layout.elf(AMD, [Section(b".debug_" + name, shared, flags=0x800, shares=bool(number))
+                            for number, name in enumerate(names)])
 
 
-@bomb("ccob-zeros", "verify")
-def ccob_zeros(_):
-    """A stream of 1 GiB of zeros in 100 kB."""
-    size, block = 1 << 30, layout.ZSTD_BLOCK
-    blocks = layout.zstd_block(1, block, b"\0", 0) * (size // block - 1) + layout.zstd_block(1, block, b"\0", 1)
-    stream = b"\x28\xb5\x2f\xfd\xe0" + pack("Q", size) + blocks
-    return layout.ccob_header(3, 1, size, len(stream)) + stream
-
-
-@bomb("ccob-v1-zlib", "scan")
-def streams_in_streams_zlib(_):
-    """Compressed bundles of version 1: each continues as the next one."""
+def streams_in_streams_zlib():
     header = layout.ccob_header(1, 0, 0xFFFFFFFF, 0) + b"\x78\x01"
     stored = b"\0" + pack("HH", len(header), len(header) ^ 0xFFFF)
-    count = 10_000
-    return (header + stored) * (count - 1) + header + layout.deflated(1 << 28) + bytes(4)
+    return (header + stored) * 9_999 + header + layout.deflated(1 << 28) + bytes(4)
 
 
-@bomb("ccob-v1-zstd", "scan")
-def streams_in_streams_zstd(_):
-    """The same with Zstandard and a tail of empty blocks."""
+def streams_in_streams_zstd():
     header = layout.ccob_header(1, 1, 0x7FFFFFFF, 0) + b"\x28\xb5\x2f\xfd\0\x50"
-    count = 20_000
-    return (header + (len(header) << 3).to_bytes(3, "little")) * (count - 1) + header + bytes(3_000_000)
+    return (header + (len(header) << 3).to_bytes(3, "little")) * 19_999 + header + bytes(3_000_000)
 
 
-@bomb("ccob-empty.so", "scan")
-def empty_streams(_):
-    """40,000 compressed bundles without content."""
-    return layout.elf((62, 3, 0, 0, 0), [Section(b".hip_fatbin", layout.ccob(b"") * 40_000, flags=2)])
-
-
-# Nesting.
-
-@bomb("thin.a", "scan")
-def thin(_):
-    """A thin archive that lists itself 40 times."""
-    return b"!<thin>\n" + layout.ar_member(b"thin.a/", 1) * 40
-
-
-@bomb("group.fatbin", "scan")
-def groups(fixtures):
-    """Groups of 100 images that are the whole payload, three deep."""
-    cubin = (fixtures / "answer-sm_90.cubin").read_bytes()
-    wrap = lambda payload: layout.fatbin([layout.fatbin_group(payload, [(0, len(payload))] * 100)])
-    return nested(wrap, cubin, 3)
-
-
-@bomb("zip-nest.zip", "scan")
-def zip_nest(fixtures):
-    """Zip files of 40 members that share their bytes, four deep."""
-    return nested(lambda data: layout.zip_aliases(data, 40), (fixtures / "answer-sm_90.cubin").read_bytes(), 4)
-
-
-@bomb("zip-deflate.zip", "scan")
-def zip_deflate(_):
-    """10,000 members that share a stream of 100 MB of zeros."""
-    size = 100_000_000
-    return layout.zip_aliases(layout.deflated(size), 10_000, 8, size, 0)
-
-
-@bomb("nested.xz", "scan")
-def nested_xz(_):
-    """200 MB of zeros, compressed twice by xz."""
-    return nested(lambda data: lzma.compress(data, preset=0), bytes(200_000_000), 2)
-
-
-@bomb("nested.bz2", "scan")
-def nested_bzip2(_):
-    """100 MB of zeros, compressed twice by bzip2."""
-    return nested(lambda data: bz2.compress(data, 1), bytes(100_000_000), 2)
-
-
-@bomb("ccob-nested", "scan")
-def ccob_nested(_):
-    """Compressed bundles of 300 compressed bundles, three deep."""
+def bundles_in_bundles():
     content = layout.ccob(layout.bundle([(HOST, b""), (GFX90A, bytes(1 << 20))]), method="zlib")
     targets = [b"hip-amdgcn-amd-amdhsa--gfx%x" % (0x1000 + number) for number in range(300)]
     return nested(lambda data: layout.ccob(layout.bundle([(target, data) for target in targets]), method="zlib"), content, 2)
 
 
-@bomb("1200-members.zip", "scan")
-def many_members(fixtures):
-    """1,200 deflated members, more than there are descriptors."""
-    cubin = (fixtures / "answer-sm_90.cubin").read_bytes()
-    return layout.zip_file([(f"m{number}", cubin) for number in range(1200)], zipfile.ZIP_DEFLATED)
-
-
-# Shared text and notes.
-
-@bomb("amd-notes.hsaco", "inspect")
-def amd_notes(_):
-    """5,000 sections that share one note with 10,000 kernels."""
-    kernels = 10_000
-    metadata = b"\x81\xaeamdhsa.kernels\xdd" + kernels.to_bytes(4, "big") + b"\x81\xa5.name\xa0" * kernels
+def amd_notes():
+    metadata = b"\x81\xaeamdhsa.kernels\xdd" + (10_000).to_bytes(4, "big") + b"\x81\xa5.name\xa0" * 10_000
     shared = layout.note(b"AMDGPU\0", 32, metadata)
     return layout.elf(AMD, [Section(b".note", shared, 7, 2, alignment=4, shares=bool(number)) for number in range(5000)])
 
 
-def cubin(symbols, name_size, parameters=0):
-    name = b"k" * name_size
-    sections = [
-        Section(b".text.k", bytes(16), 1, 6), Section(b".strtab", b"\0" + name + b"\0", 3),
-        Section(b".symtab", symbol(0, 0, 0, 0, 0, 0) + symbol(1, 0x12, 0x10, 1, 0, 16) * symbols, 2, 0, 2, 1, 24)]
-    if parameters:
-        parameter = b"\x04\x17\x0c\0" + pack("III", 0, 0, 0x10 << 14)
-        sections.append(Section(b".nv.info." + name, parameter * parameters, 0x70000000))
-    return layout.elf(NVIDIA, sections)
+def cubin_parameters():
+    parameter = b"\x04\x17\x0c\0" + pack("III", 0, 0, 0x10 << 14)
+    return layout.elf(NVIDIA, [
+        Section(b".text.k", bytes(16), 1, 6), Section(b".strtab", b"\0k\0", 3),
+        Section(b".symtab", symbol(0, 0, 0, 0, 0, 0) + symbol(1, 0x12, 0x10, 1, 0, 16) * 20_000, 2, 0, 2, 1, 24),
+        Section(b".nv.info.k", parameter * 6500, 0x70000000)])
 
 
-@bomb("cubin-names.cubin", "inspect")
-def cubin_names(_):
-    """8,000 kernels that share a name of 1 MB."""
-    return cubin(8000, 1_000_000)
+# A symbol that another file defines.
+SYMBOL = symbol(0, 0, 0, 0, 0, 0) + symbol(1, 0x10, 0, 0, 0, 0)
+STRINGS = Section(b".strtab", b"\0x\0", 3)
 
 
-@bomb("cubin-params.cubin", "inspect")
-def cubin_parameters(_):
-    """20,000 kernels that share 6,500 parameters."""
-    return cubin(20_000, 4, 6500)
+def wrappers():
+    relocations = b"".join(pack("QQq", 24 * number + 8, (1 << 32) | 1, 0) for number in range(60_000))
+    registering = Section(b".nvFatBinSegment", pack("IIQQ", 0x466243B1, 1, 0, 0) * 60_000, 1, 2)
+    return layout.elf(X86_64, [registering, STRINGS, Section(b".symtab", SYMBOL, 2, 0, 2, 1, 24),
+                               Section(b".rela.nvFatBinSegment", relocations, 4, 0, 3, 1, 24)])
 
 
-def wrappers(count, name_size):
-    wrapper = pack("IIQQ", 0x466243B1, 1, 0, 0)
-    relocations = b"".join(pack("QQq", 24 * number + 8, (1 << 32) | 1, 0) for number in range(count))
-    return layout.elf(X86_64, [
-        Section(b".nvFatBinSegment", wrapper * count, 1, 2), Section(b".strtab", b"\0" + b"x" * name_size + b"\0", 3),
-        Section(b".symtab", symbol(0, 0, 0, 0, 0, 0) + symbol(1, 0x10, 0, 0, 0, 0), 2, 0, 2, 1, 24),
-        Section(b".rela.nvFatBinSegment", relocations, 4, 0, 3, 1, 24)])
+def relocations():
+    shared = pack("QQq", 8, (1 << 32) | 1, 0) * 40_000
+    sections = [Section(b".rela", shared, 4, 0, 20_003, 20_001, 24, shares=bool(number)) for number in range(20_000)]
+    return layout.elf(X86_64, [*sections, Section(b".nvFatBinSegment", bytes(24), 1, 2), STRINGS,
+                               Section(b".symtab", SYMBOL, 2, 0, 20_002, 1, 24)])
 
 
-@bomb("wrapper-symbol.o", "scan")
-def wrapper_symbol(_):
-    """8,000 wrappers that refer to a symbol with a name of 1 MB."""
-    return wrappers(8000, 1_000_000)
-
-
-@bomb("wrappers.o", "scan", "-v")
-def many_wrappers(_):
-    """60,000 wrappers."""
-    return wrappers(60_000, 1)
-
-
-@bomb("ar-names.a", "scan")
-def archive_names(_):
-    """20,000 empty members that share a name of 1 MB."""
+def archive_names():
     names = layout.aligned(b"x" * 1_000_000 + b"/\n", 2)
     return b"!<arch>\n" + layout.ar_member(b"//", len(names), names) + layout.ar_member(b"/0", 0) * 20_000
 
 
-@bomb("offload-strings", "scan")
-def offload_strings(_):
-    """100 offload binaries with 1,024 keys that share a text of 32 kB."""
-    count, size = 1024, 32_000
-    text = 72 + 16 * count
-    total = text + size + 1 + -(text + size + 1) % 8
-    header = b"\x10\xff\x10\xad" + pack("IQQQ", 1, total, 32, 40) + pack("HHIQQQQ", 1, 2, 0, 72, count, total, 0)
-    return layout.aligned(header + pack("QQ", text + size, text) * count + b"a" * size + b"\0", 8) * 100
-
-
-@bomb("ptx-file.ptx", "inspect")
-def ptx_file(_):
-    """20,000 kernels in a file with a path of 500 kB."""
-    kernels = b"".join(b".entry k%d(){.loc 1 1 1;}" % number for number in range(20_000))
-    return layout.ptx(b'.file 1 "' + b"p" * 500_000 + b'"\n' + kernels)
-
-
-@bomb("spirv-file.spv", "inspect")
-def spirv_file(_):
-    """20,000 entry points in a file with a path of 259 kB."""
-    return layout.spirv([(7, pack("I", 9) + b"p" * 259_000 + b"\0"), *[(15, pack("II", 6, 1) + b"k\0\0\0")] * 20_000,
-                         (8, pack("III", 9, 7, 1))])
-
-
-# Quadratic readers.
-
-@bomb("offload-headers", "scan")
-def offload_headers(_):
-    """4,000 offload binaries that end at the same offset and share their strings."""
+def offload_headers():
     count, size, strings = 4000, 1_000_000, 8064
     entry = 32 * count
     pairs = entry + 40
@@ -303,9 +109,7 @@ def offload_headers(_):
             + b"a" * size + b"\0")
 
 
-@bomb("cuda-headers", "scan")
-def cuda_headers(_):
-    """20,000 CUDA fat binaries: each contains all that follow."""
+def cuda_headers():
     count = 20_000
     tail = layout.fatbin_entry() * 60_000 + b"\xff" * 64
     size = 80 * count + len(tail)
@@ -314,9 +118,7 @@ def cuda_headers(_):
     return b"".join(headers) + tail
 
 
-@bomb("embedded-elf", "scan")
-def embedded_elf(_):
-    """40,000 headers of cubins that share a table of 60,000 sections."""
+def embedded_elf():
     count, sections = 40_000, 60_000
     headers = b"".join(b"\x7fELF\x02\x01\x01\x41\x08" + bytes(7)
                        + pack("HHIQQQIHHHHHH", 2, 190, 1, 0, 0, 64 * (count - number), 0x06005A04, 64, 0, 0, 64, sections, 1)
@@ -324,46 +126,63 @@ def embedded_elf(_):
     return bytes(8) + headers + bytes(64) + pack("IIQQQQIIQQ", 0, 3, 0, 0, 0, 0, 0, 0, 1, 0) + bytes(64 * sections)
 
 
-@bomb("embedded-ptx.o", "scan")
-def embedded_ptx(_):
-    """A function without an end, and 200,000 beginnings of modules in it."""
-    text = layout.ptx(b".entry k() {") + b".version 7.0\n.target sm_80\n" * 200_000
-    return layout.elf(X86_64, [Section(b".rodata", text, 1, 2)])
-
-
-@bomb("embedded-spirv", "scan")
-def embedded_spirv(_):
-    """200,000 modules: each contains all that follow as operands of its instructions."""
-    module = pack("IIIII", 0x07230203, 0x10400, 0, 24, 0) + pack("II", 0x20011, 4) + pack("I", 8 << 16 | 7)
-    return bytes(8) + module * 200_000
-
-
-@bomb("relocations.o", "scan")
-def relocations(_):
-    """20,000 sections that share 40,000 relocations."""
-    shared = pack("QQq", 8, (1 << 32) | 1, 0) * 40_000
-    sections = [Section(b".rela", shared, 4, 0, 20_003, 20_001, 24, shares=bool(number)) for number in range(20_000)]
-    return layout.elf(X86_64, [
-        *sections, Section(b".nvFatBinSegment", bytes(24), 1, 2), Section(b".strtab", b"\0x\0", 3),
-        Section(b".symtab", symbol(0, 0, 0, 0, 0, 0) + symbol(1, 0x10, 0, 0, 0, 0), 2, 0, 20_002, 1, 24)])
-
-
-@bomb("ptx-calls.ptx", "inspect")
-def ptx_calls(_):
-    """20,000 kernels that call the first of 20,000 functions: each calls the next."""
-    functions = b"".join(b".func f%d(){f%d;}" % (number, number + 1) for number in range(20_000))
-    return layout.ptx(functions + b"".join(b".entry k%d(){f0;}" % number for number in range(20_000)))
-
-
-# Policies.
-
-@bomb("alternatives.toml", "check", "--policy", "FILE", "IMAGE")
-def alternatives(_):
-    """126 alternatives inside each other."""
-    return b'must-hold = ["' + b"{a," * 126 + b"b" + b"}" * 126 + b'"]\n'
-
-
-@bomb("pattern.toml", "check", "--policy", "FILE", "IMAGE")
-def pattern(_):
-    """A pattern of 300,000 characters."""
-    return b'must-hold = ["' + b"*a?{b,c}" * 37_500 + b'"]\n'
+# Commands and functions by the name of the file.
+BOMBS = {
+    # 88 bytes that state 4 GiB.
+    "lz4-88-bytes.fatbin": ("verify", lambda: layout.fatbin([
+        layout.fatbin_entry(2, 8, 8, layout.FATBIN_FLAGS | layout.LZ4, 0xFFFFFFFF) + b"\x10a" + bytes(6)])),
+    # Nine debug sections that share one compressed stream.
+    "debug-9x.hsaco": ("inspect", debug_sections),
+    # Compressed bundles of version 1: each continues as the next one. With Zstandard, a tail of empty blocks.
+    "ccob-v1-zlib": ("scan", streams_in_streams_zlib),
+    "ccob-v1-zstd": ("scan", streams_in_streams_zstd),
+    # 40,000 compressed bundles without content.
+    "ccob-empty.so": ("scan", lambda: layout.elf(
+        (62, 3, 0, 0, 0), [Section(b".hip_fatbin", layout.ccob(b"") * 40_000, flags=2)])),
+    # A thin archive that lists itself 40 times.
+    "thin.a": ("scan", lambda: b"!<thin>\n" + layout.ar_member(b"thin.a/", 1) * 40),
+    # Groups of 100 images that are the whole payload, three deep.
+    "group.fatbin": ("scan", lambda: nested(
+        lambda payload: layout.fatbin([layout.fatbin_group(payload, [(0, len(payload))] * 100)]), cubin(), 3)),
+    # Zip files of 40 members that share their bytes, four deep.
+    "zip-nest.zip": ("scan", lambda: nested(lambda data: layout.zip_aliases(data, 40), cubin(), 4)),
+    # 10,000 members that share a stream of 100 MB of zeros.
+    "zip-deflate.zip": ("scan", lambda: layout.zip_aliases(layout.deflated(100_000_000), 10_000, 8, 100_000_000, 0)),
+    # 200 and 100 MB of zeros, compressed twice.
+    "nested.xz": ("scan", lambda: nested(lambda data: lzma.compress(data, preset=0), bytes(200_000_000), 2)),
+    "nested.bz2": ("scan", lambda: nested(lambda data: bz2.compress(data, 1), bytes(100_000_000), 2)),
+    # Compressed bundles of 300 compressed bundles, three deep.
+    "ccob-nested": ("scan", bundles_in_bundles),
+    # 5,000 sections that share one note with 10,000 kernels.
+    "amd-notes.hsaco": ("inspect", amd_notes),
+    # 20,000 kernels that share 6,500 parameters.
+    "cubin-params.cubin": ("inspect", cubin_parameters),
+    # 60,000 wrappers that refer to one symbol.
+    "wrappers.o": ("scan -v", wrappers),
+    # 20,000 sections that share 40,000 relocations.
+    "relocations.o": ("scan", relocations),
+    # 20,000 empty members that share a name of 1 MB.
+    "ar-names.a": ("scan", archive_names),
+    # 20,000 kernels in a file with a path of 500 kB, and in one of 259 kB.
+    "ptx-file.ptx": ("inspect", lambda: layout.ptx(b'.file 1 "' + b"p" * 500_000 + b'"\n' + b"".join(
+        b".entry k%d(){.loc 1 1 1;}" % number for number in range(20_000)))),
+    "spirv-file.spv": ("inspect", lambda: layout.spirv([
+        (7, pack("I", 9) + b"p" * 259_000 + b"\0"), *[(15, pack("II", 6, 1) + b"k\0\0\0")] * 20_000,
+        (8, pack("III", 9, 7, 1))])),
+    # 4,000 offload binaries that end at the same offset and share their strings.
+    "offload-headers": ("scan", offload_headers),
+    # 20,000 CUDA fat binaries: each contains all that follow.
+    "cuda-headers": ("scan", cuda_headers),
+    # 40,000 headers of cubins that share a table of 60,000 sections.
+    "embedded-elf": ("scan", embedded_elf),
+    # A function without an end, and 200,000 beginnings of modules in it.
+    "embedded-ptx.o": ("scan", lambda: layout.elf(X86_64, [Section(
+        b".rodata", layout.ptx(b".entry k() {") + b".version 7.0\n.target sm_80\n" * 200_000, 1, 2)])),
+    # 200,000 modules: each contains all that follow as operands of its instructions.
+    "embedded-spirv": ("scan", lambda: bytes(8) + 200_000 * (
+        pack("IIIII", 0x07230203, 0x10400, 0, 24, 0) + pack("II", 0x20011, 4) + pack("I", 8 << 16 | 7))),
+    # 20,000 kernels that call the first of 20,000 functions: each calls the next.
+    "ptx-calls.ptx": ("inspect", lambda: layout.ptx(b"".join(
+        [b".func f%d(){f%d;}" % (number, number + 1) for number in range(20_000)]
+        + [b".entry k%d(){f0;}" % number for number in range(20_000)]))),
+}

@@ -1,114 +1,113 @@
-"""Faults at any moment: inputs that change during a run, and scarce resources. tests/command-line/faults.rs has those that a state
-of the program decides, such as standard output that is closed or full."""
+"""Scarce resources, and signals at random moments of commands that write: the old output or the new one,
+and nothing else. tests/command-line/faults.rs has the faults that a state of the program decides, such as
+an input that changes while it is read."""
 
 import os
 import random
 import resource
+import shutil
+import signal
 import time
 
-from trials.limits import MIB
+from trials import seeds
+from trials.limits import MIB, Tally, run, violations
 from trials.mutations import SEED
-from trials.scene import READERS, WRITERS, Scene
 
-# Functions by the name of the fault.
-FAULTS = {}
-QUICK_REPETITIONS, REPETITIONS = 2, 12
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXFSZ, signal.SIGKILL]
+QUICK_REPETITIONS, REPETITIONS = 2, 20
 IMAGE_SIZE = 32 * MIB
-# A writer that is interrupted for so many seconds leaves a mixture that nobody changes, and that may be copied.
-PAUSE = 0.002
-DESCRIPTORS = 12
-ADDRESS_SPACES = [size * MIB for size in (64, 96, 128, 256)]
-MIXED = "exit status 0 with an output that is neither the old nor the new image"
+OLD = b"OLD"
+# Limits on a resource; a command has more inputs than descriptors.
+SCARCE = [*((resource.RLIMIT_AS, size * MIB) for size in (64, 96, 128, 256)), (resource.RLIMIT_NOFILE, 12)]
+INPUTS = 16
+TARGET = "triple=amdgcn-amd-amdhsa,arch=gfx90a"
+# Commands that write a file OUTPUT of a large image IMAGE, and of the bundle of it.
+WRITERS = {
+    "wrap": ["wrap", "--kind", "openmp", "-o", "OUTPUT", f"--image=file=IMAGE,{TARGET}"],
+    "pack": ["pack", "-o", "OUTPUT", f"--image=file=IMAGE,kind=hip,{TARGET}"],
+    "bundle": ["bundle", "--type", "bc", "-o", "OUTPUT", f"{seeds.HOST}/dev/null", f"{seeds.TARGET}IMAGE"],
+    "unbundle": ["unbundle", f"{seeds.TARGET}OUTPUT", "BUNDLE"],
+    "extract": ["extract", "--to", "OUTPUT", "BUNDLE"],
+}
+READERS = {
+    "scan": ["scan", *["BUNDLE"] * INPUTS],
+    "inspect": ["inspect", *["BUNDLE"] * INPUTS],
+    "verify": ["verify", *["BUNDLE"] * INPUTS],
+    "list": ["list", "BUNDLE"],
+}
+COMMANDS = {**WRITERS, **READERS}
 
 
-def fault(name):
-    def register(function):
-        FAULTS[name] = function
-        return function
-    return register
-
-
-def run_fault(setting, name, directory):
-    """Runs the trials of one fault and returns their figures."""
-    scene = Scene(setting, name, directory, IMAGE_SIZE)
-    FAULTS[name](scene, random.Random(f"{SEED} {name}"))
+def run_faults(setting, name, directory):
+    """Runs a command with scarce resources, and interrupts one that writes. Returns the figures."""
+    scene = Scene(setting, directory)
+    for number, value in SCARCE:
+        scene.run(name, f"limit {number} of {value}", resources={number: value})
+    if name in WRITERS:
+        interrupt(scene, name)
     return scene.tally
 
 
-def repetitions(scene):
-    return QUICK_REPETITIONS if scene.setting.quick else REPETITIONS
+class Scene:
+    """The files of the trials of one command, in a directory."""
+
+    def __init__(self, setting, directory):
+        self.setting, self.directory, self.tally = setting, directory, Tally()
+        self.output = directory / "output"
+        (directory / "image").write_bytes(b"A" * IMAGE_SIZE)
+        self.whole("bundle")
+        self.output.rename(directory / "bundle")
+
+    def words(self, name):
+        words = COMMANDS[name]
+        for file in ["OUTPUT", "IMAGE", "BUNDLE"]:
+            words = [word.replace(file, str(self.directory / file.lower())) for word in words]
+        return [self.setting.program, *words]
+
+    def whole(self, writer):
+        """Returns the output of a writer without any fault."""
+        self.output.unlink(missing_ok=True)
+        outcome = run(self.words(writer))
+        if outcome.status != 0:
+            raise RuntimeError(f"{writer}: {outcome.errors.decode(errors='replace')}")
+        return self.output.read_bytes()
+
+    def run(self, name, fault, ends=(), complete=None, **surroundings):
+        """Runs a command under a fault that may have further ends, and leave a complete output."""
+        self.tally.runs += 1
+        self.tally.inputs += 1
+        outcome = run(self.words(name), 1, **surroundings)
+        if outcome.status in ends:
+            outcome.status = 1
+        temporaries = list(self.directory.glob(".fatbin-*"))
+        if complete in [path.read_bytes() for path in temporaries if path.is_file()]:
+            temporaries.pop().unlink()
+        if reasons := violations(outcome, self.directory):
+            self.tally.fail(f"{name}, {fault}", outcome.command, reasons)
+        for path in temporaries:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-@fault("few descriptors")
-def descriptors(scene, _):
-    copies = []
-    for number in range(3 * DESCRIPTORS):
-        copies.append(str(scene.directory / f"copy-{number}"))
-        os.link(scene.files["BUNDLE"], copies[-1])
-    for command in ["scan", "inspect", "verify"]:
-        scene.judge(scene.run([command, *copies], resources={resource.RLIMIT_NOFILE: DESCRIPTORS}))
-    for words in WRITERS.values():
-        scene.judge(scene.run(words, resources={resource.RLIMIT_NOFILE: DESCRIPTORS}))
-
-
-@fault("little address space")
-def address_space(scene, _):
-    for size in ADDRESS_SPACES:
-        for words in [*WRITERS.values(), *READERS]:
-            scene.judge(scene.run(words, resources={resource.RLIMIT_AS: size}))
-
-
-def changing_input(scene, source, words, change):
-    """Changes the image and the bundle at a random moment of a run."""
-    scene.write_image(b"A")
-    scene.succeed("bundle", scene.files["BUNDLE"])
+def interrupt(scene, name):
     started = time.monotonic()
-    scene.run(words)
+    whole = scene.whole(name)
     duration = time.monotonic() - started
-    scene.files["OUTPUT"].unlink(missing_ok=True)
-    delay = source.uniform(0, duration)
+    source = random.Random(f"{SEED} {name}")
+    for number in SIGNALS * (QUICK_REPETITIONS if scene.setting.quick else REPETITIONS):
+        # A new file, so that writing the old bytes costs nothing.
+        scene.output.unlink()
+        scene.output.write_bytes(OLD)
+        delay = source.uniform(0, 1.1 * duration)
 
-    def meanwhile(_):
-        time.sleep(delay)
-        change()
-    return scene.run(words, meanwhile=meanwhile)
-
-
-@fault("truncated input")
-def truncated_input(scene, source):
-    def truncate():
-        size = source.choice([0, 4096, IMAGE_SIZE // 2])
-        for name in ["IMAGE", "BUNDLE"]:
-            os.truncate(scene.files[name], size)
-
-    for words in [*WRITERS.values(), *READERS] * repetitions(scene):
-        outcome = changing_input(scene, source, words, truncate)
-        scene.judge(outcome)
-        if outcome.status == 0 and scene.files["OUTPUT"].exists():
-            if not holds_image(scene) and not is_of_truncated_input(scene, words):
-                scene.fail(outcome, MIXED)
-
-
-def is_of_truncated_input(scene, words):
-    """Whether the output is right for the truncated input: the truncation may precede the run."""
-    output = scene.files["OUTPUT"].read_bytes()
-    again = scene.run(words)
-    return again.status == 0 and scene.files["OUTPUT"].read_bytes() == output
-
-
-@fault("overwritten input")
-def overwritten_input(scene, source):
-    for words in list(WRITERS.values()) * repetitions(scene):
-        if "BUNDLE" in words:
-            continue
-        pauses = []
-        outcome = changing_input(scene, source, words, lambda: pauses.append(scene.write_image(b"B")))
-        scene.judge(outcome)
-        if outcome.status == 0 and not holds_image(scene) and max(pauses) < PAUSE:
-            scene.fail(outcome, MIXED)
-
-
-def holds_image(scene):
-    """Returns whether the output contains the whole image, before or after the change."""
-    output = scene.files["OUTPUT"].read_bytes()
-    return any(byte * IMAGE_SIZE in output for byte in (b"A", b"B"))
+        def send(process):
+            time.sleep(delay)
+            os.kill(process.pid, number)
+        # Shells add 128. A complete output has a name between two system calls, because a link cannot
+        # replace a file, and no process can remove it after SIGKILL.
+        complete = whole if number == signal.SIGKILL else None
+        fault = signal.Signals(number).name
+        scene.run(name, fault, (-number, 128 + number), complete, meanwhile=send)
+        content = scene.output.read_bytes()
+        if content not in (OLD, whole):
+            scene.tally.fail(f"{name}, {fault}", scene.words(name),
+                             [f"an output of {len(content)} bytes, neither the old nor the new one"])

@@ -21,15 +21,12 @@ def aligned(data, alignment):
     return data + bytes(-len(data) % alignment)
 
 
-# Codecs. Blocks are stored as they are or repeat one byte, so that no encoder is needed.
-
-def zstd_block(kind, size, content, last):
-    return ((size << 3) | (kind << 1) | last).to_bytes(3, "little") + content
-
+# Codecs. Blocks are stored as they are, so that no encoder is needed.
 
 def zstd_frame(data):
     parts = [data[at:at + ZSTD_BLOCK] for at in range(0, len(data), ZSTD_BLOCK)] or [b""]
-    blocks = [zstd_block(0, len(part), part, number == len(parts) - 1) for number, part in enumerate(parts)]
+    blocks = [(len(part) << 3 | (number == len(parts))).to_bytes(3, "little") + part
+              for number, part in enumerate(parts, 1)]
     return b"\x28\xb5\x2f\xfd\xe0" + pack("Q", len(data)) + b"".join(blocks)
 
 
@@ -43,23 +40,6 @@ def deflated(size):
 
 
 # Containers.
-
-def metal_library(functions):
-    """Returns a library for macOS 14.0 of compute functions: names and modules."""
-    entries, modules = b"", b""
-    for name, module in functions:
-        fields = {
-            b"NAME": name + b"\0", b"TYPE": b"\x02", b"HASH": hashlib.sha256(module).digest(),
-            b"OFFT": pack("QQQ", 0, 0, len(modules)), b"VERS": pack("4H", 2, 6, 3, 1), b"MDSZ": pack("Q", len(module)),
-        }  # fmt: skip
-        entry = b"".join(tag + pack("H", len(value)) + value for tag, value in fields.items()) + b"ENDT"
-        entries += pack("I", 4 + len(entry)) + entry
-        modules += module
-    end = 92 + len(entries)
-    parts = pack("8Q", 88, len(entries), end, 0, end, 0, end, len(modules))
-    header = b"MTLB" + pack("HHHBBHHQ", 0x8001, 2, 7, 0, 0x81, 14, 0, end + len(modules)) + parts
-    return header + pack("I", len(functions)) + entries + modules
-
 
 def bundle(entries):
     offset = 32 + sum(24 + len(name) for name, _ in entries)
@@ -105,34 +85,6 @@ def fatbin(entries, size=None):
     return b"\x50\xed\x55\xba" + pack("HHQ", 1, 16, len(body) if size is None else size) + body
 
 
-def message_pack(value):
-    """Numbers below 2^32, texts below 256 bytes, lists and maps below 16 elements."""
-    if isinstance(value, int):
-        return bytes([value]) if value < 0x80 else b"\xce" + value.to_bytes(4, "big")
-    if isinstance(value, str):
-        return bytes([0xd9, len(value)]) + value.encode()
-    parts = value if isinstance(value, list) else [part for pair in value.items() for part in pair]
-    return bytes([(0x90 if isinstance(value, list) else 0x80) | len(value)]) + b"".join(map(message_pack, parts))
-
-
-def kpack(members, scheme):
-    """A kpack archive; members are keys, target IDs and code objects. Frames of zstd are stored blocks."""
-    toc, blobs, area = {}, [], b""
-    for ordinal, (key, arch, code) in enumerate(members):
-        toc.setdefault(key, {})[arch] = {"type": "hsaco", "ordinal": ordinal, "original_size": len(code)}
-        frame = zstd_frame(code)
-        blobs.append({"offset": 64 + len(area), "size": len(code)})
-        area += code if scheme == "none" else pack("I", len(frame)) + frame
-    arches = sorted({arch for _, arch, _ in members})
-    index = {"format_version": 1, "gfx_arches": arches, "toc": toc, "compression_scheme": scheme}
-    if scheme == "none":
-        index["blobs"] = blobs
-    else:
-        area = pack("I", len(members)) + area
-        index |= {"zstd_offset": 64, "zstd_size": len(area)}
-    return b"KPAK" + pack("IQ", 1, 64 + len(area)) + bytes(48) + area + message_pack(index)
-
-
 # Hosts.
 
 @dataclass
@@ -150,38 +102,36 @@ class Section:
 
 
 AMD, NVIDIA, X86_64 = (224, 3, 0x3F, 64, 2), (190, 2, 0x5A055A, 51, 7), (62, 1, 0, 0, 0)
-NAMES = b"\0.shstrtab\0"
 
 
 def elf(target, sections):
     """Returns a 64-bit ELF file: sections 1, 2 and so on as given, and after them the section of names."""
     machine, kind, flags, os_abi, abi = target
-    names, places = bytearray(NAMES), {}
+    sections = [*sections, Section(b".shstrtab", kind=3)]
+    places, names = {}, b"\0"
     for section in sections:
         if section.name not in places:
             places[section.name] = len(names)
             names += section.name + b"\0"
-    body, offsets, sizes = bytearray(64), [0], [0]
-    for section in [*sections, Section(b".shstrtab", bytes(names), 3)]:
-        if section.shares:
-            offsets.append(offsets[section.shares])
-            sizes.append(sizes[section.shares])
-            continue
-        body += bytes(-len(body) % 8)
-        offsets.append(len(body))
-        sizes.append(len(section.data))
-        body += section.data
-    body += bytes(-len(body) % 8)
-    rows = [bytes(64)]
-    for number, section in enumerate([*sections, Section(b".shstrtab", b"", 3)], 1):
-        name = places.get(section.name, 1)
-        rows.append(pack("IIQQQQIIQQ", name, section.kind, section.flags, 0, offsets[number], sizes[number],
+    sections[-1].data = names
+    body, rows = bytearray(64), [bytes(64)]
+    extents = [(0, 0)]
+    for section in sections:
+        extent = extents[section.shares]
+        if not section.shares:
+            body += bytes(-len(body) % 8)
+            extent = len(body), len(section.data)
+            body += section.data
+        extents.append(extent)
+        rows.append(pack("IIQQQQIIQQ", places[section.name], section.kind, section.flags, 0, *extent,
                          section.link, section.info, section.alignment, section.entry_size))
+    body += bytes(-len(body) % 8)
     count = len(rows)
+    short = count, count - 1
     if count >= 0xFF00:
         # The first section states the numbers that are too large for the header.
         rows[0] = pack("IIQQQQIIQQ", 0, 0, 0, 0, 0, count, count - 1, 0, 0, 0)
-    short = (0, 0xFFFF) if count >= 0xFF00 else (count, count - 1)
+        short = 0, 0xFFFF
     header = b"\x7fELF\x02\x01\x01" + bytes([os_abi, abi]) + bytes(7)
     header += pack("HHIQQQIHHHHHH", kind, machine, 1, 0, 0, len(body), flags, 64, 0, 0, 64, *short)
     return header + bytes(body[64:]) + b"".join(rows)
@@ -268,11 +218,8 @@ def zip_aliases(stored, count, method=0, size=None, checksum=None):
 
 # Images.
 
-PTX = b".version 7.0\n.target sm_80\n.address_size 64\n"
-
-
 def ptx(body):
-    return PTX + body
+    return b".version 7.0\n.target sm_80\n.address_size 64\n" + body
 
 
 def spirv_instruction(opcode, operands):

@@ -1,19 +1,20 @@
-"""Runs the program on mutants of every seed, in batches, because a start costs more than a small input. A family of mutants is a
-sequence, so that a sample of it is a list of numbers. The fuzz targets change numbers and text inside of the formats."""
+"""Runs the program on mutants of every seed, in batches, because a start costs more than a small input.
+A family of mutants is a sequence, so that a sample of it is a list of numbers. The fuzz targets change
+numbers and text inside of the formats."""
 
 import random
 import shutil
 
 from trials import seeds
-from trials.limits import Limits, crashes, excesses, raw_text, run, temporaries, violations
-from trials.tally import Failure, Tally, command_line, keep
+from trials.limits import Tally, excesses, run, violations
 
 SEED = 22
 # Bits of a byte, and the bytes that replace it.
 BITS, REPLACEMENTS = 8, [0x00, 0xFF]
+CHANGES = BITS + len(REPLACEMENTS)
 BATCH = 50
 # Mutants of each seed in each family.
-QUICK, FULL = 100, 20_000
+QUICK, FULL = 100, 4000
 # One mutant in so many is also given to the commands that take one file.
 SINGLE = 25
 
@@ -30,91 +31,69 @@ ON_BATCHES = [
     ["scan", "--ndjson", "--hash", "FILES"],
 ]
 VERIFY = ["verify", "FILES"]
-ON_FILES = {
-    seeds.FILE: [
-        ["list", "FILE"],
-        ["unbundle", f"{seeds.TARGET}OUTPUT/image", "--allow-missing", "FILE"],
-        ["wrap", "--kind", "openmp", "--match", "FILE", "-o", "OUTPUT/wrapped.o", "IMAGE"],
-        ["wrap", "--kind", "hip", "-o", "OUTPUT/wrapped.o", "FILE"],
-        ["pack", "-o", "OUTPUT/packed", "FILE"],
-        ["diff", "FILE", "IMAGE"],
-    ],
-    seeds.POLICY: [["check", "--policy", "FILE", "IMAGE"]],
-    seeds.LOCK: [["diff", "FILE", "LOCK"], ["diff", "IMAGE", "FILE"]],
-}
+ON_FILES = [
+    ["list", "FILE"],
+    ["unbundle", f"{seeds.TARGET}OUTPUT/image", "--allow-missing", "FILE"],
+    ["wrap", "--kind", "openmp", "--match", "FILE", "-o", "OUTPUT/wrapped.o", "IMAGE"],
+    ["wrap", "--kind", "hip", "-o", "OUTPUT/wrapped.o", "FILE"],
+    ["pack", "-o", "OUTPUT/packed", "FILE"],
+    ["diff", "FILE", "IMAGE"],
+]
 
 
-class Prefixes:
-    """Every proper prefix."""
-
-    def __init__(self, seed):
-        self.data = seed.data
-
-    def __len__(self):
-        return len(self.data)
-
-    def __getitem__(self, number):
-        return f"prefix-{number:#x}", self.data[:number]
+def prefix(data, number):
+    return f"prefix-{number:#x}", data[:number]
 
 
-class Flips:
-    """Every flipped bit, and every byte replaced by all zeros and all ones."""
-
-    def __init__(self, seed):
-        self.data = seed.data
-
-    def __len__(self):
-        return len(self.data) * (BITS + len(REPLACEMENTS))
-
-    def __getitem__(self, number):
-        at, change = divmod(number, BITS + len(REPLACEMENTS))
-        data = bytearray(self.data)
-        data[at] = data[at] ^ (1 << change) if change < BITS else REPLACEMENTS[change - BITS]
-        return f"flip-{at:#x}-{change}", bytes(data)
+def flip(data, number):
+    """A flipped bit, or a byte of all zeros or ones."""
+    at, change = divmod(number, CHANGES)
+    changed = bytearray(data)
+    changed[at] = data[at] ^ (1 << change) if change < BITS else REPLACEMENTS[change - BITS]
+    return f"flip-{at:#x}-{change}", bytes(changed)
 
 
-FAMILIES = {"prefixes": Prefixes, "flips": Flips}
-
-
-def sample(family, seed, most):
-    """Returns numbers of at most `most` mutants of a seed, the same ones on every run."""
-    length = len(FAMILIES[family](seed))
-    if length <= most:
-        return list(range(length))
-    return sorted(random.Random(f"{SEED} {family} {seed.name}").sample(range(length), most))
+# The functions that make a mutant, and the number of mutants for each byte of a seed.
+FAMILIES = {"prefixes": (prefix, 1), "flips": (flip, CHANGES)}
 
 
 def tasks(setting, all_seeds, family):
-    """Returns the batches of a family: seed, number of the batch, numbers of the mutants."""
+    """Returns the batches of a family: name and bytes of the seed, numbers of the mutants, and commands. The mutants
+    of a seed are the same ones on every run. On quick runs, the commands take turns."""
     found = []
-    for seed in all_seeds.values():
-        numbers = sample(family, seed, QUICK if setting.quick else FULL)
-        found += [(seed, at // BATCH, numbers[at:at + BATCH]) for at in range(0, len(numbers), BATCH)]
+    for name, data in all_seeds.items():
+        length = len(data) * FAMILIES[family][1]
+        most = min(length, QUICK if setting.quick else FULL)
+        numbers = sorted(random.Random(f"{SEED} {family} {name}").sample(range(length), most))
+        for at in range(0, most, BATCH):
+            commands = [ON_BATCHES[len(found) % len(ON_BATCHES)]] if setting.quick else ON_BATCHES
+            found.append((name, data, numbers[at:at + BATCH], commands))
     return found
 
 
 class Batch:
     """Mutants of one seed, in separate files."""
 
-    def __init__(self, setting, family, seed, numbers, directory):
-        self.setting, self.family, self.seed, self.directory = setting, family, seed, directory
+    def __init__(self, setting, family, seed, data, numbers, directory):
+        self.setting, self.family = setting, family
+        # A shorter file is truncated. It may lack only padding: zeros or line feeds.
+        self.whole = len(data.rstrip(b"\0\n"))
         self.output = directory / "output"
         self.tally = Tally(inputs=len(numbers))
-        mutants = FAMILIES[family](seed)
         inputs = directory / "inputs"
         inputs.mkdir()
-        self.contents = {}
+        self.files = []
         for number in numbers:
-            name, data = mutants[number]
-            path = inputs / f"{seed.name}.{name}"
-            path.write_bytes(data)
-            self.contents[path] = number, data
+            name, mutant = FAMILIES[family][0](data, number)
+            self.files.append(inputs / f"{seed}.{name}")
+            self.files[-1].write_bytes(mutant)
 
-    def run(self, words, files, limits=Limits()):
-        """Runs a command on files of the batch, with an empty directory of outputs."""
+    def run(self, words, files):
+        """Runs a command on files of the batch, with an empty directory of outputs. Returns how it ended
+        and what was wrong."""
         shutil.rmtree(self.output, ignore_errors=True)
         self.output.mkdir()
-        places = {"OUTPUT": self.output, "POLICY": self.setting.scratch / "policy", "LOCK": self.setting.scratch / "lock",
+        places = {"OUTPUT": self.output, "POLICY": self.setting.scratch / "seeds/policy",
                   "IMAGE": self.setting.fixtures / seeds.HSACO, "FILE": files[0]}
         command = [self.setting.program]
         for word in words:
@@ -125,63 +104,43 @@ class Batch:
                 word = word.replace(name, str(path))
             command.append(word)
         self.tally.runs += 1
-        return run(command, limits)
+        outcome = run(command)
+        return outcome, violations(outcome, self.output)
 
     def fail(self, path, outcome, reasons):
-        kept = keep(self.setting, self.family, path.name, path.read_bytes())
-        command = command_line(outcome.command).replace(str(path), str(kept))
-        self.tally.failures.append(Failure(path.name, command, reasons))
+        self.tally.fail(path.name, self.setting.keep(self.family, path, outcome.command), reasons)
 
-    def judge(self, words):
-        """Runs a command on the batch; if it fails, on each file."""
-        files = list(self.contents)
-        outcome = self.run(words, files)
-        reasons = violations(outcome) + temporaries(self.output)
-        if not reasons:
-            return outcome
-        alone = False
-        for path in files:
-            single = self.run(words, [path])
-            if found := violations(single) + temporaries(self.output):
-                self.fail(path, single, found)
-                alone = True
-        # The limits apply to a single file.
-        together = crashes(outcome) + raw_text(outcome)
-        if not alone and together and not excesses(outcome, Limits()):
-            self.fail(files[0], outcome, [f"only in a batch: {reason}" for reason in together])
+    def judge(self, words, files):
+        """Runs a command on files; if it fails, on each of them, because the limits apply to one file."""
+        outcome, reasons = self.run(words, files)
+        failures = len(self.tally.failures)
+        for path in files if reasons and len(files) > 1 else []:
+            self.judge(words, [path])
+        is_alone = len(files) == 1
+        if reasons and (is_alone or len(self.tally.failures) == failures and not excesses(outcome)):
+            self.fail(files[0], outcome, reasons if is_alone else ["only in a batch", *reasons])
         return outcome
 
-    def judge_single(self, path):
-        for words in ON_FILES[self.seed.use]:
-            outcome = self.run(words, [path])
-            if reasons := violations(outcome) + temporaries(self.output):
-                self.fail(path, outcome, reasons)
-
     def judge_cuts(self, outcome):
-        """Checks that no prefix is reported as intact."""
-        lines = dict(line.rsplit(": ", 1) for line in outcome.output.decode(errors="replace").splitlines() if ": " in line)
-        for path, (_, data) in self.contents.items():
-            result = lines.get(str(path), "")
-            # A prefix may lack only padding: zeros or line feeds at its end.
-            can_be_whole = len(data) >= len(self.seed.data.rstrip(b"\0\n"))
-            if "intact" in result and "problem" not in result and not can_be_whole:
+        """Checks that no truncated file is reported as intact."""
+        lines = outcome.output.decode(errors="replace").splitlines()
+        results = dict(line.rsplit(": ", 1) for line in lines if ": " in line)
+        for path in self.files:
+            result = results.get(str(path), "")
+            if "intact" in result and "problem" not in result and path.stat().st_size < self.whole:
                 self.fail(path, outcome, ["a truncated file is reported as intact"])
 
 
 def run_batch(setting, family, task, directory):
     """Runs one batch and returns its figures."""
-    seed, number, numbers = task
-    batch = Batch(setting, family, seed, numbers, directory)
-    if seed.use == seeds.FILE:
-        # On quick runs, the commands take turns.
-        turn = number % len(ON_BATCHES)
-        for words in [ON_BATCHES[turn]] if setting.quick else ON_BATCHES:
-            batch.judge(words)
-        outcome = batch.judge(VERIFY)
-        if family == "prefixes":
-            batch.judge_cuts(outcome)
-    for position, path in enumerate(batch.contents):
-        # The commands of policies and locks take one file only.
-        if position % (SINGLE if seed.use == seeds.FILE else SINGLE // 5) == 0:
-            batch.judge_single(path)
+    *seed, commands = task
+    batch = Batch(setting, family, *seed, directory)
+    for words in commands:
+        batch.judge(words, batch.files)
+    outcome = batch.judge(VERIFY, batch.files)
+    if family == "prefixes":
+        batch.judge_cuts(outcome)
+    for path in batch.files[::SINGLE]:
+        for words in ON_FILES:
+            batch.judge(words, [path])
     return batch.tally

@@ -5,7 +5,6 @@ import gzip
 import lzma
 import subprocess
 import zipfile
-from dataclasses import dataclass
 
 from trials import layout
 
@@ -17,15 +16,6 @@ HOST = f"--target={layout.HOST.decode()}="
 
 # A thin archive without its member, and a bundle of source files.
 WITHOUT_IMAGES = {"thin.a", "bundle-text"}
-# Use of an input: any command, the policy of a check, or one side of a comparison.
-FILE, POLICY, LOCK = "file", "policy", "lock"
-
-
-@dataclass(frozen=True)
-class Seed:
-    name: str
-    data: bytes
-    use: str = FILE
 
 
 class Workshop:
@@ -38,18 +28,18 @@ class Workshop:
     def read(self, fixture):
         return (self.fixtures / fixture).read_bytes()
 
-    def add(self, name, data, use=FILE):
-        self.seeds[name] = Seed(name, data, use)
+    def add(self, name, data):
+        self.seeds[name] = data
         return data
 
-    def write(self, name, *command, use=FILE):
-        """Adds the output of fatbin; a word OUTPUT of the command is replaced by its path."""
+    def write(self, name, *command):
+        """Adds the file that a command of fatbin writes."""
         path = self.directory / name
-        printed = self.run([str(path) if word == "OUTPUT" else word for word in command])
-        return self.add(name, path.read_bytes() if "OUTPUT" in command else printed, use)
+        self.run(command[0], "-o", path, *command[1:])
+        return self.add(name, path.read_bytes())
 
-    def run(self, words):
-        done = subprocess.run([self.program, *words], cwd=self.fixtures, stdin=subprocess.DEVNULL, capture_output=True)
+    def run(self, *words):
+        done = subprocess.run([self.program, *words], cwd=self.fixtures, capture_output=True)
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(map(str, words))}: {done.stderr.decode(errors='replace')}")
         return done.stdout
@@ -57,25 +47,22 @@ class Workshop:
     def verify(self):
         """Checks that every seed is intact: a mutant of a damaged one shows little."""
         paths = []
-        for seed in self.seeds.values():
-            if seed.use == FILE and seed.name not in WITHOUT_IMAGES:
-                paths.append(self.directory / seed.name)
-                paths[-1].write_bytes(seed.data)
-        for line in self.run(["verify", *paths]).decode().splitlines():
+        for name in self.seeds.keys() - WITHOUT_IMAGES:
+            paths.append(self.directory / name)
+            paths[-1].write_bytes(self.seeds[name])
+        for line in self.run("verify", *paths).decode().splitlines():
             if "no device images" in line:
                 raise RuntimeError(line)
 
 
 def make(program, fixtures, directory):
+    """Returns the seeds by name, and writes a policy for them to the directory."""
     shop = Workshop(program, fixtures, directory)
     images(shop)
-    offload_binaries(shop)
-    bundled = bundles(shop)
-    cuda_fatbins(shop)
-    kpacks(shop)
+    bundled = containers(shop)
     hosts(shop, bundled)
     archives(shop, bundled)
-    records(shop)
+    (directory / "policy").write_bytes(shop.run("check", "--init", HSACO, CUBIN))
     shop.verify()
     return shop.seeds
 
@@ -85,57 +72,44 @@ def images(shop):
         shop.add(name, shop.read(name))
     source = layout.aligned(b"kernel.cl\0", 4)
     shop.add("module.spv", layout.spirv([
-        (17, layout.pack("I", 6)), (14, layout.pack("II", 2, 2)), (15, layout.pack("II", 6, 1) + b"kernel\0\0"),
-        (7, layout.pack("I", 9) + source), (5, layout.pack("I", 1) + b"kernel\0\0"), (8, layout.pack("III", 9, 7, 1))]))
+        (17, layout.pack("I", 6)), (14, layout.pack("II", 2, 2)),
+        (15, layout.pack("II", 6, 1) + b"kernel\0\0"), (7, layout.pack("I", 9) + source),
+        (5, layout.pack("I", 1) + b"kernel\0\0"), (8, layout.pack("III", 9, 7, 1))]))
 
 
-def offload_binaries(shop):
+def containers(shop):
+    """Adds containers in every version and with every codec, and returns a bundle."""
     image = f"--image=file={HSACO},kind=hip"
-    for version in [1, 2, 3]:
-        shop.write(f"offload-binary-{version}", "pack", f"--format-version={version}", "-o", "OUTPUT", image)
-    for codec in ["zstd", "zlib"]:
-        shop.write(f"offload-binary-{codec}", "pack", f"--compress={codec}", "-o", "OUTPUT", image)
-
-
-def bundles(shop):
+    for option in ["format-version=1", "format-version=2", "format-version=3", "compress=zstd", "compress=zlib"]:
+        shop.write(f"offload-binary-{option}", "pack", f"--{option}", image)
     both = [f"{HOST}/dev/null", f"{TARGET}{HSACO}"]
-    bundled = shop.write("bundle", "bundle", "--type=bc", "-o", "OUTPUT", *both)
-    shop.write("bundle-text", "bundle", "--type=ii", "-o", "OUTPUT", f"{HOST}answer.c", f"{TARGET}runtime.c")
+    bundled = shop.write("bundle", "bundle", "--type=bc", *both)
+    shop.write("bundle-text", "bundle", "--type=ii", f"{HOST}answer.c", f"{TARGET}runtime.c")
     for codec in ["zstd", "zlib"]:
         for version in [2, 3]:
             shop.write(f"ccob-{version}-{codec}", "bundle", "--type=bc", f"--compress={codec}",
-                       f"--format-version={version}", "-o", "OUTPUT", *both)
+                       f"--format-version={version}", *both)
         shop.add(f"ccob-1-{codec}", layout.ccob(bundled, 1, codec))
-    return bundled
-
-
-def cuda_fatbins(shop):
-    shop.write("cuda-fatbin", "pack", "--kind=cuda", "-o", "OUTPUT", CUBIN, PTX)
-    for codec in ["lz4", "zstd"]:
-        shop.write(f"cuda-fatbin-{codec}", "pack", "--kind=cuda", f"--compress={codec}", "-o", "OUTPUT", CUBIN, PTX)
+    for name, options in [("", []), ("-lz4", ["--compress=lz4"]), ("-zstd", ["--compress=zstd"])]:
+        shop.write(f"cuda-fatbin{name}", "pack", "--kind=cuda", *options, CUBIN, PTX)
     cubin = shop.read(CUBIN)
     shop.add("cuda-fatbin-group", layout.fatbin([layout.fatbin_group(cubin, [(0, len(cubin))] * 2)]))
-
-
-def kpacks(shop):
-    code = shop.read(HSACO)
-    for scheme in ["none", "zstd-per-kernel"]:
-        shop.add(f"kpack-{scheme}", layout.kpack([("lib/x.so#0", "gfx90a", code), ("lib/x.so#1", "gfx90a", code)], scheme))
+    return bundled
 
 
 def hosts(shop, bundled):
     for kind, image in [("openmp", HSACO), ("cuda", CUBIN), ("hip", HSACO), ("sycl", CUBIN)]:
-        shop.write(f"wrapped-{kind}.o", "wrap", f"--kind={kind}", "-o", "OUTPUT", image)
+        shop.write(f"wrapped-{kind}.o", "wrap", f"--kind={kind}", image)
     for host in ["aarch64", "s390x"]:
-        shop.write(f"wrapped-{host}.o", "wrap", f"--host={host}-linux-gnu", "--kind=hip", "-o", "OUTPUT", HSACO)
-    shop.write("wrapped.bc", "wrap", "--kind=openmp", "--emit=bitcode", "-o", "OUTPUT", HSACO)
-    shop.write("bundle.o", "bundle", "--type=o", "-o", "OUTPUT", f"{HOST}answer-x86_64.so", f"{TARGET}{HSACO}")
+        shop.write(f"wrapped-{host}.o", "wrap", f"--host={host}-linux-gnu", "--kind=hip", HSACO)
+    shop.write("wrapped.bc", "wrap", "--kind=openmp", "--emit=bitcode", HSACO)
+    shop.write("bundle.o", "bundle", "--type=o", f"{HOST}answer-x86_64.so", f"{TARGET}{HSACO}")
     for host in ["x86_64-linux-gnu", "x86_64-windows-msvc"]:
-        shop.write(f"embedded-{host}.o", "embed", f"--host={host}", "--index=all", "-o", "OUTPUT", f"--symbol=k={CUBIN}",
+        shop.write(f"embedded-{host}.o", "embed", f"--host={host}", "--index=all", f"--symbol=k={CUBIN}",
                    f"--symbol=p={PTX}")
     arrays = b"text\0".join(shop.read(name) for name in [CUBIN, HSACO, PTX]) + b"\0"
     shop.add("arrays.o", layout.elf(layout.X86_64, [layout.Section(b".rodata", arrays, 1, 2)]))
-    macho = shop.write("mach-o.o", "wrap", "--host=x86_64-apple-macosx", "--kind=hip", "-o", "OUTPUT", HSACO)
+    macho = shop.write("mach-o.o", "wrap", "--host=x86_64-apple-macosx", "--kind=hip", HSACO)
     shop.add("universal", layout.universal(macho))
     shop.add("pe.exe", layout.pe(bundled))
 
@@ -155,8 +129,3 @@ def archives(shop, bundled):
     stored = shop.add("archive.cpio", layout.cpio_file(member))
     shop.add("package.rpm", layout.rpm_file(lzma.compress(stored)))
     shop.add("archive-in-zip.zip", layout.zip_file([("archive.tar", packed)], zipfile.ZIP_DEFLATED))
-
-
-def records(shop):
-    shop.write("lock", "lock", "-o", "OUTPUT", HSACO, CUBIN, PTX, use=LOCK)
-    shop.write("policy", "check", "--init", HSACO, CUBIN, use=POLICY)

@@ -11,9 +11,11 @@ ROOT = Path(__file__).resolve().parents[3]
 
 CHAPTERS = {"Tasks": "docs/tasks", "Guide": "docs/guide", "Commands": "docs/commands", "Formats": "docs/formats",
             "Error codes": "docs/errors"}
-REFERENCE = {"Features": "docs/features.md", "Benchmarks": "BENCHMARKS.md", "Changes": "CHANGELOG.md", "Security": "SECURITY.md"}
-PROJECT = {"Contributing": "CONTRIBUTING.md", "Architecture": "ARCHITECTURE.md", "Adding something new": "docs/adding.md",
-           "Dependencies": "docs/dependencies.md", "Sample images": "fixtures/README.md"}
+REFERENCE = [{"Features": "docs/features.md"}, {"Benchmarks": "BENCHMARKS.md"}, {"Changes": "CHANGELOG.md"},
+             {"Security": "SECURITY.md"}]
+PROJECT = [{"Contributing": "CONTRIBUTING.md"}, {"Architecture": "ARCHITECTURE.md"},
+           {"Adding something new": "docs/adding.md"}, {"Dependencies": "docs/dependencies.md"},
+           {"Sample images": "fixtures/README.md"}]
 
 LINK = re.compile(r"\[([^]\n]+)\]\(([\w./-]+)\)")
 ROW = re.compile(r"^\| \[([^]]+)\]\(([\w-]+\.md)\)", re.MULTILINE)
@@ -21,9 +23,8 @@ ROW = re.compile(r"^\| \[([^]]+)\]\(([\w-]+\.md)\)", re.MULTILINE)
 
 def on_config(config):
     source = Path(config.docs_dir)
-    existing = lambda pages: [{title: path} for title, path in pages.items() if (source / path).exists()]
     chapters = [{title: pages_of(source, directory)} for title, directory in CHAPTERS.items()]
-    config.nav = [{"Overview": "README.md"}, *chapters, *existing(REFERENCE), {"Project": existing(PROJECT)}]
+    config.nav = [{"Overview": "README.md"}, *chapters, *REFERENCE, {"Project": PROJECT}]
     return config
 
 

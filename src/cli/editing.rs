@@ -154,7 +154,8 @@ impl Editing<'_> {
             visit(edited);
         })?;
         // A package may contain the archives of its files.
-        for SplitHost { path, archives } in applied.iter().flat_map(|it| &it.split_hosts).filter(|_| !has_archives) {
+        let without_archives = if has_archives { None } else { applied.as_ref() };
+        for SplitHost { path, archives } in without_archives.into_iter().flat_map(|it| &it.split_hosts) {
             let archives = archives.join(", ");
             self.problems.warn(anyhow!("{path}: its device code in kpack archives is not changed: {archives}"));
         }
@@ -175,7 +176,7 @@ impl Editing<'_> {
         let arguments = self.arguments;
         let is_planned = arguments.is_planned();
         let path = self.output.path().to_owned();
-        let mut proof = self.proof.filter(|_| document.is_some());
+        let mut proof = if document.is_some() { self.proof } else { None };
         if let (Some(proof), Some(document)) = (&mut proof, document) {
             proof.write(document.as_bytes())?;
         }

@@ -165,7 +165,8 @@ fn lay_out(headings: &[Column], rows: Rows<'_>, screen: &Screen, write: &mut dyn
             let padded = cells.iter().zip(&widths).zip(headings.iter().zip(&meanings)).enumerate();
             let padded = padded.map(|(index, ((lines, &width), (column, meaning)))| {
                 let shown = lines.get(number).map_or("", String::as_str);
-                let painted = meaning.filter(|_| !shown.is_empty()).map(|meaning| screen.paint(meaning, shown));
+                let meaning = if shown.is_empty() { None } else { *meaning };
+                let painted = meaning.map(|meaning| screen.paint(meaning, shown));
                 let is_last = index + 1 == headings.len() && column.alignment == Alignment::Left;
                 let width = if is_last { 0 } else { width };
                 pad_str(painted.as_deref().unwrap_or(shown), width, column.alignment, None).into_owned()

@@ -149,7 +149,9 @@ impl Expansion<'_> {
         for member in found.members {
             self.charged_member(store, member, path, inner, &mut spool);
         }
-        if let Some(malformed) = found.defect.filter(|_| !self.is_exhausted) {
+        if !self.is_exhausted
+            && let Some(malformed) = found.defect
+        {
             (self.take)(Err(malformed.in_file(Path::new(&store.path))));
         }
     }

@@ -97,7 +97,9 @@ fn construct(line: &ParsedLine) -> Result<(), ToolFailure> {
     for file in files.iter().filter(|file| !file.is_relocatable()) {
         members.extend(file.members(line, mode, target)?);
     }
-    if let Some(compression) = mode.compression.filter(|_| line.flag("concat")) {
+    if line.flag("concat")
+        && let Some(compression) = mode.compression
+    {
         members = concatenate(members, compression);
     }
     // PTX of objects follows all other images, in reverse order.

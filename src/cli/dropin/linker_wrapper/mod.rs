@@ -115,7 +115,7 @@ fn link_options(program: &OsStr, stand_in: StandIn, options: &Options, line: Hos
     };
     let beside = Path::new(program).parent().filter(|directory| *directory != Path::new(""));
     let cuda = options.cuda_path.as_ref().map(|directory| directory.join("bin"));
-    let compression = stand_in.release.bundler.compression.filter(|_| options.compress);
+    let compression = if options.compress { stand_in.release.bundler.compression } else { None };
     let level = match &options.compression_level {
         Some(level) => Some(level.parse().map_err(|_| format!("'{level}' is not a number"))?),
         None => None,

@@ -71,7 +71,7 @@ fn contents(path: &Path) -> Result<Vec<u8>, String> {
     let units = |from: fn([u8; 2]) -> u16, rest: &[u8]| {
         let (pairs, odd) = rest.as_chunks::<2>();
         let units: Vec<u16> = pairs.iter().map(|&pair| from(pair)).collect();
-        let text = String::from_utf16(&units).ok().filter(|_| odd.is_empty());
+        let text = if odd.is_empty() { String::from_utf16(&units).ok() } else { None };
         text.map(String::into_bytes).ok_or_else(|| "Could not convert UTF16 to UTF8".to_owned())
     };
     match bytes.as_slice() {

@@ -55,7 +55,7 @@ impl Runner<'_> {
             return Ok(());
         }
         // A bundle of objects is an object, and stays uncompressed.
-        let compression = settings.compression.filter(|_| host.is_none());
+        let compression = if host.is_none() { settings.compression } else { None };
         let files = targets.iter().zip(inputs).map(|(target, input)| BundleInput { id: target.id.clone(), input });
         let options = BundleOptions {
             file_type: self.file_type,
@@ -66,7 +66,9 @@ impl Runner<'_> {
         };
         let bundled = crate::embed::bundle::bundle(&files.collect::<Vec<_>>(), &options, &mut |_| ())
             .map_err(|error| errors::format_bundle_error(&error))?;
-        if let Some(figures) = bundled.compressed.filter(|_| settings.verbose) {
+        if settings.verbose
+            && let Some(figures) = bundled.compressed
+        {
             write_stderr(&verbose::compressed(&figures));
         }
         Ok(())

@@ -190,8 +190,8 @@ fn targets(targets: &[TargetDifference<'_>], detail: Detail, screen: &Screen) ->
             or_dash(it.target.arch.as_deref()),
             or_dash(it.target.kind.as_deref()),
             printable(&it.target.image),
-            size_cell(it.old.size.filter(|_| it.old.images > 0), screen),
-            size_cell(it.new.size.filter(|_| it.new.images > 0), screen),
+            size_cell(size_of_images(&it.old), screen),
+            size_cell(size_of_images(&it.new), screen),
             if is_known { screen.growth(it.growth().into()) } else { "-".to_owned() },
             describe_target(it),
         ]
@@ -229,8 +229,8 @@ fn summed(targets: &[&TargetDifference<'_>], screen: &Screen) -> Vec<String> {
     let sum = |side: &dyn Fn(&TargetDifference<'_>) -> Option<u64>| {
         targets.iter().filter_map(|it| side(it)).reduce(u64::saturating_add)
     };
-    let old = sum(&|it| it.old.size.filter(|_| it.old.images > 0));
-    let new = sum(&|it| it.new.size.filter(|_| it.new.images > 0));
+    let old = sum(&|it| size_of_images(&it.old));
+    let new = sum(&|it| size_of_images(&it.new));
     let growth: i128 = targets.iter().map(|it| i128::from(it.growth())).sum();
     let first = targets.first();
     let details = first.map(|it| describe_target(it)).unwrap_or_default();
@@ -243,6 +243,11 @@ fn summed(targets: &[&TargetDifference<'_>], screen: &Screen) -> Vec<String> {
         if old.or(new).is_some() { screen.growth(growth) } else { "-".to_owned() },
         format!("{details} each"),
     ]
+}
+
+/// Size of the images on one side; `None` without images.
+fn size_of_images(totals: &TargetTotals) -> Option<u64> {
+    if totals.images > 0 { totals.size } else { None }
 }
 
 fn describe_target(difference: &TargetDifference<'_>) -> String {

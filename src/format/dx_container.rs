@@ -55,7 +55,7 @@ pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
 /// Checks all parts, and returns the form of the code.
 fn form(view: View<'_>, table: Table) -> Result<&'static str, Malformed> {
     let mut form = None;
-    let mut end = table.extent().offset.saturating_add(table.extent().size);
+    let mut end = table.extent().end();
     for row in view.table(view.field("DirectX part count", COUNT), table)? {
         view.charge("DirectX part", Resource::Work, 1)?;
         let offset = u64::from(row.u32("DirectX part offset", 0)?);

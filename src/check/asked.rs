@@ -89,7 +89,7 @@ pub enum InvalidAsked {
         /// Variable of the list.
         expected: &'static str,
     },
-    /// A release of CUDA for which `all` is not known.
+    /// A release of CUDA with an unknown meaning of `all`.
     #[error("invalid release of CUDA {0:?}; all and all-major are known for {first} to {newest}, for example \"12.9\"",
         first = dotted(FIRST_WITH_ALL), newest = dotted(NEWEST))]
     InvalidRelease(String),

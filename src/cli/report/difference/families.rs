@@ -50,8 +50,8 @@ impl FamilyRow {
     }
 }
 
-/// Returns a table of the families of kernels, the largest growth first. `None` for few kernels, and for kernels that are
-/// families of their own.
+/// Returns a table of the families of kernels, the largest growth first. `None` for few kernels, or if each
+/// is a separate family.
 pub fn families(rows: &[Row<'_>], all: bool, screen: &Screen) -> Option<String> {
     let mut families: BTreeMap<String, FamilyRow> = BTreeMap::new();
     for row in rows {

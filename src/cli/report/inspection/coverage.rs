@@ -106,7 +106,7 @@ fn lines(items: &[String], between: &str, width: usize, most: usize, paint: &dyn
     if rest.is_empty() { text } else { format!("{text}  and {} more\n", rest.len()) }
 }
 
-/// Returns for each way in which a kernel runs, other than native code, the way and the devices. Gaps are first.
+/// The devices where a kernel runs from other than native code, by how it runs there. Gaps are first.
 fn exceptions<'a>(coverage: &Coverage<'a>, kernel: &CoveredKernel<'a>) -> Vec<String> {
     let mut answers: Vec<(CoverageCell<'_>, Vec<&str>)> = Vec::new();
     for (device, cell) in coverage.devices.iter().zip(coverage.cells(kernel)) {

@@ -71,13 +71,7 @@ pub fn run(arguments: &[OsString]) -> u8 {
         }
         (Ok(()), _) => return help(),
     };
-    match done {
-        Ok(()) => 0,
-        Err(failure) => {
-            write_messages(&failure.message);
-            failure.status
-        }
-    }
+    ToolFailure::status(done)
 }
 
 fn list(path: &Path, request: &Request) -> Result<(), ToolFailure> {

@@ -75,13 +75,7 @@ pub fn run(arguments: &[OsString]) -> u8 {
         Ok(()) => construct(&line),
         Err(failure) => Err(failure),
     };
-    match done {
-        Ok(()) => 0,
-        Err(failure) => {
-            write_messages(&failure.message);
-            failure.status
-        }
-    }
+    ToolFailure::status(done)
 }
 
 /// Writes the outputs of a command line.

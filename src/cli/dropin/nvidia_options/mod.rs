@@ -81,6 +81,13 @@ impl ToolFailure {
     pub fn error(message: String) -> Self {
         ToolFailure { message, status: super::FAILED }
     }
+
+    /// Exit status of a run, whose failure is printed.
+    pub fn status(done: Result<(), ToolFailure>) -> u8 {
+        let Err(failure) = done else { return 0 };
+        write_messages(&failure.message);
+        failure.status
+    }
 }
 
 impl NvidiaTool {

@@ -125,7 +125,8 @@ impl EditArguments {
 
     /// Options of the change.
     pub fn options(&self) -> ApplyOptions {
-        let (limits, access) = (self.limits.limits(), access::get());
+        let limits = self.limits.limits();
+        let access = access::get();
         let breaks_signatures = self.break_signature;
         ApplyOptions { limits, access, holes: !self.no_punch, shrinks: self.shrink, breaks_signatures }
     }
@@ -143,7 +144,9 @@ impl Editing<'_> {
         if self.proof.is_some() {
             self.before = Some((input.size(), hash_file(&input)?));
         }
-        let (proven, files, notes) = (&mut self.proven, &mut self.files, &mut self.notes);
+        let proven = &mut self.proven;
+        let files = &mut self.files;
+        let notes = &mut self.notes;
         let mut has_archives = false;
         let applied = apply(input, rule, self.arguments.options(), &mut self.output.output, &mut |edited| {
             let path = &edited.scan.file().path;

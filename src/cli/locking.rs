@@ -22,7 +22,9 @@ pub fn lock_of(
     remedy: &str,
     builder: &LockBuilder,
 ) -> Result<(Lock, Status)> {
-    let (mut files, mut archives, mut status) = (Vec::new(), Vec::new(), Status::No);
+    let mut files = Vec::new();
+    let mut archives = Vec::new();
+    let mut status = Status::No;
     let scanner = limits.scanner(builder.scan_options()).with_cache(CacheBudget::default());
     inputs.scan_and(&scanner, problems, &|_, outcome| builder.record(outcome), &mut |recorded| {
         status = status.and(status_of(&recorded));

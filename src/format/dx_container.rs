@@ -79,7 +79,8 @@ pub(crate) mod tests {
     /// Writes a container as the sources describe it.
     pub fn container_of(parts: &[(&[u8; 4], &[u8])]) -> Vec<u8> {
         let mut at = PARTS as u32 + 4 * parts.len() as u32;
-        let (mut offsets, mut data) = (Vec::new(), Vec::new());
+        let mut offsets = Vec::new();
+        let mut data = Vec::new();
         for (name, bytes) in parts {
             offsets.extend(at.to_le_bytes());
             data.extend_from_slice(*name);

@@ -202,7 +202,8 @@ pub(crate) mod tests {
         let mut text = "object-id=1234\ngenerator=hipSYCL SSCP\n{.images\n".to_owned();
         let mut appendix = Vec::new();
         for (name, code) in images {
-            let (start, size) = (appendix.len(), code.len());
+            let start = appendix.len();
+            let size = code.len();
             text +=
                 &format!("{{.{name}\nvariant=global-module\nformat=llvm-ir\n{{.__binary\nstart={start}\nsize={size}\n");
             text += &format!("}}.__binary\n}}.{name}\n");

@@ -88,7 +88,9 @@ fn text_property(properties: &str, key: &str) -> Option<String> {
 
 /// Decodes base64 with the lowest bits first; `None` for other text.
 fn decoded(text: &str) -> Option<Vec<u8>> {
-    let (mut bytes, mut bits, mut count) = (Vec::new(), 0_u32, 0_u32);
+    let mut bytes = Vec::new();
+    let mut bits = 0_u32;
+    let mut count = 0_u32;
     for letter in text.bytes() {
         let value = match letter {
             b'A'..=b'Z' => letter.checked_sub(b'A')?,

@@ -76,7 +76,8 @@ pub fn run(arguments: &[OsString]) -> u8 {
 
 fn list(path: &Path, request: &Request) -> Result<(), ToolFailure> {
     let mut listing = Listing::new(path, request);
-    let (mut done, mut is_empty) = (Ok(()), true);
+    let mut done = Ok(());
+    let mut is_empty = true;
     each_member(path, &mut |member| {
         is_empty = false;
         if done.is_ok() {

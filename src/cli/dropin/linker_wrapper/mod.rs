@@ -162,7 +162,8 @@ fn device_arguments(rules: LinkerRules, options: &Options) -> DeviceArguments {
         |word: &OsString| if rules.has_own_lto { TargetArgument::split(word) } else { TargetArgument::parse(word) };
     let mut compiler = options.device_compiler.clone();
     if let (DeviceWords::Compiler, Some(directory)) = (rules.device_words, &options.cuda_path) {
-        let (triple, value) = (Some(NVPTX64.to_owned()), joined("--cuda-path=", directory.as_os_str()));
+        let triple = Some(NVPTX64.to_owned());
+        let value = joined("--cuda-path=", directory.as_os_str());
         compiler.push(TargetArgument { triple, value });
     }
     DeviceArguments {

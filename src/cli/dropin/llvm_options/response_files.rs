@@ -89,7 +89,8 @@ fn cannot_open(path: &Path, error: &std::io::Error) -> String {
 
 /// Splits the contents of a file into arguments.
 pub fn tokens(text: &[u8]) -> Vec<Vec<u8>> {
-    let (mut tokens, mut token) = (Vec::new(), Vec::new());
+    let mut tokens = Vec::new();
+    let mut token = Vec::new();
     let mut bytes = text.iter().copied().peekable();
     while let Some(byte) = bytes.next() {
         match byte {

@@ -12,6 +12,8 @@ pub use help::help;
 pub use keyword_values::KeywordValues;
 pub use parse::ParsedLine;
 
+use super::diagnostics::write_messages;
+
 /// Text between the name of a tool and its message, and at the start of further lines.
 const FATAL: &str = " fatal   : ";
 const WARNING: &str = " warning : ";

@@ -38,7 +38,8 @@ struct Runner<'a> {
 
 impl Runner<'_> {
     fn bundle(&self, inputs: Vec<Input>) -> Result<()> {
-        let (targets, settings) = (&self.request.targets, self.settings);
+        let targets = &self.request.targets;
+        let settings = self.settings;
         if settings.alignment == 0 {
             return Err("for the --bundle-align option: must be at least 1!".to_owned());
         }
@@ -75,7 +76,8 @@ impl Runner<'_> {
     }
 
     fn unbundle(&self, input: &Input) -> Result<()> {
-        let (targets, settings) = (&self.request.targets, self.settings);
+        let targets = &self.request.targets;
+        let settings = self.settings;
         let dry_run = settings.dry_run && self.is_object(input);
         if dry_run && targets.iter().any(|target| target.is_host) {
             write_stderr(&objcopy::removing(Path::new(&self.request.inputs[0])));
@@ -117,7 +119,8 @@ impl Runner<'_> {
 
     fn list(&self, input: &Input) -> Result<String> {
         self.print_figures(input)?;
-        let (mut ids, mut listed) = (String::new(), HashSet::new());
+        let mut ids = String::new();
+        let mut listed = HashSet::new();
         let list = |_: &Path, id: &str| {
             if listed.insert(id.to_owned()) {
                 ids += &format!("{id}\n");
@@ -152,7 +155,8 @@ fn ignored(path: &Path, following: FollowingData) -> String {
         1 => "1 bundle follows".to_owned(),
         bundles => format!("{bundles} bundles follow"),
     };
-    let (path, offset) = (path.display(), following.offset);
+    let path = path.display();
+    let offset = following.offset;
     format!("{path}: {what} the first bundle at {offset:#x}; use fatbin extract to extract all images")
 }
 

@@ -66,7 +66,8 @@ pub fn families(rows: &[Row<'_>], all: bool, screen: &Screen) -> Option<String> 
     let [old, new, change] = ["OLD", "NEW", "CHANGE"].map(Column::right);
     let kernels = Column::left("KERNELS").meaning(meaning_of_kernels);
     let cells = families.iter().take(shown).map(|(name, family)| {
-        let (old, new) = (screen.size(family.old), screen.size(family.new));
+        let old = screen.size(family.old);
+        let new = screen.size(family.new);
         vec![old, new, screen.growth(family.growth()), family.kernels(), printable(name)]
     });
     let headings = [old, new, change.meaning(of_growth), kernels, Column::name("FAMILY")];

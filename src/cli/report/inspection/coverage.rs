@@ -177,7 +177,8 @@ pub fn family_table(coverage: &Coverage<'_>, screen: &Screen, write: &mut dyn Fn
 
 /// Formats the numbers of kernels on each device.
 fn summary(coverage: &Coverage<'_>, screen: &Screen) -> String {
-    let (kernels, devices) = (counted(coverage.kernels.len(), "kernel"), counted(coverage.devices.len(), "device"));
+    let kernels = counted(coverage.kernels.len(), "kernel");
+    let devices = counted(coverage.devices.len(), "device");
     let mut text = match coverage.kernels_with_gaps() {
         0 => format!("{kernels}, {devices}, no gaps\n"),
         gaps => format!("{kernels}, {devices}, {}\n", screen.paint(Meaning::Bad, &format!("{gaps} with gaps"))),

@@ -73,7 +73,7 @@ fn processor_option(job: &Job<'_>, architecture: &str) -> Option<OsString> {
     job.processor().map(|processor| format!("{option}={processor}").into())
 }
 
-/// Code for a processor that is no GPU is a shared library.
+/// Device code for a CPU is a shared library.
 fn of_shared_library(job: &Job<'_>, architecture: &str) -> Vec<OsString> {
     if GPUS.contains(&architecture) {
         return Vec::new();

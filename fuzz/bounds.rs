@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fatbin::internals::base::parallel::set_threads;
+use fatbin::internals::base::parallel::with_threads;
 
 /// Memory of any input, in bytes: decompressors have windows, and reports headers.
 const BASE_MEMORY: usize = 96 << 20;
@@ -59,12 +59,11 @@ fn count(size: usize) {
 
 /// Runs a target on an input of `size` bytes, and fails if it needs more memory or processor time than the input may cost.
 pub fn bounded(size: usize, run: impl FnOnce()) {
-    // The leak sanitizer finds memory that a thread frees after the result of its work is there.
-    set_threads(NonZero::<usize>::MIN);
     let before = IN_USE.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
     let started = processor_time();
-    run();
+    // The leak sanitizer finds memory that a thread frees after the result of its work is there.
+    with_threads(NonZero::<usize>::MIN, run);
     let memory = PEAK.load(Ordering::Relaxed).saturating_sub(before);
     let allowed = BASE_MEMORY + size * MEMORY_PER_BYTE;
     assert!(memory <= allowed, "{size} bytes of input take {memory} bytes of memory, at most {allowed}");

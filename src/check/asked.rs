@@ -89,7 +89,7 @@ pub enum InvalidAsked {
         /// Variable of the list.
         expected: &'static str,
     },
-    /// A release of CUDA for which `all` is not known.
+    /// A release of CUDA with an unknown meaning of `all`.
     #[error("invalid release of CUDA {0:?}; all and all-major are known for {first} to {newest}, for example \"12.9\"",
         first = dotted(FIRST_WITH_ALL), newest = dotted(NEWEST))]
     InvalidRelease(String),
@@ -225,7 +225,8 @@ mod tests {
 
     #[test]
     fn what_all_means_depends_on_the_release() {
-        let (torch, cmake) = (Some(Variable::Torch), Some(Variable::CMake));
+        let torch = Some(Variable::Torch);
+        let cmake = Some(Variable::CMake);
         assert_eq!(codes("all-major", cmake, Some((13, 0))), "sm_75 sm_80 sm_90 sm_100 sm_110 sm_120 compute_120");
         assert_eq!(codes("all-major", cmake, Some((11, 8))), "sm_35 sm_50 sm_60 sm_70 sm_80 sm_90 compute_90");
         let asked = Asked::parse("80-real;all", cmake, None).unwrap();

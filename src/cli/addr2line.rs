@@ -117,7 +117,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
 
 fn scan(arguments: &Arguments, problems: &Problems) -> Result<(Vec<ScannedFile>, Status)> {
     let scanner = arguments.limits.scanner(Options::default()).with_cache(CacheBudget::default());
-    let (mut files, mut status) = (Vec::new(), Status::Yes);
+    let mut files = Vec::new();
+    let mut status = Status::Yes;
     InputArguments::single(arguments.file.clone()).scan(&scanner, problems, &mut |outcome| match outcome {
         Outcome::Scanned(scanned) => files.push(scanned),
         Outcome::Unreadable { error, .. } => status = status.and(problems.report(error)),

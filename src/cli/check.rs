@@ -105,7 +105,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let output = |path: Option<OutputArgument>| {
         path.map(|path| Ok::<_, Error>((set.output(path.path(), OutputKind::Text)?, path))).transpose()
     };
-    let (schema, page) = (output(arguments.schema)?, output(arguments.html)?);
+    let schema = output(arguments.schema)?;
+    let page = output(arguments.html)?;
     let inputs = inputs.with_listed()?;
     let problems = arguments.problems.problems();
     if arguments.init {
@@ -211,7 +212,8 @@ fn baseline_sizes(path: &Path, limits: LimitArguments, problems: &Problems) -> R
     if let Some(lock) = read_lock(path, &limits)? {
         return Ok(CodeSizes::of_lock(&lock));
     }
-    let (mut files, mut failed) = (Vec::new(), None);
+    let mut files = Vec::new();
+    let mut failed = None;
     InputArguments::single(path.to_owned()).scan(&limits.scanner(Options::default()), problems, &mut |outcome| {
         let (file, error) = outcome.into_file();
         failed = failed.take().or(error);

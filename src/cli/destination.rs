@@ -129,7 +129,7 @@ pub fn in_directory(output: &Path, input: &Path) -> Result<PathBuf> {
     if !is_directory {
         return Ok(output.to_owned());
     }
-    let name = input.file_name().filter(|_| input != Path::new(STANDARD));
+    let name = if input == Path::new(STANDARD) { None } else { input.file_name() };
     let name = name.with_context(|| format!("{}: is a directory; specify a file", output.display()))?;
     Ok(output.join(name))
 }

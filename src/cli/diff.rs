@@ -113,7 +113,8 @@ fn parse_budget(text: &str) -> Result<Budget> {
 fn parse_percent(text: &str) -> Result<f64> {
     let is_decimal =
         text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(|c| c.is_ascii_digit() || c == '.');
-    text.parse().ok().filter(|_| is_decimal).context("expected a percentage such as 5% or 2.5%")
+    let percent = if is_decimal { text.parse().ok() } else { None };
+    percent.context("expected a percentage such as 5% or 2.5%")
 }
 
 #[cfg(test)]

@@ -125,7 +125,8 @@ impl EditArguments {
 
     /// Options of the change.
     pub fn options(&self) -> ApplyOptions {
-        let (limits, access) = (self.limits.limits(), access::get());
+        let limits = self.limits.limits();
+        let access = access::get();
         let breaks_signatures = self.break_signature;
         ApplyOptions { limits, access, holes: !self.no_punch, shrinks: self.shrink, breaks_signatures }
     }
@@ -143,7 +144,9 @@ impl Editing<'_> {
         if self.proof.is_some() {
             self.before = Some((input.size(), hash_file(&input)?));
         }
-        let (proven, files, notes) = (&mut self.proven, &mut self.files, &mut self.notes);
+        let proven = &mut self.proven;
+        let files = &mut self.files;
+        let notes = &mut self.notes;
         let mut has_archives = false;
         let applied = apply(input, rule, self.arguments.options(), &mut self.output.output, &mut |edited| {
             let path = &edited.scan.file().path;
@@ -154,7 +157,8 @@ impl Editing<'_> {
             visit(edited);
         })?;
         // A package may contain the archives of its files.
-        for SplitHost { path, archives } in applied.iter().flat_map(|it| &it.split_hosts).filter(|_| !has_archives) {
+        let without_archives = if has_archives { None } else { applied.as_ref() };
+        for SplitHost { path, archives } in without_archives.into_iter().flat_map(|it| &it.split_hosts) {
             let archives = archives.join(", ");
             self.problems.warn(anyhow!("{path}: its device code in kpack archives is not changed: {archives}"));
         }
@@ -175,7 +179,7 @@ impl Editing<'_> {
         let arguments = self.arguments;
         let is_planned = arguments.is_planned();
         let path = self.output.path().to_owned();
-        let mut proof = self.proof.filter(|_| document.is_some());
+        let mut proof = if document.is_some() { self.proof } else { None };
         if let (Some(proof), Some(document)) = (&mut proof, document) {
             proof.write(document.as_bytes())?;
         }

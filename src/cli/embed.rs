@@ -116,7 +116,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let summary = crate::embed::files::write::embed(&options)?;
     if is_verbose {
         let place = if summary.is_large { ", among the large sections" } else { "" };
-        let (output, host) = (options.output.display(), options.object.host.triple());
+        let output = options.output.display();
+        let host = options.object.host.triple();
         print_detail(format_args!(
             "{output}: host {host}, {} files, {} bytes{place}",
             options.files.len(),
@@ -169,7 +170,9 @@ fn options(arguments: Arguments) -> Result<EmbedOptions> {
     };
     let owned = |path: OutputArgument| path.path().to_owned();
     let Arguments { output, header, rust, .. } = arguments;
-    let (output, header, rust) = (owned(output), header.map(owned), rust.map(owned));
+    let output = owned(output);
+    let header = header.map(owned);
+    let rust = rust.map(owned);
     Ok(EmbedOptions { files, access: access::get(), object, output, header, rust, set })
 }
 

@@ -129,7 +129,8 @@ fn scan_inputs(
     problems: &Problems,
 ) -> Result<(Vec<ScannedFile>, Status)> {
     let scanner = limits.scanner(scan::Options::default()).with_cache(CacheBudget::default());
-    let (mut files, mut status) = (Vec::new(), Status::No);
+    let mut files = Vec::new();
+    let mut status = Status::No;
     inputs.scan(&scanner, problems, &mut |outcome| {
         status = status.and(match outcome {
             Outcome::Scanned(scanned) => {

@@ -63,7 +63,9 @@ impl FormArguments {
 
     /// Returns the encodings that `--to` requests; `command` begins messages.
     pub fn transcoding(&self, command: &str) -> Result<Transcoding> {
-        let (mut bundle, mut offload_binary, mut codec) = (None, None, None);
+        let mut bundle = None;
+        let mut offload_binary = None;
+        let mut codec = None;
         for form in &self.to {
             match form {
                 Form::Plain => set(command, &mut bundle, BundleForm::Plain)?,

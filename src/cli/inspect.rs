@@ -102,7 +102,9 @@ impl<'a> Run<'a> {
     /// Writes tables or the JSON document while images are inspected.
     fn stream(&self, order: &'a [Place], mut status: Status) -> Result<Status> {
         let mut out = terminal::output(&self.screen);
-        let (is_json, scanned, screen) = (self.arguments.format.is_json(), self.scanned, &self.screen);
+        let is_json = self.arguments.format.is_json();
+        let scanned = self.scanned;
+        let screen = &self.screen;
         let mut writer: Box<dyn ImageWriter + '_> = if is_json {
             Box::new(DocumentWriter::new(
                 &mut out,
@@ -222,7 +224,9 @@ fn scan_inputs(
     problems: &Problems,
 ) -> Result<(Vec<ScannedFile>, Vec<Place>, Status)> {
     let scanner = limits.scanner(Options::default()).with_cache(CacheBudget::default());
-    let (mut scanned, mut order, mut status) = (Vec::new(), Vec::new(), Status::No);
+    let mut scanned = Vec::new();
+    let mut order = Vec::new();
+    let mut status = Status::No;
     inputs.scan(&scanner, problems, &mut |outcome| {
         order.push(match outcome {
             Outcome::Scanned(file) => {

@@ -104,7 +104,7 @@ fn release_of(compiler: &Path) -> Result<Release> {
     let compiler_name = compiler.display();
     let output = Command::new(compiler).arg("--version").output().map_err(Error::io(compiler, "run"))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let version = clang_version(&text).filter(|_| output.status.success());
+    let version = if output.status.success() { clang_version(&text) } else { None };
     version.map(Release::numbered).with_context(|| {
         format!("{compiler_name} --version: expected \"clang version N\"; specify the release with --llvm")
     })

@@ -149,9 +149,11 @@ fn parse_image(text: &str) -> Result<(OffloadKind, PathBuf)> {
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
     let is_verbose = arguments.verbose || arguments.dry_run;
-    let (format, policy) = (arguments.report, arguments.policy.clone());
+    let format = arguments.report;
+    let policy = arguments.policy.clone();
     let policy = policy.map(|path| read_policy(&path)).transpose()?;
-    let (limits, is_written) = (arguments.limits, !arguments.dry_run);
+    let limits = arguments.limits;
+    let is_written = !arguments.dry_run;
     let other_inputs: Vec<PathBuf> =
         arguments.policy.iter().chain(arguments.override_image.iter().map(|(_, path)| path)).cloned().collect();
     let options = options(arguments)?;

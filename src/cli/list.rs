@@ -44,7 +44,8 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let (mut status, problems) = (Status::No, arguments.problems.problems());
+    let mut status = Status::No;
+    let problems = arguments.problems.problems();
     record_inputs(arguments.inputs.iter().map(|path| path.to_string_lossy().into_owned()));
     for path in &arguments.inputs {
         status = status.and(list(path, &arguments).unwrap_or_else(|error| problems.report(error)));

@@ -35,7 +35,9 @@ pub fn each_file<T: Send>(
     builder: &LockBuilder,
     keep: &(impl Fn(LockedFile) -> T + Sync),
 ) -> Result<(Vec<(String, T)>, Status)> {
-    let (mut files, mut archives, mut status) = (Vec::new(), Vec::new(), Status::No);
+    let mut files = Vec::new();
+    let mut archives = Vec::new();
+    let mut status = Status::No;
     let scanner = limits.scanner(builder.scan_options()).with_cache(CacheBudget::default());
     let record = |_, outcome| {
         let mut recorded = builder.record(outcome);

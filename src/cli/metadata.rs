@@ -77,7 +77,8 @@ impl From<BackendArgument> for Backend {
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let (problems, format) = (arguments.problems.problems(), arguments.format.format());
+    let problems = arguments.problems.problems();
+    let format = arguments.format.format();
     let (files, floor, status) = code_of_files(&arguments, &problems)?;
     if status == Status::Trouble || status == Status::Unknown {
         return Ok(status);
@@ -110,7 +111,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     }
     if format != Format::Json {
         for image in &package.undetermined {
-            let (path, number, reason) = (&image.path, image.number, image.reason);
+            let path = &image.path;
+            let number = image.number;
+            let reason = image.reason;
             problems.warn(anyhow!("{path}: image {number} {reason}; it is left out"));
         }
     }
@@ -124,7 +127,9 @@ type PackageCode = (Vec<FileCode>, Option<String>, Status);
 
 /// Reads the device code of the inputs. Reports errors.
 fn code_of_files(arguments: &Arguments, problems: &Problems) -> Result<PackageCode> {
-    let (mut files, mut analyzed, mut status) = (Vec::new(), Vec::<Survey>::new(), Status::No);
+    let mut files = Vec::new();
+    let mut analyzed = Vec::<Survey>::new();
+    let mut status = Status::No;
     let scanner = arguments.limits.scanner(Options::default());
     let wanted = SurveyOptions { toolkit: true, ..SurveyOptions::default() };
     let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| wanted);

@@ -184,13 +184,13 @@ fn run_command(mut arguments: Vec<OsString>) -> Result<Status> {
         Ok(Arguments { color, threads, quiet, command }) => {
             color.apply();
             quiet.apply();
-            threads.apply()?;
             let answers = negative::Answers::of(&command);
-            // The programs of a link print by themselves.
-            let line = if matches!(command, Command::Link(_)) { None } else { Some(progress::ProgressLine::start()) };
-            let result = command.run();
-            drop(line);
-            let status = result?;
+            let status = threads.limit(|| {
+                // The programs of a link print by themselves.
+                let is_link = matches!(command, Command::Link(_));
+                let _line = if is_link { None } else { Some(progress::ProgressLine::start()) };
+                command.run()
+            })??;
             answers.report(status);
             Ok(status)
         }

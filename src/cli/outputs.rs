@@ -111,10 +111,13 @@ mod tests {
     fn every_option_that_names_a_file_is_an_input_or_an_output() {
         let mut program = crate::cli::Arguments::command();
         program.build();
-        let (mut unknown, mut outputs, mut inputs) = (Vec::new(), 0, 0);
+        let mut unknown = Vec::new();
+        let mut outputs = 0;
+        let mut inputs = 0;
         for command in program.get_subcommands() {
             for option in command.get_arguments().filter(|option| option.get_action().takes_values()) {
-                let (command, name) = (command.get_name(), option.get_id().as_str());
+                let command = command.get_name();
+                let name = option.get_id().as_str();
                 let value = option.get_value_parser().type_id();
                 let is_path = [TypeId::of::<PathBuf>(), TypeId::of::<OsString>(), TypeId::of::<(String, PathBuf)>()];
                 let names: Vec<&str> = option.get_value_names().unwrap_or_default().iter().map(AsRef::as_ref).collect();

@@ -11,7 +11,7 @@ use super::outputs::OutputArgument;
 use crate::base::codec::{Codec, Compression};
 use crate::base::io::Input;
 use crate::cli::codes::Code;
-use crate::embed::pack_fatbin::{FatbinInput, FatbinOptions};
+use crate::embed::pack::fat_binary::{self, FatbinInput, FatbinOptions};
 
 /// Arguments that apply to CUDA fat binaries.
 pub struct FatbinArguments {
@@ -44,10 +44,7 @@ pub fn run(arguments: FatbinArguments) -> Result<()> {
         (true, compression) => compression,
         (false, _) => None,
     };
-    Ok(crate::embed::pack_fatbin::pack_fatbin(
-        &images,
-        &FatbinOptions { concat, output: arguments.output.path().to_owned() },
-    )?)
+    Ok(fat_binary::pack(&images, &FatbinOptions { concat, output: arguments.output.path().to_owned() })?)
 }
 
 /// Value of `--image`.

@@ -142,7 +142,8 @@ impl Problems {
 
     fn add(&self, severity: Severity, error: &Failure) {
         let message = format!("{error:#}");
-        let Some(Subject { path, problem }) = Subject::of(error).filter(|_| !self.is_verbose) else {
+        let subject = if self.is_verbose { None } else { Subject::of(error) };
+        let Some(Subject { path, problem }) = subject else {
             self.flush();
             return print(severity, &message);
         };
@@ -266,7 +267,10 @@ pub fn print_warning(message: &str) {
 
 /// Prints the command that explains the errors so far, if a person reads them.
 pub fn print_hint() {
-    if let Some(command) = explanations::command().filter(|_| Term::stderr().is_term() && !is_quiet()) {
+    if Term::stderr().is_term()
+        && !is_quiet()
+        && let Some(command) = explanations::command()
+    {
         print_line("fatbin:", Style::new(), &format!("for details, run: {command}"));
     }
 }

@@ -111,7 +111,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let prune = arguments.prune();
     let mut editing = arguments.edit.start(&[])?;
     let screen = terminal::screen();
-    let (mut text, mut warnings) = (String::new(), Vec::new());
+    let mut text = String::new();
+    let mut warnings = Vec::new();
     let is_planned = arguments.edit.is_planned();
     let named = arguments.devices.named();
     let mut unserved = named.clone();

@@ -29,7 +29,8 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<Status> {
-    let (mut paths, mut status) = (Vec::new(), Status::Yes);
+    let mut paths = Vec::new();
+    let mut status = Status::Yes;
     for file in recover(&arguments.directory)? {
         match file {
             Recovered::Restored(path) | Recovered::Removed(path) => paths.push(path),

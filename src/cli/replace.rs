@@ -108,7 +108,8 @@ fn smaller_forms() -> [(&'static str, Transcoding); 3] {
 /// Tries other forms of the container at an offset where there is not enough room. Returns the forms that fit, or else
 /// the forms that are smaller.
 fn remedies(arguments: &Arguments, mut replace: Replace, (offset, too_large): (u64, u64)) -> String {
-    let (mut fitting, mut others) = (Vec::new(), Vec::new());
+    let mut fitting = Vec::new();
+    let mut others = Vec::new();
     for (name, transcoding) in smaller_forms() {
         replace.transcoding = transcoding;
         let _ = replace.check_found();

@@ -149,7 +149,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         held: HeldTables::new(screen.is_terminal() && arguments.lists_few()),
         nothing: Nothing::default(),
     };
-    let (mut status, mut written) = (Status::No, Ok(()));
+    let mut status = Status::No;
+    let mut written = Ok(());
     let mut take = |(file, error): (File, Option<Error>)| {
         if let Some(error) = error {
             status = status.and(problems.report(error));
@@ -183,7 +184,8 @@ fn filtered(
     problems: &Problems,
 ) -> Result<Vec<(File, Option<Error>)>> {
     let scanner = scanner.clone().with_cache(CacheBudget::default());
-    let (mut scanned, mut order) = (Vec::new(), Vec::new());
+    let mut scanned = Vec::new();
+    let mut order = Vec::new();
     inputs.scan(&scanner, problems, &mut |outcome| match outcome {
         Outcome::Scanned(file) => {
             order.push(None);

@@ -309,7 +309,7 @@ impl Measuring<'_> {
 impl MeasureOptions {
     /// Names of changes that drop no image.
     fn unmatched<'a>(&'a self, effects: &'a [Effect]) -> impl Iterator<Item = &'a str> {
-        let unchanged = effects.first().map(|effect| effect.images).filter(|_| self.sample == 100);
+        let unchanged = if self.sample == 100 { effects.first().map(|effect| effect.images) } else { None };
         let effects = self.changes.iter().zip(effects.iter().skip(1));
         let effects = effects.filter(|(named, _)| matches!(named.change, WhatIf::Dropped(_)));
         effects.filter(move |(_, effect)| Some(effect.images) == unchanged).map(|(named, _)| named.name.as_str())
@@ -330,9 +330,9 @@ impl MeasureOptions {
             }
         };
         let file = scanned.file();
-        let label = match name.filter(|_| self.is_compared) {
-            Some(name) => common_label(&file.path, name),
-            None => file.path.clone(),
+        let label = match name {
+            Some(name) if self.is_compared => common_label(&file.path, name),
+            _ => file.path.clone(),
         };
         let split = if file.kpack.is_empty() { None } else { Some(file.clone()) };
         let (sizes, status) =

@@ -136,9 +136,9 @@ const INTRODUCER: &str = "\x1b[";
 
 /// Escapes lines, except for the sequences that select colors.
 fn escape_colored(text: &str) -> String {
-    let (first, rest) = text.split_once(INTRODUCER).unwrap_or((text, ""));
+    let Some((first, rest)) = text.split_once(INTRODUCER) else { return escape_lines(text).into_owned() };
     let mut output = escape_lines(first).into_owned();
-    for part in rest.split(INTRODUCER).filter(|_| first.len() < text.len()) {
+    for part in rest.split(INTRODUCER) {
         match part.split_once('m') {
             Some((color, after)) if color.bytes().all(|byte| byte.is_ascii_digit() || byte == b';') => {
                 output.extend([INTRODUCER, color, "m", &escape_lines(after)]);

@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::failure::Result;
-use crate::base::parallel::set_threads;
+use crate::base::parallel::with_threads;
 
 /// Name of the environment variable.
 const VARIABLE: &str = "FATBIN_THREADS";
@@ -20,21 +20,20 @@ pub struct ThreadArgument {
 }
 
 impl ThreadArgument {
-    /// Applies the choice to all work that follows.
-    pub fn apply(&self) -> Result<()> {
+    /// Calls `work` with the chosen limit.
+    pub fn limit<R>(&self, work: impl FnOnce() -> R) -> Result<R> {
         match self.threads {
-            Some(threads) => set_threads(threads),
-            None => apply_variable()?,
+            Some(threads) => Ok(with_threads(threads, work)),
+            None => with_variable(work),
         }
-        Ok(())
     }
 }
 
-/// Applies the environment variable, if it is set.
-pub fn apply_variable() -> Result<()> {
-    let Some(value) = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) else { return Ok(()) };
+/// Calls `work` with the limit of the environment variable, if it is set.
+pub fn with_variable<R>(work: impl FnOnce() -> R) -> Result<R> {
+    let Some(value) = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) else { return Ok(work()) };
     let threads = value.to_str().and_then(|value| value.parse().ok());
     let value = value.display();
-    set_threads(threads.ok_or_else(|| anyhow!("{VARIABLE}={value}: expected a number of threads, at least 1"))?);
-    Ok(())
+    let threads = threads.ok_or_else(|| anyhow!("{VARIABLE}={value}: expected a number of threads, at least 1"))?;
+    Ok(with_threads(threads, work))
 }

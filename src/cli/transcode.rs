@@ -48,9 +48,12 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     }
     let transcoding = arguments.forms.transcoding("transcode")?;
     let mut editing = arguments.edit.start(&[])?;
-    let (mut count, mut text, mut readable) = (0, String::new(), Ok(()));
+    let mut count = 0;
+    let mut text = String::new();
+    let mut readable = Ok(());
     let applied = editing.apply(&transcoding, &mut |edited| {
-        let (file, new_file) = (edited.scan.file(), edited.new_file);
+        let file = edited.scan.file();
+        let new_file = edited.new_file;
         let changed = requested(file, &transcoding);
         count += changed;
         // An archive may have files that --to is not about.

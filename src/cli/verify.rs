@@ -45,7 +45,8 @@ struct Verified {
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let scanner = arguments.limits.scanner(Options::default()).with_cache(CacheBudget::default());
-    let (mut status, problems) = (Status::No, arguments.problems.problems());
+    let mut status = Status::No;
+    let problems = arguments.problems.problems();
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
     let mut written = Ok(());

@@ -81,7 +81,7 @@ fn no_alias_is_the_name_of_another_option() {
     }
 }
 
-/// The headings are a closed set. Options without a heading are those of every command.
+/// The headings are a closed set. Every command has the options without a heading.
 #[test]
 fn every_option_has_a_heading() {
     let program = program();

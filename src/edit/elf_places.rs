@@ -100,7 +100,7 @@ pub fn sized_symbols(view: View<'_>, endian: Endianness, sections: &[SectionHead
 }
 
 /// Moves of everything after an offset, sorted. Each entry has the total number of bytes of all moves up to it. The
-/// total may be negative. Sections that state an offset beyond the file move to the largest or the smallest offset.
+/// total may be negative.
 pub struct Moves(Vec<(u64, i64)>);
 
 impl Moves {
@@ -115,10 +115,11 @@ impl Moves {
         Moves(moves)
     }
 
-    /// Returns the offset after all moves of bytes at an offset before them.
+    /// Returns the offset after all moves of bytes at an offset before them. An offset beyond all files, which a section
+    /// without bytes may state, does not move.
     pub fn of(&self, offset: u64) -> u64 {
         let count = self.0.partition_point(|(from, _)| *from <= offset);
         let last = count.checked_sub(1).and_then(|last| self.0.get(last));
-        last.map_or(offset, |(_, by)| offset.saturating_add_signed(*by))
+        last.and_then(|(_, by)| offset.checked_add_signed(*by)).unwrap_or(offset)
     }
 }

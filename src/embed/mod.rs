@@ -9,8 +9,6 @@ pub(crate) mod files;
 pub(crate) mod llvm;
 #[cfg(feature = "files")]
 pub(crate) mod pack;
-#[cfg(feature = "files")]
-pub(crate) mod pack_fatbin;
 pub(crate) mod wrap;
 
 #[cfg(feature = "files")]

@@ -55,7 +55,7 @@ pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
 /// Checks all parts, and returns the form of the code.
 fn form(view: View<'_>, table: Table) -> Result<&'static str, Malformed> {
     let mut form = None;
-    let mut end = table.extent().offset.saturating_add(table.extent().size);
+    let mut end = table.extent().end();
     for row in view.table(view.field("DirectX part count", COUNT), table)? {
         view.charge("DirectX part", Resource::Work, 1)?;
         let offset = u64::from(row.u32("DirectX part offset", 0)?);
@@ -79,7 +79,8 @@ pub(crate) mod tests {
     /// Writes a container as the sources describe it.
     pub fn container_of(parts: &[(&[u8; 4], &[u8])]) -> Vec<u8> {
         let mut at = PARTS as u32 + 4 * parts.len() as u32;
-        let (mut offsets, mut data) = (Vec::new(), Vec::new());
+        let mut offsets = Vec::new();
+        let mut data = Vec::new();
         for (name, bytes) in parts {
             offsets.extend(at.to_le_bytes());
             data.extend_from_slice(*name);

@@ -8,7 +8,7 @@
 use super::container_type::HCF_MAGIC;
 use super::device_image::is_device_code;
 use super::{ContainerType, ContainerView, Contents, ImageView};
-use crate::base::bytes::{Extent, Resource, View, record_memory, text_work};
+use crate::base::bytes::{Extent, FieldPlace, Resource, View, record_memory, text_work};
 use crate::base::error::{Cause, Malformed};
 
 /// Marker between the text and the appendix.
@@ -45,8 +45,8 @@ struct Code<'data> {
     name: &'data str,
     form: Option<&'data str>,
     extent: Extent,
-    /// Offset of the line that ends the description.
-    stated_at: u64,
+    /// Line that ends the description.
+    stated_at: FieldPlace,
 }
 
 /// What the lines up to now state.
@@ -82,7 +82,7 @@ pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
     let mut images = Vec::new();
     for code in &text.codes {
         appendix.charge("HCF image", Resource::Memory, size_of::<ImageView<'_>>() as u64)?;
-        images.push(text.image(code, appendix, view)?);
+        images.push(text.image(code, appendix)?);
     }
     super::reject_overlaps("HCF image", view, &images)?;
     let Some(end) = images.iter().map(|image| image.view.range_in(view).end).max() else {
@@ -148,7 +148,7 @@ impl<'data> Text<'data> {
         };
         at.charge("HCF image", Resource::Memory, record_memory(size_of::<Code<'_>>(), []))?;
         let extent = Extent { offset, size };
-        self.codes.push(Code { name: owner.name, form: owner.form, extent, stated_at: at.start() });
+        self.codes.push(Code { name: owner.name, form: owner.form, extent, stated_at: at.field("HCF image", 0) });
         Ok(())
     }
 
@@ -172,14 +172,8 @@ impl<'data> Text<'data> {
         Ok(())
     }
 
-    fn image(
-        &self,
-        code: &Code<'data>,
-        appendix: View<'data>,
-        view: View<'data>,
-    ) -> Result<ImageView<'data>, Malformed> {
-        let stated_at = code.stated_at.saturating_sub(view.start());
-        let bytes = appendix.part(view.field("HCF image", stated_at), code.extent)?;
+    fn image(&self, code: &Code<'data>, appendix: View<'data>) -> Result<ImageView<'data>, Malformed> {
+        let bytes = appendix.part(code.stated_at, code.extent)?;
         let mut image = ImageView::new(bytes, None, None, None);
         // Bitcode has the host's triple. The program compiles it for its devices.
         if !is_device_code(image.image_kind, image.triple.as_deref()) {
@@ -208,7 +202,8 @@ pub(crate) mod tests {
         let mut text = "object-id=1234\ngenerator=hipSYCL SSCP\n{.images\n".to_owned();
         let mut appendix = Vec::new();
         for (name, code) in images {
-            let (start, size) = (appendix.len(), code.len());
+            let start = appendix.len();
+            let size = code.len();
             text +=
                 &format!("{{.{name}\nvariant=global-module\nformat=llvm-ir\n{{.__binary\nstart={start}\nsize={size}\n");
             text += &format!("}}.__binary\n}}.{name}\n");

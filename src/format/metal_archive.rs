@@ -7,7 +7,7 @@
 
 use super::container_type::METAL_ARCHIVE_MAGIC;
 use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView, metal_binary};
-use crate::base::bytes::{Cursor, Extent, Resource, View};
+use crate::base::bytes::{Cursor, Extent, Resource, Table, View};
 use crate::base::error::{Cause, Malformed};
 
 /// Largest number of slices. There is one for each family of GPUs.
@@ -27,7 +27,7 @@ pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
     }
     let mut images = Vec::new();
     let records = view.from(cursor.at());
-    let mut end = cursor.at().saturating_add(u64::from(count).saturating_mul(RECORD));
+    let mut end = Table { offset: cursor.at(), count: count.into(), entry_size: RECORD }.extent().end();
     for _ in 0..count {
         view.charge("Metal archive slice", Resource::Work, 1)?;
         images.push(slice(view, &mut cursor, &mut end)?);

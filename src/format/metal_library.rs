@@ -132,7 +132,7 @@ impl<'data> MetalLibrary<'data> {
         })
     }
 
-    /// Returns the functions, and the first error after which the list cannot be read.
+    /// Returns the functions, up to the first error that ends the list.
     pub fn functions(&self) -> impl Iterator<Item = Result<Function<'data>, Malformed>> + use<'data> {
         let library = *self;
         let mut rest = Some(self.functions);

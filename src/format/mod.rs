@@ -27,6 +27,7 @@ mod image_kind;
 pub mod kernel_store;
 pub mod kpack;
 mod lto_ir;
+mod magic;
 pub mod metal_archive;
 pub mod metal_binary;
 pub mod metal_library;

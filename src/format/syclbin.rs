@@ -7,7 +7,7 @@
 
 use super::container_type::SYCLBIN_MAGIC;
 use super::{ContainerType, ContainerView, Contents, ImageView};
-use crate::base::bytes::{Extent, Resource, Table, View, record_memory};
+use crate::base::bytes::{Extent, Resource, Table, View, record_memory, total};
 use crate::base::error::{Cause, Malformed};
 use crate::target::OffloadKind;
 
@@ -45,12 +45,11 @@ pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
     let field = view.field("SYCLBIN count", header::COUNTS[0]);
     let abstract_modules = Table { offset: header::END, count: modules?, entry_size: RECORD }.extent();
     view.part(field, abstract_modules)?;
-    // The sum of two numbers of four bytes, and the end of a part of the view, are below 2^63.
-    let count = spirv?.saturating_add(native?);
-    let table = Table { offset: end(abstract_modules), count, entry_size: RECORD };
+    let count = total([spirv?, native?]);
+    let table = Table { offset: abstract_modules.end(), count, entry_size: RECORD };
     let records = view.table(view.field("SYCLBIN count", header::COUNTS[1]), table)?;
     let metadata_size = view.u64("SYCLBIN metadata size", header::METADATA_SIZE)?;
-    let metadata = Extent { offset: end(table.extent()), size: metadata_size };
+    let metadata = Extent { offset: table.extent().end(), size: metadata_size };
     let metadata = view.part(view.field("SYCLBIN metadata size", header::METADATA_SIZE), metadata)?;
     let code_size = view.u64("SYCLBIN code size", header::CODE_SIZE)?;
     let code = Extent { offset: metadata.range_in(view).end.next_multiple_of(ALIGNMENT), size: code_size };
@@ -63,10 +62,6 @@ pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
     let view = view.prefix("SYCLBIN code size", code.range_in(view).end)?;
     let contents = Contents::Images(images);
     Ok(ContainerView { container_type: ContainerType::SyclBin, version: Some(version), view, contents })
-}
-
-fn end(extent: Extent) -> u64 {
-    extent.offset.saturating_add(extent.size)
 }
 
 fn image<'data>(record: View<'_>, metadata: View<'data>, code: View<'data>) -> Result<ImageView<'data>, Malformed> {
@@ -93,7 +88,9 @@ fn text_property(properties: &str, key: &str) -> Option<String> {
 
 /// Decodes base64 with the lowest bits first; `None` for other text.
 fn decoded(text: &str) -> Option<Vec<u8>> {
-    let (mut bytes, mut bits, mut count) = (Vec::new(), 0_u32, 0_u32);
+    let mut bytes = Vec::new();
+    let mut bits = 0_u32;
+    let mut count = 0_u32;
     for letter in text.bytes() {
         let value = match letter {
             b'A'..=b'Z' => letter.checked_sub(b'A')?,

@@ -134,6 +134,14 @@ pub enum Comparison {
 }
 
 impl Comparison {
+    /// Returns `equal` or `not_equal`, a machine's code for the comparison, and the constant.
+    pub fn parts<T>(self, equal: T, not_equal: T) -> (T, i32) {
+        match self {
+            Comparison::Equal(value) => (equal, value),
+            Comparison::NotEqual(value) => (not_equal, value),
+        }
+    }
+
     /// Returns the comparison that holds exactly where this one does not.
     pub fn negated(self) -> Self {
         match self {

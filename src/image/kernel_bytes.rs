@@ -36,6 +36,23 @@ pub struct KernelBytes {
     pub body: Option<[u8; 32]>,
 }
 
+/// The kernels of an image, and what is found of each.
+struct Found<'k> {
+    /// Index of each kernel by its name.
+    numbers: NameMap<&'k str, usize>,
+    /// In the order of the kernels.
+    ranges: Vec<Ranges>,
+    bodies: Bodies,
+}
+
+impl Found<'_> {
+    /// Ranges of the kernel with a name, if its code was not found yet.
+    fn without_code(&mut self, name: &str) -> Option<&mut Ranges> {
+        let &number = self.numbers.get(name)?;
+        self.ranges.get_mut(number).filter(|it| it.code_size.is_none())
+    }
+}
+
 /// Ranges of the bytes of a kernel.
 #[derive(Debug, Default)]
 struct Ranges {
@@ -71,18 +88,18 @@ fn ranges(
     kernels: &[Kernel],
     bodies: Bodies,
 ) -> (Vec<Ranges>, Result<(), Malformed>) {
-    let mut ranges: Vec<Ranges> = kernels.iter().map(|_| Ranges::default()).collect();
-    let mut numbers = NameMap::default();
+    let ranges = kernels.iter().map(|_| Ranges::default()).collect();
+    let mut found = Found { numbers: NameMap::default(), ranges, bodies };
     for (number, kernel) in kernels.iter().enumerate() {
-        numbers.entry(kernel.name.as_str()).or_insert(number);
+        found.numbers.entry(kernel.name.as_str()).or_insert(number);
     }
-    let found = match image_kind {
-        ImageKind::Elf => in_elf(view, &numbers, &mut ranges, bodies),
-        ImageKind::Ptx => in_ptx(view, &numbers, &mut ranges, bodies),
-        ImageKind::MetalLibrary => in_metal_library(view, &numbers, &mut ranges, bodies),
+    let result = match image_kind {
+        ImageKind::Elf => in_elf(view, &mut found),
+        ImageKind::Ptx => in_ptx(view, &mut found),
+        ImageKind::MetalLibrary => in_metal_library(view, &mut found),
         _ => Ok(()),
     };
-    (ranges, found)
+    (found.ranges, result)
 }
 
 /// Number of bytes in the ranges of each kernel. Bytes of several kernels count for the first.
@@ -130,20 +147,14 @@ pub fn kernel_codes(
 const DESCRIPTOR_SUFFIX: &str = ".kd";
 const DESCRIPTOR_SIZE: u64 = 64;
 
-fn in_elf(
-    view: View<'_>,
-    numbers: &NameMap<&str, usize>,
-    ranges: &mut [Ranges],
-    bodies: Bodies,
-) -> Result<(), Malformed> {
+fn in_elf(view: View<'_>, found: &mut Found<'_>) -> Result<(), Malformed> {
     // The inspection has reported the same errors.
     let Ok(elf) = Elf::read(view) else { return Ok(()) };
     let mut constants = Vec::new();
     for function in elf.functions() {
-        let of_kernel = numbers.get(function.name).and_then(|&number| ranges.get_mut(number));
         let section = function.section.and_then(|index| elf.file.section_by_index(index).ok());
-        if let (Some(ranges), Some(section)) = (of_kernel, section)
-            && ranges.code_size.is_none()
+        let bodies = found.bodies;
+        if let (Some(ranges), Some(section)) = (found.without_code(function.name), section)
             && let Some(code) = range_in(&section, elf.without_base(function.entry), function.size, &elf)
         {
             ranges.own.push(code.clone());
@@ -156,11 +167,11 @@ fn in_elf(
     for section in elf.file.sections() {
         let name = section.name().unwrap_or_default();
         view.charge("ELF section", Resource::Work, text_work(name.len()))?;
-        let Some((prefix, number)) = kernel_of_section(name, numbers) else { continue };
+        let Some((prefix, number)) = kernel_of_section(name, &found.numbers) else { continue };
         if elf.file_range(&section).is_none() {
             continue;
         }
-        let Some(ranges) = ranges.get_mut(number) else { continue };
+        let Some(ranges) = found.ranges.get_mut(number) else { continue };
         ranges.own.push(elf.bytes(&section)?.range_in(view));
         if prefix.starts_with(CONSTANTS) && ranges.body.is_some() {
             constants.push((number, section.index()));
@@ -168,25 +179,25 @@ fn in_elf(
     }
     for (number, index) in constants {
         let section = elf.file.section_by_index(index);
-        if let (Ok(section), Some(hash)) = (section, ranges.get_mut(number).and_then(|it| it.body.as_mut())) {
+        if let (Ok(section), Some(hash)) = (section, found.ranges.get_mut(number).and_then(|it| it.body.as_mut())) {
             update(hash, elf.bytes(&section)?)?;
         }
     }
-    described(&elf, numbers, ranges)
+    described(&elf, found)
 }
 
 /// Prefix of the sections with the constants of a kernel in cubins.
 const CONSTANTS: &str = ".nv.constant";
 
 /// Adds the kernel descriptors of AMD's code objects.
-fn described(elf: &Elf<'_>, numbers: &NameMap<&str, usize>, ranges: &mut [Ranges]) -> Result<(), Malformed> {
-    let mut is_known = vec![false; ranges.len()];
+fn described(elf: &Elf<'_>, found: &mut Found<'_>) -> Result<(), Malformed> {
+    let mut is_known = vec![false; found.ranges.len()];
     for symbol in elf.file.symbols().chain(elf.file.dynamic_symbols()) {
         elf.charge_symbol(&symbol)?;
         let name = symbol.name().ok().and_then(|name| name.strip_suffix(DESCRIPTOR_SUFFIX));
-        let Some(&number) = name.and_then(|name| numbers.get(name)) else { continue };
+        let Some(&number) = name.and_then(|name| found.numbers.get(name)) else { continue };
         let section = symbol.section_index().and_then(|index| elf.file.section_by_index(index).ok());
-        let (Some(ranges), Some(is_known)) = (ranges.get_mut(number), is_known.get_mut(number)) else { continue };
+        let (Some(ranges), Some(is_known)) = (found.ranges.get_mut(number), is_known.get_mut(number)) else { continue };
         if let (Some(section), false) = (section, *is_known) {
             *is_known = true;
             ranges.own.extend(range_in(&section, symbol.address(), DESCRIPTOR_SIZE, elf));
@@ -251,19 +262,12 @@ fn update(hash: &mut Sha256, bytes: View<'_>) -> Result<(), Malformed> {
     Ok(())
 }
 
-fn in_ptx(
-    view: View<'_>,
-    numbers: &NameMap<&str, usize>,
-    ranges: &mut [Ranges],
-    bodies: Bodies,
-) -> Result<(), Malformed> {
+fn in_ptx(view: View<'_>, found: &mut Found<'_>) -> Result<(), Malformed> {
     // Replacing invalid bytes would change the ranges.
     let Ok(text) = std::str::from_utf8(view.data()) else { return Ok(()) };
     for (name, range) in ptx::bodies(text) {
-        let of_kernel = numbers.get(name).and_then(|&number| ranges.get_mut(number));
-        let (Some(ranges), Some(body)) = (of_kernel.filter(|it| it.own.is_empty()), text.get(range.clone())) else {
-            continue;
-        };
+        let bodies = found.bodies;
+        let (Some(ranges), Some(body)) = (found.without_code(name), text.get(range.clone())) else { continue };
         view.charge("PTX function", Resource::Work, range.len() as u64 / BYTES_PER_STEP)?;
         if bodies == Bodies::Hash {
             let mut hash = Sha256::new();
@@ -277,16 +281,11 @@ fn in_ptx(
     Ok(())
 }
 
-fn in_metal_library(
-    view: View<'_>,
-    numbers: &NameMap<&str, usize>,
-    ranges: &mut [Ranges],
-    bodies: Bodies,
-) -> Result<(), Malformed> {
+fn in_metal_library(view: View<'_>, found: &mut Found<'_>) -> Result<(), Malformed> {
+    let bodies = found.bodies;
     for function in MetalLibrary::read(view)?.functions() {
         let function = function?;
-        let of_kernel = numbers.get(function.name).and_then(|&number| ranges.get_mut(number));
-        let Some(ranges) = of_kernel.filter(|it| it.own.is_empty()) else { continue };
+        let Some(ranges) = found.without_code(function.name) else { continue };
         if bodies == Bodies::Hash {
             function.module.charge("Metal function module", Resource::Work, function.module.size() / BYTES_PER_STEP)?;
             ranges.body = Some(Sha256::new_with_prefix(function.module.data()));

@@ -41,6 +41,11 @@ impl ImageRef<'_> {
         inspect_with(self, image::inspect)
     }
 
+    /// Demangler for the kernels of the images that are read together.
+    pub(crate) fn demangler(&self) -> &Demangler {
+        &self.names().demangler
+    }
+
     /// Reads the debug information of an ELF image, to find the source of addresses in its code. Returns an error for
     /// images that are no ELF files or cannot be decompressed.
     pub fn source_index(&self) -> Result<SourceIndex> {

@@ -55,20 +55,15 @@ pub use crate::format::{ContainerType, ImageKind};
 pub use cache::CacheBudget;
 pub use images::{ImageBytes, ImageRef, Scan};
 #[cfg(feature = "files")]
-pub use inputs::{InputSlice, OpenOptions, ScannedFile, each_input, paths::Scanner, scanned_files::ScannedFiles};
+pub use inputs::{InputSlice, OpenOptions, ScannedFile, ScannedFiles, Scanner, each_input};
 pub use inventory::{Container, File, FileFormat, Image, Registration};
 pub use source::Source;
 
 pub(crate) use images::{ImageReader, image_error};
 #[cfg(feature = "files")]
 pub(crate) use inputs::{
-    Archives,
-    appended::has_archive as has_appended_archive,
-    expand_input,
-    host_bitcode::has_images as is_host_bitcode_with_images,
-    kpack::KpackSearch,
-    paths::{InputPath, Outcome, expand_paths},
-    unpacked::unpacked,
+    Archives, InputPath, KpackSearch, Outcome, expand_input, expand_paths, has_appended_archive,
+    is_host_bitcode_with_images, unpacked,
 };
 pub(crate) use search::strict::{offload_binaries, offload_binaries_in};
 pub(crate) use source::{InputRange, RELEASE_INTERVAL, Unreleased};

@@ -121,8 +121,8 @@ impl System {
         ROWS.iter().find(|row| row.device == device).map(|row| row.system)
     }
 
-    /// Returns the system in the platform of a Python wheel, such as `macosx_11_0_arm64`, and its oldest release. The words
-    /// are those of triples (PyPA, Platform compatibility tags).
+    /// Returns the system in the platform of a Python wheel, such as `macosx_11_0_arm64`, and its oldest release. Triples
+    /// have the same words (PyPA, Platform compatibility tags).
     pub(crate) fn of_tag(tag: &str) -> Option<(System, Release)> {
         let mut parts = tag.split('_');
         let word = parts.next()?;

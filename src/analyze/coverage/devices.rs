@@ -1,4 +1,4 @@
-//! Kernels by device: how many run in which way.
+//! Kernels by device: how they run there, and how many.
 
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 //! Source: the RPM package format, version 4, in the documentation of RPM 4.18; tags from its `rpmtag.h`.
 
 use super::{ArchiveFormat, Member, MemberContent};
-use crate::base::bytes::{Cursor, Resource, View};
+use crate::base::bytes::{Cursor, Resource, View, entries_size};
 use crate::base::error::{Cause, Malformed};
 
 /// First bytes of the lead.
@@ -60,7 +60,7 @@ impl<'data> Header<'data> {
         }
         let entries = introduction.u32("RPM header entries", 8)?.swap_bytes();
         let size = introduction.u32("RPM header size", 12)?.swap_bytes();
-        let index_size = ENTRY.saturating_mul(entries.into());
+        let index_size = entries_size(entries.into(), ENTRY);
         let index = cursor.take_stated(introduction.field("RPM header entries", 8), index_size)?;
         let store = cursor.take_stated(introduction.field("RPM header size", 12), size.into())?;
         Ok(Header { index, store })

@@ -12,7 +12,7 @@ use liblzma::bufread::XzDecoder;
 use liblzma::stream::{self, Stream};
 
 use super::{Member, MemberContent};
-use crate::base::bytes::{Cursor, Extent, Resource, View};
+use crate::base::bytes::{Cursor, Extent, Resource, View, entries_size};
 use crate::base::error::{Cause, Malformed};
 use crate::base::range::offset_from;
 
@@ -242,7 +242,7 @@ impl<'data> FileSystem<'data> {
         let whole = size.checked_div(self.block_size).unwrap_or_default();
         let rounded = size.div_ceil(self.block_size);
         let count = if fragment.is_some() { whole } else { rounded };
-        let list = count.saturating_mul(4);
+        let list = entries_size(count, 4);
         self.view.charge("squashfs block sizes", Resource::Memory, list)?;
         let bytes = position.take("squashfs block sizes", list)?;
         let (sizes, _) = bytes.as_chunks();
@@ -325,9 +325,9 @@ impl<'data> FileSystem<'data> {
     fn fragment(&self, index: u32) -> Result<Rc<[u8]>, Malformed> {
         let index = u64::from(index);
         let block = index.checked_div(FRAGMENTS_PER_BLOCK).unwrap_or_default();
-        let place = offset_from(self.fragments, block.saturating_mul(8));
+        let place = offset_from(self.fragments, entries_size(block, 8));
         let block = self.view.u64("squashfs fragment table", place)?;
-        let at = index.checked_rem(FRAGMENTS_PER_BLOCK).unwrap_or_default().saturating_mul(FRAGMENT);
+        let at = entries_size(index.checked_rem(FRAGMENTS_PER_BLOCK).unwrap_or_default(), FRAGMENT);
         let entry = Position { files: self, block, at }.take("squashfs fragment", FRAGMENT)?;
         let entry = self.view.derived(&entry);
         let start = entry.u64("squashfs fragment", 0)?;

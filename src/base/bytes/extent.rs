@@ -11,6 +11,13 @@ pub struct Extent {
     pub size: u64,
 }
 
+impl Extent {
+    /// Offset after the last byte. Beyond 64 bits it is the largest, which is out of bounds in every view.
+    pub(crate) fn end(self) -> u64 {
+        self.offset.saturating_add(self.size)
+    }
+}
+
 /// A table in a view: entries of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Table {
@@ -30,8 +37,7 @@ impl Table {
 
     /// Offsets of the entries, up to the largest offset: for a table of addresses, which no view has.
     pub fn offsets(self) -> impl Iterator<Item = u64> {
-        let Extent { offset, size } = self.extent();
-        (offset..offset.saturating_add(size)).step_by(self.entry_size as usize)
+        (self.offset..self.extent().end()).step_by(self.entry_size as usize)
     }
 }
 

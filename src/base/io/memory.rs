@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use super::offset_in;
 use crate::base::bytes::{Budget, Limits, View};
 use crate::base::error::{Error, Result};
 
@@ -98,10 +99,7 @@ impl Input {
 
     /// Returns the offset of `part` in this input if it is a slice of its bytes.
     pub(crate) fn offset_of(&self, part: &[u8]) -> Option<u64> {
-        let file = self.bytes.as_ptr_range();
-        let part = part.as_ptr_range();
-        let inside = file.start <= part.start && part.end <= file.end && part.start < part.end;
-        inside.then(|| part.start as u64 - file.start as u64)
+        offset_in(&self.bytes, part)
     }
 
     /// Returns `offset`: nothing in memory is a hole.

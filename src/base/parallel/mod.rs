@@ -1,9 +1,12 @@
 //! Work on several items in parallel, with results in the order of the items.
 //!
-//! The process has one limit on threads for all parallel work: files, the images of a file, the containers of an edit.
-//! A call of [`map_parallel`] works in its own thread, and starts others while the process is below the limit. A nested
-//! call finds none free at first, and starts one as soon as a thread of the outer call is done: the images of the last
-//! large file get all threads. With a limit of one, no thread is ever started.
+//! All parallel work shares one limit on threads: files, the images of a file, the containers of an edit. A call of
+//! [`map_parallel`] works in its own thread, and starts others below the limit. A nested call finds none free at first,
+//! and starts one as soon as a thread of the outer call is done: the images of the last large file get all threads. With
+//! a limit of one, no thread is ever started.
+//!
+//! The limit belongs to the work: [`with_threads`] sets it for what it calls, in all threads that this starts. Work
+//! without a limit shares the processors with other such work of the process.
 //!
 //! Results wait for their turn within a window. Threads do not work ahead of the window, so only a few results per
 //! thread are in memory, however long the first one takes.
@@ -12,11 +15,12 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicIsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 
 pub use stream::map_stream;
@@ -24,21 +28,33 @@ pub use stream::map_stream;
 /// Number of items per thread that may be worked on before the result of the first of them is visited.
 const WINDOW_PER_THREAD: usize = 4;
 
-/// The threads of the process.
-static THREADS: OnceLock<Threads> = OnceLock::new();
+/// Threads for work without a limit: one per processor.
+static PROCESSORS: LazyLock<Arc<Threads>> =
+    LazyLock::new(|| Threads::new(thread::available_parallelism().map_or(1, NonZero::get)));
 
-/// Limits the number of threads of the process. Only the first call has an effect, and only before parallel work.
-pub fn set_threads(count: NonZero<usize>) {
-    THREADS.get_or_init(|| Threads::new(count.get()));
+thread_local! {
+    /// Limit on the work of this thread.
+    static LIMIT: RefCell<Option<Arc<Threads>>> = const { RefCell::new(None) };
 }
 
-/// Returns the number of threads of the process: the number of processors, unless it was set.
+/// Calls `work`, which uses at most `count` threads.
+pub fn with_threads<R>(count: NonZero<usize>, work: impl FnOnce() -> R) -> R {
+    Threads::new(count.get()).limit(work)
+}
+
+/// Makes a function for another thread. It has the limit of this one.
+pub fn inheriting<R>(work: impl FnOnce() -> R) -> impl FnOnce() -> R {
+    let threads = shared_threads();
+    move || threads.limit(work)
+}
+
+/// Limit on the number of threads.
 pub fn threads() -> usize {
-    all_threads().count
+    shared_threads().count
 }
 
-fn all_threads() -> &'static Threads {
-    THREADS.get_or_init(|| Threads::new(thread::available_parallelism().map_or(1, NonZero::get)))
+fn shared_threads() -> Arc<Threads> {
+    LIMIT.with_borrow(Option::clone).unwrap_or_else(|| Arc::clone(&PROCESSORS))
 }
 
 /// Calls `work` with each item in up to `workers` threads, and `visit` with the results in the order of the items, in
@@ -49,12 +65,12 @@ pub fn map_parallel<T: Sync, R: Send>(
     work: impl Fn(&T) -> R + Sync,
     visit: &mut dyn FnMut(R),
 ) {
-    all_threads().map(items, workers, &work, visit);
+    shared_threads().map(items, workers, &work, visit);
 }
 
-/// Returns a permit to run another thread in addition to the calling one, if the process is below its limit.
-pub fn spare_thread() -> Option<Permit<'static>> {
-    all_threads().permit()
+/// Permit to run another thread in addition to the calling one; `None` at the limit.
+pub fn spare_thread() -> Option<Permit> {
+    shared_threads().permit()
 }
 
 /// The number of threads, and those in use.
@@ -67,17 +83,17 @@ struct Threads {
 
 /// Permission to run a thread. It returns when it is dropped.
 #[derive(Debug)]
-pub struct Permit<'threads>(&'threads Threads);
+pub struct Permit(Arc<Threads>);
 
-impl Permit<'_> {
-    /// Returns a permit even at the limit of the process. Other work then gets none until a thread ends.
-    fn unconditional(threads: &Threads) -> Permit<'_> {
+impl Permit {
+    /// Returns a permit even at the limit. Other work then gets none until a thread ends.
+    fn unconditional(threads: &Arc<Threads>) -> Permit {
         threads.started.fetch_add(1, Ordering::Relaxed);
-        Permit(threads)
+        Permit(Arc::clone(threads))
     }
 }
 
-impl Drop for Permit<'_> {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.0.started.fetch_sub(1, Ordering::Relaxed);
     }
@@ -99,19 +115,34 @@ impl Drop for Wait<'_> {
     }
 }
 
+/// The limit that a thread had before. It returns when this is dropped.
+struct Outer(Option<Arc<Threads>>);
+
+impl Drop for Outer {
+    fn drop(&mut self) {
+        LIMIT.set(self.0.take());
+    }
+}
+
 impl Threads {
-    const fn new(count: usize) -> Self {
-        Threads { count, started: AtomicIsize::new(0) }
+    fn new(count: usize) -> Arc<Self> {
+        Arc::new(Threads { count, started: AtomicIsize::new(0) })
     }
 
-    fn permit(&self) -> Option<Permit<'_>> {
+    /// Calls `work` with this limit.
+    fn limit<R>(self: &Arc<Self>, work: impl FnOnce() -> R) -> R {
+        let _outer = Outer(LIMIT.replace(Some(Arc::clone(self))));
+        work()
+    }
+
+    fn permit(self: &Arc<Self>) -> Option<Permit> {
         let limit = self.count as isize - 1;
         let start = |started| if started < limit { Some(started + 1) } else { None };
-        self.started.fetch_update(Ordering::Relaxed, Ordering::Relaxed, start).ok().map(|_| Permit(self))
+        self.started.fetch_update(Ordering::Relaxed, Ordering::Relaxed, start).ok().map(|_| Permit(Arc::clone(self)))
     }
 
     fn map<T: Sync, R: Send, W: Fn(&T) -> R + Sync>(
-        &self,
+        self: &Arc<Self>,
         items: &[T],
         workers: usize,
         work: &W,
@@ -152,7 +183,7 @@ impl Threads {
 
 /// A call of [`map_parallel`].
 struct Job<'a, T, R, W> {
-    threads: &'a Threads,
+    threads: &'a Arc<Threads>,
     items: &'a [T],
     work: &'a W,
     /// Maximum number of threads, including the calling one.
@@ -242,7 +273,7 @@ impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Job<'_, T, R, W> {
         }
     }
 
-    /// Starts threads for the remaining items, up to the limit of the process.
+    /// Starts threads for the remaining items, up to the limit.
     fn start_helpers<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         loop {
             let mut queue = self.lock();
@@ -252,7 +283,7 @@ impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Job<'_, T, R, W> {
             let Some(permit) = self.threads.permit() else { return };
             queue.helpers += 1;
             drop(queue);
-            if thread::Builder::new().spawn_scoped(scope, move || self.help(scope, permit)).is_err() {
+            if thread::Builder::new().spawn_scoped(scope, inheriting(move || self.help(scope, permit))).is_err() {
                 // The system has no more threads. The running ones do the work.
                 self.lock().helpers -= 1;
                 return;
@@ -261,7 +292,7 @@ impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Job<'_, T, R, W> {
     }
 
     /// Works on items until none is left, or until other work takes the place of this thread.
-    fn help<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, permit: Permit<'scope>) {
+    fn help<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, permit: Permit) {
         let mut permit = Some(permit);
         while let Some(index) = self.next_of_helper(&mut permit) {
             self.start_helpers(scope);
@@ -271,7 +302,7 @@ impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Job<'_, T, R, W> {
 
     /// Returns the index of the next item for a started thread. A thread that waits for the window does not count as
     /// running.
-    fn next_of_helper<'a>(&'a self, permit: &mut Option<Permit<'a>>) -> Option<usize> {
+    fn next_of_helper(&self, permit: &mut Option<Permit>) -> Option<usize> {
         let mut queue = self.lock();
         while queue.is_full(self.window()) {
             *permit = None;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::iter::Fuse;
 use std::ops::ControlFlow;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 
-use super::{Permit, Wait, all_threads};
+use super::{Permit, Threads, Wait, inheriting, shared_threads};
 
 /// Number of results of an item that may wait for the results of the items before it.
 const MOST_AHEAD: usize = 64;
@@ -30,7 +30,8 @@ pub fn map_stream<T, R: Send>(
         return map_here(items, &work, visit);
     }
     let source = Mutex::new((items.fuse(), 0));
-    let gate = Gate { window, state: Mutex::default(), changed: Condvar::new() };
+    let threads = &shared_threads();
+    let gate = Gate { threads, window, state: Mutex::default(), changed: Condvar::new() };
     // A thread that produces faster than `visit` takes waits.
     let (sender, results) = mpsc::sync_channel(workers);
     thread::scope(|scope| {
@@ -43,7 +44,7 @@ pub fn map_stream<T, R: Send>(
             let run = move || {
                 let _close = CloseOnPanic(gate);
                 while let Some((index, item)) = next_item(source, gate) {
-                    let _running = Permit::unconditional(all_threads());
+                    let _running = Permit::unconditional(gate.threads);
                     let mut sent = 0_usize;
                     // The receiver is gone if `visit` has panicked or wants no more.
                     work(item, &mut |result| {
@@ -56,7 +57,7 @@ pub fn map_stream<T, R: Send>(
                     let _ = sender.send((index, None));
                 }
             };
-            started += usize::from(thread::Builder::new().spawn_scoped(scope, run).is_ok());
+            started += usize::from(thread::Builder::new().spawn_scoped(scope, inheriting(run)).is_ok());
         }
         drop(sender);
         if started == 0 {
@@ -64,7 +65,7 @@ pub fn map_stream<T, R: Send>(
             return map_here(lock(&source).0.by_ref(), &work, visit);
         }
         let results = std::iter::from_fn(move || {
-            let _wait = Wait::new(all_threads());
+            let _wait = Wait::new(threads);
             results.recv().ok()
         });
         visit_in_order(results, &gate, visit)
@@ -98,7 +99,7 @@ struct Waiting<R> {
 /// Calls `visit` with the results in the order of the indices of their items. An item ends with `None`.
 fn visit_in_order<R>(
     results: impl Iterator<Item = (usize, Option<R>)>,
-    gate: &Gate,
+    gate: &Gate<'_>,
     visit: &mut dyn FnMut(R) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let _close = Close(gate);
@@ -125,7 +126,7 @@ fn visit_in_order<R>(
 }
 
 /// Takes the next item and its index. Other threads wait meanwhile, because they need an item, too.
-fn next_item<T>(source: &Mutex<(Fuse<impl Iterator<Item = T>>, usize)>, gate: &Gate) -> Option<(usize, T)> {
+fn next_item<T>(source: &Mutex<(Fuse<impl Iterator<Item = T>>, usize)>, gate: &Gate<'_>) -> Option<(usize, T)> {
     let mut source = lock(source);
     let (items, index) = &mut *source;
     if !gate.admits(*index) {
@@ -138,7 +139,8 @@ fn next_item<T>(source: &Mutex<(Fuse<impl Iterator<Item = T>>, usize)>, gate: &G
 }
 
 /// Limit on the items that are ahead of `visit`.
-struct Gate {
+struct Gate<'a> {
+    threads: &'a Arc<Threads>,
     window: usize,
     state: Mutex<GateState>,
     changed: Condvar,
@@ -152,7 +154,7 @@ struct GateState {
     is_closed: bool,
 }
 
-impl Gate {
+impl Gate<'_> {
     /// Waits until an item may start. False if no further item may start.
     fn admits(&self, index: usize) -> bool {
         let waits = |state: &mut GateState| !state.is_closed && index - state.current >= self.window;
@@ -165,7 +167,7 @@ impl Gate {
         let is_ahead = |state: &mut GateState| !state.is_closed && state.current < index;
         let mut state = lock(&self.state);
         if is_ahead(&mut state) {
-            let _wait = Wait::new(all_threads());
+            let _wait = Wait::new(self.threads);
             drop(self.changed.wait_while(state, is_ahead));
         }
     }
@@ -177,7 +179,7 @@ impl Gate {
 }
 
 /// Closes the gate when no more results are visited.
-struct Close<'a>(&'a Gate);
+struct Close<'a>(&'a Gate<'a>);
 
 impl Drop for Close<'_> {
     fn drop(&mut self) {
@@ -186,7 +188,7 @@ impl Drop for Close<'_> {
 }
 
 /// Closes the gate when a thread panics: the others would wait for its result forever.
-struct CloseOnPanic<'a>(&'a Gate);
+struct CloseOnPanic<'a>(&'a Gate<'a>);
 
 impl Drop for CloseOnPanic<'_> {
     fn drop(&mut self) {

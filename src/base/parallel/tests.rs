@@ -1,6 +1,7 @@
 //! Tests of the order of results, the number of threads, and panics.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::sync::atomic::AtomicUsize;
 use std::thread::ThreadId;
 
@@ -100,7 +101,7 @@ fn nested_calls_share_the_threads() {
     assert_eq!(sums, outer.iter().map(|item| 190 * item).collect::<Vec<_>>());
     // A thread whose wait has ended runs in parallel with its replacement until the replacement is done with its item.
     assert!(most.into_inner() <= 2 * 3);
-    assert_eq!(threads.started.into_inner(), 0);
+    assert_eq!(threads.started.load(Ordering::SeqCst), 0);
 }
 
 #[test]
@@ -148,7 +149,7 @@ fn a_panic_in_the_work_continues_in_the_calling_thread() {
         }));
         let message = result.unwrap_err().downcast::<String>().unwrap();
         assert!(message.contains("the item"), "{message}");
-        assert_eq!((visited.into_inner(), threads.started.into_inner()), (10, 0), "{count} threads");
+        assert_eq!((visited.into_inner(), threads.started.load(Ordering::SeqCst)), (10, 0), "{count} threads");
     }
 }
 
@@ -159,4 +160,27 @@ fn a_panic_while_visiting_ends_the_threads() {
         Threads::new(3).map(&items, 3, &|item| *item, &mut |item| assert_ne!(item, 3));
     });
     assert!(result.is_err());
+}
+
+#[test]
+fn a_limit_applies_in_the_threads_of_its_work_and_nowhere_else() {
+    let before = threads();
+    let limit = |count| NonZero::new(count).unwrap();
+    with_threads(limit(3), || {
+        let mut counts = Vec::new();
+        map_parallel(&[(); 20], usize::MAX, |()| threads(), &mut |count| counts.push(count));
+        let mut streamed = Vec::new();
+        let _ = map_stream(0..20, 3, 8, |_, send| send(threads()), &mut |count| {
+            streamed.push(count);
+            ControlFlow::Continue(())
+        });
+        assert_eq!((counts, streamed), (vec![3; 20], vec![3; 20]));
+        assert_eq!(thread::spawn(inheriting(threads)).join().unwrap(), 3);
+        assert_eq!(with_threads(limit(1), || (threads(), spare_thread().is_none())), (1, true));
+        assert_eq!(threads(), 3);
+    });
+    assert_eq!(
+        panic::catch_unwind(|| with_threads(limit(2), || panic!("work"))).map_err(|_| threads()),
+        Err::<(), _>(before)
+    );
 }

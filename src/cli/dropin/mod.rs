@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use diagnostics::Diagnostics;
 use stand_in::StandIn;
 
-use super::threads::apply_variable;
+use super::threads::with_variable;
 use crate::embed::llvm::Release;
 
 /// A tool that this program replaces.
@@ -103,9 +103,12 @@ pub fn read_options(response_file: &[u8]) -> Vec<String> {
 pub fn run(arguments: &[OsString]) -> Option<ExitCode> {
     let (program, arguments) = arguments.split_first()?;
     let called = Called::parse(Path::new(program).file_name()?)?;
-    let threads = apply_variable().map_err(|error| error.to_string());
-    let status = match threads.and_then(|()| StandIn::determine(called.tool, program, called.suffix)) {
-        Ok(stand_in) => called.tool.run(program, stand_in, arguments),
+    let run = || {
+        let stand_in = StandIn::determine(called.tool, program, called.suffix)?;
+        Ok(called.tool.run(program, stand_in, arguments))
+    };
+    let status = match with_variable(run).map_err(|error| error.to_string()).and_then(|result| result) {
+        Ok(status) => status,
         Err(message) => {
             Diagnostics { program: Some(program), color: None }.error(&message);
             FAILED

@@ -105,7 +105,7 @@ pub fn clang(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {
                 return Err(format!("{} --offload-arch for {} inputs", target_ids.len(), line.positional.len()));
             }
             // Only AMD's compiler supports target IDs here.
-            let amd = Release::named("aomp").filter(|_| !target_ids.is_empty());
+            let amd = if target_ids.is_empty() { None } else { Release::named("aomp") };
             let release = amd.unwrap_or_else(|| release.of_clang_offload_wrapper());
             let target = line.text("target");
             if let Some(triple) = target.map(OsStr::to_string_lossy).filter(|triple| !names_architecture(triple)) {

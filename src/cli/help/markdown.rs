@@ -58,14 +58,15 @@ pub fn parse(text: &str) -> Vec<Block<'_>> {
 fn heading(line: &str) -> Option<(usize, &str)> {
     let title = line.trim_start_matches('#');
     let level = line.len() - title.len();
-    Some((level, title.strip_prefix(' ')?)).filter(|_| (1..=6).contains(&level))
+    let title = title.strip_prefix(' ')?;
+    (1..=6).contains(&level).then_some((level, title))
 }
 
 /// Splits an item into its marker, `-` or a number, and its text.
 fn item(content: &str) -> Option<(&str, &str)> {
     let (marker, text) = content.split_once(' ')?;
     let is_number = marker.strip_suffix('.').is_some_and(|number| number.parse::<u32>().is_ok());
-    Some((marker, text)).filter(|_| is_number || matches!(marker, "-" | "*"))
+    (is_number || matches!(marker, "-" | "*")).then_some((marker, text))
 }
 
 fn table<'a>(lines: &[&str]) -> Block<'a> {

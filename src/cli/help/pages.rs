@@ -52,7 +52,8 @@ impl Pages {
             return Some(page);
         }
         let mut named = self.iter().filter(|page| page.name() == name);
-        named.next().filter(|_| named.next().is_none())
+        let first = named.next();
+        if named.next().is_none() { first } else { None }
     }
 
     /// Returns the pages of a directory in the order of its index.

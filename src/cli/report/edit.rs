@@ -103,7 +103,8 @@ pub fn transcoded(file: &File, new_file: &File, containers: usize, readers: &[Re
         [] => "every release".to_owned(),
         _ => readers.join(", ") + " or later",
     };
-    let (path, containers) = (printable(&file.path), counted(containers, "container"));
+    let path = printable(&file.path);
+    let containers = counted(containers, "container");
     let sizes = screen.change(size(file), size(new_file));
     format!("{path}: {containers}, device code {sizes}, readable by {readers}\n")
 }
@@ -128,7 +129,8 @@ pub fn stripped(file: &File, containers: &[EditedContainer], strip: &Strip, scre
     let stored = saved(&mut containers.iter().map(|it| (size_of_range(&it.span), it.new_size)));
     let decompressed = saved(&mut images.iter().map(|it| (it.size, it.new_size)));
     let count = counted(images.len(), "image");
-    let (stored, decompressed) = (screen.bytes(stored), screen.size(decompressed));
+    let stored = screen.bytes(stored);
+    let decompressed = screen.size(decompressed);
     format!("{path}: {count} stripped, {stored} smaller as stored, {decompressed} decompressed\n")
 }
 
@@ -140,7 +142,9 @@ pub fn replaced(file: &File, new_file: &File, fates: &[ImageFate], screen: &Scre
     replaced
         .map(|(number, ((old, new), _))| {
             let target = old.arch.as_deref().or(old.triple.as_deref()).unwrap_or("-");
-            let (path, target, kind) = (printable(&file.path), printable(target), old.image_kind.name());
+            let path = printable(&file.path);
+            let target = printable(target);
+            let kind = old.image_kind.name();
             format!("{path}: image {number} ({target} {kind}) replaced, {}\n", screen.change(size(old), size(new)))
         })
         .collect()

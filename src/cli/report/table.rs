@@ -90,7 +90,8 @@ fn rows(file: &File, verbose: bool, has_images: bool, screen: &Screen) -> String
 /// Formats a row for each image that contains no other images, under headings. Contradictions and unknown values
 /// follow.
 fn images(file: &File, screen: &Screen) -> String {
-    let (mut rows, mut warnings) = (Vec::new(), Vec::new());
+    let mut rows = Vec::new();
+    let mut warnings = Vec::new();
     let has_symbols = file.device_images().any(|image| image.symbol.is_some());
     let mut walk = file.walk();
     while let Some(node) = walk.next() {
@@ -184,7 +185,8 @@ fn unreferenced(file: &File, container: &Container) -> String {
 fn image_warnings(image: &Image) -> Vec<String> {
     let offset = image.offset.map_or(String::new(), |offset| format!(" at {offset:#x}"));
     let contradiction = image.own_arch.as_deref().map(|own| {
-        let (own, stated) = (printable(own), printable(image.arch.as_deref().unwrap_or_default()));
+        let own = printable(own);
+        let stated = printable(image.arch.as_deref().unwrap_or_default());
         format!("image{offset}: the container states {stated}, the image's own header {own}")
     });
     let unknown = image.unknown.iter();
@@ -265,7 +267,8 @@ mod tests {
             images: vec![image],
             start: 4096,
         };
-        let (path, format) = ("app".to_owned(), Some(FileFormat::Elf));
+        let path = "app".to_owned();
+        let format = Some(FileFormat::Elf);
         File { format, size: 20000, containers: vec![container], ..File::empty(path) }
     }
 

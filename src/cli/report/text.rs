@@ -165,7 +165,8 @@ fn lay_out(headings: &[Column], rows: Rows<'_>, screen: &Screen, write: &mut dyn
             let padded = cells.iter().zip(&widths).zip(headings.iter().zip(&meanings)).enumerate();
             let padded = padded.map(|(index, ((lines, &width), (column, meaning)))| {
                 let shown = lines.get(number).map_or("", String::as_str);
-                let painted = meaning.filter(|_| !shown.is_empty()).map(|meaning| screen.paint(meaning, shown));
+                let meaning = if shown.is_empty() { None } else { *meaning };
+                let painted = meaning.map(|meaning| screen.paint(meaning, shown));
                 let is_last = index + 1 == headings.len() && column.alignment == Alignment::Left;
                 let width = if is_last { 0 } else { width };
                 pad_str(painted.as_deref().unwrap_or(shown), width, column.alignment, None).into_owned()
@@ -337,7 +338,8 @@ pub fn human_size(bytes: u64) -> String {
     if bytes < 1024 {
         return format!("{bytes} B");
     }
-    let (mut size, mut unit) = (bytes as f64 / 1024.0, 0);
+    let mut size = bytes as f64 / 1024.0;
+    let mut unit = 0;
     // Rounded sizes stay below 1024.
     while size >= 1023.95 && unit + 1 < UNITS.len() {
         size /= 1024.0;
@@ -375,7 +377,8 @@ mod tests {
 
     #[test]
     fn sizes_have_units_on_terminals_only() {
-        let (file, terminal) = (Screen::default(), Screen { width: Some(80), ..Screen::default() });
+        let file = Screen::default();
+        let terminal = Screen { width: Some(80), ..Screen::default() };
         let texts = |screen: Screen| [screen.size(1536), screen.growth(-1536), screen.bytes(5), screen.change(5, 1536)];
         assert_eq!(texts(file), ["1536", "-1536", "5 bytes", "5 -> 1536 bytes"]);
         assert_eq!(texts(terminal), ["1.5 KiB", "-1.5 KiB", "5 B", "5 B -> 1.5 KiB"]);

@@ -86,7 +86,7 @@ pub struct BundleReader<'data> {
 }
 
 impl FileEntry<'_> {
-    /// Returns the range in the decompressed bytes of the bundle, if the entry is there.
+    /// Returns the range in the decompressed bytes of the bundle, if the entry is in them.
     pub fn range_in_stream(&self) -> Option<Range<u64>> {
         match &self.location {
             Location::InStream(range) => Some(range.clone()),

@@ -156,7 +156,7 @@ impl<'data> WrapperBuilder<'data> {
         WrapperBuilder { relocatable: true, ..self }
     }
 
-    /// Adds an image; `name` is its name in messages. The runtime sees images in the order in which they were added.
+    /// Adds an image; `name` is its name in messages. The runtime sees the images in the order of these calls.
     pub fn image(&mut self, name: &'data (impl AsRef<Path> + ?Sized), bytes: &'data [u8]) -> &mut Self {
         self.image_for(name, View::new(bytes), TargetOverride::default())
     }

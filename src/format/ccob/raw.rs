@@ -10,6 +10,7 @@
 use crate::base::bytes::View;
 use crate::base::codec::Codec;
 use crate::base::error::{Cause, Malformed};
+use crate::format::magic::check_magic;
 
 pub use crate::format::container_type::CCOB_MAGIC as MAGIC;
 
@@ -92,10 +93,7 @@ impl Version {
 impl Header {
     /// Reads the header at the start of a view.
     pub fn read(view: View) -> Result<Self, Malformed> {
-        if !view.starts_with(&MAGIC) {
-            let value = view.u32("compressed bundle magic", 0)?.into();
-            return Err(view.malformed("compressed bundle magic", 0, Cause::Unexpected { value, expected: "CCOB" }));
-        }
+        check_magic(view, MAGIC, "compressed bundle magic", "CCOB")?;
         let number = view.u16("compressed bundle version", 4)?.into();
         let Some(version) = Version::from_number(number) else {
             let cause = Cause::UnsupportedVersion { value: number, supported: "1, 2 and 3" };

@@ -4,6 +4,7 @@ use crate::base::bytes::View;
 use crate::base::codec::Codec;
 use crate::base::error::{Cause, Malformed};
 use crate::format::ImageKind;
+use crate::format::magic::check_magic;
 use crate::target::nvptx::{Arch, Suffix};
 
 pub use crate::format::container_type::CUDA_FATBIN_MAGIC as MAGIC;
@@ -82,11 +83,7 @@ impl Header {
     pub const SIZE: u64 = 16;
 
     pub fn read(view: View) -> Result<Self, Malformed> {
-        let magic = view.u32("CUDA fatbin magic", 0)?;
-        if magic != u32::from_le_bytes(MAGIC) {
-            let cause = Cause::Unexpected { value: u64::from(magic), expected: "50 ED 55 BA" };
-            return Err(view.malformed("CUDA fatbin magic", 0, cause));
-        }
+        check_magic(view, MAGIC, "CUDA fatbin magic", "50 ED 55 BA")?;
         let version = view.u16("CUDA fatbin version", 4)?;
         if version != VERSION {
             let cause = Cause::UnsupportedVersion { value: u64::from(version), supported: "1" };

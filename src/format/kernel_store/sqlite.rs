@@ -6,8 +6,9 @@
 use std::io::{self, Read};
 use std::ops::Range;
 
-use crate::base::bytes::{Extent, Resource, View, size_of_range};
+use crate::base::bytes::{Extent, Resource, Table, View, entries_size, size_of_range};
 use crate::base::error::{Cause, Malformed};
+use crate::base::range::{self, offset_from};
 
 /// First bytes of a database.
 const MAGIC: &[u8] = b"SQLite format 3\0";
@@ -85,16 +86,16 @@ impl<'data> Sqlite<'data> {
             page.charge("SQLite cell", Resource::Work, count)?;
             match big_endian(page.from(start), "SQLite page kind", 0, 1)? as u8 {
                 INTERIOR => {
-                    page.charge("SQLite page", Resource::Memory, count.saturating_mul(8))?;
+                    page.charge("SQLite page", Resource::Memory, entries_size(count, 8))?;
                     let last = big_endian(page.from(start), "SQLite child", 8, 4)?;
-                    let children = cells(page, start, INTERIOR_HEADER, count);
+                    let children = cells(page, start, INTERIOR_HEADER, count)?;
                     let children = children.map(|cell| big_endian(page.from(cell?), "SQLite child", 0, 4));
                     let mut children = children.collect::<Result<Vec<_>, _>>()?;
                     children.push(last);
                     pages.extend(children.into_iter().rev());
                 }
                 LEAF => {
-                    for cell in cells(page, start, LEAF_HEADER, count) {
+                    for cell in cells(page, start, LEAF_HEADER, count)? {
                         take(self.row(page.from(cell?))?)?;
                     }
                 }
@@ -118,25 +119,24 @@ impl<'data> Sqlite<'data> {
     fn row(self, cell: View<'data>) -> Result<Row<'data>, Malformed> {
         let (size, after) = varint(cell, 0)?;
         let (id, at) = varint(cell, after)?;
-        let local = self.local_size(size);
+        let local = self.local_size(size).ok_or_else(|| cell.malformed("SQLite row size", 0, Cause::EndsInside))?;
         let overflow =
             if local == size { 0 } else { big_endian(cell.from(at).from(local), "SQLite overflow page", 0, 4)? };
         let local = cell.part("SQLite row size", Extent { offset: at, size: local })?;
         Ok(Row { id, database: self, local, overflow: overflow as u32, size })
     }
 
-    /// Returns the number of bytes of a row that are in the page of the tree.
-    fn local_size(self, size: u64) -> u64 {
-        let most = self.usable.saturating_sub(35);
+    /// Returns the number of bytes of a row that are in the page of the tree. Of at least 480 usable bytes, as
+    /// [`Sqlite::read`] requires, nothing here is negative.
+    fn local_size(self, size: u64) -> Option<u64> {
+        let most = self.usable.checked_sub(35)?;
         if size <= most {
-            return size;
+            return Some(size);
         }
-        // At least 480 bytes are usable.
-        let least = (self.usable.saturating_sub(12).saturating_mul(32) / 255).saturating_sub(23);
-        let chained = self.usable.saturating_sub(4);
-        let last = size.saturating_sub(least).checked_rem(chained).unwrap_or(0);
-        let preferred = least.saturating_add(last);
-        if preferred <= most { preferred } else { least }
+        let least = (self.usable.checked_sub(12)?.checked_mul(32)? / 255).checked_sub(23)?;
+        let chained = self.usable.checked_sub(4)?;
+        let preferred = least.checked_add(size.checked_sub(least)?.checked_rem(chained)?)?;
+        Some(if preferred <= most { preferred } else { least })
     }
 }
 
@@ -146,9 +146,10 @@ fn cells<'data>(
     start: u64,
     header: u64,
     count: u64,
-) -> impl Iterator<Item = Result<u64, Malformed>> + use<'data> {
+) -> Result<impl Iterator<Item = Result<u64, Malformed>> + use<'data>, Malformed> {
     let pointers = page.from(start).from(header);
-    (0..count).map(move |index| big_endian(pointers, "SQLite cell", index.saturating_mul(2), 2))
+    let pointers = pointers.table(pointers.field("SQLite cell", 0), Table { offset: 0, count, entry_size: 2 })?;
+    Ok(pointers.map(|pointer| big_endian(pointer, "SQLite cell", 0, 2)))
 }
 
 impl<'data> Row<'data> {
@@ -158,28 +159,25 @@ impl<'data> Row<'data> {
         // The rows of the tables have few columns, and their headers are not in other pages.
         let header = self.local.prefix("SQLite row header size", header_size)?;
         let mut columns = Vec::new();
-        let mut offset = header_size;
+        let mut values = range::Cursor::at(header_size);
         while at < header_size {
             self.local.charge("SQLite column", Resource::Work, 1)?;
             let (kind, next) = varint(header, at)?;
             at = next;
-            let size = match kind {
-                0 | 8 | 9 => 0,
+            let range = values.take(match kind {
                 1..=4 => kind,
                 5 => 6,
                 6 | 7 => 8,
-                _ => kind.saturating_sub(12) / 2,
-            };
-            let range = offset..offset.saturating_add(size);
-            offset = range.end;
+                _ => kind.checked_sub(12).map_or(0, |size| size / 2),
+            });
             columns.push(match kind {
                 1..=6 | 8 => Column::Integer(range),
                 12.. => Column::Bytes(range),
                 _ => Column::Other,
             });
         }
-        if offset > self.size {
-            let cause = Cause::OutOfBounds { offset, size: 0, limit: self.size };
+        if values.end() > self.size {
+            let cause = Cause::OutOfBounds { offset: values.end(), size: 0, limit: self.size };
             return Err(self.local.malformed("SQLite row header", 0, cause));
         }
         Ok(columns)
@@ -259,7 +257,7 @@ fn big_endian(view: View<'_>, field: &'static str, offset: u64, size: u64) -> Re
 fn varint(view: View<'_>, offset: u64) -> Result<(u64, u64), Malformed> {
     let mut number = 0_u64;
     for (length, byte) in (1..=9).zip(view.from(offset).data()) {
-        let after = offset.saturating_add(length);
+        let after = offset_from(offset, length);
         if length == 9 {
             return Ok((number << 8 | u64::from(*byte), after));
         }

@@ -2,6 +2,7 @@
 
 use crate::base::bytes::View;
 use crate::base::error::{Cause, Malformed};
+use crate::format::magic::check_magic;
 
 pub use crate::format::container_type::KPACK_MAGIC as MAGIC;
 
@@ -76,11 +77,7 @@ pub struct Header {
 
 impl Header {
     pub fn read(view: View<'_>) -> Result<Self, Malformed> {
-        let magic = view.u32("kpack magic", 0)?;
-        if magic != u32::from_le_bytes(MAGIC) {
-            let cause = Cause::Unexpected { value: u64::from(magic), expected: "KPAK" };
-            return Err(view.malformed("kpack magic", 0, cause));
-        }
+        check_magic(view, MAGIC, "kpack magic", "KPAK")?;
         let version = view.u32("kpack version", 4)?;
         if version != VERSION {
             let cause = Cause::UnsupportedVersion { value: u64::from(version), supported: "1" };

@@ -4,6 +4,7 @@ use object::elf;
 
 use crate::base::bytes::View;
 use crate::base::error::{Cause, Malformed};
+use crate::format::magic::check_magic;
 
 pub use crate::format::container_type::OFFLOAD_BINARY_MAGIC as MAGIC;
 
@@ -91,11 +92,7 @@ pub struct Header {
 
 impl Header {
     pub fn read(view: View) -> Result<Self, Malformed> {
-        let magic = view.u32("offload binary magic", 0)?;
-        if magic != u32::from_le_bytes(MAGIC) {
-            let cause = Cause::Unexpected { value: u64::from(magic), expected: "10 FF 10 AD" };
-            return Err(view.malformed("offload binary magic", 0, cause));
-        }
+        check_magic(view, MAGIC, "offload binary magic", "10 FF 10 AD")?;
         let number = view.u32("offload binary version", 4)?;
         let version = Version::from_number(number).ok_or_else(|| {
             let cause = Cause::UnsupportedVersion { value: u64::from(number), supported: "1 to 3" };

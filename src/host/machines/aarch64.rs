@@ -308,10 +308,7 @@ impl<S: System> Assembler for A64Assembler<S> {
     }
 
     fn jump_if(&mut self, register: Register, comparison: Comparison, to: Label) {
-        let (condition, value) = match comparison {
-            Comparison::Equal(value) => (EQUAL, value),
-            Comparison::NotEqual(value) => (NOT_EQUAL, value),
-        };
+        let (condition, value) = comparison.parts(EQUAL, NOT_EQUAL);
         self.load_constant(CONSTANT, value);
         self.compare(Self::number(register), CONSTANT);
         self.branch(condition, to);

@@ -193,10 +193,7 @@ impl Assembler for LoongArchAssembler {
     }
 
     fn jump_if(&mut self, register: Register, comparison: Comparison, to: Label) {
-        let (opcode, value) = match comparison {
-            Comparison::Equal(value) => (BEQ, value),
-            Comparison::NotEqual(value) => (BNE, value),
-        };
+        let (opcode, value) = comparison.parts(BEQ, BNE);
         self.load_constant(CONSTANT, value);
         self.branch(opcode, Self::number(register), CONSTANT, to);
     }

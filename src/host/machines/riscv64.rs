@@ -210,10 +210,7 @@ impl Assembler for RiscvAssembler {
     }
 
     fn jump_if(&mut self, register: Register, comparison: Comparison, to: Label) {
-        let (condition, value) = match comparison {
-            Comparison::Equal(value) => (EQUAL, value),
-            Comparison::NotEqual(value) => (NOT_EQUAL, value),
-        };
+        let (condition, value) = comparison.parts(EQUAL, NOT_EQUAL);
         self.load_constant(CONSTANT, value);
         self.branch(condition, Self::number(register), CONSTANT, to);
     }

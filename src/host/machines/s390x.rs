@@ -203,10 +203,7 @@ impl Assembler for ZAssembler {
     }
 
     fn jump_if(&mut self, register: Register, comparison: Comparison, to: Label) {
-        let (condition, value) = match comparison {
-            Comparison::Equal(value) => (EQUAL, value),
-            Comparison::NotEqual(value) => (NOT_EQUAL, value),
-        };
+        let (condition, value) = comparison.parts(EQUAL, NOT_EQUAL);
         self.compare(register, value);
         self.branch(condition, to);
     }

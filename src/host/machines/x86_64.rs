@@ -301,10 +301,7 @@ impl<C: Convention> Assembler for X86Assembler<C> {
     }
 
     fn jump_if(&mut self, register: Register, comparison: Comparison, to: Label) {
-        let (opcode, value) = match comparison {
-            Comparison::Equal(value) => (0x84, value),    // je
-            Comparison::NotEqual(value) => (0x85, value), // jne
-        };
+        let (opcode, value) = comparison.parts(0x84, 0x85); // je, jne
         self.arithmetic(7, Self::number(register), value); // cmp
         self.jump_with(&[0x0f, opcode], to);
     }

@@ -73,7 +73,7 @@ struct CoffSection<'data> {
     header: View<'data>,
     /// Name; for an invalid reference to the string table, the reference.
     name: &'data [u8],
-    /// Range of the name with its NUL in the string table, if it is there.
+    /// Range of the name with its NUL, if it is in the string table.
     name_range: Option<Range<u64>>,
 }
 

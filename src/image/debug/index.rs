@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use gimli::{DebugLineOffset, DwarfSections, Section as _};
+use gimli::DwarfSections;
 
 use super::budget::{DwarfError, ParseBudget};
 use super::collected::{Collected, Position, Row, ScopeNumber};
@@ -95,16 +95,11 @@ impl SourceIndex {
             }
         }
         self.innermost = innermost(segments);
-        // ptxas and clang's `-gline-directives-only` emit tables that no unit refers to.
-        let size = gimli::Reader::len(dwarf.debug_line.reader());
-        let mut offset = 0;
-        while offset < size {
-            let program = dwarf.debug_line.program(DebugLineOffset(offset), lines::ADDRESS_SIZE, None, None)?;
-            let next = lines::next_table(offset, program.header())?;
-            if known.insert(offset) {
-                RowReader { dwarf, collected: &mut self.debug, budget }.run(None, program)?;
+        for table in lines::tables(dwarf) {
+            let table = table?;
+            if known.insert(table.header().offset().0) {
+                RowReader { dwarf, collected: &mut self.debug, budget }.run(None, table)?;
             }
-            offset = next;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Line tables: source lines of instructions.
 
 use std::collections::HashSet;
+use std::iter;
 
 use gimli::{DebugLineOffset, IncompleteLineProgram, LineProgramHeader, Reader as _, Section as _};
 
@@ -18,10 +19,31 @@ pub struct Lines {
 }
 
 /// Size of an address on every device.
-pub const ADDRESS_SIZE: u8 = 8;
+const ADDRESS_SIZE: u8 = 8;
 
-/// Returns the offset of the table after the one at an offset. The length of a table does not count its own field.
-pub fn next_table(offset: usize, header: &LineProgramHeader<Reader<'_>>) -> Result<usize, DwarfError> {
+/// Reads all tables, including those that no unit refers to: ptxas and clang's `-gline-directives-only` emit only such
+/// tables. Ends after the first error.
+pub fn tables<'a>(dwarf: &Dwarf<'a>) -> impl Iterator<Item = Result<IncompleteLineProgram<Reader<'a>>, DwarfError>> {
+    let size = dwarf.debug_line.reader().len();
+    let mut offset = 0;
+    iter::from_fn(move || {
+        if offset >= size {
+            return None;
+        }
+        let table = dwarf.debug_line.program(DebugLineOffset(offset), ADDRESS_SIZE, None, None);
+        let table = table.map_err(DwarfError::from).and_then(|table| {
+            offset = next_table(offset, table.header())?;
+            Ok(table)
+        });
+        if table.is_err() {
+            offset = size;
+        }
+        Some(table)
+    })
+}
+
+/// Offset of the table after the one at an offset. The length of a table does not count its own field.
+fn next_table(offset: usize, header: &LineProgramHeader<Reader<'_>>) -> Result<usize, DwarfError> {
     let length_size = usize::from(header.format().initial_length_size());
     let size = header.unit_length().checked_add(length_size);
     let next = size.and_then(|size| offset.checked_add(size));
@@ -51,36 +73,13 @@ impl Lines {
 
     /// Time stamps of the source files in all tables. Only DWARF before version 5 has them.
     pub fn time_stamps(dwarf: &Dwarf<'_>, budget: ParseBudget<'_>) -> Result<Vec<u64>, DwarfError> {
-        let size = dwarf.debug_line.reader().len();
-        let mut offset = 0;
         let mut stamps = Vec::new();
-        while offset < size {
-            let program = dwarf.debug_line.program(DebugLineOffset(offset), ADDRESS_SIZE, None, None)?;
-            let header = program.header();
-            budget.charge(header.header_length())?;
-            stamps.extend(header.file_names().iter().map(gimli::FileEntry::timestamp));
-            offset = next_table(offset, header)?;
+        for table in tables(dwarf) {
+            let table = table?;
+            budget.charge(table.header().header_length())?;
+            stamps.extend(table.header().file_names().iter().map(gimli::FileEntry::timestamp));
         }
         Ok(stamps)
-    }
-
-    /// Runs all tables that no unit refers to. ptxas and clang's `-gline-directives-only` emit only such tables.
-    pub fn run_unreferenced(
-        &mut self,
-        dwarf: &Dwarf<'_>,
-        sources: &mut KernelSources,
-        budget: ParseBudget<'_>,
-    ) -> Result<(), DwarfError> {
-        let size = dwarf.debug_line.reader().len();
-        let mut offset = 0;
-        while offset < size {
-            let program = dwarf.debug_line.program(DebugLineOffset(offset), ADDRESS_SIZE, None, None)?;
-            let header = program.header();
-            let next = next_table(offset, header)?;
-            self.run(dwarf, None, program, sources, budget)?;
-            offset = next;
-        }
-        Ok(())
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
-use gimli::{AbbreviationsCacheStrategy, AttributeValue, DebuggingInformationEntry, Reader as _, Section as _};
+use gimli::{
+    AbbreviationsCacheStrategy, AttributeValue, DebugInfoUnitHeadersIter, DebuggingInformationEntry, Reader as _,
+    Section as _,
+};
 
 use super::budget::{DwarfError, ParseBudget};
 use super::lines::{self, Lines};
@@ -17,10 +20,8 @@ pub fn read(
     sources: &mut KernelSources,
     budget: ParseBudget<'_>,
 ) -> Result<(), DwarfError> {
-    charge_abbreviations(dwarf, budget)?;
-    dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
     let mut lines = Lines::default();
-    let mut headers = dwarf.units();
+    let mut headers = headers(dwarf, budget)?;
     while let Some(header) = headers.next()? {
         let unit = dwarf.unit(header)?;
         debug.units.push(compile_unit(dwarf, &unit, budget)?);
@@ -31,7 +32,9 @@ pub fn read(
             lines.run(dwarf, Some(&unit), program, sources, budget)?;
         }
     }
-    lines.run_unreferenced(dwarf, sources, budget)?;
+    for table in lines::tables(dwarf) {
+        lines.run(dwarf, None, table?, sources, budget)?;
+    }
     if lines.has_rows {
         debug.level = debug.level.max(DebugLevel::Lines);
     }
@@ -40,16 +43,24 @@ pub fn read(
 
 /// Reads the headers of all units, in the order of their offsets.
 pub fn all<'a>(dwarf: &mut Dwarf<'a>, budget: ParseBudget<'_>) -> Result<Vec<Unit<'a>>, DwarfError> {
-    charge_abbreviations(dwarf, budget)?;
-    dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
     let mut units = Vec::new();
-    let mut headers = dwarf.units();
+    let mut headers = headers(dwarf, budget)?;
     while let Some(header) = headers.next()? {
         let unit = dwarf.unit(header)?;
         budget.charge_records(1, size_of::<Unit<'_>>())?;
         units.push(unit);
     }
     Ok(units)
+}
+
+/// The headers of all units. Tables of abbreviations that several units share are read once.
+fn headers<'a>(
+    dwarf: &mut Dwarf<'a>,
+    budget: ParseBudget<'_>,
+) -> Result<DebugInfoUnitHeadersIter<Reader<'a>>, DwarfError> {
+    charge_abbreviations(dwarf, budget)?;
+    dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
+    Ok(dwarf.units())
 }
 
 /// Charges the cost of all abbreviation tables in advance. `gimli` parses each table from the offset in a unit to the

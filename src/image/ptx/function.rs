@@ -1,6 +1,7 @@
 //! PTX functions: parameters, directives and the names used in the body.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use super::lexer::Token;
 use super::variable::{Tokens, Variable, number, place, variables};
@@ -27,13 +28,16 @@ pub struct PtxFunction<'text> {
 }
 
 impl PtxFunction<'_> {
-    /// Parameters with their offsets, and their total size.
-    pub fn parameters(&self) -> (Vec<Parameter>, u64) {
-        let mut end = 0;
-        let parameters = self.own_parameters.iter().map(|variable| {
-            let place = place(end, variable);
-            end = place.end;
-            Parameter { name: Some(variable.name.to_owned()), offset: place.start, size: variable.size }
+    /// Parameters with their offsets, and their total size. Without a total, a size exceeds 64 bits; the parameters
+    /// before it are listed.
+    pub fn parameters(&self) -> (Vec<Parameter>, Option<u64>) {
+        let mut end = Some(0);
+        let parameters = self.own_parameters.iter().map_while(|variable| {
+            let place = place(end?, variable);
+            end = place.as_ref().map(|place| place.end);
+            let Range { start, end } = place?;
+            let size = end.checked_sub(start)?;
+            Some(Parameter { name: Some(variable.name.to_owned()), offset: start, size })
         });
         (parameters.collect(), end)
     }

@@ -101,7 +101,7 @@ impl<'text> PtxModule<'text> {
         }
     }
 
-    fn kernel(&self, view: View<'_>, function: &PtxFunction<'text>, shared: u64) -> Result<Kernel, Malformed> {
+    fn kernel(&self, view: View<'_>, function: &PtxFunction<'text>, shared: Option<u64>) -> Result<Kernel, Malformed> {
         let (parameters, parameter_size) = function.parameters();
         let located = function.location.and_then(|(file, line)| Some((self.files.get(&file)?, line)));
         let product = |dimensions: [u64; 3]| dimensions.iter().try_fold(1_u64, |all, &one| all.checked_mul(one));
@@ -110,9 +110,9 @@ impl<'text> PtxModule<'text> {
         Ok(Kernel {
             name: function.name.to_owned(),
             max_registers: function.max_registers,
-            shared: Some(shared),
+            shared,
             parameters,
-            parameter_size: Some(parameter_size),
+            parameter_size,
             wave_size: Some(WARP_SIZE),
             max_threads: function.max_threads.and_then(product),
             required_threads: function.required_threads,

@@ -42,8 +42,9 @@ impl<'module, 'text> SharedMemory<'module, 'text> {
     }
 
     /// Size of the shared memory of a kernel, with each variable counted once. `kernel` is its index among the
-    /// functions. ptxas lays the variables out in declaration order, followed by dynamic shared memory.
-    pub fn size(&mut self, view: View<'_>, kernel: usize) -> Result<u64, Malformed> {
+    /// functions. ptxas lays the variables out in declaration order, followed by dynamic shared memory. `None` beyond 64
+    /// bits.
+    pub fn size(&mut self, view: View<'_>, kernel: usize) -> Result<Option<u64>, Malformed> {
         let mut open = vec![kernel];
         let mut used = Vec::<&Variable<'_>>::new();
         while let Some(function) = open.pop() {
@@ -58,8 +59,8 @@ impl<'module, 'text> SharedMemory<'module, 'text> {
             used.extend(variables);
         }
         // A name is a slice of the text at the declaration of its variable, so its address gives the order.
-        used.sort_by_key(|variable| (variable.size == 0, variable.name.as_ptr().addr()));
+        used.sort_by_key(|variable| (variable.size == Some(0), variable.name.as_ptr().addr()));
         used.dedup_by_key(|variable| variable.name.as_ptr());
-        Ok(used.iter().fold(0, |end, variable| place(end, variable).end))
+        Ok(used.iter().try_fold(0, |end, variable| Some(place(end, variable)?.end)))
     }
 }

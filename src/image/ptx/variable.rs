@@ -6,16 +6,16 @@ use std::iter::Peekable;
 use std::ops::Range;
 
 use super::lexer::{Lexer, Token};
-use crate::base::range::range_at;
 
 /// Tokens of a text.
 pub type Tokens<'text> = Peekable<Lexer<'text>>;
 
-/// A variable. Its size is 0 if the launch determines it.
+/// A variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable<'text> {
     pub name: &'text str,
-    pub size: u64,
+    /// 0 if the launch determines it; `None` if it exceeds 64 bits.
+    pub size: Option<u64>,
     pub alignment: u64,
 }
 
@@ -87,11 +87,10 @@ pub fn variables<'text>(tokens: &mut Tokens<'text>) -> Vec<Variable<'text>> {
         }
     }
     // Numbers of the tables above.
-    let element_size = [element, lanes].iter().product();
+    let element_size: u64 = [element, lanes].iter().product();
     let mut variables = Vec::new();
     while let Some(name) = next_word(tokens) {
-        // A size beyond 64 bits is as invalid as the largest.
-        let size = dimensions(tokens).fold(element_size, u64::saturating_mul);
+        let size = dimensions(tokens).fold(Some(element_size), |size, count| size?.checked_mul(count));
         variables.push(Variable { name, size, alignment: own_alignment.unwrap_or(element_size) });
         if tokens.next_if_eq(&Token::Punctuation(',')).is_none() {
             break;
@@ -118,11 +117,11 @@ fn dimensions(tokens: &mut Tokens<'_>) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Offset of a variable after `end` bytes of other variables.
-pub fn place(end: u64, variable: &Variable<'_>) -> Range<u64> {
+/// Bytes of a variable after `end` bytes of other variables; `None` beyond 64 bits.
+pub fn place(end: u64, variable: &Variable<'_>) -> Option<Range<u64>> {
     let alignment = if variable.alignment.is_power_of_two() { variable.alignment } else { 1 };
-    let start = end.checked_next_multiple_of(alignment).unwrap_or(end);
-    range_at(start, variable.size)
+    let start = end.checked_next_multiple_of(alignment)?;
+    Some(start..start.checked_add(variable.size?)?)
 }
 
 #[cfg(test)]
@@ -131,7 +130,7 @@ mod tests {
 
     fn read(text: &str) -> Option<(&str, u64, u64)> {
         let variables = variables(&mut Lexer::new(text).peekable());
-        variables.first().map(|it| (it.name, it.size, it.alignment))
+        variables.first().map(|it| (it.name, it.size.unwrap(), it.alignment))
     }
 
     #[test]
@@ -143,14 +142,18 @@ mod tests {
         assert_eq!(read(".v4 .f32 four;"), Some(("four", 16, 16)));
         assert_eq!(read(");"), None);
         let several = variables(&mut Lexer::new(".b32 a, b[3], c;").peekable());
-        assert_eq!(several.iter().map(|it| (it.name, it.size)).collect::<Vec<_>>(), [("a", 4), ("b", 12), ("c", 4)]);
+        assert_eq!(
+            several.iter().map(|it| (it.name, it.size)).collect::<Vec<_>>(),
+            [("a", Some(4)), ("b", Some(12)), ("c", Some(4))]
+        );
     }
 
     #[test]
-    fn huge_sizes_saturate() {
-        let (_, size, _) = read(".b64 x[0xffffffffffffffff][99];").unwrap();
-        assert_eq!(size, u64::MAX);
-        assert_eq!(place(u64::MAX, &Variable { name: "x", size: 1, alignment: 16 }).start, u64::MAX);
-        assert_eq!(place(5, &Variable { name: "x", size: 1, alignment: 3 }), 5..6);
+    fn huge_sizes_are_unknown() {
+        let huge = &variables(&mut Lexer::new(".b64 x[0xffffffffffffffff][99];").peekable())[0];
+        assert_eq!((huge.size, place(0, huge)), (None, None));
+        assert_eq!(place(u64::MAX, &Variable { name: "x", size: Some(1), alignment: 16 }), None);
+        assert_eq!(place(u64::MAX, &Variable { name: "x", size: Some(1), alignment: 1 }), None);
+        assert_eq!(place(5, &Variable { name: "x", size: Some(1), alignment: 3 }), Some(5..6));
     }
 }

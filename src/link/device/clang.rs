@@ -25,10 +25,7 @@ pub fn arguments(job: &Job<'_>) -> Vec<OsString> {
     let architecture = triple::architecture(job.triple).unwrap_or_default();
     let mut words: Vec<OsString> = vec!["--no-default-config".into(), "-o".into(), job.output.into()];
     words.extend(["-dumpdir".into(), job.dump_prefix.into(), format!("--target={}", job.triple).into()]);
-    if let Some(processor) = job.processor() {
-        let option = if AMDGPU.contains(&architecture) { "-mcpu" } else { "-march" };
-        words.push(format!("{option}={processor}").into());
-    }
+    words.extend(processor_option(job, architecture));
     if AMDGPU.contains(&architecture) {
         words.push("-flto".into());
     }
@@ -38,10 +35,7 @@ pub fn arguments(job: &Job<'_>) -> Vec<OsString> {
         words.push("-Wl,--no-undefined".into());
     }
     words.extend(job.paths());
-    if !GPUS.contains(&architecture) {
-        words.extend(["-Wl,-Bsymbolic".into(), "-shared".into()]);
-        words.extend(job.libraries.iter().flat_map(|word| word.for_clang()));
-    }
+    words.extend(of_shared_library(job, architecture));
     if job.is_sycl {
         words.extend(["--sycl-link".into(), "-Xlinker".into(), format!("-triple={}", job.triple).into()]);
         words.extend(["-Xlinker".into(), format!("-arch={}", job.processor().unwrap_or_default()).into()]);
@@ -63,21 +57,29 @@ fn of_compiler_words(job: &Job<'_>) -> Vec<OsString> {
     let architecture = triple::architecture(job.triple).unwrap_or_default();
     let mut words: Vec<OsString> = vec!["--no-default-config".into(), "-o".into(), job.output.into()];
     words.push(format!("--target={}", job.triple).into());
-    if let Some(processor) = job.processor() {
-        let option = if AMDGPU.contains(&architecture) { "-mcpu" } else { "-march" };
-        words.push(format!("{option}={processor}").into());
-    }
+    words.extend(processor_option(job, architecture));
     words.extend(job.compiler_arguments().cloned());
     if !WITHOUT_UNDEFINED.contains(&architecture) {
         words.push("-Wl,--no-undefined".into());
     }
     words.extend(job.paths());
-    if !GPUS.contains(&architecture) {
-        words.extend(["-Wl,-Bsymbolic".into(), "-shared".into()]);
-        words.extend(job.libraries.iter().flat_map(|word| word.for_clang()));
-    }
+    words.extend(of_shared_library(job, architecture));
     words.extend(job.linker_arguments());
     words
+}
+
+fn processor_option(job: &Job<'_>, architecture: &str) -> Option<OsString> {
+    let option = if AMDGPU.contains(&architecture) { "-mcpu" } else { "-march" };
+    job.processor().map(|processor| format!("{option}={processor}").into())
+}
+
+/// Device code for a CPU is a shared library.
+fn of_shared_library(job: &Job<'_>, architecture: &str) -> Vec<OsString> {
+    if GPUS.contains(&architecture) {
+        return Vec::new();
+    }
+    let libraries = job.libraries.iter().flat_map(|word| word.for_clang());
+    ["-Wl,-Bsymbolic".into(), "-shared".into()].into_iter().chain(libraries).collect()
 }
 
 fn to_linker(prefix: &str, value: &OsStr) -> [OsString; 2] {

@@ -242,9 +242,7 @@ impl Linker {
     pub fn title(self) -> &'static str {
         match self {
             Linker::Bfd => "GNU ld",
-            Linker::Gold => "gold",
-            Linker::Lld => "lld",
-            Linker::Mold => "mold",
+            Linker::Gold | Linker::Lld | Linker::Mold => self.name(),
         }
     }
 

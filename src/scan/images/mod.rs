@@ -7,6 +7,8 @@
 pub mod hash;
 pub mod map;
 pub mod stream_memory;
+#[cfg(feature = "files")]
+mod write_file;
 
 use std::cell::RefCell;
 use std::ops::{Deref, Range};
@@ -22,11 +24,7 @@ use crate::base::bytes::{Budget, Extent, Limits, View};
 use crate::base::codec;
 use crate::base::codec::Codec;
 use crate::base::error::{Error, Malformed, Result};
-#[cfg(feature = "files")]
-use crate::base::io::{FileSet, Output, OutputKind};
 use crate::format;
-#[cfg(feature = "full")]
-use crate::image::Demangler;
 use crate::scan::inventory::{Container, File, Image, NestedImage};
 
 /// A file and its inventory.
@@ -140,8 +138,7 @@ impl<S: Source> Scan<S> {
             streams: RefCell::default(),
             buffers: RefCell::new(shared.buffers),
             unreleased: &self.unreleased,
-            #[cfg(feature = "full")]
-            demangler: shared.demangler,
+            names: shared.names,
         }))
     }
 
@@ -162,8 +159,14 @@ pub fn budget_of(source: &dyn Source) -> Budget {
 struct Shared {
     /// Buffers for decompressed bytes.
     buffers: Vec<Vec<u8>>,
+    names: Names,
+}
+
+/// Names that were read from the images of a file.
+#[derive(Clone, Default)]
+pub(super) struct Names {
     #[cfg(feature = "full")]
-    demangler: Arc<Demangler>,
+    pub demangler: Arc<crate::image::Demangler>,
 }
 
 /// Reads images of one file.
@@ -219,18 +222,9 @@ impl<'scan> ImageRef<'scan> {
         self.reader.bytes(&self.nested)
     }
 
-    /// Writes the bytes to a file. An existing file is replaced when the new one is complete.
-    #[cfg(feature = "files")]
-    pub fn write_file(&self, path: &Path) -> Result<()> {
-        let mut output = Output::create(FileSet::new().output(path, OutputKind::Code)?)?;
-        output.write(&self.bytes()?)?;
-        output.commit([])
-    }
-
-    /// Demangler for the kernels of the images that are read together.
-    #[cfg(feature = "full")]
-    pub(crate) fn demangler(&self) -> &Demangler {
-        &self.reader.demangler
+    /// Names for all images that are read together.
+    pub(super) fn names(&self) -> &Names {
+        &self.reader.names
     }
 
     /// The image as it is stored in the innermost container.
@@ -340,8 +334,7 @@ struct Reader<'scan> {
     buffers: RefCell<Vec<Vec<u8>>>,
     /// Bytes that all readers have read.
     unreleased: &'scan Unreleased,
-    #[cfg(feature = "full")]
-    demangler: Arc<Demangler>,
+    names: Names,
 }
 
 impl std::fmt::Debug for Reader<'_> {

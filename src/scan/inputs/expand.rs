@@ -47,6 +47,10 @@ impl OpenOptions {
 /// Calls `take` with each input of `path`: the file, or the members of an archive. `path` may be a `file://` address of
 /// a range of a file. A member that cannot be opened is an error among the inputs. Compressed members are decompressed
 /// to a temporary file and stay there as long as their slices exist.
+///
+/// It is no iterator, because a member borrows its archive, which is itself a member that may be decompressed: an
+/// iterator would keep the readers of all levels next to the bytes that they borrow, or list the members of an archive
+/// before the first is opened. [`Scanner::scan`](crate::scan::Scanner::scan) is the iterator over scanned files.
 pub fn each_input(path: &Path, options: OpenOptions, take: &mut dyn FnMut(Result<InputSlice>)) -> Result<()> {
     let Some(uri) = FileUri::parse(path).transpose()? else {
         expand_input(Input::open(path, options.access)?.with_limits(options.limits), path, options, take);
@@ -128,10 +132,8 @@ impl Expansion<'_> {
     /// Opens the members of an archive, with `inner` levels of archives in them. Members before a defect are inputs, as
     /// in an intact archive.
     fn members(&mut self, archive: &InputSlice, format: &archive::ArchiveFormat, path: &Path, inner: usize) {
-        let mut spool = SharedSpool::new();
-        let mut read = format.each_member(archive.view(), &mut |member| {
-            self.charged_member(archive, member, path, inner, &mut spool);
-        });
+        let mut opened = OpenArchive { slice: archive, path, inner, spool: SharedSpool::new() };
+        let mut read = format.each_member(archive.view(), &mut |member| self.charged_member(&mut opened, member));
         if self.is_exhausted {
             return;
         }
@@ -145,41 +147,30 @@ impl Expansion<'_> {
 
     /// Opens the code objects of a library.
     fn kernels(&mut self, store: &InputSlice, found: archive::Members<'_>, path: &Path, inner: usize) {
-        let mut spool = SharedSpool::new();
+        let mut opened = OpenArchive { slice: store, path, inner, spool: SharedSpool::new() };
         for member in found.members {
-            self.charged_member(store, member, path, inner, &mut spool);
+            self.charged_member(&mut opened, member);
         }
-        if let Some(malformed) = found.defect.filter(|_| !self.is_exhausted) {
+        if !self.is_exhausted
+            && let Some(malformed) = found.defect
+        {
             (self.take)(Err(malformed.in_file(Path::new(&store.path))));
         }
     }
 
-    fn charged_member(
-        &mut self,
-        archive: &InputSlice,
-        member: archive::Member<'_>,
-        path: &Path,
-        inner: usize,
-        spool: &mut SharedSpool,
-    ) {
+    fn charged_member(&mut self, archive: &mut OpenArchive<'_>, member: archive::Member<'_>) {
         if self.is_exhausted {
             return;
         }
-        if let Err(exhausted) = charge(archive.view(), &member) {
+        if let Err(exhausted) = charge(archive.slice.view(), &member) {
             self.is_exhausted = true;
-            return (self.take)(Err(exhausted.in_file(Path::new(&archive.path))));
+            return (self.take)(Err(exhausted.in_file(Path::new(&archive.slice.path))));
         }
-        self.member(archive, member, path, inner, spool);
+        self.member(archive, member);
     }
 
-    fn member(
-        &mut self,
-        archive: &InputSlice,
-        member: archive::Member<'_>,
-        path: &Path,
-        inner: usize,
-        spool: &mut SharedSpool,
-    ) {
+    fn member(&mut self, archive: &mut OpenArchive<'_>, member: archive::Member<'_>) {
+        let OpenArchive { slice: archive, path, inner, ref mut spool } = *archive;
         // A file that is compressed as a whole keeps its name.
         let name = member.name.as_ref().map_or(archive.path.clone(), |name| format!("{}!{name}", archive.path));
         let own_name = member.name.or(archive.member.clone());
@@ -231,6 +222,17 @@ impl Expansion<'_> {
             Err(error) => (self.take)(Err(error)),
         }
     }
+}
+
+/// An archive whose members are opened.
+struct OpenArchive<'a> {
+    slice: &'a InputSlice,
+    /// The file that members of a thin archive are relative to.
+    path: &'a Path,
+    /// Number of levels of archives in it that are opened.
+    inner: usize,
+    /// The file of its decompressed members.
+    spool: SharedSpool,
 }
 
 /// Charges a member of an archive. Several members may have the same bytes.

@@ -1,21 +1,32 @@
 //! Files to scan: a file on disk, a member of an archive, or a range of either.
 
-pub mod appended;
+mod appended;
 mod decompressed_address;
 mod expand;
-pub mod host_bitcode;
-pub mod kpack;
-pub mod paths;
-pub mod scanned_files;
-pub mod unopened;
-pub mod unpacked;
+mod host_bitcode;
+mod kpack;
+mod paths;
+mod scanned_files;
+mod unopened;
+mod unpacked;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use self::expand::{Archives, OpenOptions, each_input, expand_input};
-use self::kpack::KpackSearch;
+pub(crate) use self::{
+    appended::has_archive as has_appended_archive,
+    expand::{Archives, expand_input},
+    host_bitcode::has_images as is_host_bitcode_with_images,
+    kpack::KpackSearch,
+    paths::{InputPath, Outcome, expand_paths},
+    unpacked::unpacked,
+};
+pub use self::{
+    expand::{OpenOptions, each_input},
+    paths::Scanner,
+    scanned_files::ScannedFiles,
+};
 use super::Options;
 use super::cache::{CacheBudget, DecompressedCache};
 use super::images::Scan;

@@ -161,7 +161,7 @@ impl File {
     }
 }
 
-/// Marks the images that are not accepted, and images of which all parts are marked. `accepted` has the device images.
+/// Marks the images that are not accepted, and images if all of their parts are marked. `accepted` has the device images.
 fn leave_out(containers: &mut [Container], accepted: &mut impl Iterator<Item = bool>) {
     for image in containers.iter_mut().flat_map(|container| &mut container.images) {
         if image.containers.is_empty() {

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use object::read::{Object, ObjectSymbol};
 
 use super::findings::Findings;
-use crate::base::bytes::{ObjectBytes, Resource, Table, View, record_memory, text_work};
+use crate::base::bytes::{Resource, Table, View, record_memory, text_work};
 use crate::format::{ContainerType, ImageKind};
 use crate::scan::inventory::Container;
 use crate::scan::structure::Structure;
@@ -57,8 +57,7 @@ pub fn describe_images<'data>(view: View<'data>, structure: &Structure<'data>, f
         return;
     }
     let gaps = findings.unexplained(view.size());
-    for &host in &structure.hosts {
-        let Ok(file) = HostFile::parse(ObjectBytes(host)) else { continue };
+    for (file, host) in structure.parsed_hosts() {
         if !file.is_64() || !registers_images(&file, host) {
             continue;
         }

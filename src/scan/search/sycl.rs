@@ -17,11 +17,10 @@ use std::collections::HashMap;
 use object::read::Object;
 
 use super::findings::Findings;
-use crate::base::bytes::{ObjectBytes, Resource, View, record_memory};
+use crate::base::bytes::{Resource, View, record_memory};
 use crate::format::{ContainerType, bundle_section};
 use crate::scan::inventory::{Container, Image, Property, PropertySet, PropertyValue};
 use crate::scan::structure::Structure;
-use crate::scan::structure::pointers::HostFile;
 use crate::scan::structure::tables::{HostTables, POINTER};
 
 /// Versions of a device image, each with the offset of its pointer to the image.
@@ -57,8 +56,7 @@ pub fn describe_images<'data>(view: View<'data>, structure: &Structure<'data>, f
         return;
     }
     let gaps = findings.unexplained(view.size());
-    for &host in &structure.hosts {
-        let Ok(file) = HostFile::parse(ObjectBytes(host)) else { continue };
+    for (file, host) in structure.parsed_hosts() {
         if file.is_64()
             && let Some(tables) = HostTables::read(&file, host, &gaps)
         {

@@ -90,10 +90,8 @@ struct DataSymbols<'data> {
 impl<'data> DataSymbols<'data> {
     fn read(structure: &Structure<'data>) -> Self {
         let mut symbols = DataSymbols::default();
-        for &host in &structure.hosts {
-            if let Ok(file) = HostFile::parse(ObjectBytes(host)) {
-                symbols.add(&file, host);
-            }
+        for (file, host) in structure.parsed_hosts() {
+            symbols.add(&file, host);
         }
         let places = &mut symbols.places;
         places.sort_by_key(|symbol| (symbol.range.start, symbol.rank));

@@ -190,6 +190,11 @@ impl Section<'_> {
 }
 
 impl<'data> Structure<'data> {
+    /// The host files that can be parsed, and their bytes.
+    pub fn parsed_hosts(&self) -> impl Iterator<Item = (HostFile<'data>, View<'data>)> {
+        self.hosts.iter().filter_map(|&host| Some((HostFile::parse(ObjectBytes(host)).ok()?, host)))
+    }
+
     fn new(format: FileFormat) -> Self {
         Structure {
             format,

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 /// Ends the process of a command when the thread that starts it ends, even if SIGKILL ends this process: a linker must
-/// not go on writing an output that nobody waits for. Only Linux supports this; on other systems, the process goes on.
+/// not go on writing an output that is no longer needed. Only Linux supports this; on other systems, the process goes on.
 #[cfg_attr(not(target_os = "linux"), expect(unused_variables))]
 pub fn ends_with_parent(command: &mut Command) {
     #[cfg(target_os = "linux")]

@@ -103,7 +103,7 @@ impl<'a> Listing<'a> {
     /// Processes a member, or a file that is not an archive.
     pub fn member(&mut self, slice: &InputSlice, contents: Contents<'_>) -> Result<(), ToolFailure> {
         let is_object = slice.view().starts_with(&ELFMAG) || !matches!(contents, Contents::Nothing);
-        if let Some(member) = slice.member.as_deref().filter(|_| is_object) {
+        if is_object && let Some(member) = &slice.member {
             self.out.push(&format!("\nmember {}:{member}:\n", absolute(&self.path).display()));
         }
         match contents {
@@ -204,7 +204,10 @@ impl<'a> Listing<'a> {
     /// Architecture of a cubin for names, without the suffix `f`.
     fn arch_of_cubin(&self, view: View<'_>) -> Result<String, ToolFailure> {
         let image = DeviceImage::identify(view);
-        let arch = image.arch.as_deref().filter(|_| is_cubin(&image)).ok_or_else(|| self.invalid_elf())?;
+        let Some(arch) = image.arch.as_deref() else { return Err(self.invalid_elf()) };
+        if !is_cubin(&image) {
+            return Err(self.invalid_elf());
+        }
         Ok(arch.strip_suffix('f').unwrap_or(arch).to_owned())
     }
 

@@ -71,18 +71,13 @@ pub fn run(arguments: &[OsString]) -> u8 {
         }
         (Ok(()), _) => return help(),
     };
-    match done {
-        Ok(()) => 0,
-        Err(failure) => {
-            write_messages(&failure.message);
-            failure.status
-        }
-    }
+    ToolFailure::status(done)
 }
 
 fn list(path: &Path, request: &Request) -> Result<(), ToolFailure> {
     let mut listing = Listing::new(path, request);
-    let (mut done, mut is_empty) = (Ok(()), true);
+    let mut done = Ok(());
+    let mut is_empty = true;
     each_member(path, &mut |member| {
         is_empty = false;
         if done.is_ok() {

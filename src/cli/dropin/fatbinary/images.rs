@@ -177,9 +177,11 @@ fn parse_arch(text: &[u8]) -> Option<Arch> {
     };
     let number = std::str::from_utf8(number).ok()?.trim_start();
     let number = number.strip_prefix('+').unwrap_or(number);
-    let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
+    if !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
     let number = if number.is_empty() { Some(0) } else { number.parse::<i32>().ok() };
-    let number = number.filter(|_| is_number).and_then(|number| u32::try_from(number).ok());
+    let number = number.and_then(|number| u32::try_from(number).ok());
     number.map(|number| Arch { number, suffix })
 }
 

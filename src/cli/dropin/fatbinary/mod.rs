@@ -75,13 +75,7 @@ pub fn run(arguments: &[OsString]) -> u8 {
         Ok(()) => construct(&line),
         Err(failure) => Err(failure),
     };
-    match done {
-        Ok(()) => 0,
-        Err(failure) => {
-            write_messages(&failure.message);
-            failure.status
-        }
-    }
+    ToolFailure::status(done)
 }
 
 /// Writes the outputs of a command line.
@@ -97,7 +91,9 @@ fn construct(line: &ParsedLine) -> Result<(), ToolFailure> {
     for file in files.iter().filter(|file| !file.is_relocatable()) {
         members.extend(file.members(line, mode, target)?);
     }
-    if let Some(compression) = mode.compression.filter(|_| line.flag("concat")) {
+    if line.flag("concat")
+        && let Some(compression) = mode.compression
+    {
         members = concatenate(members, compression);
     }
     // PTX of objects follows all other images, in reverse order.

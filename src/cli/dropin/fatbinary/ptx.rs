@@ -9,7 +9,9 @@ const VERSION: &[u8] = b".version";
 /// after a backslash neither begins nor ends a string.
 pub fn minify(text: &[u8]) -> Vec<u8> {
     let mut minified = Vec::with_capacity(text.len());
-    let (mut rest, mut previous, mut is_string) = (text, 0, false);
+    let mut rest = text;
+    let mut previous = 0;
+    let mut is_string = false;
     while let [byte, after @ ..] = rest {
         if *byte == b'"' && previous != b'\\' {
             is_string = !is_string;

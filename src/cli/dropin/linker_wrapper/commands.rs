@@ -59,12 +59,15 @@ impl<'a> Commands<'a> {
         };
         if kind == OffloadKind::OpenMp {
             for (image, output) in images.iter().zip(&contents) {
-                let (path, triple, arch) = (image.path.display(), image.triple, image.arch);
+                let path = image.path.display();
+                let triple = image.triple;
+                let arch = image.arch;
                 let image = format!("--image=file={path},kind={},triple={triple},arch={arch}", kind.name());
                 lines += &render("llvm-offload-binary", &["-o".into(), output.into(), image.into()]);
             }
         }
-        let (host, bitcode) = (self.options.host.as_deref().unwrap_or_default(), path.with_extension("bc"));
+        let host = self.options.host.as_deref().unwrap_or_default();
+        let bitcode = path.with_extension("bc");
         let mut words: Vec<OsString> =
             vec![format!("--kind={}", kind.name()).into(), format!("--triple={host}").into()];
         words.extend(["-o".into(), bitcode.clone().into()]);
@@ -117,7 +120,8 @@ fn extraction(images: &[ExtractedImage<'_>]) -> String {
     let file = first.input.file;
     let mut words: Vec<OsString> = vec![file.archive().unwrap_or(file.path()).into()];
     words.extend(images.iter().map(|image| {
-        let (target, entry) = (image.input.target(), &image.input.entry);
+        let target = image.input.target();
+        let entry = &image.input.entry;
         let kind = OffloadKind::from_bit(entry.offload_kind).map_or("none", OffloadKind::name);
         let member = file.archive().map_or(String::new(), |_| format!(",member={}", file.name().display()));
         let target = format!("triple={},arch={}", target.triple, target.arch);

@@ -115,7 +115,7 @@ fn link_options(program: &OsStr, stand_in: StandIn, options: &Options, line: Hos
     };
     let beside = Path::new(program).parent().filter(|directory| *directory != Path::new(""));
     let cuda = options.cuda_path.as_ref().map(|directory| directory.join("bin"));
-    let compression = stand_in.release.bundler.compression.filter(|_| options.compress);
+    let compression = if options.compress { stand_in.release.bundler.compression } else { None };
     let level = match &options.compression_level {
         Some(level) => Some(level.parse().map_err(|_| format!("'{level}' is not a number"))?),
         None => None,
@@ -162,7 +162,8 @@ fn device_arguments(rules: LinkerRules, options: &Options) -> DeviceArguments {
         |word: &OsString| if rules.has_own_lto { TargetArgument::split(word) } else { TargetArgument::parse(word) };
     let mut compiler = options.device_compiler.clone();
     if let (DeviceWords::Compiler, Some(directory)) = (rules.device_words, &options.cuda_path) {
-        let (triple, value) = (Some(NVPTX64.to_owned()), joined("--cuda-path=", directory.as_os_str()));
+        let triple = Some(NVPTX64.to_owned());
+        let value = joined("--cuda-path=", directory.as_os_str());
         compiler.push(TargetArgument { triple, value });
     }
     DeviceArguments {

@@ -135,7 +135,8 @@ fn compiler_option(options: &mut Options, option: &str, value: &OsStr) {
 pub fn parse(arguments: Vec<OsString>, rules: LinkerRules) -> Result<(Options, Vec<OsString>), String> {
     let (joined, flags): (&[_], &[_]) =
         if rules.has_own_lto { (&JOINED_WITH_LTO, &FLAGS_WITH_LTO) } else { (&[], &[]) };
-    let (mut options, mut words) = (Options::default(), Vec::new());
+    let mut options = Options::default();
+    let mut words = Vec::new();
     let mut arguments = arguments.into_iter();
     while let Some(word) = arguments.next() {
         let bytes = word.as_encoded_bytes();

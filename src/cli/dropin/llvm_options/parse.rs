@@ -189,7 +189,8 @@ impl<'a> Parser<'a> {
 
     fn check_positional(&mut self) {
         let Some(positional) = &self.tool.positional else { return };
-        let (there, program) = (self.line.positional.len(), &self.program);
+        let there = self.line.positional.len();
+        let program = &self.program;
         let message = if there < positional.at_least {
             let plural = if positional.at_least > 1 { "s" } else { "" };
             format!(
@@ -217,7 +218,8 @@ impl<'a> Parser<'a> {
     }
 
     fn unknown(&mut self, argument: &[u8]) {
-        let (argument, program) = (text(argument), &self.program);
+        let argument = text(argument);
+        let program = &self.program;
         self.report(&format!("Unknown command line argument '{argument}'.  Try: '{program} --help'"));
     }
 

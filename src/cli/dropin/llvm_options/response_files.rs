@@ -71,7 +71,7 @@ fn contents(path: &Path) -> Result<Vec<u8>, String> {
     let units = |from: fn([u8; 2]) -> u16, rest: &[u8]| {
         let (pairs, odd) = rest.as_chunks::<2>();
         let units: Vec<u16> = pairs.iter().map(|&pair| from(pair)).collect();
-        let text = String::from_utf16(&units).ok().filter(|_| odd.is_empty());
+        let text = if odd.is_empty() { String::from_utf16(&units).ok() } else { None };
         text.map(String::into_bytes).ok_or_else(|| "Could not convert UTF16 to UTF8".to_owned())
     };
     match bytes.as_slice() {
@@ -89,7 +89,8 @@ fn cannot_open(path: &Path, error: &std::io::Error) -> String {
 
 /// Splits the contents of a file into arguments.
 pub fn tokens(text: &[u8]) -> Vec<Vec<u8>> {
-    let (mut tokens, mut token) = (Vec::new(), Vec::new());
+    let mut tokens = Vec::new();
+    let mut token = Vec::new();
     let mut bytes = text.iter().copied().peekable();
     while let Some(byte) = bytes.next() {
         match byte {

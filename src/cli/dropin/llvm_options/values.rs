@@ -54,8 +54,10 @@ fn magnitude(given: &[u8]) -> Option<u64> {
         digits => (digits, 10),
     };
     // The standard library also accepts a sign.
-    let all_digits = digits.iter().all(u8::is_ascii_alphanumeric);
-    u64::from_str_radix(std::str::from_utf8(digits).ok().filter(|_| all_digits)?, base).ok()
+    if !digits.iter().all(u8::is_ascii_alphanumeric) {
+        return None;
+    }
+    u64::from_str_radix(std::str::from_utf8(digits).ok()?, base).ok()
 }
 
 #[cfg(test)]

@@ -21,7 +21,8 @@ impl KeywordValues {
         for item in items {
             let at = item.iter().position(|&byte| byte == b'=');
             let at = at.ok_or_else(|| tool.fatal(format!("'{}' is not in 'keyword=value' format", text(item))))?;
-            let (name, value) = (&item[..at], item[at + 1..].to_vec());
+            let name = &item[..at];
+            let value = item[at + 1..].to_vec();
             let keyword = keywords.iter().find(|keyword| keyword.as_bytes() == name);
             let undefined = || tool.fatal(format!("Keyword '{}' is not defined for option '{option}'", text(name)));
             let keyword = *keyword.ok_or_else(undefined)?;

@@ -12,6 +12,8 @@ pub use help::help;
 pub use keyword_values::KeywordValues;
 pub use parse::ParsedLine;
 
+use super::diagnostics::write_messages;
+
 /// Text between the name of a tool and its message, and at the start of further lines.
 const FATAL: &str = " fatal   : ";
 const WARNING: &str = " warning : ";
@@ -80,6 +82,13 @@ impl ToolFailure {
     /// Creates a failure with the status that errors have.
     pub fn error(message: String) -> Self {
         ToolFailure { message, status: super::FAILED }
+    }
+
+    /// Exit status of a run, whose failure is printed.
+    pub fn status(done: Result<(), ToolFailure>) -> u8 {
+        let Err(failure) = done else { return 0 };
+        write_messages(&failure.message);
+        failure.status
     }
 }
 

@@ -188,7 +188,9 @@ fn stray(tool: &NvidiaTool, character: &str) -> ToolFailure {
 /// Splits a list at commas outside of double quotes, and removes the quotes. Blanks around an item do not count, and
 /// neither do empty items.
 fn split(tool: &NvidiaTool, list: &[u8]) -> Result<Vec<Vec<u8>>, ToolFailure> {
-    let (mut items, mut item, mut is_quoted) = (Vec::new(), Vec::new(), false);
+    let mut items = Vec::new();
+    let mut item = Vec::new();
+    let mut is_quoted = false;
     let mut previous = 0;
     for &byte in list {
         match byte {

@@ -45,25 +45,32 @@ impl Settings {
     ) -> (Self, String) {
         let ignored = rules.is_none() || variable("OFFLOAD_BUNDLER_IGNORE_ENV_VAR").is_some_and(|value| value == "1");
         let rules = rules.unwrap_or(UNUSED);
-        let variable = |name: &str| variable(name).filter(|_| !ignored).map(|it| it.to_string_lossy().into_owned());
+        let variable = |name: &str| {
+            let value = if ignored { None } else { variable(name) };
+            value.map(|it| it.to_string_lossy().into_owned())
+        };
         let flag = |option: &str, name: &str| {
             line.stated_flag(option).unwrap_or_else(|| variable(name).is_some_and(|value| value == "1"))
         };
         let mut warnings = String::new();
         let mut compression = Compression { codec: Codec::Zstd, level: rules.level };
-        if let Some(value) = variable("OFFLOAD_BUNDLER_COMPRESSION_LEVEL").filter(|_| rules.has_levels) {
-            match value.parse().ok().filter(|_| !value.starts_with('+')) {
-                Some(level) => compression.level = level,
-                None => warnings += &invalid("OFFLOAD_BUNDLER_COMPRESSION_LEVEL", &value, "Ignoring it"),
+        if rules.has_levels
+            && let Some(value) = variable("OFFLOAD_BUNDLER_COMPRESSION_LEVEL")
+        {
+            match value.parse() {
+                Ok(level) if !value.starts_with('+') => compression.level = level,
+                _ => warnings += &invalid("OFFLOAD_BUNDLER_COMPRESSION_LEVEL", &value, "Ignoring it"),
             }
         }
         if let Some(level) = line.number("compression-level") {
             compression.level = i32::try_from(level).expect("the option's value is a C int");
         }
         let mut version = rules.version;
-        if let Some(value) = variable("COMPRESSED_BUNDLE_FORMAT_VERSION").filter(|_| rules.has_versions) {
+        if rules.has_versions
+            && let Some(value) = variable("COMPRESSED_BUNDLE_FORMAT_VERSION")
+        {
             let default = format!("Using default version {}", version.number());
-            let number: Option<u16> = value.parse().ok().filter(|_| !value.starts_with('+'));
+            let number: Option<u16> = if value.starts_with('+') { None } else { value.parse().ok() };
             let otherwise = match number {
                 Some(2) => Ok(ccob::Version::Two),
                 Some(3) => Ok(ccob::Version::Three),

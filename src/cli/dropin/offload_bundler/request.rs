@@ -80,7 +80,8 @@ fn files(
     diagnostics: Diagnostics,
 ) -> Result<Vec<OsString>> {
     let all = |option: &str| -> Vec<OsString> { line.texts(option).map(OsStr::to_owned).collect() };
-    let (files, deprecated) = (all(option), all(old));
+    let files = all(option);
+    let deprecated = all(old);
     match (files.is_empty(), deprecated.is_empty()) {
         (false, false) => Err(format!("-{old} and -{option} cannot be used together, use only -{option} instead")),
         (true, false) if rules.file_options == FileOptions::Repeated => {

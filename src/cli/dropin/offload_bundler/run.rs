@@ -38,7 +38,8 @@ struct Runner<'a> {
 
 impl Runner<'_> {
     fn bundle(&self, inputs: Vec<Input>) -> Result<()> {
-        let (targets, settings) = (&self.request.targets, self.settings);
+        let targets = &self.request.targets;
+        let settings = self.settings;
         if settings.alignment == 0 {
             return Err("for the --bundle-align option: must be at least 1!".to_owned());
         }
@@ -55,7 +56,7 @@ impl Runner<'_> {
             return Ok(());
         }
         // A bundle of objects is an object, and stays uncompressed.
-        let compression = settings.compression.filter(|_| host.is_none());
+        let compression = if host.is_none() { settings.compression } else { None };
         let files = targets.iter().zip(inputs).map(|(target, input)| BundleInput { id: target.id.clone(), input });
         let options = BundleOptions {
             file_type: self.file_type,
@@ -66,14 +67,17 @@ impl Runner<'_> {
         };
         let bundled = crate::embed::bundle::bundle(&files.collect::<Vec<_>>(), &options, &mut |_| ())
             .map_err(|error| errors::format_bundle_error(&error))?;
-        if let Some(figures) = bundled.compressed.filter(|_| settings.verbose) {
+        if settings.verbose
+            && let Some(figures) = bundled.compressed
+        {
             write_stderr(&verbose::compressed(&figures));
         }
         Ok(())
     }
 
     fn unbundle(&self, input: &Input) -> Result<()> {
-        let (targets, settings) = (&self.request.targets, self.settings);
+        let targets = &self.request.targets;
+        let settings = self.settings;
         let dry_run = settings.dry_run && self.is_object(input);
         if dry_run && targets.iter().any(|target| target.is_host) {
             write_stderr(&objcopy::removing(Path::new(&self.request.inputs[0])));
@@ -115,7 +119,8 @@ impl Runner<'_> {
 
     fn list(&self, input: &Input) -> Result<String> {
         self.print_figures(input)?;
-        let (mut ids, mut listed) = (String::new(), HashSet::new());
+        let mut ids = String::new();
+        let mut listed = HashSet::new();
         let list = |_: &Path, id: &str| {
             if listed.insert(id.to_owned()) {
                 ids += &format!("{id}\n");
@@ -150,7 +155,8 @@ fn ignored(path: &Path, following: FollowingData) -> String {
         1 => "1 bundle follows".to_owned(),
         bundles => format!("{bundles} bundles follow"),
     };
-    let (path, offset) = (path.display(), following.offset);
+    let path = path.display();
+    let offset = following.offset;
     format!("{path}: {what} the first bundle at {offset:#x}; use fatbin extract to extract all images")
 }
 

@@ -141,7 +141,8 @@ impl<'text> SplitName<'text> {
         if triple.len() < TRIPLE_PARTS {
             return Err(FORMAT.to_owned());
         }
-        let (triple, target_id) = (triple.join("-"), parts.next().unwrap_or_default());
+        let triple = triple.join("-");
+        let target_id = parts.next().unwrap_or_default();
         let kept = if is_known_to_the_tool(target_id, release) { target_id } else { "" };
         let stored = format!("{kind}-{}-{kept}", Triple::normalize(&triple));
         Ok(SplitName { kind, triple, target_id, stored })
@@ -150,7 +151,8 @@ impl<'text> SplitName<'text> {
     fn check(&self, name: &str, release: &Release) -> Result<()> {
         let mut message = format!("invalid target '{name}'");
         let is_spelling_known = release.reads_subarchs || !subarch::is_spelled_amdgpu(&self.triple);
-        let (kind, triple) = (KINDS.contains(&self.kind), names_architecture(&self.triple) && is_spelling_known);
+        let kind = KINDS.contains(&self.kind);
+        let triple = names_architecture(&self.triple) && is_spelling_known;
         if !kind {
             message += &format!(", unknown offloading kind '{}'", self.kind);
         }
@@ -172,7 +174,8 @@ impl<'text> SplitName<'text> {
         if written.is_empty() || stored.trim_end_matches('-').ends_with(&format!("-{written}")) {
             return Ok(Target { id: meant.with_target_id(written), tool_id, is_host, lost: None });
         }
-        let (id, release) = (meant.canonical(), release.trim_start_matches("llvm"));
+        let id = meant.canonical();
+        let release = release.trim_start_matches("llvm");
         let lost = format!(
             "clang-offload-bundler of LLVM {release} would store '{name}' as '{stored}'; it is stored as '{id}'"
         );

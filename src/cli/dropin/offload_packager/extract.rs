@@ -113,7 +113,8 @@ impl Extraction<'_> {
             }
             return Ok(());
         }
-        let (part, image) = (found.part, found.entry.image);
+        let part = found.part;
+        let image = found.entry.image;
         let in_part = |error: Malformed| format!("{}: {error}", part.path);
         if depth == MAX_DEPTH {
             let cause = Cause::NestedTooDeep { limit: MAX_DEPTH };

@@ -82,7 +82,8 @@ pub fn run(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> u8 {
         Diagnostics { program: None, ..diagnostics }.warning(&message);
     }
     let some = |text: Option<&OsStr>| text.filter(|text| !text.is_empty()).map(OsStr::to_owned);
-    let (output, input) = (some(line.text("o")), some(line.positional.first().map(OsString::as_os_str)));
+    let output = some(line.text("o"));
+    let input = some(line.positional.first().map(OsString::as_os_str));
     let done = match (line.flag("h"), output, input) {
         (true, ..) | (_, None, None) => return print(&options::tool(rules).short_help(program), 0),
         (_, Some(_), Some(_)) => Err("Packaging to an output file and extracting from an input file are mutually \

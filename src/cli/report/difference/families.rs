@@ -50,8 +50,8 @@ impl FamilyRow {
     }
 }
 
-/// Returns a table of the families of kernels, the largest growth first. `None` for few kernels, and for kernels that are
-/// families of their own.
+/// Returns a table of the families of kernels, the largest growth first. `None` for few kernels, or if each
+/// is a separate family.
 pub fn families(rows: &[Row<'_>], all: bool, screen: &Screen) -> Option<String> {
     let mut families: BTreeMap<String, FamilyRow> = BTreeMap::new();
     for row in rows {
@@ -66,7 +66,8 @@ pub fn families(rows: &[Row<'_>], all: bool, screen: &Screen) -> Option<String> 
     let [old, new, change] = ["OLD", "NEW", "CHANGE"].map(Column::right);
     let kernels = Column::left("KERNELS").meaning(meaning_of_kernels);
     let cells = families.iter().take(shown).map(|(name, family)| {
-        let (old, new) = (screen.size(family.old), screen.size(family.new));
+        let old = screen.size(family.old);
+        let new = screen.size(family.new);
         vec![old, new, screen.growth(family.growth()), family.kernels(), printable(name)]
     });
     let headings = [old, new, change.meaning(of_growth), kernels, Column::name("FAMILY")];

@@ -97,7 +97,8 @@ fn describe(differences: &[&KernelDifference<'_>]) -> String {
     let is_minimum =
         |kernel: &LockedKernel, figure: Figure| figure == Figure::Scratch && kernel.usage.scratch_is_minimum;
     let shown = |kernels: &mut dyn Iterator<Item = &LockedKernel>, index: usize, figure: Figure| {
-        let (mut values, mut plus) = (Vec::new(), "");
+        let mut values = Vec::new();
+        let mut plus = "";
         for kernel in kernels {
             values.push(kernel.usage.figures[index]);
             plus = if is_minimum(kernel, figure) { "+" } else { plus };

@@ -18,7 +18,8 @@ use crate::cli::report::text::{Column, columns, counted, headline, paragraph, pr
 pub fn differences_table(differences: &Differences<'_>, detail: Detail, screen: &Screen) -> String {
     let all = detail.has_all;
     let comparison = differences.comparison;
-    let (old, new) = (comparison.old, comparison.new);
+    let old = comparison.old;
+    let new = comparison.new;
     let is_equal = comparison.files.is_empty();
     let mut text = if is_equal { "device code is identical\n" } else { "device code differs\n" }.to_owned();
     let counts = [("image", old.images, new.images), ("kernel", old.kernels, new.kernels)];
@@ -62,7 +63,8 @@ fn other_versions(versions: &OtherVersions) -> String {
         let more = if names.len() > MAX_VERSIONS { ", ..." } else { "" };
         printable(&first.join(", ")) + more
     };
-    let (old, new) = (named(&versions.old), named(&versions.new));
+    let old = named(&versions.old);
+    let new = named(&versions.new);
     let kernels = counted(versions.kernels, "kernel");
     let line = format!("  {kernels} with other versions in the name: {old} -> {new}");
     line + "\n"
@@ -154,7 +156,8 @@ fn file_block(file: &FileDifference<'_>, detail: Detail, screen: &Screen) -> Str
         (_, None) => "removed".to_owned(),
         (Some(old), Some(new)) => match sizes(old.size, new.size, screen) {
             sizes if file.targets.is_empty() => {
-                let (old, new) = (old.stored, new.stored);
+                let old = old.stored;
+                let new = new.stored;
                 format!("{sizes}, same images in different containers: {}", self::sizes(old, new, screen))
             }
             sizes => sizes,
@@ -190,8 +193,8 @@ fn targets(targets: &[TargetDifference<'_>], detail: Detail, screen: &Screen) ->
             or_dash(it.target.arch.as_deref()),
             or_dash(it.target.kind.as_deref()),
             printable(&it.target.image),
-            size_cell(it.old.size.filter(|_| it.old.images > 0), screen),
-            size_cell(it.new.size.filter(|_| it.new.images > 0), screen),
+            size_cell(size_of_images(&it.old), screen),
+            size_cell(size_of_images(&it.new), screen),
             if is_known { screen.growth(it.growth().into()) } else { "-".to_owned() },
             describe_target(it),
         ]
@@ -229,8 +232,8 @@ fn summed(targets: &[&TargetDifference<'_>], screen: &Screen) -> Vec<String> {
     let sum = |side: &dyn Fn(&TargetDifference<'_>) -> Option<u64>| {
         targets.iter().filter_map(|it| side(it)).reduce(u64::saturating_add)
     };
-    let old = sum(&|it| it.old.size.filter(|_| it.old.images > 0));
-    let new = sum(&|it| it.new.size.filter(|_| it.new.images > 0));
+    let old = sum(&|it| size_of_images(&it.old));
+    let new = sum(&|it| size_of_images(&it.new));
     let growth: i128 = targets.iter().map(|it| i128::from(it.growth())).sum();
     let first = targets.first();
     let details = first.map(|it| describe_target(it)).unwrap_or_default();
@@ -243,6 +246,11 @@ fn summed(targets: &[&TargetDifference<'_>], screen: &Screen) -> Vec<String> {
         if old.or(new).is_some() { screen.growth(growth) } else { "-".to_owned() },
         format!("{details} each"),
     ]
+}
+
+/// Size of the images on one side; `None` without images.
+fn size_of_images(totals: &TargetTotals) -> Option<u64> {
+    if totals.images > 0 { totals.size } else { None }
 }
 
 fn describe_target(difference: &TargetDifference<'_>) -> String {
@@ -272,7 +280,8 @@ fn describe_target(difference: &TargetDifference<'_>) -> String {
         Change::Metadata => format!("only debug information or notes differ{of_images}{debug}"),
         Change::Storage => "only storage differs".to_owned(),
     };
-    let (before, after) = (codecs(old), codecs(new));
+    let before = codecs(old);
+    let after = codecs(new);
     match difference.change {
         Change::Added | Change::Removed => what,
         _ if before != after => format!("{what}, {before} -> {after}"),

@@ -106,7 +106,7 @@ fn lines(items: &[String], between: &str, width: usize, most: usize, paint: &dyn
     if rest.is_empty() { text } else { format!("{text}  and {} more\n", rest.len()) }
 }
 
-/// Returns for each way in which a kernel runs, other than native code, the way and the devices. Gaps are first.
+/// The devices where a kernel runs from other than native code, by how it runs there. Gaps are first.
 fn exceptions<'a>(coverage: &Coverage<'a>, kernel: &CoveredKernel<'a>) -> Vec<String> {
     let mut answers: Vec<(CoverageCell<'_>, Vec<&str>)> = Vec::new();
     for (device, cell) in coverage.devices.iter().zip(coverage.cells(kernel)) {
@@ -177,7 +177,8 @@ pub fn family_table(coverage: &Coverage<'_>, screen: &Screen, write: &mut dyn Fn
 
 /// Formats the numbers of kernels on each device.
 fn summary(coverage: &Coverage<'_>, screen: &Screen) -> String {
-    let (kernels, devices) = (counted(coverage.kernels.len(), "kernel"), counted(coverage.devices.len(), "device"));
+    let kernels = counted(coverage.kernels.len(), "kernel");
+    let devices = counted(coverage.devices.len(), "device");
     let mut text = match coverage.kernels_with_gaps() {
         0 => format!("{kernels}, {devices}, no gaps\n"),
         gaps => format!("{kernels}, {devices}, {}\n", screen.paint(Meaning::Bad, &format!("{gaps} with gaps"))),

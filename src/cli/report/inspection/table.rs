@@ -32,7 +32,7 @@ pub fn inspection_rollup(path: &str, inspected: &InspectedImage<'_>, screen: &Sc
 /// Maximum number of kernels that are listed without their families.
 const FEW: usize = 8;
 
-/// Formats a row for each family. `None` for few kernels, and for kernels that are families of their own. A figure is a
+/// Formats a row for each family. `None` for few kernels, or if each is a separate family. A figure is a
 /// range, and the code is a sum.
 fn family_rows(kernels: &[Kernel], screen: &Screen) -> Option<String> {
     let mut families: BTreeMap<String, Vec<&Kernel>> = BTreeMap::new();

@@ -212,7 +212,8 @@ struct CoverageData {
 
 impl CoverageData {
     fn new<'a>(coverage: &Coverage<'a>, names: &Distinct<&'a str>) -> Self {
-        let (mut cells, mut patterns) = (Distinct::default(), Vec::new());
+        let mut cells = Distinct::default();
+        let mut patterns = Vec::new();
         let mut numbers = HashMap::new();
         let mut kernels = Vec::new();
         for kernel in &coverage.kernels {
@@ -347,7 +348,8 @@ impl<'a> DataBuilder<'a> {
     }
 
     fn image(&mut self, nested: &NestedImage<'a>, size: Size, inspection: &'a Inspection) -> ImageData {
-        let (image, container) = (nested.image, nested.container());
+        let image = nested.image;
+        let container = nested.container();
         ImageData {
             index: nested.index,
             arch: self.archs[&ArchKey::of(image)],

@@ -50,7 +50,8 @@ impl Kind {
             total.add(*wasted);
         }
         let Size { stored, decompressed } = total;
-        let (stored, decompressed) = (screen.bytes(stored), screen.size(decompressed));
+        let stored = screen.bytes(stored);
+        let decompressed = screen.size(decompressed);
         let heading = format!("{}: {} ({stored} wasted, {decompressed} decompressed)\n", self.title, self.rows.len());
         if self.rows.is_empty() {
             return heading;

@@ -57,7 +57,10 @@ impl SizeReport {
 
     /// Number of bytes that the files take in their packages, if every file is in a package that states it.
     fn packed_size(&self) -> Option<u64> {
-        self.files.iter().map(|file| file.packed_size).sum::<Option<u64>>().filter(|_| !self.files.is_empty())
+        if self.files.is_empty() {
+            return None;
+        }
+        self.files.iter().map(|file| file.packed_size).sum()
     }
 }
 

@@ -72,7 +72,7 @@ fn add_rows(report: &SizeReport, rows: &[Row], depth: usize, screen: &Screen, ce
             None => {
                 let percent = percent(row.size.stored, report.total.stored);
                 let code = [screen.size(row.code.size), row.code.kernels.to_string()];
-                let code = code.into_iter().filter(|_| report.has_kernels());
+                let code = if report.has_kernels() { code.to_vec() } else { Vec::new() };
                 [stored, percent, decompressed].into_iter().chain(code).chain([label]).collect()
             }
             Some(_) => {

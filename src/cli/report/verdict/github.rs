@@ -16,7 +16,8 @@ pub fn verdict_github(verdict: &Verdict) -> String {
     for group in group_findings(&verdict.findings) {
         let finding = group.finding;
         let command = if finding.outcome == Outcome::Warned { "warning" } else { "error" };
-        let (path, rule) = (property(&finding.path), finding.rule.name());
+        let path = property(&finding.path);
+        let rule = finding.rule.name();
         let undecided = if finding.outcome == Outcome::Undecided { " (undecided)" } else { "" };
         let message = data(&sentence_of(&group));
         let _ = writeln!(text, "::{command} file={path},title=fatbin {rule}{undecided}::{message}");

@@ -59,7 +59,9 @@ fn findings(verdict: &Verdict, size: usize) -> String {
 /// Formats a row of the table, and returns whether it is a warning.
 fn row(group: &FindingGroup<'_>) -> (bool, String) {
     let finding = group.finding;
-    let (path, rule, outcome) = (cell(&finding.path), finding.rule.name(), finding.outcome.name());
+    let path = cell(&finding.path);
+    let rule = finding.rule.name();
+    let outcome = finding.outcome.name();
     let row = format!("| {path} | {rule} | {outcome} | {} |\n", cell(&sentence_of(group)));
     (finding.outcome == Outcome::Warned, row)
 }

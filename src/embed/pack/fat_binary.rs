@@ -94,7 +94,7 @@ fn parse_arch(arch: &str, path: &Path) -> Result<Arch> {
 }
 
 /// Writes a CUDA fat binary. Uncompressed images are copied without being read.
-pub fn pack_fatbin(images: &[FatbinInput], options: &FatbinOptions) -> Result<()> {
+pub fn pack(images: &[FatbinInput], options: &FatbinOptions) -> Result<()> {
     let files = FileSet::of_inputs(images.iter().map(|image| &image.input));
     let mut output = Output::create(files.output(&options.output, OutputKind::Code)?)?;
     let mut members = images.iter().map(FatbinInput::member).collect::<Result<Vec<_>>>()?;

@@ -1,5 +1,7 @@
 //! `pack`: combines device images in an offload binary.
 
+pub mod fat_binary;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 

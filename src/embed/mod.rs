@@ -7,6 +7,7 @@ pub(crate) mod bundle;
 #[cfg(feature = "files")]
 pub(crate) mod files;
 pub(crate) mod llvm;
+mod nvfatbin;
 #[cfg(feature = "files")]
 pub(crate) mod pack;
 #[cfg(feature = "files")]
@@ -16,6 +17,7 @@ pub(crate) mod wrap;
 #[cfg(feature = "files")]
 pub use self::build::{BuildError, EmbeddedFiles, RegisteredImages};
 pub use llvm::Release;
+pub use nvfatbin::{NvFatbin, NvFatbinError};
 pub use wrap::{
     EmbeddedForm, ImageError, LargeImages, OffloadEntry, TargetOverride, WrapError, WrapperBuilder, WrapperFormat,
 };

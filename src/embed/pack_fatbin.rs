@@ -99,7 +99,7 @@ pub fn pack_fatbin(images: &[FatbinInput], options: &FatbinOptions) -> Result<()
     let mut output = Output::create(files.output(&options.output, OutputKind::Code)?)?;
     let mut members = images.iter().map(FatbinInput::member).collect::<Result<Vec<_>>>()?;
     if let Some(compression) = options.concat {
-        members = concatenate(members, compression);
+        members = concatenate(members, compression, 2);
     }
     let content = write_members(&members).map_err(|error| match error {
         WriteError::Compress(cause) => Error::Io { path: options.output.clone(), action: "compress", cause },

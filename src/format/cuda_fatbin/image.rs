@@ -2,6 +2,7 @@
 //! documentation lists the differences from fatbinary.
 
 use super::compress::{WriteError, compress, size_with};
+use super::member::GROUPS;
 use super::raw::{ALIGNMENT, EntryHeader, OptionBlock, codec_flag, flag, kind};
 use crate::base::bytes::View;
 use crate::base::codec::Compression;
@@ -196,9 +197,9 @@ impl<'data> FatbinImage<'data> {
         self.kind
     }
 
-    /// Returns whether the image is a cubin with Mercury code, which fatbinary does not compress together with others.
-    pub(super) fn has_mercury(&self) -> bool {
-        self.flags & flag::MERCURY != 0
+    /// Returns the index in [`GROUPS`] of the images that can be compressed together with this one, if any.
+    pub fn group(&self) -> Option<usize> {
+        GROUPS.iter().position(|group| *group == (self.kind, self.flags & flag::MERCURY != 0))
     }
 
     /// Returns the bytes of the payload, without padding.

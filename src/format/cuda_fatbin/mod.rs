@@ -32,7 +32,7 @@ mod write_tests;
 
 pub use compress::{WriteError, level};
 pub use image::{FatbinImage, HostSystem, Language};
-pub use member::{FatbinMember, concatenate};
+pub use member::{FatbinMember, GROUPS, concatenate};
 pub use raw::{EntryHeader, MAGIC, flag, kind};
 pub(crate) use read::read_grouped;
 pub use read::{CudaFatbin, FatbinEntry};

@@ -7,6 +7,7 @@ use object::elf;
 use super::options::{Options, integer};
 use super::{NvFatbinError, Result, ptx};
 use crate::base::bytes::View;
+use crate::base::codec::Compression;
 use crate::base::elf_layout::{EI_CLASS, ELF64};
 use crate::format::cuda_fatbin::{FatbinImage, FatbinMember};
 use crate::target::nvptx::{Arch, Suffix};
@@ -67,8 +68,18 @@ impl<'data> Entry<'data> {
         Ok(entry)
     }
 
+    /// The group of images that the image can be compressed with, see [`FatbinImage::group`]. The image is read.
+    pub fn group(&self, options: &Options) -> Result<Option<usize>> {
+        Ok(self.image(options)?.0.group())
+    }
+
     /// The entry to write.
     pub fn member(&self, options: &Options) -> Result<FatbinMember<'_>> {
+        let (image, compression) = self.image(options)?;
+        Ok(FatbinMember::Image { image, compression })
+    }
+
+    fn image(&self, options: &Options) -> Result<(FatbinImage<'_>, Option<Compression>)> {
         let view = View::new(&self.image);
         let (image, compression) = match self.image_type {
             ImageType::Elf => (self.cubin(options.is_64_bit)?, options.compression_of_cubins()),
@@ -84,7 +95,7 @@ impl<'data> Entry<'data> {
             }
         };
         let image = image.with_identifier(&self.identifier).with_options(&self.options);
-        Ok(FatbinMember::Image { image: options.applied_to(image), compression })
+        Ok((options.applied_to(image), compression))
     }
 
     fn unreadable_lto_ir(&self) -> NvFatbinError {

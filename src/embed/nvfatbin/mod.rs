@@ -3,9 +3,12 @@
 //! module. [`super::pack_fatbin`] reads architectures from images instead, and keeps every byte.
 //!
 //! Source: the results of libnvfatbin 13.5 for chosen sequences of calls. `linker-tests/fatbinary/nvfatbin.rs` compares it with this
-//! module. Divergences: LTO-IR is stored uncompressed, as nvFatbin scrambles what it compresses; a damaged cubin is
-//! [`NvFatbinError::MalformedCubin`], and an ELF file for another machine has the wrong architecture, as nvFatbin stores
-//! both.
+//! module. Divergences:
+//!
+//! - LTO-IR is stored uncompressed: nvFatbin scrambles what it compresses. It must have the header of LTO-IR, which
+//!   nvFatbin requires only where it compresses.
+//! - A damaged cubin is [`NvFatbinError::MalformedCubin`], and an ELF file for another machine has the wrong architecture:
+//!   nvFatbin stores both.
 
 mod entry;
 mod error;
@@ -17,7 +20,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::base::content::Content;
-use crate::format::cuda_fatbin::{FatbinMember, GROUPS, concatenate, write_members};
+use crate::format::cuda_fatbin::{GROUPS, concatenate, kind, write_members};
 use crate::target::nvptx::Arch;
 
 use entry::{Entry, ImageType};
@@ -49,10 +52,18 @@ pub struct NvFatbin<'data> {
     entries: Vec<Entry<'data>>,
     /// Objects of a link, whose PTX follows the other images.
     objects: Vec<Relocatable<'data>>,
-    /// For each sort of images that are compressed as one: whether one was added since the container was written.
-    is_fresh: [Option<bool>; GROUPS.len()],
+    /// The groups of images that are compressed as one.
+    groups: [Option<Group>; GROUPS.len()],
     /// The container, if nothing was added since it was written.
     written: Option<Vec<u8>>,
+}
+
+/// A group of images.
+#[derive(Debug, Clone, Copy)]
+struct Group {
+    /// True if an image was added since the container was written.
+    is_fresh: bool,
+    is_empty: bool,
 }
 
 impl<'data> NvFatbin<'data> {
@@ -74,7 +85,7 @@ impl<'data> NvFatbin<'data> {
         options: impl AsRef<[u8]>,
     ) -> Result<()> {
         let strings = (identifier.as_ref(), options.as_ref());
-        self.add(Entry::new(ImageType::Ptx, code.into(), arch.as_ref(), strings)?)
+        self.add(Entry::new(ImageType::Ptx, code.into(), arch.as_ref(), strings))
     }
 
     /// Adds a cubin.
@@ -84,7 +95,7 @@ impl<'data> NvFatbin<'data> {
         arch: impl AsRef<[u8]>,
         identifier: impl AsRef<[u8]>,
     ) -> Result<()> {
-        self.add(Entry::new(ImageType::Elf, code.into(), arch.as_ref(), (identifier.as_ref(), b""))?)
+        self.add(Entry::new(ImageType::Elf, code.into(), arch.as_ref(), (identifier.as_ref(), b"")))
     }
 
     /// Adds LTO-IR.
@@ -96,7 +107,7 @@ impl<'data> NvFatbin<'data> {
         options: impl AsRef<[u8]>,
     ) -> Result<()> {
         let strings = (identifier.as_ref(), options.as_ref());
-        self.add(Entry::new(ImageType::Nvvm, code.into(), arch.as_ref(), strings)?)
+        self.add(Entry::new(ImageType::Nvvm, code.into(), arch.as_ref(), strings))
     }
 
     /// Adds Tile IR.
@@ -119,7 +130,7 @@ impl<'data> NvFatbin<'data> {
         options: impl AsRef<[u8]>,
     ) -> Result<()> {
         let strings = (identifier.as_ref(), options.as_ref());
-        self.add(Entry::new(ImageType::TileIr, code.into(), arch.as_ref(), strings)?)
+        self.add(Entry::new(ImageType::TileIr, code.into(), arch.as_ref(), strings))
     }
 
     /// Adds an index. No tool writes one, and its form is not known.
@@ -139,10 +150,11 @@ impl<'data> NvFatbin<'data> {
         if added.is_empty() {
             return Ok(());
         }
+        // nvFatbin writes the container again after a name that is in use, too.
+        self.written = None;
         if !added.into_iter().all(|name| names.insert(name)) {
             return Err(NvFatbinError::IdentifierReuse);
         }
-        self.written = None;
         self.objects.push(object);
         Ok(())
     }
@@ -151,14 +163,18 @@ impl<'data> NvFatbin<'data> {
     ///
     /// In a container with `-concat`, nvFatbin completes groups of images here. Later images of these sorts appear after
     /// another addition, and that requires an image of each sort: otherwise the result is
-    /// [`NvFatbinError::NullPointer`].
+    /// [`NvFatbinError::NullPointer`]. PTX without a version or a cubin of another word size begins a group, which must
+    /// not stay empty.
     pub fn size(&mut self) -> Result<usize> {
         if let Some(written) = &self.written {
             return Ok(written.len());
         }
-        for is_fresh in self.is_fresh.iter_mut().flatten() {
-            if !std::mem::replace(is_fresh, false) {
+        for group in self.groups.iter_mut().flatten() {
+            if !std::mem::replace(&mut group.is_fresh, false) {
                 return Err(NvFatbinError::NullPointer);
+            }
+            if group.is_empty {
+                return Err(NvFatbinError::Internal);
             }
         }
         let content = self.content(1)?.to_vec();
@@ -188,17 +204,28 @@ impl<'data> NvFatbin<'data> {
         Ok(write_members(&members)?)
     }
 
-    fn add(&mut self, entry: Entry<'data>) -> Result<()> {
-        let group = match entry.member(&self.options)? {
-            FatbinMember::Image { image, .. } => image.group(),
-            FatbinMember::Group { .. } | FatbinMember::Relocatable { .. } => None,
-        };
+    fn add(&mut self, entry: Result<Entry<'data>>) -> Result<()> {
+        let added = entry.and_then(|entry| Ok((entry.group(&self.options)?, entry)));
+        let (group, entry) = added.inspect_err(|error| self.begin_group(error))?;
         self.entries.push(entry);
-        match group.and_then(|group| self.is_fresh.get_mut(group)) {
-            Some(is_fresh) if self.options.concat => *is_fresh = Some(true),
+        match group.and_then(|group| self.groups.get_mut(group)) {
+            Some(group) if self.options.concat => *group = Some(Group { is_fresh: true, is_empty: false }),
             _ => self.written = None,
         }
         Ok(())
+    }
+
+    /// nvFatbin begins a group before it reads the image.
+    fn begin_group(&mut self, error: &NvFatbinError) {
+        let sort = match error {
+            NvFatbinError::MissingPtxVersion => (kind::PTX, false),
+            NvFatbinError::ElfSizeMismatch => (kind::ELF, false),
+            _ => return,
+        };
+        let group = GROUPS.iter().position(|group| *group == sort).and_then(|group| self.groups.get_mut(group));
+        if let (Some(group), true) = (group, self.options.concat) {
+            group.get_or_insert(Group { is_fresh: true, is_empty: true });
+        }
     }
 }
 

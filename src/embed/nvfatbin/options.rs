@@ -117,7 +117,8 @@ impl<'a> Given<'a> {
         let (_, mut compression, mut compresses_cubins) = *MODES.iter().find(|(name, ..)| name.as_bytes() == mode)?;
         if let Some(level) = self.value(b"compress-level") {
             let level = integer(level).filter(|level| LEVELS.contains(level))?;
-            compression = compression.map(|_| Compression { codec: Codec::Zstd, level });
+            // Even with `-compress-mode=none`.
+            compression = Some(Compression { codec: Codec::Zstd, level });
             compresses_cubins = false;
         }
         Some((compression.filter(|_| !is_disabled), compresses_cubins))

@@ -80,3 +80,17 @@ fn groups_are_complete_after_the_size() {
     assert_eq!(it.size(), Err(NvFatbinError::NullPointer));
     assert_eq!(it.get(), Err(NvFatbinError::Internal));
 }
+
+#[test]
+fn a_refused_image_begins_a_group_that_must_not_stay_empty() {
+    for (compress, result) in [("-concat", Err(NvFatbinError::Internal)), ("-c", Ok(16))] {
+        let mut it = container(&[compress]);
+        assert_eq!(it.add_ptx(b"garbage", "90", "", ""), Err(NvFatbinError::MissingPtxVersion));
+        assert_eq!(it.size(), result);
+    }
+    let mut it = container(&["-concat"]);
+    assert_eq!(it.add_cubin(PTX, "90", ""), Err(NvFatbinError::ElfSizeMismatch));
+    it.add_cubin(CUBIN, "90", "").unwrap();
+    it.size().unwrap();
+    assert_eq!(kinds(&it), [0x100]);
+}

@@ -109,8 +109,8 @@ impl From<EditError> for ProducerError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Scan;
     use crate::embed::OffloadBinaryBuilder;
+    use crate::scan::Scan;
     use crate::target::OffloadKind;
 
     const CUBIN: &[u8] = include_bytes!("../../fixtures/answer-sm_90.cubin");

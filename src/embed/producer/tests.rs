@@ -1,11 +1,11 @@
 //! Producers in memory: what they write is read again, and equal requests give equal bytes.
 
 use super::*;
-use crate::Scan;
 use crate::base::codec::Codec;
 use crate::base::io::Input;
 use crate::embed::{NvFatbin, TargetOverride};
 use crate::host::Host;
+use crate::scan::Scan;
 use crate::target::OffloadKind;
 
 const CUBIN: &[u8] = include_bytes!("../../../fixtures/answer-sm_90.cubin");

@@ -2,7 +2,6 @@
 //! documentation lists the differences from fatbinary.
 
 use super::compress::{WriteError, compress, size_with};
-use super::member::GROUPS;
 use super::raw::{ALIGNMENT, EntryHeader, OptionBlock, codec_flag, flag, kind};
 use crate::base::bytes::View;
 use crate::base::codec::Compression;
@@ -16,6 +15,9 @@ use crate::target::nvptx::{Arch, Ptx, Suffix};
 
 /// Size of the shortest Tile IR that fatbinary 13.5 accepts, in bytes.
 const TILE_IR_SIZE: u64 = 14;
+
+/// Groups of images, in the order of the container: their kind, and whether they are cubins with Mercury code.
+pub const GROUPS: [(u16, bool); 3] = [(kind::PTX, false), (kind::ELF, false), (kind::ELF, true)];
 
 /// The header of an entry with its strings, and its payload without padding.
 pub(super) struct EncodedEntry<'data> {

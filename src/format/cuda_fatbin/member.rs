@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::compress::{WriteError, compress, size_with};
-use super::image::{EncodedEntry, FatbinImage, joined};
+use super::image::{EncodedEntry, FatbinImage, GROUPS, joined};
 use super::raw::{ALIGNMENT, EntryHeader, GroupTable, codec_flag, kind};
 use super::read::FatbinEntry;
 use crate::base::codec::Compression;
@@ -68,9 +68,6 @@ impl<'data> FatbinMember<'data> {
         }
     }
 }
-
-/// Groups of images, in the order of the container: their kind, and whether they are cubins with Mercury code.
-pub const GROUPS: [(u16, bool); 3] = [(kind::PTX, false), (kind::ELF, false), (kind::ELF, true)];
 
 /// Arranges members like `fatbinary --concat`: at least `fewest` images of a sort form a group, and groups follow all
 /// other entries. The sorts are PTX, cubins, and cubins with Mercury code. fatbinary makes groups of two or more, and

@@ -9,6 +9,8 @@
 //!   nvFatbin requires only where it compresses.
 //! - A damaged cubin is [`NvFatbinError::MalformedCubin`], and an ELF file for another machine has the wrong architecture:
 //!   nvFatbin stores both.
+//! - PTX of several objects is in reverse order. In the output of nvFatbin its order depends on hashes of the names, and
+//!   is mostly the reverse one.
 
 mod entry;
 mod error;

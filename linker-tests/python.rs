@@ -70,7 +70,28 @@ fn the_wheel_works(directory: &Path) -> Result<()> {
     openmp::compile_image(directory)?;
     let wrap = "import fatbin; fatbin.wrap(['device.so'], kind='openmp', output='wrapped.o')";
     environment.python(&["-c", wrap])?;
-    openmp::run_with(directory, "wrapped.o")
+    openmp::run_with(directory, "wrapped.o")?;
+    pyright_accepts_the_stub(&environment)
+}
+
+/// Checks the tests with pyright, a program for Node.js.
+fn pyright_accepts_the_stub(environment: &Environment<'_>) -> Result<()> {
+    let node = in_path("node").ok_or_else(|| Missing::new("node", "nodejs"))?;
+    let pyright = fetched("pyright").join("pyright/dist/index.js");
+    ensure!(pyright.is_file(), not_fetched("pyright"));
+    let Environment { directory, tools } = environment;
+    std::fs::create_dir(directory.join("typed"))?;
+    for entry in std::fs::read_dir(root().join("bindings/python/tests"))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "py") {
+            std::fs::copy(&path, directory.join("typed").join(path.file_name().context("a name")?))?;
+        }
+    }
+    let settings = serde_json::json!({ "include": ["typed"], "extraPaths": [tools], "venvPath": ".", "venv": "venv" });
+    std::fs::write(directory.join("pyrightconfig.json"), settings.to_string())?;
+    let done = Step::new(directory, node).arg(pyright).args(["-p", "pyrightconfig.json"]).run()?;
+    ensure!(done.stdout.contains("0 errors"), done.error("pyright finds errors"));
+    Ok(())
 }
 
 /// Builds the wheel with the program that the trials use, without its symbols.

@@ -18,7 +18,7 @@
 //! # }
 //! ```
 //!
-//! `examples/` has six programs of this size. Scanning, reading and wrapping work on bytes in memory; only functions that
+//! `examples/` has seven programs of this size. Scanning, reading and wrapping work on bytes in memory; only functions that
 //! take paths access files.
 //!
 //! # Features
@@ -176,6 +176,10 @@ pub use base::bytes::{Budget, Limits, View};
 pub use base::codec::Codec;
 pub use base::error::{Cause, Error, Malformed, Resource, Result};
 pub use base::io::{Access, Input};
+#[cfg(feature = "full")]
+pub use edit::Editor;
+#[cfg(feature = "full")]
+pub use edit::transcode::ContainerForm;
 pub use embed::WrapperBuilder;
 pub use host::{Host, HostError};
 pub use scan::{Container, File, Image, ImageBytes, ImageRef, Scan};

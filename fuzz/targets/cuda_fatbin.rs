@@ -32,7 +32,7 @@ fuzz_target!(|data: &[u8]| {
     let image = image.with_identifier(identifier).with_options(options);
     for compression in [ZSTD, LZ4] {
         let member = FatbinMember::Image { image, compression: Some(compression) };
-        for members in [vec![member.clone()], concatenate(vec![member.clone(), member], compression)] {
+        for members in [vec![member.clone()], concatenate(vec![member.clone(), member], compression, 2)] {
             let bytes = write_members(&members).expect("the sizes fit").to_vec();
             let read = container(View::new(&bytes)).expect("a written fat binary can be read");
             assert_eq!(read.view.size(), bytes.len() as u64);

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`compare`], [`divergences`] | the drop-in `fatbinary`, compared with the tool |
 //! | [`containers`] | `fatbin pack --kind cuda`, compared with fatbinary and cuobjdump |
+//! | [`nvfatbin`] | the functions of nvFatbin in the C library |
 //! | [`clang`] | compilers that call the drop-in |
 //! | [`relocatable`] | PTX of the objects of a link |
 //! | [`tile_ir`] | Tile IR that nvcc writes |
@@ -13,6 +14,7 @@ mod clang;
 mod compare;
 mod containers;
 mod divergences;
+mod nvfatbin;
 mod relocatable;
 mod tile_ir;
 
@@ -50,6 +52,7 @@ pub fn trials() -> Vec<Trial> {
     trials.push(trial("pack/equal".to_owned(), containers::equal_those_of_fatbinary));
     trials.push(trial("relocatable/drop-in".to_owned(), relocatable::are_written));
     trials.push(trial("relocatable/images".to_owned(), relocatable::are_read));
+    trials.push(trial("nvfatbin".to_owned(), nvfatbin::have_equal_results));
     trials.push(trial("tile-ir/images".to_owned(), tile_ir::are_read));
     trials.push(trial("tile-ir/drop-in".to_owned(), tile_ir::is_embedded_by_the_drop_in));
     for release in clang::RELEASES {

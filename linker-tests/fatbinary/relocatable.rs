@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 
 use super::compare::call;
-use super::fatbin;
+use super::{fatbin, fatbinary};
 use crate::dropin::Pair;
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, fetched, find_in, not_fetched};
@@ -31,7 +31,7 @@ const OBJECTS: [(&str, &[&str]); 6] = [
 ];
 
 /// Command lines with the exit status; `NAME.o` stands for an image of that object.
-const LINES: [(&str, u8); 12] = [
+const LINES: [(&str, u8); 14] = [
     ("one.o", 0),
     ("several.o", 0),
     ("plain.o debug.o", 0),
@@ -42,6 +42,8 @@ const LINES: [(&str, u8); 12] = [
     ("one.o one.o", 1),
     ("library.a.o", 1),
     ("cut.o", 1),
+    ("--image2=kind=reloc,file=../fat", 0),
+    ("--image2=kind=reloc,file=../short", 1),
     ("-32 one.o", 0),
     ("--image3=kind=reloc,sm=80,file=../one.o", 1),
 ];
@@ -94,15 +96,23 @@ pub fn are_read(directory: &Path) -> Result<()> {
 
 /// Compiles the objects, and creates both programs.
 fn prepare(directory: &Path) -> Result<Pair> {
+    objects(directory)?;
+    std::fs::write(directory.join("k.ptx"), ".version 8.8\n.target sm_80\n.address_size 64\n")?;
+    std::fs::write(directory.join("short"), "hi\n")?;
+    fatbinary(directory, &[], &["--image3=kind=ptx,sm=80,file=k.ptx".to_owned()])?;
+    Pair::new(directory, "fatbinary", &Tool::Fatbinary.path()?)
+}
+
+/// Compiles the objects. There is also a truncated one, and a static library.
+pub fn objects(directory: &Path) -> Result<()> {
     let nvcc = find_in(&fetched("cuda-nvcc").join("nvidia/cu13/bin"), "nvcc").ok_or_else(|| not_fetched("nvcc"))?;
     for (name, options) in OBJECTS {
         let source = format!("{name}.cu");
         std::fs::write(directory.join(&source), format!("__global__ void {name}(int *p) {{ *p = 42; }}\n"))?;
         Step::new(directory, &nvcc).args(options).args([&source, "-o", &format!("{name}.o")]).run()?;
     }
-    std::fs::write(directory.join("k.ptx"), ".version 8.8\n.target sm_80\n.address_size 64\n")?;
     let object = std::fs::read(directory.join("one.o"))?;
     std::fs::write(directory.join("cut.o"), &object[..100])?;
     Step::new(directory, Tool::Ar.path()?).args(["rc", "library.a", "one.o"]).run()?;
-    Pair::new(directory, "fatbinary", &Tool::Fatbinary.path()?)
+    Ok(())
 }

@@ -2,6 +2,7 @@
  *
  * HOST_OBJECT has an uncompressed image, ARCHIVE several members with compressed ones. Compiled as C and as C++. */
 #include <fatbin.h>
+#include <nvFatbin.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -223,6 +224,156 @@ static void check(const char *path) {
     fatbin_verdict_free(verdict);
 }
 
+static fatbin_source source_of(const void *data, size_t size, const char *name) {
+    fatbin_source source = {NULL, 0, NULL, NULL, NULL, NULL};
+    source.data = (const uint8_t *)data;
+    source.size = size;
+    source.name = name;
+    return source;
+}
+
+/* Returns the bytes of a producer as a source, and its handle for the caller to free. */
+static fatbin_source made(fatbin_bytes *bytes, fatbin_error *error) {
+    if (bytes == NULL)
+        fprintf(stderr, "%s\n", fatbin_error_message(error));
+    CHECK(bytes != NULL && error == NULL);
+    fatbin_source source = source_of(NULL, 0, "made");
+    source.data = fatbin_bytes_data(bytes, &source.size);
+    CHECK(source.data != NULL && source.size > 0);
+    return source;
+}
+
+static size_t images_of(const fatbin_source *source) {
+    fatbin_file *file = fatbin_file_open_memory(source->data, source->size, 0, NULL);
+    const size_t count = fatbin_file_image_count(file);
+    CHECK(fatbin_file_problem_count(file) == 0);
+    fatbin_file_free(file);
+    return count;
+}
+
+static const char ptx[] = ".version 8.8\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n";
+
+static void produce(const unsigned char *image, size_t size) {
+    fatbin_error *error;
+    const fatbin_source hip = source_of(image, size, "hip-amdgcn-amd-amdhsa--gfx90a");
+    const fatbin_source cuda = source_of(ptx, sizeof ptx - 1, "a.cu");
+    const fatbin_source entries[] = {source_of("host", 4, "host-x86_64-unknown-linux-gnu"), hip};
+
+    fatbin_bytes *packed = fatbin_pack("hip", NULL, NULL, &hip, 1, &error);
+    const fatbin_source binary = made(packed, error);
+    CHECK(images_of(&binary) == 1);
+    CHECK(fatbin_pack("hip", "llvm1", NULL, &hip, 1, &error) == NULL);
+    expect(error, FATBIN_STATUS_ARGUMENT, "llvm1");
+    CHECK(fatbin_pack("hip", NULL, "xz", &hip, 1, &error) == NULL);
+    expect(error, FATBIN_STATUS_ARGUMENT, "unknown codec");
+    CHECK(fatbin_pack("hip", NULL, NULL, NULL, 1, &error) == NULL);
+    expect(error, FATBIN_STATUS_ARGUMENT, "images: is NULL");
+    const fatbin_source damaged = source_of(image, size / 2, NULL);
+    CHECK(fatbin_pack("hip", NULL, NULL, &damaged, 1, &error) == NULL);
+    expect(error, FATBIN_STATUS_MALFORMED, "memory: ");
+
+    const fatbin_source both[] = {cuda, cuda};
+    fatbin_bytes *fat = fatbin_pack_cuda("zstd", true, both, 2, &error);
+    const fatbin_source container = made(fat, error);
+    CHECK(images_of(&container) == 2);
+
+    fatbin_bytes *bundle = fatbin_bundle("bc", "zstd", 2, entries, 2, &error);
+    const fatbin_source bundled = made(bundle, error);
+    fatbin_bytes *file = fatbin_unbundle(&bundled, hip.name, &error);
+    const fatbin_source unbundled = made(file, error);
+    CHECK(unbundled.size == size && memcmp(unbundled.data, image, size) == 0);
+    CHECK(fatbin_unbundle(&bundled, "hip", &error) == NULL);
+    expect(error, FATBIN_STATUS_ARGUMENT, "available: host-x86_64-unknown-linux-gnu, hip-");
+
+    fatbin_bytes *object = fatbin_embed("x86_64-linux-gnu", &damaged, 1, &error);
+    CHECK(object == NULL);
+    expect(error, FATBIN_STATUS_ARGUMENT, "name: is NULL");
+    const fatbin_source named = source_of(image, size, "kernel");
+    object = fatbin_embed("x86_64-linux-gnu", &named, 1, &error);
+    const fatbin_source embedded = made(object, error);
+    CHECK(images_of(&embedded) == 1);
+
+    const char *const devices[] = {"gfx90a", "H100"}, *const forms[] = {"v3", "zstd"}, *const unknown[] = {"v9"};
+    fatbin_bytes *pruned = fatbin_prune(&binary, devices, 2, &error);
+    const fatbin_source kept = made(pruned, error);
+    CHECK(kept.size == binary.size && memcmp(kept.data, binary.data, kept.size) == 0);
+    CHECK(fatbin_prune(&binary, devices + 1, 1, &error) == NULL);
+    expect(error, FATBIN_STATUS_ARGUMENT, "nothing would be left");
+    fatbin_bytes *transcoded = fatbin_transcode(&binary, forms, 2, &error);
+    const fatbin_source smaller = made(transcoded, error);
+    CHECK(smaller.size < binary.size && images_of(&smaller) == 1);
+    CHECK(fatbin_transcode(&binary, unknown, 1, &error) == NULL);
+    expect(error, FATBIN_STATUS_ARGUMENT, "unknown form");
+    const size_t first = 0, second = 1;
+    fatbin_bytes *replaced = fatbin_replace(&binary, &first, &hip, 1, &error);
+    const fatbin_source same = made(replaced, error);
+    CHECK(same.size == binary.size && memcmp(same.data, binary.data, same.size) == 0);
+    CHECK(fatbin_replace(&binary, &second, &hip, 1, &error) == NULL);
+    expect(error, FATBIN_STATUS_ARGUMENT, "made: ");
+    CHECK(fatbin_replace(&binary, NULL, &hip, 1, &error) == NULL);
+    expect(error, FATBIN_STATUS_ARGUMENT, "indexes: is NULL");
+    fatbin_bytes *const all[] = {packed, fat, bundle, file, object, pruned, transcoded, replaced, NULL};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        fatbin_bytes_free(all[i]);
+}
+
+static void nvfatbin(void) {
+    const char *options[] = {"-compress=false"}, *mistake[] = {"-bogus"};
+    nvFatbinHandle handle = NULL;
+    size_t size = 0;
+    CHECK(nvFatbinCreate(&handle, mistake, 1) == NVFATBIN_ERROR_UNRECOGNIZED_OPTION);
+    CHECK(nvFatbinDestroy(&handle) == NVFATBIN_SUCCESS && handle == NULL);
+    CHECK(nvFatbinDestroy(&handle) == NVFATBIN_ERROR_NULL_POINTER);
+    CHECK(nvFatbinCreate(&handle, options, 1) == NVFATBIN_SUCCESS);
+    CHECK(nvFatbinAddPTX(handle, ptx, sizeof ptx, "90a", "a.cu", "-v") == NVFATBIN_SUCCESS);
+    CHECK(nvFatbinAddPTX(handle, ptx, sizeof ptx, "sm_90", NULL, NULL) == NVFATBIN_ERROR_INVALID_ARCH);
+    CHECK(nvFatbinAddCubin(handle, ptx, sizeof ptx, "90", NULL) == NVFATBIN_ERROR_ELF_SIZE_MISMATCH);
+    CHECK(nvFatbinAddLTOIR(handle, ptx, 4, "90", NULL, NULL) == NVFATBIN_ERROR_INVALID_NVVM);
+    CHECK(nvFatbinAddTileIR(handle, ptx, sizeof ptx, NULL, NULL) == NVFATBIN_ERROR_INTERNAL);
+    CHECK(nvFatbinAddIndex(handle, ptx, sizeof ptx, NULL) == NVFATBIN_ERROR_INVALID_INDEX);
+    CHECK(nvFatbinAddReloc(handle, ptx, 0) == NVFATBIN_ERROR_EMPTY_INPUT);
+    CHECK(nvFatbinGet(handle, &size) == NVFATBIN_ERROR_INTERNAL);
+    CHECK(nvFatbinSize(handle, &size) == NVFATBIN_SUCCESS && size > 100);
+    void *buffer = malloc(size);
+    CHECK(nvFatbinGet(handle, buffer) == NVFATBIN_SUCCESS);
+    const fatbin_source container = source_of(buffer, size, NULL);
+    CHECK(images_of(&container) == 1);
+    free(buffer);
+    CHECK(nvFatbinDestroy(&handle) == NVFATBIN_SUCCESS);
+    unsigned major, minor;
+    CHECK(nvFatbinVersion(&major, &minor) == NVFATBIN_SUCCESS && major == 13);
+    CHECK(nvFatbinGetErrorString(NVFATBIN_SUCCESS) == NULL);
+    CHECK(strcmp(nvFatbinGetErrorString(NVFATBIN_ERROR_EMPTY_INPUT), "empty input") == 0);
+}
+
+static void source_index(const char *directory, const char *without) {
+    char path[4096];
+    fatbin_error *error;
+    snprintf(path, sizeof path, "%s/debug", directory);
+    fatbin_file *file = open_file(path, 0);
+    fatbin_source_index *index = fatbin_file_source_index(file, 0, &error);
+    CHECK(index != NULL && error == NULL);
+    CHECK(fatbin_file_source_index(file, 9, &error) == NULL);
+    expect(error, FATBIN_STATUS_ARGUMENT, "out of range");
+    fatbin_file_free(file);
+    const uint64_t address = fatbin_source_index_address(index, "answer_kernel", 0);
+    CHECK(address != FATBIN_NONE && fatbin_source_index_address(index, "nothing", 0) == FATBIN_NONE);
+    CHECK(fatbin_source_index_find(index, address) >= 1);
+    fatbin_frame frame;
+    CHECK(fatbin_source_index_frame(index, 0, &frame, sizeof frame));
+    CHECK(strcmp(frame.function, "answer_kernel") == 0 && strstr(frame.file, "answer.c") != NULL && frame.line > 0);
+    CHECK(!fatbin_source_index_frame(index, 9, &frame, sizeof frame));
+    CHECK(fatbin_source_index_find(index, UINT64_MAX) == 0 && fatbin_source_index_find(NULL, 0) == 0);
+    fatbin_source_index_free(index);
+    file = open_file(without, 0);
+    index = fatbin_file_source_index(file, 0, NULL);
+    /* Without a line table, the symbols name the function. */
+    CHECK(fatbin_source_index_find(index, fatbin_source_index_address(index, "answer_kernel", 0)) == 1);
+    CHECK(fatbin_source_index_frame(index, 0, &frame, sizeof frame) && frame.file == NULL && frame.line == 0);
+    fatbin_source_index_free(index);
+    fatbin_file_free(file);
+}
+
 int main(int argc, char **argv) {
     CHECK(argc == 5 && fatbin_abi_version() == FATBIN_ABI_VERSION && strcmp(fatbin_version(), "0.1.0") == 0);
     size_t size;
@@ -233,6 +384,9 @@ int main(int argc, char **argv) {
     select_image(argv[2]);
     wrap(argv[3], image, size, argv[4]);
     check(argv[2]);
+    produce(image, size);
+    nvfatbin();
+    source_index(argv[4], argv[2]);
 
     char path[4096];
     fatbin_file *file = open_file(argv[2], 0);

@@ -118,7 +118,9 @@ fn the_header_is_that_of_the_sources(_: &Path) -> Result<()> {
 
 fn the_library_exports_what_the_header_declares(directory: &Path) -> Result<()> {
     let prefix = installation()?;
-    let header = std::fs::read_to_string(prefix.join("include/fatbin.h"))?;
+    let headers = ["fatbin.h", "nvFatbin.h"].map(|name| std::fs::read_to_string(prefix.join("include").join(name)));
+    let [header, nvfatbin] = headers;
+    let header = header? + &nvfatbin?;
     let functions = header.lines().filter(|line| !line.starts_with([' ', '/', '#', '}']) && line.contains('('));
     let mut declared: Vec<&str> =
         functions.filter_map(|line| line.split('(').next()?.rsplit([' ', '*']).next()).collect();
@@ -137,6 +139,7 @@ fn the_library_exports_what_the_header_declares(directory: &Path) -> Result<()> 
 fn inputs(directory: &Path) -> Result<[&'static str; 4]> {
     let image = fixture("answer-gfx90a.hsaco")?;
     std::fs::copy(image, directory.join("image"))?;
+    std::fs::copy(fixture("answer-gfx90a-debug.hsaco")?, directory.join("debug"))?;
     let fatbin = || Step::new(directory, env!("CARGO_BIN_EXE_fatbin"));
     fatbin().args(["wrap", "--kind", "openmp", "-o", "host.o", "image"]).run()?;
     for member in ["one", "two"] {
@@ -175,7 +178,7 @@ fn every_function_works_with_a_sanitizer(directory: &Path) -> Result<()> {
 
 fn the_examples_run_under_valgrind(directory: &Path) -> Result<()> {
     let examples = root().join("bindings/c/examples");
-    for example in ["list", "extract", "wrap", "check"] {
+    for example in ["list", "extract", "wrap", "check", "produce"] {
         compile(directory, &examples.join(format!("{example}.c")), Tool::Cc, &["-std=c11"], example)?;
     }
     compile(directory, &examples.join("list.c"), Tool::Cxx, &["-xc++", "-std=c++17"], "list-in-cpp")?;
@@ -188,6 +191,12 @@ fn the_examples_run_under_valgrind(directory: &Path) -> Result<()> {
         let expected = "host.o: offload-binary openmp amdgcn-amd-amdhsa gfx90a: 3456 bytes, SHA-256 ";
         ensure!(listed.stdout.starts_with(expected), listed.error(expected));
     }
+    let [cubin, ptx] = [fixture("answer-sm_90.cubin")?, fixture("answer-sm_80.ptx")?];
+    let files = [cubin.display().to_string(), ptx.display().to_string()];
+    let produced = run(directory, "produce", &[&files[0], &files[1], "fat"])?;
+    ensure!(produced.stdout.ends_with(" for the H100\n"), produced.error("another output"));
+    let scanned = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "fat"]).run()?;
+    ensure!(scanned.stdout.contains("sm_90") && !scanned.stdout.contains("sm_80"), scanned.error("another image"));
     run(directory, "extract", &["host.o", "gfx90a", "extracted"])?;
     ensure!(std::fs::read(directory.join("extracted"))? == image, "the extracted image");
     std::fs::write(directory.join("gpu.toml"), "[archs]\nrequire = [\"gfx90a\"]\n")?;

@@ -7,7 +7,7 @@ use super::failure::{Result, bail, coded, ensure};
 use super::headings::OUTPUT;
 use crate::base::codec::{Codec, Compression};
 use crate::cli::codes::Code;
-use crate::format::cuda_fatbin::level;
+use crate::embed::pack::fat_binary::default_compression;
 
 /// Options for the compression of the output.
 #[derive(Debug, Args)]
@@ -63,16 +63,11 @@ impl CompressionArguments {
                 return Err(coded(Code::UnsupportedEncoding, message));
             }
         };
-        let compression = default_of_fatbin(codec);
+        let compression = default_compression(codec);
         let level = self.level.map(|level| check_level(codec, level)).transpose();
         let level = level.map_err(|error| anyhow!("{command}: --{error}"))?;
         Ok(Some(Compression { level: level.unwrap_or(compression.level), ..compression }))
     }
-}
-
-/// Returns a codec at the level that fatbinary uses.
-pub fn default_of_fatbin(codec: Codec) -> Compression {
-    Compression { codec, level: if codec == Codec::Lz4 { level::LZ4 } else { level::ZSTD } }
 }
 
 /// Returns the level if a codec has it.

@@ -17,7 +17,7 @@ use super::pack_fatbin::{self, FatbinArguments};
 use crate::base::io::Input;
 use crate::cli::codes::Code;
 use crate::embed::llvm::{KindNumbers, NEWEST, Release};
-use crate::embed::pack::{PackInput, PackOptions};
+use crate::embed::pack::{PackInput, PackOptions, format_version};
 use crate::format::offload_binary::Version;
 use crate::target::{IdStyle, OffloadKind};
 
@@ -89,8 +89,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let compression = arguments.compression.compression("pack")?;
     let release = Release::named(&arguments.abi).unwrap_or(NEWEST);
     let version = match (arguments.format_version, compression) {
-        (None, None) => release.packager.version,
-        (None | Some(Version::Three), _) => Version::Three,
+        (None, _) => format_version(release, compression),
+        (Some(Version::Three), _) => Version::Three,
         (Some(version), None) => version,
         (Some(version), Some(_)) => {
             let message = format!("pack: --format-version {}: compression requires version 3", version.number());

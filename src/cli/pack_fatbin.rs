@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::access;
-use super::compression::{CompressionArguments, check_level, default_of_fatbin};
+use super::compression::{CompressionArguments, check_level};
 use super::failure::{Context, Result, bail, coded, ensure};
 use super::image_argument::not_assigned;
 use super::known_names::unknown_name;
@@ -11,7 +11,7 @@ use super::outputs::OutputArgument;
 use crate::base::codec::{Codec, Compression};
 use crate::base::io::Input;
 use crate::cli::codes::Code;
-use crate::embed::pack::fat_binary::{self, FatbinInput, FatbinOptions};
+use crate::embed::pack::fat_binary::{self, FatbinInput, FatbinOptions, default_compression};
 
 /// Arguments that apply to CUDA fat binaries.
 pub struct FatbinArguments {
@@ -116,8 +116,8 @@ fn parse_switch(text: &str) -> Result<bool> {
 fn parse_codec(name: &str) -> Result<Option<Compression>> {
     match name {
         "none" => Ok(None),
-        "zstd" => Ok(Some(default_of_fatbin(Codec::Zstd))),
-        "lz4" => Ok(Some(default_of_fatbin(Codec::Lz4))),
+        "zstd" => Ok(Some(default_compression(Codec::Zstd))),
+        "lz4" => Ok(Some(default_compression(Codec::Lz4))),
         _ => bail!("compress={name}: unknown codec (available: none, zstd, lz4)"),
     }
 }
@@ -139,7 +139,7 @@ mod tests {
             compression: Some(Compression { codec: Codec::Zstd, level: 19 }),
         };
         assert_eq!(described, expected);
-        let lz4 = Some(default_of_fatbin(Codec::Lz4));
+        let lz4 = Some(default_compression(Codec::Lz4));
         assert_eq!(EntryDescription::parse("file=a", lz4).unwrap().compression, lz4);
         assert_eq!(EntryDescription::parse("file=a,compress=none", lz4).unwrap().compression, None);
         assert_eq!(EntryDescription::parse("file=a,level=12", lz4).unwrap().compression.unwrap().level, 12);

@@ -17,8 +17,8 @@ use crate::cli::report;
 use crate::edit::replace::{ImageSelector, NewImage, Replace};
 use crate::edit::transcode::{BundleForm, Transcoding};
 use crate::edit::{EditError, Effort, apply};
+use crate::format::ImageKind;
 use crate::format::ccob::Version as CcobVersion;
-use crate::format::{ImageKind, check_image_file};
 use crate::scan::filter::{ImageFilter, Predicate};
 use crate::target::OffloadKind;
 use crate::target::device::names_processor;
@@ -84,11 +84,7 @@ impl Arguments {
         let mut images = Vec::new();
         for (place, path) in &self.images {
             let input = Input::open(path, access::get())?;
-            let view = input.view();
-            let kind = crate::format::DeviceImage::identify(view).image_kind;
-            ensure!(kind != ImageKind::Empty, "{}: empty file", path.display());
-            check_image_file(kind, view).map_err(|error| error.in_file(path))?;
-            images.push(NewImage::new(place.clone(), view.data().to_vec()));
+            images.push(NewImage::read(place.clone(), &input)?);
         }
         let transcoding = self.forms.transcoding("replace")?;
         Ok(Replace { images, allow_other_target: self.allow_other_target, transcoding })

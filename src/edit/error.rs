@@ -130,6 +130,12 @@ pub enum EditError {
         /// Size of its place, in bytes.
         room: u64,
     },
+    /// A new image without bytes.
+    #[error("{}: empty file", path.display())]
+    EmptyImage {
+        /// Path of the image.
+        path: PathBuf,
+    },
     /// An error in a file.
     #[error("{}: {cause}", path.display())]
     InFile {
@@ -204,6 +210,7 @@ impl Coded for EditError {
             EditError::NoImage { .. } | EditError::NoMatch(_) => Code::NoMatch.into(),
             EditError::SeveralFiles { .. } | EditError::SeveralImages { .. } => Code::SeveralMatches.into(),
             EditError::ReplacedTwice { .. } => Code::InvalidReplacement.into(),
+            EditError::EmptyImage { .. } => Code::EmptyImage.into(),
             EditError::OtherTarget { .. } => Code::InvalidReplacement.with(Remedy::AllowOtherTarget),
             EditError::Signed { .. } => Code::Signed.with(Remedy::BreakSignature),
             EditError::NoRoom { .. } | EditError::UnknownTable { .. } => Code::NoRoom.into(),

@@ -14,6 +14,7 @@ mod apply;
 pub mod archive;
 pub mod container;
 mod decision;
+mod editor;
 mod elf_headers;
 mod elf_places;
 mod error;
@@ -37,8 +38,9 @@ mod strip;
 pub mod transcode;
 pub mod what_if;
 
-pub use apply::{Applied, ApplyOptions, EditedInput, FileEdit, SplitHost, apply};
+pub use apply::{Applied, ApplyOptions, EditedInput, FileEdit, SplitHost, apply, apply_in_memory};
 pub use decision::{Edit, EditedImage, Effort, Encoding, ImageEdit, Recompression};
+pub use editor::Editor;
 pub use error::{EditError, KeepsSize, ProofError, Result};
 pub use file::{EditedContainer, EditedFile, ImageFate, edit_file};
 pub use hash::{hash, hash_file};

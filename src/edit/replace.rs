@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use crate::base::bytes::View;
+use crate::base::io::Input;
 use crate::edit::transcode::Transcoding;
 use crate::edit::{Edit, EditError, EditedImage, Encoding, FileEdit, ImageEdit, Result};
 use crate::format::{self, DeviceImage, ImageKind};
@@ -30,6 +31,18 @@ enum Found {
 }
 
 impl NewImage {
+    /// Reads a new image, which must be a whole image.
+    pub fn read(place: ImageSelector, input: &Input) -> Result<Self> {
+        let view = input.view();
+        let path = || input.path().to_owned();
+        let kind = DeviceImage::identify(view).image_kind;
+        if kind == ImageKind::Empty {
+            return Err(EditError::EmptyImage { path: path() });
+        }
+        format::check_image_file(kind, view).map_err(|error| error.in_file(&path()))?;
+        Ok(NewImage::new(place, view.data().to_vec()))
+    }
+
     /// Creates a new image that replaces the selected one.
     pub fn new(place: ImageSelector, bytes: Vec<u8>) -> Self {
         NewImage { place, bytes, found: Mutex::new(None) }

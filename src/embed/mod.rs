@@ -7,13 +7,21 @@ pub(crate) mod bundle;
 #[cfg(feature = "files")]
 pub(crate) mod files;
 pub(crate) mod llvm;
+mod nvfatbin;
 #[cfg(feature = "files")]
 pub(crate) mod pack;
+#[cfg(feature = "files")]
+mod producer;
 pub(crate) mod wrap;
 
 #[cfg(feature = "files")]
 pub use self::build::{BuildError, EmbeddedFiles, RegisteredImages};
 pub use llvm::Release;
+pub use nvfatbin::{NvFatbin, NvFatbinError};
+#[cfg(feature = "files")]
+pub use producer::{
+    BundleBuilder, BundleEntry, CudaFatbinBuilder, OffloadBinaryBuilder, ProducerError, embed_bytes, unbundle,
+};
 pub use wrap::{
     EmbeddedForm, ImageError, LargeImages, OffloadEntry, TargetOverride, WrapError, WrapperBuilder, WrapperFormat,
 };

@@ -15,6 +15,7 @@ macro_rules! example {
 example!(check, "../../examples/check.rs");
 example!(extract, "../../examples/extract.rs");
 example!(list, "../../examples/list.rs");
+example!(produce, "../../examples/produce.rs");
 example!(scan, "../../examples/scan.rs");
 example!(select, "../../examples/select.rs");
 example!(wrap, "../../examples/wrap.rs");
@@ -62,6 +63,18 @@ fn wrap_writes_an_object_that_scan_reads() {
     let scan = Scan::new(View::new(&object)).unwrap();
     let images: Vec<_> = scan.images().map(|image| image.bytes().unwrap().to_vec()).collect();
     assert_eq!(images, [sandbox.read("a")]);
+}
+
+#[test]
+fn produce_writes_what_a_device_runs() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-sm_90.cubin", "cubin").fixture("answer-sm_80.ptx", "ptx");
+    let paths = ["ptx", "cubin"].map(|name| sandbox.path(name).to_str().unwrap().to_owned());
+    let container = produce::produce("H100", &paths).unwrap();
+    let scan = Scan::new(View::new(&container)).unwrap();
+    let images: Vec<_> = scan.images().map(|image| image.bytes().unwrap().to_vec()).collect();
+    assert_eq!(images, [sandbox.read("cubin")]);
+    assert!(produce::produce("gfx90a", &paths).is_err());
 }
 
 #[test]

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /*
- * fatbin: finds, reads, wraps and checks GPU device images.
+ * fatbin: finds, reads, makes, changes and checks GPU device images.
  *
  * Errors. A function that can fail takes `fatbin_error **error` last. NULL is allowed. Otherwise the error is written there, or
  * NULL on success; free it with fatbin_error_free. Functions that return a pointer return NULL on failure, the others false.
@@ -31,7 +31,7 @@
 /**
  * Version of the interface that this header describes. It grows with each addition.
  */
-#define FATBIN_ABI_VERSION 1
+#define FATBIN_ABI_VERSION 2
 
 /**
  * An offset, a size or a version that does not exist.
@@ -117,6 +117,11 @@ typedef enum {
 } fatbin_status;
 
 /**
+ * Bytes that a function has produced.
+ */
+typedef struct fatbin_bytes fatbin_bytes;
+
+/**
  * Reason why a call failed.
  */
 typedef struct fatbin_error fatbin_error;
@@ -130,6 +135,11 @@ typedef struct fatbin_file fatbin_file;
  * The selections from all sets of images of a file that have code for devices of one platform.
  */
 typedef struct fatbin_selection fatbin_selection;
+
+/**
+ * Sources of the instructions of an image.
+ */
+typedef struct fatbin_source_index fatbin_source_index;
 
 /**
  * The verdict of a policy on files.
@@ -250,6 +260,36 @@ typedef struct {
 } fatbin_image;
 
 /**
+ * Bytes in memory, and what a function that produces needs to know about them. Strings may be NULL. This record does not grow.
+ */
+typedef struct {
+    /**
+     * The bytes. They must not change during the call.
+     */
+    const uint8_t *data;
+    /**
+     * Number of bytes.
+     */
+    size_t size;
+    /**
+     * Name in messages; in a bundle the target ID, in an object the symbol, in a CUDA fat binary the identifier.
+     */
+    const char *name;
+    /**
+     * Target triple of an image for an offload binary, if its header does not state it.
+     */
+    const char *triple;
+    /**
+     * Processor of an image, if its header does not state it.
+     */
+    const char *arch;
+    /**
+     * Options of an image in a CUDA fat binary, for the driver's compiler.
+     */
+    const char *options;
+} fatbin_source;
+
+/**
  * The selection of a runtime from one set of images. Strings are valid until the selection is freed. Later releases may add
  * fields at the end.
  */
@@ -280,6 +320,28 @@ typedef struct {
      */
     bool certain;
 } fatbin_answer;
+
+/**
+ * A function that an instruction belongs to. NULL and 0 are not known.
+ */
+typedef struct {
+    /**
+     * Name of the function.
+     */
+    const char *function;
+    /**
+     * Path of the source file.
+     */
+    const char *file;
+    /**
+     * Line, from 1 on.
+     */
+    uint32_t line;
+    /**
+     * Column, from 1 on.
+     */
+    uint32_t column;
+} fatbin_frame;
 
 #ifdef __cplusplus
 extern "C" {
@@ -416,6 +478,89 @@ bool fatbin_file_read(fatbin_file *file,
 bool fatbin_file_extract(fatbin_file *file, size_t index, const char *path, fatbin_error **error);
 
 /**
+ * Passes the bytes to the caller. They are valid until `bytes` is freed.
+ */
+const uint8_t *fatbin_bytes_data(const fatbin_bytes *bytes, size_t *size);
+
+/**
+ * Frees bytes. NULL is allowed.
+ */
+void fatbin_bytes_free(fatbin_bytes *bytes);
+
+/**
+ * Packs images for `kind` ("openmp", "cuda", "hip" or "sycl") into an offload binary. `abi` is the release of LLVM whose tools read
+ * it, or NULL for the newest; `codec` is "zstd", "zlib" or NULL. Free the result with fatbin_bytes_free.
+ */
+fatbin_bytes *fatbin_pack(const char *kind,
+                          const char *abi,
+                          const char *codec,
+                          const fatbin_source *images,
+                          size_t count,
+                          fatbin_error **error);
+
+/**
+ * Packs cubins, PTX, LTO-IR and Tile IR into a CUDA fat binary. `codec` is "zstd", "lz4" or NULL. With `concat`, the images of a sort
+ * are compressed as one. nvFatbin.h has the interface of NVIDIA's library for this.
+ */
+fatbin_bytes *fatbin_pack_cuda(const char *codec,
+                               bool concat,
+                               const fatbin_source *images,
+                               size_t count,
+                               fatbin_error **error);
+
+/**
+ * Bundles files of a type, such as "o" or "bc", with target IDs as their names. `codec` is "zstd", "zlib" or NULL; `version` is that
+ * of the compressed form, 2 or 3.
+ */
+fatbin_bytes *fatbin_bundle(const char *file_type,
+                            const char *codec,
+                            uint16_t version,
+                            const fatbin_source *entries,
+                            size_t count,
+                            fatbin_error **error);
+
+/**
+ * Returns the file of a bundle with exactly this target ID.
+ */
+fatbin_bytes *fatbin_unbundle(const fatbin_source *bundle, const char *id, fatbin_error **error);
+
+/**
+ * Returns a host object with files as data. A file `name` has the symbols `name` and `name_end`. `host` is a triple, or NULL for the
+ * machine of this library.
+ */
+fatbin_bytes *fatbin_embed(const char *host,
+                           const fatbin_source *files,
+                           size_t count,
+                           fatbin_error **error);
+
+/**
+ * Returns a file without the images that no runtime selects on these devices, such as "H100", "sm_90" or "gfx90a:xnack+". All other
+ * bytes stay as they are, and the result is compared with the file.
+ */
+fatbin_bytes *fatbin_prune(const fatbin_source *file,
+                           const char *const *devices,
+                           size_t count,
+                           fatbin_error **error);
+
+/**
+ * Returns a file with its containers in other forms: "plain", "ccob2", "ccob3", "v1", "v2", "v3", "none", "lz4", "zstd" or "zlib", at
+ * most one for each type of container.
+ */
+fatbin_bytes *fatbin_transcode(const fatbin_source *file,
+                               const char *const *forms,
+                               size_t count,
+                               fatbin_error **error);
+
+/**
+ * Returns a file in which image number `indexes[i]`, counted as by fatbin_file_image, is replaced by `images[i]`.
+ */
+fatbin_bytes *fatbin_replace(const fatbin_source *file,
+                             const size_t *indexes,
+                             const fatbin_source *images,
+                             size_t count,
+                             fatbin_error **error);
+
+/**
  * Predicts which images a device loads, such as "gfx90a:sramecc+:xnack-", "sm_90", "x86_64" or "spir64": an answer for each
  * container, or set of containers, from which a runtime selects one image, if it has code for such devices at all. Free the
  * result with fatbin_selection_free; the file may be freed before.
@@ -441,6 +586,35 @@ bool fatbin_selection_answer(const fatbin_selection *selection,
  * Frees a selection. NULL is allowed.
  */
 void fatbin_selection_free(fatbin_selection *selection);
+
+/**
+ * Reads the line table of an image. Free the result with fatbin_source_index_free; it does not depend on the file.
+ */
+fatbin_source_index *fatbin_file_source_index(fatbin_file *file, size_t index, fatbin_error **error);
+
+/**
+ * Returns the address of an offset in a function of the image; FATBIN_NONE if the image has no such function.
+ */
+uint64_t fatbin_source_index_address(const fatbin_source_index *index, const char *function, uint64_t offset);
+
+/**
+ * Looks an address up, and returns the number of its frames: the innermost inlined function first. 0 if nothing is known.
+ */
+size_t fatbin_source_index_find(fatbin_source_index *index,
+                                uint64_t address);
+
+/**
+ * Writes a frame of the address that was looked up last. Pass `sizeof *frame` as the size. Returns false if the number is out of range.
+ */
+bool fatbin_source_index_frame(const fatbin_source_index *index,
+                               size_t number,
+                               fatbin_frame *frame,
+                               size_t frame_size);
+
+/**
+ * Frees an index with the strings of its frames. NULL is allowed.
+ */
+void fatbin_source_index_free(fatbin_source_index *index);
 
 /**
  * Begins a host object. `kind` is "openmp", "cuda", "hip" or "sycl". `host` is the triple of the host, or NULL for the machine

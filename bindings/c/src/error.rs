@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-use fatbin_rs::embed::{ImageError, WrapError};
+use fatbin_rs::embed::{ImageError, ProducerError, WrapError};
 use fatbin_rs::{Cause, Malformed};
 
 use crate::FATBIN_NONE;
@@ -43,7 +43,7 @@ pub struct Failure {
 }
 
 /// Result of the code behind a function.
-pub type Result<T> = std::result::Result<T, Failure>;
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
     /// Creates an error without an offset.
@@ -98,6 +98,17 @@ impl From<WrapError> for Failure {
             WrapError::Image(_) | WrapError::DuplicateEntry { .. } | WrapError::NulInName { .. } => Status::Argument,
             WrapError::Write(_) => Status::Io,
             _ => Status::Unsupported,
+        };
+        Failure::new(status, error)
+    }
+}
+
+impl From<ProducerError> for Failure {
+    fn from(error: ProducerError) -> Self {
+        let status = match error {
+            ProducerError::File(error) | ProducerError::Image(ImageError::File(error)) => return error.into(),
+            ProducerError::NoRoom { .. } => Status::Limit,
+            _ => Status::Argument,
         };
         Failure::new(status, error)
     }

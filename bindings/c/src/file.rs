@@ -104,6 +104,12 @@ impl File {
         Ok((member, number))
     }
 
+    /// Reads the line table of an image.
+    pub fn source_index(&mut self, index: usize) -> Result<fatbin_rs::image::SourceIndex> {
+        let (member, number) = self.member_of(index)?;
+        Ok(member.scan.images()[number].source_index()?)
+    }
+
     /// Returns the bytes of an image, which are kept until the next call.
     fn read(&mut self, index: usize) -> Result<&[u8]> {
         let (member, number) = self.member_of(index)?;

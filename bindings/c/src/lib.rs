@@ -8,17 +8,20 @@
 mod check;
 mod error;
 mod file;
+mod nvfatbin;
 mod open_scan;
 mod pointers;
+mod producers;
 mod records;
 mod select;
+mod source_index;
 mod strings;
 mod wrapper;
 
 use std::ffi::c_char;
 
 /// Version of the interface that this header describes. It grows with each addition.
-pub const FATBIN_ABI_VERSION: u32 = 1;
+pub const FATBIN_ABI_VERSION: u32 = 2;
 
 /// An offset, a size or a version that does not exist.
 pub const FATBIN_NONE: u64 = u64::MAX;

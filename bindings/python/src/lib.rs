@@ -9,6 +9,7 @@ mod error;
 mod extract;
 mod inspect;
 mod inventory;
+mod produce;
 mod select;
 mod source;
 mod source_index;
@@ -24,6 +25,8 @@ mod _fatbin {
     use crate::inspect::{Inspection, Kernel};
     #[pymodule_export]
     use crate::inventory::{Container, File, Image, Problem};
+    #[pymodule_export]
+    use crate::produce::{NvFatbin, bundle, embed_files, pack, pack_cuda, prune, replace, transcode, unbundle};
     #[pymodule_export]
     use crate::select::Selection;
     #[pymodule_export]

@@ -6,24 +6,24 @@ use std::sync::{Arc, OnceLock};
 
 use fatbin::scan as inventory;
 use fatbin::scan::{ImageRef, Options, ScannedFile, Scanner, Source as ScanSource};
-use fatbin::{Access, Result, Scan};
-use fatbin::{Budget, Limits, View};
+use fatbin::{Access, Budget, Input, Limits, Result, Scan, View};
+use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyByteArray, PyBytes, PyMemoryView};
+use pyo3::types::{PyBytes, PyMemoryView};
 
 use crate::bytes::Owner;
 use crate::error::from_error;
 use crate::inventory::File;
 
 /// Bytes of Python as a file.
-pub struct Memory(PyBackedBytes);
+pub struct Memory(Bytes);
 
 impl Memory {
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
-        &self.0
+        self.0.as_ref()
     }
 }
 
@@ -33,11 +33,11 @@ impl ScanSource for Memory {
     }
 
     fn view(&self) -> View<'_> {
-        View::new(&self.0)
+        View::new(self.bytes())
     }
 
     fn blocks(&self, range: Range<u64>, _overlap: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
-        visit(range.start, &self.0[range.start as usize..range.end as usize]);
+        visit(range.start, &self.bytes()[range.start as usize..range.end as usize]);
         Ok(())
     }
 }
@@ -100,19 +100,54 @@ pub enum Argument {
     /// A path.
     Path(PathBuf),
     /// Bytes.
-    Bytes(PyBackedBytes),
+    Bytes(Bytes),
+}
+
+/// Bytes of Python: those of a read-only buffer, or a copy.
+pub enum Bytes {
+    Owned(PyBackedBytes),
+    Buffer(PyBuffer<u8>),
+}
+
+impl AsRef<[u8]> for Bytes {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            Bytes::Owned(bytes) => bytes,
+            Bytes::Buffer(buffer) if buffer.len_bytes() == 0 => &[],
+            Bytes::Buffer(buffer) => {
+                // SAFETY: the buffer is contiguous and read-only, and stays where it is until it is released. The
+                // documentation states that its owner must not change it.
+                unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast(), buffer.len_bytes()) }
+            }
+        }
+    }
+}
+
+impl Argument {
+    /// Opens the file; bytes are a file too.
+    pub fn open(self, access: Access) -> Result<Input> {
+        match self {
+            Argument::Path(path) => Input::open(path, access),
+            Argument::Bytes(bytes) => Ok(Input::from_bytes("<bytes>", bytes)),
+        }
+    }
 }
 
 impl<'py> FromPyObject<'_, 'py> for Argument {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        if object.is_instance_of::<PyBytes>() || object.is_instance_of::<PyByteArray>() {
-            return Ok(Argument::Bytes(object.extract()?));
+        if object.is_instance_of::<PyBytes>() {
+            return Ok(Argument::Bytes(Bytes::Owned(object.extract()?)));
         }
-        if object.is_instance_of::<PyMemoryView>() {
-            let bytes = object.call_method0("tobytes")?;
-            return Ok(Argument::Bytes(bytes.extract()?));
+        if let Ok(view) = PyMemoryView::from(&object) {
+            let is = |name| view.getattr(name).and_then(|value| value.extract::<bool>());
+            let bytes = if is("readonly")? && is("c_contiguous")? {
+                Bytes::Buffer(PyBuffer::get(&view.call_method1("cast", ("B",))?)?)
+            } else {
+                Bytes::Owned(view.call_method0("tobytes")?.extract()?)
+            };
+            return Ok(Argument::Bytes(bytes));
         }
         let path = object.extract();
         Ok(Argument::Path(path.map_err(|_| PyTypeError::new_err("expected a path, or bytes of a file"))?))

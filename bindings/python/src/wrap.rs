@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use fatbin::embed::{
     EmbeddedForm, ImageError, OffloadEntry, Release, TargetOverride, WrapError, WrapperBuilder, WrapperFormat,
 };
-use fatbin::{Access, Host, Input, View};
+use fatbin::{Access, Host, Input};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -64,24 +64,12 @@ pub enum ImageArgument {
     Plain(Argument),
 }
 
-/// An image whose bytes are available.
-enum Opened {
-    File(Input),
-    Bytes(pyo3::pybacked::PyBackedBytes),
-}
-
-impl Opened {
-    fn view(&self) -> View<'_> {
+impl ImageArgument {
+    /// The source, triple and arch.
+    pub fn parts(self) -> (Argument, Option<String>, Option<String>) {
         match self {
-            Opened::File(input) => input.view(),
-            Opened::Bytes(bytes) => View::new(bytes),
-        }
-    }
-
-    fn path(&self) -> &Path {
-        match self {
-            Opened::File(input) => input.path(),
-            Opened::Bytes(_) => Path::new("<bytes>"),
+            ImageArgument::Targeted(source, triple, arch) => (source, triple, arch),
+            ImageArgument::Plain(source) => (source, None, None),
         }
     }
 }
@@ -135,7 +123,7 @@ pub fn wrap<'py>(
     }
 }
 
-fn unknown_release(name: &str) -> PyErr {
+pub fn unknown_release(name: &str) -> PyErr {
     let available = Release::names().collect::<Vec<_>>().join(", ");
     invalid(format!("unknown ABI {name:?} (available: {available})"))
 }
@@ -165,15 +153,8 @@ impl Request {
     ) -> Result<(), WrapError> {
         let mut opened = Vec::new();
         for image in self.images {
-            let (source, triple, arch) = match image {
-                ImageArgument::Targeted(source, triple, arch) => (source, triple, arch),
-                ImageArgument::Plain(source) => (source, None, None),
-            };
-            let image = match source {
-                Argument::Path(path) => Opened::File(Input::open(path, self.access)?),
-                Argument::Bytes(bytes) => Opened::Bytes(bytes),
-            };
-            opened.push((image, TargetOverride::new(triple, arch)));
+            let (source, triple, arch) = image.parts();
+            opened.push((source.open(self.access)?, TargetOverride::new(triple, arch)));
         }
         let mut wrapper = WrapperBuilder::for_triple(self.kind, &self.host)?;
         for (image, target) in &opened {
@@ -185,13 +166,7 @@ impl Request {
         if self.is_raw {
             wrapper.form = EmbeddedForm::Raw;
         }
-        let inputs: Vec<&Input> = opened
-            .iter()
-            .filter_map(|(image, _)| match image {
-                Opened::File(input) => Some(input),
-                Opened::Bytes(_) => None,
-            })
-            .collect();
+        let inputs: Vec<&Input> = opened.iter().map(|(image, _)| image).collect();
         write(&wrapper, &inputs)
     }
 }

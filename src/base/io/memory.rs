@@ -43,6 +43,13 @@ impl Input {
         Ok(Input { path, bytes, budget })
     }
 
+    /// Creates an input from bytes in memory. `name` stands for the path in messages.
+    pub fn from_bytes(name: impl Into<PathBuf>, bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Input {
+        let bytes = bytes.as_ref().to_vec();
+        let budget = Budget::new(Limits::default(), bytes.len() as u64);
+        Input { path: name.into(), bytes, budget }
+    }
+
     /// Applies these limits to reading the input.
     pub(crate) fn with_limits(self, limits: Limits) -> Input {
         Input { budget: Budget::new(limits, self.size()), ..self }

@@ -15,16 +15,19 @@ mod tree;
 
 use std::cell::RefCell;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 pub use part::Part;
 
 use super::signature::Signature;
 use super::{Edit, EditError, EditedFile, Proof, Result};
 use crate::base::bytes::{Limits, MAX_NESTING};
+use crate::base::error::Error;
 use crate::base::io::{Access, Input, Output, Sink};
 use crate::scan::Scan;
 use crate::scan::inventory::File;
 use crate::target::Device;
+use tree::Edits;
 
 /// An edit for each file of an input.
 pub trait FileEdit: Sync {
@@ -106,8 +109,68 @@ struct Job<'a> {
     broken_signatures: RefCell<Vec<(String, Signature)>>,
 }
 
-/// Edits an input into an output that is complete and not committed. Calls `visit` with each file with device images. Returns `None` if no file has any. If the device code is in kpack archives instead, this is
-/// an error.
+impl<'a> Job<'a> {
+    fn new(
+        rule: &'a dyn FileEdit,
+        options: ApplyOptions,
+        directory: PathBuf,
+        visit: &'a mut dyn FnMut(EditedInput<'_>),
+    ) -> Self {
+        Job {
+            rule,
+            options,
+            directory,
+            visit: RefCell::new(visit),
+            split_hosts: RefCell::default(),
+            broken_signatures: RefCell::default(),
+        }
+    }
+
+    /// Edits an input. `write` writes the result, which is then proven. Returns whether the input has device images.
+    fn run(&self, input: &Input, write: &mut dyn FnMut(&Edits<'_>) -> Result<Input>) -> Result<bool> {
+        let path = input.path().to_string_lossy().into_owned();
+        let has_images = self.edit(input, &path, MAX_NESTING, &mut |edits| {
+            let written = write(&edits)?.with_limits(self.options.limits);
+            self.prove(&edits, input, &written, &path)
+        })?;
+        input.check_unchanged()?;
+        if !has_images && let Some(SplitHost { path, archives }) = self.split_hosts.borrow_mut().pop() {
+            return Err(EditError::SplitHost { path: path.into(), archives: archives.join(", ") });
+        }
+        Ok(has_images)
+    }
+}
+
+/// Edits an input in memory. Returns `None` if it has no device images.
+pub fn apply_in_memory(
+    input: Input,
+    rule: &dyn FileEdit,
+    options: ApplyOptions,
+    visit: &mut dyn FnMut(EditedInput<'_>),
+) -> Result<Option<Vec<u8>>> {
+    let input = input.with_limits(options.limits);
+    let mut bytes = Arc::default();
+    let job = Job::new(rule, options, std::env::temp_dir(), visit);
+    let has_images = job.run(&input, &mut |edits| {
+        let mut new = Vec::new();
+        edits.patches.copy_to(input.view(), &mut new).map_err(Error::io(input.path(), "write"))?;
+        bytes = Arc::new(new);
+        Ok(Input::from_bytes(input.path(), Shared(Arc::clone(&bytes))))
+    })?;
+    Ok(has_images.then(|| Arc::try_unwrap(bytes).unwrap_or_else(|shared| shared.to_vec())))
+}
+
+/// New bytes, while they are proven.
+struct Shared(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Edits an input into an output that is complete and not committed. Calls `visit` with each file with device images.
+/// Returns `None` if no file has any. If the device code is in kpack archives instead, this is an error.
 pub fn apply(
     input: Input,
     rule: &dyn FileEdit,
@@ -116,17 +179,9 @@ pub fn apply(
     visit: &mut dyn FnMut(EditedInput<'_>),
 ) -> Result<Option<Applied>> {
     let input = input.with_limits(options.limits);
-    let path = input.path().to_string_lossy().into_owned();
-    let job = Job {
-        rule,
-        options,
-        directory: output.directory(),
-        visit: RefCell::new(visit),
-        split_hosts: RefCell::default(),
-        broken_signatures: RefCell::default(),
-    };
+    let job = Job::new(rule, options, output.directory(), visit);
     let mut new_size = 0;
-    let has_images = job.edit(&input, &path, MAX_NESTING, &mut |edits| {
+    let has_images = job.run(&input, &mut |edits| {
         let mut sink = Sink::new([Some(&input), edits.packed].into_iter().flatten());
         if !options.holes {
             sink = sink.without_holes();
@@ -134,13 +189,9 @@ pub fn apply(
         edits.patches.push_to(input.view(), &mut sink);
         sink.write_to(output)?;
         new_size = sink.size();
-        job.prove(&edits, &input, &output.written(options.access)?.with_limits(options.limits), &path)
+        Ok(output.written(options.access)?)
     })?;
-    input.check_unchanged()?;
-    let mut split_hosts = job.split_hosts.take();
-    if !has_images && let Some(SplitHost { path, archives }) = split_hosts.pop() {
-        return Err(EditError::SplitHost { path: path.into(), archives: archives.join(", ") });
-    }
+    let split_hosts = job.split_hosts.take();
     let broken_signatures = job.broken_signatures.take();
     Ok(has_images.then_some(Applied { size: input.size(), new_size, split_hosts, broken_signatures }))
 }

@@ -96,7 +96,7 @@ impl Random {
         }
         if self.next(2) == 0 {
             let how = self.compression(&[Codec::Lz4, Codec::Zstd]);
-            members = concatenate(members, how);
+            members = concatenate(members, how, 2);
         }
         cuda_fatbin::write_members(&members).unwrap().to_vec()
     }

@@ -12,6 +12,54 @@ use crate::format::readers::{Reader, Support};
 use crate::scan::inventory::{Container, File, Node};
 use crate::target::Device;
 
+/// Form of containers of one or several types, as `fatbin transcode --to` names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+#[non_exhaustive]
+pub enum ContainerForm {
+    /// Bundles: uncompressed
+    Plain,
+    /// Bundles: compressed, format version 2
+    Ccob2,
+    /// Bundles: compressed, format version 3
+    Ccob3,
+    /// Offload binaries: format version 1, of one image each
+    V1,
+    /// Offload binaries: format version 2
+    V2,
+    /// Offload binaries: format version 3
+    V3,
+    /// Entries of CUDA fat binaries, kpack archives, and offload binaries of version 3: uncompressed
+    None,
+    /// Entries of CUDA fat binaries: LZ4
+    Lz4,
+    /// Entries of CUDA fat binaries, kpack archives, offload binaries of version 3, and compressed bundles: zstd
+    Zstd,
+    /// Offload binaries of version 3, and compressed bundles: zlib
+    Zlib,
+}
+
+impl ContainerForm {
+    /// All forms, with their names.
+    const NAMES: [(&'static str, ContainerForm); 10] = [
+        ("plain", ContainerForm::Plain),
+        ("ccob2", ContainerForm::Ccob2),
+        ("ccob3", ContainerForm::Ccob3),
+        ("v1", ContainerForm::V1),
+        ("v2", ContainerForm::V2),
+        ("v3", ContainerForm::V3),
+        ("none", ContainerForm::None),
+        ("lz4", ContainerForm::Lz4),
+        ("zstd", ContainerForm::Zstd),
+        ("zlib", ContainerForm::Zlib),
+    ];
+
+    /// Returns the form of this name, such as `ccob2`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        ContainerForm::NAMES.iter().find(|(known, _)| *known == name).map(|(_, form)| *form)
+    }
+}
+
 /// Form of bundles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BundleForm {
@@ -19,6 +67,11 @@ pub enum BundleForm {
     Plain,
     /// Compressed, in this version of the format.
     Compressed(CcobVersion),
+}
+
+/// Sets a choice that is made once.
+fn set<T>(choice: &mut Option<T>, value: T) -> std::result::Result<(), SeveralForms> {
+    if choice.replace(value).is_some() { Err(SeveralForms) } else { Ok(()) }
 }
 
 /// Requested encodings; containers of other types stay as they are.
@@ -35,7 +88,32 @@ pub struct Transcoding {
     pub effort: Effort,
 }
 
+/// Several forms for containers of one type.
+#[derive(Debug, thiserror::Error)]
+#[error("several forms for containers of one type")]
+pub struct SeveralForms;
+
 impl Transcoding {
+    /// Returns the encodings of these forms. Compression has the levels of the tools that write such containers.
+    pub fn of_forms(forms: &[ContainerForm]) -> std::result::Result<Self, SeveralForms> {
+        let (mut bundle, mut offload_binary, mut codec) = (None, None, None);
+        for form in forms {
+            match form {
+                ContainerForm::Plain => set(&mut bundle, BundleForm::Plain)?,
+                ContainerForm::Ccob2 => set(&mut bundle, BundleForm::Compressed(CcobVersion::Two))?,
+                ContainerForm::Ccob3 => set(&mut bundle, BundleForm::Compressed(CcobVersion::Three))?,
+                ContainerForm::V1 => set(&mut offload_binary, OffloadBinaryVersion::One)?,
+                ContainerForm::V2 => set(&mut offload_binary, OffloadBinaryVersion::Two)?,
+                ContainerForm::V3 => set(&mut offload_binary, OffloadBinaryVersion::Three)?,
+                ContainerForm::None => set(&mut codec, Codec::None)?,
+                ContainerForm::Lz4 => set(&mut codec, Codec::Lz4)?,
+                ContainerForm::Zstd => set(&mut codec, Codec::Zstd)?,
+                ContainerForm::Zlib => set(&mut codec, Codec::Zlib)?,
+            }
+        }
+        Ok(Transcoding { bundle, offload_binary, codec, effort: Effort::Fit })
+    }
+
     /// Returns the encoding of a container; [`Encoding::Same`] if none is requested for its type.
     pub fn of(&self, container: &Container) -> Encoding {
         match container.container_type {

@@ -7,8 +7,7 @@ use super::error::BuildError;
 use super::fail;
 use super::library::write_library;
 use crate::base::io::{Access, FileSet, Input, Output, OutputKind, Sink};
-use crate::embed::files::{DEFAULT_ALIGNMENT, EmbeddedFile, Name, ObjectOptions, SymbolStyle, plan, rust_module};
-use crate::embed::wrap::LargeImages;
+use crate::embed::files::{EmbeddedFile, Name, ObjectOptions, plan, rust_module};
 use crate::host;
 
 /// Files as data of the program, without registration: device images that the program loads itself, and anything else.
@@ -78,7 +77,7 @@ impl EmbeddedFiles {
             let name = Name::parse(name).map_err(BuildError::Embed)?;
             files.push(EmbeddedFile { name, bytes: input.view().data(), sha256: None });
         }
-        let options = object_options(host);
+        let options = ObjectOptions::hidden(host);
         let plan = plan(&files, &options).map_err(BuildError::Embed)?;
         let mut sink = Sink::new(&inputs);
         host::emit(&plan.object, host, &mut sink)?;
@@ -93,20 +92,6 @@ impl EmbeddedFiles {
         module.write(rust_module(&files, &options).map_err(BuildError::Embed)?.as_bytes())?;
         module.commit([])?;
         Ok(directives)
-    }
-}
-
-/// The defaults of `fatbin embed`, but libraries do not export the symbols.
-fn object_options(host: host::Host) -> ObjectOptions {
-    ObjectOptions {
-        host,
-        style: SymbolStyle::StartEnd,
-        section: None,
-        alignment: DEFAULT_ALIGNMENT,
-        retain: false,
-        hidden: true,
-        large: LargeImages::Auto,
-        index: None,
     }
 }
 

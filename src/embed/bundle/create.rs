@@ -85,8 +85,19 @@ fn is_host(id: &str) -> bool {
     BundleEntryId::parse(id).is_some_and(|id| id.kind == OffloadKind::Host)
 }
 
-/// Writes a bundle. The files are copied without being read, unless the bundle is compressed.
-pub fn bundle(files: &[BundleInput], options: &BundleOptions, moved: &mut dyn FnMut(u64)) -> Result<BundleSummary> {
+/// Returns a bundle.
+pub fn bundle_to_vec(files: &[BundleInput], options: &BundleOptions) -> Result<Vec<u8>> {
+    let (content, _) = content(files, options)?;
+    let Some((how, version)) = options.compression else { return Ok(content.to_vec()) };
+    check_size(&content, version, &options.output)?;
+    let mut stream = Vec::new();
+    let written = ccob::compress(&content, how, version, &mut stream, &mut |_| {});
+    let written = written.map_err(|error| Error::io(&options.output, "write")(std::io::Error::other(error)))?;
+    Ok([written.header, stream].concat())
+}
+
+/// Returns the bundle before compression, and the index of the host's object if the bundle is an object.
+fn content<'data>(files: &'data [BundleInput], options: &BundleOptions) -> Result<(Content<'data>, Option<usize>)> {
     let ids: Vec<&str> = files.iter().map(|file| file.id.as_str()).collect();
     bundle::check_ids(&ids).map_err(|malformed| Error::UnreadableOutput { path: options.output.clone(), malformed })?;
     let (content, host) = match options.file_type.form {
@@ -101,6 +112,12 @@ pub fn bundle(files: &[BundleInput], options: &BundleOptions, moved: &mut dyn Fn
     if let (Some(host), Some(_)) = (host, options.compression) {
         return Err(BundleError::CompressedObject { path: files[host].input.path().to_owned() });
     }
+    Ok((content, host))
+}
+
+/// Writes a bundle. The files are copied without being read, unless the bundle is compressed.
+pub fn bundle(files: &[BundleInput], options: &BundleOptions, moved: &mut dyn FnMut(u64)) -> Result<BundleSummary> {
+    let (content, host) = content(files, options)?;
     // Tools that add sections replace the object; the others truncate it.
     let set = FileSet::of_inputs(files.iter().map(|file| &file.input)).accepting_inputs(options.replaces_inputs);
     let path = set.output(&options.output, OutputKind::Code)?;
@@ -134,12 +151,7 @@ fn write_compressed(
     path: &Path,
     moved: &mut dyn FnMut(u64),
 ) -> Result<BundleSummary> {
-    if content.size() > version.largest_size() {
-        let path = path.to_owned();
-        let size = content.size();
-        let version = version.number();
-        return Err(BundleError::TooLargeForVersion { path, size, version });
-    }
+    check_size(content, version, path)?;
     let start = Instant::now();
     let mut output = output.rewritable()?;
     // The header states the size of the stream and takes its place at the end.
@@ -159,6 +171,14 @@ fn write_compressed(
         time,
     };
     Ok(BundleSummary { size: written.size, compressed: Some(stats) })
+}
+
+fn check_size(content: &Content, version: ccob::Version, path: &Path) -> Result<()> {
+    let size = content.size();
+    if size <= version.largest_size() {
+        return Ok(());
+    }
+    Err(BundleError::TooLargeForVersion { path: path.to_owned(), size, version: version.number() })
 }
 
 fn named(files: &[BundleInput]) -> Vec<(&str, &[u8])> {

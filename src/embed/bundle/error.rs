@@ -147,7 +147,7 @@ impl Coded for BundleError {
 
 impl BundleError {
     /// Returns a function that adds the path and the expected type to an error of a reader.
-    pub(super) fn at(path: &Path, file_type: Option<FileType>) -> impl Fn(BundleFileError) -> BundleError {
+    pub(crate) fn at(path: &Path, file_type: Option<FileType>) -> impl Fn(BundleFileError) -> BundleError {
         move |error| match error {
             BundleFileError::NotABundle => BundleError::NotABundle { path: path.to_owned(), file_type },
             BundleFileError::Malformed(malformed) => malformed.in_file(path).into(),

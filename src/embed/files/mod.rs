@@ -84,6 +84,20 @@ pub struct EmbedPlan<'data> {
 }
 
 impl ObjectOptions {
+    /// The defaults of `fatbin embed`, but libraries do not export the symbols.
+    pub fn hidden(host: Host) -> Self {
+        ObjectOptions {
+            host,
+            style: SymbolStyle::StartEnd,
+            section: None,
+            alignment: DEFAULT_ALIGNMENT,
+            retain: false,
+            hidden: true,
+            large: LargeImages::Auto,
+            index: None,
+        }
+    }
+
     /// Scope of the symbols.
     fn scope(&self) -> Scope {
         if self.hidden { Scope::Hidden } else { Scope::Global }

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::base::codec::Compression;
+use crate::base::codec::{Codec, Compression};
+use crate::base::content::Content;
 use crate::base::error::Error;
 use crate::base::io::{FileSet, Input, Output, OutputKind, Sink};
 use crate::embed::wrap::{ImageError, TargetOverride, describe};
-use crate::format::cuda_fatbin::{FatbinImage, FatbinMember, WriteError, concatenate, kind, write_members};
+use crate::format::cuda_fatbin::{FatbinImage, FatbinMember, WriteError, concatenate, kind, level, write_members};
 use crate::format::{self, DeviceImage, ImageKind};
 use crate::target::nvptx::Arch;
 use crate::target::triple;
@@ -42,6 +43,11 @@ pub struct FatbinInput {
 }
 
 impl FatbinInput {
+    /// Returns whether the image is LTO-IR, which cannot be compressed.
+    pub fn is_lto_ir(&self) -> bool {
+        DeviceImage::identify(self.input.view()).image_kind == ImageKind::Nvvm
+    }
+
     fn member(&self) -> Result<FatbinMember<'_>> {
         let image = self.image()?;
         let path = || self.input.path().to_owned();
@@ -93,18 +99,33 @@ fn parse_arch(arch: &str, path: &Path) -> Result<Arch> {
     Arch::parse(arch).ok_or_else(|| ImageError::UnknownArch { path: path.to_owned() })
 }
 
+/// Returns a codec at the level that fatbinary uses.
+pub fn default_compression(codec: Codec) -> Compression {
+    Compression { codec, level: if codec == Codec::Lz4 { level::LZ4 } else { level::ZSTD } }
+}
+
+/// Returns a CUDA fat binary.
+pub fn pack_fatbin_to_vec(images: &[FatbinInput], options: &FatbinOptions) -> Result<Vec<u8>> {
+    Ok(content(images, options)?.to_vec())
+}
+
+fn content<'data>(images: &'data [FatbinInput], options: &FatbinOptions) -> Result<Content<'data>> {
+    let mut members = images.iter().map(FatbinInput::member).collect::<Result<Vec<_>>>()?;
+    if let Some(compression) = options.concat {
+        members = concatenate(members, compression, 2);
+    }
+    let written = write_members(&members).map_err(|error| match error {
+        WriteError::Compress(cause) => Error::Io { path: options.output.clone(), action: "compress", cause },
+        _ => Error::TooLarge { path: options.output.clone() },
+    });
+    Ok(written?)
+}
+
 /// Writes a CUDA fat binary. Uncompressed images are copied without being read.
 pub fn pack(images: &[FatbinInput], options: &FatbinOptions) -> Result<()> {
     let files = FileSet::of_inputs(images.iter().map(|image| &image.input));
     let mut output = Output::create(files.output(&options.output, OutputKind::Code)?)?;
-    let mut members = images.iter().map(FatbinInput::member).collect::<Result<Vec<_>>>()?;
-    if let Some(compression) = options.concat {
-        members = concatenate(members, compression);
-    }
-    let content = write_members(&members).map_err(|error| match error {
-        WriteError::Compress(cause) => Error::Io { path: options.output.clone(), action: "compress", cause },
-        _ => Error::TooLarge { path: options.output.clone() },
-    })?;
+    let content = content(images, options)?;
     let mut sink = Sink::new(images.iter().map(|image| &image.input));
     for run in content.runs() {
         sink.push(run);

@@ -6,8 +6,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::base::codec::Compression;
+use crate::base::content::Content;
 use crate::base::error::{Error, Result};
 use crate::base::io::{Access, FileSet, Input, Output, OutputKind, Sink};
+use crate::embed::llvm::Release;
 use crate::embed::wrap::{ImageError, TargetOverride};
 use crate::format::offload_binary::{self, OffloadBinaryImage, Version, image_kind};
 use crate::format::{self, DeviceImage, ImageKind};
@@ -113,8 +115,23 @@ pub fn pack(images: &[PackInput], options: &PackOptions) -> Result<()> {
     pack_into(Output::create(files.output(&options.output, OutputKind::Code)?)?, images, options)
 }
 
-/// Like [`pack`], into an output that already exists.
-pub fn pack_into(mut output: Output, images: &[PackInput], options: &PackOptions) -> Result<()> {
+/// Returns the version of the format that a release writes, compressed or not.
+pub fn format_version(release: Release, compression: Option<Compression>) -> Version {
+    if compression.is_some() { Version::Three } else { release.packager.version }
+}
+
+/// Returns an offload binary.
+pub fn pack_to_vec(images: &[PackInput], options: &PackOptions) -> Result<Vec<u8>> {
+    let content = content(images, options)?;
+    let Some(how) = options.compression else { return Ok(content.to_vec()) };
+    let mut stream = Vec::new();
+    let compressed = offload_binary::compress(&content, how, &mut stream);
+    let (header, padding) = compressed.map_err(Error::io(&options.output, "compress"))?;
+    Ok([header, stream, padding].concat())
+}
+
+/// Returns the uncompressed binary.
+fn content<'data>(images: &'data [PackInput], options: &PackOptions) -> Result<Content<'data>> {
     let strings: Vec<Vec<(&str, &str)>> = images
         .iter()
         .map(|image| image.strings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect())
@@ -137,7 +154,12 @@ pub fn pack_into(mut output: Output, images: &[PackInput], options: &PackOptions
             .map_err(|malformed| Error::UnreadableOutput { path: path.clone(), malformed })?;
     }
     let too_large = || Error::TooLarge { path: options.output.clone() };
-    let content = offload_binary::write(options.version, &members).ok_or_else(too_large)?.content;
+    Ok(offload_binary::write(options.version, &members).ok_or_else(too_large)?.content)
+}
+
+/// Like [`pack`], into an output that already exists.
+pub fn pack_into(mut output: Output, images: &[PackInput], options: &PackOptions) -> Result<()> {
+    let content = content(images, options)?;
     match options.compression {
         None => {
             let mut sink = Sink::new(images.iter().map(|image| &image.input));

@@ -16,6 +16,9 @@ use crate::target::nvptx::{Arch, Ptx, Suffix};
 /// Size of the shortest Tile IR that fatbinary 13.5 accepts, in bytes.
 const TILE_IR_SIZE: u64 = 14;
 
+/// Groups of images, in the order of the container: their kind, and whether they are cubins with Mercury code.
+pub const GROUPS: [(u16, bool); 3] = [(kind::PTX, false), (kind::ELF, false), (kind::ELF, true)];
+
 /// The header of an entry with its strings, and its payload without padding.
 pub(super) struct EncodedEntry<'data> {
     pub header: Vec<u8>,
@@ -196,9 +199,9 @@ impl<'data> FatbinImage<'data> {
         self.kind
     }
 
-    /// Returns whether the image is a cubin with Mercury code, which fatbinary does not compress together with others.
-    pub(super) fn has_mercury(&self) -> bool {
-        self.flags & flag::MERCURY != 0
+    /// Returns the index in [`GROUPS`] of the images that can be compressed together with this one, if any.
+    pub fn group(&self) -> Option<usize> {
+        GROUPS.iter().position(|group| *group == (self.kind, self.flags & flag::MERCURY != 0))
     }
 
     /// Returns the bytes of the payload, without padding.

@@ -1,7 +1,9 @@
 //! Entries of a container: an image, or several images that are compressed as one.
 
+use std::borrow::Cow;
+
 use super::compress::{WriteError, compress, size_with};
-use super::image::{EncodedEntry, FatbinImage, joined};
+use super::image::{EncodedEntry, FatbinImage, GROUPS, joined};
 use super::raw::{ALIGNMENT, EntryHeader, GroupTable, codec_flag, kind};
 use super::read::FatbinEntry;
 use crate::base::codec::Compression;
@@ -33,7 +35,7 @@ pub enum FatbinMember<'data> {
         /// The entry of the object.
         entry: FatbinEntry<'data>,
         /// Name of the module, for an entry without an identifier.
-        module: &'data [u8],
+        module: Cow<'data, [u8]>,
     },
 }
 
@@ -58,29 +60,25 @@ impl<'data> FatbinMember<'data> {
         }
     }
 
-    /// The image of an ungrouped entry, if its kind and its Mercury code are the wanted ones.
-    fn image_of(&self, (kind, has_mercury): (u16, bool)) -> Option<FatbinImage<'data>> {
+    /// The image of an ungrouped entry, if it is of a sort that can be compressed as one.
+    fn image_of(&self, group: usize) -> Option<FatbinImage<'data>> {
         match self {
-            FatbinMember::Image { image, .. } if image.kind() == kind && image.has_mercury() == has_mercury => {
-                Some(*image)
-            }
+            FatbinMember::Image { image, .. } if image.group() == Some(group) => Some(*image),
             _ => None,
         }
     }
 }
 
-/// Groups of images, in the order of the container: their kind, and whether they are cubins with Mercury code.
-const GROUPS: [(u16, bool); 3] = [(kind::PTX, false), (kind::ELF, false), (kind::ELF, true)];
-
-/// Arranges members like `fatbinary --concat`: two or more images of a sort form a group, and groups follow all other
-/// entries. The sorts are PTX, cubins, and cubins with Mercury code.
-pub fn concatenate(members: Vec<FatbinMember<'_>>, compression: Compression) -> Vec<FatbinMember<'_>> {
+/// Arranges members like `fatbinary --concat`: at least `fewest` images of a sort form a group, and groups follow all
+/// other entries. The sorts are PTX, cubins, and cubins with Mercury code. fatbinary makes groups of two or more, and
+/// the library that it calls of one.
+pub fn concatenate(members: Vec<FatbinMember<'_>>, compression: Compression, fewest: usize) -> Vec<FatbinMember<'_>> {
     let mut rest = members;
     let mut groups = Vec::new();
-    for sort in GROUPS {
-        let images: Vec<_> = rest.iter().filter_map(|member| member.image_of(sort)).collect();
-        if images.len() > 1 {
-            rest.retain(|member| member.image_of(sort).is_none());
+    for group in 0..GROUPS.len() {
+        let images: Vec<_> = rest.iter().filter_map(|member| member.image_of(group)).collect();
+        if images.len() >= fewest.max(1) {
+            rest.retain(|member| member.image_of(group).is_none());
             groups.push(FatbinMember::Group { images, compression });
         }
     }
@@ -89,7 +87,7 @@ pub fn concatenate(members: Vec<FatbinMember<'_>>, compression: Compression) -> 
 }
 
 /// Writes the entry of relocatable PTX. Only the kind and the identifier differ from the entry of the object.
-fn relocatable<'data>(entry: &FatbinEntry<'data>, module: &'data [u8]) -> Result<EncodedEntry<'data>, WriteError> {
+fn relocatable<'data>(entry: &FatbinEntry<'data>, module: &[u8]) -> Result<EncodedEntry<'data>, WriteError> {
     let old = entry.header;
     let identifier = entry.identifier.map_or(module, |identifier| identifier.data());
     let options = entry.options.map(|options| options.data());

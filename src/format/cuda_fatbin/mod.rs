@@ -31,7 +31,7 @@ mod tests;
 mod write_tests;
 
 pub use compress::{WriteError, level};
-pub use image::{FatbinImage, HostSystem, Language};
+pub use image::{FatbinImage, GROUPS, HostSystem, Language};
 pub use member::{FatbinMember, concatenate};
 pub use raw::{EntryHeader, MAGIC, flag, kind};
 pub(crate) use read::read_grouped;

@@ -109,12 +109,8 @@ fn concatenation_forms_groups_of_two_and_more_behind_other_entries() {
         ("pepm", "em(pp)"),
     ];
     for (letters, expected) in cases {
-        let members = concatenate(letters.chars().map(|letter| image(letter).into()).collect(), LZ4);
-        let letter = |image: &FatbinImage| match (image.kind(), image.has_mercury()) {
-            (kind::PTX, _) => 'p',
-            (_, true) => 'm',
-            _ => 'e',
-        };
+        let members = concatenate(letters.chars().map(|letter| image(letter).into()).collect(), LZ4, 2);
+        let letter = |image: &FatbinImage| ['p', 'e', 'm'][image.group().unwrap()];
         let arranged: String = members
             .iter()
             .map(|member| match member {

@@ -1,4 +1,4 @@
-"""Device images in host files: finds, reads, checks and wraps them.
+"""Device images in host files: finds, reads, checks, makes and changes them.
 
     >>> import fatbin
     >>> for file in fatbin.scan("libtorch_cuda.so"):  # doctest: +SKIP
@@ -19,15 +19,24 @@ from ._fatbin import (
     Image,
     Inspection,
     Kernel,
+    NvFatbin,
     Policy,
     Problem,
     Selection,
     SourceIndex,
     Verdict,
     __version__,
+    bundle,
     check,
+    embed,
     extract,
+    pack,
+    pack_cuda,
+    prune,
+    replace,
     scan,
+    transcode,
+    unbundle,
     wrap,
 )
 
@@ -41,14 +50,23 @@ __all__ = [
     "Image",
     "Inspection",
     "Kernel",
+    "NvFatbin",
     "Policy",
     "Problem",
     "Selection",
     "SourceIndex",
     "Verdict",
     "__version__",
+    "bundle",
     "check",
+    "embed",
     "extract",
+    "pack",
+    "pack_cuda",
+    "prune",
+    "replace",
     "scan",
+    "transcode",
+    "unbundle",
     "wrap",
 ]

@@ -1,9 +1,11 @@
 """Interface of the module in Rust. Sizes and offsets are in bytes; an attribute that is None is unknown or does not apply."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias, final, overload
+
+from typing_extensions import Buffer
 
 __all__ = [
     "Container",
@@ -14,21 +16,30 @@ __all__ = [
     "Image",
     "Inspection",
     "Kernel",
+    "NvFatbin",
     "Policy",
     "Problem",
     "Selection",
     "SourceIndex",
     "Verdict",
     "__version__",
+    "bundle",
     "check",
+    "embed",
     "extract",
+    "pack",
+    "pack_cuda",
+    "prune",
+    "replace",
     "scan",
+    "transcode",
+    "unbundle",
     "wrap",
 ]
 
 _Path: TypeAlias = str | os.PathLike[str]
-_Bytes: TypeAlias = bytes | bytearray | memoryview
-_Source: TypeAlias = _Path | _Bytes
+_Source: TypeAlias = _Path | Buffer
+_Form: TypeAlias = Literal["plain", "ccob2", "ccob3", "v1", "v2", "v3", "none", "lz4", "zstd", "zlib"]
 _Kind: TypeAlias = Literal["openmp", "cuda", "hip", "sycl"]
 
 __version__: str
@@ -104,6 +115,80 @@ def wrap(
     raw: bool = False,
     map: bool = True,
 ) -> None: ...
+
+def pack(
+    images: Sequence[_Source | tuple[_Source, str | None, str | None]],
+    *,
+    kind: _Kind,
+    abi: str | None = None,
+    compress: Literal["zstd", "zlib"] | None = None,
+    map: bool = True,
+) -> bytes:
+    """Returns an offload binary. `images` and `abi` are those of `wrap`."""
+
+def pack_cuda(
+    images: Sequence[_Source | tuple[_Source, str | None, str, str]],
+    *,
+    compress: Literal["zstd", "lz4"] | None = None,
+    concat: bool = False,
+    map: bool = True,
+) -> bytes:
+    """Returns a CUDA fat binary of cubins, PTX, LTO-IR and Tile IR.
+
+    images: paths or bytes, alone or with arch, identifier and options for the driver's compiler.
+    concat: compress the images of a sort as one.
+    """
+
+def bundle(
+    entries: Mapping[str, _Source],
+    *,
+    type: str = "bc",
+    compress: Literal["zstd", "zlib"] | None = None,
+    version: int = 3,
+    alignment: int = 1,
+    map: bool = True,
+) -> bytes:
+    """Returns a bundle of files of a type ("o", "bc", "s", ...), by their target IDs.
+
+    version: of the compressed form; LLVM 19 to 21 and their HIP runtimes read 2.
+    """
+
+def unbundle(source: _Source, *, map: bool = True) -> dict[str, bytes]:
+    """Returns the files of a bundle, by their target IDs."""
+
+def embed(files: Mapping[str, _Source], *, host: str | None = None, map: bool = True) -> bytes:
+    """Returns a host object with files as data. The file `name` has the symbols `name` and `name_end`."""
+
+def prune(
+    source: _Source,
+    devices: Sequence[str],
+    *,
+    shrink: bool = False,
+    break_signatures: bool = False,
+    map: bool = True,
+) -> bytes:
+    """Returns a file without the images that no runtime selects on `devices`, such as "H100" or "gfx90a"."""
+
+def transcode(source: _Source, *forms: _Form, break_signatures: bool = False, map: bool = True) -> bytes:
+    """Returns a file with its containers in other forms, at most one for each type of container."""
+
+def replace(
+    source: _Source, images: Mapping[int, _Source], *, break_signatures: bool = False, map: bool = True
+) -> bytes:
+    """Returns a file with other images, by their index in `File.images`."""
+
+@final
+class NvFatbin:
+    """A CUDA fat binary with the functions of NVIDIA's nvFatbin. The bytes are equal, except that LTO-IR is not compressed."""
+
+    def __new__(cls, *options: str) -> NvFatbin: ...
+    def add_ptx(self, code: _Source, arch: str, identifier: str = "", options: str = "") -> None: ...
+    def add_cubin(self, code: _Source, arch: str, identifier: str = "") -> None: ...
+    def add_lto_ir(self, code: _Source, arch: str, identifier: str = "", options: str = "") -> None: ...
+    def add_tile_ir(self, code: _Source, identifier: str = "", options: str = "") -> None: ...
+    def add_reloc(self, code: _Source) -> None:
+        """Adds the PTX of a host object, of a static library or of a container."""
+    def build(self) -> bytes: ...
 
 @final
 class File:

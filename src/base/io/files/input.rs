@@ -1,6 +1,7 @@
 //! An input file, mapped or read into memory, and open for copying.
 
 use std::cell::Cell;
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::ops::{Deref, Range};
@@ -98,6 +99,16 @@ pub struct Input {
 enum Bytes {
     Mapped(Mapping),
     Read(Vec<u8>),
+    Given(Given),
+}
+
+/// Bytes of the caller, which do not change.
+struct Given(Box<dyn AsRef<[u8]> + Send + Sync>);
+
+impl fmt::Debug for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", (*self.0).as_ref().len())
+    }
 }
 
 impl Deref for Bytes {
@@ -107,6 +118,7 @@ impl Deref for Bytes {
         match self {
             Bytes::Mapped(map) => map,
             Bytes::Read(bytes) => bytes,
+            Bytes::Given(given) => (*given.0).as_ref(),
         }
     }
 }
@@ -124,6 +136,11 @@ impl Input {
             return Input::of_temp_file(&path, copy, access);
         }
         Input::open_file(path, access)
+    }
+
+    /// Creates an input from bytes in memory, which are not copied. `name` stands for the path in messages.
+    pub fn from_bytes(name: impl Into<PathBuf>, bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Input {
+        Input::new(name.into(), None, Bytes::Given(Given(Box::new(bytes))), None, Access::read())
     }
 
     /// Opens `path`, which must be a regular file; `-` has no special meaning. For names that are stored in files.

@@ -13,15 +13,13 @@
 //! - A full device is an error. The tool ignores write errors.
 //! - `--version` names this program. It is not NVIDIA's.
 
-mod compression;
 mod embed;
 mod image_type;
 mod images;
 mod options;
-mod ptx;
-mod relocatable;
 
 use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use super::diagnostics::{print, write_messages};
@@ -29,8 +27,7 @@ use super::nvidia_options::{self, ParsedLine, ToolFailure};
 use crate::base::content::Content;
 use crate::base::error::Error;
 use crate::base::io::{FileSet, Input, Output, OutputKind, Sink, commit_all};
-use crate::format::cuda_fatbin::{FatbinMember, HostSystem, Language, WriteError, concatenate, write_members};
-use compression::CompressionMode;
+use crate::embed::NvFatbin;
 use embed::SourceForm;
 use images::EntryInput;
 use options::TOOL;
@@ -53,8 +50,11 @@ fn write_failure(error: &Error) -> ToolFailure {
     fatal(error.to_string())
 }
 
+/// Images of a sort that `--concat` compresses as one.
+const FEWEST_IN_GROUP: usize = 2;
+
 /// Error of the library that fatbinary calls.
-fn library_error(message: &str) -> ToolFailure {
+fn library_error(message: &impl Display) -> ToolFailure {
     ToolFailure::error(format!("\nnvFatbin error: {message}\n"))
 }
 
@@ -84,65 +84,31 @@ fn construct(line: &ParsedLine) -> Result<(), ToolFailure> {
     if line.flag("concat") && is_uncompressed {
         return Err(fatal(CONCAT_NEEDS_COMPRESSION));
     }
-    let mode = CompressionMode::of_line(line)?;
-    let target = EntryProperties::of_line(line)?;
+    let mut container = NvFatbin::new(library_options(line)).map_err(|error| library_error(&error))?;
     let files = images::open_all(line)?;
-    let mut members = Vec::new();
-    for file in files.iter().filter(|file| !file.is_relocatable()) {
-        members.extend(file.members(line, mode, target)?);
+    for file in &files {
+        file.add_to(&mut container, line)?;
     }
-    if line.flag("concat")
-        && let Some(compression) = mode.compression
-    {
-        members = concatenate(members, compression);
-    }
-    // PTX of objects follows all other images, in reverse order.
-    let mut relocatable = Vec::new();
-    for file in files.iter().filter(|file| file.is_relocatable()) {
-        relocatable.extend(file.members(line, mode, target)?);
-    }
-    relocatable::require_unique_names(&relocatable)?;
-    members.extend(relocatable.into_iter().rev());
-    let container = container(&members)?;
+    let container = container.content(FEWEST_IN_GROUP).map_err(|error| library_error(&error))?;
     write_outputs(line, &files, &container)
 }
 
-fn container<'a>(members: &[FatbinMember<'a>]) -> Result<Content<'a>, ToolFailure> {
-    write_members(members).map_err(|error| match error {
-        WriteError::TooLarge => library_error("internal error"),
-        other => library_error(&other.to_string()),
-    })
-}
-
-/// Properties that options set for all entries.
-#[derive(Debug, Clone, Copy)]
-struct EntryProperties {
-    is_64_bit: bool,
-    host: HostSystem,
-    language: Option<Language>,
-}
-
-impl EntryProperties {
-    fn of_line(line: &ParsedLine) -> Result<EntryProperties, ToolFailure> {
-        let unknown = || library_error("unknown option");
-        let is_64_bit = match (line.flag("32"), line.flag("64")) {
-            (true, true) => return Err(unknown()),
-            (is_32_bit, _) => !is_32_bit,
-        };
-        let host = match line.value("host") {
-            None | Some(b"linux") => HostSystem::Linux,
-            Some(b"mac") => HostSystem::Mac,
-            Some(b"windows") => HostSystem::Windows,
-            Some(_) => return Err(unknown()),
-        };
-        let language = match (line.flag("cuda"), line.flag("opencl")) {
-            (true, true) => return Err(unknown()),
-            (true, false) => Some(Language::Cuda),
-            (false, true) => Some(Language::OpenCl),
-            (false, false) => None,
-        };
-        Ok(EntryProperties { is_64_bit, host, language })
+/// The options of the command line for the library.
+fn library_options(line: &ParsedLine) -> Vec<Vec<u8>> {
+    let flags = ["32", "64", "compress-all", "concat", "cuda", "opencl"].map(|name| (name, name));
+    let flags = flags.into_iter().chain([("debug", "g"), ("device-c", "c")]);
+    let mut options: Vec<Vec<u8>> =
+        flags.filter(|(name, _)| line.flag(name)).map(|(_, option)| format!("-{option}").into_bytes()).collect();
+    for name in ["compress", "compress-mode", "host"] {
+        if let Some(value) = line.value(name) {
+            options.push([b"-", name.as_bytes(), b"=", value].concat());
+        }
     }
+    // `--image` comes from clang before LLVM 22, with an earlier release of CUDA, whose drivers may not read zstd.
+    if line.images.iter().any(|(option, _)| *option == "image") {
+        options.push(b"-compress-mode=speed".to_vec());
+    }
+    options
 }
 
 /// Writes the container as a file, as C source, or both.

@@ -35,7 +35,7 @@ pub fn inputs(files: &[&Survey]) -> Vec<InputData> {
 }
 
 /// A path of a member begins with the path of its package.
-fn on_disk(path: &str) -> &str {
+pub fn on_disk(path: &str) -> &str {
     path.split_once('!').filter(|_| !Path::new(path).exists()).map_or(path, |(package, _)| package)
 }
 

@@ -4,8 +4,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::failure::Failure;
-use super::problems::{has_reported, print_answer};
-use super::terminal::is_seen;
+use super::problems::{are_shown, has_reported, print_answer};
+use super::terminal::has_shown;
 use super::{Command, Status};
 use crate::link::doctor::DoctorError;
 use crate::scan::extract::ExtractError;
@@ -159,7 +159,7 @@ impl Answers {
     pub fn report(self, status: Status) {
         let recorded = ANSWER.lock().unwrap_or_else(PoisonError::into_inner).take();
         // Nobody needs to read on a terminal what the report has just stated.
-        let is_stated = status == Status::No && recorded.is_none() && self.is_in_report && is_seen();
+        let is_stated = status == Status::No && recorded.is_none() && self.is_in_report && has_shown() && are_shown();
         let answer = match status {
             Status::Yes => return,
             Status::No => recorded.unwrap_or_else(|| self.no.to_owned()),

@@ -43,6 +43,11 @@ pub fn has_reported() -> bool {
     HAS_REPORTED.load(Ordering::Relaxed)
 }
 
+/// Returns whether messages are printed to a terminal.
+pub fn are_shown() -> bool {
+    Term::stderr().is_term()
+}
+
 /// Option of commands that report problems of several images.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct ProblemArguments {
@@ -266,7 +271,7 @@ pub fn print_warning(message: &str) {
 
 /// Prints the command that explains the errors so far, if a person reads them.
 pub fn print_hint() {
-    if let Some(command) = explanations::command().filter(|_| Term::stderr().is_term() && !is_quiet()) {
+    if let Some(command) = explanations::command().filter(|_| are_shown() && !is_quiet()) {
         print_line("fatbin:", Style::new(), &format!("for details, run: {command}"));
     }
 }

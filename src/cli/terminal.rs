@@ -41,9 +41,9 @@ enum When {
 /// A report was written to standard output.
 static HAS_WRITTEN: AtomicBool = AtomicBool::new(false);
 
-/// Returns whether a person sees the report and the messages on one terminal.
-pub fn is_seen() -> bool {
-    HAS_WRITTEN.load(Ordering::Relaxed) && Term::stdout().is_term() && Term::stderr().is_term()
+/// Returns whether a report was written to a terminal.
+pub fn has_shown() -> bool {
+    HAS_WRITTEN.load(Ordering::Relaxed) && Term::stdout().is_term()
 }
 
 /// The choice of the command line, if it was parsed.

@@ -247,9 +247,10 @@ fn summed(targets: &[&TargetDifference<'_>], screen: &Screen) -> Vec<String> {
 
 fn describe_target(difference: &TargetDifference<'_>) -> String {
     let TargetDifference { old, new, .. } = difference;
-    let contents = |side: &TargetTotals| match side.images {
-        1 => counted(side.kernels, "kernel"),
-        images => format!("{}, {}", counted(images, "image"), counted(side.kernels, "kernel")),
+    let contents = |side: &TargetTotals| match (side.images, side.kernels) {
+        (images, 0) => counted(images, "image"),
+        (1, kernels) => counted(kernels, "kernel"),
+        (images, kernels) => format!("{}, {}", counted(images, "image"), counted(kernels, "kernel")),
     };
     let listed = |names: &BTreeSet<String>| printable(&names.iter().cloned().collect::<Vec<_>>().join(", "));
     let codecs =

@@ -19,7 +19,7 @@ const LISTED: usize = 2;
 const NAMED: usize = 6;
 
 /// Number of devices that a row names on a terminal.
-const IN_ROW: usize = 2;
+const IN_ROW: usize = 1;
 
 /// Returns a block for a file.
 pub fn requires_text(required: &RequiredFile<'_>, screen: &Screen) -> Block {

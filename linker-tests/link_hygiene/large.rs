@@ -53,7 +53,7 @@ fn link_with_all(directory: &Path) -> Result<()> {
 }
 
 fn make_object(directory: &Path, options: &[&str]) -> Result<()> {
-    let step = wrap(directory, "openmp").args(options).arg("--image=file=image,triple=amdgcn-amd-amdhsa");
+    let step = wrap(directory, "openmp").args(options).arg("--raw").arg("--image=file=image,triple=amdgcn-amd-amdhsa");
     step.args(["-o", "wrapper.o"]).run().map(drop)
 }
 

@@ -36,6 +36,8 @@ pub enum Remedy {
     ReplaceBinaries,
     /// Specify the files that the input refers to.
     SpecifyReferences,
+    /// Embed the file unchanged and unchecked.
+    EmbedUnchanged,
     /// Specify the processor of the image in this file.
     SpecifyArch(PathBuf),
     /// Specify the target triple of the image in this file.

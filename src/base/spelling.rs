@@ -51,6 +51,37 @@ impl Suggestions {
     }
 }
 
+/// Joins names. Four names or more with consecutive numbers are a range: `llvm10 to llvm24`.
+pub fn enumerated(names: &[impl AsRef<str>]) -> String {
+    let follows = |one: &str, next: &str| match (numbered(one), numbered(next)) {
+        (Some((word, number)), Some((same, after))) => word == same && number.checked_add(1) == Some(after),
+        _ => false,
+    };
+    let runs = names.chunk_by(|one, next| follows(one.as_ref(), next.as_ref()));
+    let texts = runs.map(|run| match run {
+        [first, _, _, .., last] => format!("{} to {}", first.as_ref(), last.as_ref()),
+        _ => run.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(", "),
+    });
+    texts.collect::<Vec<String>>().join(", ")
+}
+
+/// Returns whether a name has the word of at least four names, and a number that is less or greater than each of theirs,
+/// and is not the beginning of any.
+pub fn is_beyond(written: &str, names: &[impl AsRef<str>]) -> bool {
+    let Some((word, number)) = numbered(written) else { return false };
+    let numbers = || names.iter().filter_map(|name| numbered(name.as_ref())).filter(|(own, _)| *own == word);
+    let is_beginning = names.iter().any(|name| name.as_ref().starts_with(written));
+    numbers().count() > 3
+        && !is_beginning
+        && (numbers().all(|(_, known)| known < number) || numbers().all(|(_, known)| known > number))
+}
+
+/// Splits a name into a word and the number at its end.
+fn numbered(name: &str) -> Option<(&str, u64)> {
+    let word = name.trim_end_matches(|digit: char| digit.is_ascii_digit());
+    Some((word, name.strip_prefix(word)?.parse().ok()?))
+}
+
 /// Returns the names that consist of a word and this number: `sm_90` for 90, `llvm22` for 22.
 fn with_number(number: &str, names: &[String]) -> Option<Suggestions> {
     let is_word = |start: &str| start.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_');
@@ -104,6 +135,22 @@ mod tests {
         for (written, suggestions) in cases {
             assert_eq!(Suggestions::new(written, names).to_string(), suggestions, "{written}");
         }
+    }
+
+    #[test]
+    fn consecutive_names_are_a_range() {
+        let cases = [
+            (&["auto", "llvm10", "llvm11", "llvm12", "llvm13", "main"][..], "auto, llvm10 to llvm13, main"),
+            (&["v1", "v2", "v3"], "v1, v2, v3"),
+            (&["a1", "a2", "a4", "a5"], "a1, a2, a4, a5"),
+            (&[], ""),
+        ];
+        for (names, text) in cases {
+            assert_eq!(enumerated(names), text);
+        }
+        let names = ["llvm10", "llvm11", "llvm12", "llvm13", "main"];
+        let beyond = ["llvm9", "llvm99", "llvm1", "llvm12", "llvm1x", "gcc9"].map(|written| is_beyond(written, &names));
+        assert_eq!(beyond, [true, true, false, false, false, false]);
     }
 
     #[test]

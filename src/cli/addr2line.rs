@@ -19,7 +19,7 @@ use crate::cli::codes::Code;
 use crate::cli::report;
 use crate::scan::{CacheBudget, ImageRef, Options, Outcome, ScannedFile, filter};
 
-/// Find the source of instructions in device code: functions, inlined calls, files and lines
+/// Find functions, files and lines of device instructions
 ///
 /// A location is FUNCTION+OFFSET, as debuggers and profilers print it, or an address in an AMD code object. FUNCTION is
 /// mangled or demangled; numbers are decimal, or hexadecimal after 0x. Each location is followed by its functions, the

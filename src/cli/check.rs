@@ -30,7 +30,7 @@ use crate::cli::report::CodeSizes;
 use crate::scan::{CacheBudget, Options, Outcome};
 use crate::target::nvptx::NEWEST;
 
-/// Check device code against a policy: architectures, kernels, sizes, debug information and more
+/// Check device code against a policy: archs, kernels, sizes
 ///
 /// A policy is a TOML file: --init generates one from a known-good build, `fatbin schema policy` documents all keys.
 /// Every file is checked separately, and an input without device code is a violation.

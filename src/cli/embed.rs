@@ -17,7 +17,7 @@ use crate::embed::files::{DEFAULT_ALIGNMENT, Name, ObjectOptions, SymbolStyle};
 use crate::embed::wrap::LargeImages;
 use crate::host::Host;
 
-/// Write a host object with any files as named data, without registration
+/// Write a host object with any files as named data
 ///
 /// The program refers to the bytes of a file by symbols: NAME is the first byte, NAME_end follows the last one, and
 /// NAME_size is a number of 64 bits. A NUL follows each file, so PTX can be passed to the driver as it is. The linker

@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::failure::{Failure, Result};
 use super::headings::INPUT;
-use super::negative::record_inputs;
+use super::negative::{record_files, record_inputs, record_reason};
 use super::path_list::{PathList, is_stream};
 use super::problems::Problems;
 use super::progress::Progress;
@@ -102,7 +102,10 @@ impl InputArguments {
             }
             let (inputs, unreadable) = expand_paths(&paths);
             failed.extend(unreadable);
+            let found = inputs.iter().map(|input| input.index).chain(failed.iter().map(|(index, _)| *index)).collect();
+            self.report_empty_directories(&found, problems);
             let mut failed = failed.into_iter().map(|(index, outcome)| work(index, outcome));
+            record_files(inputs.len());
             let total = inputs.iter().map(InputPath::size).sum();
             let progress = Progress::of_files(total, inputs.len());
             let advance = |input: &InputPath| progress.file_done(input.size());
@@ -112,6 +115,21 @@ impl InputArguments {
         }
         problems.flush();
         Ok(())
+    }
+
+    /// A directory without files is the reason why nothing is found, or likely a mistake among other inputs.
+    /// `found` has the indexes of inputs with files or errors.
+    fn report_empty_directories(&self, found: &BTreeSet<usize>, problems: &Problems) {
+        for (index, path) in self.files.iter().enumerate() {
+            if found.contains(&index) || !path.is_dir() {
+                continue;
+            }
+            if let [_] = self.files.as_slice() {
+                record_reason("no files");
+            } else {
+                problems.warn(anyhow!("{}: no files", path.display()));
+            }
+        }
     }
 
     /// Adds all inputs to a set. The paths in a list are added when the list is read.

@@ -28,7 +28,7 @@ use crate::scan::inspect::ImageErrors;
 use crate::scan::inventory::File;
 use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
 
-/// List kernels in device images, with resource usage and source lines
+/// List kernels with their resource usage and source lines
 ///
 /// Reads AMD code objects, NVIDIA cubins, PTX and SPIR-V. SHARED is LDS on AMD devices, SCRATCH is stack on NVIDIA
 /// devices; a + means that it may grow. Sizes are bytes. On a terminal, many kernels are summed by family, unless -v is

@@ -19,7 +19,7 @@ use crate::embed::llvm::Release;
 /// Text before the version in the output of clang's option `--version`.
 const CLANG_VERSION: &str = "clang version ";
 
-/// Create links to this program under the names of the tools it replaces
+/// Create links under the names of the tools that fatbin replaces
 ///
 /// The tools are LLVM's and NVIDIA's fatbinary. A clang that searches this directory first (-B DIR, or DIR at the front
 /// of PATH) runs this program instead of these tools. Existing links are replaced; any other file of such a name is an

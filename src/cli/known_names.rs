@@ -4,12 +4,13 @@ use std::ffi::OsStr;
 use std::sync::LazyLock;
 
 use anyhow::anyhow;
-use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command, Error};
 
-use super::failure::Failure;
-use crate::base::spelling::Suggestions;
+use super::failure::{Failure, Result};
+use crate::base::spelling::{Suggestions, enumerated};
 use crate::target::device::{device_names, processor_names};
+use crate::target::{InvalidTargetId, TargetId};
 
 /// A parser of values, with the names that shells offer for it. The parser may accept other values.
 #[derive(Debug, Clone)]
@@ -37,10 +38,18 @@ impl<P: TypedValueParser> TypedValueParser for KnownNames<P> {
     }
 }
 
-/// Returns the parser of an architecture, which may be any.
-pub fn arch() -> KnownNames<StringValueParser> {
+/// Returns the parser of an architecture. Names that are newer than this program are accepted, and features without
+/// their sign are not.
+pub fn arch() -> KnownNames<impl TypedValueParser<Value = String>> {
     static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| processor_names().collect());
-    KnownNames::new(StringValueParser::new(), || NAMES.iter().map(String::as_str).collect())
+    KnownNames::new(parse_arch, || NAMES.iter().map(String::as_str).collect())
+}
+
+fn parse_arch(text: &str) -> Result<String> {
+    match TargetId::parse(text) {
+        Err(error @ InvalidTargetId::NoSign { .. }) => Err(error.into()),
+        _ => Ok(text.to_owned()),
+    }
 }
 
 /// Returns a parser of devices, which completes their names.
@@ -52,5 +61,5 @@ pub fn device<P>(parser: P) -> KnownNames<P> {
 /// Returns the error about a name that is not in a list; `what` is the subject of the message.
 pub fn unknown_name(what: &str, written: &str, names: &[&str]) -> Failure {
     let suggestions = Suggestions::new(written, names.iter().copied());
-    anyhow!("unknown {what}{suggestions} (available: {})", names.join(", ")).into()
+    anyhow!("unknown {what}{suggestions} (available: {})", enumerated(names)).into()
 }

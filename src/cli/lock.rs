@@ -16,7 +16,7 @@ use crate::check::lock::paths::LockBuilder;
 use crate::cli::codes::Code;
 use crate::scan::Options;
 
-/// Record the device code in files as a lock, a text to commit and review with the source
+/// Record the device code as a lock: a text to commit and review
 ///
 /// A lock has a line for each image and each kernel, with sizes, registers and hashes, in an order that does not depend on
 /// how files are linked. A kernel takes one line for all archs. `fatbin diff` compares it with a later build.

@@ -14,7 +14,7 @@ use super::help::Pages;
 use super::outputs::{ForceArgument, OutputArgument};
 use crate::base::io::{Output, OutputKind};
 
-/// Print the manual page, or write the pages of all commands to a directory
+/// Print the manual page, or write the pages of all commands
 ///
 /// Exit status: 0 if the pages were written, 2 otherwise.
 #[derive(Debug, Args)]

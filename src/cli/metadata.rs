@@ -17,7 +17,7 @@ use crate::cli::report;
 use crate::cli::report::FileCode;
 use crate::scan::Options;
 
-/// Print the part of a package's metadata that its device code determines
+/// Print the package metadata that device code determines
 ///
 /// The inputs are the files of one package: its libraries, its directory, or the package. What the code does not
 /// determine is left out. `package.metadata = true` in a policy of `fatbin check` compares metadata with the code.

@@ -88,7 +88,7 @@ use problems::Problems;
 use status::Status;
 
 #[derive(Parser)]
-#[command(name = "fatbin", version, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
+#[command(name = "fatbin", version, term_width = help::width(&terminal::screen()), subcommand_required = true, arg_required_else_help = true)]
 #[command(override_usage = "fatbin [OPTIONS] <FILE>...\n       fatbin [OPTIONS] <COMMAND>")]
 #[command(disable_help_subcommand = true)]
 /// Embed, list, extract and check GPU device images in host files
@@ -212,9 +212,13 @@ pub fn output_options() -> Vec<(String, String)> {
 
 /// Returns the definition of the program, with all commands.
 fn program() -> clap::Command {
+    help::by_job(built())
+}
+
+fn built() -> clap::Command {
     let mut program = Arguments::command();
     program.build();
-    help::by_job(program)
+    program
 }
 
 fn parse(arguments: Vec<OsString>) -> Result<Arguments, Box<(clap::Error, clap::Command)>> {
@@ -222,7 +226,8 @@ fn parse(arguments: Vec<OsString>) -> Result<Arguments, Box<(clap::Error, clap::
         return Ok(parsed);
     }
     // Help and errors name other commands, too.
-    let mut program = program();
+    let is_long = arguments.iter().any(|argument| argument == "--help");
+    let mut program = if is_long { program() } else { help::on_one_screen(built()) };
     let parsed = program.try_get_matches_from_mut(arguments).and_then(|found| Arguments::from_arg_matches(&found));
     parsed.map_err(|error| Box::new((error, program)))
 }

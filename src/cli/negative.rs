@@ -4,7 +4,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::failure::Failure;
-use super::problems::{has_reported, print_answer};
+use super::problems::{are_shown, has_reported, print_answer};
+use super::terminal::has_shown;
 use super::{Command, Status};
 use crate::link::doctor::DoctorError;
 use crate::scan::extract::ExtractError;
@@ -15,6 +16,8 @@ use crate::scan::filter::FilterError;
 struct Subjects {
     first: Vec<String>,
     count: usize,
+    /// Number of files in the inputs, if it is known.
+    files: Option<usize>,
 }
 
 /// Number of inputs that are named.
@@ -27,7 +30,12 @@ pub fn record_answer(answer: String) {
     *ANSWER.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
 }
 
-static SUBJECTS: Mutex<Subjects> = Mutex::new(Subjects { first: Vec::new(), count: 0 });
+static SUBJECTS: Mutex<Subjects> = Mutex::new(Subjects { first: Vec::new(), count: 0, files: None });
+
+/// Records the meaning of a negative answer, unless one is known.
+pub fn record_reason(answer: &str) {
+    ANSWER.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| answer.to_owned());
+}
 
 /// Records the inputs that an answer is about.
 pub fn record_inputs(names: impl IntoIterator<Item = String>) {
@@ -43,9 +51,20 @@ pub fn record_inputs(names: impl IntoIterator<Item = String>) {
     }
 }
 
+/// Records the number of files in the inputs.
+pub fn record_files(count: usize) {
+    subjects().files = Some(count);
+}
+
+/// Returns the number of files in the inputs if there are more, or fewer, than inputs.
+pub fn files() -> Option<usize> {
+    let Subjects { count, files, .. } = *subjects();
+    files.filter(|files| *files != count)
+}
+
 /// Returns the recorded inputs as the subject of a message.
 pub fn inputs() -> String {
-    let Subjects { first, count } = &*subjects();
+    let Subjects { first, count, .. } = &*subjects();
     match (first.as_slice(), *count) {
         ([], _) => "no input".to_owned(),
         ([one], _) => one.clone(),
@@ -76,13 +95,15 @@ pub struct Answers {
     no: &'static str,
     /// Meaning of status 2.
     unknown: &'static str,
+    /// The text on standard output states the meaning of status 1.
+    is_in_report: bool,
 }
 
 impl Answers {
     pub fn of(command: &Command) -> Answers {
         let no = match command {
             Command::List(_) => "no bundle entries; fatbin scan lists device images of every form",
-            Command::Select(_) => "no code for the device, or not in every container",
+            Command::Select(_) => "no code for the device",
             Command::Check(_) => "the policy is violated",
             Command::Diff(_) => "the device code differs",
             Command::Doctor(_) => "the link has problems",
@@ -120,17 +141,31 @@ impl Answers {
             Command::Doctor(_) => "the link fails or cannot be judged",
             _ => "the answer is not known",
         };
-        Answers { no, unknown }
+        let is_in_report = matches!(
+            command,
+            Command::Overview(_)
+                | Command::Scan(_)
+                | Command::Inspect(_)
+                | Command::Verify(_)
+                | Command::Requires(_)
+                | Command::Check(_)
+                | Command::Diff(_)
+                | Command::Doctor(_)
+        );
+        Answers { no, unknown, is_in_report }
     }
 
     /// Prints the line about a status, unless an error was reported.
     pub fn report(self, status: Status) {
+        let recorded = ANSWER.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Nobody needs to read on a terminal what the report has just stated.
+        let is_stated = status == Status::No && recorded.is_none() && self.is_in_report && has_shown() && are_shown();
         let answer = match status {
             Status::Yes => return,
-            Status::No => ANSWER.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(self.no.to_owned()),
+            Status::No => recorded.unwrap_or_else(|| self.no.to_owned()),
             Status::Trouble | Status::Unknown => self.unknown.to_owned(),
         };
-        if !has_reported() {
+        if !has_reported() && !is_stated {
             print_answer(&format!("{}: {answer}", inputs()));
         }
     }

@@ -9,7 +9,7 @@ use super::failure::Result;
 use super::inputs::{InputArguments, survey_status, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::ProblemArguments;
-use super::{Status, access, shell, terminal};
+use super::{Status, access, negative, shell, terminal};
 use crate::analyze::coverage::{Coverage, InspectedImages};
 use crate::analyze::select::NamedDevice;
 use crate::analyze::size::{PackageSizes, PackedFile};
@@ -62,13 +62,14 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     })?;
     warn_of_archives(files.iter().map(|it| &it.file), &problems);
     let readable: Vec<&Survey> = files.iter().filter(|it| it.file.failure.is_none()).collect();
-    if readable.is_empty() {
+    if readable.is_empty() && (!files.is_empty() || negative::files() == Some(0)) {
         return Ok(status);
     }
     let images: Vec<InspectedImages<'_>> = readable.iter().map(|it| InspectedImages::from(*it)).collect();
     let devices = NamedDevice::of_interest(readable.iter().map(|it| &it.file));
     let names = inputs.names();
     let overview = Overview {
+        searched: negative::files(),
         size: names.iter().filter_map(|name| size_on_disk(name)).sum(),
         words: names.iter().map(|name| shell::quoted(name)).collect(),
         patterns: names.iter().map(|name| shell::pattern(name).unwrap_or_else(|| shell::quoted(name))).collect(),

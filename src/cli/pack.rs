@@ -21,7 +21,7 @@ use crate::embed::pack::{PackInput, PackOptions, format_version};
 use crate::format::offload_binary::Version;
 use crate::target::{IdStyle, OffloadKind};
 
-/// Pack device images into an offload binary, or into a CUDA fat binary with --kind cuda
+/// Pack device images into an offload binary or CUDA fat binary
 ///
 /// Triple and arch are read from the header of an image unless they are given.
 ///

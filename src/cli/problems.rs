@@ -43,6 +43,11 @@ pub fn has_reported() -> bool {
     HAS_REPORTED.load(Ordering::Relaxed)
 }
 
+/// Returns whether messages are printed to a terminal.
+pub fn are_shown() -> bool {
+    Term::stderr().is_term()
+}
+
 /// Option of commands that report problems of several images.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct ProblemArguments {
@@ -267,7 +272,7 @@ pub fn print_warning(message: &str) {
 
 /// Prints the command that explains the errors so far, if a person reads them.
 pub fn print_hint() {
-    if Term::stderr().is_term()
+    if are_shown()
         && !is_quiet()
         && let Some(command) = explanations::command()
     {

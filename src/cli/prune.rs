@@ -18,7 +18,7 @@ use crate::scan::inventory::DeviceLinks;
 use crate::target::device::names_processor;
 use crate::target::natural_order;
 
-/// Drop the device images that some devices do not need, from finished files
+/// Drop device images that the specified devices do not need
 ///
 /// With --device, every container keeps the images that its runtime selects on these devices: code for an earlier
 /// processor where there is none for the device itself, PTX where there is no machine code, everything that a device

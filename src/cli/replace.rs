@@ -23,7 +23,7 @@ use crate::scan::filter::{ImageFilter, Predicate};
 use crate::target::OffloadKind;
 use crate::target::device::names_processor;
 
-/// Replace device images in objects, executables, libraries and files of containers
+/// Replace device images in finished files
 ///
 /// The new image gets the codec of the old one. In an executable or shared library the container stays in its place and
 /// must not become larger, while sections of objects get the sizes of their containers. Images that change are

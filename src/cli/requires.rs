@@ -17,11 +17,11 @@ use crate::cli::report;
 use crate::cli::report::{Block, RequiredDevice, RequiredFile};
 use crate::scan::Options;
 
-/// Print the oldest NVIDIA driver, ROCm and LLVM that load the device code
+/// Print the oldest driver, ROCm and LLVM that load the code
 ///
 /// The first line has the release that loads what the devices of the code prefer, the value of `fatbin metadata`. For
-/// each device of the code, or of --device, a row has the release that loads the image preferred by the runtime. If an
-/// older release loads some image, that release has a row, too. The column BECAUSE OF has the property that decides it:
+/// each device of the code, or of --device, a row has the release that loads the best image: the one that the runtime
+/// prefers. If an older release loads some image, that release has a row, too. The column BECAUSE OF has the property that decides it:
 /// compression, PTX ISA, toolkit and architecture of a cubin, version of a container, triple of an entry ID. Sentences
 /// about the devices follow. Driver versions are for Linux. A release that no document states is unknown, never guessed.
 ///

@@ -27,7 +27,7 @@ use crate::scan::{CacheBudget, Options, Outcome, Scanner};
 /// Minimum number of images for a summary at the end of the table.
 const MANY_IMAGES: usize = 32;
 
-/// List device images in object files, executables, libraries and packages
+/// List the device images in files and packages
 ///
 /// On a terminal, many images are summarized instead of listed, unless --images or -v is set. Text in files and pipes
 /// always has the images.
@@ -148,6 +148,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         totals: ArchTotals::default(),
         held: HeldTables::new(screen.is_terminal() && arguments.lists_few()),
         nothing: Nothing::default(),
+        with_code: 0,
     };
     let mut status = Status::No;
     let mut written = Ok(());
@@ -224,12 +225,15 @@ struct Report<'a> {
     totals: ArchTotals,
     held: HeldTables,
     nothing: Nothing,
+    /// Number of files with device code.
+    with_code: usize,
 }
 
 impl Report<'_> {
     /// Writes a file, or holds it back.
     fn file(&mut self, file: &File) -> io::Result<()> {
         self.nothing.add(file);
+        self.with_code += usize::from(file.has_device_code());
         match self.format {
             Format::Json => {
                 self.document.file(file);
@@ -268,8 +272,21 @@ impl Report<'_> {
         } else if self.totals.images() >= summarized && !is_held {
             self.out.write(&summary())?;
         }
-        if self.nothing.is_answer() && self.format == Format::Table && !self.is_filtered && !self.arguments.summary {
-            self.out.write(&self.nothing.text(&negative::inputs(), &self.screen))?;
+        let is_text = self.format == Format::Table && !self.is_filtered && !self.arguments.summary;
+        match negative::files() {
+            // The answer is that there are no files.
+            Some(0) => {}
+            files if self.nothing.is_answer() && is_text => {
+                self.out.write(&self.nothing.text(&negative::inputs(), files, &self.screen))?;
+            }
+            Some(files) if is_text && self.screen.is_terminal() && self.with_code < files => {
+                self.out.write(&format!(
+                    "{} of {} with device code\n",
+                    self.with_code,
+                    report::counted(files, "file")
+                ))?;
+            }
+            _ => {}
         }
         self.out.flush()
     }

@@ -27,7 +27,7 @@ const MAX_FILES: usize = 8;
 /// Maximum number of lists of images that are printed without `--verbose`.
 const MAX_LISTS: usize = 3;
 
-/// Show which image each runtime selects on a device, and why it rejects the others
+/// Show which image runs on a device, and why others do not
 ///
 /// Needs no device and no driver: the answers follow the documented rules and the order of each runtime. The verdict on
 /// each device comes first. Name a device by its GPU (H100, RTX-4090, MI300X), or with everything that code can depend on
@@ -173,13 +173,31 @@ impl<'a> Answers<'a> {
             let unserved = answered.iter().filter(|(it, _)| !it.is_relevant() || !is_file_served(it));
             unlinked.extend(unserved.map(|(it, _)| report::to_be_linked(it.file, device.devices[0].platform())));
         }
-        if let (Some(Some(answer)), false) = (unlinked.first(), unlinked.contains(&None)) {
-            negative::record_answer(answer.clone());
+        let unserved: Vec<usize> =
+            (0..self.by_device.len()).filter(|&device| !is_device_served(&self.by_device[device])).collect();
+        match (unlinked.first(), unserved.as_slice()) {
+            (Some(Some(answer)), _) if !unlinked.contains(&None) => negative::record_answer(answer.clone()),
+            (_, &[first, ref others @ ..]) => negative::record_answer(self.without_code(first, others.len())),
+            _ => {}
         }
-        match (is_trouble, self.by_device.iter().all(is_device_served)) {
+        match (is_trouble, unserved.is_empty()) {
             (true, _) => Status::Trouble,
             (false, true) => Status::Yes,
             (false, false) => Status::No,
+        }
+    }
+
+    /// Returns the answer that a device, and this number of others, lacks code: in the files, or in some containers.
+    fn without_code(&self, device: usize, others: usize) -> String {
+        let relevant = || self.by_device[device].iter().flat_map(|(it, _)| it.relevant());
+        let (all, without) = (relevant().count(), relevant().filter(|set| set.selects_nothing()).count());
+        let more =
+            if others == 0 { String::new() } else { format!(" and {}", report::counted(others, "other device")) };
+        let title = self.devices[device].title();
+        if without == 0 || without == all {
+            format!("no code for {title}{more}")
+        } else {
+            format!("{without} of {} have no code for {title}{more}", report::counted(all, "choice"))
         }
     }
 }

@@ -26,15 +26,15 @@ use crate::edit::what_if::{CodecLevels, Effect, WhatIf};
 use crate::scan::inventory::File;
 use crate::scan::{CacheBudget, Options, Outcome, ScannedFile, Scanner};
 
-/// Report what the bytes of files are for: archs, kernels, containers
+/// Report what bytes are for: archs, kernels, host code
 ///
 /// Every byte of a file is in exactly one row, so that the stored bytes add up to its size. Bytes outside of images and
 /// kernels have rows in brackets. Images that are compressed together share the stored bytes in proportion to their
 /// decompressed sizes, and so do the kernels of an image.
 ///
-/// For a wheel or zip file, a table of its stored bytes comes first: device code, host code, other members and the
-/// archive. Parts of a member that is compressed as a whole share its stored bytes. In the second table, the size of a
-/// member is its size outside of the archive.
+/// For a wheel or zip file, a table of its contents comes first: device code, host code, other members and the archive.
+/// PACKED are the bytes in the file; parts of a member that is compressed as a whole share its bytes. The second table
+/// is about the unpacked members.
 ///
 /// Exit status: 0 if there are device images, 1 if there are none, 2 for trouble.
 #[derive(Args)]

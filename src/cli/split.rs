@@ -15,7 +15,7 @@ use crate::base::io::Input;
 use crate::cli::report;
 use crate::edit::split::{SplitFormat, SplitOptions, SplitOutcome, split};
 
-/// Move the device code of a file to other files, one per processor
+/// Move the device code of a file to files, one per processor
 ///
 /// DIR gets a copy of the file with zeros (holes, where the file system has them) in place of its device code, the
 /// files with the code, and index.json. `fatbin join` restores the identical file from DIR. All files are written, or

@@ -9,7 +9,7 @@ use super::{Status, terminal};
 use crate::cli::report;
 use crate::edit::{Strip, Stripped};
 
-/// Remove debug information and unread symbols from device images in finished files
+/// Remove debug information and unread symbols of device code
 ///
 /// Removes DWARF, line tables, embedded PTX sources and the paths in them from NVIDIA cubins and AMD code objects, in their
 /// containers. Code, symbols, kernels' metadata and everything else that a runtime reads stay as they are. In

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::io::{self, StdoutLock, Write};
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Args, ValueEnum};
 use console::Term;
@@ -35,6 +36,14 @@ enum When {
     Auto,
     Always,
     Never,
+}
+
+/// A report was written to standard output.
+static HAS_WRITTEN: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether a report was written to a terminal.
+pub fn has_shown() -> bool {
+    HAS_WRITTEN.load(Ordering::Relaxed) && Term::stdout().is_term()
 }
 
 /// The choice of the command line, if it was parsed.
@@ -121,6 +130,7 @@ pub fn print_paths(paths: &[PathBuf]) -> io::Result<()> {
 impl TextOutput {
     /// Writes lines of text.
     pub fn write(&mut self, text: &str) -> io::Result<()> {
+        HAS_WRITTEN.fetch_or(!text.is_empty(), Ordering::Relaxed);
         let text = if self.has_color { Cow::Owned(escape_colored(text)) } else { escape_lines(text) };
         suspend(|| self.stream.write_all(text.as_bytes()))
     }

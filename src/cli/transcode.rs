@@ -15,7 +15,7 @@ use crate::cli::report;
 use crate::edit::transcode::{check_readers, first_readers, requested};
 use crate::format::readers::Reader;
 
-/// Store device images in another form: compressed or not, in another version of their container
+/// Store device images in another form, such as compressed
 ///
 /// The images stay the same, and each is compared with the input before the output gets its name. In executables and
 /// libraries the containers stay at their offsets, and space that is left becomes zeros; objects become smaller. A

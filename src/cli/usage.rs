@@ -5,7 +5,7 @@ use std::num::{IntErrorKind, ParseIntError};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
 
-use crate::base::spelling::Suggestions;
+use crate::base::spelling::{Suggestions, enumerated, is_beyond};
 
 /// Commands of other programs, and the one that does the same here.
 const COMMANDS_ELSEWHERE: [(&str, &str); 6] = [
@@ -129,7 +129,10 @@ impl Details<'_> {
     fn takes(&self) -> String {
         let names: Vec<String> = self.command.get_positionals().map(|it| name(&it.to_string())).collect();
         let (command, names) = (self.command.get_name(), names.join(" and "));
-        if names.is_empty() { format!("{command} takes options only") } else { format!("{command} takes one {names}") }
+        let takes = if names.is_empty() { "options only".to_owned() } else { format!("one {names}") };
+        let is_for_files = |it: &&Arg| it.is_required_set() && it.to_string().ends_with("=FILE>");
+        let option = self.command.get_arguments().find(is_for_files).map(|it| format!("; specify files with {it}"));
+        format!("{command} takes {takes}{}", option.unwrap_or_default())
     }
 
     /// Returns the option of the command for one that people try.
@@ -158,6 +161,7 @@ impl Details<'_> {
         let meant = known.iter().find(|name| Some(name.as_str()) == other);
         let suggestions = match meant {
             Some(meant) => Suggestions(vec![meant.clone()]),
+            None if is_beyond(&value, &known) => Suggestions::default(),
             None => Suggestions::new(&value, known.iter().map(String::as_str)),
         };
         if argument.starts_with('-') {
@@ -179,6 +183,14 @@ impl Details<'_> {
         let described = |written: &String| match written.strip_prefix("<-").and_then(|group| group.strip_suffix('>')) {
             Some(group) => format!("one of -{}", group.replace('|', ", ")),
             None if written.ends_with("<DEVICE>") => format!("{written} (such as H100, sm_90 or gfx90a)"),
+            None if written.ends_with("<ID=FILE>") => {
+                format!(
+                    "{written} (such as hip-amdgcn-amd-amdhsa--gfx90a=a.hsaco; fatbin list prints the IDs of a bundle)"
+                )
+            }
+            None if written == "<LINKER>..." => {
+                "the command of the link after --, such as -- cc main.o -o main".to_owned()
+            }
             None => format!("{written}{}", values(written)),
         };
         missing.iter().map(described).collect()
@@ -220,7 +232,7 @@ fn name(written: &str) -> String {
 }
 
 fn listed(values: &[String]) -> String {
-    if values.is_empty() { String::new() } else { format!(" (available: {})", values.join(", ")) }
+    if values.is_empty() { String::new() } else { format!(" (available: {})", enumerated(values)) }
 }
 
 #[cfg(test)]
@@ -258,10 +270,22 @@ mod tests {
             ("prune --arch gfx90a -o o a", "unknown option --arch; did you mean --keep?"),
             ("embed --name a=b -o o", "unknown option --name; did you mean --symbol?"),
             ("prune --keep gfx90a -o o a b", "unexpected argument \"b\"; prune takes one INPUT"),
-            ("bundle -o o a", "unexpected argument \"a\"; bundle takes options only"),
+            (
+                "bundle -o o a",
+                "unexpected argument \"a\"; bundle takes options only; specify files with --target <ID=FILE>",
+            ),
             ("diff a b c", "unexpected argument \"c\"; diff takes one OLD and NEW"),
             ("ls a", "unknown command \"ls\"; did you mean scan?"),
             ("-v", "unknown option -v; did you mean -V?"),
+            (
+                "replace -o o a b",
+                "unexpected argument \"b\"; replace takes one INPUT; specify files with --image <SELECTOR=FILE>",
+            ),
+            (
+                "wrap --kind hip --abi llvm9 -o o a",
+                "--abi llvm9: unknown value (available: auto, llvm10 to llvm24, main, aomp)",
+            ),
+            ("link", "missing the command of the link after --, such as -- cc main.o -o main"),
             ("scan --threads 0 a", "--threads 0: expected a number from 1"),
             ("scan --threads x a", "--threads x: expected a whole number"),
             ("scan --limit-factor 0 a", "--limit-factor 0: expected a number from 1 to 1000000"),

@@ -14,7 +14,7 @@ use crate::cli::report::VerifiedFile;
 use crate::scan::inventory::File;
 use crate::scan::{CacheBudget, Options, Outcome};
 
-/// Verify that device code is intact: sizes, stored hashes, and the contents of every image
+/// Verify that device code is intact, image by image
 ///
 /// Reads all containers, and decompresses and inspects every image. The header of an image must match what its container
 /// states, and everything that its headers refer to must be present.

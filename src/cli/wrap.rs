@@ -24,12 +24,13 @@ use crate::scan::Options;
 use crate::scan::filter::{self, FilterError, ImageFilter, KernelPattern, Predicate};
 use crate::target::OffloadKind;
 
-/// Write a host object that registers device images when its program or library is loaded
+/// Write a host object that registers device images
 ///
-/// The object is ELF for Linux, COFF for Windows or Mach-O for macOS, by --host. An output named *.bc or *.ll is LLVM
-/// IR for a compiler. Triple and processor of an image are read from its header. OpenMP and SYCL take any number of
-/// images, each embedded inside an offload binary, so that `fatbin scan` and `llvm-objdump --offloading` can list it.
-/// CUDA and HIP take one fat binary, or images to build one from.
+/// The images are registered when the program or library of the object is loaded. The object is ELF for Linux, COFF for
+/// Windows or Mach-O for macOS, by --host. An output named *.bc or *.ll is LLVM IR for a compiler. Triple and processor
+/// of an image are read from its header. OpenMP and SYCL take any number of images, each embedded inside an offload
+/// binary, so that `fatbin scan` and `llvm-objdump --offloading` can list it. CUDA and HIP take one fat binary, or images
+/// to build one from.
 ///
 /// Exit status: 0 if the object was written, 2 if not.
 #[derive(Args)]

@@ -29,12 +29,17 @@ pub struct BundleEntryId<'data> {
     pub(crate) target_id: Option<&'data str>,
 }
 
+/// Returns an ID of the kind that an incomplete ID has.
+fn example(id: &str) -> &'static str {
+    if id.starts_with("host") { "host-x86_64-unknown-linux-gnu-" } else { "hip-amdgcn-amd-amdhsa--gfx90a" }
+}
+
 /// Reason why a text is not accepted as the ID of a new bundle entry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidBundleEntryId {
     /// The text does not have the form of an ID.
     #[error(
-        "invalid bundle entry ID {id:?}, expected <offload kind>-<triple>[-<target id>], for example hip-amdgcn-amd-amdhsa--gfx90a"
+        "invalid bundle entry ID {id:?}, expected <offload kind>-<triple>[-<target id>], for example {}", example(.id)
     )]
     Shape {
         /// The text.
@@ -343,11 +348,11 @@ mod tests {
             ),
             (
                 "host",
-                "invalid bundle entry ID \"host\", expected <offload kind>-<triple>[-<target id>], for example hip-amdgcn-amd-amdhsa--gfx90a",
+                "invalid bundle entry ID \"host\", expected <offload kind>-<triple>[-<target id>], for example host-x86_64-unknown-linux-gnu-",
             ),
             (
                 "host-x86_64",
-                "invalid bundle entry ID \"host-x86_64\", expected <offload kind>-<triple>[-<target id>], for example hip-amdgcn-amd-amdhsa--gfx90a",
+                "invalid bundle entry ID \"host-x86_64\", expected <offload kind>-<triple>[-<target id>], for example host-x86_64-unknown-linux-gnu-",
             ),
             (
                 "hip-amdgcn-amd-am dhsa",

@@ -34,7 +34,7 @@ pub struct Feature<'text> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTargetId {
     /// The processor is unknown.
-    #[error("unknown processor {processor:?}{}", hint(.closest))]
+    #[error("unknown processor {processor:?}{}", hint(.processor, .closest))]
     UnknownProcessor {
         /// Name of the processor.
         processor: String,
@@ -76,8 +76,21 @@ impl Coded for InvalidTargetId {
     }
 }
 
-fn hint(closest: &Option<&str>) -> String {
-    closest.map(|name| format!("; did you mean {name}?")).unwrap_or_default()
+/// Maximum number of processors that a hint lists.
+const MAX_LISTED: usize = 8;
+
+/// Returns the name that is meant, or the names that begin as an incomplete name of AMD's processors.
+fn hint(written: &str, closest: &Option<&str>) -> String {
+    if let Some(name) = closest {
+        return format!("; did you mean {name}?");
+    }
+    let has_digit = written.strip_prefix("gfx").is_some_and(|number| !number.is_empty());
+    let names: Vec<&str> = PROCESSORS.iter().map(|it| it.name).filter(|name| name.starts_with(written)).collect();
+    if !has_digit || names.is_empty() {
+        return String::new();
+    }
+    let more = if names.len() > MAX_LISTED { ", ..." } else { "" };
+    format!("; known: {}{more}", names.iter().take(MAX_LISTED).copied().collect::<Vec<_>>().join(", "))
 }
 
 fn list(names: &[&str]) -> String {
@@ -195,7 +208,10 @@ mod tests {
             ("", "unknown processor \"\""),
             ("gfx9O6", "unknown processor \"gfx9O6\"; did you mean gfx906?"),
             ("fuji", "unknown processor \"fuji\"; did you mean fiji?"),
-            ("gfx90", "unknown processor \"gfx90\""),
+            (
+                "gfx90",
+                "unknown processor \"gfx90\"; known: gfx900, gfx902, gfx904, gfx906, gfx908, gfx909, gfx90a, gfx90c",
+            ),
             ("GFX906", "unknown processor \"GFX906\""),
             ("sm_", "unknown processor \"sm_\""),
             ("amdgpu9.5", "unknown processor \"amdgpu9.5\""),

@@ -91,7 +91,7 @@ device code differs
   archs added: sm_90
 lib.so: {old} -> {new} bytes (+{grown}, +{percent:.1} %)
   ARCH    KIND    IMAGE   OLD   NEW  CHANGE  DETAILS
-  sm_90   openmp  elf       -  3312   +3312  added: 1 image, 1 kernel
+  sm_90   openmp  elf       -  3312   +3312  added: 1 kernel
   gfx90a  openmp  elf    3456  5216   +1760  same code, other debug information: none -> full
 "
     );
@@ -107,7 +107,7 @@ fn names_a_kernel_that_grew_from_files_and_from_locks() {
         "  ARCH    OLD  NEW  CHANGE  DETAILS       KERNEL\n  gfx90a   32   96     +64  code differs  answer_kernel\n";
     assert!(out.ends_with(kernel), "{out}");
     assert!(out.contains("\n  archs removed: sm_90\n"), "{out}");
-    assert!(out.contains("  sm_90   openmp  elf    3312     -   -3312  removed: 1 image, 1 kernel\n"), "{out}");
+    assert!(out.contains("  sm_90   openmp  elf    3312     -   -3312  removed: 1 kernel\n"), "{out}");
     assert!(out.contains(&format!("\nlib.so: {} -> {} bytes", size("old"), size("new"))), "{out}");
     sandbox.fatbin("lock old -o old.lock").ok();
     sandbox.fatbin("lock new/lib.so -o new.lock").ok();

@@ -136,11 +136,11 @@ fn release_is_that_of_the_name_then_the_variable_then_the_directory() {
     assert_eq!(offload_kind(&sandbox, "out"), 3);
 
     let run = crate::run(command.env("FATBIN_LLVM", "x"));
-    let message = "error: FATBIN_LLVM: unknown release of LLVM \"x\" (known: llvm10, ";
+    let message = "error: FATBIN_LLVM: unknown release of LLVM \"x\" (known: llvm10 to ";
     assert!(run.status == 1 && run.err.contains(message), "{}", run.err);
     for release in ["nineteen", "9"] {
         let run = sandbox.fatbin(&format!("install-links --llvm {release} links"));
-        let message = format!("unknown release of LLVM \"{release}\" (known: llvm10, ");
+        let message = format!("unknown release of LLVM \"{release}\" (known: llvm10 to ");
         assert!(run.status == 2 && run.err.contains(&message), "{}", run.err);
     }
     let run = sandbox.fatbin("install-links --for ./a.o links");

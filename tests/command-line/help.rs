@@ -44,6 +44,23 @@ fn help_lists_every_command_and_topic() {
     }
 }
 
+/// What a person sees first has every command, and is not longer than the smallest usual terminal.
+#[test]
+fn the_first_screen_is_one_screen() {
+    let sandbox = Sandbox::new();
+    let short = sandbox.fatbin("-h").ok();
+    let run = sandbox.fatbin("");
+    assert_eq!((run.status, run.out.as_str(), &run.err), (2, "", &short));
+    assert!(short.lines().count() < 24 && short.lines().all(|line| line.chars().count() <= 80), "{short}");
+    let long = sandbox.fatbin("--help").ok();
+    assert!(long.lines().all(|line| line.chars().count() <= 80), "{long}");
+    let words: Vec<&str> = short.split_whitespace().collect();
+    // Summaries begin in one column, so no line is the rest of another.
+    let listed = long.lines().filter_map(|line| line.strip_prefix("  ")?.split_once("  "));
+    let names: Vec<&str> = listed.map(|(name, _)| name).filter(|name| words.contains(name)).collect();
+    assert!(names.len() > 30, "{names:?}: {long}");
+}
+
 #[test]
 fn help_on_a_command_is_that_of_its_option() {
     let sandbox = Sandbox::new();

@@ -222,7 +222,10 @@ fn fat_binaries_of_unsuitable_images_and_options_are_errors() {
         ),
         ("empty", "empty: device image is empty"),
         ("text", "text: CUDA image at 0x0: invalid value 0x6c6c6568, expected a cubin or PTX"),
-        ("amd", "amd: is elf for amdgcn-amd-amdhsa; a CUDA fat binary takes cubins, PTX, LTO-IR and Tile IR"),
+        (
+            "amd",
+            "amd: is elf for amdgcn-amd-amdhsa, which HIP takes; a CUDA fat binary takes cubins, PTX, LTO-IR and Tile IR",
+        ),
         ("tile", "tile: no processor in the header; specify --image file=tile,arch=ARCH"),
         ("--image file=short,arch=sm_100", "short: Tile IR section at 0x1ba: truncated: need 1 bytes, 0 available"),
     ];

@@ -54,3 +54,25 @@ fn check_page_has_findings_and_keeps_output_and_status() {
     assert!(page.contains("\"verdict\":{\"outcome\":\"violated\""), "{page}");
     assert!(page.contains("answer_kernel"), "kernels are shown although nothing is demanded of them: {page}");
 }
+
+/// The map of a wheel has its other members and the archive, too: the bytes of all parts add up to the file.
+#[test]
+fn the_page_of_a_wheel_has_every_byte() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fatbin("wrap --kind hip -o hip.o a").ok();
+    let size = crate::size::wheel(&sandbox);
+    sandbox.file("policy.toml", "");
+    for command in ["inspect", "check --policy policy.toml"] {
+        sandbox.fatbin(&format!("{command} --html page.html a-1.0-py3-none-any.whl")).ok();
+        let page = unpacked(&sandbox, "page.html");
+        let (_, data) = page.split_once("<script type=\"application/gzip\" ").unwrap();
+        let (data, _) = data.split_once("/script>").unwrap();
+        let data: serde_json::Value = serde_json::from_str(data).unwrap();
+        let rests = data["packages"][0]["rests"].as_array().unwrap();
+        let rests: Vec<u64> = rests.iter().map(|rest| rest[1].as_u64().unwrap()).collect();
+        assert!(rests.len() == 3 && !rests.contains(&0), "{data}");
+        let place = &data["files"][0]["place"];
+        assert_eq!((data["files"].as_array().unwrap().len(), &place["package"]), (1, &0.into()), "{data}");
+        assert_eq!(rests.iter().sum::<u64>() + place["packed"].as_u64().unwrap(), size, "{command}: {data}");
+    }
+}

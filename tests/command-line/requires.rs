@@ -20,7 +20,7 @@ fn sandbox() -> Sandbox {
 /// Returns the release in the row about every image of a file, of one product.
 fn of_every_image(sandbox: &Sandbox, file: &str) -> String {
     let out = sandbox.fatbin(&format!("requires {file}")).ok();
-    let row = out.lines().find_map(|line| line.split_once("  every ")).unwrap_or_else(|| panic!("{out}"));
+    let row = out.lines().find_map(|line| line.split_once("  all images ")).unwrap_or_else(|| panic!("{out}"));
     row.0.trim().to_owned()
 }
 
@@ -36,18 +36,18 @@ fn prints_the_floor_of_each_device_and_its_cause() {
     sandbox.fatbin("pack --kind cuda -o out a --image file=b,compress=zstd").ok();
     let table = "\
 out: 2 images: CUDA 13.0 (driver 580.65.06)
-  OLDEST RELEASE                IMAGE      BECAUSE OF                    DEVICES
-  CUDA 12.8 (driver 570.26)     preferred  PTX ISA 8.7 (image 0)         sm_80
-  CUDA 13.0 (driver 580.65.06)  preferred  cubin of CUDA 13.5 (image 1)  sm_90
-  CUDA 12.8 (driver 570.26)     some       PTX ISA 8.7 (image 0)         sm_90
-  CUDA 13.0 (driver 580.65.06)  every      cubin of CUDA 13.5 (image 1)  all
-  On A100 (sm_80): driver 570.26 (CUDA 12.8) or newer, because of image 0 (PTX ISA 8.7).
-  On H100 (sm_90): driver 580.65.06 (CUDA 13.0) or newer, because of image 1 (cubin of CUDA 13.5).
+  OLDEST RELEASE                TO LOAD     BECAUSE OF                    DEVICES
+  CUDA 12.8 (driver 570.26)     best image  PTX ISA 8.7 (image 0)         sm_80
+  CUDA 13.0 (driver 580.65.06)  best image  cubin of CUDA 13.5 (image 1)  sm_90
+  CUDA 12.8 (driver 570.26)     some image  PTX ISA 8.7 (image 0)         sm_90
+  CUDA 13.0 (driver 580.65.06)  all images  cubin of CUDA 13.5 (image 1)  all
+  On A100 (sm_80): driver 570.26 (CUDA 12.8) or newer.
+  On H100 (sm_90): driver 580.65.06 (CUDA 13.0) or newer.
 ";
     assert_eq!(sandbox.fatbin("requires out").ok(), table);
     let out = sandbox.fatbin("requires --device sm_120,sm_75 out").ok();
-    assert!(out.contains("CUDA 12.8 (driver 570.26)     preferred  PTX ISA 8.7 (image 0)"), "{out}");
-    assert!(out.contains("CUDA 13.0 (driver 580.65.06)  every      cubin of CUDA 13.5 (image 1)"), "{out}");
+    assert!(out.contains("CUDA 12.8 (driver 570.26)     best image  PTX ISA 8.7 (image 0)"), "{out}");
+    assert!(out.contains("CUDA 13.0 (driver 580.65.06)  all images  cubin of CUDA 13.5 (image 1)"), "{out}");
     assert!(out.ends_with("  nothing runs on sm_75\n"), "{out}");
     let run = sandbox.fatbin_with_answer("requires --device sm_75 out");
     assert_eq!((run.status, run.err.as_str()), (1, "fatbin: out: no code that runs on the devices\n"));
@@ -133,7 +133,7 @@ fn bundles_and_offload_binaries_need_rocm_and_llvm() {
     let bundle = "bundle --type o --target host-x86_64-unknown-linux-gnu=none";
     let id = "hipv4-amdgcn-amd-amdhsa--gfx90a";
     sandbox.fatbin(&format!("{bundle} -o plain --target {id}=g")).ok();
-    assert_eq!(total(&sandbox, "plain"), "ROCm none known");
+    assert_eq!(total(&sandbox, "plain"), "no floor known");
     for (version, floors) in [(2, "ROCm 6.2, LLVM 19"), (3, "ROCm 7.0, LLVM 20")] {
         sandbox.fatbin(&format!("transcode --to ccob{version} -o packed plain")).ok();
         assert_eq!(total(&sandbox, "packed"), floors);
@@ -154,7 +154,7 @@ fn images_of_the_program_count_for_the_file_only() {
     sandbox.fatbin("embed --symbols binary -o blobs.o a b").ok();
     let out = sandbox.fatbin("requires blobs.o").ok();
     assert!(out.starts_with("blobs.o: 2 images: CUDA 13.0 (driver 580.65.06)\n"), "{out}");
-    assert!(out.contains("by the program") && !out.contains("preferred"), "{out}");
+    assert!(out.contains("program's choice") && !out.contains("best image"), "{out}");
 }
 
 #[test]

@@ -68,7 +68,7 @@ const LINES: [&str; 59] = [
 /// Ends of the lines about negative answers.
 const ANSWERS: [&str; 11] = [
     ": no bundle entries; fatbin scan lists device images of every form",
-    ": no code for the device, or not in every container",
+    ": no files",
     ": the policy is violated",
     ": the device code differs",
     ": the link has problems",
@@ -90,7 +90,10 @@ const ASKING: [&str; 13] = [
 pub fn without_answer(arguments: &str, err: String) -> String {
     let is_asking = arguments.split_whitespace().next().is_some_and(|command| ASKING.contains(&command));
     let start = err.trim_end_matches('\n').rfind('\n').map_or(0, |end| end + 1);
-    let is_answer = |line: &str| line.starts_with("fatbin: ") && ANSWERS.iter().any(|end| line.ends_with(end));
+    let is_of_select = |line: &str| arguments.starts_with("select") && line.contains("no code for ");
+    let is_answer = |line: &str| {
+        line.starts_with("fatbin: ") && (is_of_select(line) || ANSWERS.iter().any(|end| line.ends_with(end)))
+    };
     if is_asking && is_answer(err[start..].trim_end()) { err[..start].to_owned() } else { err }
 }
 
@@ -143,10 +146,7 @@ fn a_negative_answer_is_one_line_for_any_number_of_inputs() {
         ("scan empty", "fatbin: empty: no device images\n"),
         ("scan empty text", "fatbin: empty and text: no device images\n"),
         ("verify empty text policy.toml", "fatbin: empty and 2 more: no device images\n"),
-        (
-            "select --device sm_120 answer-gfx90a.hsaco",
-            "fatbin: answer-gfx90a.hsaco: no code for the device, or not in every container\n",
-        ),
+        ("select --device sm_120 answer-gfx90a.hsaco", "fatbin: answer-gfx90a.hsaco: no code for RTX 5090 sm_120\n"),
         ("check --policy policy.toml answer-sm_90.cubin", "fatbin: answer-sm_90.cubin: the policy is violated\n"),
         (
             "diff answer-gfx90a.hsaco answer-sm_90.cubin",

@@ -183,7 +183,7 @@ pub mod at_a_terminal {
         let text = shown(&sandbox, 80, &format!("{list} >table"), ("A", "b"));
         assert!(text.contains(" 3 files 10.12 KiB"), "{text:?}");
         let text = shown(&sandbox, 80, &format!("({script}) 2>errors"), ("A", "b"));
-        assert!(text.starts_with("standard input: elf, "), "{text:?}");
+        assert!(text.starts_with("\u{1b}[1mstandard input\u{1b}[0m: elf, "), "{text:?}");
         assert_eq!(sandbox.read("errors"), b"");
     }
 }

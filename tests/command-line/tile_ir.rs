@@ -53,7 +53,7 @@ fn truncated_tile_ir_is_an_error() {
 fn select_cannot_predict_whether_the_driver_compiles_it() {
     let run = sandbox().fatbin("select --device sm_100 tile");
     let expected = "\
-tile: B200 sm_100: 1 choice: 1 undecided
+tile: B200 sm_100: 1 choice: undecided
 tile: cuda-fatbin at 0x0: CUDA on sm_100 cannot be predicted
   NUMBER  ARCH    IMAGE   VERDICT    REASON
        0  sm_100  tileir  undecided  it is Tile IR, which the driver may compile: NVIDIA does not document when it does
@@ -73,7 +73,7 @@ fn an_unknown_kind_is_named_and_leaves_answers_open() {
     assert!(inspected.starts_with(line), "{inspected}");
     let run = sandbox.fatbin("select --device sm_90 newer");
     let expected = "\
-newer: H100 sm_90: 1 choice: 1 undecided
+newer: H100 sm_90: 1 choice: undecided
 newer: cuda-fatbin at 0x0: CUDA on sm_90 cannot be predicted
   NUMBER  ARCH   IMAGE    VERDICT    REASON
        0  sm_90  unknown  undecided  unknown kind 0x200, newer than this program

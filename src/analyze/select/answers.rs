@@ -176,7 +176,7 @@ impl<'a> AnsweredSet<'a> {
     }
 
     /// Returns whether it is known that nothing is selected on some device.
-    fn selects_nothing(&self) -> bool {
+    pub fn selects_nothing(&self) -> bool {
         self.answers.iter().any(|answer| answer.selection.selected.is_none() && !answer.is_undecided())
     }
 

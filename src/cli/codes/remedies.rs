@@ -43,6 +43,7 @@ pub fn options(remedy: &Remedy) -> Options {
         Remedy::RaiseLimits => ("", "; use --limit-factor to raise it"),
         Remedy::ReplaceBinaries => ("", "; specify another file, or --force"),
         Remedy::SpecifyReferences => ("", "; specify them with --kpack-path"),
+        Remedy::EmbedUnchanged => ("", "; use --raw to embed it unchanged"),
         Remedy::SpecifyArch(file) => return image(format!("file={},arch=ARCH", file.display())),
         Remedy::SpecifyTriple(file) => return image(format!("file={},triple=TRIPLE", file.display())),
         Remedy::SpecifyHost => ("", "; specify --host TRIPLE"),

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::Tool;
 use super::llvm_options::{self, Line, Stop, Tool as LlvmTool};
+use crate::base::spelling::enumerated;
 use crate::embed::llvm::{NEWEST, RELEASES, Release};
 
 /// Environment variable with a release.
@@ -84,7 +85,7 @@ impl StandIn {
 pub fn parse(text: &str) -> Result<Release, String> {
     Release::parse(text).ok_or_else(|| {
         let known: Vec<&str> = Release::names().collect();
-        format!("unknown release of LLVM {text:?} (known: {})", known.join(", "))
+        format!("unknown release of LLVM {text:?} (known: {})", enumerated(&known))
     })
 }
 
@@ -157,7 +158,7 @@ mod tests {
         }
         fs::write(path("links").join(RELEASE_FILE), "x").unwrap();
         let message = of_links(path("links/clang-offload-bundler").as_os_str()).unwrap_err();
-        assert!(message.contains("fatbin-llvm: unknown release of LLVM \"x\" (known: llvm10, "), "{message}");
+        assert!(message.contains("fatbin-llvm: unknown release of LLVM \"x\" (known: llvm10 to "), "{message}");
     }
 
     #[test]

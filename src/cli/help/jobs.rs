@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use clap::Command;
 
-use super::render::wrap;
+use super::render::{width, wrap};
 use crate::cli::terminal;
 
 /// What people use commands for.
@@ -44,18 +44,39 @@ pub const JOBS: [Job; 6] = [
     job("Learn", "more", &["help", "explain", "schema", "completions", "man"]),
 ];
 
-/// Width of help texts that are not for a terminal, and maximum width on terminals, as for all other help.
-const WIDTH: usize = 100;
-
 /// Returns the definition of the program with its commands by job in the help. All commands must be defined.
 pub fn by_job(program: Command) -> Command {
-    let columns = terminal::screen().width.unwrap_or(WIDTH).min(WIDTH);
-    let (list, options) = (list(&program, columns), heading(&program, "Options:"));
-    let examples = examples(&program);
-    let template =
-        format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{examples}{list}{options}\n{{options}}");
-    program.help_template(template)
+    let list = list(&program, width(&terminal::screen()));
+    let options = heading(&program, "Options:");
+    with_help(program, &format!("{list}{options}\n{{options}}"))
 }
+
+/// Like [`by_job`], with help that fits the first screen of a terminal.
+pub fn on_one_screen(program: Command) -> Command {
+    let literal = program.get_styles().get_literal();
+    let mut text = heading(&program, "Commands:") + "\n";
+    for Job { name, commands, .. } in JOBS {
+        let _ = writeln!(text, "  {name:8} {literal}{}{literal:#}", commands.join(" "));
+    }
+    text += &format!("\n{}\n", heading(&program, "More:"));
+    let width = MORE.map(|(line, _)| line.len()).into_iter().max().unwrap_or_default();
+    for (line, meaning) in MORE {
+        let _ = writeln!(text, "  {literal}{line:width$}{literal:#}  {meaning}");
+    }
+    with_help(program, text.trim_end())
+}
+
+fn with_help(program: Command, text: &str) -> Command {
+    let examples = examples(&program);
+    program.help_template(format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{examples}{text}"))
+}
+
+/// Commands that print more help.
+const MORE: [(&str, &str); 3] = [
+    ("fatbin --help", "what each command does"),
+    ("fatbin help COMMAND", "the options of a command"),
+    ("fatbin help", "topics, such as no-kernel-image and smaller-wheel"),
+];
 
 fn heading(program: &Command, title: &str) -> String {
     let style = program.get_styles().get_header();
@@ -65,8 +86,8 @@ fn heading(program: &Command, title: &str) -> String {
 /// First commands to try, and what they print.
 const EXAMPLES: [(&str, &str); 3] = [
     ("fatbin a.whl", "sizes, GPUs, driver and gaps"),
-    ("fatbin check --asked \"8.0;9.0\" a.whl", "what the build was asked for"),
-    ("fatbin prune --device H100 -o b.whl a.whl", "the code of one GPU"),
+    ("fatbin check --asked \"8.0;9.0\" a.whl", "does it have what was asked for?"),
+    ("fatbin prune --device H100 -o b.whl a.whl", "keep the code for one GPU"),
 ];
 
 fn examples(program: &Command) -> String {

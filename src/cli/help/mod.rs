@@ -20,9 +20,9 @@ use super::{Status, terminal};
 use crate::base::spelling::Suggestions;
 use pages::{CHAPTERS, Page};
 
-pub use jobs::{JOBS, Job, by_job};
+pub use jobs::{JOBS, Job, by_job, on_one_screen};
 pub use pages::Pages;
-pub use render::render;
+pub use render::{render, width};
 
 /// Print help on a command or a topic; without a name, list both
 ///
@@ -93,7 +93,7 @@ fn names() -> Vec<String> {
     commands.chain(pages.iter().map(|page| topic(&pages, page, &program).to_owned())).collect()
 }
 
-/// Maximum number of pages that an error lists.
+/// Maximum number of pages that an error lists. A word on more pages is not what a page is about.
 const MAX_PAGES: usize = 5;
 
 /// Creates the error about an unknown name. It lists similar names, and the pages that contain the name.
@@ -106,9 +106,8 @@ fn unknown(name: &str, pages: &Pages, program: &Command) -> Failure {
     }
     let words = name.replace('/', " ").to_lowercase();
     let mentions = |page: &Page<'_>| page.text.to_lowercase().contains(&words);
-    let found: Vec<&str> =
-        pages.iter().filter(mentions).map(|page| topic(pages, page, program)).take(MAX_PAGES).collect();
-    let remedy =
-        if found.is_empty() { "fatbin help lists all".to_owned() } else { format!("see {}", found.join(", ")) };
+    let found: Vec<&str> = pages.iter().filter(mentions).map(|page| topic(pages, page, program)).collect();
+    let is_about = !found.is_empty() && found.len() <= MAX_PAGES;
+    let remedy = if is_about { format!("see {}", found.join(", ")) } else { "fatbin help lists all".to_owned() };
     anyhow!("unknown command or topic {name:?}; {remedy}").into()
 }

@@ -16,10 +16,14 @@ const GAP: usize = 2;
 /// Minimum width of a column whose cells are wrapped.
 const NARROWEST: usize = 12;
 
+/// Returns the width of help and pages on a screen.
+pub fn width(screen: &Screen) -> usize {
+    screen.width.unwrap_or(DEFAULT_WIDTH).min(MAX_WIDTH)
+}
+
 /// Formats a page for a screen.
 pub fn render(page: &str, screen: &Screen) -> String {
-    let width = screen.width.unwrap_or(DEFAULT_WIDTH).min(MAX_WIDTH);
-    let layout = Layout { width, color: screen.color };
+    let layout = Layout { width: width(screen), color: screen.color };
     let mut text = String::new();
     let mut follows_item = false;
     for block in parse(page) {

@@ -13,21 +13,28 @@ pub fn verdict(cells: &[(CoverageCell<'_>, usize)]) -> (String, Meaning) {
     };
     let gaps = sum(|cell| cell == CoverageCell::Gap);
     let none = sum(is_none);
-    let ways: Vec<_> = cells.iter().filter(|(cell, _)| *cell != CoverageCell::Gap && !is_none(*cell)).collect();
+    // Code of several architectures, such as sm_100 and sm_100f, is equally native.
+    let mut ways: Vec<(String, Meaning, usize)> = Vec::new();
+    for &(cell, kernels) in cells.iter().filter(|(cell, _)| *cell != CoverageCell::Gap && !is_none(*cell)) {
+        let (text, meaning) = phrase(cell);
+        match ways.iter_mut().find(|(known, ..)| *known == text) {
+            Some((.., count)) => *count += kernels,
+            None => ways.push((text, meaning, kernels)),
+        }
+    }
     let Some((first, others)) = ways.split_first() else {
         let text = if gaps > 0 { format!("{gaps} missing") } else { "nothing".to_owned() };
         return (text, Meaning::Bad);
     };
-    let (cell, kernels) = *first;
-    let (text, meaning) = phrase(*cell);
+    let (text, meaning, kernels) = first;
     let is_few = none > *kernels;
-    let mut parts = vec![if is_few { format!("only {kernels} {text}") } else { text }];
-    parts.extend(others.iter().map(|(cell, kernels)| format!("{kernels} {}", phrase(*cell).0)));
+    let mut parts = vec![if is_few { format!("only {kernels} {text}") } else { text.clone() }];
+    parts.extend(others.iter().map(|(text, _, kernels)| format!("{kernels} {text}")));
     let rest = [(if is_few { 0 } else { none }, "without code"), (gaps, "missing")];
     parts.extend(rest.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
     let meaning = match parts.len() {
         _ if gaps > 0 || is_few => Meaning::Bad,
-        1 => meaning,
+        1 => *meaning,
         _ => Meaning::Unsure,
     };
     (parts.join(", "), meaning)

@@ -54,7 +54,7 @@ pub use size::{SizeReport, SizedFile, arch_summary, size_csv, size_json, size_ta
 pub use split::split_text;
 pub use style::Meaning;
 pub use table::{table, table_without_images, verified_text};
-pub use text::{Block, Screen, blocks};
+pub use text::{Block, Screen, blocks, counted};
 pub use verdict::{
     CodeSizes, verdict_cyclonedx, verdict_github, verdict_gitlab, verdict_junit, verdict_markdown, verdict_sarif,
     verdict_text,

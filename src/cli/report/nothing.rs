@@ -1,7 +1,7 @@
 //! The answer that nothing was found: what was looked for, what was not opened, and what looks like device code.
 
 use super::style::Meaning;
-use super::text::{Screen, printable, wrapped};
+use super::text::{Screen, counted, printable, shorten, wrapped};
 use crate::cli::shell::quoted;
 use crate::format::ContainerType;
 use crate::scan::inventory::{File, NotOpened, SignKind};
@@ -77,8 +77,8 @@ impl Nothing {
         !self.has_other_answer
     }
 
-    /// Formats the answer about `inputs` as lines with labels.
-    pub fn text(&self, inputs: &str, screen: &Screen) -> String {
+    /// Formats the answer about `inputs`, with the number of files if it differs, as lines with labels.
+    pub fn text(&self, inputs: &str, files: Option<usize>, screen: &Screen) -> String {
         let line = |label: &str, text: &str| {
             let width = LABEL - 2;
             format!("  {}{text}\n", screen.paint(Meaning::Heading, &format!("{label:width$}")))
@@ -87,10 +87,12 @@ impl Nothing {
             let labelled = rows.iter().enumerate();
             labelled.map(|(number, row)| line(if number == 0 { label } else { "" }, row)).collect()
         };
-        let mut searched = printable(inputs);
+        let mut rest = files.map_or(String::new(), |files| format!(", {}", counted(files, "file")));
         if self.unsearched > 0 {
-            searched += &format!(", but not {} that no header refers to", screen.bytes(self.unsearched));
+            rest += &format!(", but not {} that no header refers to", screen.bytes(self.unsearched));
         }
+        let room = screen.width.map_or(usize::MAX, |width| width.saturating_sub(LABEL + rest.len()));
+        let searched = shorten(&printable(inputs), room) + &rest;
         line("searched", &searched)
             + &block("looked for", paragraph(&looked_for()))
             + &block("not opened", self.not_opened.rows())

@@ -28,6 +28,8 @@ pub struct Overview<'a> {
     pub words: Vec<String>,
     /// Shorter words that a shell replaces by the names.
     pub patterns: Vec<String>,
+    /// Number of files in the inputs, if it is not the number of inputs.
+    pub searched: Option<usize>,
     /// Number of bytes of the inputs on disk.
     pub size: u64,
     /// The files that could be read.
@@ -84,7 +86,7 @@ pub fn needs(files: &[&Survey]) -> Vec<String> {
         preferred.get(product).is_none_or(|own| own.floor.and(need.floor) != own.floor)
     };
     let every = every.iter().filter(is_known).filter(is_more);
-    texts.extend(every.map(|(product, need)| format!("every image: {}", or_newer(*product, need))));
+    texts.extend(every.map(|(product, need)| format!("all images: {}", or_newer(*product, need))));
     texts
 }
 
@@ -105,7 +107,7 @@ pub fn overview_text(overview: &Overview<'_>, screen: &Screen) -> String {
         text += &view.items("damage", " ", &view.damage().unwrap_or_default(), MAX_GAP_LINES);
         let mut nothing = Nothing::default();
         overview.files.iter().for_each(|it| nothing.add(&it.file));
-        return text + &nothing.text(&overview.words.join(" "), screen);
+        return text + &nothing.text(&overview.words.join(" "), overview.searched, screen);
     }
     text += &view.items("bytes", ", ", &view.bytes(), MAX_SIZE_LINES);
     text += &view.items("unpacked", ", ", &view.unpacked(), MAX_SIZE_LINES);
@@ -166,8 +168,12 @@ impl View<'_, '_> {
             names => counted(names.len(), "input"),
         };
         let with_code = files.iter().filter(|it| it.file.has_device_code()).count();
-        let what = match (files.as_slice(), packages.as_slice()) {
-            ([only], []) => only.file.format.map_or("unreadable", |format| format.name()).to_owned(),
+        let what = match (files.as_slice(), packages.as_slice(), self.overview.searched) {
+            ([only], [], None) => only.file.format.map_or("unreadable", |format| format.name()).to_owned(),
+            (_, _, Some(searched)) if with_code == 0 => counted(searched, "file"),
+            (_, _, Some(searched)) if searched > with_code => {
+                format!("{with_code} of {} with device code", counted(searched, "file"))
+            }
             _ => counted(with_code, "file") + " with device code",
         };
         let what = if with_code == 0 { format!("{what}, no device images") } else { what };
@@ -268,6 +274,12 @@ impl View<'_, '_> {
             (format!("{} {text}", printable(&device.title())), Some(meaning))
         };
         let mut items: Vec<Item> = self.overview.devices.iter().zip(&cells).map(item).collect();
+        if cells.iter().flatten().all(|(cell, _)| is_none(*cell)) {
+            let names = self.overview.devices.iter().map(|device| printable(&device.title())).enumerate();
+            let names =
+                names.map(|(index, name)| if index == 0 { format!("no code that runs on {name}") } else { name });
+            return self.items("devices", ", ", &plain(names), MAX_GAP_LINES);
+        }
         if self.lines_of(&items, SEPARATOR).len() > MAX_DEVICE_LINES {
             items = self.most_asked(items);
         }

@@ -257,7 +257,7 @@ pub fn headline(path: &str, text: &str, screen: &Screen) -> String {
     let room = width.saturating_sub(measure_text_width(text) + 2);
     let short = in_short_package(&path, room);
     if measure_text_width(&short) <= room {
-        return format!("{short}: {text}\n");
+        return format!("{}: {text}\n", screen.paint(Meaning::Heading, &short));
     }
     heading(&path, screen) + &paragraph(text, screen)
 }
@@ -266,7 +266,7 @@ pub fn headline(path: &str, text: &str, screen: &Screen) -> String {
 pub fn heading(path: &str, screen: &Screen) -> String {
     let path = printable(path);
     let short = screen.width.map(|width| in_short_package(&path, width.saturating_sub(1)));
-    format!("{}:\n", short.unwrap_or(path))
+    format!("{}:\n", screen.paint(Meaning::Heading, &short.unwrap_or(path)))
 }
 
 /// Shortens the path of the package around a file. Other paths can be pasted, and stay.

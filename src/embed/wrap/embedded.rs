@@ -9,9 +9,9 @@ use crate::base::content::Content;
 use crate::format::offload_binary::{
     self, OffloadBinary, OffloadBinaryContents, OffloadBinaryEntry, OffloadBinaryImage, OffloadBinaryOutput, Version,
 };
-use crate::format::{self, DeviceImage, WrapInput};
+use crate::format::{self, DeviceImage, ImageKind, WrapInput};
 use crate::host::rewrite::openmp_notes;
-use crate::target::{OffloadKind, TargetId, nvptx};
+use crate::target::{OffloadKind, Platform, TargetId, nvptx};
 
 /// Result of preparing an image.
 type Result<T, E = ImageError> = std::result::Result<T, E>;
@@ -105,6 +105,18 @@ pub(super) fn embed<'data>(
             Err(ImageError::NotADeviceImage { path, found, remedy: "extract its images and specify those" })
         }
         WrapInput::Image => embed_image(source, kind, form).map(|image| vec![image]),
+    }
+}
+
+/// Checks that a file has device code, if the user states a GPU: code for other targets may have any format.
+pub(super) fn check_content(source: &SourceImage<'_>) -> Result<()> {
+    let TargetOverride { triple, arch } = &source.target;
+    let platform = Platform::of(triple.as_deref(), arch.as_deref()).filter(|it| *it != Platform::Host);
+    match platform {
+        Some(platform) if DeviceImage::identify(source.view).image_kind == ImageKind::Unknown => {
+            Err(ImageError::UnknownContent { path: source.path.to_owned(), platform: platform.name() })
+        }
+        _ => Ok(()),
     }
 }
 

@@ -30,6 +30,14 @@ pub enum ImageError {
         /// Advice for the user.
         remedy: &'static str,
     },
+    /// The user states a GPU, whose code has a known format, and the file has none of these.
+    #[error("{}: is no code for {platform} devices: neither ELF, bitcode, SPIR-V nor PTX", path.display())]
+    UnknownContent {
+        /// File of the image.
+        path: PathBuf,
+        /// Name of the vendor or the interface.
+        platform: &'static str,
+    },
     /// Neither the header nor the user names a processor.
     #[error("{}: no processor in the header", path.display())]
     UnknownArch {
@@ -103,6 +111,7 @@ impl Coded for ImageError {
             ImageError::File(error) => error.class(),
             ImageError::Empty { .. } => Code::EmptyImage.into(),
             ImageError::NotADeviceImage { .. } => Code::NotADeviceImage.into(),
+            ImageError::UnknownContent { .. } => Code::NotADeviceImage.with(Remedy::EmbedUnchanged),
             ImageError::UnknownArch { path } => Code::UnknownTarget.with(Remedy::SpecifyArch(path.clone())),
             ImageError::UnknownTriple { path } => Code::UnknownTarget.with(Remedy::SpecifyTriple(path.clone())),
             ImageError::ArchMismatch { .. }

@@ -11,7 +11,7 @@ use crate::base::bytes::View;
 use crate::base::content::Content;
 use crate::base::error::Malformed;
 use crate::format::{self, DeviceImage, ImageKind, RegisteringRuntime, bundle, cuda_fatbin};
-use crate::target::{OffloadKind, TargetId, compatibility, nvptx, subarch, triple};
+use crate::target::{OffloadKind, Platform, TargetId, compatibility, nvptx, subarch, triple};
 
 /// Result of building a fat binary.
 type Result<T, E = ImageError> = std::result::Result<T, E>;
@@ -95,7 +95,14 @@ pub fn describe(kind: ImageKind, triple: Option<&str>) -> String {
     match (kind, triple) {
         (ImageKind::Ptx, _) => "PTX".to_owned(),
         (ImageKind::Unknown, None) => "of unknown kind".to_owned(),
-        (kind, Some(triple)) => format!("{} for {triple}", kind.name()),
+        (kind, Some(triple)) => {
+            let taken = match Platform::of(Some(triple), None) {
+                Some(Platform::Amd) => ", which HIP takes",
+                Some(Platform::Nvidia) => ", which CUDA takes",
+                _ => "",
+            };
+            format!("{} for {triple}{taken}", kind.name())
+        }
         (kind, None) => format!("{} for an unknown target", kind.name()),
     }
 }

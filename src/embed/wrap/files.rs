@@ -8,7 +8,7 @@ use crate::base::io::{Access, FileSet, Input, Output, OutputKind, OutputPath, Si
 use crate::embed::llvm::{NEWEST, Release};
 use crate::embed::wrap::{
     EmbeddedForm, LargeImages, OffloadEntry, SourceImage, TargetOverride, WrapError, WrapperBuilder, WrapperFormat,
-    matching,
+    embedded, matching,
 };
 use crate::host::Host;
 use crate::target::OffloadKind;
@@ -145,6 +145,9 @@ pub(crate) fn wrap_into(output: OutputPath, options: &WrapOptions) -> Result<Wra
         let view = input.view();
         let target = image.target.clone();
         wrapper.images.push(SourceImage { path, view, target });
+    }
+    if options.form == EmbeddedForm::OffloadBinary {
+        wrapper.images.iter().try_for_each(embedded::check_content)?;
     }
     if options.relocatable {
         wrapper = wrapper.for_relocatable_link();

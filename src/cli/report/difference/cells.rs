@@ -2,6 +2,7 @@
 
 use crate::cli::report::Screen;
 use crate::cli::report::text::{counted, printable};
+use crate::image::short_name;
 
 /// Maximum number of files, and of kernels per file, that are shown without `--all`.
 pub const MAX_ROWS: usize = 20;
@@ -12,6 +13,14 @@ pub fn left_out(count: usize, shown: usize, what: &str) -> String {
         0 => String::new(),
         more => format!("  and {} more; use --all to list them\n", counted(more, what)),
     }
+}
+
+/// Maximum length of a kernel name. Of longer names, namespaces and arguments are left out.
+const MAX_NAME_LENGTH: usize = 64;
+
+/// Shortens a printable name of a kernel.
+pub fn shortened(name: &str) -> String {
+    short_name(name, MAX_NAME_LENGTH)
 }
 
 /// Returns printable text, or a dash if it is unknown.

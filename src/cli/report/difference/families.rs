@@ -2,18 +2,21 @@
 //! families.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::cells::MAX_ROWS;
+use super::cells::{MAX_ROWS, shortened};
 use super::rows::Row;
 use crate::check::lock::KernelDifference;
 use crate::cli::report::Screen;
 use crate::cli::report::style::{Meaning, of_growth};
 use crate::cli::report::text::{Column, columns, printable};
-use crate::image::family;
+use crate::image::{family, short_name};
 
 /// Maximum number of kernels that are listed without their families.
 const FEW: usize = 8;
+
+/// Width of the columns before the name of a kernel in a list.
+const NAME_COLUMN: usize = 46;
 
 /// The kernels of a family that differ.
 #[derive(Debug, Default)]
@@ -57,7 +60,11 @@ pub fn families(rows: &[Row<'_>], all: bool, screen: &Screen) -> Option<String> 
     for row in rows {
         families.entry(family(row.name)).or_default().add(row);
     }
-    if rows.len() <= FEW || families.len() == rows.len() {
+    // Kernels of a family that a narrow column cannot tell apart are rows without an answer.
+    let width = screen.width.map_or(usize::MAX, |width| width.saturating_sub(NAME_COLUMN));
+    let names: BTreeSet<String> = rows.iter().map(|row| short_name(&shortened(&printable(row.name)), width)).collect();
+    let are_few = rows.len() <= FEW && names.len() == rows.len();
+    if are_few || families.len() == rows.len() {
         return None;
     }
     let mut families: Vec<(String, FamilyRow)> = families.into_iter().collect();

@@ -2,17 +2,14 @@
 //! for ten archs would take ten rows and leave none for the next.
 
 use super::Detail;
-use super::cells::{MAX_ROWS, cell, left_out, size_cell};
+use super::cells::{MAX_ROWS, cell, left_out, shortened, size_cell};
 use super::families::families;
 use super::rows::{Row, rows};
 use crate::check::lock::{FIGURES, KernelDifference, LockedKernel, TargetDifference};
 use crate::cli::report::Screen;
 use crate::cli::report::style::{Meaning, of_growth};
 use crate::cli::report::text::{Column, columns, counted, printable};
-use crate::image::{Figure, short_name};
-
-/// Maximum length of a kernel name. Of longer names, namespaces and arguments are left out.
-const MAX_NAME_LENGTH: usize = 64;
+use crate::image::Figure;
 
 /// Maximum number of archs, and of different changes, of a kernel that are shown without `--all`.
 const MAX_PARTS: usize = 4;
@@ -117,11 +114,6 @@ fn describe(differences: &[&KernelDifference<'_>]) -> String {
     });
     let changes: Vec<String> = changes.collect();
     if changes.is_empty() { "code differs".to_owned() } else { changes.join(", ") }
-}
-
-/// Shortens a printable name of a kernel.
-pub fn shortened(name: &str) -> String {
-    short_name(name, MAX_NAME_LENGTH)
 }
 
 /// Returns the meaning of the first word about a kernel or an arch.

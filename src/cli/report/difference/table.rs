@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cells::{MAX_ROWS, cell, left_out, or_dash, size_cell};
-use super::kernels::{kernels, meaning_of_details, shortened};
+use super::cells::{MAX_ROWS, cell, left_out, or_dash, shortened, size_cell};
+use super::kernels::{kernels, meaning_of_details};
 use super::{Detail, Differences};
 use crate::base::bytes::total;
 use crate::check::lock::{
@@ -255,8 +255,11 @@ fn size_of_images(totals: &TargetTotals) -> Option<u64> {
 
 fn describe_target(difference: &TargetDifference<'_>) -> String {
     let TargetDifference { old, new, .. } = difference;
-    let contents =
-        |side: &TargetTotals| format!("{}, {}", counted(side.images, "image"), counted(side.kernels, "kernel"));
+    let contents = |side: &TargetTotals| match (side.images, side.kernels) {
+        (images, 0) => counted(images, "image"),
+        (1, kernels) => counted(kernels, "kernel"),
+        (images, kernels) => format!("{}, {}", counted(images, "image"), counted(kernels, "kernel")),
+    };
     let listed = |names: &BTreeSet<String>| printable(&names.iter().cloned().collect::<Vec<_>>().join(", "));
     let codecs =
         |side: &TargetTotals| if side.codecs.is_empty() { "uncompressed".to_owned() } else { listed(&side.codecs) };
@@ -268,7 +271,7 @@ fn describe_target(difference: &TargetDifference<'_>) -> String {
     let of_images = match (old.images, new.images, difference.images_changed) {
         (1, 1, _) | (_, _, 0) => String::new(),
         (old, new, changed) if old == new => format!(" in {changed} of {new} images"),
-        (old, new, _) => format!(", {old} -> {new} images"),
+        (old, new, _) => format!(", {old} -> {}", counted(new, "image")),
     };
     let what = match difference.change {
         Change::Added => format!("added: {}", contents(new)),

@@ -1,6 +1,7 @@
 //! Table of `inspect`: one line per image, followed by one row per kernel.
 //!
 //! Figures that no kernel of an image has are left out, so that each image gets the columns of its vendor.
+//! On narrow terminals, so are figures that are 0.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -42,8 +43,9 @@ fn family_rows(kernels: &[Kernel], screen: &Screen) -> Option<String> {
     if kernels.len() <= FEW || families.len() == kernels.len() {
         return None;
     }
-    let is_stated = |figure: &Figure| kernels.iter().any(|kernel| figure.value(kernel).is_some());
-    let figures: Vec<Figure> = Figure::ALL.iter().copied().filter(is_stated).collect();
+    let figures = figures(screen, |figure| {
+        kernels.iter().map(|kernel| figure.value(kernel).map(|value| value.to_string())).collect()
+    });
     let mut headings: Vec<Column> = figures.iter().map(|figure| Column::right(heading(*figure))).collect();
     headings.extend([Column::right("KERNELS"), Column::name("FAMILY")]);
     let mut families: Vec<(String, Vec<&Kernel>)> = families.into_iter().collect();
@@ -116,9 +118,23 @@ pub fn without_images<'a>(files: impl Iterator<Item = &'a File>) -> String {
     empty.map(|file| format!("{}: no device images\n", printable(&file.path))).collect()
 }
 
+/// Width of the column of a figure with the gap before it, and of the name of a kernel.
+const FIGURE_WIDTH: usize = 8;
+const NAME_WIDTH: usize = 16;
+
+/// Returns the figures that some kernel has. On terminals that are too narrow for all, figures that are 0 for all
+/// kernels are left out.
+fn figures<'a>(screen: &Screen, cells: impl Fn(Figure) -> Vec<Option<String>> + 'a) -> Vec<Figure> {
+    let mut figures: Vec<Figure> = Figure::ALL.to_vec();
+    figures.retain(|figure| cells(*figure).iter().any(Option::is_some));
+    if screen.width.is_some_and(|width| figures.len() * FIGURE_WIDTH + NAME_WIDTH > width) {
+        figures.retain(|figure| cells(*figure).iter().flatten().any(|cell| cell != "0"));
+    }
+    figures
+}
+
 fn table(kernels: &[Kernel], screen: &Screen) -> String {
-    let is_stated = |figure: &Figure| kernels.iter().any(|kernel| cell(*figure, kernel).is_some());
-    let figures: Vec<Figure> = Figure::ALL.iter().copied().filter(is_stated).collect();
+    let figures = figures(screen, |figure| kernels.iter().map(|kernel| cell(figure, kernel)).collect());
     let has_source = kernels.iter().any(|kernel| kernel.source.is_some());
     let mut headings: Vec<Column> = figures.iter().map(|figure| Column::right(heading(*figure))).collect();
     headings.extend(has_source.then_some(Column::left("SOURCE")));

@@ -7,6 +7,7 @@ use std::hash::Hash;
 use serde::Serialize;
 
 use super::inputs::{InputData, inputs};
+use super::packages::{PackageData, PackedPlace, packages};
 use super::verdict::VerdictData;
 use crate::analyze::coverage::{Coverage, CoverageCell, InspectedImages};
 use crate::analyze::size;
@@ -94,6 +95,7 @@ pub struct PageData {
     patterns: Vec<Vec<u32>>,
     /// Kernels, with gaps first: indexes of the name and of the pattern.
     coverage: Vec<(usize, usize)>,
+    packages: Vec<PackageData>,
     files: Vec<FileData>,
 }
 
@@ -118,6 +120,7 @@ struct CellData {
 struct FileData {
     path: String,
     size: u64,
+    place: Option<PackedPlace>,
     /// Stored bytes of images and of everything around them.
     code: u64,
     /// Bytes around images: what they are, and their number, as stored and decompressed.
@@ -180,7 +183,8 @@ impl PageData {
             known_sources: Distinct::default(),
             archs: numbers,
         };
-        let files = files.iter().map(|file| builder.file(file)).collect();
+        let (packages, places) = packages(files)?;
+        let files = files.iter().zip(places).map(|(file, place)| builder.file(file, place)).collect();
         let CoverageData { cells, patterns, kernels } = CoverageData::new(&coverage, &builder.known_names);
         Ok(PageData {
             program: concat!("fatbin ", env!("CARGO_PKG_VERSION")),
@@ -198,6 +202,7 @@ impl PageData {
             family_of: builder.family_of,
             sources: builder.sources,
             archs: columns,
+            packages,
             files,
         })
     }
@@ -309,7 +314,7 @@ fn vendor(image: &inventory::Image) -> &'static str {
 }
 
 impl<'a> DataBuilder<'a> {
-    fn file(&mut self, surveyed: &'a Survey) -> FileData {
+    fn file(&mut self, surveyed: &'a Survey, place: Option<PackedPlace>) -> FileData {
         let file = &surveyed.file;
         let mut images = Vec::new();
         let mut rests = BTreeMap::<Rest, Size>::new();
@@ -334,6 +339,7 @@ impl<'a> DataBuilder<'a> {
         FileData {
             path: printable(&file.path),
             size: file.size,
+            place,
             code,
             images,
             rests: rests.into_iter().map(|(rest, size)| (rest.text(), size.stored, size.decompressed)).collect(),

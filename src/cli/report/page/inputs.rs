@@ -35,7 +35,7 @@ pub fn inputs(files: &[&Survey]) -> Vec<InputData> {
 }
 
 /// A path of a member begins with the path of its package.
-fn on_disk(path: &str) -> &str {
+pub fn on_disk(path: &str) -> &str {
     match path.split_once('!') {
         Some((package, _)) if !Path::new(path).exists() => package,
         _ => path,

@@ -9,6 +9,7 @@
 mod base64;
 mod data;
 mod inputs;
+mod packages;
 #[cfg(test)]
 mod tests;
 mod verdict;

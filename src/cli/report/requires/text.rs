@@ -9,6 +9,9 @@ use crate::cli::report::text::{Block, Column, columns, counted, headline, paragr
 use crate::format::readers::Product;
 use crate::target::Platform;
 
+/// The image that the runtime prefers on a device.
+const BEST: &str = "best image";
+
 /// Number of properties, and of images with one, that are listed.
 const LISTED: usize = 2;
 
@@ -16,7 +19,7 @@ const LISTED: usize = 2;
 const NAMED: usize = 6;
 
 /// Number of devices that a row names on a terminal.
-const IN_ROW: usize = 8;
+const IN_ROW: usize = 1;
 
 /// Returns a block for a file.
 pub fn requires_text(required: &RequiredFile<'_>, screen: &Screen) -> Block {
@@ -27,24 +30,27 @@ pub fn requires_text(required: &RequiredFile<'_>, screen: &Screen) -> Block {
         let answer = answer.unwrap_or("nothing that a driver or runtime loads".to_owned());
         return Block { heading: headline(path, &answer, screen), body: String::new() };
     }
-    let all = floors.all();
-    let together = floors.of_all_devices();
+    let known = |needs: Vec<(Product, Need)>| -> Vec<_> { needs.into_iter().filter(|(_, it)| is_known(it)).collect() };
+    let all = known(floors.all());
+    let together = known(floors.of_all_devices());
     let total: Vec<String> = together.iter().map(|(product, need)| named(*product, need)).collect();
     let total = if total.is_empty() { "no floor known".to_owned() } else { total.join(", ") };
     let heading = headline(path, &format!("{}: {total}", counted(floors.loaded(), "image")), screen);
     let mut text = String::new();
     let mut rows = device_rows(required, if screen.is_terminal() { IN_ROW } else { usize::MAX });
     if floors.selected_by_program() > 0 {
-        rows.extend(floors.by_program().iter().map(|(product, need)| row("-", "by the program", *product, need)));
+        rows.extend(floors.by_program().iter().map(|(product, need)| row("-", "program's choice", *product, need)));
     }
     // The first line states what the devices need together; a row explains it.
-    let is_less = |(product, need): &&(Product, Need)| {
-        all.iter().any(|(other, every)| other == product && every.floor != need.floor)
+    let needs = || required.devices.iter().flat_map(|it| &it.needs);
+    let is_new = |(product, need): &&(Product, Need)| {
+        let is_less = all.iter().any(|(other, every)| other == product && every.floor != need.floor);
+        is_less && !needs().any(|own| own.product == *product && own.preferred.floor == need.floor)
     };
-    rows.extend(together.iter().filter(is_less).map(|(product, need)| row("all", "preferred", *product, need)));
-    rows.extend(all.iter().map(|(product, need)| row("all", "every", *product, need)));
+    rows.extend(together.iter().filter(is_new).map(|(product, need)| row("all", BEST, *product, need)));
+    rows.extend(all.iter().map(|(product, need)| row("all", "all images", *product, need)));
     if !rows.is_empty() {
-        let headings = ["OLDEST RELEASE", "IMAGE", "BECAUSE OF", "DEVICES"].map(Column::left);
+        let headings = ["OLDEST RELEASE", "TO LOAD", "BECAUSE OF", "DEVICES"].map(Column::left);
         text += &columns(&headings, rows.into_iter(), screen);
     }
     if required.omitted_devices > 0 {
@@ -55,11 +61,11 @@ pub fn requires_text(required: &RequiredFile<'_>, screen: &Screen) -> Block {
         let own = together.iter().find(|(other, _)| other == product);
         own.is_none_or(|(_, own)| own.floor.and(every.floor) != own.floor)
     };
-    let more: Vec<String> = all.iter().filter(is_more).map(|(product, need)| clause(*product, need)).collect();
+    let more: Vec<String> = all.iter().filter(is_more).map(|(product, need)| or_newer(*product, need)).collect();
     if !more.is_empty() {
-        text += &paragraph(&format!("For every image: {}.", more.join("; ")), screen);
+        text += &paragraph(&format!("For all images: {}.", more.join("; ")), screen);
     }
-    for it in required.devices.iter().filter(|it| it.needs.is_empty()) {
+    for it in required.devices.iter().filter(|it| !it.needs.iter().any(|need| is_known(&need.preferred))) {
         let answer = if it.runs { "no floor known for code on" } else { "nothing runs on" };
         text += &format!("  {answer} {}\n", printable(&it.device.name));
     }
@@ -69,7 +75,7 @@ pub fn requires_text(required: &RequiredFile<'_>, screen: &Screen) -> Block {
 /// Returns a sentence for each set of devices that need the same releases for their preferred images.
 fn sentences(required: &RequiredFile<'_>) -> Vec<String> {
     let mut sets: Vec<(Vec<String>, Vec<DeviceNeed>)> = Vec::new();
-    for it in required.devices.iter().filter(|it| !it.needs.is_empty()) {
+    for it in required.devices.iter().filter(|it| it.needs.iter().any(|need| is_known(&need.preferred))) {
         let device = it.device.gpu.map_or_else(|| it.device.name.clone(), |gpu| format!("{gpu} ({})", it.device.name));
         let floors = |needs: &[DeviceNeed]| needs.iter().map(|need| (need.product, need.preferred.floor)).collect();
         let own: Vec<_> = floors(&it.needs);
@@ -82,7 +88,8 @@ fn sentences(required: &RequiredFile<'_>) -> Vec<String> {
         }
     }
     let sentence = |(devices, needs): &(Vec<String>, Vec<DeviceNeed>)| {
-        let needs: Vec<String> = needs.iter().map(|need| clause(need.product, &need.preferred)).collect();
+        let needs = needs.iter().filter(|need| is_known(&need.preferred));
+        let needs: Vec<String> = needs.map(|need| or_newer(need.product, &need.preferred)).collect();
         format!("On {}: {}.", enumerated(devices, NAMED), needs.join("; "))
     };
     sets.iter().map(sentence).collect()
@@ -99,15 +106,10 @@ pub fn or_newer(product: Product, need: &Need) -> String {
     }
 }
 
-/// Formats what a product must be, and why.
-fn clause(product: Product, need: &Need) -> String {
-    let release = or_newer(product, need);
-    let because = |cause: &FloorCause| match cause.images.len() {
-        0 => cause.requirement.to_string(),
-        _ => format!("{} ({})", images(cause), cause.requirement),
-    };
-    let causes: Vec<String> = need.causes.iter().map(because).collect();
-    if causes.is_empty() { release } else { format!("{release}, because of {}", enumerated(&causes, LISTED)) }
+/// Returns whether anything is known about what loads an image.
+fn is_known(need: &Need) -> bool {
+    let bound = [Some(need.floor.least), need.floor.most];
+    !need.causes.is_empty() || bound.into_iter().flatten().any(|limit| limit.release.is_some())
 }
 
 /// Joins texts as in a sentence. Those that exceed the limit are counted.
@@ -166,9 +168,12 @@ fn is_alike(one: &[DeviceNeed], other: &[DeviceNeed]) -> bool {
 
 /// Formats a row for the preferred image, and a row for another image that needs less.
 fn rows_of(devices: &str, need: &DeviceNeed) -> Vec<Vec<String>> {
-    let mut rows = vec![row(devices, "preferred", need.product, &need.preferred)];
+    let mut rows = Vec::new();
+    if is_known(&need.preferred) {
+        rows.push(row(devices, BEST, need.product, &need.preferred));
+    }
     if need.some.floor != need.preferred.floor {
-        rows.push(row(devices, "some", need.product, &need.some));
+        rows.push(row(devices, "some image", need.product, &need.some));
     }
     rows
 }
@@ -211,11 +216,12 @@ fn cause(cause: &FloorCause) -> String {
     }
 }
 
-/// Formats the numbers of the images with a property: `images 0, 2 and 5 more`.
+/// Formats the numbers of the images with a property, or the number of many: `images 0, 2`, `12 images`.
 fn images(cause: &FloorCause) -> String {
-    let numbers: Vec<String> = cause.images.iter().take(LISTED).map(usize::to_string).collect();
-    let noun = if cause.images.len() == 1 { "image" } else { "images" };
-    let more = cause.images.iter().skip(LISTED).count();
-    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    format!("{noun} {}{more}", numbers.join(", "))
+    let numbers: Vec<String> = cause.images.iter().map(usize::to_string).collect();
+    match numbers.as_slice() {
+        [one] => format!("image {one}"),
+        several if several.len() <= LISTED => format!("images {}", several.join(", ")),
+        many => format!("{} images", many.len()),
+    }
 }

@@ -10,6 +10,7 @@ use crate::cli::report::Screen;
 use crate::cli::report::style::Meaning;
 use crate::cli::report::text::{Block, Column, columns, counted, headline, paragraph, printable};
 use crate::scan::inventory::{CodeRole, File};
+use crate::target::runs_on::LoadMethod;
 use crate::target::{Device, Platform};
 
 /// Verdicts that have colors.
@@ -188,8 +189,15 @@ fn outcomes<'a>(relevant: impl Iterator<Item = &'a AnsweredSet<'a>>, screen: &Sc
             outcomes.entry(outcome(&answer.selection)).or_insert_with(|| (meaning_of_selection(&answer.selection), 0));
         *count += 1;
     }
-    let outcomes =
-        outcomes.into_iter().map(|((_, name), (meaning, count))| screen.paint(meaning, &format!("{count} {name}")));
+    let are_equal = outcomes.len() == 1;
+    let number = |count: usize| match count {
+        1 if are_equal => String::new(),
+        _ if are_equal => "all ".to_owned(),
+        count => format!("{count} "),
+    };
+    let outcomes = outcomes
+        .into_iter()
+        .map(|((_, name), (meaning, count))| screen.paint(meaning, &format!("{}{name}", number(count))));
     outcomes.collect::<Vec<_>>().join(", ")
 }
 
@@ -220,8 +228,22 @@ fn without_code(file: &File, platform: Platform) -> String {
 fn outcome(selection: &Selection) -> (u8, &'static str) {
     match selection.selected {
         _ if selection.is_undecided() => (1, "undecided"),
-        Some((_, way)) => (0, way.name()),
+        Some((_, way)) => (0, in_words(way)),
         None => (2, "nothing"),
+    }
+}
+
+/// Returns how an image runs, in words.
+fn in_words(way: LoadMethod) -> &'static str {
+    match way {
+        LoadMethod::Exact => "native",
+        LoadMethod::Compatible => "compatible",
+        LoadMethod::Generic => "by generic code",
+        LoadMethod::Linked => "linked when loaded",
+        LoadMethod::FromPtx => "compiled from PTX",
+        LoadMethod::FromSpirV => "compiled from SPIR-V",
+        LoadMethod::FromBitcode => "compiled from bitcode",
+        LoadMethod::FromAir => "compiled from AIR",
     }
 }
 

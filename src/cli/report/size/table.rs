@@ -31,7 +31,7 @@ pub fn size_table(report: &SizeReport, screen: &Screen) -> String {
 fn package_table(package: &PackageSizes, screen: &Screen) -> String {
     let total = package.total();
     let name = package.path.file_name().unwrap_or_default().to_string_lossy();
-    let heading = headline(&name, &format!("{} stored", screen.bytes(total.stored)), screen);
+    let heading = headline(&name, &screen.bytes(total.stored), screen);
     let files = counted(package.files, "file");
     let device = format!("device code, in {files}");
     let parts = [
@@ -46,8 +46,7 @@ fn package_table(package: &PackageSizes, screen: &Screen) -> String {
         let stored = screen.size(size.stored);
         vec![stored, percent(size.stored, total.stored), screen.size(size.decompressed), (*name).to_owned()]
     });
-    let headings =
-        [Column::right("STORED"), Column::right("%"), Column::right("DECOMPRESSED"), Column::left("PACKAGE")];
+    let headings = [Column::right("PACKED"), Column::right("%"), Column::right("UNPACKED"), Column::left("CONTENTS")];
     heading + &columns(&headings, rows, screen) + "\n"
 }
 

@@ -34,24 +34,25 @@ const MAX_LINES: usize = 20;
 /// grouped across files, unless `all` is set.
 pub fn verdict_text(verdict: &Verdict, all: bool, screen: &Screen) -> String {
     let groups = group_findings(&verdict.findings);
-    let is_of_same_file = |one: &FindingGroup<'_>, next: &FindingGroup<'_>| one.finding.path == next.finding.path;
     let text = if all || groups.len() <= MAX_LINES {
-        groups.chunk_by(is_of_same_file).map(|file| findings_of_file(file, screen)).collect()
+        let lines = groups.iter().map(|group| (group.finding.path.clone(), statement(group, screen)));
+        by_path(&lines.collect::<Vec<_>>(), screen)
     } else {
         grouped_by_file(groups, screen)
     };
     text + &summary(verdict, screen) + "\n"
 }
 
-/// Formats the findings of a file as lines. On terminals, several are below the path.
-fn findings_of_file(groups: &[FindingGroup<'_>], screen: &Screen) -> String {
-    match groups {
-        [first, _, ..] if screen.is_terminal() => {
-            let lines = groups.iter().map(|group| paragraph(&statement(group, screen), screen));
-            heading(&first.finding.path, screen) + &lines.collect::<String>()
+/// Formats findings as lines. On terminals, several about the same path are below it.
+fn by_path(findings: &[(String, String)], screen: &Screen) -> String {
+    let of_path = |findings: &[(String, String)]| match findings {
+        [(path, _), _, ..] if screen.is_terminal() => {
+            let lines = findings.iter().map(|(_, statement)| paragraph(statement, screen));
+            heading(path, screen) + &lines.collect::<String>()
         }
-        _ => groups.iter().map(|group| headline(&group.finding.path, &statement(group, screen), screen)).collect(),
-    }
+        _ => findings.iter().map(|(path, statement)| headline(path, statement, screen)).collect(),
+    };
+    findings.chunk_by(|(one, _), (next, _)| one == next).map(of_path).collect()
 }
 
 /// Formats groups that have the same message for several files as one line, the most frequent first.
@@ -73,9 +74,9 @@ fn grouped_by_file(groups: Vec<FindingGroup<'_>>, screen: &Screen) -> String {
             0 => String::new(),
             others => format!(" and {others} more"),
         };
-        Some(headline(&format!("{}{others}", first.finding.path), &statement(first, screen), screen))
+        Some((format!("{}{others}", first.finding.path), statement(first, screen)))
     });
-    let text: String = lines.collect();
+    let text = by_path(&lines.collect::<Vec<_>>(), screen);
     let rest: usize = messages.iter().skip(MAX_LINES).map(Vec::len).sum();
     let rest = if rest == 0 { String::new() } else { format!("{} more; ", counted(rest, "finding")) };
     format!("{text}{rest}use -v to list all findings by file\n")

@@ -63,7 +63,7 @@ function drawLegend() {
   if (data.archs.some((arch) => !arch.is_native)) {
     parts.push(element("li", {}, swatch("of-other is-hatched", 0), "not machine code yet"));
   }
-  parts.push(element("li", {}, swatch("is-rest", 0), "not in kernels"));
+  parts.push(element("li", {}, swatch("is-rest", 0), "not in kernels, or no device code"));
   byId("legend").replaceChildren(...parts);
 }
 

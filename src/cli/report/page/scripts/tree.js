@@ -1,4 +1,4 @@
-// The bytes as a tree of files, archs, families and kernels. The bytes of an arch outside of its kernels are a node too, so that areas
+// The bytes as a tree of packages, files, archs, families and kernels. The bytes of an arch outside of its kernels are a node too, so that areas
 // add up and nothing is hidden.
 
 /// Creates a node of the tree. `kind` is all, file, arch, kernel, more (nodes too small to be drawn alone) or rest.
@@ -25,9 +25,14 @@ function familyNode(name, kernelsOf, look) {
   return adopt(node("family", name, size, { ...look, kernels: kernelsOf.length }), kernelsOf);
 }
 
+/// Returns the number of bytes that a byte of a file takes as stored: members of a package are compressed as a whole.
+function ratioOf(file) {
+  return file.place && file.size > 0 ? file.place.packed / file.size : 1;
+}
+
 /// Returns the size that the map shows: decompressed, or as stored. Stored bytes of an image are shared by its kernels in proportion.
 function sizeOf(image) {
-  return map.isStored ? image.stored : image.size;
+  return map.isStored ? image.stored * ratioOf(image.file) : image.size;
 }
 
 function archNode(arch, imagesOfArch) {
@@ -36,7 +41,7 @@ function archNode(arch, imagesOfArch) {
   let total = 0;
   for (const image of imagesOfArch) {
     let inKernels = 0;
-    const ratio = map.isStored && image.size > 0 ? image.stored / image.size : 1;
+    const ratio = image.size > 0 ? sizeOf(image) / image.size : 1;
     for (const [name, , , , own] of image.kernels) {
       const size = own * ratio;
       inKernels += size;
@@ -68,17 +73,31 @@ function fileNode(file) {
     byArch.get(image.arch).push(image);
   }
   const children = [...byArch].map(([arch, of]) => archNode(data.archs[arch], of));
-  children.push(...file.rests.map(([label, stored, size]) => node("rest", label, map.isStored ? stored : size)));
-  const size = children.reduce((sum, child) => sum + child.size, 0);
-  return adopt(node("file", file.name, size, { title: file.path, images: file.images.length }), children);
+  children.push(...restNodes(file.rests, ratioOf(file)));
+  return sumNode("file", file.name, children, { title: file.path, images: file.images.length });
 }
 
-/// Returns the whole tree. A single file is its root.
+function restNodes(rests, ratio) {
+  return rests.map(([label, stored, size]) => node("rest", label, map.isStored ? stored * ratio : size));
+}
+
+/// Returns a node with the sum of its children as size.
+function sumNode(kind, label, children, properties) {
+  return adopt(node(kind, label, children.reduce((sum, child) => sum + child.size, 0), properties), children);
+}
+
+/// Returns the node of a package: its files, its other members, and the archive around them.
+function packageNode(of, index) {
+  const files = data.files.filter((file) => file.place?.package === index);
+  const children = [...files.map(fileNode), ...restNodes(of.rests, 1)];
+  return sumNode("file", lastPart(of.path), children, { title: of.path });
+}
+
+/// Returns the whole tree. A single file or package is its root.
 function wholeTree() {
-  const files = data.files.map(fileNode).filter((file) => file.size > 0);
-  if (files.length === 1) return files[0];
-  const size = files.reduce((sum, file) => sum + file.size, 0);
-  return adopt(node("all", "All files", size), files);
+  const loose = data.files.filter((file) => !file.place).map(fileNode);
+  const all = [...data.packages.map(packageNode), ...loose].filter((of) => of.size > 0);
+  return all.length === 1 ? all[0] : sumNode("all", "All files", all);
 }
 
 /// Returns whether a node can be opened.

@@ -84,12 +84,25 @@ macro_rules! fuzz_target {
     };
 }
 
-/// Runs a target on each input of its corpus.
+/// Number of prefixes, and of changed bytes, of each input.
+const MUTANTS: usize = 50;
+
+/// Runs a target on each input of its corpus, on prefixes of it, and with changed bytes.
 fn replay(target: &str, run: fn(&[u8])) {
     for path in inputs(target) {
         // The name of an input that fails.
         println!("{}", path.display());
-        run(&std::fs::read(&path).unwrap());
+        let input = std::fs::read(&path).unwrap();
+        run(&input);
+        for at in (0..input.len()).step_by(input.len().div_ceil(MUTANTS)) {
+            println!("{at:#x}");
+            run(&input[..at]);
+            for byte in [0, 0xff] {
+                let mut changed = input.clone();
+                changed[at] = byte;
+                run(&changed);
+            }
+        }
     }
 }
 

@@ -28,6 +28,8 @@ const TEXTS: &[(&str, &str, &[u8])] = &[
     ("syclbin", "one", SYCLBIN),
     ("promise", "tensile", b"lib/T.dat\0\x82\xa9solutions\x92\x82\xa4name\xa3one\xaakernelName\xa5Cijk1\x81\xa4name\xa5Cijk2\xa7library\x80"),
     ("promise", "triton", b"c/__grp__k.json\0{\"child_paths\":{\"k.cubin\":\"/c/k.cubin\",\"k.json\":\"/c/k.json\"}}"),
+    ("promise", "kernel", b"c/k.json\0{\"hash\":\"ab\",\"target\":{\"backend\":\"cuda\",\"arch\":90,\"warp_size\":32},\"name\":\"k\"}"),
+    ("promise", "checksums", b"c/checksums.txt\0e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  k.cubin\n"),
     ("policy", "all", POLICY),
     ("policy", "exceptions", b"skip = [\"*.txt\"]\n[[except]]\nfiles = \"lib/{a,b[0-9]}*.so\"\n[except.images]\nintact = false\n\0lib/a.so"),
     ("archive", "stored.zip", ZIP),

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Error, Result, ensure};
 use libtest_mimic::Trial;
 use serde_json::Value;
 
-use crate::harness::step::Step;
+use crate::harness::step::{Done, Step};
 use crate::harness::tools::{Missing, in_path};
 use crate::harness::trial::{completion, fresh_directory};
 
@@ -82,6 +83,7 @@ const FORMS: &[Form] = &[
     form("squashfs-blocks", &[SQUASHFS], "FORM='gzip -b 4096 -no-fragments'; . ./squashfs"),
     form("appimage", &[SQUASHFS], "FORM=zstd; . ./squashfs; cat /bin/true p > q && mv q p"),
     form("zip-bzip2", &[PYTHON], "cd root && python3 - ../p 12 < ../zip.py"),
+    form("zip-lzma", &[PYTHON], "cd root && python3 - ../p 14 < ../zip.py"),
     form("zip-deflate", &[PYTHON], "cd root && python3 - ../p 8 < ../zip.py"),
     form(
         "conda",
@@ -133,19 +135,50 @@ const SCRIPTS: [(&str, &str); 4] = [
     ),
 ];
 
-pub fn trials() -> Vec<Trial> {
-    let trial = |form: &'static Form| {
-        Trial::ignorable_test(format!("packages/{}", form.name), move || {
-            completion(fresh_directory("packages", form.name).and_then(|directory| test(form, &directory)))
-        })
-    };
-    FORMS.iter().map(trial).collect()
+/// A command, and a test of its answer for the package `p`.
+struct Cell {
+    command: &'static str,
+    test: fn(&Path) -> Result<()>,
 }
 
-fn test(form: &Form, directory: &Path) -> Result<()> {
+/// The commands that read packages, and one of those that change files. The names of the trials are a table.
+const CELLS: [Cell; 11] = [
+    Cell { command: "scan", test: |directory| equal_answers(directory, "scan --hash") },
+    Cell { command: "inspect", test: |directory| equal_answers(directory, "inspect") },
+    Cell { command: "size", test: |directory| equal_answers(directory, "size") },
+    Cell { command: "verify", test: |directory| equal_lines(directory, "verify") },
+    Cell { command: "select", test: |directory| equal_lines(directory, "select --device sm_90 --device gfx90a") },
+    Cell { command: "requires", test: |directory| equal_lines(directory, "requires") },
+    Cell { command: "metadata", test: metadata },
+    Cell { command: "extract", test: extracted },
+    Cell { command: "check", test: checked },
+    Cell { command: "lock", test: equal_locks },
+    Cell { command: "strip", test: changed_or_refused },
+];
+
+pub fn trials() -> Vec<Trial> {
+    let trials = |form: &'static Form| {
+        let package = Arc::new(OnceLock::new());
+        CELLS.iter().map(move |cell| {
+            let package = Arc::clone(&package);
+            Trial::ignorable_test(format!("packages/{}/{}", form.name, cell.command), move || {
+                completion(written(form, &package).and_then(|directory| (cell.test)(&directory)))
+            })
+        })
+    };
+    FORMS.iter().flat_map(trials).collect()
+}
+
+/// Writes the package once for all commands, and returns its directory.
+fn written(form: &Form, package: &OnceLock<std::result::Result<PathBuf, String>>) -> Result<PathBuf> {
     for (program, package) in form.programs {
         in_path(program).ok_or_else(|| Missing::new(program, package))?;
     }
+    let write = || fresh_directory("packages", form.name).and_then(|at| write(form, &at).map(|()| at));
+    package.get_or_init(|| write().map_err(|error| format!("{error:#}"))).clone().map_err(Error::msg)
+}
+
+fn write(form: &Form, directory: &Path) -> Result<()> {
     let library = directory.join("root/usr/lib");
     fs::create_dir_all(&library)?;
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
@@ -155,24 +188,75 @@ fn test(form: &Form, directory: &Path) -> Result<()> {
     for (name, script) in SCRIPTS {
         fs::write(directory.join(name), script)?;
     }
-    Step::new(directory, "sh").args(["-e", "-c", form.script]).run()?;
-    for command in ["scan --hash", "inspect", "size"] {
-        let root = answers(&json(directory, command, "root")?);
-        let package = answers(&json(directory, command, "p")?);
-        // The runtime of an AppImage adds its own bytes to the sizes.
-        let is_equal = root == package || command == "size" && root.is_subset(&package);
-        ensure!(!root.is_empty() && is_equal, "{command}: {package:?}, expected {root:?}");
-    }
-    extracted(directory, "p")?;
-    let check = Step::new(directory, "sh");
-    let check =
-        check.args(["-c", "\"$0\" check --policy policy p || test $? = 1", env!("CARGO_BIN_EXE_fatbin")]).run()?;
-    ensure!(
-        check.stdout.contains("a.cubin: image 0 (sm_90): violated: ") || check.stdout.contains("sm_90 is forbidden"),
-        "{}",
-        check.stdout
-    );
+    Step::new(directory, "sh").args(["-e", "-c", form.script]).run().map(drop)
+}
+
+/// The JSON of a command has the same images, kernels and rows as for the folder.
+fn equal_answers(directory: &Path, command: &str) -> Result<()> {
+    let root = answers(&json(directory, command, "root")?);
+    let package = answers(&json(directory, command, "p")?);
+    // The runtime of an AppImage adds its own bytes to the sizes.
+    let is_equal = root == package || command == "size" && root.is_subset(&package);
+    ensure!(!root.is_empty() && is_equal, "{command}: {package:?}, expected {root:?}");
+    Ok(())
+}
+
+/// A command prints the same lines and has the same exit status as for the folder.
+fn equal_lines(directory: &Path, command: &str) -> Result<()> {
+    let root = lines(&with_status(directory, command, "root")?.stdout);
+    let package = lines(&with_status(directory, command, "p")?.stdout);
+    ensure!(root.len() > 2 && root == package, "{command}: {package:?}, expected {root:?}");
+    Ok(())
+}
+
+/// Runs a command, and adds its exit status to its output.
+fn with_status(directory: &Path, command: &str, input: &str) -> Result<Done> {
+    let line = format!("\"$0\" {command} {input} 2>&1; echo status $?");
+    Step::new(directory, "sh").args(["-c", &line, env!("CARGO_BIN_EXE_fatbin")]).run()
+}
+
+/// Returns the lines about the files of the folder, without the paths of packages, and the last line.
+fn lines(text: &str) -> BTreeSet<String> {
+    let without_path = |line: &str| line.rsplit_once("usr/lib/").map_or(line, |(_, name)| name).to_owned();
+    let of_file = |line: &&str| line.contains("usr/lib/") || line.starts_with(' ') || line.starts_with("status ");
+    text.lines().filter(of_file).map(without_path).collect()
+}
+
+/// The metadata are the same, before the list of files.
+fn metadata(directory: &Path) -> Result<()> {
+    let root = with_status(directory, "metadata --format json", "root")?;
+    let package = with_status(directory, "metadata --format json", "p")?;
+    let [before, found] = [&root, &package].map(|done| done.stdout.split_once("\"files\"").map(|(before, _)| before));
+    ensure!(before.is_some() && before == found, package.error("other metadata"));
+    Ok(())
+}
+
+fn checked(directory: &Path) -> Result<()> {
+    let check = with_status(directory, "check --policy policy", "p")?;
+    let line =
+        ["a.cubin: image 0 (sm_90): violated: ", "sm_90 is forbidden"].iter().any(|it| check.stdout.contains(it));
+    ensure!(line && check.stdout.ends_with("status 1\n"), check.error("sm_90 is not forbidden"));
+    Ok(())
+}
+
+fn equal_locks(directory: &Path) -> Result<()> {
     ensure!(locked(directory, "p")? == locked(directory, "root")?, "the locks differ");
+    Ok(())
+}
+
+/// A package is rewritten with the same images, or refused with the reason. Nothing is written then.
+fn changed_or_refused(directory: &Path) -> Result<()> {
+    let strip = with_status(directory, "strip --device-debug -o stripped", "p")?;
+    if strip.stdout.ends_with("status 0\n") {
+        let root = answers(&json(directory, "scan", "root")?);
+        ensure!(root == answers(&json(directory, "scan", "stripped")?), strip.error("other images"));
+        return Ok(());
+    }
+    let reasons =
+        ["can be changed; extract it, and change the files", "p: is a directory", "p: zip directory entry at "];
+    let is_refused = reasons.iter().any(|reason| strip.stdout.contains(reason));
+    ensure!(is_refused && strip.stdout.ends_with("status 2\n"), strip.error("no reason"));
+    ensure!(!directory.join("stripped").exists(), "a file was written");
     Ok(())
 }
 
@@ -202,8 +286,8 @@ fn answers(value: &Value) -> BTreeSet<String> {
 }
 
 /// The extracted images have the bytes of the files.
-fn extracted(directory: &Path, input: &str) -> Result<()> {
-    Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["extract", "-o", "out", input]).run()?;
+fn extracted(directory: &Path) -> Result<()> {
+    Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["extract", "-o", "out", "p"]).run()?;
     let contents = |below: &str| -> Result<BTreeSet<Vec<u8>>> {
         let files = fs::read_dir(directory.join(below))?;
         files.map(|file| Ok(fs::read(file?.path())?)).collect()

@@ -83,6 +83,10 @@ pub mod internals {
     }
     pub mod format {
         pub use crate::format::*;
+        /// Every type of container.
+        pub fn container_types() -> impl Iterator<Item = ContainerType> {
+            ContainerType::ALL.into_iter()
+        }
         pub mod bitcode {
             pub use crate::format::bitcode::embedded::offload_binaries;
             pub use crate::format::bitcode::symbols::symbols;

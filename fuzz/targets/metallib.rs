@@ -14,7 +14,6 @@ fuzz_target!(|data: &[u8]| {
     let budget = budget(data);
     let view = View::with_budget(data, &budget);
     let inspection = inspect(ImageKind::MetalLibrary, view);
-    assert!(inspection.problems.iter().all(|problem| problem.offset <= data.len() as u64));
     let Ok(library) = MetalLibrary::read(view) else { return };
     let functions: Vec<_> = library.functions().map_while(Result::ok).collect();
     assert!(inspection.kernels.len() <= functions.len());

@@ -17,5 +17,13 @@ fuzz_target!(|data: &[u8]| {
         Ok(Promise::Kernels(names) | Promise::Files(names)) => {
             assert!(names.iter().map(String::len).sum::<usize>() <= bytes.len(), "names are parts of the index");
         }
+        Ok(Promise::Hashes(hashes)) => {
+            let names = hashes.iter().map(|hash| hash.name.len() + 2 * hash.sha256.len());
+            assert!(names.sum::<usize>() <= bytes.len(), "hashes are parts of the index");
+        }
+        Ok(Promise::Kernel { name, arch }) => {
+            assert!(path.ends_with(&format!("{name}.json")));
+            assert!(arch.is_none_or(|arch| arch.len() <= bytes.len() + "sm_".len()));
+        }
     }
 });

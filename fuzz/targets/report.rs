@@ -60,6 +60,7 @@ fuzz_target!(|data: &[u8]| {
             package: None,
             promise: None,
             metadata: None,
+            sha256: None,
         }],
     );
     check_text(&report::verdict_text(&verdict, true, &screen));

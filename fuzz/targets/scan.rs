@@ -5,6 +5,7 @@
 use std::ops::Range;
 
 use fatbin::Result;
+use fatbin::internals::base::codec::{Codec, ZSTD_MAGIC, stream_size};
 use fatbin::internals::format::FORMATS;
 use fatbin::scan::{Container, File};
 use fatbin::scan::{Scan, Source};
@@ -61,10 +62,16 @@ fn place(container: &Container) -> Range<u64> {
     offset..offset + container.size
 }
 
-/// Tries every offset: each readable container must have been found, or start inside one that was found.
+/// Tries every offset: each readable container must have been found, or start inside one that was found, or inside of a
+/// zstd frame.
 fn check_nothing_is_missed(file: &File, view: View) {
-    let covered = |at: u64| file.containers.iter().any(|it| place(it).contains(&at));
     let data = view.data();
+    let frames: Vec<Range<u64>> = (0..data.len() as u64)
+        .filter(|&at| data[at as usize..].starts_with(&ZSTD_MAGIC))
+        .filter_map(|at| Some(at..at + stream_size(Codec::Zstd, view.from(at), 0).ok()?))
+        .collect();
+    let places = || file.containers.iter().map(place).chain(frames.iter().cloned());
+    let covered = |at: u64| places().any(|place| place.contains(&at));
     for at in 0..data.len() {
         for format in FORMATS.iter().filter(|format| data[at..].starts_with(format.magic)) {
             let readable = (format.read)(view.from(at as u64)).is_ok();

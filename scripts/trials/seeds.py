@@ -10,12 +10,14 @@ from trials import layout
 
 HSACO, CUBIN, PTX, LTO_IR = "answer-gfx90a.hsaco", "answer-sm_90.cubin", "answer-sm_80.ptx", "answer-sm_90.ltoir"
 IMAGES = [HSACO, "answer-gfx90a-debug.hsaco", CUBIN, "answer-sm_90-debug.cubin", PTX, LTO_IR, "answer.tilebc", "answer-dg2.zebin",
-          "answer.metallib"]
+          "answer.metallib", "answer.oxart", "answer.kdb", "answer.aks2"]
+# Inputs of fuzz targets, for formats that fatbin does not write.
+CORPUS = ["dxbc/dxil", "hcf/two", "kpack/zstd", "metal_archive/answer.metallib", "ocloc_archive/members", "syclbin/two"]
 TARGET = f"--target={layout.GFX90A.decode()}="
 HOST = f"--target={layout.HOST.decode()}="
 
-# A thin archive without its member, and a bundle of source files.
-WITHOUT_IMAGES = {"thin.a", "bundle-text"}
+# A thin archive without its member, a bundle of source files, and containers of images that are cut.
+WITHOUT_IMAGES = {"thin.a", "bundle-text", "answer.oxart"}
 
 
 class Workshop:
@@ -109,6 +111,8 @@ def hosts(shop, bundled):
                    f"--symbol=p={PTX}")
     arrays = b"text\0".join(shop.read(name) for name in [CUBIN, HSACO, PTX]) + b"\0"
     shop.add("arrays.o", layout.elf(layout.X86_64, [layout.Section(b".rodata", arrays, 1, 2)]))
+    section = layout.Section(b"__CLANG_OFFLOAD_BUNDLE__sycl-spir64", shop.seeds["module.spv"], 1, 2)
+    shop.add("sycl-image.o", layout.elf(layout.X86_64, [section]))
     macho = shop.write("mach-o.o", "wrap", "--host=x86_64-apple-macosx", "--kind=hip", HSACO)
     shop.add("universal", layout.universal(macho))
     shop.add("pe.exe", layout.pe(bundled))
@@ -129,3 +133,10 @@ def archives(shop, bundled):
     stored = shop.add("archive.cpio", layout.cpio_file(member))
     shop.add("package.rpm", layout.rpm_file(lzma.compress(stored)))
     shop.add("archive-in-zip.zip", layout.zip_file([("archive.tar", packed)], zipfile.ZIP_DEFLATED))
+    shop.add("lzma.zip", layout.zip_file(member, zipfile.ZIP_LZMA))
+    shop.add("package.deb", layout.ar([(b"debian-binary", b"2.0\n"), (b"data.tar.xz", lzma.compress(packed))]))
+    corpus = shop.fixtures.parent / "fuzz/corpus"
+    for path in [*(corpus / name for name in CORPUS), *sorted((corpus / "archive").iterdir())]:
+        name = f"{path.parent.name}-{path.name}"
+        WITHOUT_IMAGES.add(name)
+        shop.add(name, path.read_bytes())

@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
+
 use crate::analyze::metadata::{InvalidMetadata, PackageMetadata};
 use crate::analyze::promise::Promise;
 use crate::analyze::survey::{Survey, SurveyOptions};
@@ -52,13 +54,14 @@ impl<'p> Checker<'p> {
     pub fn analyze(&self, input: usize, outcome: Outcome) -> (CheckedFile, Option<Error>) {
         let metadata = self.policy.metadata.then(|| read_metadata(&outcome)).flatten();
         let promise = self.policy.promised_kernels.then(|| read_promise(&outcome)).flatten();
+        let sha256 = if self.policy.promised_kernels { sha256(&outcome) } else { None };
         let package = stored_package(&outcome);
         let (survey, error) = Survey::of_outcome(outcome, &|path| {
             let required = self.policy.survey_options(path);
             let inspection = required.inspection || self.inspects_all;
             SurveyOptions { inspection, own_sizes: self.inspects_all, ..required }
         });
-        (CheckedFile { survey, input, proof: ProofStatus::default(), package, metadata, promise }, error)
+        (CheckedFile { survey, input, proof: ProofStatus::default(), package, metadata, promise, sha256 }, error)
     }
 
     /// Returns whether the policy requires that the file is the result of a proven change.
@@ -112,6 +115,19 @@ fn read_promise(outcome: &Outcome) -> Option<Result<Promise, String>> {
     }
     let scan = scanned.open().ok()?;
     Promise::read(path, scan.source().view())
+}
+
+/// Hashes a file with device code whose hash an index may state. A hash that is missing is undecided.
+fn sha256(outcome: &Outcome) -> Option<[u8; 32]> {
+    let Outcome::Scanned(scanned) = outcome else { return None };
+    if !Promise::has_hash(&scanned.file().path) || !scanned.file().has_findings() {
+        return None;
+    }
+    let scan = scanned.open().ok()?;
+    let source = scan.source();
+    let mut hash = Sha256::new();
+    source.blocks(0..source.view().size(), 0, &mut |_, bytes| hash.update(bytes)).ok()?;
+    Some(hash.finalize().into())
 }
 
 /// Checks files, directories and archives by a policy.

@@ -77,9 +77,21 @@ pub struct Options {
     pub structure_only: bool,
     /// Hashes every image, which reads all of its bytes.
     pub hash: bool,
-    /// Looks for calls of functions that load device code, if there is no device code. Of files in directories, only those
-    /// with findings are reported, and reading the imports of all takes as long as the scan.
-    pub(crate) calls: bool,
+    /// Files whose calls of functions that load device code are signs, if they have no device code.
+    pub(crate) calls: Calls,
+}
+
+/// Files whose calls are read. Of files in directories, only those with findings are reported, and reading the calls of all
+/// takes as long as the scan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Calls {
+    /// None.
+    #[default]
+    No,
+    /// Linked files. A static library has thousands of objects.
+    Linked,
+    /// Linked files and objects.
+    All,
 }
 
 /// Lists every container in `source`.

@@ -216,6 +216,10 @@ fn signs_of_device_code_are_listed_and_are_not_the_answer_that_there_is_none() {
     assert_eq!(run.status, 1, "{}", run.err);
     assert!(run.out.ends_with("  calls       call.o: cuModuleLoadData\n"), "{}", run.out);
     assert!(sandbox.fatbin("call.o").out.contains("  calls       call.o: cuModuleLoadData\n"));
+    sandbox.shell("cc -shared -fPIC -o libcall.so call.c && tar -czf call.tar.gz libcall.so").ok();
+    let run = sandbox.fatbin("scan call.tar.gz");
+    let line = "  calls       call.tar.gz: cuModuleLoadData\n";
+    assert!(run.status == 1 && run.out.ends_with(line), "{}", run.out);
     let check = sandbox.fatbin("check --policy policy call.o");
     assert!(check.out.starts_with("call.o: holds-device-code: no device code\n"), "{}", check.out);
     let run = sandbox.fatbin("scan section.o");

@@ -86,15 +86,10 @@ fn tensile(kernels: &[&str]) -> Vec<u8> {
 fn kernels_of_an_index_are_next_to_it() {
     let code = crate::fixture("answer-gfx90a.hsaco");
     let cut = code[..code.len() / 2].to_vec();
-    let group = |names: &[&str]| {
-        let files: serde_json::Map<_, _> =
-            names.iter().map(|name| ((*name).to_owned(), format!("/c/{name}").into())).collect();
-        serde_json::json!({ "child_paths": files }).to_string().into_bytes()
-    };
     let missing =
         "lib/T.dat: promised-kernels: 1 of 2 kernels are in no code object of the directory; for example Cijk_missing";
     type Files<'a> = &'a [(&'a str, Vec<u8>)];
-    let cases: [(Files<'_>, i32, &str); 9] = [
+    let cases: [(Files<'_>, i32, &str); 7] = [
         (&[("lib/T.dat", tensile(&["answer_kernel"])), ("lib/T.co", code.clone())], 0, ""),
         (&[("lib/T.dat", tensile(&["answer_kernel", "Cijk_missing"])), ("lib/T.co", code.clone())], 1, missing),
         (&[("lib/T.dat", tensile(&["answer_kernel"])), ("other/T.co", code.clone())], 1, "1 of 1 kernels"),
@@ -108,16 +103,10 @@ fn kernels_of_an_index_are_next_to_it() {
             2,
             "undecided: promised-kernels: Tensile",
         ),
-        (&[("c/__grp__k.json", group(&["k.hsaco", "k.ttir", "k.json"])), ("c/k.hsaco", code.clone())], 0, ""),
         (
-            &[("c/__grp__k.json", group(&["k.hsaco", "k.cubin"])), ("c/k.hsaco", code.clone())],
+            &[("lib/k.json", b"{}".to_vec()), ("lib/T.co", code.clone())],
             1,
-            "k.cubin is missing, or has no device code",
-        ),
-        (
-            &[("c/__grp__k.json", b"{".to_vec()), ("c/k.hsaco", code.clone())],
-            2,
-            "undecided: promised-kernels: not JSON",
+            "policy.toml: promised-kernels: no index of kernels",
         ),
         (
             &[("lib/data.dat", b"text".to_vec()), ("lib/T.co", code.clone())],
@@ -126,18 +115,85 @@ fn kernels_of_an_index_are_next_to_it() {
         ),
     ];
     for (files, status, message) in cases {
-        let sandbox = Sandbox::new();
-        sandbox.file("policy.toml", "package.promised-kernels = true\n");
-        sandbox.file("a.whl", wheel(files));
-        for (name, bytes) in files {
-            let path = sandbox.path("d").join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, bytes).unwrap();
-        }
-        for input in ["a.whl", "d"] {
-            let run = sandbox.fatbin(&format!("check --policy policy.toml {input}"));
-            assert_eq!(run.status, status, "{message} {input}: {}{}", run.out, run.err);
-            assert!(run.out.contains(message), "{message} {input}: {}", run.out);
-        }
+        promised(files, status, message);
     }
+}
+
+/// Checks files in a directory and in a wheel by the rule.
+fn promised(files: &[(&str, Vec<u8>)], status: i32, message: &str) {
+    let sandbox = Sandbox::new();
+    sandbox.file("policy.toml", "package.promised-kernels = true\n");
+    sandbox.file("a.whl", wheel(files));
+    for (name, bytes) in files {
+        let path = sandbox.path("d").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+    for input in ["a.whl", "d"] {
+        let run = sandbox.fatbin(&format!("check --policy policy.toml {input}"));
+        assert_eq!(run.status, status, "{message} {input}: {}{}", run.out, run.err);
+        assert!(run.out.contains(message), "{message} {input}: {}", run.out);
+    }
+}
+
+#[test]
+fn files_of_a_group_of_triton_are_next_to_it_and_for_its_processor() {
+    let code = || ("c/k.hsaco", crate::fixture("answer-gfx90a.hsaco"));
+    let cubin = || ("c/k.cubin", crate::fixture("answer-sm_90.cubin"));
+    let group = |names: &[&str]| {
+        let files: serde_json::Map<_, _> =
+            names.iter().map(|name| ((*name).to_owned(), format!("/c/{name}").into())).collect();
+        ("c/__grp__k.json", serde_json::json!({ "child_paths": files }).to_string().into_bytes())
+    };
+    let kernel = |backend: &str, arch: serde_json::Value| {
+        let target = serde_json::json!({ "backend": backend, "arch": arch, "warp_size": 32 });
+        ("c/k.json", serde_json::json!({ "hash": "ab", "target": target, "name": "k" }).to_string().into_bytes())
+    };
+    let files = ["k.hsaco", "k.ttir", "k.json"];
+    promised(&[group(&files), code(), kernel("hip", "gfx90a".into())], 0, "");
+    promised(&[group(&["k.cubin", "k.json"]), cubin(), kernel("cuda", 90.into())], 0, "");
+    promised(&[cubin(), kernel("xpu", serde_json::json!({}))], 0, "");
+    let other = "c/k.json: promised-kernels: k.hsaco is for gfx90a, and the kernel is described for gfx942";
+    promised(&[code(), kernel("hip", "gfx942".into())], 1, other);
+    promised(&[cubin(), kernel("cuda", 89.into())], 1, "k.cubin is for sm_90, and the kernel is described for sm_89");
+    promised(&[kernel("cuda", 90.into())], 1, "c/k.json: promised-kernels: no file of the directory has code of k");
+    promised(&[group(&["k.hsaco", "k.cubin"]), code()], 1, "k.cubin is missing, or has no device code");
+    promised(&[group(&files), code()], 1, "k.json is missing, or has no device code");
+    let unlisted = "c/k.cubin: promised-kernels: no index of the directory lists this file";
+    promised(&[group(&["k.hsaco"]), code(), cubin()], 1, unlisted);
+    promised(&[("c/__grp__k.json", b"{".to_vec()), code()], 2, "undecided: promised-kernels: not JSON");
+}
+
+#[test]
+fn files_of_flashinfer_have_their_hashes() {
+    let cubin = crate::fixture("answer-sm_90.cubin");
+    // By sha256sum.
+    let hash = "3aa63c29cd0e756a265bd649f88e6843288965724c5375cb3b1f07e0421a7dd5";
+    let library = crate::fixture("answer-x86_64.so");
+    let with = |list: &str, code: &[u8]| {
+        [("c/checksums.txt", list.as_bytes().to_vec()), ("c/a.cubin", code.to_vec()), ("c/b.so", library.clone())]
+    };
+    let lines = format!("{hash}  a.cubin\n{hash}  include/a.h\n");
+    promised(&with(&lines, &cubin), 0, "");
+    let mut changed = cubin.clone();
+    let last = changed.len() - 1;
+    changed[last] ^= 1;
+    promised(&with(&lines, &changed), 1, "c/checksums.txt: promised-kernels: a.cubin has another SHA-256");
+    promised(&with(&lines, b"text"), 1, "a.cubin is missing, or has no device code");
+    promised(&with(&format!("{lines}{hash}  sub/b.cubin\n"), &cubin), 1, "sub/b.cubin is missing");
+    promised(&with(&format!("{lines}{hash}\n"), &cubin), 2, "line 3 is not a SHA-256 and a name");
+    let unlisted = "c/a.cubin: promised-kernels: no index of the directory lists this file";
+    promised(&with(&format!("{hash}  b.so\n"), &cubin), 1, unlisted);
+}
+
+#[test]
+fn measurements_of_miopen_are_named_with_their_processor() {
+    let sandbox = Sandbox::new();
+    sandbox.file("gfx90a6e.HIP.fdb.txt", "64-56-1x1=ConvAsm1x1U:1.5,0,miopenConvolutionFwdAlgoDirect\n");
+    let run = sandbox.fatbin("scan gfx90a6e.HIP.fdb.txt");
+    let line = "  records     gfx90a6e.HIP.fdb.txt: MIOpen's measurements for gfx90a, without code\n";
+    assert!(run.status == 1 && run.out.contains(line), "{} {}", run.status, run.out);
+    let json = sandbox.fatbin("scan --json gfx90a6e.HIP.fdb.txt").out;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["files"][0]["signs"], serde_json::json!([{ "kind": "records", "name": "gfx90a" }]));
 }

@@ -2,7 +2,12 @@
 //!
 //! The targets come from `fuzz/targets`. Here they are functions, and they import this crate.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use fatbin::View;
+use fatbin::internals::base::archive::ArchiveFormat;
+use fatbin::internals::format::container_types;
+use fatbin::scan::ContainerType;
 
 extern crate self as fatbin_fuzz;
 
@@ -79,20 +84,35 @@ macro_rules! fuzz_target {
     };
 }
 
-/// Runs a target on each input of its corpus.
+/// Number of prefixes, and of changed bytes, of each input.
+const MUTANTS: usize = 50;
+
+/// Runs a target on each input of its corpus, on prefixes of it, and with changed bytes.
 fn replay(target: &str, run: fn(&[u8])) {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
-    let mut paths: Vec<_> = std::fs::read_dir(&directory)
-        .unwrap_or_else(|error| panic!("{}: {error}", directory.display()))
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    paths.sort();
-    assert!(!paths.is_empty(), "{} is empty", directory.display());
-    for path in paths {
+    for path in inputs(target) {
         // The name of an input that fails.
         println!("{}", path.display());
-        run(&std::fs::read(&path).unwrap());
+        let input = std::fs::read(&path).unwrap();
+        run(&input);
+        for at in (0..input.len()).step_by(input.len().div_ceil(MUTANTS)) {
+            println!("{at:#x}");
+            run(&input[..at]);
+            for byte in [0, 0xff] {
+                let mut changed = input.clone();
+                changed[at] = byte;
+                run(&changed);
+            }
+        }
     }
+}
+
+fn inputs(target: &str) -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
+    let entries = std::fs::read_dir(&directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    assert!(!paths.is_empty(), "{} is empty", directory.display());
+    paths
 }
 
 #[test]
@@ -101,5 +121,58 @@ fn every_target_is_replayed() {
         let path = entry.unwrap().path();
         let target = path.file_stem().unwrap().to_str().unwrap();
         assert!(TARGETS.contains(&target), "{target} is not replayed");
+    }
+}
+
+#[test]
+fn every_format_of_archives_has_an_input() {
+    let inputs: Vec<Vec<u8>> = inputs("archive").iter().map(|path| std::fs::read(path).unwrap()).collect();
+    for format in ArchiveFormat::all() {
+        let is_of =
+            |input: &Vec<u8>| ArchiveFormat::of(View::new(input)).is_some_and(|found| std::ptr::eq(found, format));
+        assert!(inputs.iter().any(is_of), "fuzz/corpus/archive has no input for {format:?}");
+    }
+}
+
+/// Fuzz target of each type of container, and the seed of scripts/torture by its text in scripts/trials/seeds.py.
+fn target_and_seed(container: ContainerType) -> (&'static str, &'static str) {
+    match container {
+        ContainerType::OffloadBinary => ("offload_binary", "offload-binary-"),
+        ContainerType::Bundle => ("bundle", "\"bundle\""),
+        ContainerType::Ccob => ("ccob", "ccob-"),
+        ContainerType::CudaFatbin => ("cuda_fatbin", "cuda-fatbin"),
+        ContainerType::Kpack => ("kpack", "kpack/"),
+        ContainerType::Oxart => ("oxart", "answer.oxart"),
+        ContainerType::MetalLibrary => ("metallib", "answer.metallib"),
+        ContainerType::SyclBin => ("syclbin", "syclbin/"),
+        ContainerType::DxContainer => ("dxbc", "dxbc/"),
+        ContainerType::Hcf => ("hcf", "hcf/"),
+        ContainerType::MetalArchive | ContainerType::MetalBinary => ("metal_archive", "metal_archive/"),
+        ContainerType::OclocArchive => ("ocloc_archive", "ocloc_archive/"),
+        ContainerType::SyclImage => ("scan", "sycl-image.o"),
+        ContainerType::BundleSection => ("scan", "bundle.o"),
+        ContainerType::DeviceElf => ("device_elf", "answer-sm_90.cubin"),
+        ContainerType::Ptx => ("device_elf", "answer-sm_80.ptx"),
+        ContainerType::Bitcode => ("bitcode", "wrapped.bc"),
+        ContainerType::SpirV => ("device_elf", "module.spv"),
+        ContainerType::LtoIr => ("device_elf", "answer-sm_90.ltoir"),
+        ContainerType::TileIr => ("tile_ir", "answer.tilebc"),
+        ContainerType::Embedded => ("embedded", "arrays.o"),
+        other => panic!("{other:?} has neither a fuzz target nor a seed"),
+    }
+}
+
+#[test]
+fn every_container_has_a_target_and_a_seed_of_torture() {
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/trials/seeds.py");
+    let seeds = std::fs::read_to_string(seeds).unwrap();
+    for container in container_types() {
+        let (target, seed) = target_and_seed(container);
+        assert!(TARGETS.contains(&target), "{container:?}: {target}");
+        assert!(seeds.contains(seed), "{container:?}: {seed}");
+    }
+    // Archives and files of code objects, which are read like archives.
+    for seed in ["corpus / \"archive\"", "answer.kdb", "answer.aks2"] {
+        assert!(seeds.contains(seed), "{seed}");
     }
 }

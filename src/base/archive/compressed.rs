@@ -63,6 +63,28 @@ pub fn lzma(view: View<'_>) -> Unpack<'_> {
     by_liblzma(view, Stream::new_lzma_decoder)
 }
 
+/// Size of the properties of lzma (APPNOTE.TXT 6.3.10, 5.8.8): a byte, and the size of the dictionary.
+const LZMA_PROPERTIES: u16 = 5;
+
+/// Unpacks a member of a zip file that is compressed by lzma: the version of the writer, the size of the properties, the
+/// properties, and a stream. The header of an lzma file has the properties, and the decompressed size.
+pub fn lzma_in_zip(view: View<'_>, size: u64) -> Unpack<'_> {
+    Box::new(move |to| {
+        let stated = view.u16("lzma properties size", 2).map_err(io::Error::other)?;
+        let properties = view.from(4).data().get(..LZMA_PROPERTIES.into()).unwrap_or_default();
+        if stated != LZMA_PROPERTIES || properties.is_empty() {
+            return Err(io::Error::other("the properties of lzma have another size"));
+        }
+        let header = [properties, &size.to_le_bytes()].concat();
+        let stream = view.from(LZMA_STREAM_IN_ZIP).data();
+        let decoder = XzDecoder::new_stream(header.chain(stream), with_memory(view, Stream::new_lzma_decoder)?);
+        copied(decoder)(to)
+    })
+}
+
+/// Offset of the stream in a member of a zip file.
+const LZMA_STREAM_IN_ZIP: u64 = 9;
+
 fn copied<'data>(mut decoder: impl Read + 'data) -> Unpack<'data> {
     Box::new(move |to| io::copy(&mut decoder, to).map(|_| ()))
 }
@@ -77,11 +99,13 @@ const LARGEST_DICTIONARY: u64 = 1 << 30;
 const DECODER: u64 = 1 << 20;
 
 fn by_liblzma(view: View<'_>, decoder: fn(u64) -> Result<Stream, stream::Error>) -> Unpack<'_> {
-    Box::new(move |to| {
-        let dictionary = most_decompressed(view).clamp(USUAL_DICTIONARY, LARGEST_DICTIONARY);
-        let stream = decoder(dictionary.saturating_add(DECODER))?;
-        io::copy(&mut XzDecoder::new_stream(view.data(), stream), to).map(|_| ())
-    })
+    Box::new(move |to| copied(XzDecoder::new_stream(view.data(), with_memory(view, decoder)?))(to))
+}
+
+/// Creates a decoder with the largest dictionary that a file may need.
+fn with_memory(view: View<'_>, decoder: fn(u64) -> Result<Stream, stream::Error>) -> Result<Stream, stream::Error> {
+    let dictionary = most_decompressed(view).clamp(USUAL_DICTIONARY, LARGEST_DICTIONARY);
+    decoder(dictionary.saturating_add(DECODER))
 }
 
 fn most_decompressed(view: View<'_>) -> u64 {

@@ -156,6 +156,11 @@ const FORMATS: &[ArchiveFormat] = &[
 ];
 
 impl ArchiveFormat {
+    /// Returns every format.
+    pub fn all() -> &'static [ArchiveFormat] {
+        FORMATS
+    }
+
     /// Returns the format that the view begins with.
     pub fn of(view: View) -> Option<&'static ArchiveFormat> {
         FORMATS.iter().find(|format| view.from(format.offset).starts_with(format.magic) && (format.has_format)(view))

@@ -154,6 +154,44 @@ fn sparse_of(data: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn lzma_in_zip_files_is_read_and_damage_is_an_error() {
+    // Output of Python's zipfile for a member `a`, with an end marker.
+    let zip = |method: u8, data: &[u8], size: u8| {
+        let mut bytes = zip_of(&[("a", data, ::zip::CompressionMethod::Stored)]);
+        let directory = bytes.windows(4).position(|word| word == b"PK\x01\x02").unwrap();
+        bytes[directory + 10] = method;
+        bytes[directory + 16..directory + 20].copy_from_slice(&0x48b1fc81_u32.to_le_bytes());
+        bytes[directory + 24] = size;
+        bytes
+    };
+    let unpack = |bytes: &[u8]| {
+        let member = members(View::new(bytes)).unwrap().unwrap().remove(0);
+        let mut unpacked = Vec::new();
+        match member.content {
+            MemberContent::Packed(unpack) => {
+                unpack(&mut unpacked).map(|()| unpacked).map_err(|error| error.to_string())
+            }
+            MemberContent::Unreadable(why) => Err(why),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(unpack(&zip(14, LZMA_MEMBER, 30)).unwrap(), b"abcabcabcabcabcabcabcabcabcabc");
+    for end in 0..LZMA_MEMBER.len() {
+        assert!(unpack(&zip(14, &LZMA_MEMBER[..end], 30)).is_err(), "{end}");
+    }
+    for at in [2, 3, 4, 9, 12] {
+        let mut damaged = LZMA_MEMBER.to_vec();
+        damaged[at] ^= 0x55;
+        assert!(unpack(&zip(14, &damaged, 30)).is_err(), "{at}");
+    }
+    let deflated_64 = unpack(&zip(9, LZMA_MEMBER, 30)).unwrap_err();
+    assert_eq!(deflated_64, "not opened: unsupported compression method (Deflate64); unpack it with 7z");
+}
+
+const LZMA_MEMBER: &[u8] =
+    b"\x09\x04\x05\x00\x5d\x00\x00\x80\x00\x00\x30\x98\x88\xaa\xfc\x0b\x7d\x1e\xff\xff\xfd\xac\x10\x00";
+
+#[test]
 fn sparse_and_contiguous_members_of_tar_files_are_read() {
     let mut builder = ::tar::Builder::new(Vec::new());
     let mut header = ::tar::Header::new_gnu();

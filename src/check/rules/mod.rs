@@ -46,6 +46,8 @@ pub struct CheckedFile {
     pub metadata: Option<Result<PackageMetadata, InvalidMetadata>>,
     /// What the file promises, if it is an index of kernels and the policy compares indexes with code objects.
     pub promise: Option<Result<Promise, String>>,
+    /// SHA-256 of a file with device code, if an index may state it and the policy compares indexes with files.
+    pub sha256: Option<[u8; 32]>,
 }
 
 /// A package or another archive on disk.

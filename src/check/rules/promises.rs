@@ -2,54 +2,91 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::findings::{RuleFindings, undecided, violated};
-use super::{AllFiles, Evaluator};
+use super::findings::{RuleFinding, RuleFindings, undecided, violated};
+use super::{AllFiles, CheckedFile, Evaluator};
 use crate::analyze::promise::{Promise, split};
-use crate::check::facts::FileFacts;
+use crate::check::Policy;
 use crate::check::rule::Rule;
 
-/// Device code in a directory.
+/// Device code in a directory, and descriptions of it.
 #[derive(Default)]
 struct Directory<'a> {
-    files: BTreeSet<&'a str>,
+    files: BTreeMap<&'a str, StoredFile<'a>>,
     kernels: BTreeSet<&'a str>,
     /// A file that may have more kernels.
     unread: Option<&'a str>,
 }
 
-/// Checks that every kernel or file that an index promises is next to it.
+#[derive(Default)]
+struct StoredFile<'a> {
+    sha256: Option<[u8; 32]>,
+    archs: Vec<&'a str>,
+}
+
+type Directories<'a> = BTreeMap<&'a str, Directory<'a>>;
+
+/// Checks that everything that an index promises is next to it, and that a list of files is complete.
 pub fn kept(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
     let policy = evaluator.policy;
     if !policy.promised_kernels {
         return;
     }
-    let directories = directories(all.facts);
+    let directories = directories(policy, all);
     let mut has_index = false;
-    for file in all.files.iter().filter(|file| !policy.skips(&file.survey.file.path)) {
+    for file in checked(policy, all) {
         let Some(promise) = &file.promise else { continue };
         has_index = true;
         let path = &file.survey.file.path;
-        let none = Directory::default();
-        let directory = directories.get(split(path).0).unwrap_or(&none);
         evaluator.apply(Rule::PromisedKernels, path, |findings| match promise {
-            Ok(promise) => directory.compare(promise, findings),
+            Ok(promise) => compare(&directories, split(path).0, promise, findings),
             Err(error) => findings.add(undecided(error.clone())),
         });
     }
+    for path in unlisted(policy, all, &directories) {
+        let message = "no index of the directory lists this file";
+        evaluator.apply(Rule::PromisedKernels, &path, |findings| findings.add(violated(message)));
+    }
     if !has_index {
         evaluator.apply(Rule::PromisedKernels, &policy.path, |findings| {
-            findings.add(violated("no index of kernels (*.dat of Tensile, __grp__*.json of Triton)"));
+            findings
+                .add(violated("no index of kernels (*.dat of Tensile, *.json of Triton, checksums.txt of FlashInfer)"));
         });
     }
 }
 
-fn directories<'a>(facts: &'a [FileFacts<'a>]) -> BTreeMap<&'a str, Directory<'a>> {
-    let mut directories = BTreeMap::<&str, Directory<'_>>::new();
-    for facts in facts.iter().filter(|facts| facts.survey.file.has_device_code() || facts.survey.file.is_incomplete()) {
+fn checked<'a>(policy: &Policy, all: &AllFiles<'a>) -> impl Iterator<Item = &'a CheckedFile> {
+    all.files.iter().filter(|file| !policy.skips(&file.survey.file.path))
+}
+
+/// Returns the files with device code that are missing in the lists of their directories.
+fn unlisted(policy: &Policy, all: &AllFiles<'_>, directories: &Directories<'_>) -> Vec<String> {
+    let mut lists = BTreeSet::new();
+    let mut listed = BTreeSet::new();
+    for file in checked(policy, all) {
+        let Some(Ok(promise)) = &file.promise else { continue };
+        let Some(names) = promise.files() else { continue };
+        let (parent, _) = split(&file.survey.file.path);
+        lists.insert(parent);
+        listed.extend(names.iter().map(|name| format!("{parent}{name}")));
+    }
+    let in_lists = directories.iter().filter(|(parent, _)| lists.contains(*parent));
+    let paths =
+        in_lists.flat_map(|(parent, directory)| directory.files.keys().map(move |name| format!("{parent}{name}")));
+    paths.filter(|path| Promise::is_code_path(path) && !listed.contains(path)).collect()
+}
+
+fn directories<'a>(policy: &Policy, all: &AllFiles<'a>) -> Directories<'a> {
+    let mut directories = Directories::new();
+    for (file, facts) in checked(policy, all).zip(all.facts) {
         let (parent, name) = split(facts.path());
+        let survey = &facts.survey.file;
+        if !survey.has_device_code() && !survey.is_incomplete() && file.promise.is_none() {
+            continue;
+        }
         let directory = directories.entry(parent).or_default();
-        directory.files.insert(name);
-        let mut is_read = !facts.survey.file.is_incomplete();
+        let archs = facts.images.iter().filter_map(|image| image.image.arch.as_deref()).collect();
+        directory.files.insert(name, StoredFile { sha256: file.sha256, archs });
+        let mut is_read = !survey.is_incomplete();
         for image in &facts.images {
             let inspection = image.inside.inspection.as_ref();
             is_read &= inspection.is_some_and(|it| it.not_inspected.is_none() && it.problems.is_empty());
@@ -64,25 +101,70 @@ fn directories<'a>(facts: &'a [FileFacts<'a>]) -> BTreeMap<&'a str, Directory<'a
     directories
 }
 
-impl Directory<'_> {
-    fn compare(&self, promise: &Promise, findings: &mut RuleFindings) {
-        match promise {
-            Promise::Files(names) => {
-                for name in names.iter().filter(|name| !self.files.contains(name.as_str())) {
-                    findings.add(violated(format!("{name} is missing, or has no device code")));
+/// Compares what an index in the directory `parent` promises with the files.
+fn compare(directories: &Directories<'_>, parent: &str, promise: &Promise, findings: &mut RuleFindings) {
+    let none = Directory::default();
+    let directory = directories.get(parent).unwrap_or(&none);
+    match promise {
+        Promise::Kernels(names) => directory.has_kernels(names, findings),
+        Promise::Kernel { name, arch } => directory.has_kernel(name, arch.as_deref(), findings),
+        Promise::Files(names) => {
+            for name in names.iter().filter(|name| !directory.files.contains_key(name.as_str())) {
+                findings.add(missing(name));
+            }
+        }
+        Promise::Hashes(hashes) => {
+            for hash in hashes {
+                let path = format!("{parent}{}", hash.name);
+                let (parent, name) = split(&path);
+                let file = directories.get(parent).and_then(|directory| directory.files.get(name));
+                match file.map(|file| file.sha256) {
+                    None => findings.add(missing(&hash.name)),
+                    Some(None) => findings.add(undecided(format!("{} cannot be read", hash.name))),
+                    Some(Some(sha256)) if sha256 != hash.sha256 => {
+                        findings.add(violated(format!("{} has another SHA-256", hash.name)));
+                    }
+                    Some(Some(_)) => {}
                 }
             }
-            Promise::Kernels(names) => {
-                let names: BTreeSet<&str> = names.iter().map(String::as_str).collect();
-                let missing: Vec<&str> = names.difference(&self.kernels).copied().collect();
-                let Some(first) = missing.first() else { return };
-                let message =
-                    format!("{} of {} kernels are in no code object of the directory", missing.len(), names.len());
-                let finding = match self.unread {
-                    Some(name) => undecided(format!("{message}; kernels of {name} are not known")),
-                    None => violated(message),
-                };
-                findings.add(finding.detail(format!("for example {first}")));
+        }
+    }
+}
+
+fn missing(name: &str) -> RuleFinding {
+    violated(format!("{name} is missing, or has no device code"))
+}
+
+/// Returns whether code with a target ID or arch is for a processor, such as `gfx90a` or `sm_90`. Triton compiles for
+/// `sm_90a`, too, and calls it 90.
+fn is_for(processor: &str, arch: &str) -> bool {
+    arch.strip_prefix(processor).is_some_and(|rest| matches!(rest, "" | "a" | "f") || rest.starts_with(':'))
+}
+
+impl Directory<'_> {
+    fn has_kernels(&self, names: &[String], findings: &mut RuleFindings) {
+        let names: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+        let missing: Vec<&str> = names.difference(&self.kernels).copied().collect();
+        let Some(first) = missing.first() else { return };
+        let message = format!("{} of {} kernels are in no code object of the directory", missing.len(), names.len());
+        let finding = match self.unread {
+            Some(name) => undecided(format!("{message}; kernels of {name} are not known")),
+            None => violated(message),
+        };
+        findings.add(finding.detail(format!("for example {first}")));
+    }
+
+    fn has_kernel(&self, name: &str, processor: Option<&str>, findings: &mut RuleFindings) {
+        let is_of_kernel =
+            |file: &str| Promise::is_code_path(file) && file.rsplit_once('.').is_some_and(|it| it.0 == name);
+        let mut code = self.files.iter().filter(|(file, _)| is_of_kernel(file)).peekable();
+        if code.peek().is_none() {
+            findings.add(violated(format!("no file of the directory has code of {name}")));
+        }
+        let Some(processor) = processor else { return };
+        for (file, stored) in code {
+            for arch in stored.archs.iter().filter(|arch| !is_for(processor, arch)) {
+                findings.add(violated(format!("{file} is for {arch}, and the kernel is described for {processor}")));
             }
         }
     }

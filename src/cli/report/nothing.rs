@@ -21,6 +21,7 @@ pub struct Nothing {
     unsearched: u64,
     not_opened: Rows,
     unknown: Rows,
+    records: Rows,
     calls: Rows,
 }
 
@@ -65,6 +66,10 @@ impl Nothing {
         for sign in file.unknown_code() {
             self.unknown.add(|| format!("{}: {} {}", printable(&file.path), sign.kind.name(), sign.name));
         }
+        for sign in file.signs.iter().filter(|sign| sign.kind == SignKind::Records) {
+            self.records
+                .add(|| format!("{}: MIOpen's measurements for {}, without code", printable(&file.path), sign.name));
+        }
         let calls: Vec<&str> =
             file.signs.iter().filter(|sign| sign.kind == SignKind::Call).map(|sign| sign.name).collect();
         if !calls.is_empty() {
@@ -97,6 +102,7 @@ impl Nothing {
             + &block("looked for", paragraph(&looked_for()))
             + &block("not opened", self.not_opened.rows())
             + &block("unknown", self.unknown.rows())
+            + &block("records", self.records.rows())
             + &block("calls", self.calls.rows())
     }
 }

@@ -11,7 +11,7 @@ use super::part::Part;
 use super::split_host::split_host;
 use crate::analyze::select::candidate_sets;
 use crate::base::archive::{ArchiveFormat, Member, MemberContent};
-use crate::base::bytes::MAX_NESTING;
+use crate::base::bytes::{MAX_NESTING, View};
 use crate::base::error::{Error, Malformed};
 use crate::base::io::{Access, Input, SharedSpool};
 use crate::edit::archive::ar;
@@ -19,6 +19,7 @@ use crate::edit::archive::zip::{Packing, ZipFile};
 use crate::edit::patch::Patches;
 use crate::edit::signature::{self, Signature};
 use crate::edit::{EditError, EditedFile, Result, edit_file};
+use crate::format::kernel_store;
 use crate::scan::inventory::File;
 use crate::scan::unpacked;
 use crate::scan::{CacheBudget, Options, Scan, Source, has_appended_archive, is_host_bitcode_with_images};
@@ -57,8 +58,7 @@ impl Job<'_> {
         match (ArchiveFormat::of(whole.bytes()), levels.checked_sub(1)) {
             (Some(format), Some(inner)) if format.is_zip() => self.zip(&whole, format, inner, write),
             (Some(format), _) if !format.is_library() => Err(EditError::UnsupportedArchive { path: path.into() }),
-            // The archive may state offsets from the start of the file, and its images would stay.
-            (None, _) if has_appended_archive(whole.bytes()) => {
+            (None, _) if has_unchangeable_members(whole.bytes()) => {
                 Err(EditError::UnsupportedArchive { path: path.into() })
             }
             _ => {
@@ -73,7 +73,12 @@ impl Job<'_> {
 
     /// Edits a file in an input, or the members of a static library. Returns the patches of the file.
     fn part<'a>(&self, part: &Part<'a>, levels: usize, leaves: &mut Vec<Leaf<'a>>) -> Result<Patches<'a>> {
-        let format = ArchiveFormat::of(part.bytes()).filter(|format| format.is_library());
+        let format = ArchiveFormat::of(part.bytes());
+        let is_library = format.is_some_and(ArchiveFormat::is_library);
+        // A Debian package is a library of compressed files.
+        if format.is_some() && !is_library || format.is_none() && has_unchangeable_members(part.bytes()) {
+            return Err(EditError::UnsupportedArchive { path: part.name().into() });
+        }
         let (Some(format), Some(inner)) = (format, levels.checked_sub(1)) else { return self.leaf(part, leaves) };
         let members = format.members(part.bytes());
         if let Some(defect) = members.defect.or_else(|| format.check_end(part.bytes()).err()) {
@@ -196,7 +201,7 @@ impl Job<'_> {
                 if is_changed && let Some(contradiction) = contradiction.take() {
                     return Err(in_archive(contradiction.into()));
                 }
-                self.pack((&zip, index), &edits, &unpacked, &path, &mut packing)?;
+                self.pack((&zip, index), &edits, &unpacked, &path, &mut packing).map_err(in_archive)?;
                 Ok(())
             })?;
         }
@@ -246,6 +251,12 @@ impl Job<'_> {
         let copy = |to: &mut dyn io::Write| to.write_all(new.view().data());
         zip.pack(index, named, packing, copy)
     }
+}
+
+/// Returns whether a file that is not an archive has code objects in its records or archives behind its end. An archive
+/// behind the end may state offsets from the start of the file.
+fn has_unchangeable_members(view: View<'_>) -> bool {
+    kernel_store::is_store(view) || has_appended_archive(view)
 }
 
 fn name(archive: &Part<'_>, member: &Member<'_>) -> String {

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use crate::base::archive::{ArchiveFormat, MemberContent};
 use crate::base::bytes::Limits;
 use crate::base::io::{Access, FileSet, Input};
+use crate::format::kernel_store;
 use crate::scan::inventory::WrapperKind;
 use crate::scan::{CacheBudget, InputSlice, Options, Scan};
 use write::SplitDirectory;
@@ -77,6 +78,9 @@ pub struct SplitFile {
 /// are written, or none: joining them must give the original.
 pub fn split(input: Input, directory: &Path, format: SplitFormat, options: SplitOptions) -> Result<SplitOutcome> {
     let path = input.path().to_owned();
+    if kernel_store::is_store(input.view()) {
+        return Err(SplitError::Package { path });
+    }
     if let Some(format) = ArchiveFormat::of(input.view()) {
         if !format.is_library() {
             return Err(SplitError::Package { path });

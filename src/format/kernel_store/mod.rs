@@ -26,6 +26,11 @@ pub fn members(view: View<'_>) -> Option<Members<'_>> {
     Some(Members { members, defect: read.err() })
 }
 
+/// Returns whether a file is of these kinds.
+pub fn is_store(view: View<'_>) -> bool {
+    aks2::is_aks2(view) || database::Database::find(view).is_some()
+}
+
 /// Charges the name of a member.
 fn charge_name(view: View<'_>, name: &str) -> Result<(), Malformed> {
     view.charge("archive member name", Resource::Memory, record_memory(size_of::<Member<'_>>(), [name.len()]))

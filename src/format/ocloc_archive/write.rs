@@ -4,7 +4,7 @@ use super::{HEADER_SIZE, Member, members};
 use crate::base::bytes::View;
 use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};
-use crate::format::ocloc_name::MAGIC;
+use crate::format::ocloc_name::{MAGIC, NAME};
 
 /// Alignment of the data of a member, in bytes.
 const ALIGNMENT: u64 = 8;
@@ -76,7 +76,9 @@ impl<'data> Archive<'data> {
     }
 
     fn member(&mut self, name: &str, data: Content<'data>) {
-        let name = format!("{name}/");
+        // A name that fills its field has no slash.
+        let slash = if name.len() < NAME.len() { "/" } else { "" };
+        let name = format!("{name}{slash}");
         let size = data.size();
         let header = format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 644);
         self.content.append(Content::from(header.into_bytes()));

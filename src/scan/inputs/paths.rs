@@ -2,7 +2,7 @@
 //!
 //! Several files are scanned at a time. Results come in path order, regardless of the order in time.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -12,9 +12,9 @@ use crate::base::bytes::Limits;
 use crate::base::error::Error;
 use crate::base::io::{Access, files_below};
 use crate::base::parallel::{map_stream, threads};
-use crate::scan::Options;
 use crate::scan::cache::CacheBudget;
-use crate::scan::inventory::{File, FileFormat};
+use crate::scan::inventory::{File, FileFormat, Sign};
+use crate::scan::{Calls, Options};
 
 /// Number of files of a stream that are scanned before an earlier result is taken. Each file is kept open until then.
 const WINDOW: usize = 64;
@@ -210,6 +210,7 @@ impl Scanner {
         let path = &input.path;
         let options = OpenOptions { archives: Archives::All, limits: self.limits, access: self.access };
         let is_empty = Cell::new(true);
+        let signs = RefCell::new(Vec::new());
         let mut take = |outcome| {
             is_empty.set(false);
             take(outcome);
@@ -221,6 +222,8 @@ impl Scanner {
                     let is_asked_for = is_kept || input.is_listed && scanned.member().is_none();
                     if is_asked_for || scanned.file().has_findings() {
                         take(Outcome::Scanned(scanned));
+                    } else {
+                        add_signs(&mut signs.borrow_mut(), &scanned.file().signs);
                     }
                 }
                 Ok(outcome) => take(outcome),
@@ -231,13 +234,19 @@ impl Scanner {
         }
         if is_empty.get() && input.is_listed {
             let empty = File::empty(path.to_string_lossy().into_owned());
-            take(Outcome::Empty(File { format: Some(FileFormat::Archive), size: input.size(), ..empty }));
+            let signs = signs.into_inner();
+            take(Outcome::Empty(File { format: Some(FileFormat::Archive), size: input.size(), signs, ..empty }));
         }
     }
 
     fn scan_slice(&self, slice: InputSlice, is_listed: bool) -> Outcome {
         let path = slice.path.clone();
-        let options = Options { calls: is_listed && slice.member.is_none(), ..self.options };
+        let calls = match slice.member {
+            _ if !is_listed => Calls::No,
+            Some(_) => Calls::Linked,
+            None => Calls::All,
+        };
+        let options = Options { calls, ..self.options };
         match ScannedFile::scan(slice, options, self.budget.as_ref()) {
             Ok(mut scanned) => {
                 let paths = self.kpack_paths.clone();
@@ -246,6 +255,15 @@ impl Scanner {
                 Outcome::Scanned(scanned)
             }
             Err(error) => Outcome::Unreadable { path, error },
+        }
+    }
+}
+
+/// Adds the signs of a member that are new. There are at most as many as names.
+fn add_signs(signs: &mut Vec<Sign>, of_member: &[Sign]) {
+    for sign in of_member {
+        if !signs.contains(sign) {
+            signs.push(*sign);
         }
     }
 }

@@ -269,9 +269,10 @@ impl File {
             || self.unknown_code().next().is_some()
     }
 
-    /// Signs that the file itself has device code of an unknown kind. A call is none, because the code may be in another file.
+    /// Signs that the file itself has device code of an unknown kind. The code for calls and records may be in another
+    /// file.
     pub(crate) fn unknown_code(&self) -> impl Iterator<Item = &Sign> {
-        self.signs.iter().filter(|sign| sign.kind != SignKind::Call)
+        self.signs.iter().filter(|sign| matches!(sign.kind, SignKind::Section | SignKind::Magic))
     }
 
     /// Errors of the file, without its failure.

@@ -5,7 +5,7 @@
 pub struct Sign {
     /// Kind.
     pub kind: SignKind,
-    /// Name of the section or function, or of the format with the magic.
+    /// Name of the section, function or processor, or of the format with the magic.
     pub name: &'static str,
     /// Size of the section in bytes.
     pub size: Option<u64>,
@@ -21,6 +21,8 @@ pub enum SignKind {
     /// A function that registers, loads, compiles or launches device code, and that the file calls. The code may be in
     /// another file.
     Call,
+    /// Measurements of kernels for a processor, without their code: MIOpen's `.db.txt` and `.fdb.txt`.
+    Records,
 }
 
 impl SignKind {
@@ -30,6 +32,7 @@ impl SignKind {
             SignKind::Section => "section",
             SignKind::Magic => "magic",
             SignKind::Call => "call",
+            SignKind::Records => "records",
         }
     }
 }

@@ -8,9 +8,11 @@ use std::collections::BTreeSet;
 use object::read::{NameOrOrdinal, Object, ObjectSymbol};
 
 use crate::base::bytes::{ObjectBytes, Resource, View, size_of_range};
+use crate::scan::Calls;
 use crate::scan::inventory::{File, Sign, SignKind};
 use crate::scan::structure::Structure;
 use crate::scan::structure::pointers::HostFile;
+use crate::target::processors::{PROCESSORS, Processor};
 
 /// Sections of device code that have no reader. Sections with a reader are errors if they cannot be read.
 const SECTIONS: [&str; 3] = [".mt_fatbin", ".tgtimg", "__metallib"];
@@ -52,7 +54,7 @@ const CALLS: [&str; 29] = [
 ];
 
 /// Returns the signs of a file; none if it has device code.
-pub fn find(view: View<'_>, structure: &Structure<'_>, file: &File, with_calls: bool) -> Vec<Sign> {
+pub fn find(view: View<'_>, structure: &Structure<'_>, file: &File, calls_of: Calls) -> Vec<Sign> {
     if file.has_device_code() || file.has_gimple {
         return Vec::new();
     }
@@ -63,13 +65,34 @@ pub fn find(view: View<'_>, structure: &Structure<'_>, file: &File, with_calls: 
     });
     let magics = MAGICS.into_iter().filter(|(magic, _)| view.starts_with(magic));
     let magics = magics.map(|(_, name)| Sign { kind: SignKind::Magic, name, size: None });
-    let mut signs: Vec<Sign> = sections.chain(magics).collect();
-    if !with_calls {
+    let mut signs: Vec<Sign> = sections.chain(magics).chain(records(&file.path, view)).collect();
+    if calls_of == Calls::No || calls_of == Calls::Linked && structure.is_object {
         return signs;
     }
     let calls: BTreeSet<&str> = structure.hosts.iter().flat_map(|&host| calls(host, structure.is_object)).collect();
     signs.extend(calls.into_iter().map(|name| Sign { kind: SignKind::Call, name, size: None }));
     signs
+}
+
+/// Returns the processor of MIOpen's measurements, which the file's name states: `gfx906_60.HIP.fdb.txt`, or
+/// `gfx90a6e.db.txt` with a hexadecimal number of compute units. Lines assign values to problems. Source: ROCm/MIOpen,
+/// `src/include/miopen/execution_context.hpp` and `src/db_record.cpp`.
+fn records(path: &str, view: View<'_>) -> Option<Sign> {
+    const LONGEST_LINE: usize = 64 << 10;
+    let name = path.rsplit(['/', '\\', '!']).next()?;
+    let (id, extension) = name.split_once('.')?;
+    if !extension.ends_with("db.txt") {
+        return None;
+    }
+    let is_units = |units: &str| match units.strip_prefix('_') {
+        Some(units) => units.bytes().all(|byte| byte.is_ascii_digit()),
+        None => units.bytes().all(|byte| byte.is_ascii_hexdigit()),
+    };
+    let is_of = |processor: &&Processor| id.strip_prefix(processor.name).is_some_and(is_units);
+    let processor = PROCESSORS.iter().filter(is_of).max_by_key(|processor| processor.name.len())?;
+    let line = view.data().split(|&byte| byte == b'\n').next()?;
+    let line = line.get(..LONGEST_LINE).unwrap_or(line);
+    line.contains(&b'=').then_some(Sign { kind: SignKind::Records, name: processor.name, size: None })
 }
 
 /// Returns whether the first bytes of a section are zeros. A section that holds more than padding begins with a header.
@@ -134,8 +157,31 @@ mod tests {
         object.write().unwrap()
     }
 
+    #[test]
+    fn records_of_miopen_state_their_processor() {
+        let line = b"64-56-56-1x1-64=ConvAsm1x1U:1,8;miopenConvolutionFwdAlgoDirect:1.2,0\n";
+        let processor = |path: &str| records(path, View::new(line)).map(|sign| sign.name);
+        for (path, expected) in [
+            ("db/gfx906_60.HIP.fdb.txt", "gfx906"),
+            ("a.deb!db/gfx90878.db.txt", "gfx908"),
+            ("gfx90a6e.HIP.fdb.txt", "gfx90a"),
+            ("gfx942130.db.txt", "gfx942"),
+            ("gfx1030_36.OpenCL.fdb.txt", "gfx1030"),
+            ("gfx90a.ufdb.txt", "gfx90a"),
+        ] {
+            assert_eq!(processor(path), Some(expected), "{path}");
+        }
+        for path in ["gfx906_60.txt", "gfx906-60.db.txt", "gfx99.db.txt", "db.txt", "notes.db.txt", "gfx906_6e.db.txt"]
+        {
+            assert_eq!(processor(path), None, "{path}");
+        }
+        for other in [&b""[..], b"text\na=b"] {
+            assert_eq!(records("gfx906_60.db.txt", View::new(other)), None);
+        }
+    }
+
     fn signs(bytes: &[u8]) -> Vec<(SignKind, &'static str, Option<u64>)> {
-        let file = scan(&View::new(bytes), Options { calls: true, ..Options::default() }).unwrap();
+        let file = scan(&View::new(bytes), Options { calls: Calls::All, ..Options::default() }).unwrap();
         file.signs.iter().map(|sign| (sign.kind, sign.name, sign.size)).collect()
     }
 

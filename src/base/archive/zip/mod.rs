@@ -49,13 +49,16 @@ pub fn members<'data>(view: View<'data>, take: &mut dyn FnMut(Member<'data>)) ->
                 let crc32 = entry.fields.crc32.value as u32;
                 MemberContent::Packed(Box::new(move |to: &mut dyn Write| inflate(stored, crc32, to)))
             }
-            method => match decoder(method) {
-                Some(decoder) => {
-                    let stored = data.prefix("zip member size", packed_size).unwrap_or(data);
-                    MemberContent::Packed(checked(decoder(stored), entry.fields.crc32.value as u32))
+            method => {
+                let stored = data.prefix("zip member size", packed_size).unwrap_or(data);
+                match decoder(method, stored, entry.fields.size.value) {
+                    Some(unpack) => MemberContent::Packed(checked(unpack, entry.fields.crc32.value as u32)),
+                    None => MemberContent::Unreadable(format!(
+                        "not opened: unsupported compression method ({}); unpack it with 7z",
+                        method_name(method)
+                    )),
                 }
-                None => MemberContent::Unreadable(format!("unsupported compression method ({})", method_name(method))),
-            },
+            }
         };
         let size = Some(entry.fields.size.value);
         take(Member { name: Some(name), packed_size: Some(packed_size), size, content });
@@ -63,12 +66,14 @@ pub fn members<'data>(view: View<'data>, take: &mut dyn FnMut(Member<'data>)) ->
     Ok(())
 }
 
-/// Decoder of a compression method that few writers use (APPNOTE.TXT 6.3.10, 4.4.5).
-fn decoder(method: u16) -> Option<for<'data> fn(View<'data>) -> Unpack<'data>> {
+/// Decoder of a compression method that few writers use (APPNOTE.TXT 6.3.10, 4.4.5 and 5.8), for a member that
+/// decompresses to `size` bytes.
+fn decoder(method: u16, stored: View<'_>, size: u64) -> Option<Unpack<'_>> {
     match method {
-        12 => Some(compressed::bzip2),
-        93 => Some(compressed::zstd),
-        95 => Some(compressed::xz),
+        12 => Some(compressed::bzip2(stored)),
+        14 => Some(compressed::lzma_in_zip(stored, size)),
+        93 => Some(compressed::zstd(stored)),
+        95 => Some(compressed::xz(stored)),
         _ => None,
     }
 }
@@ -103,8 +108,8 @@ impl Write for Checked<'_> {
 fn method_name(method: u16) -> Cow<'static, str> {
     Cow::Borrowed(match method {
         9 => "Deflate64",
-        14 => "Lzma",
-        98 => "Ppmd",
+        97 => "WavPack",
+        98 => "PPMd",
         _ => return Cow::Owned(method.to_string()),
     })
 }

@@ -13,7 +13,7 @@ use super::{fatbin, trial};
 use crate::harness::command::command;
 use crate::harness::directives::fixture;
 use crate::harness::step::Step;
-use crate::harness::tools::{Missing, Tool, fetched, in_path, llvm_tool, not_fetched, path_with};
+use crate::harness::tools::{Missing, Tool, fetched, in_path, not_fetched, path_with};
 
 /// Puts the container where patchelf moves it: next to the names of libraries.
 const SCRIPT: &str = "SECTIONS { .nv_fatbin : { *(.nv_fatbin) } } INSERT AFTER .note.gnu.build-id;";
@@ -99,13 +99,14 @@ fn repairwheel_keeps_a_wheel(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// strip alone and patchelf alone are harmless. The loader of this system refuses the library that llvm-strip makes of
+/// strip alone and patchelf alone are harmless. The loader of this system refuses the library that strip makes of
 /// patchelf's, and the constructors of a stripped object are gone.
 fn tools_damage_libraries(directory: &Path) -> Result<()> {
     let patchelf = Tool::Patchelf.path()?;
     let strip = in_path("strip").ok_or_else(|| Missing::new("strip", "binutils"))?;
     let objcopy = in_path("objcopy").ok_or_else(|| Missing::new("objcopy", "binutils"))?;
-    let llvm_strip = llvm_tool("llvm-strip", "22", "llvm-22")?;
+    // The damage depends on the layout of the linker.
+    Tool::Gold.path()?;
     let run = |program: &Path, arguments: &[&str]| Step::new(directory, program).args(arguments).run().map(drop);
     link(directory, "library.so", &[])?;
     run(&strip, &["-s", "-o", "stripped.so", "library.so"])?;
@@ -116,12 +117,17 @@ fn tools_damage_libraries(directory: &Path) -> Result<()> {
     intact(directory, "library.so", Path::new("patched.so"))?;
     ensure!(loads(directory, "patched.so")?, "the loader refuses the output of patchelf");
 
-    run(&llvm_strip, &["-o", "misaligned.so", "patched.so"])?;
+    link(directory, "gold.so", &["-fuse-ld=gold"])?;
+    std::fs::copy(directory.join("gold.so"), directory.join("patched.so"))?;
+    let long = "/some/long/directory".repeat(200);
+    for options in [["--set-rpath", "$ORIGIN"], ["--set-rpath", &long], ["--set-soname", "libgpu-0123abcd.so.1.2.3"]] {
+        run(&patchelf, &[&options[..], &["patched.so"]].concat())?;
+    }
+    run(&strip, &["-s", "-o", "misaligned.so", "patched.so"])?;
     ensure!(!loads(directory, "misaligned.so")?, "the loader accepts the library");
-    damaged(directory, "library.so", Path::new("misaligned.so"), "ELF load segment at 0x", "are not page-aligned")?;
+    damaged(directory, "gold.so", Path::new("misaligned.so"), "ELF load segment at 0x", "are not page-aligned")?;
 
     link(directory, "separate.so", &["-Wl,-T,script.t"])?;
-    let long = "/some/long/directory".repeat(200);
     run(&patchelf, &["--set-rpath", &long, "--output", "moved.so", "separate.so"])?;
     run(&objcopy, &["--only-keep-debug", "moved.so", "moved.debug"])?;
     run(&objcopy, &["--strip-debug", "--add-gnu-debuglink=moved.debug", "moved.so"])?;

@@ -55,7 +55,8 @@ impl<'a, F: PairedFile> FilePairing<'a, F> {
             return;
         }
         type Indexed<'a, F> = (usize, &'a F);
-        let mut by_key: HashMap<String, (Vec<Indexed<'a, F>>, Vec<Indexed<'a, F>>)> = HashMap::new();
+        type Sides<'a, F> = (Vec<Indexed<'a, F>>, Vec<Indexed<'a, F>>);
+        let mut by_key: HashMap<String, Sides<'a, F>> = HashMap::new();
         for (index, &file) in self.old.iter().enumerate() {
             by_key.entry(key(file)).or_default().0.push((index, file));
         }
@@ -66,7 +67,7 @@ impl<'a, F: PairedFile> FilePairing<'a, F> {
             files.iter().all(|(_, file)| files.first().is_some_and(|(_, first)| first.path() == file.path()))
         };
         let groups = by_key.into_values().filter(|(old, new)| !unique || (is_one_path(old) && is_one_path(new)));
-        let mut found: Vec<(Indexed<'_, F>, Indexed<'_, F>)> =
+        let mut found: Vec<(Indexed<'a, F>, Indexed<'a, F>)> =
             groups.flat_map(|(old, new)| old.into_iter().zip(new)).collect();
         found.sort_unstable_by_key(|&((old, _), (new, _))| (old, new));
         self.pairs.extend(found.iter().map(|&((_, old), (_, new))| (Some(old), Some(new))));

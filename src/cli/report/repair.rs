@@ -4,7 +4,7 @@
 use super::text::{counted, printable};
 use super::{Meaning, Screen};
 use crate::base::json::{JsonWriter, json_document};
-use crate::edit::repaired::{MovedContainer, RepairedFile};
+use crate::edit::repaired::{BuiltFile, MovedContainer, RepairedFile};
 
 /// Name and version of the schema.
 const SCHEMA: &str = "fatbin.repaired/1";
@@ -86,7 +86,7 @@ fn damaged(problems: &[String], all: bool, screen: &Screen) -> String {
 
 fn intact(file: &RepairedFile<'_>, screen: &Screen) -> String {
     let [old, new] = [file.before, file.after].map(|side| side.map_or(0, |side| side.size));
-    let images = counted(file.after.map_or(0, |after| after.image_count()), "device image");
+    let images = counted(file.after.map_or(0, BuiltFile::image_count), "device image");
     let size = if old == new { screen.bytes(new) } else { screen.change(old, new) };
     let moved = file.moved.first().map(|first| moved_text(first, file.moved.len())).unwrap_or_default();
     format!("{}, {images}, {size}{moved}", screen.paint(Meaning::Good, "intact"))
@@ -121,7 +121,7 @@ fn file(json: &mut JsonWriter, file: &RepairedFile<'_>) {
     json.optional("old_path", file.old_path());
     json.optional("old_size", file.before.map(|side| side.size));
     json.optional("new_size", file.after.map(|side| side.size));
-    json.field("images", file.after.map_or(0, |after| after.image_count()));
+    json.field("images", file.after.map_or(0, BuiltFile::image_count));
     json.objects("moved", &file.moved, |json, moved| {
         json.optional("section", moved.after.section.as_ref());
         json.field("old_offset", moved.before.offset);

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 pub use built_file::{BuiltContainer, BuiltFile};
 
 use self::built_file::{BuiltImage, ImageTarget};
+use self::host_layout::HostLayout;
 use crate::base::error::{Cause, Malformed};
 use crate::check::lock::pair_files;
 
@@ -169,7 +170,7 @@ impl<'a> RepairedFile<'a> {
         if old.offset != new.offset {
             self.moved.push(MovedContainer { before: old, after: new });
         }
-        let has_sections = after.layout.as_ref().is_none_or(|layout| layout.has_sections());
+        let has_sections = after.layout.as_ref().is_none_or(HostLayout::has_sections);
         if old.is_registered && !new.is_registered && has_sections {
             self.problems.push(problem("is no longer registered: no wrapper leads to it"));
         }

@@ -15,10 +15,11 @@ use crate::harness::trial::{completion, fresh_directory};
 /// Name of a trial, and its test in a separate directory.
 type Test = (&'static str, fn(&Path) -> Result<()>);
 
-const TRIALS: [Test; 4] = [
+const TRIALS: [Test; 5] = [
     ("sarif-schema", sarif_follows_its_schema),
     ("cyclonedx-schema", cyclonedx_follows_its_schema),
     ("libraries-of-a-wheel", each_library_of_a_wheel_is_checked_on_its_own),
+    ("ptxas", ptxas_assembles_ptx_or_names_the_line),
     ("wheel-passes-its-own-policy", a_wheel_passes_its_generated_policy),
 ];
 
@@ -50,6 +51,43 @@ fn fatbin(directory: &Path, arguments: &[&str]) -> Result<Checked> {
     let mut command = command(env!("CARGO_BIN_EXE_fatbin"));
     let output = command.args(arguments).current_dir(directory).output()?;
     Ok(Checked { status: output.status.code(), out: String::from_utf8(output.stdout)? })
+}
+
+/// PTX that ptxas accepts, that it refuses, that its instruction set refuses, and that is newer than ptxas 12.9.
+fn ptxas_assembles_ptx_or_names_the_line(directory: &Path) -> Result<()> {
+    let source = |version: &str, target: &str, body: &str| {
+        format!(
+            ".version {version}\n.target {target}\n.address_size 64\n.visible .entry kernel()\n{{\n{body}\nret;\n}}\n"
+        )
+    };
+    let cases = [
+        ("good", source("7.0", "sm_80", ""), Some(0), ""),
+        ("bad", source("7.0", "sm_80", "frobnicate.u32;"), Some(1), "line 6: "),
+        ("old", source("6.0", "sm_90", ""), Some(1), "PTX .version 6.0 does not support .target sm_90"),
+        ("new", source("9.9", "sm_90", ""), Some(2), "older than the code: Unsupported .version 9.9"),
+    ];
+    let ptxas = find_in(&fetched("ptxas-12.9"), "ptxas").ok_or_else(|| not_fetched("ptxas-12.9"))?;
+    let ptxas = ptxas.to_str().context("UTF-8")?;
+    for (name, text, status, expected) in cases {
+        let file = format!("{name}.ptx");
+        std::fs::write(directory.join(&file), text)?;
+        let alone = fatbin(directory, &["check", "--ptxas", ptxas, &file])?;
+        ensure!(alone.status == status && alone.out.contains(expected), "{name}: {:?}: {}", alone.status, alone.out);
+        ensure!(status != Some(1) || alone.out.contains("ptx-assembles"), "{name}: {}", alone.out);
+    }
+    // The driver compiles the PTX on sm_90 only if there is no machine code for it.
+    let link = |images: &[&str]| fatbin(directory, &[&["wrap", "--kind", "cuda", "-o", "linked.o"], images].concat());
+    let cubin = crate::harness::directives::fixture("answer-sm_90.cubin")?;
+    ensure!(link(&["bad.ptx", cubin.to_str().context("UTF-8")?])?.status == Some(0), "wrap fails");
+    let policy = "archs.devices = ['sm_86', 'sm_90']\narchs.ptx-fallback = 'compute_80'\nimages.ptx-assembles = true";
+    let linked = check(directory, policy, &["--ptxas", ptxas, "linked.o"])?;
+    let found: Vec<&str> = linked.out.lines().filter(|line| line.contains("ptx-assembles")).collect();
+    ensure!(
+        found.len() == 1 && found[0].contains("kernel kernel: ") && found[0].contains("for sm_86: line 6: "),
+        "{}",
+        linked.out
+    );
+    Ok(())
 }
 
 fn schema(name: &str) -> Result<Value> {

@@ -59,6 +59,7 @@ fuzz_target!(|data: &[u8]| {
             proof: ProofStatus::default(),
             package: None,
             promise: None,
+            assemblies: None,
             metadata: None,
             sha256: None,
         }],

@@ -3,6 +3,7 @@
 //! | module | trials |
 //! |---|---|
 //! | [`moved`] | libraries whose sections another tool has moved, read by the loader and the runtime |
+//! | [`repaired`] | wheels and libraries that other tools have changed, compared with what they were |
 //! | [`prune`] | real libraries and programs pruned to the images that devices need |
 //! | [`split`] | device code in separate files, and back |
 //! | [`strip`] | images without debug information: the same code for disassemblers and linkers |
@@ -13,6 +14,7 @@
 mod archives;
 mod moved;
 mod prune;
+mod repaired;
 mod split;
 mod strip;
 mod transcode;
@@ -37,6 +39,7 @@ pub fn trials() -> Vec<Trial> {
         transcode::trials(),
         wheels::trials(),
         moved::trials(),
+        repaired::trials(),
     ];
     all.into_iter().flatten().collect()
 }

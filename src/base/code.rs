@@ -78,6 +78,8 @@ pub enum Remedy {
     RecordSizes,
     /// Specify the proof of the change.
     SpecifyProof,
+    /// Specify ptxas.
+    SpecifyPtxas,
 }
 
 impl From<Code> for ErrorClass {

@@ -1,6 +1,7 @@
 //! Facts that rules evaluate: the device images of a file, each with the target of its code and how it is stored.
 
 use super::proof_status::ProofStatus;
+use super::ptx_assembler::Assembly;
 use super::target::PolicyTarget;
 use super::verdict::ImageLocation;
 use crate::analyze::survey::{ImageSurvey, Survey};
@@ -18,6 +19,8 @@ pub struct FileFacts<'a> {
     pub images: Vec<ImageFacts<'a>>,
     /// Result of comparing it with the proofs of changes.
     pub proof: &'a ProofStatus,
+    /// Its PTX as ptxas assembled it; `None` if ptxas was not run.
+    pub assemblies: Option<&'a [Assembly]>,
 }
 
 /// Facts about a device image.
@@ -149,7 +152,7 @@ impl<'a> FileFacts<'a> {
             is_unregistered: nested.registration() == Registration::Unregistered,
         });
         let images = images.collect();
-        FileFacts { survey, images, proof: &ProofStatus::Missing }
+        FileFacts { survey, images, proof: &ProofStatus::Missing, assemblies: None }
     }
 
     pub fn path(&self) -> &'a str {

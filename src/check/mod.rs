@@ -16,6 +16,7 @@ pub(crate) mod lock;
 pub(crate) mod paths;
 mod policy;
 pub(crate) mod proof_status;
+pub(crate) mod ptx_assembler;
 mod rule;
 pub(crate) mod rules;
 mod target;

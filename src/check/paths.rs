@@ -9,6 +9,7 @@ use crate::analyze::metadata::{InvalidMetadata, PackageMetadata};
 use crate::analyze::promise::Promise;
 use crate::analyze::survey::{Survey, SurveyOptions};
 use crate::base::error::Error;
+use crate::check::ptx_assembler::{Assembly, PtxAssembler};
 use crate::check::{CheckedFile, Policy, ProofStatus, StoredPackage, Verdict, check};
 use crate::scan::{CacheBudget, Options, Outcome, Scanner, Source, expand_paths};
 
@@ -18,18 +19,24 @@ pub struct Checker<'p> {
     policy: &'p Policy,
     options: Options,
     inspects_all: bool,
+    assembler: Option<&'p PtxAssembler>,
 }
 
 impl<'p> Checker<'p> {
     /// Creates a checker. It hashes images if the policy or `options` require it.
     pub fn new(policy: &'p Policy, options: Options) -> Self {
         let hash = options.hash || policy.needs_hashes();
-        Checker { policy, options: Options { hash, ..options }, inspects_all: false }
+        Checker { policy, options: Options { hash, ..options }, inspects_all: false, assembler: None }
     }
 
     /// Sets whether all images are inspected, for reports that show more than the policy requires.
     pub fn inspect_all(self, inspects_all: bool) -> Self {
         Checker { inspects_all, ..self }
+    }
+
+    /// Sets what assembles the PTX of files whose requirements need it.
+    pub fn with_assembler(self, assembler: Option<&'p PtxAssembler>) -> Self {
+        Checker { assembler, ..self }
     }
 
     /// Returns a scanner with its options, from one for the same options. It also keeps files without device code that
@@ -56,12 +63,25 @@ impl<'p> Checker<'p> {
         let promise = self.policy.promised_kernels.then(|| read_promise(&outcome)).flatten();
         let sha256 = if self.policy.promised_kernels { sha256(&outcome) } else { None };
         let package = stored_package(&outcome);
+        let assemblies = self.assemblies(&outcome);
         let (survey, error) = Survey::of_outcome(outcome, &|path| {
             let required = self.policy.survey_options(path);
             let inspection = required.inspection || self.inspects_all;
             SurveyOptions { inspection, own_sizes: self.inspects_all, ..required }
         });
-        (CheckedFile { survey, input, proof: ProofStatus::default(), package, metadata, promise, sha256 }, error)
+        let proof = ProofStatus::default();
+        (CheckedFile { survey, input, proof, package, metadata, promise, sha256, assemblies }, error)
+    }
+
+    /// Assembles the PTX of a file. The analysis of the file reports the error if it cannot be opened.
+    fn assemblies(&self, outcome: &Outcome) -> Option<Vec<Assembly>> {
+        let Outcome::Scanned(scanned) = outcome else { return None };
+        let path = &scanned.file().path;
+        let requirements = self.policy.requirements_for(path);
+        if requirements.ptx_assembles != Some(true) || self.policy.skips(path) {
+            return None;
+        }
+        self.assembler?.assemble(scanned, &requirements).ok()
     }
 
     /// Returns whether the policy requires that the file is the result of a proven change.

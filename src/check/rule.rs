@@ -53,6 +53,7 @@ rules! {
     ReadableBy => "readable-by", "The required releases can read all containers.";
     FindableBy => "findable-by", "The HIP runtimes of the required releases find all bundle entries by their IDs.";
     LoadableBy => "loadable-by", "The required NVIDIA drivers load an image wherever one runs.";
+    PtxAssembles => "ptx-assembles", "ptxas assembles the PTX for the devices that depend on it.";
     Wrappers => "wrappers", "Every CUDA and HIP container is registered exactly once.";
     DuplicateImages => "duplicate-images", "No image is stored twice in a file.";
     Metadata => "metadata", "The metadata of packages names the devices that the code is for, and no others.";

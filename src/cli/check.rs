@@ -23,6 +23,7 @@ use crate::base::escape::escape;
 use crate::base::io::{Access, Input, Output, OutputKind, OutputPath};
 use crate::check::asked::Asked;
 use crate::check::paths::Checker;
+use crate::check::ptx_assembler::PtxAssembler;
 use crate::check::{self, CheckedFile, Policy, Verdict};
 use crate::cli::codes;
 use crate::cli::report;
@@ -75,6 +76,12 @@ pub struct Arguments {
     #[arg(long, value_name = "PROOF.json", conflicts_with = "init", help_heading = JUDGEMENT)]
     proof: Vec<PathBuf>,
 
+    /// Assemble PTX with NVIDIA's ptxas at PATH, for the devices of the policy that depend on it, else for its own arch
+    ///
+    /// Without --policy, it is the whole policy.
+    #[arg(long, value_name = "PATH", conflicts_with = "init", help_heading = JUDGEMENT)]
+    ptxas: Option<PathBuf>,
+
     #[command(flatten)]
     problems: ProblemArguments,
 
@@ -113,7 +120,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         return init(&inputs, &arguments.limits, schema, &problems);
     }
     check_no_policy_among(&inputs)?;
-    let policy = policy(arguments.policy.as_deref(), arguments.asked.asked()?)?;
+    let policy = policy(arguments.policy.as_deref(), arguments.asked.asked()?, arguments.ptxas.is_some())?;
+    let assembler = arguments.ptxas.as_deref().map(assembler).transpose()?;
     if let Some(entry) = policy.assumed_release() {
         let (major, minor) = NEWEST;
         problems.warn(anyhow!(
@@ -130,7 +138,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     }
     let options = Options { hash: format == Format::Cyclonedx, ..Options::default() };
     // The page shows kernels even if the policy does not require them.
-    let checker = Checker::new(&policy, options).inspect_all(page.is_some());
+    let checker = Checker::new(&policy, options).inspect_all(page.is_some()).with_assembler(assembler.as_ref());
     let files = analyze(&inputs, &checker, &proofs, arguments.limits, &problems)?;
     let mut verdict = check::check(&policy, &inputs.names(), &files);
     codes::complete(&mut verdict);
@@ -167,14 +175,25 @@ pub fn run(arguments: Arguments) -> Result<Status> {
 /// Name of the policy that consists of options.
 const COMMAND_LINE: &str = "command line";
 
-/// Returns the policy. If a list is given without a policy, the list is the policy, regardless of the directory.
-fn policy(path: Option<&Path>, asked: Option<Asked>) -> Result<Policy> {
-    match (path, asked) {
-        (None, Some(asked)) => Ok(Policy::parse(COMMAND_LINE, "")?.asking_for(asked)),
-        (None, None) => read_policy(&find_policy()?),
-        (Some(path), None) => read_policy(path),
-        (Some(path), Some(asked)) => Ok(read_policy(path)?.asking_for(asked)),
+/// Returns the policy. If a list or ptxas is given without a policy, they are the policy, regardless of the directory.
+fn policy(path: Option<&Path>, asked: Option<Asked>, assembles_ptx: bool) -> Result<Policy> {
+    let policy = match path {
+        Some(path) => read_policy(path)?,
+        None if asked.is_some() || assembles_ptx => Policy::parse(COMMAND_LINE, "")?,
+        None => read_policy(&find_policy()?)?,
+    };
+    let policy = if assembles_ptx { policy.assembling_ptx() } else { policy };
+    Ok(match asked {
+        Some(asked) => policy.asking_for(asked),
+        None => policy,
+    })
+}
+
+fn assembler(program: &Path) -> Result<PtxAssembler> {
+    if !program.is_file() {
+        return Err(coded(Code::InvalidValue, format!("--ptxas: {}: no such program", program.display())));
     }
+    PtxAssembler::new(program).context("cannot create a directory for temporary files")
 }
 
 /// Name of policies that are found without an option.

@@ -11,7 +11,8 @@ use super::limit::{LimitArguments, parse_size};
 use super::locking::side;
 use super::negative::record_inputs;
 use super::problems::ProblemArguments;
-use super::{Status, negative, terminal};
+use super::repaired::Form;
+use super::{Status, negative, repaired, terminal};
 use crate::check::lock;
 use crate::check::lock::{Budget, GrowthLimit};
 use crate::cli::codes::Code;
@@ -28,7 +29,7 @@ use crate::cli::report::{Detail, Differences};
 /// and listed with -v.
 ///
 /// Exit status: 0 if the device code is the same, 1 if it differs, 2 for trouble. With --max-growth: 0 if no limit is
-/// exceeded, 1 if one is.
+/// exceeded, 1 if one is. With --repaired: 0 if nothing is damaged, 1 if something is.
 #[derive(Args)]
 pub struct Arguments {
     /// The earlier build
@@ -41,6 +42,14 @@ pub struct Arguments {
 
     #[command(flatten)]
     format: FormatArguments,
+
+    /// Compare a build before and after auditwheel, patchelf, strip and other tools, one line per file
+    ///
+    /// The device code must be the same, in the same order, registered as before, and mapped by the loader, and the
+    /// RECORD of a wheel must be true. Files are matched by their device code, not by name. Exit status: 0 if nothing
+    /// is damaged, 1 if something is, 2 if it cannot be decided.
+    #[arg(long, conflicts_with_all = ["code_only", "max_growth", "all"], help_heading = JUDGEMENT)]
+    repaired: bool,
 
     /// Ignore debug information, paths and compression
     #[arg(long, help_heading = JUDGEMENT)]
@@ -65,6 +74,10 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Result<Status> {
     let problems = arguments.problems.problems();
     record_inputs([&arguments.old, &arguments.new].map(|path| path.to_string_lossy().into_owned()));
+    if arguments.repaired {
+        let form = Form { is_json: arguments.format.is_json(), is_verbose: arguments.problems.is_verbose() };
+        return repaired::run(&arguments.old, &arguments.new, form, &arguments.limits, &problems);
+    }
     let (old, old_status) = side(&arguments.old, &arguments.limits, &problems)?;
     let (new, new_status) = side(&arguments.new, &arguments.limits, &problems)?;
     // Two builds without device code are not equal builds, but a wrong argument.

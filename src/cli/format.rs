@@ -36,6 +36,10 @@ pub enum Format {
     Pep825,
     /// Keys `depends` and `constrains` of info/index.json, for conda
     Conda,
+    /// Substitution variables of a Debian package: `gpu:Architecture`, and `gpu:Depends` with --device-package
+    Deb,
+    /// Tags of an RPM spec file: Provides, and Requires with --device-package
+    Rpm,
     /// For man
     Roff,
 }

@@ -82,15 +82,18 @@ pub fn side(path: &Path, limits: &LimitArguments, problems: &Problems) -> Result
     let input = InputArguments::single(path.to_owned());
     let builder = LockBuilder::new(Options::default()).find_causes(true);
     let (mut lock, status) = lock_of(&input, limits, problems, "compare directories with both, or locks", &builder)?;
-    let named = path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
     for file in &mut lock.files {
-        if let Some(below) = file.path.strip_prefix(&named).map(|rest| rest.trim_start_matches(['/', '!']))
-            && !below.is_empty()
-        {
-            file.path = below.to_owned();
-        }
+        file.path = below(&file.path, path);
     }
     Ok((lock, status))
+}
+
+/// Returns the path of a file relative to the directory or archive that it was found in. A file that is an input itself
+/// keeps its path.
+pub fn below(file: &str, input: &Path) -> String {
+    let input = input.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
+    let rest = file.strip_prefix(&input).map(|rest| rest.trim_start_matches(['/', '!']));
+    rest.filter(|rest| !rest.is_empty()).unwrap_or(file).to_owned()
 }
 
 /// Reads the file at this path if it is a lock.

@@ -10,7 +10,7 @@ use super::inputs::{InputArguments, warn_of_archives};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use super::{Status, negative, terminal};
-use crate::analyze::metadata::{Backend, DeviceCode, cuda_floor};
+use crate::analyze::metadata::{Backend, DeviceCode, cuda_floor, distribution};
 use crate::analyze::survey::{Survey, SurveyOptions};
 use crate::cli::codes::Code;
 use crate::cli::report;
@@ -26,7 +26,7 @@ use crate::scan::Options;
 /// or if the format cannot describe the code. In that case nothing is printed, because it would be incomplete.
 #[derive(Args)]
 #[command(mut_arg("format", |option| {
-    let formats = among(&[Format::Json, Format::HfKernels, Format::Pep825, Format::Conda]);
+    let formats = among(&[Format::Json, Format::HfKernels, Format::Pep825, Format::Conda, Format::Deb, Format::Rpm]);
     option.required_unless_present("json").value_parser(formats).help("Format of the metadata")
 }))]
 pub struct Arguments {
@@ -45,6 +45,12 @@ pub struct Arguments {
     /// Label of the wheel variant, instead of the hash of its properties
     #[arg(help_heading = OUTPUT, long, value_parser = parse_label)]
     label: Option<String>,
+
+    /// Package that exists for all devices, and as NAME-gfx942 and others for each, one of which is needed; repeatable
+    ///
+    /// For --format deb and rpm.
+    #[arg(help_heading = OUTPUT, long, value_name = "NAME", value_parser = parse_package)]
+    device_package: Vec<String>,
 
     #[command(flatten)]
     problems: ProblemArguments,
@@ -171,6 +177,11 @@ fn metadata(arguments: &Arguments, package: &DeviceCode, files: &[FileCode], cud
             );
             Ok(report::conda_json(package, cuda))
         }
+        format @ (Format::Deb | Format::Rpm) => {
+            ensure!(distribution::describes(package), "no package has names for {} devices", names(package));
+            let write = if format == Format::Deb { distribution::debian } else { distribution::rpm };
+            Ok(write(package, &arguments.device_package))
+        }
         _ => Ok(report::metadata_json(package, files, cuda)),
     }
 }
@@ -187,6 +198,14 @@ fn parse_version(text: &str) -> Result<String> {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let is_version = text.split_once('.').is_some_and(|(major, minor)| is_number(major) && is_number(minor));
     ensure!(is_version, "invalid CUDA version, expected one such as 12.8");
+    Ok(text.to_owned())
+}
+
+/// Accepts the names that Debian and RPM accept.
+fn parse_package(text: &str) -> Result<String> {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"+-._".contains(&byte);
+    let is_name = text.starts_with(|first: char| first.is_ascii_alphanumeric()) && text.bytes().all(is_allowed);
+    ensure!(is_name, "invalid name of a package, expected [A-Za-z0-9][A-Za-z0-9+-._]*");
     Ok(text.to_owned())
 }
 

@@ -53,6 +53,7 @@ mod proofs;
 mod prune;
 mod quiet;
 mod recover;
+mod repaired;
 mod replace;
 pub(crate) mod report;
 mod requires;

@@ -29,6 +29,7 @@ mod proof;
 mod prune;
 #[cfg(test)]
 mod prune_tests;
+pub mod repaired;
 pub mod replace;
 mod rooms;
 mod shrink;

@@ -64,6 +64,7 @@ mod prune;
 mod readme;
 #[cfg(target_os = "linux")]
 mod release;
+mod repaired;
 mod replace;
 mod reports;
 mod requires;

@@ -238,3 +238,16 @@ fn metadata_that_is_missing_or_cannot_be_read_does_not_pass() {
                     state its target; available: sm_90 (image 1 of code.o)\n";
     assert!(run.status == 2 && run.out.contains(expected), "{}", run.out);
 }
+
+#[test]
+fn packages_of_distributions_name_devices_and_alternatives() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b");
+    let deb = sandbox.fatbin("metadata --format deb --device-package amdrocm-blas a").ok();
+    assert_eq!(deb, "gpu:Architecture=gfx90a\ngpu:Depends=amdrocm-blas | amdrocm-blas-gfx90a\n");
+    let rpm = sandbox.fatbin("metadata --format rpm --device-package amdrocm-blas a").ok();
+    assert_eq!(rpm, "Provides: gpu(gfx90a)\nRequires: (amdrocm-blas-gfx90a or amdrocm-blas)\n");
+    assert_eq!(sandbox.fatbin("metadata --format deb a b").ok(), "gpu:Architecture=gfx90a sm_90\n");
+    let wrong = sandbox.fatbin("metadata --format deb --device-package a|b a");
+    assert_eq!(wrong.status, 2, "{}", wrong.err);
+}

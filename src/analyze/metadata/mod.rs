@@ -16,6 +16,7 @@ mod claim;
 pub mod conda;
 mod cuda_floor;
 mod device_code;
+pub mod distribution;
 pub mod hugging_face;
 mod package;
 mod version_spec;

@@ -102,7 +102,7 @@ pub struct TargetTotals {
 
 /// Compares two locks. With `code_only`, ignores changes of debug information and storage.
 pub fn compare<'a>(old: &'a Lock, new: &'a Lock, code_only: bool) -> Comparison<'a> {
-    let pairs = pair_files(&old.files, &new.files);
+    let pairs = pair_files(old.files.iter().collect(), new.files.iter().collect());
     let reordered = pairs.iter().filter_map(|(old, new)| reordered(old.as_ref()?, new.as_ref()?)).collect();
     let differences = pairs.into_iter();
     let mut files: Vec<_> = differences.filter_map(|(old, new)| file_difference(old, new, code_only)).collect();

@@ -39,7 +39,7 @@ pub use form::LockForm;
 pub use kernel::{FIGURES, KernelHash, KernelName, KernelPool, KernelUsage, LockedKernel};
 pub use kernels::{KernelDifference, OtherVersions};
 pub use line_error::{LineError, LockError};
-pub(crate) use pairs::{common_label, without_versions};
+pub(crate) use pairs::{PairedFile, common_label, pair_files, without_versions};
 pub use read::{is_lock, read, read_within};
 pub use size::growth;
 
@@ -68,6 +68,12 @@ pub struct LockedFile {
     pub images: Vec<LockedImage>,
     /// Hash of the order of the images in the file. Locks do not record it.
     pub order: Option<Hash>,
+}
+
+impl PairedFile for LockedFile {
+    fn path(&self) -> &str {
+        &self.path
+    }
 }
 
 /// Target of an image and the format of its code. Images with equal targets are compared with one another.

@@ -10,26 +10,30 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::LockedFile;
-
 /// Maximum number of path components that are compared, from the end.
 const MAX_DEPTH: usize = 12;
 
+/// A file of a build. Files are paired by path.
+pub trait PairedFile {
+    /// Path in the build.
+    fn path(&self) -> &str;
+}
+
 /// An old file and its counterpart in the new build; one of the two may be absent.
-pub type Pair<'a> = (Option<&'a LockedFile>, Option<&'a LockedFile>);
+pub type Pair<'a, F> = (Option<&'a F>, Option<&'a F>);
 
 /// Returns every file of both sides, each in one pair.
-pub fn pair_files<'a>(old: &'a [LockedFile], new: &'a [LockedFile]) -> Vec<Pair<'a>> {
-    if let ([old], [new]) = (old, new) {
-        return vec![(Some(old), Some(new))];
+pub fn pair_files<'a, F: PairedFile>(old: Vec<&'a F>, new: Vec<&'a F>) -> Vec<Pair<'a, F>> {
+    if let ([old], [new]) = (old.as_slice(), new.as_slice()) {
+        return vec![(Some(*old), Some(*new))];
     }
-    let mut sides = FilePairing { old: old.iter().collect(), new: new.iter().collect(), pairs: Vec::new() };
-    sides.pair(false, |file| file.path.clone());
-    sides.pair(false, |file| without_versions(&file.path));
+    let mut sides = FilePairing { old, new, pairs: Vec::new() };
+    sides.pair(false, |file| file.path().to_owned());
+    sides.pair(false, |file| without_versions(file.path()));
     for depth in (1..=MAX_DEPTH).rev() {
         // A directory can have a library under several versions: `libcupti.so.12` and `libcupti.so.2025.1.1`.
-        sides.pair(true, |file| suffix(&file.path, depth));
-        sides.pair(true, |file| suffix(&without_versions(&file.path), depth));
+        sides.pair(true, |file| suffix(file.path(), depth));
+        sides.pair(true, |file| suffix(&without_versions(file.path()), depth));
     }
     let FilePairing { old, new, mut pairs } = sides;
     pairs.extend(old.into_iter().map(|file| (Some(file), None)));
@@ -38,31 +42,33 @@ pub fn pair_files<'a>(old: &'a [LockedFile], new: &'a [LockedFile]) -> Vec<Pair<
 }
 
 /// Files that are not paired yet, and the pairs.
-struct FilePairing<'a> {
-    old: Vec<&'a LockedFile>,
-    new: Vec<&'a LockedFile>,
-    pairs: Vec<Pair<'a>>,
+struct FilePairing<'a, F> {
+    old: Vec<&'a F>,
+    new: Vec<&'a F>,
+    pairs: Vec<Pair<'a, F>>,
 }
 
-impl<'a> FilePairing<'a> {
+impl<'a, F: PairedFile> FilePairing<'a, F> {
     /// Pairs files with equal keys. With `unique`, skips keys that several paths of one side have.
-    fn pair(&mut self, unique: bool, key: impl Fn(&LockedFile) -> String) {
+    fn pair(&mut self, unique: bool, key: impl Fn(&F) -> String) {
         if self.old.is_empty() || self.new.is_empty() {
             return;
         }
-        type Indexed<'a> = (usize, &'a LockedFile);
-        let mut by_key: HashMap<String, (Vec<Indexed>, Vec<Indexed>)> = HashMap::new();
+        type Indexed<'a, F> = (usize, &'a F);
+        type Sides<'a, F> = (Vec<Indexed<'a, F>>, Vec<Indexed<'a, F>>);
+        let mut by_key: HashMap<String, Sides<'a, F>> = HashMap::new();
         for (index, &file) in self.old.iter().enumerate() {
             by_key.entry(key(file)).or_default().0.push((index, file));
         }
         for (index, &file) in self.new.iter().enumerate() {
             by_key.entry(key(file)).or_default().1.push((index, file));
         }
-        let is_one_path = |files: &[Indexed]| {
-            files.iter().all(|(_, file)| files.first().is_some_and(|(_, first)| first.path == file.path))
+        let is_one_path = |files: &[Indexed<'_, F>]| {
+            files.iter().all(|(_, file)| files.first().is_some_and(|(_, first)| first.path() == file.path()))
         };
         let groups = by_key.into_values().filter(|(old, new)| !unique || (is_one_path(old) && is_one_path(new)));
-        let mut found: Vec<(Indexed, Indexed)> = groups.flat_map(|(old, new)| old.into_iter().zip(new)).collect();
+        let mut found: Vec<(Indexed<'a, F>, Indexed<'a, F>)> =
+            groups.flat_map(|(old, new)| old.into_iter().zip(new)).collect();
         found.sort_unstable_by_key(|&((old, _), (new, _))| (old, new));
         self.pairs.extend(found.iter().map(|&((_, old), (_, new))| (Some(old), Some(new))));
         remove(&mut self.old, found.iter().map(|((index, _), _)| *index).collect());
@@ -71,7 +77,7 @@ impl<'a> FilePairing<'a> {
 }
 
 /// Removes the files with these indices.
-fn remove(files: &mut Vec<&LockedFile>, removed: HashSet<usize>) {
+fn remove<F>(files: &mut Vec<&F>, removed: HashSet<usize>) {
     let mut indices = 0..;
     files.retain(|_| indices.next().is_some_and(|index| !removed.contains(&index)));
 }
@@ -111,6 +117,7 @@ pub fn without_versions(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::lock::LockedFile;
 
     #[test]
     fn labels_of_two_builds_are_equal() {
@@ -133,8 +140,10 @@ mod tests {
         let old = files(old);
         let new = files(new);
         let name = |file: Option<&LockedFile>| file.map_or("-".to_owned(), |file| file.path.clone());
-        let mut found: Vec<String> =
-            pair_files(&old, &new).into_iter().map(|(old, new)| format!("{} {}", name(old), name(new))).collect();
+        let mut found: Vec<String> = pair_files(old.iter().collect(), new.iter().collect())
+            .into_iter()
+            .map(|(old, new)| format!("{} {}", name(old), name(new)))
+            .collect();
         found.sort();
         found
     }

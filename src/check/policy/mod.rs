@@ -105,6 +105,8 @@ pub struct Requirements {
     pub loadable_by: Option<Vec<Driver>>,
     /// Images are inspected, and must not be damaged.
     pub intact: Option<bool>,
+    /// ptxas must assemble the PTX for the devices that depend on it.
+    pub ptx_assembles: Option<bool>,
     /// Every CUDA and HIP container must be registered exactly once.
     pub registered: Option<bool>,
     /// An image may be stored twice.
@@ -218,6 +220,12 @@ impl Policy {
         self
     }
 
+    /// Requires that PTX assembles, unless the policy states whether it must.
+    pub(crate) fn assembling_ptx(mut self) -> Policy {
+        self.requirements.ptx_assembles.get_or_insert(true);
+        self
+    }
+
     /// Returns an entry whose meaning depends on a release of CUDA that the policy does not name.
     pub(crate) fn assumed_release(&self) -> Option<&str> {
         self.all_requirements().find_map(|requirements| requirements.asked.as_ref()?.assumed.as_deref())
@@ -308,6 +316,7 @@ impl Requirements {
             findable_by: self.findable_by.or(other.findable_by),
             loadable_by: self.loadable_by.or(other.loadable_by),
             intact: self.intact.or(other.intact),
+            ptx_assembles: self.ptx_assembles.or(other.ptx_assembles),
             registered: self.registered.or(other.registered),
             duplicates: self.duplicates.or(other.duplicates),
             platform_tag: self.platform_tag.or(other.platform_tag),

@@ -138,6 +138,7 @@ impl Resolver<'_> {
             findable_by: runtimes.transpose()?,
             loadable_by: drivers.transpose()?,
             intact: images.intact,
+            ptx_assembles: images.ptx_assembles,
             registered: images.registered,
             duplicates: images.duplicates,
             platform_tag: images.platform_tag,

@@ -96,6 +96,7 @@ pub struct Images {
     pub findable_by: Option<Vec<Text>>,
     pub loadable_by: Option<Vec<Text>>,
     pub intact: Option<bool>,
+    pub ptx_assembles: Option<bool>,
     pub registered: Option<bool>,
     pub duplicates: Option<bool>,
     pub platform_tag: Option<bool>,

@@ -14,6 +14,7 @@ mod packages;
 mod platform_tag;
 mod promises;
 mod proofs;
+mod ptx;
 mod sizes;
 mod wrappers;
 
@@ -22,6 +23,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::facts::FileFacts;
 use super::policy::{Policy, Requirements};
 use super::proof_status::ProofStatus;
+use super::ptx_assembler::Assembly;
 use super::rule::Rule;
 use super::verdict::{Evaluation, Finding, Outcome, Verdict};
 use crate::analyze::metadata::{InvalidMetadata, PackageMetadata};
@@ -48,6 +50,8 @@ pub struct CheckedFile {
     pub promise: Option<Result<Promise, String>>,
     /// SHA-256 of a file with device code, if an index may state it and the policy compares indexes with files.
     pub sha256: Option<[u8; 32]>,
+    /// Its PTX as ptxas assembled it, if the policy requires that and ptxas was run.
+    pub assemblies: Option<Vec<Assembly>>,
 }
 
 /// A package or another archive on disk.
@@ -111,6 +115,7 @@ impl Rule {
             Rule::ReadableBy => with_code(|it| it.readable_by.is_some(), images::readable_by),
             Rule::FindableBy => with_code(|it| it.findable_by.is_some(), images::findable_by),
             Rule::LoadableBy => with_code(|it| it.loadable_by.is_some(), drivers::loadable_by),
+            Rule::PtxAssembles => with_code(|it| it.ptx_assembles == Some(true), ptx::assembles),
             Rule::Wrappers => with_code(|it| it.registered == Some(true), wrappers::registered),
             Rule::DuplicateImages => with_code(|it| it.duplicates == Some(false), images::duplicates),
             Rule::Metadata => AllFiles(metadata::agrees),
@@ -130,8 +135,13 @@ fn kernel_coverage(facts: &FileFacts<'_>, requirements: &Requirements, findings:
 pub fn check(policy: &Policy, inputs: &[String], files: &[CheckedFile]) -> Verdict {
     let mut evaluator = Evaluator { policy, verdict: Verdict::default(), matched_lines: BTreeSet::new() };
     let evaluated = files.iter().filter(|file| !policy.skips(&file.survey.file.path));
-    let facts: Vec<FileFacts<'_>> =
-        evaluated.map(|file| FileFacts { proof: &file.proof, ..FileFacts::new(&file.survey) }).collect();
+    let facts: Vec<FileFacts<'_>> = evaluated
+        .map(|file| FileFacts {
+            proof: &file.proof,
+            assemblies: file.assemblies.as_deref(),
+            ..FileFacts::new(&file.survey)
+        })
+        .collect();
     for facts in &facts {
         evaluator.evaluate_file(facts);
     }

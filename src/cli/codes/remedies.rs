@@ -64,6 +64,7 @@ pub fn options(remedy: &Remedy) -> Options {
         Remedy::WriteLock => ("", "; compare locks, which are written without --summary"),
         Remedy::RecordSizes => ("", "; --max-growth needs them"),
         Remedy::SpecifyProof => ("", "; pass its proof with --proof"),
+        Remedy::SpecifyPtxas => ("", "; pass the path of ptxas with --ptxas"),
     };
     Options { before, after: after.into() }
 }

@@ -17,6 +17,7 @@ mod nothing;
 mod overview;
 mod page;
 mod proof;
+mod repair;
 mod requires;
 mod schemas;
 mod selection;
@@ -45,6 +46,7 @@ pub use nothing::Nothing;
 pub use overview::{Overview, overview_text};
 pub use page::write_page;
 pub use proof::{PROOF_SCHEMA, ProvenFile, proof_json};
+pub use repair::{CheckedRecord, Repair, repair_json, repair_text};
 pub use requires::{RequiredDevice, RequiredFile, requires_json, requires_text};
 pub use schemas::{SCHEMAS, policy_schema};
 pub use selection::{

@@ -92,6 +92,8 @@ pub const CASES: &[Case] = &[
     ("package.kernels = [{ match = 'no such', devices = ['sm_90'] }]", "cuda.o", 1, &["cuda.o: package-coverage: no kernel matches \"no such\""]),
     // Indexes are in kernel_stores.rs, wheels in metal.rs.
     ("package.promised-kernels = true", "both.o", 1, &["policy.toml: promised-kernels: no index of kernels"]),
+    ("images.ptx-assembles = true", "cuda.o", 2, &["cuda.o: undecided: ptx-assembles: the PTX was not assembled; pass the path of ptxas with --ptxas"]),
+    ("images.ptx-assembles = true", "sm90 amd", 0, &[]),
     ("images.platform-tag = true", "both.o", 0, &[]),
     ("images.platform-tag = true", "air.metallib", 2, &["air.metallib: undecided: platform-tag: image 0 (macos) at 0x0: needs macOS 14.0, and no wheel states"]),
     // Debug information and paths.

@@ -4,6 +4,7 @@
 //! extra fields and comments are not touched. A changed member keeps its compression method. In a wheel, `RECORD` gets
 //! the hashes and sizes of the changed members.
 
+mod check_record;
 mod packed;
 mod record;
 
@@ -14,6 +15,7 @@ use std::cell::OnceCell;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+pub use check_record::{RecordCheck, check_record};
 pub use packed::{PackedMembers, Packing, Properties};
 use record::{Record, RecordedFile};
 
@@ -106,10 +108,11 @@ impl<'data> ZipFile<'data> {
         let Some(Some(record)) = self.record.get() else { return Ok(None) };
         let Some(entry) = self.directory.entries.get(self.entry_index(member)?) else { return Ok(None) };
         bytes.charge("zip member", Resource::Work, bytes.size() / BYTES_PER_STEP)?;
+        let file = || RecordedFile::of(bytes.data());
         let why = if is_changed {
-            record.contradiction(entry.name, bytes.data())
+            record.contradiction(entry.name, file)
         } else {
-            record.contradiction_of_unchanged(entry.name, bytes.data())
+            record.contradiction_of_unchanged(entry.name, file)
         };
         let cause = |why| Cause::Described(format!("{} {why}", String::from_utf8_lossy(entry.name)));
         Ok(why.map(|why| self.archive.malformed("wheel", entry.header, cause(why))))

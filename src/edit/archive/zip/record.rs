@@ -1,7 +1,7 @@
 //! `RECORD` of wheels: the hash and the size of each file (PyPA, "Recording installed projects").
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use sha2::{Digest, Sha256};
 
@@ -15,9 +15,21 @@ pub struct RecordedFile {
     pub size: u64,
 }
 
+impl RecordedFile {
+    /// Hashes the bytes of a file.
+    pub fn of(bytes: &[u8]) -> Self {
+        RecordedFile { sha256: Sha256::digest(bytes).into(), size: bytes.len() as u64 }
+    }
+}
+
 /// Returns whether a member with this name is the record of a wheel.
 pub fn is_record(name: &[u8]) -> bool {
     is_metadata(name, b"RECORD")
+}
+
+/// Returns whether a member needs no row: the record cannot have its own hash, and its signatures are newer than it.
+fn is_record_or_signature(name: &[u8]) -> bool {
+    is_record(name) || is_metadata(name, b"RECORD.jws") || is_metadata(name, b"RECORD.p7s")
 }
 
 /// Only the directory at the top counts: packages may contain copies of other packages.
@@ -82,7 +94,7 @@ impl Record {
 
     /// Returns how the record contradicts a file. Returns `None` if it has a row with the file's hash and size.
     /// Installers would refuse a file with a contradiction, and an edit would give it a hash that looks right.
-    pub fn contradiction(&self, name: &[u8], bytes: &[u8]) -> Option<String> {
+    pub fn contradiction(&self, name: &[u8], file: impl FnOnce() -> RecordedFile) -> Option<String> {
         if self.has_mark {
             return Some("RECORD begins with a byte order mark".to_owned());
         }
@@ -94,25 +106,38 @@ impl Record {
         let Some(stated) = row.hash.strip_prefix(SHA256) else {
             return Some(format!("its hash in RECORD is not a SHA-256: {:?}", String::from_utf8_lossy(&row.hash)));
         };
-        Record::difference(stated, &row.size, bytes)
+        Record::difference(stated, &row.size, file())
+    }
+
+    /// Returns how the record contradicts a member that is not the record itself or its signature.
+    pub fn contradiction_of_member(&self, name: &[u8], file: RecordedFile) -> Option<String> {
+        if is_record_or_signature(name) { None } else { self.contradiction(name, || file) }
+    }
+
+    /// Returns the paths of rows for files that are not among the members, sorted.
+    pub fn without_member(&self, members: &HashSet<&[u8]>) -> Vec<String> {
+        let rows = self.rows.keys().filter(|path| !members.contains(path.as_slice()));
+        let mut paths: Vec<String> = rows.map(|path| String::from_utf8_lossy(path).into_owned()).collect();
+        paths.sort();
+        paths
     }
 
     /// Returns how the row of an unchanged file contradicts the file. Returns `None` if it has no row, or if the row's
     /// hash is not a SHA-256.
-    pub fn contradiction_of_unchanged(&self, name: &[u8], bytes: &[u8]) -> Option<String> {
+    pub fn contradiction_of_unchanged(&self, name: &[u8], file: impl FnOnce() -> RecordedFile) -> Option<String> {
         let row = self.rows.get(name)?;
-        Record::difference(row.hash.strip_prefix(SHA256)?, &row.size, bytes)
+        Record::difference(row.hash.strip_prefix(SHA256)?, &row.size, file())
     }
 
-    fn difference(stated: &[u8], stated_size: &[u8], bytes: &[u8]) -> Option<String> {
+    fn difference(stated: &[u8], stated_size: &[u8], file: RecordedFile) -> Option<String> {
         let end = stated.iter().rposition(|&byte| byte != b'=');
         let stated = end.and_then(|last| stated.get(..=last)).unwrap_or_default();
-        let hash = url_safe_base64(&Sha256::digest(bytes));
+        let hash = url_safe_base64(&file.sha256);
         if stated != hash.as_bytes() {
             let stated = String::from_utf8_lossy(stated);
             return Some(format!("differs from RECORD, which states sha256={stated}; the file has sha256={hash}"));
         }
-        let size = bytes.len().to_string();
+        let size = file.size.to_string();
         (!stated_size.is_empty() && stated_size != size.as_bytes())
             .then(|| format!("has {size} bytes, and {} in RECORD", String::from_utf8_lossy(stated_size)))
     }
@@ -211,7 +236,8 @@ mod tests {
     #[test]
     fn a_file_without_its_hash_in_the_record_contradicts_it() {
         let hash = "ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0";
-        let check = |record: &str| Record::read(record.as_bytes()).contradiction(b"p/a,b.so", b"abc");
+        let check =
+            |record: &str| Record::read(record.as_bytes()).contradiction(b"p/a,b.so", || RecordedFile::of(b"abc"));
         for good in [
             format!("x,sha256=y,1\n\"p/a,b.so\",sha256={hash},3\r\n"),
             format!("\"p/a,b.so\",sha256={hash}=,"),
@@ -234,7 +260,9 @@ mod tests {
     #[test]
     fn a_row_of_an_unchanged_file_must_be_right() {
         let hash = "ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0";
-        let check = |record: &str| Record::read(record.as_bytes()).contradiction_of_unchanged(b"a.py", b"abc");
+        let check = |record: &str| {
+            Record::read(record.as_bytes()).contradiction_of_unchanged(b"a.py", || RecordedFile::of(b"abc"))
+        };
         for good in
             [format!("a.py,sha256={hash},3\n"), "b.py,sha256=x,1\n".into(), "a.py,,\n".into(), "a.py,md5=0,4".into()]
         {

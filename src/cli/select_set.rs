@@ -53,11 +53,11 @@ impl SetRequest<'_> {
         if let Some((archive, _)) = path.split_once('!') {
             return Some(archive);
         }
-        let below = |name: &'_ String| {
+        let below = |name: &String| {
             let rest = path.strip_prefix(name.trim_end_matches(['/', '\\']))?.strip_prefix(['/', '\\'])?;
             let start = path.len().checked_sub(rest.len())?;
             match rest.find(['/', '\\']) {
-                Some(end) => path.get(..start.checked_add(end)?),
+                Some(end) => path.get(..start + end),
                 None => path.get(..start)?.strip_suffix(['/', '\\']),
             }
         };

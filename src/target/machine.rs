@@ -113,7 +113,7 @@ pub fn gpus(text: &str) -> Result<Vec<ListedGpu>, InvalidMachine> {
     for gpu in found {
         let gpu = gpu?;
         match gpus.iter_mut().find(|known| known.device == gpu.device && known.gpu == gpu.gpu) {
-            Some(known) => known.count = known.count.wrapping_add(1),
+            Some(known) => known.count += 1,
             None => gpus.push(gpu),
         }
     }

@@ -71,7 +71,7 @@ fn words(path: &str) -> Vec<Word> {
         let before = path.get(..start).and_then(|before| before.chars().next_back());
         let Some(rest) = path.get(start..).filter(|_| !before.is_some_and(char::is_alphanumeric)) else { continue };
         if let Some((length, is_name)) = processor_word(rest) {
-            words.push(Word { range: start..start.wrapping_add(length), is_name });
+            words.push(Word { range: start..start + length, is_name });
         }
     }
     words.sort_by_key(|word| word.range.start);
@@ -81,8 +81,8 @@ fn words(path: &str) -> Vec<Word> {
 /// Returns the length of the processor at the beginning of a text, with its features, and whether it names only one.
 fn processor_word(text: &str) -> Option<(usize, bool)> {
     let digits = if text.starts_with("gfx") { 3 } else { "sm_".len() };
-    let length = digits
-        .checked_add(text.get(digits..)?.find(|it: char| !it.is_ascii_alphanumeric()).unwrap_or(text.len() - digits))?;
+    let word = text.get(digits..)?;
+    let length = digits + word.find(|it: char| !it.is_ascii_alphanumeric()).unwrap_or(word.len());
     if !text.get(digits..length)?.starts_with(|it: char| it.is_ascii_digit()) {
         return None;
     }
@@ -90,13 +90,13 @@ fn processor_word(text: &str) -> Option<(usize, bool)> {
     let generic = text.find("-generic").filter(|end| {
         text.get(length..*end).is_some_and(|it| it.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit()))
     });
-    let mut end = generic.map_or(length, |start| start.wrapping_add("-generic".len()));
+    let mut end = generic.map_or(length, |start| start + "-generic".len());
     let name = text.get(..end)?;
     if !is_family && !names_processor(name) {
         return None;
     }
     while let Some(feature) = FEATURES.iter().find(|it| text.get(end..).is_some_and(|rest| rest.starts_with(**it))) {
-        end = end.wrapping_add(feature.len());
+        end += feature.len();
     }
     Some((end, !is_family))
 }

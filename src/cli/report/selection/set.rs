@@ -134,9 +134,10 @@ fn packages(set: &SetSelection<'_>, limit: usize, named: usize, screen: &Screen)
         _ => Column::left(name),
     });
     let headings: Vec<Column> = headings.collect();
-    let cells = rows.into_iter().take(limit).map(|(package, cells)| {
-        std::iter::once(package).chain(cells.into_iter().take(width.wrapping_sub(1))).collect()
-    });
+    let cells = rows
+        .into_iter()
+        .take(limit)
+        .map(|(package, cells)| std::iter::once(package).chain(cells.into_iter().take(width - 1)).collect());
     columns(&headings, cells, screen) + &rest(omitted, "row")
 }
 
@@ -185,11 +186,11 @@ fn missing(set: &SetSelection<'_>, limit: usize, screen: &Screen) -> String {
     let groups = grouped(set.devices.iter().enumerate().map(of_device));
     let mut text = String::new();
     let mut left = limit;
-    let mut omitted = 0_usize;
+    let mut omitted = 0;
     for (devices, lines) in groups.iter().filter(|(_, lines)| !lines.is_empty()) {
         let shown = lines.len().min(left);
-        omitted = omitted.saturating_add(lines.len().wrapping_sub(shown));
-        left = left.wrapping_sub(shown);
+        omitted += lines.len() - shown;
+        left -= shown;
         if shown > 0 {
             text += &format!("missing for {}:\n", listed(devices, NAMED));
             text.extend(lines.iter().take(shown).map(|line| paragraph(line, screen)));

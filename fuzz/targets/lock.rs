@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use fatbin::internals::lock::{Budget, GrowthLimit, check_budgets, compare, read, write};
+use fatbin::internals::lock::{Budget, GrowthLimit, Lock, LockForm, check_budgets, compare, read};
 use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -10,7 +10,7 @@ fuzz_target!(|data: &[u8]| {
     let mut halves = data.split(|&byte| byte == 0);
     let [old, new] = [(); 2].map(|()| halves.next().map(read));
     let Some(Ok(old)) = old else { return };
-    assert_eq!(read(write(&old).as_bytes()).as_ref(), Ok(&old));
+    assert_eq!(read(text_of(&old).as_bytes()).as_ref(), Ok(&old));
     assert!(compare(&old, &old, false).files.is_empty(), "the lock differs from itself");
     let Some(Ok(new)) = new else { return };
     let (there, back) = (compare(&old, &new, false), compare(&new, &old, false));
@@ -21,3 +21,8 @@ fuzz_target!(|data: &[u8]| {
         assert!(verdicts.iter().all(|verdict| !verdict.exceeded));
     }
 });
+
+fn text_of(lock: &Lock) -> String {
+    let form = LockForm::default();
+    lock.files.iter().fold(form.head(), |text, file| text + &form.entries(file.clone()))
+}

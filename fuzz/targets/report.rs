@@ -47,7 +47,7 @@ fuzz_target!(|data: &[u8]| {
     check_text(&report::selection_json("gfx90a", None, &devices, &[(answered, Vec::new())]));
 
     let image_surveys = inspections.into_iter().map(|inspection| ImageSurvey { inspection, ..ImageSurvey::default() });
-    let survey = Survey { image_surveys: image_surveys.collect(), file, limits: Limits::default() };
+    let survey = Survey { image_surveys: image_surveys.collect(), file, host: None, limits: Limits::default() };
     let inputs = [survey.file.path.clone()];
     let policy = Policy::parse("policy.toml", POLICY).expect("a policy");
     let verdict = check(
@@ -62,6 +62,7 @@ fuzz_target!(|data: &[u8]| {
             assemblies: None,
             metadata: None,
             sha256: None,
+            required: None,
         }],
     );
     check_text(&report::verdict_text(&verdict, true, &screen));

@@ -4,6 +4,8 @@
 #[cfg(feature = "full")]
 pub(crate) mod coverage;
 #[cfg(feature = "full")]
+pub(crate) mod host_runtime;
+#[cfg(feature = "full")]
 pub(crate) mod inspect;
 #[cfg(feature = "full")]
 pub(crate) mod locate;

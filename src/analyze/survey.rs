@@ -4,6 +4,7 @@
 //! Looking into images costs far more than listing them, so callers state what they need. Images are read in parallel, and
 //! each thread decompresses one at a time.
 
+use crate::analyze::host_runtime::HostRuntime;
 use crate::analyze::requires::{ToolkitBytes, unread_toolkit};
 use crate::base::bytes::Limits;
 use crate::base::codec;
@@ -12,7 +13,7 @@ use crate::image;
 use crate::image::Inspection;
 use crate::scan::inspect::inspect_with;
 use crate::scan::inventory::{CudaCode, File, Image, origin};
-use crate::scan::{ImageRef, InputSlice, Outcome, Scan, ScannedFile};
+use crate::scan::{ImageRef, InputSlice, Outcome, Scan, ScannedFile, Source};
 
 /// What to read of each device image.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub struct SurveyOptions {
     pub build_paths: bool,
     /// Toolkit of compressed cubins. For other cubins, the inventory has it.
     pub toolkit: bool,
+    /// Libraries of runtimes that the file needs.
+    pub host: bool,
 }
 
 impl SurveyOptions {
@@ -43,6 +46,8 @@ pub struct Survey {
     pub file: File,
     /// One for each device image, in the order of [`File::device_images`].
     pub image_surveys: Vec<ImageSurvey>,
+    /// Libraries of runtimes that the file needs, if they were requested.
+    pub host: Option<HostRuntime>,
     /// Limits on evaluating the file. Reading it used the same limits.
     pub limits: Limits,
 }
@@ -61,8 +66,10 @@ pub struct ImageSurvey {
 impl Survey {
     /// Surveys a file.
     pub fn of(scanned: ScannedFile, wanted: SurveyOptions) -> Result<Survey> {
+        let mut host = None;
         let image_surveys = if wanted.any() {
             let scan = scanned.open()?;
+            host = wanted.host.then(|| HostRuntime::read(scan.source())).transpose()?;
             let image_surveys = map_all(&scan, |image| survey_image(image, wanted));
             scan.source().input().check_unchanged()?;
             image_surveys
@@ -70,7 +77,7 @@ impl Survey {
             vec![ImageSurvey::default(); scanned.file().device_images().count()]
         };
         let limits = scanned.limits();
-        Ok(Survey { file: scanned.into_file(), image_surveys, limits })
+        Ok(Survey { file: scanned.into_file(), image_surveys, host, limits })
     }
 
     /// Surveys the outcome of scanning a file. `wanted` returns what to read in a file with this path. A file that cannot
@@ -93,7 +100,7 @@ impl Survey {
 
     /// Creates the survey of a file without images, or of one that could not be read.
     pub fn without_images(file: File) -> Survey {
-        Survey { file, image_surveys: Vec::new(), limits: Limits::default() }
+        Survey { file, image_surveys: Vec::new(), host: None, limits: Limits::default() }
     }
 
     /// Returns each device image with its survey.

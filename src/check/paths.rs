@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::analyze::host_runtime::RequiredPackages;
 use crate::analyze::metadata::{InvalidMetadata, PackageMetadata};
 use crate::analyze::promise::Promise;
 use crate::analyze::survey::{Survey, SurveyOptions};
@@ -43,7 +44,9 @@ impl<'p> Checker<'p> {
     /// the policy requires.
     pub fn scanner(&self, scanner: Scanner) -> Scanner {
         let scanner = scanner.with_cache(CacheBudget::default());
+        let host = self.policy.compares_host_runtimes();
         match (self.policy.metadata, self.policy.promised_kernels) {
+            _ if host => scanner.with_kept_files(is_kept),
             (true, true) => scanner.with_kept_files(|path| PackageMetadata::has_path(path) || Promise::has_path(path)),
             (true, false) => scanner.with_kept_files(PackageMetadata::has_path),
             (false, true) => scanner.with_kept_files(Promise::has_path),
@@ -62,6 +65,7 @@ impl<'p> Checker<'p> {
         let metadata = self.policy.metadata.then(|| read_metadata(&outcome)).flatten();
         let promise = self.policy.promised_kernels.then(|| read_promise(&outcome)).flatten();
         let sha256 = if self.policy.promised_kernels { sha256(&outcome) } else { None };
+        let required = self.policy.compares_host_runtimes().then(|| read_required(&outcome)).flatten();
         let package = stored_package(&outcome);
         let assemblies = self.assemblies(&outcome);
         let (survey, error) = Survey::of_outcome(outcome, &|path| {
@@ -70,7 +74,7 @@ impl<'p> Checker<'p> {
             SurveyOptions { inspection, own_sizes: self.inspects_all, ..required }
         });
         let proof = ProofStatus::default();
-        (CheckedFile { survey, input, proof, package, metadata, promise, sha256, assemblies }, error)
+        (CheckedFile { survey, input, proof, package, metadata, promise, sha256, required, assemblies }, error)
     }
 
     /// Assembles the PTX of a file. The analysis of the file reports the error if it cannot be opened.
@@ -124,6 +128,23 @@ fn read_metadata(outcome: &Outcome) -> Option<Result<PackageMetadata, InvalidMet
     }
     let scan = scanned.open().ok()?;
     PackageMetadata::parse(path, scan.source().view().data()).transpose()
+}
+
+/// Returns whether a file without device code is kept for any rule.
+fn is_kept(path: &str) -> bool {
+    let is_library = [".so", ".pyd", ".dll"].iter().any(|ending| path.ends_with(ending)) || path.contains(".so.");
+    is_library || RequiredPackages::has_path(path) || PackageMetadata::has_path(path) || Promise::has_path(path)
+}
+
+/// Reads the requirements of a distribution. The analysis of the file reports the error if it cannot be opened.
+fn read_required(outcome: &Outcome) -> Option<RequiredPackages> {
+    let Outcome::Scanned(scanned) = outcome else { return None };
+    let path = &scanned.file().path;
+    if !RequiredPackages::has_path(path) {
+        return None;
+    }
+    let scan = scanned.open().ok()?;
+    RequiredPackages::parse(path, &String::from_utf8_lossy(scan.source().view().data()))
 }
 
 /// Reads an index of kernels. The analysis of the file reports the error if it cannot be opened.

@@ -59,6 +59,7 @@ rules! {
     Metadata => "metadata", "The metadata of packages names the devices that the code is for, and no others.";
     PromisedKernels => "promised-kernels", "Every kernel that an index names is in a code object next to it.";
     PlatformTag => "platform-tag", "Metal libraries load on every system that the name of their wheel allows.";
+    HostRuntime => "host-runtime", "Host code needs the release of CUDA or ROCm that the device code and the package are for.";
     Proven => "proven", "The file is the result of a proven change.";
 }
 

@@ -298,6 +298,6 @@ impl Place {
         for inspected in images.next().unwrap_or_default() {
             image_surveys[inspected.number].inspection = Some(inspected.inspection);
         }
-        Survey { file, image_surveys, limits: scanned[index].limits() }
+        Survey { file, image_surveys, host: None, limits: scanned[index].limits() }
     }
 }

@@ -37,8 +37,14 @@ pub struct Arguments {
 }
 
 /// The analyses that the screen prints.
-const WANTED: SurveyOptions =
-    SurveyOptions { inspection: true, without_kernels: false, own_sizes: false, build_paths: false, toolkit: true };
+const WANTED: SurveyOptions = SurveyOptions {
+    inspection: true,
+    without_kernels: false,
+    own_sizes: false,
+    build_paths: false,
+    toolkit: true,
+    host: false,
+};
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let inputs = arguments.inputs.with_listed()?;

@@ -23,7 +23,7 @@ use crate::scan::Options;
 /// each device of the code, or of --device, a row has the release that loads the best image: the one that the runtime
 /// prefers. If an older release loads some image, that release has a row, too. The column BECAUSE OF has the property that decides it:
 /// compression, PTX ISA, toolkit and architecture of a cubin, version of a container, triple of an entry ID. Sentences
-/// about the devices follow. Driver versions are for Linux. A release that no document states is unknown, never guessed.
+/// about the devices follow, then the libraries of CUDA and ROCm that host code needs. Driver versions are for Linux. A release that no document states is unknown, never guessed.
 ///
 /// Exit status: 0 if there is device code that runs on the devices, 1 if there is none, 2 for trouble.
 #[derive(Args)]
@@ -45,8 +45,14 @@ pub struct Arguments {
 }
 
 /// Analyses of images that floors need.
-const WANTED: SurveyOptions =
-    SurveyOptions { inspection: false, without_kernels: false, own_sizes: false, build_paths: false, toolkit: true };
+const WANTED: SurveyOptions = SurveyOptions {
+    inspection: false,
+    without_kernels: false,
+    own_sizes: false,
+    build_paths: false,
+    toolkit: true,
+    host: true,
+};
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let requested = &arguments.devices;
@@ -116,5 +122,5 @@ fn required<'a>(analyzed: &'a Survey, devices: Option<&[NamedDevice]>) -> Requir
         RequiredDevice { runs: !needs.is_empty() || floors.runs_on(&device.devices), needs, device }
     };
     let devices = devices.into_iter().map(required).collect();
-    RequiredFile { floors, devices, omitted_devices }
+    RequiredFile { floors, devices, omitted_devices, host: analyzed.host.as_ref() }
 }

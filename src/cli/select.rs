@@ -1,25 +1,27 @@
 //! `fatbin select`.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::devices::DeviceArguments;
-use super::failure::{Context, Result, ensure};
+use super::failure::{Context, Result};
 use super::format::FormatArguments;
-use super::headings::JUDGEMENT;
+use super::headings::{JUDGEMENT, SELECTION};
 use super::inputs::InputArguments;
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
+use super::scanned::Scanned;
+use super::select_set::SetRequest;
 use super::{Status, negative, terminal};
 use crate::analyze::requires::Driver;
-use crate::scan::inventory::{CudaCode, File};
-
-use crate::analyze::select::{AnsweredFile, DriverCheck, ImageRequirements, NamedDevice};
+use crate::analyze::select::{AnsweredFile, NamedDevice, RequestedDevice};
+use crate::base::io::{Access, Input};
 use crate::cli::report;
 use crate::cli::report::KernelGap;
-use crate::scan::{Options, Outcome, ScannedFile};
+use crate::scan::Options;
+use crate::target::machine;
 
 /// Maximum number of files that have a line each without `--verbose`.
 const MAX_FILES: usize = 8;
@@ -38,14 +40,24 @@ const MAX_LISTS: usize = 3;
 /// kpack archives, for the loaders of all releases. With --driver, images that this NVIDIA driver cannot load are
 /// rejected.
 ///
+/// Several packages, several devices with several files, and --machine have one answer: for each device how the libraries
+/// run, for each package the same, and what no package has. Files whose paths differ only by processors are one library.
+/// Images without a container count if they run.
+///
 /// Exit status: 0 if every container with code for such devices has an image for this one, 1 if one has none or no
 /// container has such code, 2 for trouble, and where the answer is not known: only the program knows what it loads, or
 /// an image is of a kind that is newer than fatbin.
 #[derive(Args)]
-#[command(mut_arg("device", |option| option.required(true)))]
+#[command(mut_arg("device", |option| option.required_unless_present("machine")))]
 pub struct Arguments {
     #[command(flatten)]
     devices: DeviceArguments,
+
+    /// List of the GPUs of a machine: the output of nvidia-smi -L, rocminfo, rocm_agent_enumerator or vulkaninfo
+    ///
+    /// Also of nvidia-smi --query-gpu=name,compute_cap --format=csv, or a device on each line.
+    #[arg(long, value_name = "FILE", help_heading = SELECTION)]
+    machine: Option<PathBuf>,
 
     /// NVIDIA driver, or the release of CUDA that it belongs to: 550, 550.54.14, 12.4. Images that it cannot load are
     /// rejected
@@ -70,9 +82,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let requested = &arguments.devices;
-    let is_one = requested.named().len() == 1 && !requested.are_all();
-    ensure!(is_one || !arguments.format.is_json(), "select: --json takes one device");
+    let machine = arguments.machine.as_deref().map(read_machine).transpose()?.unwrap_or_default();
     let problems = arguments.problems.problems();
     let mut is_trouble = false;
     let mut outcomes = Vec::new();
@@ -81,13 +91,46 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         is_trouble |= scanned.file().is_incomplete();
         outcomes.push(scanned);
     })?;
-    let devices = requested.of_files(outcomes.iter().map(Scanned::file));
+    let devices = arguments.devices.of_files(outcomes.iter().map(Scanned::file));
+    let request = SetRequest {
+        devices: requested(&devices, machine),
+        driver: arguments.driver.as_ref(),
+        names: &arguments.inputs.names(),
+        is_machine: arguments.machine.is_some(),
+        every: arguments.every,
+    };
+    let is_json = arguments.format.is_json();
+    let is_one = arguments.devices.named().len() == 1 && !arguments.devices.are_all();
+    if request.is_machine || (is_json && !is_one) || (!is_json && request.is_about_set(&outcomes)) {
+        let set = request.answer(&outcomes, &problems);
+        let status = set.print(&request, is_json, arguments.problems.is_verbose())?;
+        return Ok(if is_trouble { Status::Trouble } else { status });
+    }
     let mut answers = Answers { devices: &devices, by_device: Vec::new(), is_trouble };
     for device in &devices {
         answers.add(device, &arguments, &outcomes, &problems);
     }
     answers.print(&arguments)?;
     Ok(answers.status(arguments.every))
+}
+
+/// Reads the list of GPUs of a machine.
+fn read_machine(path: &Path) -> Result<Vec<RequestedDevice>> {
+    let input = Input::open_any(path, Access::read())?;
+    let text = std::str::from_utf8(input.view().data()).with_context(|| format!("{}: not UTF-8", path.display()))?;
+    let gpus = machine::gpus(text).with_context(|| path.display().to_string())?;
+    let requested =
+        gpus.iter().map(|gpu| Ok(RequestedDevice { device: NamedDevice::of_listed(gpu)?, count: Some(gpu.count) }));
+    requested.collect()
+}
+
+/// Returns the devices of options and of a machine, each once.
+fn requested(devices: &[NamedDevice], machine: Vec<RequestedDevice>) -> Vec<RequestedDevice> {
+    let named = devices.iter().filter(|device| !machine.iter().any(|listed| listed.device == **device));
+    let mut requested: Vec<RequestedDevice> =
+        named.map(|device| RequestedDevice { device: device.clone(), count: None }).collect();
+    requested.extend(machine);
+    requested
 }
 
 /// A file on a device, and the kernels that the device does not get.
@@ -104,16 +147,8 @@ impl<'a> Answers<'a> {
     fn add(&mut self, device: &'a NamedDevice, arguments: &Arguments, files: &'a [Scanned], problems: &Problems) {
         let mut answered = Vec::new();
         for scanned in files {
-            let mut answers = match &arguments.driver {
-                None => AnsweredFile::new(scanned.file(), &device.devices),
-                Some(driver) => {
-                    let (requirements, is_read) = scanned.requirements(problems);
-                    self.is_trouble |= !is_read;
-                    let check = DriverCheck { driver, requirements: &requirements };
-                    AnsweredFile::with_driver(scanned.file(), &device.devices, Some(check))
-                }
-            };
-            let gaps = scanned.gaps(&mut answers, problems);
+            let (answers, gaps, is_complete) = scanned.answers(device, arguments.driver.as_ref(), problems);
+            self.is_trouble |= !is_complete;
             answered.push((answers, gaps));
         }
         self.by_device.push(answered);
@@ -204,80 +239,4 @@ impl<'a> Answers<'a> {
 
 fn parse_driver(text: &str) -> Result<Driver> {
     Driver::parse(text).context("expected a driver such as 550 or 550.54.14, or a release of CUDA such as 12.4")
-}
-
-/// A file that was scanned, or the record of one that could not be.
-enum Scanned {
-    Open {
-        file: ScannedFile,
-        /// Kernels of the images that were read.
-        kernels: RefCell<BTreeMap<usize, BTreeSet<String>>>,
-    },
-    Closed(File),
-}
-
-impl Scanned {
-    fn new(outcome: Outcome, problems: &Problems) -> Self {
-        match outcome {
-            Outcome::Scanned(file) => Scanned::Open { file, kernels: RefCell::default() },
-            outcome => {
-                let (file, error) = outcome.into_file();
-                if let Some(error) = error {
-                    problems.report(error);
-                }
-                Scanned::Closed(file)
-            }
-        }
-    }
-
-    fn file(&self) -> &File {
-        match self {
-            Scanned::Open { file, .. } => file.file(),
-            Scanned::Closed(file) => file,
-        }
-    }
-
-    /// Reads the properties of the images, including compressed cubins. Returns false if a cubin cannot be read.
-    fn requirements(&self, problems: &Problems) -> (ImageRequirements, bool) {
-        let file = self.file();
-        let codes = match self {
-            Scanned::Open { file, .. } => {
-                crate::analyze::survey::cuda_codes(file).map_err(|error| problems.report(error))
-            }
-            Scanned::Closed(_) => Ok(Vec::new()),
-        };
-        let mut is_read = codes.is_ok();
-        let codes = codes.unwrap_or_default();
-        for (number, (image, code)) in file.device_images().zip(&codes).enumerate() {
-            if let Some(Err(problem)) = code {
-                problems.report(crate::scan::image_error(&file.path, number, image, problem.clone()));
-                is_read = false;
-            }
-        }
-        let codes: Vec<Option<CudaCode>> = codes.into_iter().map(|code| code?.ok()).collect();
-        (ImageRequirements::new(file, &codes), is_read)
-    }
-
-    /// Reads the images in the gaps of a file to list the kernels in them. Sets without kernels have no gaps: nvcc's
-    /// link step adds such a set to every program.
-    fn gaps<'a>(&self, answered: &mut AnsweredFile<'a>, problems: &Problems) -> Vec<KernelGap<'a>> {
-        let mut kernels = BTreeMap::new();
-        if let Scanned::Open { file, kernels: known } = self {
-            let unserved = answered.gaps().into_iter().flat_map(|gap| gap.images);
-            let unread: BTreeSet<usize> = unserved.filter(|number| !known.borrow().contains_key(number)).collect();
-            if !unread.is_empty() {
-                match crate::scan::inspect::kernels_of(file, &unread) {
-                    Ok(read) => known.borrow_mut().extend(read),
-                    Err(error) => drop(problems.report(error)),
-                }
-            }
-            kernels.clone_from(&known.borrow());
-        }
-        answered.leave_out_sets(|number| kernels.get(&number).is_some_and(BTreeSet::is_empty));
-        let gaps = answered.gaps().into_iter().map(|gap| {
-            let own = gap.images.iter().filter_map(|number| kernels.get(number));
-            KernelGap { kernels: own.flatten().cloned().collect(), gap }
-        });
-        gaps.collect()
-    }
 }

@@ -71,6 +71,7 @@ mod requires;
 mod scan;
 mod schema;
 mod select;
+mod select_set;
 #[cfg(target_os = "linux")]
 mod several_outputs;
 mod shells;

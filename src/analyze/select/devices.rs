@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::{candidate_sets, selected_by_program};
 use crate::scan::inventory::{CodeRole, File, Image};
+use crate::target::machine::ListedGpu;
 use crate::target::nvptx::NUMBERS;
 use crate::target::{Device, InvalidDevice, Platform, gpu_names, intel, natural_order};
 
@@ -61,6 +62,12 @@ impl NamedDevice {
             .sort_by_cached_key(|it| (is_of(Platform::Nvidia)(it), is_of(Platform::Amd)(it), natural_order(&it.name)));
         devices.dedup_by(|one, other| one.name == other.name);
         devices
+    }
+
+    /// Returns the device of a GPU in the list of a machine.
+    pub fn of_listed(gpu: &ListedGpu) -> Result<NamedDevice, InvalidDevice> {
+        let device = NamedDevice::parse(&gpu.device)?;
+        Ok(NamedDevice { gpu: gpu.gpu.or(device.gpu), ..device })
     }
 
     fn new(name: &str, devices: Vec<Device>) -> NamedDevice {

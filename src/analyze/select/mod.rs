@@ -12,6 +12,7 @@ mod floors;
 #[cfg(test)]
 mod floors_tests;
 pub mod kpack;
+mod library_name;
 mod link;
 #[cfg(test)]
 mod link_tests;
@@ -20,6 +21,7 @@ mod needs;
 mod reject_reason;
 mod runtimes;
 mod selection;
+mod set;
 #[cfg(test)]
 mod tests;
 mod together;
@@ -32,6 +34,9 @@ pub use needs::{FloorCause, ImageRequirements, Need};
 pub use reject_reason::RejectReason;
 pub use runtimes::{Preference, Runtime};
 pub use selection::{CandidateVerdict, Selection};
+pub use set::{
+    Library, MemberAnswer, OverrideEffect, PackageAnswer, RequestedDevice, Service, SetMember, SetSelection,
+};
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

@@ -113,6 +113,8 @@ pub struct Requirements {
     pub duplicates: Option<bool>,
     /// Metal libraries must load on every system that the name of their wheel allows.
     pub platform_tag: Option<bool>,
+    /// Host code must need the release of CUDA or ROCm that the device code and the package are for.
+    pub host_runtime: Option<bool>,
     /// The file must be the result of a proven change.
     pub proven: Option<bool>,
     /// Requirements for kernels.
@@ -268,6 +270,11 @@ impl Policy {
             || self.all_requirements().any(|requirements| requirements.survey_options().any())
     }
 
+    /// Returns whether the host half of any file is compared with its package.
+    pub(crate) fn compares_host_runtimes(&self) -> bool {
+        self.all_requirements().any(|requirements| requirements.host_runtime == Some(true))
+    }
+
     /// Returns whether hashes of images are needed.
     pub(crate) fn needs_hashes(&self) -> bool {
         self.all_requirements().any(|requirements| requirements.duplicates == Some(false))
@@ -293,7 +300,8 @@ impl Requirements {
         SurveyOptions {
             inspection,
             build_paths: self.build_paths == Some(false),
-            toolkit: self.loadable_by.is_some(),
+            toolkit: self.loadable_by.is_some() || self.host_runtime == Some(true),
+            host: self.host_runtime == Some(true),
             ..SurveyOptions::default()
         }
     }
@@ -320,6 +328,7 @@ impl Requirements {
             registered: self.registered.or(other.registered),
             duplicates: self.duplicates.or(other.duplicates),
             platform_tag: self.platform_tag.or(other.platform_tag),
+            host_runtime: self.host_runtime.or(other.host_runtime),
             proven: self.proven.or(other.proven),
             kernels: self.kernels.or(other.kernels),
         }

@@ -142,6 +142,7 @@ impl Resolver<'_> {
             registered: images.registered,
             duplicates: images.duplicates,
             platform_tag: images.platform_tag,
+            host_runtime: images.host_runtime,
             proven: images.proven,
             kernels: kernels.transpose()?,
         })

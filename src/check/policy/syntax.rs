@@ -100,6 +100,7 @@ pub struct Images {
     pub registered: Option<bool>,
     pub duplicates: Option<bool>,
     pub platform_tag: Option<bool>,
+    pub host_runtime: Option<bool>,
     pub proven: Option<bool>,
 }
 

@@ -6,6 +6,7 @@ mod cross_file;
 mod devices;
 mod drivers;
 mod findings;
+mod host_runtime;
 mod images;
 mod kernels;
 mod kpack;
@@ -26,6 +27,7 @@ use super::proof_status::ProofStatus;
 use super::ptx_assembler::Assembly;
 use super::rule::Rule;
 use super::verdict::{Evaluation, Finding, Outcome, Verdict};
+use crate::analyze::host_runtime::RequiredPackages;
 use crate::analyze::metadata::{InvalidMetadata, PackageMetadata};
 use crate::analyze::promise::Promise;
 use crate::analyze::survey::Survey;
@@ -52,6 +54,9 @@ pub struct CheckedFile {
     pub sha256: Option<[u8; 32]>,
     /// Its PTX as ptxas assembled it, if the policy requires that and ptxas was run.
     pub assemblies: Option<Vec<Assembly>>,
+    /// Packages that the file requires, if it is the metadata of a distribution and the policy compares host code with
+    /// them.
+    pub required: Option<RequiredPackages>,
 }
 
 /// A package or another archive on disk.
@@ -121,6 +126,7 @@ impl Rule {
             Rule::Metadata => AllFiles(metadata::agrees),
             Rule::PromisedKernels => AllFiles(promises::kept),
             Rule::PlatformTag => with_code(|it| it.platform_tag == Some(true), platform_tag::allows_load),
+            Rule::HostRuntime => AllFiles(host_runtime::agrees),
             Rule::Proven => with_code(|it| it.proven == Some(true), proofs::proven),
         }
     }
@@ -129,6 +135,12 @@ impl Rule {
 fn kernel_coverage(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
     devices::kernels(facts, requirements, findings);
     kernels::coverage(facts, requirements, findings);
+}
+
+/// Returns the name of the innermost wheel around a file, without its ending.
+fn wheel_name(path: &str) -> Option<&str> {
+    let wheel = path.rsplit('!').skip(1).find_map(|file| file.strip_suffix(".whl"))?;
+    wheel.rsplit(['/', '\\']).next()
 }
 
 /// Evaluates a policy on files. `inputs` are the names of the inputs that [`CheckedFile::input`] refers to.

@@ -1,6 +1,7 @@
 //! The oldest system that a wheel states in its name, compared with the oldest one that its Metal libraries load on.
 
 use super::findings::{RuleFindings, undecided, violated};
+use super::wheel_name;
 use crate::check::facts::FileFacts;
 use crate::check::policy::Requirements;
 use crate::target::metal::System;
@@ -37,8 +38,7 @@ fn oldest_of(tag: &str, system: System) -> Option<Option<(u32, u32)>> {
 
 /// Returns the platforms in the name of the innermost wheel around a file.
 fn wheel_of(path: &str) -> Option<&str> {
-    let stem = path.rsplit('!').skip(1).find_map(|file| file.strip_suffix(".whl"))?;
-    stem.rsplit(['/', '\\']).next()?.rsplit_once('-').map(|(_, tags)| tags)
+    wheel_name(path)?.rsplit_once('-').map(|(_, tags)| tags)
 }
 
 #[cfg(test)]

@@ -50,7 +50,8 @@ pub use repair::{CheckedRecord, Repair, repair_json, repair_text};
 pub use requires::{RequiredDevice, RequiredFile, requires_json, requires_text};
 pub use schemas::{SCHEMAS, policy_schema};
 pub use selection::{
-    KernelGap, selection_gaps, selection_json, selection_lists, selection_summary, selection_total, to_be_linked,
+    KernelGap, selection_gaps, selection_json, selection_lists, selection_summary, selection_total, set_json, set_text,
+    to_be_linked,
 };
 pub use size::{SizeReport, SizedFile, arch_summary, size_csv, size_json, size_table};
 pub use split::split_text;

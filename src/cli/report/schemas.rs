@@ -12,12 +12,13 @@ pub struct Schema {
 }
 
 /// A schema for each command that writes JSON, and the policy schema.
-pub const SCHEMAS: [Schema; 18] = [
+pub const SCHEMAS: [Schema; 19] = [
     Schema { command: "scan", text: include_str!("schemas/fatbin.scan-1.schema.json") },
     Schema { command: "inspect", text: include_str!("schemas/fatbin.inspect-1.schema.json") },
     Schema { command: "addr2line", text: include_str!("schemas/fatbin.addr2line-1.schema.json") },
     Schema { command: "extract", text: include_str!("schemas/fatbin.extract-1.schema.json") },
     Schema { command: "select", text: include_str!("schemas/fatbin.select-1.schema.json") },
+    Schema { command: "select-set", text: include_str!("schemas/fatbin.select-set-1.schema.json") },
     Schema { command: "requires", text: include_str!("schemas/fatbin.requires-1.schema.json") },
     Schema { command: "diff", text: include_str!("schemas/fatbin.diff-1.schema.json") },
     Schema { command: "repaired", text: include_str!("schemas/fatbin.repaired-1.schema.json") },

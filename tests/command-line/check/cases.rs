@@ -96,6 +96,9 @@ pub const CASES: &[Case] = &[
     ("images.ptx-assembles = true", "sm90 amd", 0, &[]),
     ("images.platform-tag = true", "both.o", 0, &[]),
     ("images.platform-tag = true", "air.metallib", 2, &["air.metallib: undecided: platform-tag: image 0 (macos) at 0x0: needs macOS 14.0, and no wheel states"]),
+    // Links are in host_runtime.rs.
+    ("images.host-runtime = true", "both.o", 0, &[]),
+    ("images.host-runtime = true", "old-runtime.o", 1, &["old-runtime.o: host-runtime: needs libcudart.so.12, but its cubins are of CUDA 13."]),
     // Debug information and paths.
     ("images.debug = 'none'", "both.o", 0, &[]),
     ("images.debug = 'none'", "with-debug", 1, &["debug-information: image 0 (gfx90a) at ", "contains full debug information, none is allowed"]),

@@ -3,6 +3,7 @@
 mod asked;
 mod cases;
 mod formats;
+mod host_runtime;
 mod init;
 mod packages;
 mod policies;
@@ -113,6 +114,8 @@ impl Sandbox {
             let at = position(bytes, b"\x28\xb5\x2f\xfd");
             bytes[at] = 0;
         });
+        // The name of a library that host code would load.
+        patch("cuda.o", "old-runtime.o", &|bytes| bytes.extend(b"\0libcudart.so.12\0"));
         // The architecture in a cubin's header.
         patch("sm90", "sm100", &|bytes| bytes[0x31] = 100);
         self.file("broken", [0x10, 0xff, 0x10, 0xad]);

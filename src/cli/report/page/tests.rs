@@ -55,7 +55,7 @@ fn inside(kernels: Vec<Kernel>) -> ImageSurvey {
 fn surveyed(path: &str, images: Vec<(Image, ImageSurvey)>) -> Survey {
     let (images, image_surveys) = images.into_iter().unzip();
     let file = File { size: 300, containers: vec![container(images)], ..File::empty(path.to_owned()) };
-    Survey { file, image_surveys, limits: Limits::default() }
+    Survey { file, image_surveys, host: None, limits: Limits::default() }
 }
 
 fn cubin(arch: &str) -> Image {
@@ -201,7 +201,8 @@ fn names_the_innermost_container_of_nested_images() {
     outer.containers = vec![Container { container_type: ContainerType::Ccob, ..container(vec![cubin("sm_90")]) }];
     let host = Image { kind: Some(crate::target::OffloadKind::Host), ..cubin("x") };
     let file = File { containers: vec![container(vec![host, outer, cubin("sm_80")])], ..File::empty("f".to_owned()) };
-    let file = Survey { file, image_surveys: vec![inside(vec![]), inside(vec![])], limits: Limits::default() };
+    let file =
+        Survey { file, image_surveys: vec![inside(vec![]), inside(vec![])], host: None, limits: Limits::default() };
     let data = data(&page(&[&file], None).unwrap());
     let containers: Vec<&Value> =
         data["files"][0]["images"].as_array().unwrap().iter().map(|it| &it["container"]).collect();

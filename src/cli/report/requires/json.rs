@@ -14,6 +14,7 @@
 //!     "devices": [ { "device": "sm_90", "runs": true,
 //!       "needs": [ { "product": "cuda", "preferred": { "known": true, "causes": [] },
 //!         "some": { "known": false, "newer_than": { "release": "13.5" }, "causes": [] } } ] } ],
+//!     "host_libraries": [ { "name": "libcudart.so.12", "product": "cuda", "major": 12, "loaded_by_name": false } ],
 //!     "errors": [] } ] }
 //! ```
 
@@ -66,6 +67,13 @@ fn file(json: &mut JsonWriter, required: &RequiredFile<'_>) {
     });
     // Number of devices of the code that are not in the list.
     json.optional("omitted_devices", NonZero::new(required.omitted_devices));
+    // Libraries of CUDA and ROCm that host code needs.
+    json.objects_if_any("host_libraries", required.host.map_or(&[][..], |host| &host.libraries), |json, it| {
+        json.field("name", &it.name);
+        json.field("product", name(it.product));
+        json.field("major", it.major);
+        json.field("loaded_by_name", it.is_loaded_by_name);
+    });
     errors(json, floors.file);
 }
 

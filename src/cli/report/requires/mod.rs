@@ -7,6 +7,7 @@ pub use json::requires_json;
 pub(super) use text::or_newer;
 pub use text::requires_text;
 
+use crate::analyze::host_runtime::HostRuntime;
 use crate::analyze::select::{DeviceNeed, FileFloors, NamedDevice};
 
 /// A file with the floors on some devices.
@@ -18,6 +19,8 @@ pub struct RequiredFile<'a> {
     pub devices: Vec<RequiredDevice>,
     /// Number of further devices that the code is for.
     pub omitted_devices: usize,
+    /// Libraries of runtimes that host code needs.
+    pub host: Option<&'a HostRuntime>,
 }
 
 /// A device, and what it needs.

@@ -65,11 +65,24 @@ pub fn requires_text(required: &RequiredFile<'_>, screen: &Screen) -> Block {
     if !more.is_empty() {
         text += &paragraph(&format!("For all images: {}.", more.join("; ")), screen);
     }
+    text += &host_sentence(required).map_or_else(String::new, |sentence| paragraph(&sentence, screen));
     for it in required.devices.iter().filter(|it| !it.needs.iter().any(|need| is_known(&need.preferred))) {
         let answer = if it.runs { "no floor known for code on" } else { "nothing runs on" };
         text += &format!("  {answer} {}\n", printable(&it.device.name));
     }
     Block { heading, body: text }
+}
+
+/// Returns the sentence about the libraries that host code needs, if it needs any.
+fn host_sentence(required: &RequiredFile<'_>) -> Option<String> {
+    let libraries = required.host.map_or(&[][..], |host| &host.libraries);
+    let clause = |is_loaded_by_name: bool, verb: &str| {
+        let own = libraries.iter().filter(|it| it.is_loaded_by_name == is_loaded_by_name);
+        let names: Vec<String> = own.map(|it| printable(&it.name)).collect();
+        (!names.is_empty()).then(|| format!("{verb} {}", enumerated(&names, NAMED)))
+    };
+    let clauses: Vec<String> = clause(false, "needs").into_iter().chain(clause(true, "loads by name")).collect();
+    (!clauses.is_empty()).then(|| format!("Host code {}.", clauses.join("; ")))
 }
 
 /// Returns a sentence for each set of devices that need the same releases for their preferred images.

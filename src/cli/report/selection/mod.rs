@@ -3,10 +3,14 @@
 mod gaps;
 mod json;
 mod kpack;
+mod set;
+mod set_json;
 mod text;
 
 pub use gaps::{KernelGap, selection_gaps};
 pub use json::selection_json;
+pub use set::set_text;
+pub use set_json::set_json;
 pub use text::{selection_lists, selection_summary, selection_total};
 
 use crate::analyze::select::relocatable_archs;

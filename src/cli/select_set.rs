@@ -1,0 +1,115 @@
+//! `fatbin select` about a set of packages and several devices.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::failure::Result;
+use super::problems::Problems;
+use super::scanned::Scanned;
+use super::{Status, terminal};
+use crate::analyze::requires::Driver;
+use crate::analyze::select::{MemberAnswer, RequestedDevice, Service, SetMember, SetSelection};
+use crate::cli::report;
+
+/// Endings of archives that are inputs of a linker and no packages.
+const LINKED: [&str; 2] = [".a", ".lib"];
+
+/// Package of loose files in the working directory.
+const HERE: &str = ".";
+
+/// What is asked about a set.
+pub struct SetRequest<'a> {
+    /// The devices, each once.
+    pub devices: Vec<RequestedDevice>,
+    /// NVIDIA driver that must load the images.
+    pub driver: Option<&'a Driver>,
+    /// Names of the inputs.
+    pub names: &'a [String],
+    /// The devices are the GPUs of a machine.
+    pub is_machine: bool,
+    /// Each choice must have an image.
+    pub every: bool,
+}
+
+/// The answer, and whether all images were read.
+pub struct AnsweredSet<'a> {
+    set: SetSelection<'a>,
+    is_complete: bool,
+}
+
+impl SetRequest<'_> {
+    /// Returns whether the inputs are several packages, or several files for several devices.
+    pub fn is_about_set(&self, files: &[Scanned]) -> bool {
+        let with_code: Vec<&str> =
+            files.iter().map(Scanned::file).filter(|it| it.has_device_code()).map(|it| it.path.as_str()).collect();
+        let packages = with_code.iter().filter_map(|path| self.package_of(path));
+        let packages = packages.filter(|package| !LINKED.iter().any(|ending| package.ends_with(ending)));
+        packages.collect::<BTreeSet<_>>().len() > 1 || (self.devices.len() > 1 && with_code.len() > 1)
+    }
+
+    /// Returns the path of the package around a file: the outermost archive, or the first directory in an input. `None`
+    /// for files that are inputs.
+    fn package_of<'p>(&self, path: &'p str) -> Option<&'p str> {
+        if let Some((archive, _)) = path.split_once('!') {
+            return Some(archive);
+        }
+        let below = |name: &String| {
+            let rest = path.strip_prefix(name.trim_end_matches(['/', '\\']))?.strip_prefix(['/', '\\'])?;
+            let start = path.len().checked_sub(rest.len())?;
+            match rest.find(['/', '\\']) {
+                Some(end) => path.get(..start + end),
+                None => path.get(..start)?.strip_suffix(['/', '\\']),
+            }
+        };
+        self.names.iter().find_map(below)
+    }
+
+    /// Selects on all devices.
+    pub fn answer<'a>(&'a self, files: &'a [Scanned], problems: &Problems) -> AnsweredSet<'a> {
+        let mut is_complete = true;
+        let mut members = Vec::new();
+        for scanned in files.iter().filter(|it| it.file().failure.is_none()) {
+            let file = scanned.file();
+            let of_device = |requested: &'a RequestedDevice| {
+                let (answered, _, is_read) = scanned.answers(&requested.device, self.driver, problems);
+                is_complete &= is_read;
+                MemberAnswer::of(&answered, &requested.device.devices)
+            };
+            let answers = self.devices.iter().map(of_device).collect();
+            let directory = || Path::new(&file.path).parent().map(|it| it.to_string_lossy().into_owned());
+            let package = self.package_of(&file.path).map(str::to_owned).or_else(directory);
+            let package = package.filter(|it| !it.is_empty()).unwrap_or(HERE.to_owned());
+            members.push(SetMember { file, package, answers });
+        }
+        AnsweredSet { set: SetSelection::new(&self.devices, members), is_complete }
+    }
+}
+
+impl AnsweredSet<'_> {
+    /// Prints the answer, and returns the exit status.
+    pub fn print(&self, request: &SetRequest<'_>, is_json: bool, is_verbose: bool) -> Result<Status> {
+        let screen = terminal::screen();
+        let text = if is_json {
+            report::set_json(&self.set, request.driver.map(Driver::to_string).as_deref())
+        } else {
+            report::set_text(&self.set, is_verbose, &screen)
+        };
+        let mut out = terminal::output(&screen);
+        out.write(&text)?;
+        out.flush()?;
+        Ok(self.status(request.every))
+    }
+
+    /// Every library must run on every device, and each device needs one.
+    fn status(&self, every: bool) -> Status {
+        let counts: Vec<_> = (0..self.set.devices.len()).map(|device| self.set.counts(device)).collect();
+        let has = |service| counts.iter().any(|counts| counts.contains_key(&service));
+        let answers = self.set.libraries.iter().flat_map(|it| &it.members).flat_map(|it| it.answers.iter().flatten());
+        let has_gap = |answer: &MemberAnswer| answer.choices.contains_key(&Service::Nothing);
+        if !self.is_complete || has(Service::Undecided) {
+            return Status::Trouble;
+        }
+        let is_missing = has(Service::Nothing) || counts.iter().any(|counts| counts.is_empty());
+        if is_missing || (every && answers.into_iter().any(has_gap)) { Status::No } else { Status::Yes }
+    }
+}

@@ -13,7 +13,7 @@ use crate::image;
 use crate::image::Inspection;
 use crate::scan::inspect::inspect_with;
 use crate::scan::inventory::{CudaCode, File, Image, origin};
-use crate::scan::{ImageRef, InputSlice, Outcome, Scan, ScannedFile, Source};
+use crate::scan::{ImageRef, InputSlice, Outcome, Scan, ScannedFile};
 
 /// What to read of each device image.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

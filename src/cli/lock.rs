@@ -64,8 +64,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let builder = LockBuilder::new(Options { hash: arguments.sha256, ..Options::default() });
     let form = LockForm { code_only: arguments.code_only, summary: arguments.summary };
     let entries = |file| form.entries(file);
-    let (mut files, status) =
-        each_file(&inputs, &arguments.limits, &problems, SPECIFY_ARCHIVE, &builder, &entries)?;
+    let (mut files, status) = each_file(&inputs, &arguments.limits, &problems, SPECIFY_ARCHIVE, &builder, &entries)?;
     if status != Status::Yes {
         if status == Status::No {
             let output = arguments.output.path().display();

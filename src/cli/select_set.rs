@@ -1,6 +1,6 @@
 //! `fatbin select` about a set of packages and several devices.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::failure::Result;
@@ -109,7 +109,7 @@ impl AnsweredSet<'_> {
         if !self.is_complete || has(Service::Undecided) {
             return Status::Trouble;
         }
-        let is_missing = has(Service::Nothing) || counts.iter().any(|counts| counts.is_empty());
+        let is_missing = has(Service::Nothing) || counts.iter().any(BTreeMap::is_empty);
         if is_missing || (every && answers.into_iter().any(has_gap)) { Status::No } else { Status::Yes }
     }
 }

@@ -90,7 +90,7 @@ pub fn variables<'text>(tokens: &mut Tokens<'text>) -> Vec<Variable<'text>> {
     let element_size: u64 = [element, lanes].iter().product();
     let mut variables = Vec::new();
     while let Some(name) = next_word(tokens) {
-        let size = dimensions(tokens).fold(Some(element_size), |size, count| size?.checked_mul(count));
+        let size = dimensions(tokens).try_fold(element_size, u64::checked_mul);
         variables.push(Variable { name, size, alignment: own_alignment.unwrap_or(element_size) });
         if tokens.next_if_eq(&Token::Punctuation(',')).is_none() {
             break;

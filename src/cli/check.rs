@@ -105,7 +105,8 @@ const FORMATS: &[Format] = &[
 ];
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let other_inputs = arguments.policy.iter().chain(&arguments.baseline).chain(&arguments.proof);
+    let other_inputs =
+        arguments.policy.iter().chain(&arguments.baseline).chain(&arguments.proof).chain(&arguments.ptxas);
     let set = arguments.force.files(other_inputs.map(PathBuf::as_path));
     let mut inputs = arguments.inputs;
     inputs.add_to(&set);

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     /// Options and arguments that name input files; `*` stands for every command.
-    const INPUTS: [(&str, &str); 36] = [
+    const INPUTS: [(&str, &str); 38] = [
         ("addr2line", "file"),
         ("*", "files"),
         ("*", "files_from"),
@@ -74,6 +74,7 @@ mod tests {
         ("check", "baseline"),
         ("check", "policy"),
         ("check", "proof"),
+        ("check", "ptxas"),
         ("diff", "new"),
         ("diff", "old"),
         ("doctor", "line"),
@@ -94,6 +95,7 @@ mod tests {
         ("recover", "directory"),
         ("replace", "images"),
         ("select", "inputs"),
+        ("select", "machine"),
         ("size", "baseline"),
         ("wrap", "entries"),
         ("wrap", "image"),

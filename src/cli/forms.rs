@@ -2,6 +2,7 @@
 
 use anyhow::anyhow;
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::compression::check_level;
 use super::failure::{Result, bail};
@@ -14,7 +15,7 @@ use crate::edit::transcode::{ContainerForm, Transcoding};
 #[derive(Debug, Args)]
 pub struct FormArguments {
     /// Form of the containers; may be repeated, for containers of several types
-    #[arg(help_heading = OUTPUT, long, value_name = "FORM", value_delimiter = ',')]
+    #[arg(help_heading = OUTPUT, long, value_name = "FORM", value_delimiter = ',', value_parser = form_parser())]
     to: Vec<ContainerForm>,
 
     /// Compression level: 1 to 22 for zstd, 1 to 9 for zlib, 1 to 12 for lz4
@@ -27,6 +28,11 @@ pub struct FormArguments {
     /// Compress with the strongest levels, and take the smallest result
     #[arg(help_heading = OUTPUT, long)]
     best: bool,
+}
+
+fn form_parser() -> impl TypedValueParser<Value = ContainerForm> {
+    let values = ContainerForm::NAMES.map(|(name, containers, _)| PossibleValue::new(name).help(containers));
+    PossibleValuesParser::new(values).try_map(|name| ContainerForm::from_name(&name).ok_or("unknown form"))
 }
 
 impl FormArguments {

@@ -14,49 +14,56 @@ use crate::target::Device;
 
 /// Form of containers of one or several types, as `fatbin transcode --to` names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[non_exhaustive]
 pub enum ContainerForm {
-    /// Bundles: uncompressed
+    /// A bundle without compression.
     Plain,
-    /// Bundles: compressed, format version 2
+    /// A compressed bundle of version 2.
     Ccob2,
-    /// Bundles: compressed, format version 3
+    /// A compressed bundle of version 3.
     Ccob3,
-    /// Offload binaries: format version 1, of one image each
+    /// An offload binary of version 1.
     V1,
-    /// Offload binaries: format version 2
+    /// An offload binary of version 2.
     V2,
-    /// Offload binaries: format version 3
+    /// An offload binary of version 3.
     V3,
-    /// Entries of CUDA fat binaries, kpack archives, and offload binaries of version 3: uncompressed
+    /// Images without compression.
     None,
-    /// Entries of CUDA fat binaries: LZ4
+    /// Images compressed by LZ4.
     Lz4,
-    /// Entries of CUDA fat binaries, kpack archives, offload binaries of version 3, and compressed bundles: zstd
+    /// Images or bundles compressed by zstd.
     Zstd,
-    /// Offload binaries of version 3, and compressed bundles: zlib
+    /// Images or bundles compressed by zlib.
     Zlib,
 }
 
 impl ContainerForm {
-    /// All forms, with their names.
-    const NAMES: [(&'static str, ContainerForm); 10] = [
-        ("plain", ContainerForm::Plain),
-        ("ccob2", ContainerForm::Ccob2),
-        ("ccob3", ContainerForm::Ccob3),
-        ("v1", ContainerForm::V1),
-        ("v2", ContainerForm::V2),
-        ("v3", ContainerForm::V3),
-        ("none", ContainerForm::None),
-        ("lz4", ContainerForm::Lz4),
-        ("zstd", ContainerForm::Zstd),
-        ("zlib", ContainerForm::Zlib),
+    /// All forms, with their names and the containers that take them.
+    pub(crate) const NAMES: [(&'static str, &'static str, ContainerForm); 10] = [
+        ("plain", "Bundles: uncompressed", ContainerForm::Plain),
+        ("ccob2", "Bundles: compressed, format version 2", ContainerForm::Ccob2),
+        ("ccob3", "Bundles: compressed, format version 3", ContainerForm::Ccob3),
+        ("v1", "Offload binaries: format version 1, of one image each", ContainerForm::V1),
+        ("v2", "Offload binaries: format version 2", ContainerForm::V2),
+        ("v3", "Offload binaries: format version 3", ContainerForm::V3),
+        (
+            "none",
+            "Entries of CUDA fat binaries, kpack archives, and offload binaries of version 3: uncompressed",
+            ContainerForm::None,
+        ),
+        ("lz4", "Entries of CUDA fat binaries: LZ4", ContainerForm::Lz4),
+        (
+            "zstd",
+            "Entries of CUDA fat binaries, kpack archives, offload binaries of version 3, and compressed bundles: zstd",
+            ContainerForm::Zstd,
+        ),
+        ("zlib", "Offload binaries of version 3, and compressed bundles: zlib", ContainerForm::Zlib),
     ];
 
     /// Returns the form of this name, such as `ccob2`.
     pub fn from_name(name: &str) -> Option<Self> {
-        ContainerForm::NAMES.iter().find(|(known, _)| *known == name).map(|(_, form)| *form)
+        ContainerForm::NAMES.iter().find(|(known, ..)| *known == name).map(|(.., form)| *form)
     }
 }
 

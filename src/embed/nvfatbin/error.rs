@@ -98,8 +98,9 @@ impl NvFatbinError {
     }
 }
 
-impl From<WriteError> for NvFatbinError {
-    fn from(error: WriteError) -> Self {
+impl NvFatbinError {
+    /// The error of a container that cannot be written.
+    pub(super) fn of_write(error: WriteError) -> Self {
         match error {
             WriteError::Compress(_) => NvFatbinError::CompressionFailed,
             _ => NvFatbinError::Internal,

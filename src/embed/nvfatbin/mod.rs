@@ -203,7 +203,7 @@ impl<'data> NvFatbin<'data> {
             entries.extend(object.entries()?);
         }
         members.extend(entries.into_iter().rev().map(relocatable::Entry::member));
-        Ok(write_members(&members)?)
+        write_members(&members).map_err(NvFatbinError::of_write)
     }
 
     fn add(&mut self, entry: Result<Entry<'data>>) -> Result<()> {

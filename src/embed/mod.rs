@@ -7,6 +7,7 @@ pub(crate) mod bundle;
 #[cfg(feature = "files")]
 pub(crate) mod files;
 pub(crate) mod llvm;
+#[cfg(feature = "files")]
 mod nvfatbin;
 #[cfg(feature = "files")]
 pub(crate) mod pack;
@@ -15,13 +16,14 @@ mod producer;
 pub(crate) mod wrap;
 
 #[cfg(feature = "files")]
-pub use self::build::{BuildError, EmbeddedFiles, RegisteredImages};
-pub use llvm::Release;
-pub use nvfatbin::{NvFatbin, NvFatbinError};
-#[cfg(feature = "files")]
-pub use producer::{
-    BundleBuilder, BundleEntry, CudaFatbinBuilder, OffloadBinaryBuilder, ProducerError, embed_bytes, unbundle,
+pub use self::{
+    build::{BuildError, EmbeddedFiles, RegisteredImages},
+    nvfatbin::{NvFatbin, NvFatbinError},
+    producer::{
+        BundleBuilder, BundleEntry, CudaFatbinBuilder, OffloadBinaryBuilder, ProducerError, embed_bytes, unbundle,
+    },
 };
+pub use llvm::Release;
 pub use wrap::{
     EmbeddedForm, ImageError, LargeImages, OffloadEntry, TargetOverride, WrapError, WrapperBuilder, WrapperFormat,
 };

@@ -35,8 +35,11 @@ fn some<T>(pointer: Option<T>) -> Result<T> {
 ///
 /// `text` is null, or points to a string that ends in NUL and does not change while the result is used.
 unsafe fn text<'a>(text: *const c_char) -> Option<&'a [u8]> {
+    if text.is_null() {
+        return None;
+    }
     // SAFETY: not null, so the caller promises a string.
-    if text.is_null() { None } else { Some(unsafe { CStr::from_ptr(text) }.to_bytes()) }
+    Some(unsafe { CStr::from_ptr(text) }.to_bytes())
 }
 
 /// Returns a copy of an image.

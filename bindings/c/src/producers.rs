@@ -66,8 +66,11 @@ unsafe fn given(sources: *const Source, count: usize, name: &str) -> Result<Vec<
     if count > 0 && sources.is_null() {
         return Err(Failure::argument(format_args!("{name}: is NULL")));
     }
+    if count == 0 {
+        return Ok(Vec::new());
+    }
     // SAFETY: the caller promises `count` records.
-    let sources = if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(sources, count) } };
+    let sources = unsafe { std::slice::from_raw_parts(sources, count) };
     let mut all = Vec::new();
     for source in sources {
         // SAFETY: the caller promises bytes and strings.
@@ -104,8 +107,11 @@ unsafe fn texts(texts: *const *const c_char, count: usize, name: &str) -> Result
     if count > 0 && texts.is_null() {
         return Err(Failure::argument(format_args!("{name}: is NULL")));
     }
+    if count == 0 {
+        return Ok(Vec::new());
+    }
     // SAFETY: the caller promises `count` pointers.
-    let texts = if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(texts, count) } };
+    let texts = unsafe { std::slice::from_raw_parts(texts, count) };
     // SAFETY: the caller promises that each is a string.
     texts.iter().map(|text| unsafe { pointers::text(*text, name) }).collect()
 }
@@ -309,8 +315,12 @@ pub unsafe extern "C" fn fatbin_replace(
         }
         // SAFETY: records, as the header requires.
         let (file, images) = unsafe { (one(file, "file")?, given(images, count, "images")?) };
-        // SAFETY: `count` numbers, as the header requires.
-        let indexes = if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(indexes, count) } };
+        let indexes = if count == 0 {
+            &[]
+        } else {
+            // SAFETY: `count` numbers, as the header requires.
+            unsafe { std::slice::from_raw_parts(indexes, count) }
+        };
         let images: Vec<_> = indexes.iter().copied().zip(images.iter().map(Given::input)).collect();
         produced(Editor::new().replace(file, &images))
     })

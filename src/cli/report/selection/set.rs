@@ -196,7 +196,7 @@ fn missing(set: &SetSelection<'_>, limit: usize, screen: &Screen) -> String {
             text.extend(lines.iter().take(shown).map(|line| paragraph(line, screen)));
         }
     }
-    text + &rest(omitted, "missing library").replace("librarys", "libraries")
+    text + &rest(omitted, "gap")
 }
 
 fn line(library: &Library<'_>, requested: &RequestedDevice) -> String {

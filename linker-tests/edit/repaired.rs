@@ -1,5 +1,5 @@
-//! `fatbin diff --repaired`, on wheels that auditwheel and repairwheel repair, and on libraries that patchelf, strip and
-//! objcopy change. The damages are public reports: kvcache-ai/Mooncake 1571 (patchelf moves the container, and the wrapper
+//! `fatbin diff --repaired`, on wheels that auditwheel, repairwheel and delvewheel repair, and on libraries that patchelf,
+//! strip and objcopy change. The damages are public reports: kvcache-ai/Mooncake 1571 (patchelf moves the container, and the wrapper
 //! keeps its address), pypa/auditwheel 716 (strip after patchelf), NixOS/nixpkgs 434101 (the first, then debug information
 //! is separated).
 
@@ -36,9 +36,11 @@ void __cudaRegisterTexture(void) {}
 const PACK: &str = r#"
 import base64, hashlib, sys, zipfile
 info = "demo-1.0.dist-info/"
-files = {"demo/__init__.py": b"", "demo/_gpu.so": open(sys.argv[2], "rb").read()}
+tag = sys.argv[1].removeprefix("demo-1.0-").removesuffix(".whl")
+member = "demo/_gpu.pyd" if "win" in tag else "demo/_gpu.so"
+files = {"demo/__init__.py": b"", member: open(sys.argv[2], "rb").read()}
 files[info + "METADATA"] = b"Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n"
-files[info + "WHEEL"] = b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: false\nTag: cp311-cp311-linux_x86_64\n"
+files[info + "WHEEL"] = f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()
 record = ""
 with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED) as wheel:
     for name, data in files.items():
@@ -58,11 +60,13 @@ with zipfile.ZipFile(sys.argv[1]) as old, zipfile.ZipFile(sys.argv[2], "w") as n
 
 /// Name of the wheel before its repair.
 const WHEEL: &str = "demo-1.0-cp311-cp311-linux_x86_64.whl";
+const WINDOWS_WHEEL: &str = "demo-1.0-cp311-cp311-win_amd64.whl";
 
 pub fn trials() -> Vec<Trial> {
     vec![
         trial("repaired/auditwheel".to_owned(), auditwheel_keeps_or_damages_a_wheel),
         trial("repaired/repairwheel".to_owned(), repairwheel_keeps_a_wheel),
+        trial("repaired/delvewheel".to_owned(), delvewheel_keeps_a_wheel),
         trial("repaired/libraries".to_owned(), tools_damage_libraries),
     ]
 }
@@ -96,6 +100,26 @@ fn repairwheel_keeps_a_wheel(directory: &Path) -> Result<()> {
     python(directory)?.args(["-m", "repairwheel", "-o", "repaired", "-l", ".", WHEEL]).run()?;
     let report = intact(directory, WHEEL, &only_file(&directory.join("repaired"))?)?;
     ensure!(report["records"][0]["members"] == 6, "{report:#}");
+    Ok(())
+}
+
+/// The DLL becomes part of the wheel under another name, and the extension imports that name.
+fn delvewheel_keeps_a_wheel(directory: &Path) -> Result<()> {
+    std::fs::write(directory.join("extension.c"), EXTENSION)?;
+    std::fs::write(directory.join("dependency.c"), "__declspec(dllexport) int dependency(void) { return 1; }\n")?;
+    let wrap = fatbin(directory).args(["wrap", "--kind", "cuda", "--host", "x86_64-windows-gnu", "-o", "wrapper.o"]);
+    wrap.arg(fixture("answer-sm_90.cubin")?).run()?;
+    // delvewheel renames imports in place, and refuses symbols behind the sections.
+    let cc = || Ok::<_, anyhow::Error>(Step::new(directory, Tool::MingwCc.path()?).args(["-shared", "-s", "-o"]));
+    cc()?.args(["dependency.dll", "dependency.c"]).run()?;
+    cc()?.args(["gpu.pyd", "extension.c", "wrapper.o", "dependency.dll"]).run()?;
+    python(directory)?.args(["-c", PACK, WINDOWS_WHEEL, "gpu.pyd"]).run()?;
+    let repair = ["-m", "delvewheel", "repair", "--add-path", ".", "-w", "repaired", WINDOWS_WHEEL];
+    python(directory)?.args(repair).run()?;
+    let repaired = only_file(&directory.join("repaired"))?;
+    ensure!(String::from_utf8_lossy(&std::fs::read(&repaired)?).contains("demo.libs/dependency-"), "no DLL was added");
+    let report = intact(directory, WINDOWS_WHEEL, &repaired)?;
+    ensure!(report["files"][0]["path"] == "demo/_gpu.pyd" && report["records"][0]["members"] == 7, "{report:#}");
     Ok(())
 }
 

@@ -10,8 +10,10 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use aho_corasick::AhoCorasick;
+use object::elf::DT_SONAME;
 use object::read::ImportLibrary;
-use object::{File, Object};
+use object::read::elf::{ElfFile, FileHeader};
+use object::{File, LittleEndian, Object};
 
 use crate::base::error::Result;
 use crate::format::readers::Product;
@@ -64,8 +66,10 @@ impl HostLibrary {
     pub fn parse(name: &str) -> Option<HostLibrary> {
         let lower = name.to_ascii_lowercase();
         let (stem, number) = if let Some(base) = lower.strip_suffix(".dll") {
-            let (stem, rest) = base.split_once('_')?;
-            (stem, leading_number(rest)?)
+            match base.split_once('_') {
+                Some((stem, rest)) => (stem, leading_number(rest)?),
+                None => with_four_digits(base)?,
+            }
         } else {
             let (front, rest) = lower.strip_prefix("lib")?.split_once(".so.")?;
             // auditwheel adds a hash to the names of bundled libraries: `libcudart.3eda8113.so.13`.
@@ -73,8 +77,8 @@ impl HostLibrary {
         };
         let plain = |stem: &str| stem.trim_end_matches("64").to_ascii_lowercase();
         let row = ROWS.iter().find(|row| plain(row.stem) == plain(stem))?;
-        // DLLs have the minor number, too: `cudart64_110`.
-        let major = if number >= 100 { number / 10 } else { number };
+        // DLLs have the minor number, too: `cudart64_110`, `cudart64_90`.
+        let major = if number >= 20 { number / 10 } else { number };
         Some(HostLibrary { name: name.to_owned(), product: row.product, major, is_loaded_by_name: false })
     }
 
@@ -89,22 +93,31 @@ fn leading_number(text: &str) -> Option<u32> {
     text.get(..end)?.parse().ok()
 }
 
+/// Splits the name of a DLL of ROCm: two digits each are the major and the minor number of `hiprtc0714`.
+fn with_four_digits(base: &str) -> Option<(&str, u32)> {
+    let stem = base.trim_end_matches(|it: char| it.is_ascii_digit());
+    let digits = base.strip_prefix(stem).filter(|it| it.len() == 4)?;
+    Some((stem, digits.parse::<u32>().ok()? / 100))
+}
+
 impl HostRuntime {
-    /// Reads the imports of a file, and the names in its bytes of libraries that it does not import. Of other formats
-    /// than ELF and PE nothing is read.
+    /// Reads the imports of a file, and the names in its bytes of libraries that it does not import. A library does not
+    /// load itself: its own name is left out. Of other formats than ELF and PE nothing is read.
     pub fn read(source: &impl Source) -> Result<HostRuntime> {
         let view = source.view();
         let is_host = view.starts_with(b"\x7fELF") || view.starts_with(b"MZ");
         if !is_host {
             return Ok(HostRuntime::default());
         }
-        let imported = imports(view.data());
+        let file = File::parse(view.data()).ok();
+        let imported = file.as_ref().and_then(imports);
+        let own = file.as_ref().and_then(own_name).and_then(|name| HostLibrary::parse(&name));
         let is_unreadable = imported.is_none();
         let mut libraries: BTreeSet<HostLibrary> =
             imported.into_iter().flatten().filter_map(|name| HostLibrary::parse(&name)).collect();
         let mut named = BTreeSet::new();
         source.blocks(0..view.size(), 2 * MAX_NAME, &mut |_, block| named.extend(names(block)))?;
-        named.retain(|it| !libraries.iter().any(|known| known.is_same_library(it)));
+        named.retain(|it| !libraries.iter().chain(&own).any(|known| known.is_same_library(it)));
         libraries.extend(named);
         Ok(HostRuntime { libraries: libraries.into_iter().collect(), is_unreadable })
     }
@@ -119,12 +132,32 @@ impl HostRuntime {
 }
 
 /// Names of imported libraries; `None` if they cannot be read.
-fn imports(data: &[u8]) -> Option<Vec<String>> {
-    let file = File::parse(data).ok()?;
+fn imports(file: &File<'_>) -> Option<Vec<String>> {
     let name = |library: object::Result<ImportLibrary<'_>>| {
         library.ok().map(|library| String::from_utf8_lossy(library.name()).into_owned())
     };
     file.import_libraries().ok()?.map(name).collect()
+}
+
+/// Name that other files import a library by.
+fn own_name(file: &File<'_>) -> Option<String> {
+    let name = match file {
+        File::Elf32(elf) => soname(elf),
+        File::Elf64(elf) => soname(elf),
+        File::Pe64(pe) => {
+            let directory = pe.export_table().ok()??.directory();
+            let bytes = pe.section_table().pe_data_at(pe.data(), directory.name.get(LittleEndian))?;
+            bytes.split(|byte| *byte == 0).next()
+        }
+        _ => None,
+    };
+    name.map(|name| String::from_utf8_lossy(name).into_owned())
+}
+
+fn soname<'data, Elf: FileHeader>(elf: &ElfFile<'data, Elf>) -> Option<&'data [u8]> {
+    let table = elf.elf_dynamic_table().ok()?;
+    let entry = table.iter().find(|entry| entry.tag == DT_SONAME)?;
+    table.string(entry).ok()
 }
 
 /// Returns the libraries whose names are in the bytes.
@@ -181,7 +214,7 @@ fn release_of_word(word: &str) -> Option<StatedRelease> {
     let major = match (product, number) {
         (Product::Rocm, 20..=99) => number / 10,
         (Product::Rocm, 400..=999) => number / 100,
-        (_, 90..) => number / 10,
+        (_, 20..) => number / 10,
         _ => number,
     };
     Some(StatedRelease { product, major, text: word.to_owned() })
@@ -224,9 +257,13 @@ impl RequiredPackages {
         Some(RequiredPackages { releases, root: path.get(..start)?.to_owned() })
     }
 
-    /// Returns whether a file belongs to the distribution.
-    pub fn covers(&self, path: &str) -> bool {
-        path.starts_with(&self.root)
+    /// Returns the requirements of the distribution that a file belongs to; `None` where several are installed in one
+    /// directory.
+    pub fn of_file<'r>(path: &str, all: &[&'r RequiredPackages]) -> Option<&'r RequiredPackages> {
+        let around = all.iter().copied().filter(|it| path.starts_with(&it.root));
+        let nearest = around.max_by_key(|it| it.root.len())?;
+        let is_only = all.iter().filter(|it| it.root == nearest.root).count() == 1;
+        is_only.then_some(nearest)
     }
 }
 
@@ -241,6 +278,7 @@ fn release_of_requirement(requirement: &str) -> Option<StatedRelease> {
         return Some(StatedRelease { text: name, ..release });
     }
     let (_, product) = VERSIONED.iter().find(|(known, _)| *known == name)?;
+    let rest = rest.split(';').next()?;
     let version = rest.split_once("==").or_else(|| rest.split_once("~="))?.1;
     let major = leading_number(version.trim_start())?;
     Some(StatedRelease { product: *product, major, text: format!("{name} {major}") })
@@ -259,11 +297,17 @@ mod tests {
             ("libnvrtc-672ee683.so.11.2", Some((Product::Cuda, 11))),
             ("libcublasLt.so.13", Some((Product::Cuda, 13))),
             ("cudart64_110.dll", Some((Product::Cuda, 11))),
+            ("cudart64_90.dll", Some((Product::Cuda, 9))),
+            ("cublas64_12-0a1b2c.dll", Some((Product::Cuda, 12))),
             ("cudart64_12.dll", Some((Product::Cuda, 12))),
             ("nvrtc64_120_0.dll", Some((Product::Cuda, 12))),
             ("nvJitLink_120_0.dll", Some((Product::Cuda, 12))),
             ("libamdhip64.so.6", Some((Product::Rocm, 6))),
+            ("libamdhip64.so.5", Some((Product::Rocm, 5))),
+            ("libamdhip64.so.7", Some((Product::Rocm, 7))),
             ("amdhip64_7.dll", Some((Product::Rocm, 7))),
+            ("hiprtc0714.dll", Some((Product::Rocm, 7))),
+            ("amdhip64.dll", None),
             ("libcudart.so", None),
             ("libcuda.so.1", None),
             ("libcufft.so.11", None),
@@ -297,10 +341,16 @@ mod tests {
         let text = "Name: x\nRequires-Dist: nvidia-cublas-cu12==12.8.4.1; platform_system == \"Linux\"\n\
                     Requires-Dist: nvidia-cuda-runtime~=13.0; extra == \"cuda\"\n\
                     Requires-Dist: cuda-toolkit[cublas,cudart]==12.*; extra == \"ctk\"\n\
-                    Requires-Dist: nvidia-cuda-runtime>=12\nRequires-Dist: numpy\n\nRequires-Dist: nvidia-x-cu11\n";
+                    Requires-Dist: nvidia-cuda-runtime>=12; python_version==\"3\"\nRequires-Dist: numpy\n\nRequires-Dist: nvidia-x-cu11\n";
         let required = RequiredPackages::parse("a.whl!x-1.dist-info/METADATA", text).unwrap();
         let found: Vec<String> = required.releases.iter().map(|it| format!("{it}={}", it.major)).collect();
         assert_eq!(found, ["nvidia-cublas-cu12=12", "nvidia-cuda-runtime 13=13", "cuda-toolkit 12=12"]);
-        assert!(required.covers("a.whl!x/lib.so") && !required.covers("b.whl!x/lib.so"));
+        let of_file = |path, all: &[&RequiredPackages]| RequiredPackages::of_file(path, all).is_some();
+        assert!(of_file("a.whl!x/lib.so", &[&required]) && !of_file("b.whl!x/lib.so", &[&required]));
+        // Two distributions in one directory.
+        let other = RequiredPackages::parse("a.whl!y-1.dist-info/METADATA", "Name: y\n").unwrap();
+        assert!(!of_file("a.whl!x/lib.so", &[&required, &other]));
+        let vendored = RequiredPackages::parse("a.whl!x/_vendor/y-1.dist-info/METADATA", "Name: y\n").unwrap();
+        assert_eq!(RequiredPackages::of_file("a.whl!x/lib.so", &[&vendored, &required]), Some(&required));
     }
 }

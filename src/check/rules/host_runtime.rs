@@ -20,7 +20,7 @@ pub fn agrees(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
         if policy.requirements_for(facts.path()).host_runtime != Some(true) {
             continue;
         }
-        let required = required.iter().find(|it| it.covers(facts.path())).copied();
+        let required = RequiredPackages::of_file(facts.path(), &required);
         if facts.survey.host.is_some() {
             evaluator.apply(Rule::HostRuntime, facts.path(), |findings| check(facts, required, findings));
         }

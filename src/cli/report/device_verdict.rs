@@ -1,13 +1,15 @@
 //! How kernels run on a device, in the words of the first screen.
 
+use console::measure_text_width;
+
 use super::style::Meaning;
-use super::text::printable;
+use super::text::{printable, shorten};
 use crate::analyze::coverage::CoverageCell;
 use crate::target::runs_on::LoadMethod;
 
-/// Formats how the kernels run on a device: the most frequent way, then the others with their numbers. Where most kernels
-/// have no code, the number of the others is more than the way.
-pub fn verdict(cells: &[(CoverageCell<'_>, usize)]) -> (String, Meaning) {
+/// Formats how the kernels run on a device, in clauses: the most frequent way, then the others with their numbers, the
+/// worst last. Where most kernels have no code, the first clause states how many have some.
+pub fn verdict(cells: &[(CoverageCell<'_>, usize)]) -> (Vec<String>, Meaning) {
     let sum = |is_counted: fn(CoverageCell<'_>) -> bool| -> usize {
         cells.iter().filter(|(cell, _)| is_counted(*cell)).map(|(_, kernels)| kernels).sum()
     };
@@ -24,7 +26,7 @@ pub fn verdict(cells: &[(CoverageCell<'_>, usize)]) -> (String, Meaning) {
     }
     let Some((first, others)) = ways.split_first() else {
         let text = if gaps > 0 { format!("{gaps} missing") } else { "nothing".to_owned() };
-        return (text, Meaning::Bad);
+        return (vec![text], Meaning::Bad);
     };
     let (text, meaning, kernels) = first;
     let is_few = none > *kernels;
@@ -37,7 +39,18 @@ pub fn verdict(cells: &[(CoverageCell<'_>, usize)]) -> (String, Meaning) {
         1 => *meaning,
         _ => Meaning::Unsure,
     };
-    (parts.join(", "), meaning)
+    (parts, meaning)
+}
+
+/// Formats the clauses about a device on at most one line: where they are longer, the first and the last.
+pub fn on_one_line(title: &str, clauses: &[String], width: usize) -> String {
+    let text = format!("{title} {}", clauses.join(", "));
+    match clauses {
+        [first, _, .., last] if measure_text_width(&text) > width => {
+            shorten(&format!("{title} {first}, …, {last}"), width)
+        }
+        _ => shorten(&text, width),
+    }
 }
 
 pub fn is_none(cell: CoverageCell<'_>) -> bool {
@@ -58,5 +71,24 @@ fn phrase(cell: CoverageCell<'_>) -> (String, Meaning) {
         CoverageCell::Unlinked => ("to be linked".to_owned(), Meaning::Unsure),
         CoverageCell::None | CoverageCell::OtherPlatform => ("nothing".to_owned(), Meaning::Bad),
         CoverageCell::Gap => ("missing".to_owned(), Meaning::Bad),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_clauses_are_one_line_with_the_worst() {
+        let clauses = ["native", "3229 by PTX sm_80", "2517 without code", "3 missing"].map(str::to_owned);
+        for (count, width, expected) in [
+            (4, 80, "B200 sm_100 native, 3229 by PTX sm_80, 2517 without code, 3 missing"),
+            (4, 60, "B200 sm_100 native, …, 3 missing"),
+            (3, 45, "B200 sm_100 native, …, 2517 without code"),
+            (2, 20, "B200 sm_10…PTX sm_80"),
+            (1, 20, "B200 sm_100 native"),
+        ] {
+            assert_eq!(on_one_line("B200 sm_100", &clauses[..count], width), expected);
+        }
     }
 }

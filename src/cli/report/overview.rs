@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use console::measure_text_width;
 
-use super::device_verdict::{is_none, verdict};
+use super::device_verdict::{is_none, on_one_line, verdict};
 use super::requires::or_newer;
 use super::style::Meaning;
 use super::text::{counted, human_size, printable, shorten, wrapped};
@@ -269,9 +269,10 @@ impl View<'_, '_> {
             return self.line("devices", "no kernels that can be read");
         }
         let cells = coverage.cells_by_device();
+        let width = self.width.saturating_sub(LABEL + measure_text_width(SEPARATOR.trim_end()));
         let item = |(device, cells): (&NamedDevice, &Vec<_>)| {
-            let (text, meaning) = verdict(cells);
-            (format!("{} {text}", printable(&device.title())), Some(meaning))
+            let (clauses, meaning) = verdict(cells);
+            (on_one_line(&printable(&device.title()), &clauses, width), Some(meaning))
         };
         let mut items: Vec<Item> = self.overview.devices.iter().zip(&cells).map(item).collect();
         if cells.iter().flatten().all(|(cell, _)| is_none(*cell)) {

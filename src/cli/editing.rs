@@ -162,6 +162,10 @@ impl Editing<'_> {
             let archives = archives.join(", ");
             self.problems.warn(anyhow!("{path}: its device code in kpack archives is not changed: {archives}"));
         }
+        for (path, directory) in applied.iter().flat_map(|it| &it.without_record) {
+            let missing = format!("no RECORD in {directory}, so pip may refuse it; the output has none either");
+            self.problems.warn(anyhow!("{path}: {missing}"));
+        }
         for (path, signature) in applied.iter().flat_map(|it| &it.broken_signatures) {
             self.problems
                 .warn(anyhow!("{path}: its signature ({signature}) is no longer valid; sign the result again"));

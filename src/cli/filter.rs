@@ -1,5 +1,6 @@
 //! The options that filter images, shared by all commands that can work on some of a file's images.
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 
 use super::devices::ALL;
@@ -19,7 +20,7 @@ pub struct FilterArguments {
     kind: Vec<Kind>,
 
     /// Only images with this triple
-    #[arg(help_heading = SELECTION, long, value_name = "TRIPLE")]
+    #[arg(help_heading = SELECTION, long, value_name = "TRIPLE", value_parser = NonEmptyStringValueParser::new())]
     triple: Vec<String>,
 
     /// Only images for this processor with these features, such as gfx90a:xnack+ or sm_90a

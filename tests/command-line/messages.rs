@@ -50,6 +50,38 @@ fn lists_of_another_vendor_are_refused() {
 }
 
 #[test]
+fn values_that_are_nearly_right_have_a_remedy() {
+    let sandbox = sandbox();
+    check(
+        &sandbox,
+        &[
+            (
+                "scan --decompressed-limit 99999999999999999999G code",
+                2,
+                "--decompressed-limit 99999999999999999999G: too large; at most 17179869183G",
+            ),
+            ("check --asked 8.0;9.O code", 2, "--asked: unknown architecture \"9.O\"; did you mean 9.0?"),
+            ("check --asked-cmake 80;9O code", 2, "--asked-cmake: unknown architecture \"9O\"; did you mean 90?"),
+            (
+                "select --device RTX-4090-Ti code",
+                2,
+                "--device RTX-4090-Ti: unknown device \"RTX-4090-Ti\"; did you mean RTX-4090?",
+            ),
+            // An arch that the file lacks would not match, either.
+            (
+                "extract --arch sm90 -o out code",
+                1,
+                "code: no image matches arch sm90; available: amdgcn-amd-amdhsa gfx90a",
+            ),
+        ],
+    );
+    let run = sandbox.fatbin("diff --max-growth 5 code code");
+    assert_eq!(run.err, "fatbin: warning: --max-growth 5: is 5 bytes; write 5% for a percentage\n");
+    let plan = sandbox.fatbin("prune --keep gfx90a --in-place --dry-run code").ok();
+    assert!(plan.ends_with("nothing was written: --dry-run\n"), "{plan}");
+}
+
+#[test]
 fn recover_takes_a_directory() {
     check(
         &sandbox(),

@@ -155,8 +155,8 @@ fn requests_without_an_object_and_contradictions_are_reported() {
     sandbox.fixture("answer-gfx90a.hsaco", "bare");
     for (input, form, what) in [
         ("hip", "v2", "the code is in bundle, which takes --to ccob2, ccob3, plain; no output was written"),
-        ("cuda", "plain", "the code is in cuda-fatbin, which takes --to lz4, none and zstd; no output was written"),
-        ("offload", "lz4", "the code is in offload-binary, which takes --to v1 to v3; no output was written"),
+        ("cuda", "plain", "the code is in cuda-fatbin, which takes --to lz4, none, zstd; no output was written"),
+        ("offload", "lz4", "the code is in offload-binary, which takes --to v1, v2, v3; no output was written"),
         ("bare", "zstd", "the code is device-elf, which has no other form; no output was written"),
         ("text", "zstd", "no device images"),
     ] {

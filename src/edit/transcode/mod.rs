@@ -92,7 +92,10 @@ pub struct Transcoding {
 
 /// Several forms for containers of one type.
 #[derive(Debug, thiserror::Error)]
-#[error("several forms for containers of one type")]
+#[error(
+    "several forms for containers of one type; use at most one of plain, ccob2, ccob3, one of v1, v2, v3, and one of none, \
+     lz4, zstd, zlib"
+)]
 pub struct SeveralForms;
 
 impl Transcoding {

@@ -224,7 +224,7 @@ pub fn available(file: &File) -> BTreeMap<&'static str, Vec<&'static str>> {
     let mut available: BTreeMap<_, Vec<&str>> = BTreeMap::new();
     for container in containers(file) {
         let forms = available.entry(container.container_type.name()).or_default();
-        for (name, form) in ContainerForm::NAMES {
+        for (name, .., form) in ContainerForm::NAMES {
             let is_taken = Transcoding::of_forms(&[form]).is_ok_and(|it| it.of(container) != Encoding::Same);
             if is_taken && !forms.contains(&name) {
                 forms.push(name);

@@ -92,6 +92,7 @@ impl From<Kind> for OffloadKind {
 
 /// Returns the device of a GPU, or the name as it is: devices and archs are accepted.
 fn device(name: &str) -> Result<String> {
+    ensure!(!name.is_empty(), "expected a device");
     ensure!(!name.eq_ignore_ascii_case(ALL), "expected a device; omit the option for all images");
     Ok(gpu_names::named(name).map_or(name, |(_, device)| device).to_owned())
 }

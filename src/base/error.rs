@@ -305,6 +305,12 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A file without write permission that an output would replace.
+    #[error("{}: is read-only; specify another file, or make it writable", path.display())]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
     /// An invalid `file://` address.
     #[error("{address}: {why}")]
     Address {
@@ -368,6 +374,7 @@ impl Coded for Error {
             Error::SameFile { .. } => Code::InputIsOutput.into(),
             Error::SameOutput { .. } => Code::SameOutput.into(),
             Error::ReplacesBinary { .. } => Code::BinaryFile.with(Remedy::ReplaceBinaries),
+            Error::ReadOnly { .. } => Code::SystemCall.into(),
             Error::Address { .. } => Code::FileAddress.into(),
             Error::UnreadableMember { .. } => Code::UnreadableMember.into(),
             Error::NotOpened { .. } => Code::NotOpened.into(),
@@ -387,6 +394,7 @@ impl Error {
             | Error::SameFile { path }
             | Error::SameOutput { path }
             | Error::ReplacesBinary { path }
+            | Error::ReadOnly { path }
             | Error::Changed { path }
             | Error::UnreadableMember { path, .. }
             | Error::NotOpened { path, .. }

@@ -89,6 +89,14 @@ pub enum InvalidAsked {
         /// Variable of the list.
         expected: &'static str,
     },
+    /// An NVIDIA architecture in a list for AMD devices.
+    #[error("{entry} is code for NVIDIA devices, and {expected} lists AMD processors")]
+    OtherVendor {
+        /// The entry.
+        entry: String,
+        /// Variable of the list.
+        expected: &'static str,
+    },
     /// A release of CUDA with an unknown meaning of `all`.
     #[error("invalid release of CUDA {0:?}; all and all-major are known for {first} to {newest}, for example \"12.9\"",
         first = dotted(FIRST_WITH_ALL), newest = dotted(NEWEST))]
@@ -106,6 +114,7 @@ impl Coded for InvalidAsked {
             InvalidAsked::Empty
             | InvalidAsked::Native(_)
             | InvalidAsked::Off(_)
+            | InvalidAsked::OtherVendor { .. }
             | InvalidAsked::OtherVariable { .. } => Code::InvalidPolicyTarget.into(),
         }
     }
@@ -134,6 +143,9 @@ impl Asked {
             {
                 let entry = entry.to_owned();
                 return Err(InvalidAsked::OtherVariable { entry, of: of.name(), expected: expected.name() });
+            }
+            if variable == Some(Variable::Hip) && NvidiaCode::parse(entry).is_some() {
+                return Err(InvalidAsked::OtherVendor { entry: entry.to_owned(), expected: Variable::Hip.name() });
             }
             let text = if is_all(entry) {
                 asked.assumed = if release.is_none() { Some(entry.to_owned()) } else { asked.assumed };

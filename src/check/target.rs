@@ -149,7 +149,12 @@ fn unknown(name: &str) -> InvalidPolicyTarget {
     let intel = intel::device_names();
     let others = triples().chain(["ptx"]).map(str::to_owned);
     let names = nvidia.chain(amd).chain(intel).chain(others).chain(gpu_names::names());
-    let suggestions = Suggestions::new(name, names);
+    let digits = name.replace(['O', 'o'], "0").replace('l', "1");
+    let suggestions = if NvidiaCode::parse(&digits).is_some_and(|code| code.arch.is_known()) {
+        Suggestions(vec![digits])
+    } else {
+        Suggestions::new(name, names)
+    };
     InvalidPolicyTarget::Unknown { name: name.to_owned(), suggestions }
 }
 

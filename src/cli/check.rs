@@ -12,6 +12,7 @@ use super::headings::{JUDGEMENT, OUTPUT};
 use super::inputs::InputArguments;
 use super::limit::LimitArguments;
 use super::locking::read_lock;
+use super::negative::record_reason;
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::{ProblemArguments, Problems};
 use super::proofs::Proofs;
@@ -121,7 +122,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         return init(&inputs, &arguments.limits, schema, &problems);
     }
     check_no_policy_among(&inputs)?;
-    let policy = policy(arguments.policy.as_deref(), arguments.asked.asked()?, arguments.ptxas.is_some())?;
+    let asked = arguments.asked.asked()?;
+    let is_only_asked = asked.is_some() && arguments.policy.is_none();
+    let policy = policy(arguments.policy.as_deref(), asked, arguments.ptxas.is_some())?;
     let assembler = arguments.ptxas.as_deref().map(assembler).transpose()?;
     if let Some(entry) = policy.assumed_release() {
         let (major, minor) = NEWEST;
@@ -143,6 +146,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let files = analyze(&inputs, &checker, &proofs, arguments.limits, &problems)?;
     let mut verdict = check::check(&policy, &inputs.names(), &files);
     codes::complete(&mut verdict);
+    if is_only_asked {
+        record_reason("the build lacks what was asked for");
+    }
     let surveys = || files.iter().map(|file| &file.survey).collect::<Vec<_>>();
     if let Some((path, _)) = page {
         report::write_page(path, &surveys(), Some(&verdict))?;
@@ -272,7 +278,10 @@ fn init(
     if files.iter().any(|analyzed| analyzed.file.is_incomplete()) {
         return Ok(Status::Trouble);
     }
-    let Some(policy) = check::generate_policy(&files.iter().collect::<Vec<_>>()) else { return Ok(Status::No) };
+    let Some(policy) = check::generate_policy(&files.iter().collect::<Vec<_>>()) else {
+        record_reason("no device code; no policy was generated");
+        return Ok(Status::No);
+    };
     let directive = schema.map(write_schema).transpose()?.unwrap_or_default();
     terminal::print(&(directive + &policy))?;
     Ok(Status::Yes)

@@ -85,6 +85,11 @@ impl DestinationArguments {
         self.dry_run
     }
 
+    /// Returns whether an output is named, too, that is not written.
+    pub fn is_unused(&self) -> bool {
+        self.dry_run && (self.in_place || self.output.is_some())
+    }
+
     /// Returns the path of the result.
     pub fn path(&self, input: &Path) -> Result<PathBuf> {
         self.output.as_ref().map_or_else(|| Ok(input.to_owned()), |output| in_directory(output.path(), input))

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use anyhow::anyhow;
 use clap::Args;
 
 use super::failure::{Context, Result, coded, ensure};
@@ -83,6 +84,11 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     // Two builds without device code are not equal builds, but a wrong argument.
     if old.images().chain(new.images()).next().is_none() {
         return Err(coded(Code::NoImages, format!("{}: no device code to compare on either side", negative::inputs())));
+    }
+    for &Budget { limit, .. } in &arguments.max_growth {
+        if let GrowthLimit::Bytes(bytes @ 1..=100) = limit {
+            problems.warn(anyhow!("--max-growth {bytes}: is {bytes} bytes; write {bytes}% for a percentage"));
+        }
     }
     let comparison = lock::compare(&old, &new, arguments.code_only);
     let verdicts = lock::check_budgets(&old, &new, &arguments.max_growth)?;

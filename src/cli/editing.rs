@@ -162,6 +162,10 @@ impl Editing<'_> {
             let archives = archives.join(", ");
             self.problems.warn(anyhow!("{path}: its device code in kpack archives is not changed: {archives}"));
         }
+        for (path, directory) in applied.iter().flat_map(|it| &it.without_record) {
+            let missing = format!("no RECORD in {directory}, so pip may refuse it; the output has none either");
+            self.problems.warn(anyhow!("{path}: {missing}"));
+        }
         for (path, signature) in applied.iter().flat_map(|it| &it.broken_signatures) {
             self.problems
                 .warn(anyhow!("{path}: its signature ({signature}) is no longer valid; sign the result again"));
@@ -195,7 +199,10 @@ impl Editing<'_> {
             let new_disk_size = if is_planned { None } else { disk_size(&path) };
             let disk_sizes = self.disk_size.zip(new_disk_size);
             let sizes = report::edit_sizes(size, new_size, disk_sizes, &terminal::screen());
-            let text = text.to_owned() + &self.notes.concat() + &sizes;
+            let mut text = text.to_owned() + &self.notes.concat() + &sizes;
+            if arguments.destination.is_unused() {
+                text += "nothing was written: --dry-run\n";
+            }
             // A plan is the result of the command.
             if is_planned { terminal::print(&text)? } else { terminal::print_summary(&text)? }
         }

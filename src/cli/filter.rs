@@ -1,5 +1,6 @@
 //! The options that filter images, shared by all commands that can work on some of a file's images.
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 
 use super::devices::ALL;
@@ -19,7 +20,7 @@ pub struct FilterArguments {
     kind: Vec<Kind>,
 
     /// Only images with this triple
-    #[arg(help_heading = SELECTION, long, value_name = "TRIPLE")]
+    #[arg(help_heading = SELECTION, long, value_name = "TRIPLE", value_parser = NonEmptyStringValueParser::new())]
     triple: Vec<String>,
 
     /// Only images for this processor with these features, such as gfx90a:xnack+ or sm_90a
@@ -91,6 +92,7 @@ impl From<Kind> for OffloadKind {
 
 /// Returns the device of a GPU, or the name as it is: devices and archs are accepted.
 fn device(name: &str) -> Result<String> {
+    ensure!(!name.is_empty(), "expected a device");
     ensure!(!name.eq_ignore_ascii_case(ALL), "expected a device; omit the option for all images");
     Ok(gpu_names::named(name).map_or(name, |(_, device)| device).to_owned())
 }

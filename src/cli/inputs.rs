@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::failure::{Failure, Result};
 use super::headings::INPUT;
-use super::negative::{record_files, record_inputs, record_reason};
+use super::negative::{is_only_input, record_files, record_inputs, record_reason};
 use super::path_list::{PathList, is_stream};
 use super::problems::Problems;
 use super::progress::Progress;
@@ -124,7 +124,7 @@ impl InputArguments {
             if found.contains(&index) || !path.is_dir() {
                 continue;
             }
-            if let [_] = self.files.as_slice() {
+            if is_only_input() {
                 record_reason("no files");
             } else {
                 problems.warn(anyhow!("{}: no files", path.display()));

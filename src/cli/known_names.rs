@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command, Error};
 
-use super::failure::{Failure, Result};
+use super::failure::{Failure, Result, ensure};
 use crate::base::spelling::{Suggestions, enumerated};
 use crate::target::device::{device_names, processor_names};
 use crate::target::{InvalidTargetId, TargetId};
@@ -46,6 +46,7 @@ pub fn arch() -> KnownNames<impl TypedValueParser<Value = String>> {
 }
 
 fn parse_arch(text: &str) -> Result<String> {
+    ensure!(!text.is_empty(), "expected a processor");
     match TargetId::parse(text) {
         Err(error @ InvalidTargetId::NoSign { .. }) => Err(error.into()),
         _ => Ok(text.to_owned()),

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::access;
-use super::failure::{Context, Result};
+use super::failure::{Context, Result, ensure};
 use super::headings::LIMITS;
 use crate::base::bytes::Limits;
 use crate::scan::{Options, Scanner};
@@ -39,8 +39,10 @@ pub fn parse_size(text: &str) -> Result<u64> {
     let text = short.filter(|short| short.ends_with(units.map(|unit| unit.0))).unwrap_or(text);
     let with_unit = units.into_iter().find_map(|(letter, shift)| Some((text.strip_suffix(letter)?, shift)));
     let (digits, shift) = with_unit.unwrap_or((text, 0));
-    let number: u64 = digits.parse().ok().context("expected a number of bytes, or a size such as 64K, 10M or 2G")?;
-    number.checked_mul(1 << shift).context("too large")
+    let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+    ensure!(is_number, "expected a number of bytes, or a size such as 64K, 10M or 2G");
+    let size = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
+    size.context("too large; at most 17179869183G")
 }
 
 #[cfg(test)]
@@ -57,5 +59,9 @@ mod tests {
         for text in ["", "G", "-1", "1.5G", "1GG", "1B", "1BK", "99999999999999G"] {
             assert!(parse_size(text).is_err(), "{text}");
         }
+        for text in ["17179869184G", "99999999999999999999", "99999999999999999999G"] {
+            assert_eq!(parse_size(text).unwrap_err().to_string(), "too large; at most 17179869183G", "{text}");
+        }
+        assert!(parse_size("17179869183G").is_ok());
     }
 }

@@ -62,6 +62,11 @@ pub fn files() -> Option<usize> {
     files.filter(|files| *files != count)
 }
 
+/// Returns whether an answer is about one input.
+pub fn is_only_input() -> bool {
+    subjects().count <= 1
+}
+
 /// Returns the recorded inputs as the subject of a message.
 pub fn inputs() -> String {
     let Subjects { first, count, .. } = &*subjects();

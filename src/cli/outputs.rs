@@ -5,6 +5,7 @@ use std::any::TypeId;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use clap::builder::{MapValueParser, PathBufValueParser, TypedValueParser, ValueParserFactory};
 use clap::{Arg, Args, Command};
 
 use super::headings::OUTPUT;
@@ -18,6 +19,15 @@ impl OutputArgument {
     /// The path.
     pub fn path(&self) -> &Path {
         &self.0
+    }
+}
+
+/// An empty value is refused, as for every path.
+impl ValueParserFactory for OutputArgument {
+    type Parser = MapValueParser<PathBufValueParser, fn(PathBuf) -> OutputArgument>;
+
+    fn value_parser() -> Self::Parser {
+        PathBufValueParser::new().map(OutputArgument)
     }
 }
 

@@ -6,8 +6,10 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::failure::{Result, coded};
-use super::problems::Problems;
+use super::problems::{Problems, print_answer};
+use super::quiet::is_quiet;
 use super::{Status, terminal};
+use crate::base::error::Error;
 use crate::base::io::{Recovered, recover, take_unfinished};
 use crate::cli::codes::Code;
 
@@ -31,7 +33,17 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<Status> {
     let mut paths = Vec::new();
     let mut status = Status::Yes;
-    for file in recover(&arguments.directory)? {
+    let directory = &arguments.directory;
+    let metadata = std::fs::metadata(directory).map_err(Error::io(directory, "open"))?;
+    if !metadata.is_dir() {
+        let message = format!("{}: is no directory; specify the directory of the files", directory.display());
+        return Err(coded(Code::NotAFile, message));
+    }
+    let recovered = recover(directory)?;
+    if recovered.is_empty() && !is_quiet() {
+        print_answer(&format!("{}: nothing to restore", directory.display()));
+    }
+    for file in recovered {
         match file {
             Recovered::Restored(path) | Recovered::Removed(path) => paths.push(path),
             Recovered::Newer(path) => {

@@ -1,5 +1,6 @@
 //! `fatbin transcode`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::anyhow;
@@ -10,9 +11,10 @@ use super::failure::{Context, Result, coded};
 use super::forms::FormArguments;
 use super::headings::JUDGEMENT;
 use super::{Status, terminal};
+use crate::base::spelling::enumerated;
 use crate::cli::codes::Code;
 use crate::cli::report;
-use crate::edit::transcode::{check_readers, first_readers, requested};
+use crate::edit::transcode::{available, check_readers, first_readers, requested};
 use crate::format::readers::Reader;
 
 /// Store device images in another form, such as compressed
@@ -49,6 +51,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let transcoding = arguments.forms.transcoding("transcode")?;
     let mut editing = arguments.edit.start(&[])?;
     let mut count = 0;
+    let mut forms = Forms::new();
     let mut text = String::new();
     let mut readable = Ok(());
     let applied = editing.apply(&transcoding, &mut |edited| {
@@ -56,6 +59,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         let new_file = edited.new_file;
         let changed = requested(file, &transcoding);
         count += changed;
+        for (container, names) in available(file) {
+            forms.entry(container).or_default().extend(names);
+        }
         // An archive may have files that --to is not about.
         if changed > 0 {
             text += &report::transcoded(file, new_file, changed, &first_readers(new_file), &terminal::screen());
@@ -68,12 +74,28 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let Some(applied) = applied else { return Ok(Status::No) };
     if count == 0 {
         let input = arguments.edit.input().display();
-        editing.problems.report(anyhow!("{input}: no container that --to is about; no output was written"));
+        let described = described(&forms);
+        editing.problems.report(anyhow!("{input}: {described}; no output was written"));
         return Ok(Status::No);
     }
     readable?;
     editing.finish("transcode", &applied, &text)?;
     Ok(Status::Yes)
+}
+
+/// Names of the forms that the containers of each type take.
+type Forms = BTreeMap<&'static str, BTreeSet<&'static str>>;
+
+/// Describes containers that take none of the requested forms.
+fn described(forms: &Forms) -> String {
+    let described = forms.iter().map(|(container, names)| {
+        let names: Vec<&str> = names.iter().copied().collect();
+        match names.as_slice() {
+            [] => format!("the code is {container}, which has no other form"),
+            names => format!("the code is in {container}, which takes --to {}", enumerated(names)),
+        }
+    });
+    described.collect::<Vec<_>>().join("; ")
 }
 
 fn parse_reader(text: &str) -> Result<Reader> {

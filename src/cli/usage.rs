@@ -18,7 +18,7 @@ const COMMANDS_ELSEWHERE: [(&str, &str); 6] = [
 ];
 
 /// Options that people try, and the ones that a command may have for it.
-const OPTIONS_ELSEWHERE: [(&str, &str); 10] = [
+const OPTIONS_ELSEWHERE: [(&str, &str); 11] = [
     ("--arch", "--keep"),
     ("--archs", "--arch"),
     ("--gpu", "--device"),
@@ -29,6 +29,7 @@ const OPTIONS_ELSEWHERE: [(&str, &str); 10] = [
     ("--name", "--symbol"),
     ("--inplace", "--in-place"),
     ("--out", "--output"),
+    ("-q", "--quiet"),
 ];
 
 /// Names that people use for values, and the values.
@@ -85,6 +86,9 @@ impl Details<'_> {
             ErrorKind::InvalidValue => self.invalid_value(&argument),
             ErrorKind::ValueValidation => {
                 let value = self.text(ContextKind::InvalidValue).unwrap_or_default();
+                if value.is_empty() && argument.starts_with('-') {
+                    return format!("{} needs a value", name(&argument));
+                }
                 let subject = if argument.starts_with('-') { format!("{} {value}", name(&argument)) } else { value };
                 format!("{subject}: {}", self.reason())
             }
@@ -118,6 +122,9 @@ impl Details<'_> {
             let takes_a_line = self.usage.is_some_and(|usage| usage.contains(" -- <"));
             let remedy = if takes_a_line { "write -- before the command of the link".to_owned() } else { self.takes() };
             return format!("unexpected argument {argument:?}; {remedy}");
+        }
+        if argument.strip_prefix('-').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit())) {
+            return format!("unknown option {argument}; numbers have no sign");
         }
         let suggestion = self.text(ContextKind::SuggestedArg).or_else(|| self.elsewhere(argument));
         let suggestion = suggestion.or_else(|| self.other_case(argument));
@@ -292,6 +299,11 @@ mod tests {
             ("link cc a.o", "unexpected argument \"cc\"; write -- before the command of the link"),
             ("scan --json --ndjson a", "--json cannot be used with --ndjson"),
             ("completions tcsh", "unknown shell \"tcsh\" (available: bash, elvish, fish, powershell, zsh)"),
+            ("scan --limit-factor -5 a", "unknown option -5; numbers have no sign"),
+            ("scan --arch= a", "--arch needs a value"),
+            ("scan --triple= a", "--triple needs a value"),
+            ("scan --device= a", "--device needs a value"),
+            ("prune --keep gfx90a -q -o o a", "unknown option -q; did you mean --quiet?"),
             ("scan --color", "--color needs a value (available: auto, always, never)"),
         ];
         for (line, expected) in cases {

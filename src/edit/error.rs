@@ -120,6 +120,12 @@ pub enum EditError {
         /// Format and target of the new image.
         new: String,
     },
+    /// A new image without any format of device code.
+    #[error("{}: is no device image: neither ELF, bitcode, SPIR-V nor PTX", path.display())]
+    NotADeviceImage {
+        /// Path of the image.
+        path: PathBuf,
+    },
     /// New bytes do not fit into the place of a container in a linked file.
     #[error("container at {offset:#x}: {needed} bytes do not fit into {room}")]
     NoRoom {
@@ -211,6 +217,7 @@ impl Coded for EditError {
             EditError::SeveralFiles { .. } | EditError::SeveralImages { .. } => Code::SeveralMatches.into(),
             EditError::ReplacedTwice { .. } => Code::InvalidReplacement.into(),
             EditError::EmptyImage { .. } => Code::EmptyImage.into(),
+            EditError::NotADeviceImage { .. } => Code::NotADeviceImage.into(),
             EditError::OtherTarget { .. } => Code::InvalidReplacement.with(Remedy::AllowOtherTarget),
             EditError::Signed { .. } => Code::Signed.with(Remedy::BreakSignature),
             EditError::NoRoom { .. } | EditError::UnknownTable { .. } => Code::NoRoom.into(),
@@ -304,7 +311,10 @@ impl EditError {
     pub fn in_file(self, path: &Path) -> EditError {
         match self {
             EditError::Malformed(cause) => cause.in_file(path).into(),
-            EditError::File(_) | EditError::InFile { .. } | EditError::Unproven { .. } => self,
+            EditError::File(_)
+            | EditError::NotADeviceImage { .. }
+            | EditError::InFile { .. }
+            | EditError::Unproven { .. } => self,
             cause => EditError::InFile { path: path.to_owned(), cause: Box::new(cause) },
         }
     }

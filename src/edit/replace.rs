@@ -1,6 +1,6 @@
 //! `replace`: images replaced by other images, in their containers.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use crate::base::bytes::View;
@@ -16,6 +16,8 @@ use crate::target::Device;
 #[derive(Debug)]
 pub struct NewImage {
     place: ImageSelector,
+    /// File of the image, or another name for messages.
+    path: PathBuf,
     bytes: Vec<u8>,
     /// Result of the search in the files so far.
     found: Mutex<Option<Found>>,
@@ -40,12 +42,7 @@ impl NewImage {
             return Err(EditError::EmptyImage { path: path() });
         }
         format::check_image_file(kind, view).map_err(|error| error.in_file(&path()))?;
-        Ok(NewImage::new(place, view.data().to_vec()))
-    }
-
-    /// Creates a new image that replaces the selected one.
-    pub fn new(place: ImageSelector, bytes: Vec<u8>) -> Self {
-        NewImage { place, bytes, found: Mutex::new(None) }
+        Ok(NewImage { place, path: path(), bytes: view.data().to_vec(), found: Mutex::new(None) })
     }
 
     /// Returns the index of the image in a file, or `None` if the file does not have it. If each of two files has one,
@@ -153,7 +150,7 @@ impl FileEdit for Replace {
             if images.iter().any(|(known, _)| *known == index) {
                 return Err(EditError::ReplacedTwice { number: index });
             }
-            images.push((index, new.bytes.as_slice()));
+            images.push((index, new));
         }
         Ok(Box::new(ReplaceInFile { images, replace: self }))
     }
@@ -169,14 +166,14 @@ impl FileEdit for Replace {
 
 /// Replacement of images of one file, by their indexes.
 struct ReplaceInFile<'a> {
-    images: Vec<(usize, &'a [u8])>,
+    images: Vec<(usize, &'a NewImage)>,
     replace: &'a Replace,
 }
 
 impl Edit for ReplaceInFile<'_> {
     fn image(&self, image: &EditedImage<'_>) -> Result<ImageEdit> {
         let new = self.images.iter().find(|(index, _)| Some(*index) == image.index);
-        let Some(&(number, new)) = new else { return Ok(ImageEdit::Keep) };
+        let Some(&(number, NewImage { path, bytes: new, .. })) = new else { return Ok(ImageEdit::Keep) };
         let old_bytes = (image.bytes)()?;
         let new_view = View::new(new);
         if *old_bytes == *new {
@@ -184,6 +181,10 @@ impl Edit for ReplaceInFile<'_> {
         }
         let old = DeviceImage::identify(View::new(&old_bytes));
         let own = DeviceImage::identify(new_view);
+        // Nothing that could run on a device may take the place of device code.
+        if own.image_kind == ImageKind::Unknown && old.image_kind != ImageKind::Unknown {
+            return Err(EditError::NotADeviceImage { path: path.clone() });
+        }
         // An entry with a codec states the format of its image, and the image ends where its own headers state.
         let has_codec = image.image.codec.is_some();
         let is_other = (old.image_kind, &old.triple, &old.arch) != (own.image_kind, &own.triple, &own.arch);

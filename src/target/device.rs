@@ -164,6 +164,9 @@ pub fn device_names() -> impl Iterator<Item = String> {
 }
 
 fn unknown(name: &str) -> InvalidDevice {
+    if let Some(gpu) = gpu_names::beginning(name) {
+        return InvalidDevice::Unknown { name: name.to_owned(), suggestions: Suggestions(vec![gpu]) };
+    }
     let suggestions = match Suggestions::new(name, device_names()) {
         Suggestions(names) if names.is_empty() => gpu_names::suggestions(name),
         suggestions => suggestions,

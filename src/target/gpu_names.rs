@@ -199,6 +199,14 @@ pub fn names() -> impl Iterator<Item = String> {
     GPUS.iter().flat_map(|row| row.names).map(|name| name.replace(' ', "-"))
 }
 
+/// Returns the longest name of a GPU that an unknown name begins with, as `RTX 4090 Ti` does.
+pub fn beginning(written: &str) -> Option<String> {
+    let key = key(written);
+    let begins = |name: &&&str| key.starts_with(&self::key(name)) && name.len() > 2;
+    let longest = GPUS.iter().flat_map(|row| row.names).filter(begins).max_by_key(|name| name.len());
+    longest.map(|name| name.replace(' ', "-"))
+}
+
 /// Returns names of GPUs that contain an unknown name, or else that are spelled like it.
 pub fn suggestions(written: &str) -> Suggestions {
     let key = key(written);

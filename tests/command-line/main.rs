@@ -46,6 +46,7 @@ mod lists;
 mod llvm23;
 mod lock;
 mod lto_ir;
+mod messages;
 mod metadata;
 mod metal;
 #[cfg(target_os = "linux")]

@@ -100,7 +100,8 @@ fn a_killed_run_is_found_and_undone() {
     assert_eq!(sandbox.fatbin("recover out").ok(), "out/one\nout/other\n");
     assert_eq!(sandbox.read("out/one"), b"old");
     assert_eq!(std::fs::read_dir(sandbox.path("out")).unwrap().count(), 2);
-    assert_eq!(sandbox.fatbin("recover out").ok(), "");
+    let run = sandbox.fatbin("recover out");
+    assert_eq!((run.status, run.out.as_str(), run.err.as_str()), (0, "", "fatbin: out: nothing to restore\n"));
     assert_eq!(sandbox.fatbin(&format!("unbundle --target {ONE}=out/new b")).err, "");
 }
 

@@ -84,7 +84,10 @@ fn rejects_invalid_images_and_keeps_the_old_output() {
     sandbox.file("cut", &fixture("answer-gfx90a.hsaco")[..2000]);
     let cases = [
         ("", "pack: no image given; pass IMAGE or --image file=IMAGE"),
-        ("text", "text: no target triple in the header; specify --image file=text,triple=TRIPLE"),
+        (
+            "text",
+            "text: is no device image: neither ELF, bitcode, SPIR-V nor PTX; specify --image file=text,triple=TRIPLE",
+        ),
         ("empty", "empty: device image is empty"),
         ("missing", "missing: cannot open: no such file or directory"),
         (

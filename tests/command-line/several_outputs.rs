@@ -83,7 +83,7 @@ fn a_signal_leaves_all_outputs_old_or_all_new() {
                 child.wait().unwrap();
                 let (mut found, mut hidden) = contents(&out);
                 if signal == "KILL" {
-                    sandbox.fatbin("recover out").ok();
+                    sandbox.fatbin("--quiet recover out").ok();
                     (found, _) = contents(&out);
                     // A file without a record: the run was killed before the first name.
                     hidden = 0;

@@ -66,10 +66,12 @@ const LINES: [&str; 59] = [
 ];
 
 /// Ends of the lines about negative answers.
-const ANSWERS: [&str; 11] = [
+const ANSWERS: [&str; 13] = [
     ": no bundle entries; fatbin scan lists device images of every form",
     ": no files",
     ": the policy is violated",
+    ": the build lacks what was asked for",
+    ": no device code; no policy was generated",
     ": the device code differs",
     ": the link has problems",
     ": no device code to describe",

@@ -152,10 +152,15 @@ fn results_that_a_release_cannot_read_are_refused() {
 fn requests_without_an_object_and_contradictions_are_reported() {
     let sandbox = sandbox();
     sandbox.file("text", "no device code");
-    for (input, form) in [("hip", "v2"), ("cuda", "plain"), ("offload", "lz4"), ("text", "zstd")] {
+    sandbox.fixture("answer-gfx90a.hsaco", "bare");
+    for (input, form, what) in [
+        ("hip", "v2", "the code is in bundle, which takes --to ccob2, ccob3, plain; no output was written"),
+        ("cuda", "plain", "the code is in cuda-fatbin, which takes --to lz4, none, zstd; no output was written"),
+        ("offload", "lz4", "the code is in offload-binary, which takes --to v1, v2, v3; no output was written"),
+        ("bare", "zstd", "the code is device-elf, which has no other form; no output was written"),
+        ("text", "zstd", "no device images"),
+    ] {
         let run = sandbox.fatbin(&format!("transcode --to {form} -o out {input}"));
-        let what =
-            if input == "text" { "no device images" } else { "no container that --to is about; no output was written" };
         assert_eq!((run.status, run.err), (1, format!("fatbin: {input}: {what}\n")));
     }
     let cases = [

@@ -84,7 +84,10 @@ fn requires_a_triple_for_unknown_content_unless_raw() {
     sandbox.file("a", "what is this");
     let run = sandbox.fatbin("wrap --kind openmp -o w.o a");
     assert_eq!(run.status, 2);
-    assert_eq!(run.err, "fatbin: a: no target triple in the header; specify --image file=a,triple=TRIPLE\n");
+    assert_eq!(
+        run.err,
+        "fatbin: a: is no device image: neither ELF, bitcode, SPIR-V nor PTX; specify --image file=a,triple=TRIPLE\n"
+    );
     sandbox.fatbin("wrap --kind openmp -o w.o --raw a").ok();
 }
 

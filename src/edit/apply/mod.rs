@@ -83,6 +83,8 @@ pub struct Applied {
     pub split_hosts: Vec<SplitHost>,
     /// Paths of the files whose signatures the edit breaks, with these.
     pub broken_signatures: Vec<(String, Signature)>,
+    /// Wheels without a record, with their metadata directories.
+    pub without_record: Vec<(String, String)>,
 }
 
 /// A file of the input with device images, and its edit.
@@ -107,6 +109,7 @@ struct Job<'a> {
     visit: RefCell<&'a mut dyn FnMut(EditedInput<'_>)>,
     split_hosts: RefCell<Vec<SplitHost>>,
     broken_signatures: RefCell<Vec<(String, Signature)>>,
+    without_record: RefCell<Vec<(String, String)>>,
 }
 
 impl<'a> Job<'a> {
@@ -123,6 +126,7 @@ impl<'a> Job<'a> {
             visit: RefCell::new(visit),
             split_hosts: RefCell::default(),
             broken_signatures: RefCell::default(),
+            without_record: RefCell::default(),
         }
     }
 
@@ -193,5 +197,7 @@ pub fn apply(
     })?;
     let split_hosts = job.split_hosts.take();
     let broken_signatures = job.broken_signatures.take();
-    Ok(has_images.then_some(Applied { size: input.size(), new_size, split_hosts, broken_signatures }))
+    let without_record = job.without_record.take();
+    let size = input.size();
+    Ok(has_images.then_some(Applied { size, new_size, split_hosts, broken_signatures, without_record }))
 }

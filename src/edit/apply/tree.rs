@@ -210,6 +210,9 @@ impl Job<'_> {
         {
             self.breaks(&archive, &signature)?;
         }
+        if let Some(directory) = zip.directory_without_record() {
+            self.without_record.borrow_mut().push((archive.clone(), directory));
+        }
         let packed = packing.finish(Path::new(&archive))?;
         let patches = zip.with_members(&packed).map_err(in_archive)?;
         write(Edits { patches, packed: packed.stored(), leaves: Vec::new() })?;

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use super::{Edit, EditError, EditedImage, Effort, Encoding, FileEdit, ImageEdit, Recompression, Result};
 use crate::base::codec::Codec;
 use crate::format::ContainerType;
@@ -97,7 +99,10 @@ pub struct Transcoding {
 
 /// Several forms for containers of one type.
 #[derive(Debug, thiserror::Error)]
-#[error("several forms for containers of one type")]
+#[error(
+    "several forms for containers of one type; use at most one of plain, ccob2, ccob3, one of v1, v2, v3, and one of none, \
+     lz4, zstd, zlib"
+)]
 pub struct SeveralForms;
 
 impl Transcoding {
@@ -219,6 +224,21 @@ impl FileEdit for Transcoding {
 /// Number of containers, at any depth, that have a requested encoding.
 pub fn requested(file: &File, transcoding: &Transcoding) -> usize {
     containers(file).filter(|container| transcoding.of(container) != Encoding::Same).count()
+}
+
+/// Returns the types of the containers of a file, each with the names of the forms that these containers take.
+pub fn available(file: &File) -> BTreeMap<&'static str, Vec<&'static str>> {
+    let mut available: BTreeMap<_, Vec<&str>> = BTreeMap::new();
+    for container in containers(file) {
+        let forms = available.entry(container.container_type.name()).or_default();
+        for (name, .., form) in ContainerForm::NAMES {
+            let is_taken = Transcoding::of_forms(&[form]).is_ok_and(|it| it.of(container) != Encoding::Same);
+            if is_taken && !forms.contains(&name) {
+                forms.push(name);
+            }
+        }
+    }
+    available
 }
 
 /// Returns the first release of each product that reads all containers of a file.

@@ -73,7 +73,7 @@ impl PackInput {
             strings.push(("arch".to_owned(), arch));
         }
         if target.triple.is_none() {
-            let triple = own.triple.ok_or_else(|| ImageError::UnknownTriple { path: path.to_owned() })?;
+            let triple = own.triple.ok_or_else(|| ImageError::without_triple(path, own.image_kind))?;
             strings.push(("triple".to_owned(), triple.into_owned()));
         }
         Ok(PackInput { input, image_kind, offload_kind: 0, flags: 0, strings })

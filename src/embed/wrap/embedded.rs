@@ -114,7 +114,7 @@ pub(super) fn check_content(source: &SourceImage<'_>) -> Result<()> {
     let platform = Platform::of(triple.as_deref(), arch.as_deref()).filter(|it| *it != Platform::Host);
     match platform {
         Some(platform) if DeviceImage::identify(source.view).image_kind == ImageKind::Unknown => {
-            Err(ImageError::UnknownContent { path: source.path.to_owned(), platform: platform.name() })
+            Err(ImageError::UnknownContent { path: source.path.to_owned(), platform: Some(platform.name()) })
         }
         _ => Ok(()),
     }
@@ -142,7 +142,7 @@ fn embed_image<'data>(
             (noted, 0..size)
         }
         EmbeddedForm::OffloadBinary => {
-            let triple = triple.ok_or_else(|| ImageError::UnknownTriple { path: path.to_owned() })?;
+            let triple = triple.ok_or_else(|| ImageError::without_triple(path, own.image_kind))?;
             // Both are always present, in the order of clang-offload-wrapper of LLVM 15. clang-linker-wrapper has the other
             // order, and runtimes look strings up by their keys.
             let strings = [("arch", arch), ("triple", triple)];
@@ -201,7 +201,8 @@ pub(super) fn embed_together<'data>(
         }
         let image = embed_image(source, kind, EmbeddedForm::Raw)?;
         if image.triple.is_empty() {
-            return Err(ImageError::UnknownTriple { path: source.path.to_owned() });
+            let kind = DeviceImage::identify(source.view).image_kind;
+            return Err(ImageError::without_triple(source.path, kind));
         }
         images.push((source, image));
     }

@@ -1,9 +1,10 @@
 //! Errors of wrapping: what is wrong with an image, and what is wrong with a request.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::base::code::{Code, Coded, ErrorClass, Remedy};
 use crate::base::error::Error;
+use crate::format::ImageKind;
 use crate::host::HostError;
 use crate::target::compatibility::FEATURE_RULE;
 
@@ -30,13 +31,14 @@ pub enum ImageError {
         /// Advice for the user.
         remedy: &'static str,
     },
-    /// The user states a GPU, whose code has a known format, and the file has none of these.
-    #[error("{}: is no code for {platform} devices: neither ELF, bitcode, SPIR-V nor PTX", path.display())]
+    /// The file has none of the formats of code for GPUs. The user states a GPU, or no target.
+    #[error("{}: is no {}: neither ELF, bitcode, SPIR-V nor PTX", path.display(),
+        .platform.map_or("device image".to_owned(), |platform| format!("code for {platform} devices")))]
     UnknownContent {
         /// File of the image.
         path: PathBuf,
-        /// Name of the vendor or the interface.
-        platform: &'static str,
+        /// Name of the vendor or the interface that the user states.
+        platform: Option<&'static str>,
     },
     /// Neither the header nor the user names a processor.
     #[error("{}: no processor in the header", path.display())]
@@ -111,15 +113,29 @@ impl Coded for ImageError {
             ImageError::File(error) => error.class(),
             ImageError::Empty { .. } => Code::EmptyImage.into(),
             ImageError::NotADeviceImage { .. } => Code::NotADeviceImage.into(),
-            ImageError::UnknownContent { .. } => Code::NotADeviceImage.with(Remedy::EmbedUnchanged),
+            ImageError::UnknownContent { platform: Some(_), .. } => Code::NotADeviceImage.with(Remedy::EmbedUnchanged),
             ImageError::UnknownArch { path } => Code::UnknownTarget.with(Remedy::SpecifyArch(path.clone())),
-            ImageError::UnknownTriple { path } => Code::UnknownTarget.with(Remedy::SpecifyTriple(path.clone())),
+            ImageError::UnknownTriple { path } | ImageError::UnknownContent { path, platform: None } => {
+                Code::UnknownTarget.with(Remedy::SpecifyTriple(path.clone()))
+            }
             ImageError::ArchMismatch { .. }
             | ImageError::OverriddenContainer { .. }
             | ImageError::KindMismatch { .. } => Code::ContradictedHeader.into(),
             ImageError::Duplicate { .. } => Code::DuplicateImage.into(),
             ImageError::Conflict { .. } => Code::ConflictingTargets.into(),
             ImageError::TooLarge { .. } => Code::UnreadableOutput.into(),
+        }
+    }
+}
+
+impl ImageError {
+    /// Creates the error for an image whose triple neither its header nor the user states.
+    pub(crate) fn without_triple(path: &Path, kind: ImageKind) -> ImageError {
+        let path = path.to_owned();
+        if kind == ImageKind::Unknown {
+            ImageError::UnknownContent { path, platform: None }
+        } else {
+            ImageError::UnknownTriple { path }
         }
     }
 }

@@ -190,9 +190,11 @@ impl Predicate {
         match self {
             Predicate::Triple(triple) => of_images(triple, |image| image.triple.as_ref()),
             Predicate::Id(id) => of_images(id, |image| image.id.as_ref()),
-            Predicate::Arch(arch) | Predicate::CompatibleWith(arch) if !names_processor(arch) => {
-                let near = of_images(arch, |image| image.arch.as_ref());
-                let processor = target_id::cut(arch).0;
+            // An arch that no image has would not match, either.
+            Predicate::Arch(arch) if !names_processor(arch) => of_images(arch, |image| image.arch.as_ref()),
+            Predicate::CompatibleWith(device) if !names_processor(device) => {
+                let near = of_images(device, |image| image.arch.as_ref());
+                let processor = target_id::cut(device).0;
                 if near.0.is_empty() { Suggestions::new(processor, processor_names()) } else { near }
             }
             _ => Suggestions::default(),

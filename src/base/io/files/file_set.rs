@@ -33,6 +33,8 @@ pub enum OutputKind {
 pub struct FileSet {
     accepts_inputs: bool,
     replaces_binaries: bool,
+    /// Refuses to replace a read-only file. Renaming a new file needs no permission to write to the old one.
+    keeps_read_only: bool,
     known: Arc<Mutex<KnownFiles>>,
 }
 
@@ -88,9 +90,9 @@ impl FileSet {
         files
     }
 
-    /// Creates a set of these paths, which need not exist.
+    /// Creates a set of these paths, which need not exist. Outputs do not replace read-only files.
     pub fn of_paths<'a>(inputs: impl IntoIterator<Item = &'a Path>) -> Self {
-        let files = FileSet::new();
+        let files = FileSet { keeps_read_only: true, ..FileSet::new() };
         inputs.into_iter().for_each(|path| files.add_input(path));
         files
     }
@@ -196,6 +198,11 @@ impl FileSet {
         })?;
         if kind == OutputKind::Text && key.is_some() && !self.replaces_binaries && !is_text(file) {
             return Err(Error::ReplacesBinary { path: path.to_owned() });
+        }
+        // A user who may write to every file has made it read-only for a reason, too.
+        let is_read_only = || std::fs::metadata(file).is_ok_and(|it| it.permissions().readonly());
+        if self.keeps_read_only && !self.accepts_inputs && is_read_only() {
+            return Err(Error::ReadOnly { path: path.to_owned() });
         }
         let mut known = lock(&self.known);
         let place = known.place(file);

@@ -118,6 +118,15 @@ impl<'data> ZipFile<'data> {
         Ok(why.map(|why| self.archive.malformed("wheel", entry.header, cause(why))))
     }
 
+    /// Returns the metadata directory of a wheel without a record.
+    pub fn directory_without_record(&self) -> Option<String> {
+        let names = || self.directory.entries.iter().map(|entry| entry.name);
+        if names().any(record::is_record) {
+            return None;
+        }
+        names().find_map(record::metadata_directory).map(|name| String::from_utf8_lossy(name).into_owned())
+    }
+
     fn entry_index(&self, member: usize) -> Result<usize, Malformed> {
         let cause = || Cause::Described(format!("no member {member}"));
         self.members.get(member).copied().ok_or_else(|| self.archive.malformed("zip file", 0, cause()))

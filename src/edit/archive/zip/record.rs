@@ -34,9 +34,14 @@ fn is_record_or_signature(name: &[u8]) -> bool {
 
 /// Only the directory at the top counts: packages may contain copies of other packages.
 fn is_metadata(name: &[u8], file: &[u8]) -> bool {
-    let mut parts = name.split(|&byte| byte == b'/');
-    let is_directory = |part: &[u8]| part.ends_with(DIRECTORY);
-    parts.next().is_some_and(is_directory) && parts.next() == Some(file) && parts.next().is_none()
+    let inner = metadata_directory(name).and_then(|directory| name.strip_prefix(directory)?.strip_prefix(b"/"));
+    inner == Some(file)
+}
+
+/// Returns the metadata directory at the top of a wheel, if a member is in it.
+pub fn metadata_directory(name: &[u8]) -> Option<&[u8]> {
+    let size = name.iter().position(|&byte| byte == b'/')?;
+    name.get(..size).filter(|directory| directory.ends_with(DIRECTORY))
 }
 
 /// Returns a record with new hashes and sizes of these files. All other bytes stay. A row without a hash does not get

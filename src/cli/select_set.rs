@@ -37,6 +37,12 @@ pub struct AnsweredSet<'a> {
     is_complete: bool,
 }
 
+/// Returns the directory of the OCI image that has this file as a layer (OCI Image Layout Specification).
+fn image_around(path: &str) -> Option<&str> {
+    let (directory, _) = path.rsplit_once("/blobs/")?;
+    Path::new(directory).join("oci-layout").is_file().then_some(directory)
+}
+
 impl SetRequest<'_> {
     /// Returns whether the inputs are several packages, or several files for several devices.
     pub fn is_about_set(&self, files: &[Scanned]) -> bool {
@@ -47,11 +53,11 @@ impl SetRequest<'_> {
         packages.collect::<BTreeSet<_>>().len() > 1 || (self.devices.len() > 1 && with_code.len() > 1)
     }
 
-    /// Returns the path of the package around a file: the outermost archive, or the first directory in an input. `None`
+    /// Returns the path of the package around a file: the outermost archive, the image of containers around it, or the first directory in an input. `None`
     /// for files that are inputs.
     fn package_of<'p>(&self, path: &'p str) -> Option<&'p str> {
         if let Some((archive, _)) = path.split_once('!') {
-            return Some(archive);
+            return Some(image_around(archive).unwrap_or(archive));
         }
         let below = |name: &String| {
             let rest = path.strip_prefix(name.trim_end_matches(['/', '\\']))?.strip_prefix(['/', '\\'])?;

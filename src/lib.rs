@@ -181,9 +181,7 @@ pub use base::codec::Codec;
 pub use base::error::{Cause, Error, Malformed, Resource, Result};
 pub use base::io::{Access, Input};
 #[cfg(feature = "full")]
-pub use edit::Editor;
-#[cfg(feature = "full")]
-pub use edit::transcode::ContainerForm;
+pub use edit::{Editor, transcode::ContainerForm};
 pub use embed::WrapperBuilder;
 pub use host::{Host, HostError};
 pub use scan::{Container, File, Image, ImageBytes, ImageRef, Scan};

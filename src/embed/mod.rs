@@ -8,8 +8,6 @@ pub(crate) mod bundle;
 pub(crate) mod files;
 pub(crate) mod llvm;
 #[cfg(feature = "files")]
-mod nvfatbin;
-#[cfg(feature = "files")]
 pub(crate) mod pack;
 #[cfg(feature = "files")]
 mod producer;
@@ -18,9 +16,9 @@ pub(crate) mod wrap;
 #[cfg(feature = "files")]
 pub use self::{
     build::{BuildError, EmbeddedFiles, RegisteredImages},
-    nvfatbin::{NvFatbin, NvFatbinError},
     producer::{
-        BundleBuilder, BundleEntry, CudaFatbinBuilder, OffloadBinaryBuilder, ProducerError, embed_bytes, unbundle,
+        BundleBuilder, BundleEntry, CudaFatbinBuilder, NvFatbin, NvFatbinError, OffloadBinaryBuilder, ProducerError,
+        embed_bytes, unbundle,
     },
 };
 pub use llvm::Release;

@@ -3,6 +3,7 @@
 mod bundle;
 mod cuda_fatbin;
 mod error;
+mod nvfatbin;
 mod object;
 mod offload_binary;
 #[cfg(test)]
@@ -11,5 +12,6 @@ mod tests;
 pub use bundle::{BundleBuilder, BundleEntry, unbundle};
 pub use cuda_fatbin::CudaFatbinBuilder;
 pub use error::ProducerError;
+pub use nvfatbin::{NvFatbin, NvFatbinError};
 pub use object::embed_bytes;
 pub use offload_binary::OffloadBinaryBuilder;

@@ -1,6 +1,6 @@
 //! CUDA fat binaries by the rules of NVIDIA's library nvFatbin: the caller states architectures, PTX is stored without
 //! comments, and a mode determines what is compressed. NVIDIA's fatbinary calls this library, and the drop-in calls this
-//! module. [`super::pack::fat_binary`] reads architectures from images instead, and keeps every byte.
+//! module. [`pack`](crate::embed::pack) reads architectures from images instead, and keeps every byte.
 //!
 //! Source: the results of libnvfatbin 13.5 for chosen sequences of calls. `linker-tests/fatbinary/nvfatbin.rs` compares it with this
 //! module. Divergences:

@@ -23,7 +23,7 @@ INPUTS = 16
 TARGET = "triple=amdgcn-amd-amdhsa,arch=gfx90a"
 # Commands that write a file OUTPUT of a large image IMAGE, and of the bundle of it.
 WRITERS = {
-    "wrap": ["wrap", "--kind", "openmp", "-o", "OUTPUT", f"--image=file=IMAGE,{TARGET}"],
+    "wrap": ["wrap", "--kind", "openmp", "--raw", "-o", "OUTPUT", f"--image=file=IMAGE,{TARGET}"],
     "pack": ["pack", "-o", "OUTPUT", f"--image=file=IMAGE,kind=hip,{TARGET}"],
     "bundle": ["bundle", "--type", "bc", "-o", "OUTPUT", f"{seeds.HOST}/dev/null", f"{seeds.TARGET}IMAGE"],
     "unbundle": ["unbundle", f"{seeds.TARGET}OUTPUT", "BUNDLE"],

@@ -12,6 +12,7 @@ mod rows;
 mod set;
 #[cfg(test)]
 mod tests;
+mod wavefront;
 
 pub use devices::{DeviceCounts, is_native};
 pub use families::FamilyCell;
@@ -83,7 +84,7 @@ pub enum CoverageCell<'a> {
     Unlinked,
     /// The set has no code for the device.
     None,
-    /// The set has code for devices of other platforms only.
+    /// The set has code for devices of other platforms only, or the kernel is for wavefronts of another size.
     OtherPlatform,
     /// The image that the runtime selects lacks the kernel, and another image of the set has it.
     Gap,

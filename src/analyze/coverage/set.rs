@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::CoverageCell;
 use super::rows::{RowNumber, Rows};
+use super::wavefront::Wavefront;
 use crate::analyze::select::{CandidateSet, NamedDevice, Preference, RejectReason, Selection};
 use crate::base::bytes::{Budget, Resource, record_memory, total};
 use crate::base::error::Cause;
@@ -18,12 +19,21 @@ pub struct SetCoverage<'a> {
     set: CandidateSet<'a>,
     /// Inspection of each candidate.
     inspections: Vec<Option<&'a Inspection>>,
-    /// Indexes of the candidates that have a kernel, in order.
-    holders: BTreeMap<&'a str, Vec<usize>>,
-    /// Rows by the candidates that have the kernel: most kernels of a set are in the same images.
-    rows: HashMap<Vec<usize>, RowNumber>,
+    /// What decides the row of each kernel.
+    kernels: BTreeMap<&'a str, Group>,
+    /// Rows by group: most kernels of a set are in the same images.
+    rows: HashMap<Group, RowNumber>,
     /// Selections on the devices of each column.
     columns: Vec<Vec<DeviceSelection>>,
+}
+
+/// Kernels that are judged alike.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Group {
+    /// Indexes of the candidates that have the kernels, in order.
+    holders: Vec<usize>,
+    /// Size of wavefronts in their names.
+    wavefront: Option<Wavefront>,
 }
 
 /// The images that the runtime selects from the whole set on a device. Any number of kernels is judged by it.
@@ -61,25 +71,25 @@ impl<'a> SetCoverage<'a> {
     ) -> Result<Self, Cause> {
         let inspections: Vec<Option<&Inspection>> =
             set.candidates.iter().map(|candidate| inspections.get(candidate.number).copied().flatten()).collect();
-        let holders = holders(&inspections);
-        let mut judged = SetCoverage { set, inspections, holders, rows: HashMap::new(), columns: Vec::new() };
-        if judged.holders.is_empty() {
+        let kernels = groups(&inspections);
+        let mut judged = SetCoverage { set, inspections, kernels, rows: HashMap::new(), columns: Vec::new() };
+        if judged.kernels.is_empty() {
             return Ok(judged);
         }
         let loadable = judged.select(columns, budget)?;
-        let groups: BTreeSet<&Vec<usize>> = judged.holders.values().collect();
+        let groups: BTreeSet<&Group> = judged.kernels.values().collect();
         let mut numbers = HashMap::new();
-        for holders in groups {
-            judged.charge_group(holders, budget)?;
-            let is_loadable = holders.iter().any(|index| loadable.contains(index));
+        for group in groups {
+            judged.charge_group(&group.holders, budget)?;
+            let is_loadable = group.holders.iter().any(|index| loadable.contains(index));
             let cells = judged.columns.iter().map(|column| {
-                let cells = column.iter().map(|selected| judged.cell(holders, selected));
+                let cells = column.iter().map(|selected| judged.cell(group, selected));
                 match cells.reduce(CoverageCell::on_both) {
                     Some(CoverageCell::Gap) if !is_loadable => CoverageCell::None,
                     cell => cell.unwrap_or(CoverageCell::None),
                 }
             });
-            numbers.insert(holders.clone(), rows.add(cells, budget)?);
+            numbers.insert(group.clone(), rows.add(cells, budget)?);
         }
         judged.rows = numbers;
         Ok(judged)
@@ -87,22 +97,22 @@ impl<'a> SetCoverage<'a> {
 
     /// Returns each kernel and its row.
     pub fn kernels(&self) -> impl Iterator<Item = (&'a str, RowNumber)> {
-        self.holders.iter().filter_map(|(name, holders)| Some((*name, *self.rows.get(holders)?)))
+        self.kernels.iter().filter_map(|(name, group)| Some((*name, *self.rows.get(group)?)))
     }
 
     /// Returns the row of a kernel.
     pub fn row(&self, kernel: &str) -> Option<RowNumber> {
-        self.rows.get(self.holders.get(kernel)?).copied()
+        self.rows.get(self.kernels.get(kernel)?).copied()
     }
 
     /// For a device where a kernel has a gap, returns the number of the selected image and the number of an image that
     /// has the kernel. `column` is the device's column.
     pub fn witnesses(&self, kernel: &str, column: usize) -> Option<(usize, usize)> {
-        let holders = self.holders.get(kernel)?;
-        let is_gap = |selected: &&DeviceSelection| self.cell(holders, selected) == CoverageCell::Gap;
+        let group = self.kernels.get(kernel)?;
+        let is_gap = |selected: &&DeviceSelection| self.cell(group, selected) == CoverageCell::Gap;
         let (selected, _) = self.columns.get(column)?.iter().find(is_gap)?.selected?;
         let number = |index: usize| self.set.candidates.get(index).map(|candidate| candidate.number);
-        Some((number(selected)?, number(*holders.first()?)?))
+        Some((number(selected)?, number(*group.holders.first()?)?))
     }
 
     /// Selects from the whole set on the devices of each column. Returns the candidates that a runtime loads on some
@@ -159,8 +169,9 @@ impl<'a> SetCoverage<'a> {
         budget.charge(Resource::Work, (judged as u64).saturating_mul(devices as u64))
     }
 
-    /// Judges the kernels that are in `holders` alone. `selected` is the selection from the whole set.
-    fn cell(&self, holders: &[usize], selected: &DeviceSelection) -> CoverageCell<'a> {
+    /// Judges the kernels of a group. `selected` is the selection from the whole set.
+    fn cell(&self, group: &Group, selected: &DeviceSelection) -> CoverageCell<'a> {
+        let holders = &group.holders;
         let device = &selected.device;
         if self.set.role == CodeRole::LinkInput {
             return self.unlinked_cell(holders, device);
@@ -184,6 +195,9 @@ impl<'a> SetCoverage<'a> {
         } else if let Some((_, index)) = holders.iter().filter_map(|it| Some((selected.loaded.get(it)?, *it))).min() {
             return runs(index, method);
         }
+        if group.wavefront.is_some_and(|wavefront| !wavefront.is_of(device)) {
+            return CoverageCell::OtherPlatform;
+        }
         if selected.is_read { CoverageCell::Gap } else { CoverageCell::Unknown }
     }
 
@@ -199,18 +213,20 @@ impl<'a> SetCoverage<'a> {
     }
 }
 
-/// Returns the indexes of the candidates that have each kernel.
-fn holders<'a>(inspections: &[Option<&'a Inspection>]) -> BTreeMap<&'a str, Vec<usize>> {
-    let mut holders: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+/// Returns the group of each kernel.
+fn groups<'a>(inspections: &[Option<&'a Inspection>]) -> BTreeMap<&'a str, Group> {
+    let mut kernels: BTreeMap<&str, Group> = BTreeMap::new();
     for (index, inspection) in inspections.iter().enumerate() {
         for kernel in inspection.iter().flat_map(|inspection| &inspection.kernels) {
-            let holders = holders.entry(&kernel.name).or_default();
-            if holders.last() != Some(&index) {
-                holders.push(index);
+            let group = kernels
+                .entry(&kernel.name)
+                .or_insert_with(|| Group { holders: Vec::new(), wavefront: Wavefront::of_name(&kernel.name) });
+            if group.holders.last() != Some(&index) {
+                group.holders.push(index);
             }
         }
     }
-    holders
+    kernels
 }
 
 /// Returns the candidates that are loaded, or would be if no other was preferred.

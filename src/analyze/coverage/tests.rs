@@ -26,6 +26,10 @@ fn ptx<'a>(arch: &str, kernels: &[&'a str]) -> TestImage<'a> {
     image(ImageKind::Ptx, CUDA, arch, kernels)
 }
 
+fn code_object<'a>(arch: &str, kernels: &[&'a str]) -> TestImage<'a> {
+    image(ImageKind::Elf, "amdgcn-amd-amdhsa", arch, kernels)
+}
+
 fn file(path: &str, containers: Vec<(ContainerType, Vec<TestImage<'_>>)>) -> Survey {
     let mut file = File::empty(path.to_owned());
     let mut image_surveys = Vec::new();
@@ -106,6 +110,33 @@ fn a_kernel_removed_for_one_arch_is_one_gap() {
 }
 
 #[test]
+fn kernels_for_wavefronts_of_another_size_are_no_gaps() {
+    let of = |size: u32| format!("_ZN7rocprim1kILNS_4arch9wavefront6targetE{size}EEEvT_");
+    let (lanes_32, lanes_64) = (of(0), of(1));
+    let library = file(
+        "a.so",
+        vec![(
+            ContainerType::Bundle,
+            vec![
+                code_object("gfx90a", &[&lanes_64, "k"]),
+                code_object("gfx942", &[&lanes_64]),
+                code_object("gfx1030", &[&lanes_32, "k"]),
+                code_object("gfx1100", &["k"]),
+            ],
+        )],
+    );
+    assert_eq!(
+        rows(&[library], &["gfx90a:sramecc+:xnack-", "gfx942:sramecc+:xnack-", "gfx1030", "gfx1100"]),
+        [
+            "gfx90a:sramecc+:xnack- gfx942:sramecc+:xnack- gfx1030 gfx1100".to_owned(),
+            format!("{lanes_32} other-platform other-platform native gap"),
+            "k native gap native native".to_owned(),
+            format!("{lanes_64} native native other-platform other-platform"),
+        ]
+    );
+}
+
+#[test]
 fn the_preferred_image_must_have_the_kernel_itself() {
     // The cubin with the suffix is preferred on sm_90, so the kernel of the other one never runs.
     let library = fatbins(vec![vec![cubin("sm_90", &["k"]), cubin("sm_90a", &["fast"])]]);
@@ -132,12 +163,14 @@ fn images_that_were_not_inspected_leave_cells_unknown() {
 
 #[test]
 fn a_device_name_that_leaves_settings_open_needs_each_of_them() {
-    let amd = |arch: &str, names: &[&'static str]| image(ImageKind::Elf, "amdgcn-amd-amdhsa", arch, names);
     let bundle = file(
         "lib.so",
         vec![
-            (ContainerType::Bundle, vec![amd("gfx90a:xnack+", &["a", "b"]), amd("gfx90a:xnack-", &["a"])]),
-            (ContainerType::Bundle, vec![amd("gfx90a:xnack+", &["c"])]),
+            (
+                ContainerType::Bundle,
+                vec![code_object("gfx90a:xnack+", &["a", "b"]), code_object("gfx90a:xnack-", &["a"])],
+            ),
+            (ContainerType::Bundle, vec![code_object("gfx90a:xnack+", &["c"])]),
         ],
     );
     assert_eq!(

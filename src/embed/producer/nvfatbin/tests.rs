@@ -3,9 +3,9 @@
 use super::*;
 
 const PTX: &[u8] = b".version 8.8\n.target sm_90\n";
-const TILE_IR: &[u8] = include_bytes!("../../../fixtures/answer.tilebc");
-const CUBIN: &[u8] = include_bytes!("../../../fixtures/answer-sm_90.cubin");
-const LTO_IR: &[u8] = include_bytes!("../../../fixtures/answer-sm_90.ltoir");
+const TILE_IR: &[u8] = include_bytes!("../../../../fixtures/answer.tilebc");
+const CUBIN: &[u8] = include_bytes!("../../../../fixtures/answer-sm_90.cubin");
+const LTO_IR: &[u8] = include_bytes!("../../../../fixtures/answer-sm_90.ltoir");
 
 fn container(options: &[&str]) -> NvFatbin<'static> {
     NvFatbin::new(options).unwrap()

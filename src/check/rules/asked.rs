@@ -76,6 +76,9 @@ fn instead(facts: &FileFacts<'_>, target: &PolicyTarget) -> String {
         }
         (Some(ptx), _) => format!("the newest PTX for later devices is {}", NvccForm::Ptx.name(ptx)),
         (None, PolicyTarget::Native(_)) => "nothing runs there".to_owned(),
-        (None, _) => "no PTX for later devices".to_owned(),
+        (None, _) => match facts.ptx().min() {
+            Some(ptx) => format!("the oldest PTX is {}", NvccForm::Ptx.name(ptx)),
+            None => "no PTX for later devices".to_owned(),
+        },
     }
 }

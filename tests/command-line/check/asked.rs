@@ -12,8 +12,8 @@ fn the_list_of_the_build_is_a_policy() {
                     available: compute_80, sm_90\n\
                     two.whl!lib/b.so: asked-archs: no code for sm_80 (8.0+PTX); nothing runs there; available: compute_90, \
                     sm_90\n\
-                    two.whl!lib/b.so: asked-archs: no code for compute_80 (8.0+PTX); no PTX for later devices; \
-                    available: compute_90, sm_90\n";
+                    two.whl!lib/b.so: asked-archs: no code for compute_80 (8.0+PTX); the oldest PTX is \
+                    compute_90; available: compute_90, sm_90\n";
     assert!(run.out.starts_with(expected), "{}", run.out);
     let lists =
         [("--asked", "9.0", "sm90"), ("--asked-cmake", "90-real", "sm90"), ("--asked-hip", "gfx90a:xnack-", "amd")];

@@ -58,9 +58,14 @@ fn packed_files<'a>(path: &str, files: impl Iterator<Item = &'a Survey>) -> Resu
     let input = Input::open(Path::new(path), access::get())?;
     let view = input.view();
     let Some(format) = ArchiveFormat::of(view).filter(|format| format.is_zip()) else { return Ok(None) };
-    let members = format.members(view).members;
-    let packed = members.iter().filter_map(|member| Some((member.name.as_deref()?, member.packed_size?)));
-    let packed: BTreeMap<&str, u64> = packed.collect();
+    let mut packed: BTreeMap<String, u64> = BTreeMap::new();
+    // The scan has reported a defect of the directory.
+    let _ = format.each_member(view, &mut |member| {
+        if let (Some(name), Some(size)) = (member.name, member.packed_size) {
+            input.count_read(size);
+            packed.insert(name, size);
+        }
+    });
     let place = |survey: &'a Survey| {
         let file = &survey.file;
         let member = file.path.get(path.len() + 1..)?.to_owned();

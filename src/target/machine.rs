@@ -224,7 +224,8 @@ fn vulkaninfo(lines: &[Line<'_>]) -> Vec<Found> {
 }
 
 fn vulkan_device(line: usize, name: &str) -> Found {
-    let Some((words, driver)) = name.split_once(" (").filter(|_| name.ends_with(')')) else { return named(line, name) };
+    let split = if name.ends_with(')') { name.split_once(" (") } else { None };
+    let Some((words, driver)) = split else { return named(line, name) };
     let Some(chip) = driver.strip_prefix("RADV ").map(|chip| chip.trim_end_matches(')')) else {
         return named(line, words);
     };

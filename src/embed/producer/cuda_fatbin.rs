@@ -74,7 +74,7 @@ impl CudaFatbinBuilder {
         for image in &mut self.images {
             image.compression = if image.is_lto_ir() { None } else { compression };
         }
-        let concat = compression.filter(|_| self.concat);
+        let concat = if self.concat { compression } else { None };
         let options = FatbinOptions { concat, output: PathBuf::from("<memory>") };
         Ok(pack_fatbin_to_vec(&self.images, &options)?)
     }

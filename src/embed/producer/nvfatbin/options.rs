@@ -121,7 +121,7 @@ impl<'a> Given<'a> {
             compression = Some(Compression { codec: Codec::Zstd, level });
             compresses_cubins = false;
         }
-        Some((compression.filter(|_| !is_disabled), compresses_cubins))
+        Some((if is_disabled { None } else { compression }, compresses_cubins))
     }
 }
 

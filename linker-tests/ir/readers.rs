@@ -60,7 +60,8 @@ fn are_equal(directory: &Path, kind: &str, abi: &str) -> Result<()> {
         step = step.arg("--allow-missing-kernels").args(NAMES.map(|name| format!("--entry={name}")));
         step = match kind {
             "cuda" | "hip" => step.args(["--raw", images[1]]),
-            _ => step.args(images.map(|image| format!("--image=file={image},triple=spirv64,arch=x"))),
+            // The bytes are no images.
+            _ => step.arg("--raw").args(images.map(|image| format!("--image=file={image},triple=spirv64,arch=x"))),
         };
         step.args(["-o", output]).run()?;
     }

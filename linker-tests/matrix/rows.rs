@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::images::Images;
 use crate::harness::command::command;
@@ -205,10 +205,30 @@ pub fn match_the_program(directory: &Path) -> Result<()> {
         let mut command = command(env!("CARGO_BIN_EXE_fatbin"));
         command.args(["wrap", "--kind", kind, "--abi", abi, "-o"]).arg(directory.join("none.o")).args(images.of(kind));
         let message = String::from_utf8(command.output()?.stderr)?;
-        let mut known: Vec<&str> = message.split([' ', ',', ':', ';', ']', ')', '\n']).collect();
-        known.retain(|word| *word != abi && (word.starts_with("llvm") || ["main", "aomp"].contains(word)));
+        let known = names(&message, abi)?;
         let listed: Vec<&str> = ROWS.iter().filter(|row| row.kind == kind).map(|row| row.abi).collect();
         ensure!(known == listed, "{kind}: the program lists {known:?}, the table {listed:?}\n{message}");
     }
     Ok(())
+}
+
+/// Returns the names in a message, without `refused`. `llvm10 to llvm24` stands for fifteen.
+fn names(message: &str, refused: &str) -> Result<Vec<String>> {
+    let words: Vec<&str> =
+        message.split([' ', ',', ':', ';', ']', ')', '\n']).filter(|word| !word.is_empty()).collect();
+    let mut names = Vec::new();
+    for (index, word) in words.iter().enumerate() {
+        let release = |word: &str| word.strip_prefix("llvm").and_then(|number| number.parse::<u32>().ok());
+        match (release(word), words.get(index + 1..index + 3)) {
+            (Some(first), Some(["to", last])) => {
+                let last = release(last).with_context(|| format!("no release after to: {message}"))?;
+                names.extend((first..last).map(|number| format!("llvm{number}")));
+            }
+            (Some(_), _) => names.push((*word).to_owned()),
+            _ if ["main", "aomp"].contains(word) => names.push((*word).to_owned()),
+            _ => {}
+        }
+    }
+    names.retain(|name| name != refused);
+    Ok(names)
 }

@@ -4,6 +4,7 @@ use crate::base::bytes::View;
 use crate::base::error::{Cause, Malformed};
 
 /// Returns an error about `field` unless a view begins with this magic. `expected` is the magic in messages.
+#[inline]
 pub fn check_magic(
     view: View<'_>,
     magic: [u8; 4],

@@ -8,6 +8,7 @@
 
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 
 use object::write::{GrowableBuffer, WritableBuffer};
 
@@ -16,8 +17,8 @@ use crate::base::io::Input;
 
 /// An append-only buffer that copies small slices and refers to large ones.
 pub struct Sink<'data> {
-    /// Inputs that are not empty, in the order of their addresses.
-    inputs: Vec<&'data Input>,
+    /// Addresses of the inputs that are not empty, in order: thousands of small slices are compared with them.
+    inputs: Vec<(Range<usize>, &'data Input)>,
     slices: Vec<&'data [u8]>,
     /// Number of bytes appended so far.
     size: u64,
@@ -44,8 +45,13 @@ pub(in crate::base::io) enum SinkExtent<'data> {
 impl<'data> Sink<'data> {
     /// Creates an empty sink that recognizes slices of `inputs`.
     pub fn new(inputs: impl IntoIterator<Item = &'data Input>) -> Self {
-        let mut inputs: Vec<&Input> = inputs.into_iter().filter(|input| input.size() > 0).collect();
-        inputs.sort_by_key(|input| input.view().data().as_ptr());
+        let addresses = |input: &Input| {
+            let bytes = input.view().data().as_ptr_range();
+            bytes.start as usize..bytes.end as usize
+        };
+        let inputs = inputs.into_iter().filter(|input| input.size() > 0);
+        let mut inputs: Vec<_> = inputs.map(|input| (addresses(input), input)).collect();
+        inputs.sort_by_key(|(addresses, _)| addresses.start);
         Sink { inputs, slices: Vec::new(), size: 0, extents: vec![SinkExtent::Bytes(Vec::new())], has_holes: true }
     }
 
@@ -77,10 +83,14 @@ impl<'data> Sink<'data> {
 
     /// Extent for bytes that are a part of a known input or slice.
     fn known_extent(&self, bytes: &[u8]) -> Option<SinkExtent<'data>> {
-        let range =
-            |&input| Some(SinkExtent::InputRange { input, offset: input.offset_of(bytes)?, size: bytes.len() as u64 });
-        let after = self.inputs.partition_point(|input| input.view().data().as_ptr() <= bytes.as_ptr());
-        let extent = self.inputs[..after].last().and_then(range);
+        let start = bytes.as_ptr() as usize;
+        let after = self.inputs.partition_point(|(addresses, _)| addresses.start <= start);
+        let is_inside = |(addresses, _): &&(Range<usize>, _)| start + bytes.len() <= addresses.end && !bytes.is_empty();
+        let extent = self.inputs[..after].last().filter(is_inside).map(|(addresses, input)| SinkExtent::InputRange {
+            input,
+            offset: (start - addresses.start) as u64,
+            size: bytes.len() as u64,
+        });
         if extent.is_some() || bytes.len() < MIN_SLICE {
             return extent;
         }

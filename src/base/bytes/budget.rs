@@ -173,6 +173,7 @@ impl Budget {
 
     /// Charges an amount of a resource. An amount that exceeds the rest is an error, and so is every later charge of
     /// the resource. Decompressed bytes are the exception: their rest is left for smaller streams.
+    #[inline]
     pub(crate) fn charge(&self, resource: Resource, amount: u64) -> Result<(), Cause> {
         let left = self.0.left.of(resource);
         let amount = amount.min(MAX_LIMIT) as i64;

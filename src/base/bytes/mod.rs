@@ -105,6 +105,7 @@ impl<'data> View<'data> {
         self.charge_at(field, 0, resource, amount)
     }
 
+    #[inline]
     fn charge_at(&self, field: &'static str, offset: u64, resource: Resource, amount: u64) -> Result<(), Malformed> {
         match self.budget {
             Some(budget) => budget.charge(resource, amount).map_err(|cause| self.malformed(field, offset, cause)),

@@ -3,6 +3,7 @@ seconds or gigabytes. Unit tests have those of names, patterns, offload binaries
 
 import bz2
 import lzma
+import sqlite3
 
 from benchmarks.contest import ROOT
 from trials import layout
@@ -14,6 +15,7 @@ def run_bomb(setting, name, directory):
     command, make = BOMBS[name]
     path = directory / name
     path.write_bytes(make())
+    command = command.replace("POLICY", str(setting.scratch / "seeds/policy"))
     outcome = run([setting.program, *command.split(), path])
     tally = Tally(inputs=1, runs=1)
     reasons = violations(outcome, directory)
@@ -24,8 +26,12 @@ def run_bomb(setting, name, directory):
     return tally
 
 
+def fixture(name):
+    return (ROOT / "fixtures" / name).read_bytes()
+
+
 def cubin():
-    return (ROOT / "fixtures/answer-sm_90.cubin").read_bytes()
+    return fixture("answer-sm_90.cubin")
 
 
 def nested(wrap, content, depth):
@@ -126,6 +132,19 @@ def embedded_elf():
     return bytes(8) + headers + bytes(64) + pack("IIQQQQIIQQ", 0, 3, 0, 0, 0, 0, 0, 0, 1, 0) + bytes(64 * sections)
 
 
+def kernel_store():
+    blob, store = bz2.compress(bytes(50_000_000)), sqlite3.connect(":memory:")
+    store.execute("CREATE TABLE kern_db (id INTEGER PRIMARY KEY, kernel_name TEXT, kernel_args TEXT, kernel_blob BLOB, "
+                  "kernel_hash TEXT, uncompressed_size INT)")
+    store.executemany("INSERT INTO kern_db VALUES (?, 'k', '', ?, '', 50000000)", [(row, blob) for row in range(3000)])
+    return store.serialize()
+
+
+def tensile_library():
+    count = 1_000_000
+    return b"\x81\xa9solutions\xdd" + count.to_bytes(4, "big") + b"\x81\xaakernelName\xa0" * count
+
+
 # Commands and functions by the name of the file.
 BOMBS = {
     # 88 bytes that state 4 GiB.
@@ -151,6 +170,17 @@ BOMBS = {
     # 200 and 100 MB of zeros, compressed twice.
     "nested.xz": ("scan", lambda: nested(lambda data: lzma.compress(data, preset=0), bytes(200_000_000), 2)),
     "nested.bz2": ("scan", lambda: nested(lambda data: bz2.compress(data, 1), bytes(100_000_000), 2)),
+    # An RPM package of 1,000,000 members without content.
+    "members.rpm": ("scan", lambda: layout.rpm_file(lzma.compress(layout.cpio_file([("a", b"")])[:112] * 1_000_000))),
+    # A storage of kernels with 200 MB of zeros as its directory, and 3,000 kernels of 50 MB of zeros.
+    "kernels.aks2": ("scan", lambda: b"AKS2" + pack("III", 200_000_000, 1 << 20, 1 << 27)
+                     + lzma.compress(bytes(200_000_000), preset=0)),
+    "kernels.kdb": ("scan", kernel_store),
+    # 1,000,000 kernels without a name, and 100,000 nodes, each in the one before.
+    "kernels.dat": ("check --policy POLICY", tensile_library),
+    "nodes.hcf": ("scan", lambda: b"object-id=1\ngenerator=AdaptiveCpp SSCP\n" + b"{.a\n" * 100_000),
+    # 40,000 headers of libraries that end at the same offset.
+    "metal": ("scan", lambda: fixture("answer.metallib")[:0x58] * 40_000),
     # Compressed bundles of 300 compressed bundles, three deep.
     "ccob-nested": ("scan", bundles_in_bundles),
     # 5,000 sections that share one note with 10,000 kernels.

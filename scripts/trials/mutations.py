@@ -72,7 +72,7 @@ def tasks(setting, all_seeds, family):
 
 
 class Batch:
-    """Mutants of one seed, in separate files."""
+    """Mutants of one seed, in separate directories: some formats are recognized by the names of files."""
 
     def __init__(self, setting, family, seed, data, numbers, directory):
         self.setting, self.family = setting, family
@@ -85,7 +85,8 @@ class Batch:
         self.files = []
         for number in numbers:
             name, mutant = FAMILIES[family][0](data, number)
-            self.files.append(inputs / f"{seed}.{name}")
+            self.files.append(inputs / f"{name}-{seed}" / seed)
+            self.files[-1].parent.mkdir()
             self.files[-1].write_bytes(mutant)
 
     def run(self, words, files):
@@ -108,7 +109,8 @@ class Batch:
         return outcome, violations(outcome, self.output)
 
     def fail(self, path, outcome, reasons):
-        self.tally.fail(path.name, self.setting.keep(self.family, path, outcome.command), reasons)
+        mutant = path.parent.name
+        self.tally.fail(mutant, self.setting.keep(f"{self.family}/{mutant}", path, outcome.command), reasons)
 
     def judge(self, words, files):
         """Runs a command on files; if it fails, on each of them, because the limits apply to one file."""

@@ -64,7 +64,7 @@ def make(program, fixtures, directory):
     bundled = containers(shop)
     hosts(shop, bundled)
     archives(shop, bundled)
-    (directory / "policy").write_bytes(shop.run("check", "--init", HSACO, CUBIN))
+    (directory / "policy").write_bytes(shop.run("check", "--init", HSACO, CUBIN) + b"\n[package]\npromised-kernels = true\n")
     shop.verify()
     return shop.seeds
 
@@ -140,3 +140,8 @@ def archives(shop, bundled):
         name = f"{path.parent.name}-{path.name}"
         WITHOUT_IMAGES.add(name)
         shop.add(name, path.read_bytes())
+    # Indexes next to code objects are recognized by their names.
+    for path in sorted((corpus / "promise").iterdir()):
+        name, data = path.read_bytes().split(b"\0", 1)
+        WITHOUT_IMAGES.add(name := name.decode().rpartition("/")[2])
+        shop.add(name, data)

@@ -82,7 +82,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::base::io::standard_output;
 use crate::base::io::{Access, signals};
@@ -102,6 +102,15 @@ use status::Status;
 /// (invalid usage, an input that cannot be read or parsed, an output that cannot be written, nothing to decide on).
 struct Arguments {
     #[command(flatten)]
+    common: CommonArguments,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Args)]
+struct CommonArguments {
+    #[command(flatten)]
     color: terminal::ColorArgument,
 
     #[command(flatten)]
@@ -109,9 +118,6 @@ struct Arguments {
 
     #[command(flatten)]
     quiet: quiet::QuietArgument,
-
-    #[command(subcommand)]
-    command: Command,
 }
 
 // Only the command that runs is defined, because the definitions of all take most of the time of a short run.
@@ -184,7 +190,7 @@ fn run_command(mut arguments: Vec<OsString>) -> Result<Status> {
     }
     overview::insert(&mut arguments, |word| Arguments::command().find_subcommand(word).is_some());
     match parse(arguments) {
-        Ok(Arguments { color, threads, quiet, command }) => {
+        Ok(Arguments { common: CommonArguments { color, threads, quiet }, command }) => {
             color.apply();
             quiet.apply();
             let answers = negative::Answers::of(&command);
@@ -225,7 +231,7 @@ fn built() -> clap::Command {
 }
 
 fn parse(arguments: Vec<OsString>) -> Result<Arguments, Box<(clap::Error, clap::Command)>> {
-    if let Ok(parsed) = Arguments::try_parse_from(&arguments) {
+    if let Some(parsed) = parse_alone(&arguments) {
         return Ok(parsed);
     }
     // Help and errors name other commands, too.
@@ -233,6 +239,16 @@ fn parse(arguments: Vec<OsString>) -> Result<Arguments, Box<(clap::Error, clap::
     let mut program = if is_long { program() } else { help::on_one_screen(built()) };
     let parsed = program.try_get_matches_from_mut(arguments).and_then(|found| Arguments::from_arg_matches(&found));
     parsed.map_err(|error| Box::new((error, program)))
+}
+
+/// Parses arguments with the definition of their command only: clap copies the common options into every command that
+/// is defined, which takes most of the time of a short run. Refuses what the whole program may accept or explain.
+fn parse_alone(arguments: &[OsString]) -> Option<Arguments> {
+    let commands = Command::augment_subcommands(clap::Command::new("fatbin"));
+    let command = arguments.iter().skip(1).find_map(|word| commands.find_subcommand(word))?;
+    let program = clap::Command::new("fatbin").disable_help_subcommand(true).subcommand(command.clone());
+    let program = CommonArguments::augment_args(program);
+    Arguments::from_arg_matches(&program.try_get_matches_from(arguments).ok()?).ok()
 }
 
 impl Command {

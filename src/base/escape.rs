@@ -47,6 +47,15 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     replace(text, is_escaped, |output, c| output.extend(c.escape_default()))
 }
 
+/// Escapes text like [`escape`], without a copy of one that has nothing to escape.
+pub fn escaped(text: String) -> String {
+    let replaced = match escape(&text) {
+        Cow::Owned(replaced) => Some(replaced),
+        Cow::Borrowed(_) => None,
+    };
+    replaced.unwrap_or(text)
+}
+
 /// Escapes text of several lines. Line feeds and tabs are kept.
 pub fn escape_lines(text: &str) -> Cow<'_, str> {
     let is_layout = |c: char| matches!(c, '\n' | '\t');
@@ -89,7 +98,8 @@ fn is_plain(text: &str) -> bool {
 
 /// Replaces some characters of a text. Most texts have none of them.
 fn replace(text: &str, is_replaced: impl Fn(char) -> bool, push: impl Fn(&mut String, char)) -> Cow<'_, str> {
-    if is_plain(text) && !is_replaced('\n') || !text.chars().any(&is_replaced) {
+    let has_none = is_plain(text) && !(is_replaced('\n') && text.contains('\n'));
+    if has_none || !text.chars().any(&is_replaced) {
         return Cow::Borrowed(text);
     }
     let mut output = String::with_capacity(text.len() + 16);

@@ -13,7 +13,7 @@ use crate::base::bytes::hexadecimal;
 use crate::base::code::Coded;
 use crate::base::codec::Codec;
 use crate::base::error::Malformed;
-use crate::base::escape::escape;
+use crate::base::escape::escaped;
 use crate::base::json;
 use crate::base::json::{JsonWriter, to_pretty_json};
 use crate::cli::codes;
@@ -84,7 +84,7 @@ pub fn to_displayed_json(mut document: Value) -> String {
 
 fn escape_strings(value: &mut Value) {
     match value {
-        Value::String(text) => *text = escape(text).into_owned(),
+        Value::String(text) => *text = escaped(std::mem::take(text)),
         Value::Array(values) => values.iter_mut().for_each(escape_strings),
         Value::Object(fields) => fields.values_mut().for_each(escape_strings),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}

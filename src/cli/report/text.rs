@@ -1,9 +1,12 @@
 //! Text for terminals: columns, with text from files escaped.
 
+use std::borrow::Cow;
+use std::fmt::Write;
+
 use console::{Alignment, measure_text_width, pad_str};
 
 use super::style::Meaning;
-use crate::base::escape::escape;
+use crate::base::escape::{escape, escaped};
 use crate::image::short_name;
 
 /// Properties of the output that text is laid out for. By default it is not a terminal: lines are not shortened, and
@@ -104,7 +107,7 @@ const SHORTEST_PACKAGE: usize = 16;
 /// Lays out rows under headings, as indented lines. Cells are escaped. If the lines would be wider than the screen,
 /// texts are broken between words; numbers never are.
 pub fn columns(headings: &[Column], rows: impl Iterator<Item = Vec<String>>, screen: &Screen) -> String {
-    let rows: Vec<Vec<String>> = rows.map(escaped).collect();
+    let rows: Vec<Vec<String>> = rows.map(escaped_row).collect();
     let mut text = String::new();
     let visit_all = |visit: &mut dyn FnMut(&[String])| rows.iter().for_each(|row| visit(row));
     lay_out(headings, &visit_all, screen, &mut |line| text += line);
@@ -119,12 +122,12 @@ pub fn write_columns<I: Iterator<Item = Vec<String>>>(
     screen: &Screen,
     write: &mut dyn FnMut(&str),
 ) {
-    let visit_all = |visit: &mut dyn FnMut(&[String])| rows().for_each(|row| visit(&escaped(row)));
+    let visit_all = |visit: &mut dyn FnMut(&[String])| rows().for_each(|row| visit(&escaped_row(row)));
     lay_out(headings, &visit_all, screen, write);
 }
 
-fn escaped(row: Vec<String>) -> Vec<String> {
-    row.iter().map(|cell| escape(cell).into_owned()).collect()
+fn escaped_row(row: Vec<String>) -> Vec<String> {
+    row.into_iter().map(escaped).collect()
 }
 
 /// Rows of escaped cells: a function that visits each.
@@ -143,40 +146,58 @@ fn lay_out(headings: &[Column], rows: Rows<'_>, screen: &Screen, write: &mut dyn
         rows(&mut add);
         widths
     };
-    let mut widths = measured(&|text, _| measure_text_width(text));
-    let limits = screen.width.map(|width| {
+    let mut layout = Layout { headings, screen, widths: measured(&|text, _| measure_text_width(text)), limits: None };
+    if let Some(width) = screen.width {
         // What no function shortens further.
         let narrowest =
             measured(&|text, index| widest(&(headings[index].fit)(text, NARROWEST)).min(measure_text_width(text)));
-        fitting(headings, &widths, &narrowest, width)
-    });
-    let fitted = |text: &str, index: usize| match limits.as_ref().map(|limits| limits[index]) {
-        Some(limit) if measure_text_width(text) > limit => (headings[index].fit)(text, limit),
-        _ => vec![text.to_owned()],
-    };
-    if limits.is_some() {
-        widths = measured(&|text, index| widest(&fitted(text, index)));
+        layout.limits = Some(fitting(headings, &layout.widths, &narrowest, width));
+        layout.widths = measured(&|text, index| widest(&layout.fitted(text, index)));
     }
-    let mut row_of = |row: &[String], is_header: bool| {
-        let cells: Vec<Vec<String>> = row.iter().enumerate().map(|(index, cell)| fitted(cell, index)).collect();
-        let meaning = |column: &Column, cell| if is_header { Some(Meaning::Heading) } else { (column.meaning)(cell) };
-        let meanings: Vec<_> = headings.iter().zip(row).map(|(column, cell)| meaning(column, cell)).collect();
+    layout.write_row(&header, true, write);
+    rows(&mut |row| layout.write_row(row, false, write));
+}
+
+/// Columns of a table, and what they take of the screen.
+struct Layout<'a> {
+    headings: &'a [Column],
+    screen: &'a Screen,
+    widths: Vec<usize>,
+    /// Maximum widths, if the screen has one.
+    limits: Option<Vec<usize>>,
+}
+
+impl Layout<'_> {
+    fn write_row(&self, row: &[String], is_header: bool, write: &mut dyn FnMut(&str)) {
+        let cells: Vec<Vec<_>> = row.iter().enumerate().map(|(index, cell)| self.fitted(cell, index)).collect();
         for number in 0..cells.iter().map(Vec::len).max().unwrap_or_default() {
-            let padded = cells.iter().zip(&widths).zip(headings.iter().zip(&meanings)).enumerate();
-            let padded = padded.map(|(index, ((lines, &width), (column, meaning)))| {
-                let shown = lines.get(number).map_or("", String::as_str);
-                let meaning = if shown.is_empty() { None } else { *meaning };
-                let painted = meaning.map(|meaning| screen.paint(meaning, shown));
-                let is_last = index + 1 == headings.len() && column.alignment == Alignment::Left;
+            let mut line = String::new();
+            let columns = self.headings.iter().zip(&self.widths).zip(row);
+            for (index, (lines, ((column, &width), text))) in cells.iter().zip(columns).enumerate() {
+                let shown = lines.get(number).map_or("", Cow::as_ref);
+                let meaning = if is_header { Some(Meaning::Heading) } else { (column.meaning)(text) };
+                let meaning = if shown.is_empty() { None } else { meaning };
+                let painted = meaning.map(|meaning| self.screen.paint(meaning, shown));
+                let is_last = index + 1 == self.headings.len() && column.alignment == Alignment::Left;
                 let width = if is_last { 0 } else { width };
-                pad_str(painted.as_deref().unwrap_or(shown), width, column.alignment, None).into_owned()
-            });
-            let line = padded.collect::<Vec<_>>().join(&" ".repeat(GAP));
-            write(&format!("{:INDENT$}{}\n", "", line.trim_end()));
+                let cell = pad_str(painted.as_deref().unwrap_or(shown), width, column.alignment, None);
+                let gap = if index == 0 { INDENT } else { GAP };
+                let _ = write!(line, "{:gap$}{cell}", "");
+            }
+            line.truncate(line.trim_end().len());
+            write(&(line + "\n"));
         }
-    };
-    row_of(&header, true);
-    rows(&mut |row| row_of(row, false));
+    }
+
+    /// Returns the lines of a cell.
+    fn fitted<'a>(&self, text: &'a str, index: usize) -> Vec<Cow<'a, str>> {
+        match self.limits.as_ref().map(|limits| limits[index]) {
+            Some(limit) if measure_text_width(text) > limit => {
+                (self.headings[index].fit)(text, limit).into_iter().map(Cow::Owned).collect()
+            }
+            _ => vec![Cow::Borrowed(text)],
+        }
+    }
 }
 
 /// Reduces the largest widths of columns until the columns fit into `width`. The longest texts get less first, and
@@ -196,8 +217,8 @@ fn fitting(headings: &[Column], widths: &[usize], narrowest: &[usize], width: us
     widths
 }
 
-fn widest(lines: &[String]) -> usize {
-    lines.iter().map(|line| measure_text_width(line)).max().unwrap_or_default()
+fn widest(lines: &[impl AsRef<str>]) -> usize {
+    lines.iter().map(|line| measure_text_width(line.as_ref())).max().unwrap_or_default()
 }
 
 /// Returns the number of items on each line of at most `width` characters. `between` joins the items of a line.

@@ -136,6 +136,8 @@ enum LevelName {
     Kind,
     /// Section of the image
     Section,
+    /// Code, constants, debug information, symbols and others, by their sections
+    Category,
 }
 
 impl From<LevelName> for Level {
@@ -150,6 +152,7 @@ impl From<LevelName> for Level {
             LevelName::Codec => Level::Codec,
             LevelName::Kind => Level::Kind,
             LevelName::Section => Level::Section,
+            LevelName::Category => Level::Category,
         }
     }
 }

@@ -59,7 +59,7 @@
 //! | [`readme`] | the answers in the README |
 //! | [`real_files`], [`false_magics`] | packages that people install, and files full of magics without any image |
 //! | [`requires`] | floors of the output of NVIDIA's tools, and of packages that people install |
-//! | [`size`] | sums of `fatbin size` on packages that people install |
+//! | [`size`] | sums of `fatbin size` on packages that people install, and categories compared with cubloaty |
 //! | [`kernel_stores`] | databases and storages of kernels that Python writes |
 //! | [`kpack`] | kpack archives of an independent writer and reader |
 //! | [`other_kinds`] | SYCLBIN, DirectX, HCF, IREE, MUSA and symbols of SYCL, of an independent writer |

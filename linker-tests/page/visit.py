@@ -48,6 +48,7 @@ def the_map_is_walked_by_keyboard(browser):
     browser.type("Home", "Enter", "Enter")
     kernel = browser.script("return [...document.querySelectorAll('#treemap > .is-kernel')].length")
     same(kernel, 1)
+    same("not in kernels: headers" in [label.split(",")[0] for label in browser.script(LABELS)], True)
     browser.script("document.querySelector('#treemap > .is-kernel').focus()")
     browser.type("Enter")
     same(browser.script(FOCUSED), "Filter kernels")

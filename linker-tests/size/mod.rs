@@ -1,5 +1,7 @@
 //! `fatbin size` on packages that people install: rows add up to the member sizes in Python's zipfile, and the effects
-//! of compression match fatbinary.
+//! of compression match fatbinary. Categories match other tools.
+
+mod categories;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +19,7 @@ pub fn trials() -> Vec<Trial> {
     // The wheel for Linux has the same libraries as the one for Windows, in files of the format of the other wheels.
     let names = real_files::names().into_iter().filter(|name| *name != "bitsandbytes");
     let sums = names.map(|name| trial(&format!("sums/{name}"), move |directory| adds_up(directory, name)));
-    sums.chain([trial("what-if/fatbinary", predicts_fatbinary)]).collect()
+    sums.chain([trial("what-if/fatbinary", predicts_fatbinary)]).chain(categories::trials()).collect()
 }
 
 /// Returns a trial in a separate directory.
@@ -29,7 +31,8 @@ fn trial(name: &str, test: impl FnOnce(&Path) -> Result<()> + Send + 'static) ->
 }
 
 /// Combinations of levels. Each reads other parts of the files.
-const LEVELS: [&str; 7] = ["arch", "file,container", "tu,arch", "codec,kind", "kernel", "arch,family", "arch,section"];
+const LEVELS: [&str; 8] =
+    ["arch", "file,container", "tu,arch", "codec,kind", "kernel", "arch,family", "arch,section", "category,kernel"];
 
 /// Prints size and packed size of each member of a zip file, or the size of another file.
 const MEMBERS: &str = "

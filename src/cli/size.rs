@@ -30,7 +30,7 @@ use crate::scan::{CacheBudget, Options, Outcome, ScannedFile, Scanner};
 ///
 /// Every byte of a file is in exactly one row, so that the stored bytes add up to its size. Bytes outside of images and
 /// kernels have rows in brackets. Images that are compressed together share the stored bytes in proportion to their
-/// decompressed sizes, and so do the kernels of an image.
+/// decompressed sizes, and so do the kernels and categories of an image.
 ///
 /// For a wheel or zip file, a table of its contents comes first: device code, host code, other members and the archive.
 /// PACKED are the bytes in the file; parts of a member that is compressed as a whole share its bytes. The second table
@@ -136,6 +136,8 @@ enum LevelName {
     Kind,
     /// Section of the image
     Section,
+    /// Code, constants, debug information, symbols and others, by their sections
+    Category,
 }
 
 impl From<LevelName> for Level {
@@ -150,6 +152,7 @@ impl From<LevelName> for Level {
             LevelName::Codec => Level::Codec,
             LevelName::Kind => Level::Kind,
             LevelName::Section => Level::Section,
+            LevelName::Category => Level::Category,
         }
     }
 }

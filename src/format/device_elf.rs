@@ -35,6 +35,18 @@ pub fn has_stored_bytes(machine: elf::Machine, section_type: elf::SectionType) -
     ![elf::SHT_NULL, elf::SHT_NOBITS].contains(&section_type) && !is_cuda_nobits
 }
 
+/// Prefixes of the names of sections with debug information.
+const DEBUG: [&[u8]; 4] = [b".debug_", b".zdebug_", b".nv_debug_", b".gdb_index"];
+
+/// Prefix of the twin that most sections have in images for sm_100 and newer, for the finalizer of the driver.
+pub const MERCURY_TWIN: &[u8] = b".nv.merc";
+
+/// Returns whether a section with this name holds debug information.
+pub fn is_debug_section(name: &[u8]) -> bool {
+    let name = name.strip_prefix(MERCURY_TWIN).unwrap_or(name);
+    DEBUG.iter().any(|prefix| name.starts_with(prefix))
+}
+
 /// Type of the section `.nv.compat`: `SHT_LOPROC` + 0x86 in every cubin that has it.
 const SHT_NV_COMPAT: elf::SectionType = elf::SectionType(0x7000_0086);
 

@@ -49,7 +49,7 @@ pub use container::{Compressed, CompressedContents, ContainerView, Contents};
 pub use container_type::ContainerType;
 pub(crate) use container_type::{RegisteringRuntime, SelectionScope, WrapInput};
 pub(crate) use device_elf::read as read_elf;
-pub(crate) use device_elf::{has_stored_bytes, is_device_machine};
+pub(crate) use device_elf::{MERCURY_TWIN, has_stored_bytes, is_debug_section, is_device_machine};
 pub use device_image::DeviceImage;
 pub(crate) use device_image::{is_host_bitcode, is_metal_binary};
 pub(crate) use group::GroupCache;

@@ -16,7 +16,8 @@ pub const MAGIC: u32 = 0x0723_0203;
 
 /// Number of words before the first instruction.
 pub const HEADER_WORDS: usize = 5;
-const HEADER_SIZE: u64 = HEADER_WORDS as u64 * 4;
+/// Size of these words in bytes.
+pub const HEADER_SIZE: u64 = HEADER_WORDS as u64 * 4;
 
 const OP_MEMORY_MODEL: u16 = 14;
 const OP_ENTRY_POINT: u16 = 15;

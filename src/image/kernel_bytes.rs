@@ -5,16 +5,19 @@
 //! they are the text of the kernel. All other bytes, such as symbols, shared functions and debug information, belong to
 //! no kernel.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget};
 use sha2::{Digest, Sha256};
 
+use super::category::Category;
 use super::code_hash::{BYTES_PER_STEP, instructions};
 use super::elf::{Elf, ElfSection};
 use super::generated_names::without_generated_names;
+use super::layout::{ByteOwner, Layout};
 use super::{Demangler, Inspection, Kernel, kernels, ptx};
-use crate::base::bytes::{NameMap, Resource, View, claim, text_work};
+use crate::base::bytes::{NameMap, Resource, View, claimed, size_of_range, text_work, total};
 use crate::base::error::Malformed;
 use crate::format::ImageKind;
 use crate::format::metal_library::MetalLibrary;
@@ -34,6 +37,13 @@ pub struct KernelBytes {
     /// itself is left out. Equal kernels of two images therefore have equal hashes. Absent if it was not requested, or
     /// if the image does not state which bytes are the code.
     pub body: Option<[u8; 32]>,
+}
+
+impl KernelBytes {
+    /// Name for readers.
+    pub fn shown(&self) -> &str {
+        self.demangled.as_ref().unwrap_or(&self.name)
+    }
 }
 
 /// The kernels of an image, and what is found of each.
@@ -63,14 +73,32 @@ struct Ranges {
     body: Option<Sha256>,
 }
 
-/// Sets the number of bytes that belong to each kernel of an image, which is all of `view`. Errors are ignored, because
-/// the inspection has reported them.
-pub fn set_own_sizes(image_kind: ImageKind, view: View<'_>, kernels: &mut [Kernel]) {
-    let (ranges, _) = ranges(image_kind, view, kernels, Bodies::Skip);
-    let sizes = sizes(&ranges, view);
-    for (kernel, size) in kernels.iter_mut().zip(sizes) {
+/// Sets the number of bytes that belong to each kernel of an image, which is all of `view`, and to none. Errors are
+/// ignored, because the inspection has reported them.
+pub fn set_own_sizes(image_kind: ImageKind, view: View<'_>, inspection: &mut Inspection) {
+    let (ranges, _) = ranges(image_kind, view, &inspection.kernels, Bodies::Skip);
+    let owned = owned(&ranges, view);
+    for (kernel, size) in inspection.kernels.iter_mut().zip(sizes(&owned, ranges.len())) {
         kernel.own_size = Some(size);
     }
+    let mut outside = BTreeMap::<Category, u64>::new();
+    for (owner, size) in Layout::read(image_kind, view).owners(owned, view.size()) {
+        if owner.kernel.is_none() {
+            let sum = outside.entry(owner.category).or_default();
+            *sum = total([*sum, size]);
+        }
+    }
+    inspection.outside_kernels = outside.into_iter().collect();
+}
+
+/// What is wanted of the bytes of an image.
+#[derive(Debug, Clone, Copy)]
+pub struct ByteOptions {
+    pub bodies: Bodies,
+    /// Bytes are told apart by kernel.
+    pub by_kernel: bool,
+    /// Bytes are told apart by category and section.
+    pub by_category: bool,
 }
 
 /// Work on the code of kernels.
@@ -102,23 +130,48 @@ fn ranges(
     (found.ranges, result)
 }
 
-/// Number of bytes in the ranges of each kernel. Bytes of several kernels count for the first.
-fn sizes(ranges: &[Ranges], view: View<'_>) -> Vec<u64> {
-    let all: Vec<Range<u64>> = ranges.iter().flat_map(|it| it.own.iter().cloned()).collect();
-    let mut claimed = claim(&all, &(0..view.size())).into_iter();
-    ranges.iter().map(|it| claimed.by_ref().take(it.own.len()).sum()).collect()
+/// Ranges of the kernels by their indexes, sorted. Bytes of several kernels belong to the first.
+fn owned(ranges: &[Ranges], view: View<'_>) -> Vec<(usize, Range<u64>)> {
+    let all = ranges.iter().enumerate().flat_map(|(number, it)| it.own.iter().map(move |own| (number, own.clone())));
+    let (numbers, all): (Vec<usize>, Vec<Range<u64>>) = all.unzip();
+    let claimed = claimed(&all, &(0..view.size())).into_iter();
+    claimed.filter_map(|(index, own)| Some((*numbers.get(index)?, own))).collect()
 }
 
-/// Bytes of each kernel of an image, which is all of `view`, and the inspection that found the kernels.
-pub fn kernel_bytes(
+/// Number of bytes in the ranges of each kernel.
+fn sizes(owned: &[(usize, Range<u64>)], count: usize) -> Vec<u64> {
+    let mut sizes = vec![0; count];
+    for (number, range) in owned {
+        if let Some(size) = sizes.get_mut(*number) {
+            *size = total([*size, size_of_range(range)]);
+        }
+    }
+    sizes
+}
+
+/// The bytes of an image by what they are for.
+#[derive(Debug, Default)]
+pub struct ImageBreakdown {
+    pub kernels: Vec<KernelBytes>,
+    /// Names of sections.
+    pub sections: Vec<String>,
+    /// Bytes of each owner, sorted. They add up to the size of the image.
+    pub owners: Vec<(ByteOwner, u64)>,
+}
+
+/// Divides the bytes of an image, which is all of `view`, and returns the inspection that found the kernels.
+pub fn image_breakdown(
     image_kind: ImageKind,
     view: View<'_>,
-    bodies: Bodies,
+    options: ByteOptions,
     demangler: &Demangler,
-) -> (Vec<KernelBytes>, Inspection) {
+) -> (ImageBreakdown, Inspection) {
     let mut inspection = kernels(image_kind, view, demangler);
-    let (ranges, found) = ranges(image_kind, view, &inspection.kernels, bodies);
-    let sizes = sizes(&ranges, view);
+    let (ranges, found) = ranges(image_kind, view, &inspection.kernels, options.bodies);
+    let owned = owned(&ranges, view);
+    let sizes = sizes(&owned, ranges.len());
+    let layout = if options.by_category { Layout::read(image_kind, view) } else { Layout::default() };
+    let owners = layout.owners(if options.by_kernel { owned } else { Vec::new() }, view.size());
     let kernels = inspection.kernels.iter().zip(ranges).zip(sizes).map(|((kernel, ranges), size)| KernelBytes {
         name: kernel.name.clone(),
         demangled: kernel.demangled.clone(),
@@ -128,7 +181,7 @@ pub fn kernel_bytes(
     });
     let kernels = kernels.collect();
     inspection.problems.extend(found.err());
-    (kernels, inspection)
+    (ImageBreakdown { kernels, sections: layout.sections, owners }, inspection)
 }
 
 /// Hashes of the code of kernels of an image, which is all of `view`, in the order of the kernels; see
@@ -300,10 +353,13 @@ fn in_metal_library(view: View<'_>, found: &mut Found<'_>) -> Result<(), Malform
 mod tests {
     use super::*;
 
+    const ALL: ByteOptions = ByteOptions { bodies: Bodies::Hash, by_kernel: true, by_category: true };
+
     fn of(kind: ImageKind, bytes: &[u8]) -> Vec<KernelBytes> {
-        let (kernels, inspection) = kernel_bytes(kind, View::new(bytes), Bodies::Hash, &Demangler::default());
+        let (found, inspection) = image_breakdown(kind, View::new(bytes), ALL, &Demangler::default());
         assert_eq!(inspection.problems, []);
-        kernels
+        assert_eq!(found.owners.iter().map(|(_, size)| size).sum::<u64>(), bytes.len() as u64);
+        found.kernels
     }
 
     #[test]
@@ -359,10 +415,12 @@ mod tests {
             include_bytes!("../../fixtures/answer-gfx90a.hsaco"),
         ] {
             for at in (0..bytes.len()).step_by(7) {
-                kernel_bytes(ImageKind::Elf, View::new(&bytes[..at]), Bodies::Hash, &Demangler::default());
+                image_breakdown(ImageKind::Elf, View::new(&bytes[..at]), ALL, &Demangler::default());
                 let mut broken = bytes.to_vec();
                 broken[at] ^= 0xff;
-                for kernel in kernel_bytes(ImageKind::Elf, View::new(&broken), Bodies::Hash, &Demangler::default()).0 {
+                let (found, _) = image_breakdown(ImageKind::Elf, View::new(&broken), ALL, &Demangler::default());
+                assert_eq!(found.owners.iter().map(|(_, size)| size).sum::<u64>(), bytes.len() as u64);
+                for kernel in found.kernels {
                     assert!(kernel.size <= bytes.len() as u64);
                 }
             }

@@ -11,6 +11,7 @@
 
 mod amdgpu;
 pub(crate) mod build_paths;
+mod category;
 pub(crate) mod code_hash;
 mod cubin;
 mod debug;
@@ -21,16 +22,17 @@ mod figure;
 mod generated_names;
 mod kernel;
 mod kernel_bytes;
+mod layout;
 mod metal_library;
 mod parts;
 mod ptx;
-mod section_bytes;
 mod short_name;
 mod spirv;
 mod tile_ir;
 mod zebin;
 
 pub(crate) use build_paths::build_paths;
+pub(crate) use category::Category;
 pub(crate) use code_hash::{ImageDigests, image_digests};
 pub(crate) use cubin::listing as cubin_listing;
 pub use debug::{CompileUnit, DebugInfo, DebugLevel, Frame, SourceIndex};
@@ -40,9 +42,8 @@ pub use figure::Figure;
 pub(crate) use generated_names::stable_name;
 pub use kernel::{ConstantBank, Kernel, Parameter, SourceLine};
 pub(crate) use kernel_bytes::kernel_codes;
-pub(crate) use kernel_bytes::{Bodies, KernelBytes, kernel_bytes};
+pub(crate) use kernel_bytes::{Bodies, ByteOptions, ImageBreakdown, KernelBytes, image_breakdown};
 pub(crate) use parts::{ImageParts, Part, image_parts};
-pub(crate) use section_bytes::section_bytes;
 pub(crate) use short_name::short_name;
 
 use object::elf as constants;
@@ -73,6 +74,8 @@ pub struct Inspection {
     pub problems: Vec<Malformed>,
     /// Defects that make HIP's runtime reject the image, although it can be read.
     pub(crate) hip_defects: Vec<Malformed>,
+    /// Bytes of no kernel by category. Only set by [`inspect_with_own_sizes`].
+    pub(crate) outside_kernels: Box<[(Category, u64)]>,
 }
 
 impl Inspection {
@@ -120,11 +123,11 @@ impl Inspection {
     }
 }
 
-/// Inspects an image like [`inspect`], and finds the number of bytes that belong to each kernel alone. This reads the
-/// names of all sections.
+/// Inspects an image like [`inspect`], and finds the number of bytes that belong to each kernel alone, and to none. This
+/// reads the names of all sections.
 pub(crate) fn inspect_with_own_sizes(image_kind: ImageKind, view: View<'_>, demangler: &Demangler) -> Inspection {
     let mut inspection = inspect(image_kind, view, demangler);
-    kernel_bytes::set_own_sizes(image_kind, view, &mut inspection.kernels);
+    kernel_bytes::set_own_sizes(image_kind, view, &mut inspection);
     inspection
 }
 

@@ -13,7 +13,7 @@ use super::elf::Elf;
 use super::generated_names::{GeneratedNames, without_generated_names};
 use crate::base::bytes::{Resource, View};
 use crate::base::error::Malformed;
-use crate::format::ImageKind;
+use crate::format::{ImageKind, is_debug_section};
 
 /// A part of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,9 +62,6 @@ impl ImageParts {
     }
 }
 
-/// Prefixes of the names of sections with debug information.
-const DEBUG: [&[u8]; 4] = [b".debug", b".nv_debug", b".nv.merc.debug", b".nv.merc.nv_debug"];
-
 /// Prefixes of the names of sections that name tools.
 const TOOLS: [&[u8]; 2] = [b".note.nv.", b".comment"];
 
@@ -111,7 +108,7 @@ impl PartHashes {
             let name = section.name_bytes().unwrap_or_default();
             let Ok(bytes) = elf.bytes(&section) else { continue };
             let is_any = |prefixes: &[&[u8]]| prefixes.iter().any(|prefix| name.starts_with(prefix));
-            let is_debug = is_any(&DEBUG);
+            let is_debug = is_debug_section(name);
             let is_tool = is_any(&TOOLS);
             let is_build_id = name == b".note.gnu.build-id";
             if !is_debug && !is_tool && !is_build_id && !is_any(&NAMES) {
@@ -136,7 +133,7 @@ impl PartHashes {
         let mut symbols = BTreeSet::new();
         for symbol in elf.file.symbols().filter(|symbol| symbol.kind() != SymbolKind::Section) {
             let name = symbol.name_bytes().unwrap_or_default();
-            if DEBUG.iter().any(|prefix| name.starts_with(prefix)) {
+            if is_debug_section(name) {
                 continue;
             }
             let flags = match symbol.flags() {

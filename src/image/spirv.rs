@@ -5,8 +5,10 @@
 //! Specification, sections Physical Layout of a SPIR-V Module and Instruction, and Binary Form. The tables there have
 //! the numbers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ops::{Range, RangeInclusive};
 
+use super::category::Category;
 use super::debug::{DebugInfo, DebugLevel};
 use super::kernel::{Kernel, LocatedKernel, SourceLine};
 use super::{Inspection, charge_kernel};
@@ -18,6 +20,7 @@ const OP_STRING: u16 = 7;
 const OP_LINE: u16 = 8;
 const OP_NO_LINE: u16 = 317;
 const OP_EXT_INST_IMPORT: u16 = 11;
+const OP_EXT_INST: u16 = 12;
 const OP_ENTRY_POINT: u16 = 15;
 const OP_EXECUTION_MODE: u16 = 16;
 const OP_FUNCTION: u16 = 54;
@@ -31,6 +34,48 @@ const MODE_SUBGROUP_SIZE: u32 = 35;
 
 /// Instruction sets that describe functions, variables and types.
 const DEBUG_SETS: [&str; 2] = ["OpenCL.DebugInfo.100", "NonSemantic.Shader.DebugInfo.100"];
+
+/// Categories of instructions other than code: source and names, capabilities and entry points, decorations, constants.
+const CATEGORIES: [(RangeInclusive<u16>, Category); 11] = [
+    (2..=8, Category::Debug),
+    (10..=11, Category::Metadata),
+    (14..=17, Category::Metadata),
+    (41..=46, Category::Constants),
+    (48..=52, Category::Constants),
+    (71..=75, Category::Metadata),
+    (OP_NO_LINE..=OP_NO_LINE, Category::Debug),
+    (330..=330, Category::Debug),
+    (331..=331, Category::Metadata),
+    (332..=332, Category::Metadata),
+    (5632..=5633, Category::Metadata),
+];
+
+/// Returns the ranges of a module that are not code.
+pub fn categories(view: View<'_>) -> Vec<(Range<u64>, Category)> {
+    let mut start = spirv::HEADER_SIZE;
+    let mut ranges = vec![(0..start, Category::Headers)];
+    let mut debug_sets = HashSet::new();
+    for instruction in spirv::instructions(view).map_while(Result::ok) {
+        let operands = || instruction.operands();
+        if instruction.opcode == OP_EXT_INST_IMPORT
+            && DEBUG_SETS.contains(&text(&operands().skip(1).collect::<Vec<_>>()).as_str())
+        {
+            debug_sets.extend(operands().next());
+        }
+        let is_debug =
+            instruction.opcode == OP_EXT_INST && operands().nth(2).is_some_and(|set| debug_sets.contains(&set));
+        let known = CATEGORIES.iter().find(|(opcodes, _)| opcodes.contains(&instruction.opcode));
+        let category = if is_debug { Some(Category::Debug) } else { known.map(|(_, category)| *category) };
+        let end = instruction.end();
+        match (category, ranges.last_mut()) {
+            (Some(category), Some((last, same))) if category == *same && last.end == start => last.end = end,
+            (Some(category), _) => ranges.push((start..end, category)),
+            (None, _) => {}
+        }
+        start = end;
+    }
+    ranges
+}
 
 /// Inspects a module.
 pub fn inspect(view: View<'_>) -> Inspection {

@@ -137,6 +137,7 @@ fn size_json_follows_its_schema() {
         "",
         "--by file,arch,kernel,tu,family",
         "--by container,kind,codec --baseline hip.o",
+        "--by category,section,kernel",
         "--duplicates",
         "--what-if none",
     ] {

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use crate::Sandbox;
 
-const LEVELS: [&str; 9] = ["arch", "file", "container", "kernel", "family", "tu", "codec", "kind", "section"];
+const LEVELS: [&str; 10] =
+    ["arch", "file", "container", "kernel", "family", "tu", "codec", "kind", "section", "category"];
 
 /// Containers of several types, plain and compressed, and host files with them.
 fn sandbox() -> Sandbox {
@@ -251,4 +252,76 @@ fn sections_add_up_to_the_image() {
         assert!(rows.iter().any(|row| row["name"] == name), "{name}: {document}");
     }
     assert!(rows.iter().any(|row| row["part"] == "not-in-sections"), "{document}");
+}
+
+#[test]
+fn bytes_of_images_have_categories() {
+    let sandbox = sandbox();
+    let expected = "\
+fatbin: 3984 bytes
+  STORED     %  DECOMPRESSED  CATEGORY
+    1304  32.7          1304  headers
+     651  16.3           651  symbols
+     536  13.5           536  constants
+     505  12.7           505  ptx
+     256   6.4           256  code
+     192   4.8           192  notes
+     120   3.0           120  attributes
+     104   2.6           104  debug
+      68   1.7            68  metadata
+      57   1.4            57  padding
+      24   0.6            24  relocations
+     167   4.2           167  [container headers]
+";
+    let sorted = |text: &str| {
+        let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let out = sandbox.fatbin("size --by category fatbin").ok();
+    assert_eq!(sorted(&out), sorted(expected), "{out}");
+    let change = document(&sandbox, "--by category --baseline fatbin compressed");
+    let row = |name: &str| change["rows"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone();
+    let code = row("code");
+    assert!(code["stored"].as_u64() < Some(256) && code["stored_before"] == 256, "{code}");
+    assert_eq!((&code["decompressed"], &code["decompressed_before"]), (&256.into(), &256.into()));
+}
+
+#[test]
+fn bytes_of_kernels_have_categories_and_sections() {
+    let sandbox = sandbox();
+    let expected = "\
+sm90: 3312 bytes
+  STORED     %  DECOMPRESSED  CODE  KERNELS  KERNEL / CATEGORY / SECTION
+    2436  73.6          2436     0        0  [not in kernels]
+";
+    let out = sandbox.fatbin("size --by kernel,category,section sm90").ok();
+    assert!(out.starts_with(expected), "{out}");
+    let kernel = "
+     876  26.4           876   256        1  answer_kernel
+     536  16.2           536     0        0    constants
+     536  16.2           536     0        0      .nv.constant0
+     256   7.7           256   256        1    code
+     256   7.7           256   256        1      .text
+      84   2.5            84     0        0    attributes
+      84   2.5            84     0        0      .nv.info
+";
+    assert!(out.ends_with(kernel), "{out}");
+    let rows = document(&sandbox, "--by category,kernel amd")["rows"].clone();
+    let code = rows.as_array().unwrap().iter().find(|row| row["name"] == "code").unwrap();
+    let of_kernel = code["rows"].as_array().unwrap().iter().find(|row| row["name"] == "answer_kernel").unwrap();
+    assert_eq!((&of_kernel["kernels"], &of_kernel["stored"]), (&1.into(), &of_kernel["code"]), "{rows}");
+}
+
+/// Releases before CUDA 13 state sections of shared memory with a size but without bytes.
+#[test]
+fn sections_without_bytes_are_not_counted() {
+    let sandbox = Sandbox::new();
+    let mut cubin = crate::fixture("answer-sm_90.cubin");
+    let headers = u64::from_le_bytes(cubin[0x28..0x30].try_into().unwrap()) as usize;
+    let header = headers + 64 * 13;
+    cubin[header + 4..][..4].copy_from_slice(&0x7000_000a_u32.to_le_bytes());
+    cubin[header + 32..][..8].copy_from_slice(&4096_u64.to_le_bytes());
+    let out = sandbox.file("a", &cubin).fatbin("size --by section a").ok();
+    assert!(out.contains("  .text\n") && !out.contains(".nv.shared"), "{out}");
 }

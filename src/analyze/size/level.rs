@@ -2,7 +2,7 @@
 
 use super::{Label, Owner, Rest};
 use crate::format::ImageKind;
-use crate::image::family;
+use crate::image::{Category, family};
 use crate::scan::inventory::{Container, DeviceLinks, File, Image};
 
 /// A property to group sizes by. The names match `fatbin size --by`.
@@ -26,6 +26,8 @@ pub enum Level {
     Kind,
     /// Section of the image, or its format if it has none.
     Section,
+    /// What the bytes of the image are for, or its format if that does not state it.
+    Category,
 }
 
 impl Level {
@@ -41,12 +43,18 @@ impl Level {
             Level::Codec => "codec",
             Level::Kind => "kind",
             Level::Section => "section",
+            Level::Category => "category",
         }
     }
 
     /// Returns whether images must be read for it.
     pub fn needs_images(self) -> bool {
-        self.needs_kernels() || self == Level::Section
+        self.needs_kernels() || self.needs_categories()
+    }
+
+    /// Returns whether the bytes of images must be told apart by category and section.
+    pub fn needs_categories(self) -> bool {
+        matches!(self, Level::Section | Level::Category)
     }
 
     /// Returns whether images must be inspected for it.
@@ -62,6 +70,8 @@ pub struct ImagePlace<'a> {
     pub kernel: Option<&'a str>,
     /// Name of the section; `None` for bytes of no section.
     pub section: Option<&'a str>,
+    /// What the bytes are for.
+    pub category: Category,
 }
 
 /// Properties of a file that labels of its bytes state.
@@ -120,6 +130,7 @@ impl FileLabels<'_> {
                 (_, None) => Label::Rest(Rest::NotInSections),
                 (_, Some(section)) => Label::Name(section.to_owned()),
             },
+            Level::Category => of_image(&|image| place.category.name(image.image_kind).to_owned()),
             Level::Kernel => of_kernel(&str::to_owned),
             Level::Family => of_kernel(&family),
         }

@@ -7,7 +7,7 @@ use crate::analyze::size::{
 use crate::base::bytes::{Extent, View};
 use crate::base::error::{Error, Result};
 use crate::format::cuda_fatbin::CudaFatbin;
-use crate::image::{Bodies, KernelBytes, kernel_bytes, section_bytes};
+use crate::image::{Bodies, ByteOptions, ImageBreakdown, KernelBytes, image_breakdown};
 use crate::scan::image_error;
 use crate::scan::inspect::inspect_with;
 use crate::scan::inventory::{Container, DeviceLinks, File, NestedImage};
@@ -116,16 +116,15 @@ impl Grouping<'_> {
         let mut left = parts.iter();
         if let Some(scan) = scan {
             let path = &self.labels.file.path;
-            let bodies = self.bodies();
             let images = parts.iter().filter_map(|part| part.owner.image());
             let images: Vec<NestedImage<'_>> = images.cloned().collect();
-            let by_section = self.options.levels.contains(&Level::Section);
-            let read = |_, image: &ImageRef<'_>| contents_of_image(path, image, bodies, by_section);
-            scan.map_images(&images, read, &mut |index, kernels| {
+            let options = self.byte_options();
+            let read = |_, image: &ImageRef<'_>| contents_of_image(path, image, options);
+            scan.map_images(&images, read, &mut |index, read| {
                 for part in left.by_ref() {
                     if part.owner.image().is_some() {
                         let Some(image) = images.get(index) else { unreachable!("images are read by their index") };
-                        return self.add_image(part, image, kernels);
+                        return self.add_image(part, image, read);
                     }
                     self.add_part(part);
                 }
@@ -136,73 +135,82 @@ impl Grouping<'_> {
         }
     }
 
-    fn bodies(&self) -> Bodies {
-        if self.options.duplicates { Bodies::Hash } else { Bodies::Skip }
+    fn byte_options(&self) -> ByteOptions {
+        let levels = &self.options.levels;
+        ByteOptions {
+            bodies: if self.options.duplicates { Bodies::Hash } else { Bodies::Skip },
+            by_kernel: levels.iter().any(|level| level.needs_kernels()),
+            by_category: levels.iter().any(|level| level.needs_categories()),
+        }
     }
 
     fn add_part(&mut self, part: &Part<'_>) {
         self.sizes.tree.add(self.labels.path(&self.options.levels, &part.owner, ImagePlace::default()), part.size);
     }
 
-    /// Adds the bytes of an image by kernel.
+    /// Adds the bytes of an image by kernel, category and section.
     fn add_image(&mut self, part: &Part<'_>, nested: &NestedImage<'_>, read: ImageContents) {
-        let ImageContents { kernels, sections, image_size, problems } = read;
+        let ImageContents { breakdown, image_size, problems } = read;
         self.sizes.problems.extend(problems);
-        if let Some(sections) = &sections {
-            for (section, size) in size::split_by_section(part, sections, image_size) {
-                let place = ImagePlace { section, kernel: None };
-                self.sizes.tree.add(self.labels.path(&self.options.levels, &part.owner, place), size);
-            }
+        let ImageBreakdown { kernels, sections, mut owners } = breakdown;
+        if owners.is_empty() {
+            owners.push(Default::default());
         }
+        let sizes: Vec<u64> = owners.iter().map(|(_, size)| *size).collect();
+        let mut counted = None;
+        for ((owner, _), size) in owners.into_iter().zip(size::split(part, &sizes)) {
+            let kernel = owner.kernel.and_then(|number| kernels.get(number));
+            let section = owner.section.and_then(|number| sections.get(number)).map(String::as_str);
+            let place = ImagePlace { kernel: kernel.map(KernelBytes::shown), section, category: owner.category };
+            // Its code is the first of the bytes of a kernel.
+            let is_first = owner.kernel != std::mem::replace(&mut counted, owner.kernel);
+            let code = match kernel {
+                Some(kernel) if is_first => Code { kernels: 1, size: kernel.code_size },
+                _ => Code::default(),
+            };
+            self.sizes.tree.add_code(self.labels.path(&self.options.levels, &part.owner, place), size, code);
+        }
+        if self.options.duplicates {
+            self.add_copies(part, nested, &kernels, image_size);
+        }
+    }
+
+    /// Adds an image and its kernels to what may be stored several times.
+    fn add_copies(&mut self, part: &Part<'_>, nested: &NestedImage<'_>, kernels: &[KernelBytes], image_size: u64) {
         let arch = nested.image.arch_and_form();
-        if let Some(hash) = nested.image.sha256
-            && self.options.duplicates
-        {
+        if let Some(hash) = nested.image.sha256 {
             self.sizes.images.add(hash, &arch, &self.labels.file.path, nested.index, part.size);
         }
         let place = size::container_label(&nested.containers);
         let unit = nested.containers.first().and_then(|container| container.offset).unwrap_or_default();
-        for share in size::split(part, &kernels, image_size) {
-            let name = share.kernel.map(|kernel| kernel.demangled.as_ref().unwrap_or(&kernel.name).as_str());
-            let code = share.kernel.map(|kernel| Code { kernels: 1, size: kernel.code_size }).unwrap_or_default();
-            if sections.is_none() {
-                let place = ImagePlace { kernel: name, section: None };
-                self.sizes.tree.add_code(self.labels.path(&self.options.levels, &part.owner, place), share.size, code);
-            }
-            if let (Some(kernel), Some(shown), true) = (share.kernel, name, self.options.duplicates) {
-                let name = &kernel.name;
-                let body = kernel.body;
-                let size = share.size;
-                self.copies.add(&KernelCopy { name, shown, arch: &arch, place: &place, unit, body, size });
-            }
+        for (kernel, size) in kernels.iter().zip(size::split_by_kernel(part, kernels, image_size)) {
+            let KernelBytes { name, body, .. } = kernel;
+            let shown = kernel.shown();
+            self.copies.add(&KernelCopy { name, shown, arch: &arch, place: &place, unit, body: *body, size });
         }
     }
 }
 
-/// Kernels and sections of an image.
+/// The bytes of an image.
 struct ImageContents {
-    kernels: Vec<KernelBytes>,
-    /// Names and sizes; `None` if the bytes are not grouped by section.
-    sections: Option<Vec<(String, u64)>>,
+    breakdown: ImageBreakdown,
     /// Size of the decompressed image.
     image_size: u64,
     /// Errors of the image.
     problems: Vec<Error>,
 }
 
-fn contents_of_image(path: &str, image: &ImageRef<'_>, bodies: Bodies, by_section: bool) -> ImageContents {
-    let mut kernels = Vec::new();
+fn contents_of_image(path: &str, image: &ImageRef<'_>, options: ByteOptions) -> ImageContents {
+    let mut breakdown = ImageBreakdown::default();
     let mut image_size = 0;
-    let mut sections = by_section.then(Vec::new);
     let inspection = inspect_with(image, |kind, view, demangler| {
-        sections = by_section.then(|| section_bytes(kind, view));
-        let (found, inspection) = kernel_bytes(kind, view, bodies, demangler);
-        (kernels, image_size) = (found, view.size());
+        let (found, inspection) = image_breakdown(kind, view, options, demangler);
+        (breakdown, image_size) = (found, view.size());
         inspection
     });
     let problems = inspection.problems.into_iter();
     let problems = problems.map(|problem| image_error(path, image.index(), image, problem));
-    ImageContents { kernels, sections, image_size, problems: problems.collect() }
+    ImageContents { breakdown, image_size, problems: problems.collect() }
 }
 
 /// Returns the names of source files that CUDA fat binaries state, by the offset of the outermost container.

@@ -1,5 +1,5 @@
-//! The bytes of files by what they are for: device images by arch, kind, codec, container, translation unit and kernel,
-//! and all other bytes.
+//! The bytes of files by what they are for: device images by arch, kind, codec, container, translation unit, kernel and
+//! category, and all other bytes.
 //!
 //! Every byte of a file belongs to exactly one part, so that sizes add up to the size of the file. Images that are
 //! compressed together share the bytes of the stream in proportion to their decompressed sizes, and so do the kernels
@@ -22,7 +22,7 @@ pub use archs::ArchTotals;
 pub use duplicates::{
     DuplicateImages, Duplicates, IdenticalKernels, ImageCopies, KernelCopies, KernelCopy, RepeatedKernel,
 };
-pub use kernels::{split, split_by_section};
+pub use kernels::{split, split_by_kernel};
 pub use label::{Label, Rest};
 pub use level::{FileLabels, ImagePlace, Level, container_label};
 pub use package::{PackageSizes, PackedFile};

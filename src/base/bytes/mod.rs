@@ -27,7 +27,7 @@ pub(crate) use object_bytes::ObjectBytes;
 #[cfg(test)]
 pub(crate) use object_bytes::tests as object_tests;
 pub(crate) use shares::apportion;
-pub(crate) use shares::claim;
+pub(crate) use shares::{claim, claimed};
 
 use std::ffi::CStr;
 use std::fmt;

@@ -4,19 +4,30 @@ use std::ops::Range;
 
 use super::size_of_range;
 
-/// Returns the number of bytes of `within` that belong to each range. A byte in several ranges belongs to the range
-/// that begins first. If several begin together, it belongs to the first of them in the list.
-pub fn claim(ranges: &[Range<u64>], within: &Range<u64>) -> Vec<u64> {
-    let mut order: Vec<usize> = (0..ranges.len()).collect();
-    order.sort_by_key(|&index| ranges.get(index).map(|range| range.start));
-    let mut shares = vec![0; ranges.len()];
+/// Returns the bytes of `within` that belong to each range, in their order, with the index of the range. A byte in
+/// several ranges belongs to the range that begins first. If several begin together, it belongs to the first of them in
+/// the list.
+pub fn claimed(ranges: &[Range<u64>], within: &Range<u64>) -> Vec<(usize, Range<u64>)> {
+    let mut order: Vec<(usize, &Range<u64>)> = ranges.iter().enumerate().collect();
+    order.sort_by_key(|(_, range)| range.start);
     let mut covered = within.start;
-    for index in order {
-        let (Some(range), Some(share)) = (ranges.get(index), shares.get_mut(index)) else { continue };
+    let mut claimed = Vec::with_capacity(order.len());
+    for (index, range) in order {
         let own = range.start.max(covered)..range.end.min(within.end);
         if own.start < own.end {
-            *share = size_of_range(&own);
             covered = own.end;
+            claimed.push((index, own));
+        }
+    }
+    claimed
+}
+
+/// Returns the number of bytes that [`claimed`] gives to each range.
+pub fn claim(ranges: &[Range<u64>], within: &Range<u64>) -> Vec<u64> {
+    let mut shares = vec![0; ranges.len()];
+    for (index, own) in claimed(ranges, within) {
+        if let Some(share) = shares.get_mut(index) {
+            *share = size_of_range(&own);
         }
     }
     shares

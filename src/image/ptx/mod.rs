@@ -11,12 +11,14 @@ mod shared;
 mod variable;
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::debug::{DebugInfo, DebugLevel};
 use super::kernel::{Kernel, LocatedKernel, SourceLine};
 use super::{Inspection, charge_kernel};
 use crate::base::bytes::View;
 use crate::base::error::Malformed;
+use crate::base::range::offset_from;
 use crate::format::{self, ImageKind};
 pub use bodies::bodies;
 use function::PtxFunction;
@@ -26,6 +28,25 @@ use variable::{Tokens, Variable};
 
 /// Number of threads in lockstep. PTX defines it as `WARP_SZ`, with value 32.
 const WARP_SIZE: u64 = 32;
+
+/// Returns the lines with source locations, and everything from the first section on: debug information.
+pub fn debug_lines(text: &[u8]) -> Vec<Range<u64>> {
+    let mut ranges = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive(|&byte| byte == b'\n') {
+        let end = offset_from(start, line.len() as u64);
+        match line.trim_ascii_start().split(u8::is_ascii_whitespace).next() {
+            Some(b".section") => {
+                ranges.push(start..text.len() as u64);
+                break;
+            }
+            Some(b".loc" | b".file") => ranges.push(start..end),
+            _ => {}
+        }
+        start = end;
+    }
+    ranges
+}
 
 /// Inspects PTX text.
 pub fn inspect(view: View<'_>) -> Inspection {

@@ -148,6 +148,8 @@ struct ImageData {
     not_inspected: Option<&'static str>,
     problems: Vec<String>,
     kernels: Vec<KernelRow>,
+    /// Bytes that belong to no kernel by category, decompressed.
+    rests: Vec<(&'static str, u64)>,
 }
 
 /// A kernel: index of its name, its properties, its source file and line, 1 if it may need more scratch, and the number
@@ -356,6 +358,7 @@ impl<'a> DataBuilder<'a> {
     fn image(&mut self, nested: &NestedImage<'a>, size: Size, inspection: &'a Inspection) -> ImageData {
         let image = nested.image;
         let container = nested.container();
+        let rests = inspection.outside_kernels.iter();
         ImageData {
             index: nested.index,
             arch: self.archs[&ArchKey::of(image)],
@@ -374,6 +377,7 @@ impl<'a> DataBuilder<'a> {
             not_inspected: inspection.not_inspected,
             problems: inspection.problems.iter().map(|problem| printable(&codes::message(problem))).collect(),
             kernels: inspection.kernels.iter().map(|kernel| self.kernel(kernel)).collect(),
+            rests: rests.map(|(category, size)| (category.name(image.image_kind), *size)).collect(),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::base::codec::Codec;
 use crate::base::error::Cause;
 use crate::check::{Evaluation, Finding, ImageLocation, Outcome, Rule, Verdict};
 use crate::format::{ContainerType, ImageKind};
-use crate::image::{Inspection, Kernel, SourceLine};
+use crate::image::{Category, Inspection, Kernel, SourceLine};
 use crate::scan::inventory::{Container, File, Image, StoredBytes};
 
 fn image(triple: &str, arch: &str, image_kind: ImageKind) -> Image {
@@ -176,7 +176,10 @@ fn marks_gaps_on_the_devices_of_a_container() {
 
 #[test]
 fn lists_decompressed_and_stored_sizes() {
-    let data = data(&with_kernel("k"));
+    let outside_kernels = Box::new([(Category::Debug, 700), (Category::Undivided, 30)]);
+    let inspection = Inspection { kernels: vec![kernel("k")], outside_kernels, ..Default::default() };
+    let inside = ImageSurvey { inspection: Some(inspection), ..Default::default() };
+    let data = data(&page(&[&surveyed("lib.so", vec![(cubin("sm_90"), inside)])], None).unwrap());
     let file = &data["files"][0];
     assert_eq!(
         (&file["code"], &file["images"][0]["size"], &file["images"][0]["stored"]),
@@ -185,6 +188,7 @@ fn lists_decompressed_and_stored_sizes() {
     assert_eq!(file["rests"], serde_json::json!([["[not device code]", 100, 100], ["[container headers]", 100, 100]]));
     let code = data["figures"].as_array().unwrap().iter().position(|figure| figure["key"] == "code").unwrap();
     assert_eq!(file["images"][0]["kernels"][0][1][code], 16);
+    assert_eq!(file["images"][0]["rests"], serde_json::json!([["debug", 700], ["elf", 30]]));
 }
 
 #[test]

@@ -7,12 +7,10 @@ use object::read::elf::{SectionHeader, Sym};
 use super::DeviceElf;
 use crate::base::bytes::{Resource, text_work};
 use crate::base::error::{Cause, Malformed};
+use crate::format::{MERCURY_TWIN, is_debug_section};
 
-/// Prefixes of the names of debug sections. In images for sm_100 and newer, most sections have a twin with the first
-/// prefix, for the finalizer of the driver.
-const MERCURY: &[u8] = b".nv.merc";
+/// Prefixes of the names of sections with relocations.
 const RELOCATIONS: [&[u8]; 2] = [b".rela", b".rel"];
-const DEBUG: [&[u8]; 4] = [b".debug_", b".zdebug_", b".nv_debug_", b".gdb_index"];
 
 /// Treatment of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +45,7 @@ impl Removed {
             let name = section.name(LE, names).map_err(malformed)?;
             elf.view.charge("ELF section name", Resource::Work, text_work(name.len()))?;
             let is_loaded = section.sh_flags(LE).contains(elf::SHF_ALLOC);
-            removals.push(match name.strip_prefix(MERCURY) {
+            removals.push(match name.strip_prefix(MERCURY_TWIN) {
                 _ if !debug || is_loaded || section.sh_size(LE) == 0 => Removal::Kept,
                 // nvlink 13.5 does not survive an inactive section that a symbol of these sections refers to.
                 Some(twin) if is_debug(twin) => Removal::Emptied,
@@ -169,9 +167,10 @@ fn keep_linked(elf: &DeviceElf<'_>, removals: &mut [Removal]) -> Result<(), Malf
     Ok(())
 }
 
+/// True for sections with debug information, and for their relocations.
 fn is_debug(name: &[u8]) -> bool {
     let name = RELOCATIONS.iter().find_map(|prefix| name.strip_prefix(*prefix)).unwrap_or(name);
-    DEBUG.iter().any(|prefix| name.starts_with(prefix))
+    is_debug_section(name)
 }
 
 fn has_section_in_info(section: &SectionHeader64<LE>) -> bool {

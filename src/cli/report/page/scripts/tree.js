@@ -12,10 +12,12 @@ function adopt(parent, children) {
   return parent;
 }
 
-/// Returns the name of the bytes of an image outside of its kernels.
-function nameOfRest(image) {
-  if (image.not_inspected) return `not inspected: ${image.not_inspected}`;
-  return image.form === "elf" ? "not in kernels: symbols, functions, debug information" : `${image.form}, not split by kernel`;
+/// Divides the bytes of an image outside of its kernels by category. Returns names and sizes.
+function restsOf(image, size) {
+  if (image.not_inspected) return [[`not inspected: ${image.not_inspected}`, size]];
+  const all = image.rests.reduce((sum, [, bytes]) => sum + bytes, 0);
+  const name = (category) => (category === image.form ? `${category}, not split by kernel` : `not in kernels: ${category}`);
+  return all > 0 ? image.rests.map(([category, bytes]) => [name(category), (size * bytes) / all]) : [[name(image.form), size]];
 }
 
 /// Returns the node of a family, or of its only kernel.
@@ -49,8 +51,7 @@ function archNode(arch, imagesOfArch) {
       byName.set(name, { size: known.size + size, copies: known.copies + 1 });
     }
     const rest = Math.max(0, sizeOf(image) - inKernels);
-    const label = nameOfRest(image);
-    rests.set(label, (rests.get(label) ?? 0) + rest);
+    for (const [label, size] of restsOf(image, rest)) rests.set(label, (rests.get(label) ?? 0) + size);
     total += inKernels + rest;
   }
   const look = { arch, vendor: arch.vendor, step: arch.step, isNative: arch.is_native };

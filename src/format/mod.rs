@@ -35,7 +35,7 @@ pub mod ocloc_archive;
 mod ocloc_name;
 pub mod offload_binary;
 pub mod oxart;
-mod ptx;
+pub(crate) mod ptx;
 pub(crate) mod readers;
 mod recognize;
 pub(crate) mod spirv;

@@ -10,6 +10,32 @@ use crate::base::error::{Cause, Malformed};
 const LINE_DIRECTIVES: [&[u8]; 4] = [b".version", b".target", b".address_size", FILE];
 const FILE: &[u8] = b".file";
 
+/// First word of a line with the file, line and column of the instructions after it.
+const LOCATION: &[u8] = b".loc";
+
+/// First word of a section of debug information. Everything after it belongs to sections.
+const SECTION: &[u8] = b".section";
+
+/// Returns the first word of a line.
+fn first_word(line: &[u8]) -> &[u8] {
+    line.trim_ascii_start().split(u8::is_ascii_whitespace).next().unwrap_or_default()
+}
+
+/// Returns whether a line names a source file. It may have a time stamp.
+pub fn is_file_line(line: &[u8]) -> bool {
+    first_word(line) == FILE
+}
+
+/// Returns whether a line is about sources: one more or less is no other code.
+pub fn is_source_line(line: &[u8]) -> bool {
+    [FILE, LOCATION].contains(&first_word(line))
+}
+
+/// Returns whether a line begins the debug information that ends a module.
+pub fn is_section_line(line: &[u8]) -> bool {
+    first_word(line) == SECTION
+}
+
 /// Checks that the text does not end inside a block, a string, a comment or a statement. A text that ends between two
 /// functions, or after the directives of the module, is complete: nothing in it states the number of functions.
 pub fn check(view: View<'_>) -> Result<(), Malformed> {

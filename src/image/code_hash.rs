@@ -13,6 +13,7 @@ use crate::base::activity::Work;
 use crate::base::bytes::{Resource, View};
 use crate::base::error::Malformed;
 use crate::format::ImageKind;
+use crate::format::ptx::{is_section_line, is_source_line};
 
 /// Sections that describe how an image was built, or that change with debug information. In cubins, the toolkit's notes
 /// contain command lines, and `.nv.info` refers to symbols by number, so it changes with debug information.
@@ -181,8 +182,8 @@ pub(super) const BYTES_PER_STEP: u64 = 16;
 /// Hashes the lines of PTX, without comments and source locations.
 pub(super) fn instructions(text: &[u8], hash: &mut Sha256) {
     for line in text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii) {
-        let is_skipped = line.is_empty() || [&b"//"[..], b".loc", b".file"].iter().any(|it| line.starts_with(it));
-        if line.starts_with(b".section") {
+        let is_skipped = line.is_empty() || line.starts_with(b"//") || is_source_line(line);
+        if is_section_line(line) {
             break;
         }
         if !is_skipped {
@@ -246,5 +247,7 @@ mod tests {
                            .section .debug_str\n{\n}\n";
         assert_eq!(hash(ImageKind::Ptx, plain), hash(ImageKind::Ptx, with_lines));
         assert_ne!(hash(ImageKind::Ptx, plain), hash(ImageKind::Ptx, b".version 8.0\n.entry f()\n{\n}\n"));
+        let local = |size| format!(".version 8.0\n.entry f()\n{{\n.local .b8 a[{size}];\nret;\n}}\n");
+        assert_ne!(hash(ImageKind::Ptx, local(4).as_bytes()), hash(ImageKind::Ptx, local(8).as_bytes()));
     }
 }

@@ -13,6 +13,7 @@ use super::elf::Elf;
 use super::generated_names::{GeneratedNames, without_generated_names};
 use crate::base::bytes::{Resource, View};
 use crate::base::error::Malformed;
+use crate::format::ptx::{is_file_line, is_section_line, is_source_line};
 use crate::format::{ImageKind, is_debug_section};
 
 /// A part of an image.
@@ -156,12 +157,11 @@ impl PartHashes {
         let head: Vec<_> = head.map(without_generated_names).collect();
         self.update(Part::Tool, head.iter().map(|line| &line[..]));
         // `.file 1 "path", time stamp, size`
-        let stamps = lines().filter(|line| line.starts_with(b".file"));
+        let stamps = lines().filter(|line| is_file_line(line));
         let stamps = stamps.filter_map(|line| line.rsplitn(2, |&byte| byte == b'"').next());
         self.update(Part::TimeStamp, stamps.filter(|stamp| !stamp.is_empty()));
-        let is_debug = |line: &&[u8]| line.starts_with(b".file") || line.starts_with(b".loc");
-        self.update(Part::DebugBytes, lines().filter(is_debug));
-        self.update(Part::DebugBytes, lines().skip_while(|line| !line.starts_with(b".section")));
+        self.update(Part::DebugBytes, lines().filter(|line| is_source_line(line)));
+        self.update(Part::DebugBytes, lines().skip_while(|line| !is_section_line(line)));
     }
 
     fn finish(mut self) -> ImageParts {

@@ -19,6 +19,7 @@ use super::{Inspection, charge_kernel};
 use crate::base::bytes::View;
 use crate::base::error::Malformed;
 use crate::base::range::offset_from;
+use crate::format::ptx::{is_section_line, is_source_line};
 use crate::format::{self, ImageKind};
 pub use bodies::bodies;
 use function::PtxFunction;
@@ -35,13 +36,12 @@ pub fn debug_lines(text: &[u8]) -> Vec<Range<u64>> {
     let mut start = 0;
     for line in text.split_inclusive(|&byte| byte == b'\n') {
         let end = offset_from(start, line.len() as u64);
-        match line.trim_ascii_start().split(u8::is_ascii_whitespace).next() {
-            Some(b".section") => {
-                ranges.push(start..text.len() as u64);
-                break;
-            }
-            Some(b".loc" | b".file") => ranges.push(start..end),
-            _ => {}
+        if is_section_line(line) {
+            ranges.push(start..text.len() as u64);
+            break;
+        }
+        if is_source_line(line) {
+            ranges.push(start..end);
         }
         start = end;
     }

@@ -10,11 +10,11 @@ use super::failure::{Context, Result, coded, ensure};
 use super::headings::{INPUT, OUTPUT};
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::print_detail;
+use super::wrap::Large;
 use crate::base::io::{Access, Input};
 use crate::cli::codes::Code;
 use crate::embed::files::write::EmbedOptions;
 use crate::embed::files::{DEFAULT_ALIGNMENT, Name, ObjectOptions, SymbolStyle};
-use crate::embed::wrap::LargeImages;
 use crate::host::Host;
 
 /// Write a host object with any files as named data
@@ -102,13 +102,6 @@ enum Symbols {
     Binary,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Large {
-    Auto,
-    Always,
-    Never,
-}
-
 /// Runs `fatbin embed`.
 pub fn run(arguments: Arguments) -> Result<Status> {
     let is_verbose = arguments.verbose;
@@ -161,11 +154,7 @@ fn options(arguments: Arguments) -> Result<EmbedOptions> {
         alignment: arguments.align,
         retain: arguments.retain,
         hidden: arguments.hidden,
-        large: match arguments.large {
-            Large::Auto => LargeImages::Auto,
-            Large::Always => LargeImages::Always,
-            Large::Never => LargeImages::Never,
-        },
+        large: arguments.large.into(),
         index: arguments.index,
     };
     let owned = |path: OutputArgument| path.path().to_owned();

@@ -6,9 +6,9 @@ use clap::{Args, ValueEnum};
 use super::failure::{Result, bail, coded, ensure};
 use super::format::{Format, FormatArguments, among};
 use super::headings::{OUTPUT, SELECTION};
-use super::inputs::{InputArguments, warn_of_archives};
-use super::limit::LimitArguments;
-use super::problems::{ProblemArguments, Problems};
+use super::inputs::warn_of_archives;
+use super::problems::Problems;
+use super::scan_arguments::ScanArguments;
 use super::{Status, negative, terminal};
 use crate::analyze::metadata::{Backend, DeviceCode, cuda_floor, distribution};
 use crate::analyze::survey::{Survey, SurveyOptions};
@@ -53,13 +53,7 @@ pub struct Arguments {
     device_package: Vec<String>,
 
     #[command(flatten)]
-    problems: ProblemArguments,
-
-    #[command(flatten)]
-    limits: LimitArguments,
-
-    #[command(flatten)]
-    inputs: InputArguments,
+    scan: ScanArguments,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -83,7 +77,7 @@ impl From<BackendArgument> for Backend {
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let problems = arguments.problems.problems();
+    let problems = arguments.scan.problems.problems();
     let format = arguments.format.format();
     let (files, floor, status) = code_of_files(&arguments, &problems)?;
     if status == Status::Trouble || status == Status::Unknown {
@@ -136,10 +130,10 @@ fn code_of_files(arguments: &Arguments, problems: &Problems) -> Result<PackageCo
     let mut files = Vec::new();
     let mut analyzed = Vec::<Survey>::new();
     let mut status = Status::No;
-    let scanner = arguments.limits.scanner(Options::default());
+    let scanner = arguments.scan.limits.scanner(Options::default());
     let wanted = SurveyOptions { toolkit: true, ..SurveyOptions::default() };
     let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| wanted);
-    arguments.inputs.scan_and(&scanner, problems, &analyze, &mut |(survey, error)| {
+    arguments.scan.inputs.scan_and(&scanner, problems, &analyze, &mut |(survey, error)| {
         if let Some(error) = error {
             problems.report(error);
         }

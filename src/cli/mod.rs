@@ -58,6 +58,7 @@ mod replace;
 pub(crate) mod report;
 mod requires;
 mod scan;
+mod scan_arguments;
 mod scanned;
 mod schema;
 mod select;

@@ -10,8 +10,8 @@ use super::failure::{Context, Result, bail, ensure};
 use super::format::{Format, FormatArguments, among};
 use super::headings::{JUDGEMENT, OUTPUT};
 use super::inputs::{InputArguments, found_images, warn_of_archives};
-use super::limit::LimitArguments;
-use super::problems::{ProblemArguments, Problems};
+use super::problems::Problems;
+use super::scan_arguments::ScanArguments;
 use super::{Status, access, terminal};
 use crate::analyze::size::measure::{FileSizes, SizeOptions, TotalSizes};
 use crate::analyze::size::{Duplicates, Level, PackageSizes, PackedFile, Tree};
@@ -74,13 +74,7 @@ pub struct Arguments {
     csv: bool,
 
     #[command(flatten)]
-    problems: ProblemArguments,
-
-    #[command(flatten)]
-    limits: LimitArguments,
-
-    #[command(flatten)]
-    inputs: InputArguments,
+    scan: ScanArguments,
 }
 
 /// Value of `--what-if`.
@@ -156,7 +150,7 @@ impl From<LevelName> for Level {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let problems = arguments.problems.problems();
+    let problems = arguments.scan.problems.problems();
     let format = if arguments.csv { Format::Csv } else { arguments.format.format() };
     if format == Format::Csv {
         ensure!(!arguments.duplicates, "--duplicates cannot be used with --format csv");
@@ -171,11 +165,11 @@ pub fn run(arguments: Arguments) -> Result<Status> {
             changes: arguments.what_if,
             sample: arguments.sample,
         },
-        scanner: arguments.limits.scanner(options).with_cache(CacheBudget::default()),
+        scanner: arguments.scan.limits.scanner(options).with_cache(CacheBudget::default()),
         problems: &problems,
         status: Status::No,
     };
-    let new = measuring.side(arguments.inputs)?;
+    let new = measuring.side(arguments.scan.inputs)?;
     let status = measuring.status;
     measuring.options.size.duplicates = false;
     let changes = std::mem::take(&mut measuring.options.changes);

@@ -102,11 +102,22 @@ pub struct Arguments {
     images: Vec<PathBuf>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Large {
+/// Value of `--large` and `--large-images`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Large {
     Auto,
     Always,
     Never,
+}
+
+impl From<Large> for LargeImages {
+    fn from(large: Large) -> Self {
+        match large {
+            Large::Auto => LargeImages::Auto,
+            Large::Always => LargeImages::Always,
+            Large::Never => LargeImages::Never,
+        }
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -203,11 +214,7 @@ fn options(arguments: Arguments) -> Result<WrapOptions> {
             (true, false) => EmbeddedForm::Raw,
             (false, false) => EmbeddedForm::OffloadBinary,
         },
-        large: match arguments.large_images {
-            Large::Auto => LargeImages::Auto,
-            Large::Always => LargeImages::Always,
-            Large::Never => LargeImages::Never,
-        },
+        large: arguments.large_images.into(),
         entries,
         format: match arguments.emit {
             Emit::Auto => WrapperFormat::of_path(arguments.output.path()),

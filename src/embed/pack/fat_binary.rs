@@ -127,9 +127,7 @@ pub fn pack(images: &[FatbinInput], options: &FatbinOptions) -> Result<()> {
     let mut output = Output::create(files.output(&options.output, OutputKind::Code)?)?;
     let content = content(images, options)?;
     let mut sink = Sink::new(images.iter().map(|image| &image.input));
-    for run in content.runs() {
-        sink.push(run);
-    }
+    content.runs().for_each(|run| sink.push(run));
     sink.write_to(&mut output)?;
     output.commit(images.iter().map(|image| &image.input))?;
     Ok(())

@@ -14,7 +14,6 @@
 //! - `--version` names this program. It is not NVIDIA's.
 
 mod embed;
-mod image_type;
 mod images;
 mod options;
 
@@ -152,8 +151,6 @@ fn write_container<'a>(
     output: &mut Output,
 ) -> Result<(), ToolFailure> {
     let mut sink = Sink::new(inputs);
-    for run in container.runs() {
-        sink.push(run);
-    }
+    container.runs().for_each(|run| sink.push(run));
     sink.write_to(output).map_err(|error| write_failure(&error))
 }

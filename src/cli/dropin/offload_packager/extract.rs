@@ -198,13 +198,8 @@ fn member_error(error: &Error, archive: &Path) -> String {
 }
 
 fn write(found: Found, output: Result<Output, Error>) -> Result<()> {
-    let write = |mut output: Output| {
-        let mut sink = Sink::new([found.part.input()]);
-        sink.push(found.entry.image.data());
-        sink.write_to(&mut output)?;
-        output.commit([found.part.input()])
-    };
-    output.and_then(write).map_err(|error| system_message(&error))
+    let written = output.and_then(|output| output.commit_bytes(found.part.input(), found.entry.image.data()));
+    written.map_err(|error| system_message(&error))
 }
 
 /// Writes a static library whose members have the name of the file that contains them.

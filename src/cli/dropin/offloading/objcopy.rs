@@ -4,27 +4,26 @@ use std::path::{Path, PathBuf};
 
 use super::DUMP;
 use super::arguments::Line;
-use crate::base::error::Result;
-use crate::base::io::{FileSet, FileUri, Sink};
+use crate::base::io::{FileSet, FileUri};
 use crate::cli::access;
 use crate::cli::dropin::files::{create_file, file_message};
-use crate::scan::{InputSlice, OpenOptions, Source, each_input};
+use crate::scan::{OpenOptions, Source, each_input};
 
 /// Runs a command line.
-pub fn extract(line: &Line) -> std::result::Result<(), String> {
+pub fn extract(line: &Line) -> Result<(), String> {
     let outputs = FileSet::new();
     line.values(DUMP).try_for_each(|address| {
         let name = output_name(address)?;
         let mut done = Ok(());
         each_input(Path::new(address), OpenOptions::new(access::get()), &mut |part| {
-            done = part.and_then(|part| write(&part, &outputs, &name));
+            done = part.and_then(|part| create_file(&outputs, &name)?.commit_bytes(part.input(), part.view().data()));
         })
         .and(done)
         .map_err(|error| file_message(&error))
     })
 }
 
-fn output_name(address: &str) -> std::result::Result<PathBuf, String> {
+fn output_name(address: &str) -> Result<PathBuf, String> {
     let uri = FileUri::parse(Path::new(address)).transpose().map_err(|error| error.to_string())?;
     let Some(FileUri { path, range: Some((offset, size)) }) = uri else {
         return Err(format!("{address}: invalid address, expected file://PATH#offset=N&size=M"));
@@ -32,12 +31,4 @@ fn output_name(address: &str) -> std::result::Result<PathBuf, String> {
     let mut name = path.into_os_string();
     name.push(format!("-offset{offset}-size{size}.co"));
     Ok(name.into())
-}
-
-fn write(part: &InputSlice, outputs: &FileSet, name: &Path) -> Result<()> {
-    let mut output = create_file(outputs, name)?;
-    let mut sink = Sink::new([part.input()]);
-    sink.push(part.view().data());
-    sink.write_to(&mut output)?;
-    output.commit([part.input()])
 }

@@ -10,7 +10,7 @@ use super::arguments::Line;
 use super::format::ObjectFormat;
 use super::objects::{Contents, Found, NOT_AN_OBJECT, bundles, each_object};
 use super::{ARCH_NAME, Report};
-use crate::base::io::{FileSet, Sink};
+use crate::base::io::FileSet;
 use crate::cli::dropin::files::{create_file, system_message};
 use crate::embed::bundle::file::{BundleFile, FileEntry, Location};
 use crate::format::ccob::Ccob;
@@ -86,12 +86,8 @@ impl Dump<'_, '_> {
         for entry in bundle.entries.iter().filter(|entry| entry.id.contains(self.arch)) {
             let name = format!("{start}.{number}.{}", entry.id);
             let bytes = entry_bytes(entry, stream.as_deref().unwrap_or_default());
-            let written = create_file(&self.outputs, Path::new(&name)).and_then(|mut output| {
-                let mut sink = Sink::new([found.part.input()]);
-                sink.push(bytes);
-                sink.write_to(&mut output)?;
-                output.commit([found.part.input()])
-            });
+            let written = create_file(&self.outputs, Path::new(&name))
+                .and_then(|output| output.commit_bytes(found.part.input(), bytes));
             written.map_err(|error| in_file(system_message(&error)))?;
             self.report.out.push(&format!("Extracting offload bundle: {name}\n"));
         }

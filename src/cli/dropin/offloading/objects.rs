@@ -74,7 +74,7 @@ impl<'a> Found<'a> {
             ) => {
                 let file = File::parse(ObjectBytes(view)).map_err(|error| format!("'{title}': {error}"))?;
                 Contents::Object(Box::new(file))
-            },
+            }
             _ if part.member.is_some() => return Ok(None),
             _ if bitcode::is_bitcode(view) => Contents::Bitcode,
             _ => return Err(format!("'{title}': {NOT_AN_OBJECT}")),

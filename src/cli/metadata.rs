@@ -1,7 +1,7 @@
 //! `fatbin metadata`.
 
 use anyhow::anyhow;
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::failure::{Result, bail, coded, ensure};
 use super::format::{Format, FormatArguments, among};
@@ -35,7 +35,7 @@ pub struct Arguments {
 
     /// Describe the code for this backend only
     #[arg(long, value_enum, help_heading = SELECTION)]
-    backend: Option<BackendArgument>,
+    backend: Option<Backend>,
 
     /// Oldest CUDA version of a driver that the package supports, such as 12.8: __cuda of conda, and
     /// cuda_version_lower_bound of wheel variants [default: the version from `fatbin requires` for the preferred images of all devices]
@@ -56,26 +56,6 @@ pub struct Arguments {
     scan: ScanArguments,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum BackendArgument {
-    /// NVIDIA
-    Cuda,
-    /// AMD
-    Rocm,
-    /// Intel
-    Xpu,
-}
-
-impl From<BackendArgument> for Backend {
-    fn from(argument: BackendArgument) -> Backend {
-        match argument {
-            BackendArgument::Cuda => Backend::Cuda,
-            BackendArgument::Rocm => Backend::Rocm,
-            BackendArgument::Xpu => Backend::Xpu,
-        }
-    }
-}
-
 pub fn run(arguments: Arguments) -> Result<Status> {
     let problems = arguments.scan.problems.problems();
     let format = arguments.format.format();
@@ -92,7 +72,6 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         package.merge(file.code.clone());
     }
     if let Some(backend) = arguments.backend {
-        let backend = Backend::from(backend);
         if !package.has(backend) {
             problems.report(anyhow!(
                 "{}: no device code for {backend}; available: {}",

@@ -73,6 +73,7 @@ mod threads;
 mod transcode;
 mod unbundle;
 mod usage;
+mod value_enum;
 mod verify;
 #[cfg(test)]
 mod vocabulary;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::compression::check_level;
 use super::failure::{Context, Result, bail, ensure};
@@ -42,7 +42,7 @@ use crate::scan::{CacheBudget, Options, Outcome, ScannedFile, Scanner};
 pub struct Arguments {
     /// Properties to group by, outermost first
     #[arg(help_heading = OUTPUT, long, value_name = "LEVEL", value_enum, value_delimiter = ',', default_value = "arch")]
-    by: Vec<LevelName>,
+    by: Vec<Level>,
 
     /// Also list what is stored several times: identical images, kernels in several translation units, identical
     /// kernels
@@ -109,45 +109,6 @@ fn parse_change(text: &str) -> Result<NamedChange> {
     Ok(NamedChange { name: text.to_owned(), change })
 }
 
-/// Value of `--by`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum LevelName {
-    /// Architecture, and format of the code unless it is ELF
-    Arch,
-    /// File
-    File,
-    /// Types of the containers, and section
-    Container,
-    /// Kernel
-    Kernel,
-    /// Kernels of one template
-    Family,
-    /// Translation unit: the outermost container
-    Tu,
-    /// Codec
-    Codec,
-    /// Format of the image
-    Kind,
-    /// Section of the image
-    Section,
-}
-
-impl From<LevelName> for Level {
-    fn from(name: LevelName) -> Level {
-        match name {
-            LevelName::Arch => Level::Arch,
-            LevelName::File => Level::File,
-            LevelName::Container => Level::Container,
-            LevelName::Kernel => Level::Kernel,
-            LevelName::Family => Level::Family,
-            LevelName::Tu => Level::Tu,
-            LevelName::Codec => Level::Codec,
-            LevelName::Kind => Level::Kind,
-            LevelName::Section => Level::Section,
-        }
-    }
-}
-
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
     let problems = arguments.scan.problems.problems();
@@ -156,7 +117,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         ensure!(!arguments.duplicates, "--duplicates cannot be used with --format csv");
         ensure!(arguments.what_if.is_empty(), "--what-if cannot be used with --format csv");
     }
-    let levels: Vec<Level> = arguments.by.iter().copied().map(Level::from).collect();
+    let levels = arguments.by;
     let options = Options { hash: arguments.duplicates, ..Options::default() };
     let mut measuring = Measuring {
         options: MeasureOptions {

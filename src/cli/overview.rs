@@ -30,14 +30,9 @@ pub struct Arguments {
 }
 
 /// The analyses that the screen prints.
-const WANTED: SurveyOptions = SurveyOptions {
-    inspection: true,
-    without_kernels: false,
-    own_sizes: false,
-    build_paths: false,
-    toolkit: true,
-    host: false,
-};
+fn wanted() -> SurveyOptions {
+    SurveyOptions { inspection: true, toolkit: true, ..SurveyOptions::default() }
+}
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let inputs = arguments.scan.inputs.with_listed()?;
@@ -45,7 +40,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let scanner = arguments.scan.limits.scanner(Options::default()).with_cache(CacheBudget::default());
     let analyze = |_, outcome: Outcome| {
         let packed = if let Outcome::Scanned(file) = &outcome { PackedFile::new(file) } else { None };
-        (Survey::of_outcome(outcome, &|_| WANTED), packed)
+        (Survey::of_outcome(outcome, &|_| wanted()), packed)
     };
     let mut status = Status::No;
     let mut files = Vec::new();

@@ -39,14 +39,9 @@ pub struct Arguments {
 }
 
 /// Analyses of images that floors need.
-const WANTED: SurveyOptions = SurveyOptions {
-    inspection: false,
-    without_kernels: false,
-    own_sizes: false,
-    build_paths: false,
-    toolkit: true,
-    host: true,
-};
+fn wanted() -> SurveyOptions {
+    SurveyOptions { toolkit: true, host: true, ..SurveyOptions::default() }
+}
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let requested = &arguments.devices;
@@ -54,7 +49,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let mut status = Status::No;
     let mut files: Vec<Survey> = Vec::new();
     let scanner = arguments.scan.limits.scanner(Options::default());
-    let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| WANTED);
+    let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| wanted());
     arguments.scan.inputs.scan_and(&scanner, &problems, &analyze, &mut |(file, error)| {
         status = status.and(survey_status(&file, error, &problems));
         status = status.and(report_unread(&file, &problems));

@@ -105,7 +105,7 @@ struct Called {
 pub fn read_options(response_file: &[u8]) -> Vec<String> {
     let lines = [offload_bundler::read_options(response_file), offload_packager::read_options(response_file)];
     let printed = lines.into_iter().filter_map(|line| line.err().map(|stop| stop.out + &stop.err));
-    let nvidia = [fatbinary::read_options(response_file), cuobjdump::read_options(response_file)];
+    let nvidia = [fatbinary::TOOL, cuobjdump::TOOL].map(|tool| tool.read_options(response_file));
     printed.chain(nvidia.into_iter().filter_map(Result::err)).collect()
 }
 

@@ -29,7 +29,7 @@ use crate::base::io::{FileSet, Input, Output, OutputKind, Sink, commit_all};
 use crate::embed::NvFatbin;
 use embed::SourceForm;
 use images::EntryInput;
-use options::TOOL;
+pub use options::TOOL;
 
 const VERSION: &str = concat!(
     "fatbin ",
@@ -55,11 +55,6 @@ const FEWEST_IN_GROUP: usize = 2;
 /// Error of the library that fatbinary calls.
 fn library_error(message: &impl Display) -> ToolFailure {
     ToolFailure::error(format!("\nnvFatbin error: {message}\n"))
-}
-
-/// Parses the contents of an option file. Nested option files are errors.
-pub fn read_options(option_file: &[u8]) -> Result<(), String> {
-    TOOL.read_options(option_file)
 }
 
 /// Runs as the tool.

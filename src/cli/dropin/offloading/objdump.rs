@@ -12,7 +12,7 @@ use super::objects::{Contents, Found, NOT_AN_OBJECT, bundles, each_object};
 use super::{ARCH_NAME, Report};
 use crate::base::io::FileSet;
 use crate::cli::dropin::files::{create_file, system_message};
-use crate::embed::bundle::file::{BundleFile, FileEntry, Location};
+use crate::embed::bundle::file::BundleFile;
 use crate::format::ccob::Ccob;
 use crate::format::offload_binary::{OffloadBinaryEntry, Version, image_kind};
 use crate::scan::{self, Source};
@@ -85,22 +85,14 @@ impl Dump<'_, '_> {
         let start = start.as_ref().unwrap_or(&found.name);
         for entry in bundle.entries.iter().filter(|entry| entry.id.contains(self.arch)) {
             let name = format!("{start}.{number}.{}", entry.id);
-            let bytes = entry_bytes(entry, stream.as_deref().unwrap_or_default());
+            let bytes =
+                entry.bytes(stream.as_deref().unwrap_or_default()).map_err(|error| in_file(error.to_string()))?;
             let written = create_file(&self.outputs, Path::new(&name))
-                .and_then(|output| output.commit_bytes(found.part.input(), bytes));
+                .and_then(|output| output.commit_bytes(found.part.input(), &bytes));
             written.map_err(|error| in_file(system_message(&error)))?;
             self.report.out.push(&format!("Extracting offload bundle: {name}\n"));
         }
         Ok(())
-    }
-}
-
-fn entry_bytes<'a>(entry: &'a FileEntry<'_>, stream: &'a [u8]) -> &'a [u8] {
-    match &entry.location {
-        Location::InFile(view) | Location::HostObject(view) => view.data(),
-        // The range was checked against the stated size, and the stream has that size.
-        Location::InStream(range) => &stream[range.start as usize..range.end as usize],
-        Location::Decompressed(bytes) => bytes,
     }
 }
 

@@ -172,7 +172,7 @@ fn write_single(
     };
     match job.read(&scan.reader(), options) {
         Ok(bytes) => {
-            Output::create(set.output(path, OutputKind::Code)?)?.commit_bytes(scan.source().input(), &bytes)?
+            Output::create(set.output(path, OutputKind::Code)?)?.commit_bytes(scan.source().input(), &bytes)?;
         }
         Err(malformed) => refused.push(malformed.in_file(Path::new(&scan.file().path)).into()),
     }

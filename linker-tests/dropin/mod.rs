@@ -7,6 +7,7 @@
 mod bundling;
 mod clients;
 mod extracting;
+mod offloading;
 mod options;
 mod packing;
 
@@ -23,7 +24,14 @@ use libtest_mimic::Trial;
 use crate::harness::command::command;
 
 pub fn trials() -> Vec<Trial> {
-    let all = [options::trials(), packing::trials(), extracting::trials(), bundling::trials(), clients::trials()];
+    let all = [
+        options::trials(),
+        packing::trials(),
+        extracting::trials(),
+        offloading::trials(),
+        bundling::trials(),
+        clients::trials(),
+    ];
     all.into_iter().flatten().collect()
 }
 
@@ -62,6 +70,12 @@ pub enum DirectoryEntry {
     Link(PathBuf),
     /// A directory, or anything else that must not be written to.
     Other,
+}
+
+impl DirectoryEntry {
+    pub fn has_bytes(&self, expected: &[u8]) -> bool {
+        matches!(self, DirectoryEntry::File { bytes, .. } if bytes == expected)
+    }
 }
 
 impl fmt::Debug for DirectoryEntry {

@@ -13,7 +13,7 @@ use aho_corasick::AhoCorasick;
 use object::elf::DT_SONAME;
 use object::read::ImportLibrary;
 use object::read::elf::{ElfFile, FileHeader};
-use object::{File, LittleEndian, Object};
+use object::{File, LittleEndian, Object, ReadRef};
 
 use crate::base::error::Result;
 use crate::format::readers::Product;
@@ -142,8 +142,7 @@ fn imports(file: &File<'_>) -> Option<Vec<String>> {
 /// Name that other files import a library by.
 fn own_name(file: &File<'_>) -> Option<String> {
     let name = match file {
-        File::Elf32(elf) => soname(elf),
-        File::Elf64(elf) => soname(elf),
+        File::Elf32(_) | File::Elf64(_) => soname(file),
         File::Pe64(pe) => {
             let directory = pe.export_table().ok()??.directory();
             let bytes = pe.section_table().pe_data_at(pe.data(), directory.name.get(LittleEndian))?;
@@ -154,7 +153,16 @@ fn own_name(file: &File<'_>) -> Option<String> {
     name.map(|name| String::from_utf8_lossy(name).into_owned())
 }
 
-fn soname<'data, Elf: FileHeader>(elf: &ElfFile<'data, Elf>) -> Option<&'data [u8]> {
+/// Returns the name that an ELF library states in its dynamic section.
+pub fn soname<'data>(file: &File<'data, impl ReadRef<'data>>) -> Option<&'data [u8]> {
+    match file {
+        File::Elf32(elf) => elf_soname(elf),
+        File::Elf64(elf) => elf_soname(elf),
+        _ => None,
+    }
+}
+
+fn elf_soname<'data, Elf: FileHeader>(elf: &ElfFile<'data, Elf, impl ReadRef<'data>>) -> Option<&'data [u8]> {
     let table = elf.elf_dynamic_table().ok()?;
     let entry = table.iter().find(|entry| entry.tag == DT_SONAME)?;
     table.string(entry).ok()

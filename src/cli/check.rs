@@ -14,8 +14,9 @@ use super::limit::LimitArguments;
 use super::locking::read_lock;
 use super::negative::record_reason;
 use super::outputs::{ForceArgument, OutputArgument};
-use super::problems::{ProblemArguments, Problems};
+use super::problems::Problems;
 use super::proofs::Proofs;
+use super::scan_arguments::ScanArguments;
 use super::{Status, terminal};
 use crate::analyze::survey::{Survey, SurveyOptions};
 use crate::base::code::Code;
@@ -84,13 +85,7 @@ pub struct Arguments {
     ptxas: Option<PathBuf>,
 
     #[command(flatten)]
-    problems: ProblemArguments,
-
-    #[command(flatten)]
-    limits: LimitArguments,
-
-    #[command(flatten)]
-    inputs: InputArguments,
+    scan: ScanArguments,
 }
 
 /// Formats of the report.
@@ -109,7 +104,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let other_inputs =
         arguments.policy.iter().chain(&arguments.baseline).chain(&arguments.proof).chain(&arguments.ptxas);
     let set = arguments.force.files(other_inputs.map(PathBuf::as_path));
-    let mut inputs = arguments.inputs;
+    let mut inputs = arguments.scan.inputs;
     inputs.add_to(&set);
     let output = |path: Option<OutputArgument>| {
         path.map(|path| Ok::<_, Error>((set.output(path.path(), OutputKind::Text)?, path))).transpose()
@@ -117,9 +112,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let schema = output(arguments.schema)?;
     let page = output(arguments.html)?;
     let inputs = inputs.with_listed()?;
-    let problems = arguments.problems.problems();
+    let problems = arguments.scan.problems.problems();
     if arguments.init {
-        return init(&inputs, &arguments.limits, schema, &problems);
+        return init(&inputs, &arguments.scan.limits, schema, &problems);
     }
     check_no_policy_among(&inputs)?;
     let asked = arguments.asked.asked()?;
@@ -143,7 +138,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let options = Options { hash: format == Format::Cyclonedx, ..Options::default() };
     // The page shows kernels even if the policy does not require them.
     let checker = Checker::new(&policy, options).inspect_all(page.is_some()).with_assembler(assembler.as_ref());
-    let files = analyze(&inputs, &checker, &proofs, arguments.limits, &problems)?;
+    let files = analyze(&inputs, &checker, &proofs, arguments.scan.limits, &problems)?;
     let mut verdict = check::check(&policy, &inputs.names(), &files);
     codes::complete(&mut verdict);
     if is_only_asked {
@@ -158,7 +153,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         Format::Junit => report::verdict_junit(&verdict),
         Format::Sarif => report::verdict_sarif(&verdict),
         Format::Markdown => {
-            let before = arguments.baseline.as_deref().map(|path| baseline_sizes(path, arguments.limits, &problems));
+            let before =
+                arguments.baseline.as_deref().map(|path| baseline_sizes(path, arguments.scan.limits, &problems));
             let sizes = CodeSizes::of_files(files.iter().map(|file| &file.survey.file));
             report::verdict_markdown(&verdict, &sizes, before.transpose()?.as_ref())
         }
@@ -171,7 +167,10 @@ pub fn run(arguments: Arguments) -> Result<Status> {
             let found = arguments.policy.is_none() && policy.path != COMMAND_LINE;
             let name = if found { format!("policy: {}\n", policy.path) } else { String::new() };
             terminal::print_report(&name, &screen)?;
-            terminal::print_report(&report::verdict_text(&verdict, arguments.problems.is_verbose(), &screen), &screen)?;
+            terminal::print_report(
+                &report::verdict_text(&verdict, arguments.scan.problems.is_verbose(), &screen),
+                &screen,
+            )?;
             return Ok(status_of(&verdict));
         }
     };
@@ -291,9 +290,7 @@ fn init(
 /// absolute path.
 fn write_schema((place, path): (OutputPath, OutputArgument)) -> Result<String> {
     let path = path.path();
-    let mut output = Output::create(place)?;
-    output.write(report::policy_schema().as_bytes())?;
-    output.commit([])?;
+    Output::of_bytes(place, report::policy_schema().as_bytes())?;
     let name = path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
     let directory = if path.is_absolute() || name.starts_with('.') { "" } else { "./" };
     Ok(format!("#:schema {directory}{}\n", escape(&name)))

@@ -100,9 +100,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let diagnosis = doctor::diagnose(&options)?;
     match (script, &diagnosis.script) {
         (Some((place, _)), Some(script)) => {
-            let mut output = Output::create(place)?;
-            output.write(script.text.as_bytes())?;
-            output.commit([])?;
+            Output::of_bytes(place, script.text.as_bytes())?;
         }
         (Some((_, path)), None) => {
             print_detail(format_args!("doctor: {} is not written: nothing to move", path.path().display()));

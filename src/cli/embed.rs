@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::Status;
 use super::access;
@@ -44,8 +44,8 @@ pub struct Arguments {
     ///
     /// binary: NAME_start, NAME_end and the absolute symbol NAME_size. A FILE without a name gets the name that GNU ld
     /// uses, _binary_FILE.
-    #[arg(help_heading = OUTPUT, long, value_name = "STYLE", value_enum, default_value_t = Symbols::StartEndSize)]
-    symbols: Symbols,
+    #[arg(help_heading = OUTPUT, long, value_name = "STYLE", value_enum, default_value_t = SymbolStyle::StartEndSize)]
+    symbols: SymbolStyle,
 
     /// Section of all files, instead of .rodata.NAME for each
     #[arg(help_heading = OUTPUT, long, value_name = "NAME")]
@@ -64,8 +64,8 @@ pub struct Arguments {
     hidden: bool,
 
     /// Place the files among large sections, out of reach of code and data; auto does so from 1 GiB on
-    #[arg(help_heading = OUTPUT, long, value_name = "WHEN", value_enum, default_value_t = Large::Auto)]
-    large: Large,
+    #[arg(help_heading = OUTPUT, long, value_name = "WHEN", value_enum, default_value_t = LargeImages::Auto)]
+    large: LargeImages,
 
     /// Add a table of all files with their names, sizes and SHA-256, and the number of its entries, NAME_count
     #[arg(help_heading = OUTPUT, long, value_name = "NAME")]
@@ -94,21 +94,6 @@ pub struct Arguments {
     files: Vec<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
-enum Symbols {
-    StartEnd,
-    StartSize,
-    StartEndSize,
-    Binary,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Large {
-    Auto,
-    Always,
-    Never,
-}
-
 /// Runs `fatbin embed`.
 pub fn run(arguments: Arguments) -> Result<Status> {
     let is_verbose = arguments.verbose;
@@ -135,7 +120,7 @@ fn options(arguments: Arguments) -> Result<EmbedOptions> {
     }
     for path in arguments.files {
         ensure!(
-            arguments.symbols == Symbols::Binary,
+            arguments.symbols == SymbolStyle::Binary,
             "{}: no name; specify --symbol NAME={} or --symbols binary",
             path.display(),
             path.display()
@@ -151,21 +136,12 @@ fn options(arguments: Arguments) -> Result<EmbedOptions> {
     };
     let object = ObjectOptions {
         host,
-        style: match arguments.symbols {
-            Symbols::StartEnd => SymbolStyle::StartEnd,
-            Symbols::StartSize => SymbolStyle::StartSize,
-            Symbols::StartEndSize => SymbolStyle::StartEndSize,
-            Symbols::Binary => SymbolStyle::Binary,
-        },
+        style: arguments.symbols,
         section: arguments.section,
         alignment: arguments.align,
         retain: arguments.retain,
         hidden: arguments.hidden,
-        large: match arguments.large {
-            Large::Auto => LargeImages::Auto,
-            Large::Always => LargeImages::Always,
-            Large::Never => LargeImages::Never,
-        },
+        large: arguments.large,
         index: arguments.index,
     };
     let owned = |path: OutputArgument| path.path().to_owned();

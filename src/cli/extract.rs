@@ -7,18 +7,15 @@ use clap::Args;
 use super::failure::{Result, parser};
 use super::filter::FilterArguments;
 use super::headings::OUTPUT;
-use super::inputs::{InputArguments, found_images, warn_of_archives};
-use super::limit::LimitArguments;
+use super::inspect::scan_inputs;
 use super::outputs::{ForceArgument, OutputArgument};
-use super::problems::{ProblemArguments, Problems};
 use super::progress::Progress;
+use super::scan_arguments::ScanArguments;
 use super::{Status, terminal};
 use crate::base::io::{FileSet, Output, OutputKind};
 
 use crate::cli::report::{ExtractedImage, Index};
-use crate::scan;
 use crate::scan::extract::{Destination, ExtractObserver, ExtractOptions, ExtractedFile, NameTemplate};
-use crate::scan::{CacheBudget, Outcome, ScannedFile};
 
 /// File that `--index` writes.
 const INDEX: &str = "index.json";
@@ -65,13 +62,7 @@ pub struct Arguments {
     stored: bool,
 
     #[command(flatten)]
-    problems: ProblemArguments,
-
-    #[command(flatten)]
-    limits: LimitArguments,
-
-    #[command(flatten)]
-    inputs: InputArguments,
+    scan: ScanArguments,
 }
 
 fn name_help() -> String {
@@ -84,11 +75,11 @@ fn name_help() -> String {
 }
 
 pub fn run(mut arguments: Arguments) -> Result<Status> {
-    let problems = arguments.problems.problems();
+    let problems = arguments.scan.problems.problems();
     let set = arguments.force.files([]);
-    arguments.inputs.add_to(&set);
+    arguments.scan.inputs.add_to(&set);
     let directory = arguments.output.path().to_owned();
-    let (files, mut status) = scan_inputs(&arguments.inputs, &arguments.limits, &problems)?;
+    let (files, _, mut status) = scan_inputs(&arguments.scan.inputs, &arguments.scan.limits, &problems)?;
     let options = ExtractOptions {
         filter: arguments.filter.filter(),
         destination: arguments.destination(),
@@ -122,34 +113,8 @@ pub fn run(mut arguments: Arguments) -> Result<Status> {
     Ok(status)
 }
 
-/// Scans all inputs, and reports inputs that cannot be read.
-fn scan_inputs(
-    inputs: &InputArguments,
-    limits: &LimitArguments,
-    problems: &Problems,
-) -> Result<(Vec<ScannedFile>, Status)> {
-    let scanner = limits.scanner(scan::Options::default()).with_cache(CacheBudget::default());
-    let mut files = Vec::new();
-    let mut status = Status::No;
-    inputs.scan(&scanner, problems, &mut |outcome| {
-        status = status.and(match outcome {
-            Outcome::Scanned(scanned) => {
-                let status = found_images(scanned.file());
-                files.push(scanned);
-                status
-            }
-            Outcome::Unreadable { error, .. } => problems.report(error),
-            Outcome::Empty(_) => Status::No,
-        });
-    })?;
-    warn_of_archives(files.iter().map(ScannedFile::file), problems);
-    Ok((files, status))
-}
-
 fn write_index(directory: &Path, set: &FileSet, index: &Index) -> crate::base::error::Result<()> {
-    let mut output = Output::create(set.output_in(directory, INDEX, OutputKind::Text)?)?;
-    output.write(index.json().as_bytes())?;
-    output.commit([])
+    Output::of_bytes(set.output_in(directory, INDEX, OutputKind::Text)?, index.json().as_bytes())
 }
 
 /// Records what is extracted, and shows the progress.

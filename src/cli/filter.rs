@@ -1,7 +1,7 @@
 //! The options that filter images, shared by all commands that can work on some of a file's images.
 
+use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use clap::{Args, ValueEnum};
 
 use super::devices::ALL;
 use super::failure::{Context, Result, bail, coded, ensure, parser};
@@ -17,7 +17,7 @@ use crate::target::{OffloadKind, gpu_names};
 pub struct FilterArguments {
     /// Only images of this offload kind
     #[arg(help_heading = SELECTION, long, value_name = "KIND", ignore_case = true)]
-    kind: Vec<Kind>,
+    kind: Vec<OffloadKind>,
 
     /// Only images with this triple
     #[arg(help_heading = SELECTION, long, value_name = "TRIPLE", value_parser = NonEmptyStringValueParser::new())]
@@ -54,19 +54,10 @@ pub struct FilterArguments {
 }
 
 /// Value of `--kind`.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Kind {
-    #[value(name = "openmp")]
-    OpenMp,
-    Cuda,
-    Hip,
-    Sycl,
-}
-
 impl FilterArguments {
     /// Returns the filter that the options describe.
     pub fn filter(&self) -> ImageFilter {
-        let kinds = self.kind.iter().map(|&kind| Predicate::Kind(kind.into()));
+        let kinds = self.kind.iter().map(|&kind| Predicate::Kind(kind));
         let triples = self.triple.iter().cloned().map(Predicate::Triple);
         let archs = self.arch.iter().cloned().map(Predicate::Arch);
         let running = self.runs_on.iter().cloned().map(Predicate::CompatibleWith);
@@ -76,17 +67,6 @@ impl FilterArguments {
         let kernels = self.kernel.iter().cloned().map(Predicate::Kernel);
         let of_container = running.chain(numbers).chain(keys).chain(containers);
         ImageFilter(kinds.chain(triples).chain(archs).chain(of_container).chain(kernels).collect())
-    }
-}
-
-impl From<Kind> for OffloadKind {
-    fn from(kind: Kind) -> OffloadKind {
-        match kind {
-            Kind::OpenMp => OffloadKind::OpenMp,
-            Kind::Cuda => OffloadKind::Cuda,
-            Kind::Hip => OffloadKind::Hip,
-            Kind::Sycl => OffloadKind::Sycl,
-        }
     }
 }
 

@@ -11,7 +11,8 @@ use super::inputs::{InputArguments, found_images, warn_of_archives};
 use super::inspected::{DocumentWriter, ImageWriter, TableWriter};
 use super::limit::LimitArguments;
 use super::outputs::{ForceArgument, OutputArgument};
-use super::problems::{ProblemArguments, Problems};
+use super::problems::Problems;
+use super::scan_arguments::ScanArguments;
 use super::{Status, terminal};
 use crate::analyze::coverage::{Coverage, InspectedImages};
 use crate::analyze::inspect::{InspectedFile, InspectedImage};
@@ -65,13 +66,7 @@ pub struct Arguments {
     filter: FilterArguments,
 
     #[command(flatten)]
-    problems: ProblemArguments,
-
-    #[command(flatten)]
-    limits: LimitArguments,
-
-    #[command(flatten)]
-    inputs: InputArguments,
+    scan: ScanArguments,
 }
 
 /// Help of `--device`.
@@ -80,10 +75,10 @@ const MATRIX_DEVICES: &str = "Print the matrix of these devices instead of the d
 
 pub fn run(mut arguments: Arguments) -> Result<Status> {
     let set = arguments.force.files([]);
-    arguments.inputs.add_to(&set);
+    arguments.scan.inputs.add_to(&set);
     let page = arguments.html.as_ref().map(|path| set.output(path.path(), OutputKind::Text)).transpose()?;
-    let problems = arguments.problems.problems();
-    let (scanned, order, status) = scan_inputs(&arguments.inputs, &arguments.limits, &problems)?;
+    let problems = arguments.scan.problems.problems();
+    let (scanned, order, status) = scan_inputs(&arguments.scan.inputs, &arguments.scan.limits, &problems)?;
     let screen = terminal::screen();
     let run = Run { arguments: &arguments, scanned: &scanned, problems: &problems, screen };
     let has_matrix = arguments.matrix || !arguments.devices.is_empty();
@@ -114,7 +109,7 @@ impl<'a> Run<'a> {
         } else {
             Box::new(TableWriter::new(&mut out, self.scanned))
         };
-        let is_summed = screen.is_terminal() && !self.arguments.problems.is_verbose();
+        let is_summed = screen.is_terminal() && !self.arguments.scan.problems.is_verbose();
         let format = |found: &FoundImage<'a>, inspected: InspectedImage<'_>| {
             let file = scanned[found.file].file();
             match inspected.image.image_kind {
@@ -198,7 +193,7 @@ impl<'a> Run<'a> {
 
     /// Writes the kernels by device, or a line for each file where no file has images.
     fn matrix(&self, files: &[InspectedFile<'_>], write: &mut dyn FnMut(&str)) -> Result<()> {
-        let Arguments { format, families, problems, devices, .. } = self.arguments;
+        let Arguments { format, families, scan, devices, .. } = self.arguments;
         let is_json = format.is_json();
         if !is_json && !files.iter().any(|it| it.file.has_device_code()) {
             write(&report::without_images(files.iter().map(|it| it.file)));
@@ -210,7 +205,7 @@ impl<'a> Run<'a> {
         match (is_json, families) {
             (true, _) => report::coverage_json(&coverage, files, write),
             (false, true) => report::family_table(&coverage, &self.screen, write),
-            (false, false) if problems.is_verbose() => report::coverage_table(&coverage, &self.screen, write),
+            (false, false) if scan.problems.is_verbose() => report::coverage_table(&coverage, &self.screen, write),
             (false, false) => report::coverage_rollup(&coverage, &self.screen, write),
         }
         Ok(())
@@ -218,7 +213,7 @@ impl<'a> Run<'a> {
 }
 
 /// Scans all inputs, and reports inputs that cannot be read. Returns the scanned files, and the place of each input.
-fn scan_inputs(
+pub fn scan_inputs(
     inputs: &InputArguments,
     limits: &LimitArguments,
     problems: &Problems,
@@ -248,7 +243,7 @@ fn scan_inputs(
 }
 
 /// Place of the result for an input; results are printed in the order of the inputs.
-enum Place {
+pub enum Place {
     /// Index among the scanned files.
     Scanned(usize),
     /// A file without device images.

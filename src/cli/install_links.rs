@@ -94,9 +94,7 @@ fn record(directory: &Path, release: Option<Release>) -> Result<()> {
 /// Writes the record. A link of its name is replaced, not followed.
 fn write_text(directory: &Path, text: &str) -> crate::base::error::Result<()> {
     let place = FileSet::new().output_in(directory, stand_in::RELEASE_FILE, OutputKind::Text)?;
-    let mut output = Output::create(place)?;
-    output.write(text.as_bytes())?;
-    output.commit([])
+    Output::of_bytes(place, text.as_bytes())
 }
 
 /// Reads the LLVM release of a compiler from the output of its option `--version`.

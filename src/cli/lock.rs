@@ -4,11 +4,10 @@ use clap::Args;
 
 use super::failure::{Result, coded};
 use super::headings::{JUDGEMENT, OUTPUT};
-use super::inputs::{InputArguments, SPECIFY_ARCHIVE};
-use super::limit::LimitArguments;
+use super::inputs::SPECIFY_ARCHIVE;
 use super::locking::each_file;
 use super::outputs::{ForceArgument, OutputArgument};
-use super::problems::ProblemArguments;
+use super::scan_arguments::ScanArguments;
 use super::{Status, negative};
 use crate::base::io::{Output, OutputKind};
 use crate::check::lock::LockForm;
@@ -46,25 +45,20 @@ pub struct Arguments {
     force: ForceArgument,
 
     #[command(flatten)]
-    problems: ProblemArguments,
-
-    #[command(flatten)]
-    limits: LimitArguments,
-
-    #[command(flatten)]
-    inputs: InputArguments,
+    scan: ScanArguments,
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let problems = arguments.problems.problems();
+    let problems = arguments.scan.problems.problems();
     let set = arguments.force.files([]);
-    let mut inputs = arguments.inputs;
+    let mut inputs = arguments.scan.inputs;
     inputs.add_to(&set);
     let output = set.output(arguments.output.path(), OutputKind::Text)?;
     let builder = LockBuilder::new(Options { hash: arguments.sha256, ..Options::default() });
     let form = LockForm { code_only: arguments.code_only, summary: arguments.summary };
     let entries = |file| form.entries(file);
-    let (mut files, status) = each_file(&inputs, &arguments.limits, &problems, SPECIFY_ARCHIVE, &builder, &entries)?;
+    let (mut files, status) =
+        each_file(&inputs, &arguments.scan.limits, &problems, SPECIFY_ARCHIVE, &builder, &entries)?;
     if status != Status::Yes {
         if status == Status::No {
             let output = arguments.output.path().display();

@@ -55,9 +55,7 @@ pub fn run(arguments: Arguments, program: Command) -> Result<Status> {
     };
     let set = arguments.force.files([]);
     for ManualPage { file, text } in pages {
-        let mut output = Output::create(set.output(&directory.join(file), OutputKind::Text)?)?;
-        output.write(&text)?;
-        output.commit([])?;
+        Output::of_bytes(set.output(&directory.join(file), OutputKind::Text)?, &text)?;
     }
     Ok(Status::Yes)
 }

@@ -1,14 +1,14 @@
 //! `fatbin metadata`.
 
 use anyhow::anyhow;
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::failure::{Result, bail, coded, ensure};
 use super::format::{Format, FormatArguments, among};
 use super::headings::{OUTPUT, SELECTION};
-use super::inputs::{InputArguments, warn_of_archives};
-use super::limit::LimitArguments;
-use super::problems::{ProblemArguments, Problems};
+use super::inputs::warn_of_archives;
+use super::problems::Problems;
+use super::scan_arguments::ScanArguments;
 use super::{Status, negative, terminal};
 use crate::analyze::metadata::{Backend, DeviceCode, cuda_floor, distribution};
 use crate::analyze::survey::{Survey, SurveyOptions};
@@ -35,7 +35,7 @@ pub struct Arguments {
 
     /// Describe the code for this backend only
     #[arg(long, value_enum, help_heading = SELECTION)]
-    backend: Option<BackendArgument>,
+    backend: Option<Backend>,
 
     /// Oldest CUDA version of a driver that the package supports, such as 12.8: __cuda of conda, and
     /// cuda_version_lower_bound of wheel variants [default: the version from `fatbin requires` for the preferred images of all devices]
@@ -53,37 +53,11 @@ pub struct Arguments {
     device_package: Vec<String>,
 
     #[command(flatten)]
-    problems: ProblemArguments,
-
-    #[command(flatten)]
-    limits: LimitArguments,
-
-    #[command(flatten)]
-    inputs: InputArguments,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum BackendArgument {
-    /// NVIDIA
-    Cuda,
-    /// AMD
-    Rocm,
-    /// Intel
-    Xpu,
-}
-
-impl From<BackendArgument> for Backend {
-    fn from(argument: BackendArgument) -> Backend {
-        match argument {
-            BackendArgument::Cuda => Backend::Cuda,
-            BackendArgument::Rocm => Backend::Rocm,
-            BackendArgument::Xpu => Backend::Xpu,
-        }
-    }
+    scan: ScanArguments,
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let problems = arguments.problems.problems();
+    let problems = arguments.scan.problems.problems();
     let format = arguments.format.format();
     let (files, floor, status) = code_of_files(&arguments, &problems)?;
     if status == Status::Trouble || status == Status::Unknown {
@@ -98,7 +72,6 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         package.merge(file.code.clone());
     }
     if let Some(backend) = arguments.backend {
-        let backend = Backend::from(backend);
         if !package.has(backend) {
             problems.report(anyhow!(
                 "{}: no device code for {backend}; available: {}",
@@ -136,10 +109,10 @@ fn code_of_files(arguments: &Arguments, problems: &Problems) -> Result<PackageCo
     let mut files = Vec::new();
     let mut analyzed = Vec::<Survey>::new();
     let mut status = Status::No;
-    let scanner = arguments.limits.scanner(Options::default());
+    let scanner = arguments.scan.limits.scanner(Options::default());
     let wanted = SurveyOptions { toolkit: true, ..SurveyOptions::default() };
     let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| wanted);
-    arguments.inputs.scan_and(&scanner, problems, &analyze, &mut |(survey, error)| {
+    arguments.scan.inputs.scan_and(&scanner, problems, &analyze, &mut |(survey, error)| {
         if let Some(error) = error {
             problems.report(error);
         }

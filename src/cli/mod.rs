@@ -58,6 +58,7 @@ mod replace;
 pub(crate) mod report;
 mod requires;
 mod scan;
+mod scan_arguments;
 mod scanned;
 mod schema;
 mod select;
@@ -72,6 +73,7 @@ mod threads;
 mod transcode;
 mod unbundle;
 mod usage;
+mod value_enum;
 mod verify;
 #[cfg(test)]
 mod vocabulary;

@@ -6,9 +6,8 @@ use std::path::Path;
 use clap::Args;
 
 use super::failure::Result;
-use super::inputs::{InputArguments, survey_status, warn_of_archives};
-use super::limit::LimitArguments;
-use super::problems::ProblemArguments;
+use super::inputs::{survey_status, warn_of_archives};
+use super::scan_arguments::ScanArguments;
 use super::{Status, access, negative, shell, terminal};
 use crate::analyze::coverage::{Coverage, InspectedImages};
 use crate::analyze::select::NamedDevice;
@@ -27,32 +26,21 @@ pub const NAME: &str = "overview";
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
-    problems: ProblemArguments,
-
-    #[command(flatten)]
-    limits: LimitArguments,
-
-    #[command(flatten)]
-    inputs: InputArguments,
+    scan: ScanArguments,
 }
 
 /// The analyses that the screen prints.
-const WANTED: SurveyOptions = SurveyOptions {
-    inspection: true,
-    without_kernels: false,
-    own_sizes: false,
-    build_paths: false,
-    toolkit: true,
-    host: false,
-};
+fn wanted() -> SurveyOptions {
+    SurveyOptions { inspection: true, toolkit: true, ..SurveyOptions::default() }
+}
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let inputs = arguments.inputs.with_listed()?;
-    let problems = arguments.problems.problems();
-    let scanner = arguments.limits.scanner(Options::default()).with_cache(CacheBudget::default());
+    let inputs = arguments.scan.inputs.with_listed()?;
+    let problems = arguments.scan.problems.problems();
+    let scanner = arguments.scan.limits.scanner(Options::default()).with_cache(CacheBudget::default());
     let analyze = |_, outcome: Outcome| {
         let packed = if let Outcome::Scanned(file) = &outcome { PackedFile::new(file) } else { None };
-        (Survey::of_outcome(outcome, &|_| WANTED), packed)
+        (Survey::of_outcome(outcome, &|_| wanted()), packed)
     };
     let mut status = Status::No;
     let mut files = Vec::new();

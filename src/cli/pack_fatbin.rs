@@ -11,7 +11,7 @@ use super::outputs::OutputArgument;
 use crate::base::codec::{Codec, Compression};
 use crate::base::io::Input;
 use crate::cli::codes::Code;
-use crate::embed::pack::fat_binary::{self, FatbinInput, FatbinOptions, default_compression};
+use crate::embed::pack::fat_binary::{self, FatbinInput, FatbinOptions, FatbinProperties, default_compression};
 
 /// Arguments that apply to CUDA fat binaries.
 pub struct FatbinArguments {
@@ -29,12 +29,13 @@ pub fn run(arguments: FatbinArguments) -> Result<()> {
     for text in &arguments.described {
         let described = EntryDescription::parse(text, compression).with_context(|| format!("--image {text}"))?;
         for file in &described.files {
-            images.push(described.input(Input::open(file, access::get())?));
+            let properties = described.properties.clone();
+            images.push(FatbinInput { input: Input::open(file, access::get())?, properties });
         }
     }
-    let plain = EntryDescription { compression, ..EntryDescription::default() };
     for path in arguments.images {
-        images.push(plain.input(Input::open(path, access::get())?));
+        let properties = FatbinProperties { compression, ..FatbinProperties::default() };
+        images.push(FatbinInput { input: Input::open(path, access::get())?, properties });
     }
     if images.is_empty() {
         return Err(coded(Code::MissingArgument, "pack: no image given; pass IMAGE or --image file=IMAGE"));
@@ -48,14 +49,10 @@ pub fn run(arguments: FatbinArguments) -> Result<()> {
 }
 
 /// Value of `--image`.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 struct EntryDescription {
     files: Vec<PathBuf>,
-    arch: Option<String>,
-    identifier: String,
-    options: String,
-    has_debug: bool,
-    compression: Option<Compression>,
+    properties: FatbinProperties,
 }
 
 /// Keys of a value.
@@ -64,7 +61,8 @@ const KEYS: [&str; 7] = ["file", "arch", "ident", "options", "debug", "compress"
 impl EntryDescription {
     /// `compression` is the default from the command line.
     fn parse(text: &str, compression: Option<Compression>) -> Result<EntryDescription> {
-        let mut described = EntryDescription { compression, ..EntryDescription::default() };
+        let mut files = Vec::new();
+        let mut properties = FatbinProperties { compression, ..FatbinProperties::default() };
         let mut stated_level = None;
         let mut keys: Vec<&str> = Vec::new();
         for part in text.split(',') {
@@ -74,34 +72,23 @@ impl EntryDescription {
             match key {
                 "file" => {
                     ensure!(!value.is_empty(), "file=F is missing");
-                    described.files.push(value.into());
+                    files.push(value.into());
                 }
-                "arch" => described.arch = Some(value.to_owned()),
-                "ident" => described.identifier = value.to_owned(),
-                "options" => described.options = value.to_owned(),
-                "debug" => described.has_debug = parse_switch(value)?,
-                "compress" => described.compression = parse_codec(value)?,
+                "arch" => properties.arch = Some(value.to_owned()),
+                "ident" => properties.identifier = value.to_owned(),
+                "options" => properties.options = value.to_owned(),
+                "debug" => properties.has_debug = parse_switch(value)?,
+                "compress" => properties.compression = parse_codec(value)?,
                 "level" => stated_level = Some(value.parse().with_context(|| format!("level={value}: not a number"))?),
                 _ => return Err(unknown_name(&format!("key {key:?}"), key, &KEYS)),
             }
         }
-        ensure!(!described.files.is_empty(), "file=F is missing");
+        ensure!(!files.is_empty(), "file=F is missing");
         if let Some(level) = stated_level {
-            let codec = described.compression.context("level: the image is not compressed; add compress=CODEC")?.codec;
-            described.compression = Some(Compression { codec, level: check_level(codec, level)? });
+            let codec = properties.compression.context("level: the image is not compressed; add compress=CODEC")?.codec;
+            properties.compression = Some(Compression { codec, level: check_level(codec, level)? });
         }
-        Ok(described)
-    }
-
-    fn input(&self, input: Input) -> FatbinInput {
-        FatbinInput {
-            input,
-            arch: self.arch.clone(),
-            identifier: self.identifier.clone(),
-            options: self.options.clone(),
-            has_debug: self.has_debug,
-            compression: self.compression,
-        }
+        Ok(EntryDescription { files, properties })
     }
 }
 
@@ -132,17 +119,19 @@ mod tests {
         let described = EntryDescription::parse(text, None).unwrap();
         let expected = EntryDescription {
             files: vec!["a".into(), "b".into()],
-            arch: Some("sm_100f".to_owned()),
-            identifier: "a.cu".to_owned(),
-            options: "-O3 -v".to_owned(),
-            has_debug: true,
-            compression: Some(Compression { codec: Codec::Zstd, level: 19 }),
+            properties: FatbinProperties {
+                arch: Some("sm_100f".to_owned()),
+                identifier: "a.cu".to_owned(),
+                options: "-O3 -v".to_owned(),
+                has_debug: true,
+                compression: Some(Compression { codec: Codec::Zstd, level: 19 }),
+            },
         };
         assert_eq!(described, expected);
         let lz4 = Some(default_compression(Codec::Lz4));
-        assert_eq!(EntryDescription::parse("file=a", lz4).unwrap().compression, lz4);
-        assert_eq!(EntryDescription::parse("file=a,compress=none", lz4).unwrap().compression, None);
-        assert_eq!(EntryDescription::parse("file=a,level=12", lz4).unwrap().compression.unwrap().level, 12);
+        assert_eq!(EntryDescription::parse("file=a", lz4).unwrap().properties.compression, lz4);
+        assert_eq!(EntryDescription::parse("file=a,compress=none", lz4).unwrap().properties.compression, None);
+        assert_eq!(EntryDescription::parse("file=a,level=12", lz4).unwrap().properties.compression.unwrap().level, 12);
     }
 
     #[test]

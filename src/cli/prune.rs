@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::anyhow;
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::devices::DeviceArguments;
 use super::editing::EditArguments;
@@ -60,7 +60,7 @@ pub struct Arguments {
     /// PTX to keep with --device: where it is selected, all, or none
     #[arg(long, value_name = "WHICH", value_enum, default_value_t, conflicts_with_all = ["keep", "drop"],
           help_heading = SELECTION)]
-    keep_ptx: PtxArgument,
+    keep_ptx: KeepPtx,
 
     #[command(flatten)]
     edit: EditArguments,
@@ -70,29 +70,11 @@ pub struct Arguments {
 const DEVICES: &str = "Keep what runtimes select on these devices, such as H100, MI300X, sm_90 or gfx90a:xnack+; all for \
      every GPU with a name";
 
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-enum PtxArgument {
-    #[default]
-    Newest,
-    All,
-    None,
-}
-
-impl From<PtxArgument> for KeepPtx {
-    fn from(argument: PtxArgument) -> KeepPtx {
-        match argument {
-            PtxArgument::Newest => KeepPtx::Newest,
-            PtxArgument::All => KeepPtx::All,
-            PtxArgument::None => KeepPtx::None,
-        }
-    }
-}
-
 impl Arguments {
     fn prune(&self) -> Prune {
         let names = |archs: &[String]| archs.iter().map(|arch| ArchName::new(arch)).collect();
         let by_name = if !self.devices.is_empty() {
-            Some(Prune::ForDevices(self.devices.devices(), self.keep_ptx.into()))
+            Some(Prune::ForDevices(self.devices.devices(), self.keep_ptx))
         } else if !self.keep.is_empty() {
             Some(Prune::Keep(names(&self.keep)))
         } else if !self.drop.is_empty() {

@@ -5,9 +5,9 @@ use clap::Args;
 use super::devices::DeviceArguments;
 use super::failure::Result;
 use super::format::FormatArguments;
-use super::inputs::{InputArguments, survey_status, warn_of_archives};
-use super::limit::LimitArguments;
-use super::problems::{ProblemArguments, Problems};
+use super::inputs::{survey_status, warn_of_archives};
+use super::problems::Problems;
+use super::scan_arguments::ScanArguments;
 use super::{Status, negative, terminal};
 use crate::scan::inventory::File;
 
@@ -35,33 +35,22 @@ pub struct Arguments {
     format: FormatArguments,
 
     #[command(flatten)]
-    problems: ProblemArguments,
-
-    #[command(flatten)]
-    limits: LimitArguments,
-
-    #[command(flatten)]
-    inputs: InputArguments,
+    scan: ScanArguments,
 }
 
 /// Analyses of images that floors need.
-const WANTED: SurveyOptions = SurveyOptions {
-    inspection: false,
-    without_kernels: false,
-    own_sizes: false,
-    build_paths: false,
-    toolkit: true,
-    host: true,
-};
+fn wanted() -> SurveyOptions {
+    SurveyOptions { toolkit: true, host: true, ..SurveyOptions::default() }
+}
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let requested = &arguments.devices;
-    let problems = arguments.problems.problems();
+    let problems = arguments.scan.problems.problems();
     let mut status = Status::No;
     let mut files: Vec<Survey> = Vec::new();
-    let scanner = arguments.limits.scanner(Options::default());
-    let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| WANTED);
-    arguments.inputs.scan_and(&scanner, &problems, &analyze, &mut |(file, error)| {
+    let scanner = arguments.scan.limits.scanner(Options::default());
+    let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| wanted());
+    arguments.scan.inputs.scan_and(&scanner, &problems, &analyze, &mut |(file, error)| {
         status = status.and(survey_status(&file, error, &problems));
         status = status.and(report_unread(&file, &problems));
         files.push(file);

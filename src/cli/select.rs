@@ -9,9 +9,8 @@ use super::devices::DeviceArguments;
 use super::failure::{Context, Result};
 use super::format::FormatArguments;
 use super::headings::{JUDGEMENT, SELECTION};
-use super::inputs::InputArguments;
-use super::limit::LimitArguments;
-use super::problems::{ProblemArguments, Problems};
+use super::problems::Problems;
+use super::scan_arguments::ScanArguments;
 use super::scanned::Scanned;
 use super::select_set::SetRequest;
 use super::{Status, negative, terminal};
@@ -72,21 +71,15 @@ pub struct Arguments {
     format: FormatArguments,
 
     #[command(flatten)]
-    problems: ProblemArguments,
-
-    #[command(flatten)]
-    limits: LimitArguments,
-
-    #[command(flatten)]
-    inputs: InputArguments,
+    scan: ScanArguments,
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
     let machine = arguments.machine.as_deref().map(read_machine).transpose()?.unwrap_or_default();
-    let problems = arguments.problems.problems();
+    let problems = arguments.scan.problems.problems();
     let mut is_trouble = false;
     let mut outcomes = Vec::new();
-    arguments.inputs.scan(&arguments.limits.scanner(Options::default()), &problems, &mut |outcome| {
+    arguments.scan.inputs.scan(&arguments.scan.limits.scanner(Options::default()), &problems, &mut |outcome| {
         let scanned = Scanned::new(outcome, &problems);
         is_trouble |= scanned.file().is_incomplete();
         outcomes.push(scanned);
@@ -95,7 +88,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let request = SetRequest {
         devices: requested(&devices, machine),
         driver: arguments.driver.as_ref(),
-        names: &arguments.inputs.names(),
+        names: &arguments.scan.inputs.names(),
         is_machine: arguments.machine.is_some(),
         every: arguments.every,
     };
@@ -103,7 +96,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let is_one = arguments.devices.named().len() == 1 && !arguments.devices.are_all();
     if request.is_machine || (is_json && !is_one) || (!is_json && request.is_about_set(&outcomes)) {
         let set = request.answer(&outcomes, &problems);
-        let status = set.print(&request, is_json, arguments.problems.is_verbose())?;
+        let status = set.print(&request, is_json, arguments.scan.problems.is_verbose())?;
         return Ok(if is_trouble { Status::Trouble } else { status });
     }
     let mut answers = Answers { devices: &devices, by_device: Vec::new(), is_trouble };
@@ -169,7 +162,7 @@ impl<'a> Answers<'a> {
         let with_driver =
             |name: &str| driver.as_ref().map_or(name.to_owned(), |driver| format!("{name} with {driver}"));
         let mut lists = Vec::new();
-        let is_verbose = arguments.problems.is_verbose();
+        let is_verbose = arguments.scan.problems.is_verbose();
         for (device, answered) in devices {
             let readable: Vec<_> = answered.iter().filter(|(it, _)| it.file.failure.is_none()).collect();
             let are_many = readable.len() > MAX_FILES && !is_verbose;

@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::compression::check_level;
 use super::failure::{Context, Result, bail, ensure};
 use super::format::{Format, FormatArguments, among};
 use super::headings::{JUDGEMENT, OUTPUT};
 use super::inputs::{InputArguments, found_images, warn_of_archives};
-use super::limit::LimitArguments;
-use super::problems::{ProblemArguments, Problems};
+use super::problems::Problems;
+use super::scan_arguments::ScanArguments;
 use super::{Status, access, terminal};
 use crate::analyze::size::measure::{FileSizes, SizeOptions, TotalSizes};
 use crate::analyze::size::{Duplicates, Level, PackageSizes, PackedFile, Tree};
@@ -42,7 +42,7 @@ use crate::scan::{CacheBudget, Options, Outcome, ScannedFile, Scanner};
 pub struct Arguments {
     /// Properties to group by, outermost first
     #[arg(help_heading = OUTPUT, long, value_name = "LEVEL", value_enum, value_delimiter = ',', default_value = "arch")]
-    by: Vec<LevelName>,
+    by: Vec<Level>,
 
     /// Also list what is stored several times: identical images, kernels in several translation units, identical
     /// kernels
@@ -74,13 +74,7 @@ pub struct Arguments {
     csv: bool,
 
     #[command(flatten)]
-    problems: ProblemArguments,
-
-    #[command(flatten)]
-    limits: LimitArguments,
-
-    #[command(flatten)]
-    inputs: InputArguments,
+    scan: ScanArguments,
 }
 
 /// Value of `--what-if`.
@@ -115,57 +109,15 @@ fn parse_change(text: &str) -> Result<NamedChange> {
     Ok(NamedChange { name: text.to_owned(), change })
 }
 
-/// Value of `--by`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum LevelName {
-    /// Architecture, and format of the code unless it is ELF
-    Arch,
-    /// File
-    File,
-    /// Types of the containers, and section
-    Container,
-    /// Kernel
-    Kernel,
-    /// Kernels of one template
-    Family,
-    /// Translation unit: the outermost container
-    Tu,
-    /// Codec
-    Codec,
-    /// Format of the image
-    Kind,
-    /// Section of the image
-    Section,
-    /// Code, constants, debug information, symbols and others, by their sections
-    Category,
-}
-
-impl From<LevelName> for Level {
-    fn from(name: LevelName) -> Level {
-        match name {
-            LevelName::Arch => Level::Arch,
-            LevelName::File => Level::File,
-            LevelName::Container => Level::Container,
-            LevelName::Kernel => Level::Kernel,
-            LevelName::Family => Level::Family,
-            LevelName::Tu => Level::Tu,
-            LevelName::Codec => Level::Codec,
-            LevelName::Kind => Level::Kind,
-            LevelName::Section => Level::Section,
-            LevelName::Category => Level::Category,
-        }
-    }
-}
-
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let problems = arguments.problems.problems();
+    let problems = arguments.scan.problems.problems();
     let format = if arguments.csv { Format::Csv } else { arguments.format.format() };
     if format == Format::Csv {
         ensure!(!arguments.duplicates, "--duplicates cannot be used with --format csv");
         ensure!(arguments.what_if.is_empty(), "--what-if cannot be used with --format csv");
     }
-    let levels: Vec<Level> = arguments.by.iter().copied().map(Level::from).collect();
+    let levels = arguments.by;
     let options = Options { hash: arguments.duplicates, ..Options::default() };
     let mut measuring = Measuring {
         options: MeasureOptions {
@@ -174,11 +126,11 @@ pub fn run(arguments: Arguments) -> Result<Status> {
             changes: arguments.what_if,
             sample: arguments.sample,
         },
-        scanner: arguments.limits.scanner(options).with_cache(CacheBudget::default()),
+        scanner: arguments.scan.limits.scanner(options).with_cache(CacheBudget::default()),
         problems: &problems,
         status: Status::No,
     };
-    let new = measuring.side(arguments.inputs)?;
+    let new = measuring.side(arguments.scan.inputs)?;
     let status = measuring.status;
     measuring.options.size.duplicates = false;
     let changes = std::mem::take(&mut measuring.options.changes);

@@ -4,9 +4,8 @@ use clap::Args;
 
 use super::failure::Result;
 use super::format::FormatArguments;
-use super::inputs::{InputArguments, found};
-use super::limit::LimitArguments;
-use super::problems::ProblemArguments;
+use super::inputs::found;
+use super::scan_arguments::ScanArguments;
 use super::{Status, terminal};
 use crate::analyze::verify::VerifyError;
 use crate::cli::report;
@@ -27,13 +26,7 @@ pub struct Arguments {
     format: FormatArguments,
 
     #[command(flatten)]
-    problems: ProblemArguments,
-
-    #[command(flatten)]
-    limits: LimitArguments,
-
-    #[command(flatten)]
-    inputs: InputArguments,
+    scan: ScanArguments,
 }
 
 /// Result of one file.
@@ -44,14 +37,14 @@ struct Verified {
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    let scanner = arguments.limits.scanner(Options::default()).with_cache(CacheBudget::default());
+    let scanner = arguments.scan.limits.scanner(Options::default()).with_cache(CacheBudget::default());
     let mut status = Status::No;
-    let problems = arguments.problems.problems();
+    let problems = arguments.scan.problems.problems();
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
     let mut written = Ok(());
     let mut files = Vec::new();
-    arguments.inputs.scan_and(
+    arguments.scan.inputs.scan_and(
         &scanner,
         &problems,
         &|_, outcome| verify(outcome),

@@ -8,7 +8,6 @@ use clap::{Args, ValueEnum};
 use super::Status;
 use super::access;
 use super::failure::{Context, Result, coded, ensure};
-use super::filter::Kind;
 use super::headings::{INPUT, OUTPUT, SELECTION};
 use super::image_argument::parse_image;
 use super::known_names::unknown_name;
@@ -37,7 +36,7 @@ use crate::target::OffloadKind;
 pub struct Arguments {
     /// Runtime to register the images with
     #[arg(help_heading = SELECTION, long, value_name = "KIND", ignore_case = true)]
-    kind: Kind,
+    kind: OffloadKind,
 
     /// Object or LLVM IR to write
     #[arg(help_heading = OUTPUT, short, long, value_name = "OUT")]
@@ -81,7 +80,7 @@ pub struct Arguments {
 
     /// Place the images among large sections, out of reach of code and data; auto does so from 1 GiB on
     #[arg(help_heading = OUTPUT, long, value_name = "WHEN", default_value = "auto")]
-    large_images: Large,
+    large_images: LargeImages,
 
     /// Embed the images unchanged, without an offload binary around each
     ///
@@ -100,13 +99,6 @@ pub struct Arguments {
     /// Images; they follow the images of --image
     #[arg(value_name = "IMAGE")]
     images: Vec<PathBuf>,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Large {
-    Auto,
-    Always,
-    Never,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -193,7 +185,7 @@ fn options(arguments: Arguments) -> Result<WrapOptions> {
     for path in &arguments.entries {
         entries.extend(read_entries(path)?);
     }
-    let kind = OffloadKind::from(arguments.kind);
+    let kind = arguments.kind;
     Ok(WrapOptions {
         release: Release::named(&arguments.abi),
         host: arguments.host,
@@ -203,11 +195,7 @@ fn options(arguments: Arguments) -> Result<WrapOptions> {
             (true, false) => EmbeddedForm::Raw,
             (false, false) => EmbeddedForm::OffloadBinary,
         },
-        large: match arguments.large_images {
-            Large::Auto => LargeImages::Auto,
-            Large::Always => LargeImages::Always,
-            Large::Never => LargeImages::Never,
-        },
+        large: arguments.large_images,
         entries,
         format: match arguments.emit {
             Emit::Auto => WrapperFormat::of_path(arguments.output.path()),

@@ -10,7 +10,7 @@ pub(crate) mod llvm;
 #[cfg(feature = "files")]
 pub(crate) mod pack;
 #[cfg(feature = "files")]
-mod producer;
+pub(crate) mod producer;
 pub(crate) mod wrap;
 
 #[cfg(feature = "files")]

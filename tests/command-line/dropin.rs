@@ -301,3 +301,29 @@ fn roc_obj_lists_and_extracts_code_objects() {
     let run = called(&sandbox, "roc-obj-ls", "c");
     assert!(run.status == 1 && run.out.is_empty() && run.err.contains("compressed"), "{}", run.err);
 }
+
+#[test]
+fn llvm_tools_list_and_extract_bundles_and_refuse_everything_else() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    sandbox.fatbin("wrap --kind hip --host x86_64-unknown-linux-gnu -o b.o a").ok();
+    let list = called(&sandbox, "llvm-readobj", "--offloading b.o").ok();
+    let (_, address) = list.lines().nth(1).unwrap().split_once("gfx90a\t").unwrap();
+    sandbox.fatbin(&format!("extract {address} --to c")).ok();
+    assert_eq!(sandbox.read("c"), sandbox.read("a"));
+    called(&sandbox, "llvm-objcopy", &format!("--dump-offload-bundle={address} b.o")).ok();
+    let name = address.trim_start_matches("file://").replace(['#', '&'], "-").replace('=', "");
+    assert_eq!(sandbox.read(&format!("{name}.co")), sandbox.read("a"));
+    let out = called(&sandbox, "llvm-objdump", "--offloading --arch-name=gfx90a b.o").ok();
+    let name = out.trim_end().rsplit_once(": ").unwrap().1;
+    assert_eq!((out.lines().count(), sandbox.read(name)), (3, sandbox.read("a")), "{out}");
+
+    let run = called(&sandbox, "llvm-objdump", "-d b.o");
+    assert!(run.status == 1 && run.err.contains("unknown argument '-d': use LLVM's llvm-objdump"), "{}", run.err);
+    let run = called(&sandbox, "llvm-objdump", "b.o");
+    assert!(run.status == 2 && run.err.contains("nothing to do without --offloading"), "{}", run.err);
+    let run = called(&sandbox, "llvm-objcopy", "--dump-offload-bundle=b.o");
+    assert!(run.status == 1 && run.err.contains("expected file://PATH#offset=N&size=M"), "{}", run.err);
+    let links = sandbox.fatbin("install-links --with llvm-obj links").ok();
+    assert!(links.ends_with("links/llvm-objdump\nlinks/llvm-readobj\nlinks/llvm-objcopy\n"), "{links}");
+}

@@ -114,9 +114,14 @@ impl From<ProducerError> for Failure {
     }
 }
 
+/// Runs code, and returns the panic that ended it.
+pub fn caught<T>(call: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
+    catch_unwind(AssertUnwindSafe(call))
+}
+
 /// Runs the code behind a function. Returns `failed` and writes the error if it fails or panics; else writes NULL.
 pub fn guard<T>(error: Option<&mut MaybeUninit<*mut Failure>>, failed: T, call: impl FnOnce() -> Result<T>) -> T {
-    let result = catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| Err(Failure::of_panic(&*panic)));
+    let result = caught(call).unwrap_or_else(|panic| Err(Failure::of_panic(&*panic)));
     let (value, failure) = match result {
         Ok(value) => (value, None),
         Err(failure) => (failed, Some(failure)),
@@ -130,7 +135,7 @@ pub fn guard<T>(error: Option<&mut MaybeUninit<*mut Failure>>, failed: T, call: 
 /// Runs a destructor, and catches its panics.
 pub fn free<T>(handle: Option<Box<T>>) {
     // What is left after a panic is leaked.
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(handle)));
+    let _ = caught(|| drop(handle));
 }
 
 /// Returns the kind of an error; FATBIN_STATUS_OK for NULL.

@@ -159,7 +159,7 @@ pub unsafe extern "C" fn fatbin_file_open_memory(
 ) -> Option<Box<File>> {
     guard(error, None, || {
         // SAFETY: the header requires that the bytes stay until the file is freed.
-        let bytes = unsafe { pointers::bytes(data, size, "data") }?;
+        let bytes = unsafe { pointers::array(data, size, "data") }?;
         Ok(Some(Box::new(File::open_memory(bytes, flags)?)))
     })
 }

@@ -4,12 +4,12 @@
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::MaybeUninit;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{ptr, slice};
 
 use fatbin_rs::embed::{NvFatbin, NvFatbinError};
 
-use crate::error::free;
+use crate::error::{caught, free};
+use crate::pointers::{array, bytes_of_text as text};
 
 /// A container under construction. It has copies of its images.
 pub type Handle = NvFatbin<'static>;
@@ -21,25 +21,12 @@ type Result<T, E = NvFatbinError> = std::result::Result<T, E>;
 
 /// Runs the code behind a function, and returns its status.
 fn status(call: impl FnOnce() -> Result<()>) -> u32 {
-    let result = catch_unwind(AssertUnwindSafe(call)).unwrap_or(Err(NvFatbinError::Internal));
+    let result = caught(call).unwrap_or(Err(NvFatbinError::Internal));
     result.map_or_else(|error| error.status(), |()| 0)
 }
 
 fn some<T>(pointer: Option<T>) -> Result<T> {
     pointer.ok_or(NvFatbinError::NullPointer)
-}
-
-/// Returns a string without its NUL, or `None` for null.
-///
-/// # Safety
-///
-/// `text` is null, or points to a string that ends in NUL and does not change while the result is used.
-unsafe fn text<'a>(text: *const c_char) -> Option<&'a [u8]> {
-    if text.is_null() {
-        return None;
-    }
-    // SAFETY: not null, so the caller promises a string.
-    Some(unsafe { CStr::from_ptr(text) }.to_bytes())
 }
 
 /// Returns a copy of an image.
@@ -64,15 +51,11 @@ pub unsafe extern "C" fn nvFatbinCreate(
 ) -> u32 {
     status(|| {
         let handle = some(handle_indirect)?;
-        let mut given = Vec::new();
-        let is_null = options.is_null() && count > 0;
-        if !is_null && count > 0 {
-            // SAFETY: the caller promises `count` pointers to strings.
-            let options = unsafe { slice::from_raw_parts(options, count) };
-            // SAFETY: as above.
-            given = options.iter().map(|option| unsafe { text(*option) }).collect();
-        }
-        let given: Option<Vec<&[u8]>> = if is_null { None } else { given.into_iter().collect() };
+        // SAFETY: the caller promises `count` pointers to strings.
+        let options = unsafe { array(options, count, "options") };
+        // SAFETY: as above.
+        let given = options.map(|options| options.iter().map(|option| unsafe { text(*option) }).collect());
+        let given: Option<Vec<&[u8]>> = given.ok().flatten();
         let created = some(given).and_then(NvFatbin::new);
         let (container, result) = match created {
             Ok(container) => (container, Ok(())),

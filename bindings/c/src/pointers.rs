@@ -59,34 +59,28 @@ pub unsafe fn path(path: *const c_char, name: &str) -> Result<PathBuf> {
 ///
 /// # Safety
 ///
-/// `paths` is NULL, or points to `count` pointers. Each must meet the requirements of [`text`].
+/// As for [`array`]. Each pointer must meet the requirements of [`text`].
 pub unsafe fn paths(paths: *const *const c_char, count: usize, name: &str) -> Result<Vec<PathBuf>> {
-    if count == 0 {
-        return Ok(Vec::new());
-    }
-    if paths.is_null() {
-        return Err(null(name));
-    }
     // SAFETY: the caller promises that there are `count` pointers.
-    let paths = unsafe { slice::from_raw_parts(paths, count) };
+    let paths = unsafe { array(paths, count, name) }?;
     // SAFETY: the caller promises the same for each.
     paths.iter().map(|it| unsafe { path(*it, name) }).collect()
 }
 
-/// Returns `size` bytes, for as long as the caller promises to keep them.
+/// Returns `count` values, for as long as the caller promises to keep them.
 ///
 /// # Safety
 ///
-/// `data` is NULL, or points to `size` bytes that stay and do not change as long as the result is used.
-pub unsafe fn bytes<'a>(data: *const u8, size: usize, name: &str) -> Result<&'a [u8]> {
-    if size == 0 {
+/// `values` is NULL, or points to `count` values that stay and do not change as long as the result is used.
+pub unsafe fn array<'a, T>(values: *const T, count: usize, name: &str) -> Result<&'a [T]> {
+    if count == 0 {
         return Ok(&[]);
     }
-    if data.is_null() {
+    if values.is_null() {
         return Err(null(name));
     }
-    // SAFETY: the caller promises that the bytes are there and do not change.
-    Ok(unsafe { slice::from_raw_parts(data, size) })
+    // SAFETY: the caller promises that the values are there and do not change.
+    Ok(unsafe { slice::from_raw_parts(values, count) })
 }
 
 /// Passes bytes to the caller; none are NULL.
@@ -120,7 +114,7 @@ pub unsafe fn write_record<T: Copy>(record: &T, to: *mut T, size: usize, name: &
 /// # Safety
 ///
 /// As for [`text`].
-unsafe fn bytes_of_text<'a>(text: *const c_char) -> Option<&'a [u8]> {
+pub unsafe fn bytes_of_text<'a>(text: *const c_char) -> Option<&'a [u8]> {
     if text.is_null() {
         return None;
     }

@@ -53,8 +53,12 @@ impl Given {
     }
 }
 
-fn produced(bytes: Result<Vec<u8>, ProducerError>) -> Result<Option<Box<Bytes>>> {
-    Ok(Some(Box::new(Bytes(bytes?))))
+/// Runs the code behind a function that produces bytes.
+fn produce(
+    error: Option<&mut MaybeUninit<*mut Failure>>,
+    call: impl FnOnce() -> Result<Vec<u8>>,
+) -> Option<Box<Bytes>> {
+    guard(error, None, || Ok(Some(Box::new(Bytes(call()?)))))
 }
 
 /// Returns the sources of the caller. They are not used after the call.
@@ -63,20 +67,14 @@ fn produced(bytes: Result<Vec<u8>, ProducerError>) -> Result<Option<Box<Bytes>>>
 ///
 /// `sources` is NULL, or points to `count` records whose pointers meet the requirements of [`pointers`].
 unsafe fn given(sources: *const Source, count: usize, name: &str) -> Result<Vec<Given>> {
-    if count > 0 && sources.is_null() {
-        return Err(Failure::argument(format_args!("{name}: is NULL")));
-    }
-    if count == 0 {
-        return Ok(Vec::new());
-    }
     // SAFETY: the caller promises `count` records.
-    let sources = unsafe { std::slice::from_raw_parts(sources, count) };
+    let sources = unsafe { pointers::array(sources, count, name) }?;
     let mut all = Vec::new();
     for source in sources {
         // SAFETY: the caller promises bytes and strings.
         all.push(unsafe {
             Given {
-                bytes: pointers::bytes(source.data, source.size, "data")?,
+                bytes: pointers::array(source.data, source.size, "data")?,
                 name: pointers::optional_text(source.name, "name")?,
                 triple: pointers::optional_text(source.triple, "triple")?,
                 arch: pointers::optional_text(source.arch, "arch")?,
@@ -104,14 +102,8 @@ unsafe fn one(source: *const Source, name: &str) -> Result<Input> {
 ///
 /// `texts` is NULL, or points to `count` strings.
 unsafe fn texts(texts: *const *const c_char, count: usize, name: &str) -> Result<Vec<&'static str>> {
-    if count > 0 && texts.is_null() {
-        return Err(Failure::argument(format_args!("{name}: is NULL")));
-    }
-    if count == 0 {
-        return Ok(Vec::new());
-    }
     // SAFETY: the caller promises `count` pointers.
-    let texts = unsafe { std::slice::from_raw_parts(texts, count) };
+    let texts = unsafe { pointers::array(texts, count, name) }?;
     // SAFETY: the caller promises that each is a string.
     texts.iter().map(|text| unsafe { pointers::text(*text, name) }).collect()
 }
@@ -155,7 +147,7 @@ pub unsafe extern "C" fn fatbin_pack(
     count: usize,
     error: Option<&mut MaybeUninit<*mut Failure>>,
 ) -> Option<Box<Bytes>> {
-    guard(error, None, || {
+    produce(error, || {
         // SAFETY: strings and records, as the header requires.
         let (kind, abi, codec, images) = unsafe {
             let kind = pointers::text(kind, "kind")?;
@@ -172,7 +164,7 @@ pub unsafe extern "C" fn fatbin_pack(
             let target = TargetOverride::new(image.triple.map(str::to_owned), image.arch.map(str::to_owned));
             builder.image_for(kind, image.input(), target);
         }
-        produced(builder.build())
+        Ok(builder.build()?)
     })
 }
 
@@ -186,7 +178,7 @@ pub unsafe extern "C" fn fatbin_pack_cuda(
     count: usize,
     error: Option<&mut MaybeUninit<*mut Failure>>,
 ) -> Option<Box<Bytes>> {
-    guard(error, None, || {
+    produce(error, || {
         // SAFETY: a string or NULL, and records, as the header requires.
         let (codec, images) = unsafe { (codec_named(codec)?, given(images, count, "images")?) };
         let mut builder = CudaFatbinBuilder::new();
@@ -196,7 +188,7 @@ pub unsafe extern "C" fn fatbin_pack_cuda(
             let (name, options) = (image.name.unwrap_or_default(), image.options.unwrap_or_default());
             builder.image_for(image.input(), image.arch, name, options);
         }
-        produced(builder.build())
+        Ok(builder.build()?)
     })
 }
 
@@ -211,7 +203,7 @@ pub unsafe extern "C" fn fatbin_bundle(
     count: usize,
     error: Option<&mut MaybeUninit<*mut Failure>>,
 ) -> Option<Box<Bytes>> {
-    guard(error, None, || {
+    produce(error, || {
         // SAFETY: strings and records, as the header requires.
         let (file_type, codec, entries) = unsafe {
             (pointers::text(file_type, "file_type")?, codec_named(codec)?, given(entries, count, "entries")?)
@@ -222,7 +214,7 @@ pub unsafe extern "C" fn fatbin_bundle(
         for entry in &entries {
             builder.entry(entry.name()?, entry.input());
         }
-        produced(builder.build())
+        Ok(builder.build()?)
     })
 }
 
@@ -233,7 +225,7 @@ pub unsafe extern "C" fn fatbin_unbundle(
     id: *const c_char,
     error: Option<&mut MaybeUninit<*mut Failure>>,
 ) -> Option<Box<Bytes>> {
-    guard(error, None, || {
+    produce(error, || {
         // SAFETY: a record and a string, as the header requires.
         let (bundle, id) = unsafe { (one(bundle, "bundle")?, pointers::text(id, "id")?) };
         let entries = unbundle(&bundle)?;
@@ -241,7 +233,7 @@ pub unsafe extern "C" fn fatbin_unbundle(
         let entry = entries.into_iter().find(|entry| entry.id == id);
         let entry =
             entry.ok_or_else(|| Failure::argument(format_args!("id: no entry {id} (available: {available})")))?;
-        Ok(Some(Box::new(Bytes(entry.bytes))))
+        Ok(entry.bytes)
     })
 }
 
@@ -254,12 +246,12 @@ pub unsafe extern "C" fn fatbin_embed(
     count: usize,
     error: Option<&mut MaybeUninit<*mut Failure>>,
 ) -> Option<Box<Bytes>> {
-    guard(error, None, || {
+    produce(error, || {
         // SAFETY: a string or NULL, and records, as the header requires.
         let (host, files) = unsafe { (pointers::optional_text(host, "host")?, given(files, count, "files")?) };
         let host: Host = host.map_or_else(Host::native, str::parse).map_err(ProducerError::from)?;
         let files = files.iter().map(|file| Ok((file.name()?, file.input()))).collect::<Result<Vec<_>>>()?;
-        produced(embed_bytes(host, &files))
+        Ok(embed_bytes(host, &files)?)
     })
 }
 
@@ -272,10 +264,10 @@ pub unsafe extern "C" fn fatbin_prune(
     count: usize,
     error: Option<&mut MaybeUninit<*mut Failure>>,
 ) -> Option<Box<Bytes>> {
-    guard(error, None, || {
+    produce(error, || {
         // SAFETY: a record and strings, as the header requires.
         let (file, devices) = unsafe { (one(file, "file")?, texts(devices, count, "devices")?) };
-        produced(Editor::new().prune(file, &devices))
+        Ok(Editor::new().prune(file, &devices)?)
     })
 }
 
@@ -288,7 +280,7 @@ pub unsafe extern "C" fn fatbin_transcode(
     count: usize,
     error: Option<&mut MaybeUninit<*mut Failure>>,
 ) -> Option<Box<Bytes>> {
-    guard(error, None, || {
+    produce(error, || {
         // SAFETY: a record and strings, as the header requires.
         let (file, names) = unsafe { (one(file, "file")?, texts(forms, count, "forms")?) };
         let mut forms = Vec::new();
@@ -296,7 +288,7 @@ pub unsafe extern "C" fn fatbin_transcode(
             let form = ContainerForm::from_name(name);
             forms.push(form.ok_or_else(|| Failure::argument(format_args!("forms: unknown form {name:?}")))?);
         }
-        produced(Editor::new().transcode(file, &forms))
+        Ok(Editor::new().transcode(file, &forms)?)
     })
 }
 
@@ -309,19 +301,12 @@ pub unsafe extern "C" fn fatbin_replace(
     count: usize,
     error: Option<&mut MaybeUninit<*mut Failure>>,
 ) -> Option<Box<Bytes>> {
-    guard(error, None, || {
-        if count > 0 && indexes.is_null() {
-            return Err(Failure::argument("indexes: is NULL"));
-        }
-        // SAFETY: records, as the header requires.
-        let (file, images) = unsafe { (one(file, "file")?, given(images, count, "images")?) };
-        let indexes = if count == 0 {
-            &[]
-        } else {
-            // SAFETY: `count` numbers, as the header requires.
-            unsafe { std::slice::from_raw_parts(indexes, count) }
+    produce(error, || {
+        // SAFETY: `count` numbers and records, as the header requires.
+        let (indexes, file, images) = unsafe {
+            (pointers::array(indexes, count, "indexes")?, one(file, "file")?, given(images, count, "images")?)
         };
         let images: Vec<_> = indexes.iter().copied().zip(images.iter().map(Given::input)).collect();
-        produced(Editor::new().replace(file, &images))
+        Ok(Editor::new().replace(file, &images)?)
     })
 }

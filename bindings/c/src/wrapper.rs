@@ -142,7 +142,7 @@ pub unsafe extern "C" fn fatbin_wrapper_add_memory(
         // SAFETY: strings or NULL, as the header requires.
         let target = unsafe { target(triple, arch) }?;
         // SAFETY: the header requires that the bytes stay until the wrapper is freed.
-        let bytes = ImageSource::Memory(unsafe { pointers::bytes(data, size, "data") }?);
+        let bytes = ImageSource::Memory(unsafe { pointers::array(data, size, "data") }?);
         handle(wrapper, "wrapper")?.images.push(WrapperImage { name, bytes, target });
         Ok(true)
     })

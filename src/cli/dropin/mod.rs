@@ -7,13 +7,14 @@
 mod cuobjdump;
 mod diagnostics;
 mod fatbinary;
-mod inputs;
+mod files;
 mod linker_wrapper;
 mod llvm_options;
 mod nvidia_options;
 mod offload_bundler;
 mod offload_packager;
 mod offload_wrapper;
+mod offloading;
 mod roc_obj;
 pub mod stand_in;
 
@@ -40,9 +41,12 @@ enum Tool {
     Cuobjdump,
     RocObjLs,
     RocObjExtract,
+    Objdump,
+    Readobj,
+    Objcopy,
 }
 
-const TOOLS: [(&str, Tool); 10] = [
+const TOOLS: [(&str, Tool); 13] = [
     ("clang-offload-wrapper", Tool::ClangOffloadWrapper),
     ("llvm-offload-wrapper", Tool::LlvmOffloadWrapper),
     ("clang-offload-packager", Tool::ClangOffloadPackager),
@@ -53,6 +57,9 @@ const TOOLS: [(&str, Tool); 10] = [
     ("cuobjdump", Tool::Cuobjdump),
     ("roc-obj-ls", Tool::RocObjLs),
     ("roc-obj-extract", Tool::RocObjExtract),
+    ("llvm-objdump", Tool::Objdump),
+    ("llvm-readobj", Tool::Readobj),
+    ("llvm-objcopy", Tool::Objcopy),
 ];
 
 /// Tools that people call, and compilers do not. Their names are linked on request.
@@ -62,6 +69,8 @@ pub enum ExtraTools {
     Cuobjdump,
     /// ROCm's roc-obj-ls and roc-obj-extract
     RocObj,
+    /// LLVM's llvm-objdump, llvm-readobj and llvm-objcopy, for offloading only
+    LlvmObj,
 }
 
 /// Names of the tools that a release replaces. Without a release, names of the tools that every release replaces.
@@ -70,6 +79,7 @@ pub fn names(release: Option<Release>, extra: &[ExtraTools]) -> impl Iterator<It
         Tool::LinkerWrapper => release.is_some_and(|release| release.linker.is_replaced),
         Tool::Cuobjdump => extra.contains(&ExtraTools::Cuobjdump),
         Tool::RocObjLs | Tool::RocObjExtract => extra.contains(&ExtraTools::RocObj),
+        Tool::Objdump | Tool::Readobj | Tool::Objcopy => extra.contains(&ExtraTools::LlvmObj),
         Tool::ClangOffloadWrapper
         | Tool::LlvmOffloadWrapper
         | Tool::ClangOffloadPackager
@@ -95,7 +105,7 @@ struct Called {
 pub fn read_options(response_file: &[u8]) -> Vec<String> {
     let lines = [offload_bundler::read_options(response_file), offload_packager::read_options(response_file)];
     let printed = lines.into_iter().filter_map(|line| line.err().map(|stop| stop.out + &stop.err));
-    let nvidia = [fatbinary::read_options(response_file), cuobjdump::read_options(response_file)];
+    let nvidia = [fatbinary::TOOL, cuobjdump::TOOL].map(|tool| tool.read_options(response_file));
     printed.chain(nvidia.into_iter().filter_map(Result::err)).collect()
 }
 
@@ -129,6 +139,9 @@ impl Tool {
             Tool::Cuobjdump => cuobjdump::run(arguments),
             Tool::RocObjLs => roc_obj::list(program, arguments),
             Tool::RocObjExtract => roc_obj::extract(program, arguments),
+            Tool::Objdump => offloading::objdump(program, stand_in, arguments),
+            Tool::Readobj => offloading::readobj(program, arguments),
+            Tool::Objcopy => offloading::objcopy(program, arguments),
         }
     }
 }
@@ -169,6 +182,7 @@ mod tests {
             ("fatbinary.exe", Fatbinary, None),
             ("cuobjdump", Cuobjdump, None),
             ("roc-obj-ls", RocObjLs, None),
+            ("llvm-objdump-22", Objdump, Some(22)),
             ("x86_64-w64-mingw32-clang-offload-wrapper-15.exe", ClangOffloadWrapper, Some(15)),
         ];
         for (name, tool, suffix) in cases {

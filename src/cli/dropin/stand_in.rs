@@ -96,6 +96,7 @@ fn default_release(tool: Tool) -> Release {
         Tool::ClangOffloadWrapper => NEWEST.of_clang_offload_wrapper(),
         Tool::ClangOffloadPackager => Release::numbered(20),
         Tool::LlvmOffloadWrapper | Tool::LlvmOffloadBinary | Tool::OffloadBundler | Tool::LinkerWrapper => NEWEST,
+        Tool::Objdump | Tool::Readobj | Tool::Objcopy => NEWEST,
         // The tools of NVIDIA and ROCm have no release of LLVM.
         Tool::Fatbinary | Tool::Cuobjdump | Tool::RocObjLs | Tool::RocObjExtract => NEWEST,
     }

@@ -88,9 +88,8 @@ impl EmbeddedFiles {
         output.commit(&inputs)?;
         write_library(&object, host, &environment.library_path(&library))?;
 
-        let mut module = Output::create(set.output(&directory.join(format!("{name}.rs")), OutputKind::Text)?)?;
-        module.write(rust_module(&files, &options).map_err(BuildError::Embed)?.as_bytes())?;
-        module.commit([])?;
+        let module = rust_module(&files, &options).map_err(BuildError::Embed)?;
+        Output::of_bytes(set.output(&directory.join(format!("{name}.rs")), OutputKind::Text)?, module.as_bytes())?;
         Ok(directives)
     }
 }

@@ -1,6 +1,5 @@
 //! `bundle`: combines files for several targets.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -34,17 +33,12 @@ pub struct BundleOptions {
 }
 
 /// A file and its ID.
+#[derive(Debug)]
 pub struct BundleInput {
     /// ID of the entry.
     pub id: String,
     /// The file.
     pub input: Input,
-}
-
-impl fmt::Debug for BundleInput {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BundleInput").field("id", &self.id).field("path", &self.input.path()).finish()
-    }
 }
 
 /// Result of writing a bundle.
@@ -135,9 +129,7 @@ fn write_plain(
     moved: &mut dyn FnMut(u64),
 ) -> Result<BundleSummary> {
     let mut sink = Sink::new(files.iter().map(|file| &file.input));
-    for run in content.runs() {
-        sink.push(run);
-    }
+    content.runs().for_each(|run| sink.push(run));
     sink.write_with_progress(&mut output, moved)?;
     output.commit(files.iter().map(|file| &file.input))?;
     Ok(BundleSummary { size: content.size(), compressed: None })

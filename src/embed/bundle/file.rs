@@ -4,6 +4,7 @@
 //! exceptions: texts are searched for the lines between files, and a compressed bundle in any form but the binary one
 //! must be decompressed to be read.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::base::bytes::{Resource, View, record_memory};
@@ -86,6 +87,18 @@ pub struct BundleReader<'data> {
 }
 
 impl FileEntry<'_> {
+    /// Returns the file. `stream` has the decompressed bytes of the bundle.
+    pub fn bytes<'a>(&'a self, stream: &'a [u8]) -> Result<Cow<'a, [u8]>, Malformed> {
+        Ok(match &self.location {
+            Location::InFile(view) => view.data().into(),
+            Location::InStream(range) => {
+                stream.get(range.start as usize..range.end as usize).unwrap_or_default().into()
+            }
+            Location::HostObject(object) => extract_host(*object)?.to_vec().into(),
+            Location::Decompressed(bytes) => bytes.into(),
+        })
+    }
+
     /// Returns the range in the decompressed bytes of the bundle, if the entry is in them.
     pub fn range_in_stream(&self) -> Option<Range<u64>> {
         match &self.location {
@@ -152,15 +165,9 @@ impl<'data> BundleReader<'data> {
         let inner = BundleReader { view: ccob.view.derived(&decompressed), input: None, ..*self };
         let Some((entries, _)) = inner.plain(inner.view)? else { return Err(BundleFileError::NotABundle) };
         let mut kept = Vec::new();
-        for FileEntry { id, location } in entries {
-            let bytes = match location {
-                Location::InFile(view) => view.data().to_vec(),
-                Location::HostObject(object) => extract_host(object)?.to_vec(),
-                Location::InStream(_) | Location::Decompressed(_) => {
-                    unreachable!("the decompressed bundle is not compressed")
-                }
-            };
-            kept.push(FileEntry { id, location: Location::Decompressed(bytes) });
+        for entry in entries {
+            let bytes = entry.bytes(&[])?.into_owned();
+            kept.push(FileEntry { id: entry.id, location: Location::Decompressed(bytes) });
         }
         Ok(BundleFile { entries: kept, ccob: Some(ccob), next })
     }

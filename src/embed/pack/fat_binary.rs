@@ -30,6 +30,13 @@ pub struct FatbinOptions {
 pub struct FatbinInput {
     /// The image.
     pub input: Input,
+    /// What its entry states.
+    pub properties: FatbinProperties,
+}
+
+/// Properties of an image.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FatbinProperties {
     /// Architecture that the user specifies; an error if its number differs from the image's.
     pub arch: Option<String>,
     /// Identifier, usually the name of a source file; may be empty.
@@ -53,14 +60,19 @@ impl FatbinInput {
         let path = || self.input.path().to_owned();
         let unsuitable =
             |found: &str, remedy| ImageError::NotADeviceImage { path: path(), found: found.into(), remedy };
-        if !self.options.is_empty() && image.kind() == kind::ELF {
+        if !self.properties.options.is_empty() && image.kind() == kind::ELF {
             return Err(unsuitable("a cubin, which is not compiled", "omit options"));
         }
-        if self.compression.is_some() && image.kind() == kind::NVVM {
+        if self.properties.compression.is_some() && image.kind() == kind::NVVM {
             return Err(unsuitable("LTO-IR, whose compressed form is not known", "use compress=none"));
         }
-        let image = image.with_identifier(self.identifier.as_bytes()).with_options(self.options.as_bytes());
-        Ok(FatbinMember::Image { image: image.with_debug(self.has_debug), compression: self.compression })
+        let image = image
+            .with_identifier(self.properties.identifier.as_bytes())
+            .with_options(self.properties.options.as_bytes());
+        Ok(FatbinMember::Image {
+            image: image.with_debug(self.properties.has_debug),
+            compression: self.properties.compression,
+        })
     }
 
     /// Identifies the image. Its architecture must not contradict the one that the user specifies.
@@ -72,8 +84,8 @@ impl FatbinInput {
             return Err(ImageError::Empty { path: path.to_owned() });
         }
         format::check_image_file(own.image_kind, view).map_err(|malformed| malformed.in_file(path))?;
-        TargetOverride { triple: None, arch: self.arch.clone() }.check_against(&own, path)?;
-        let specified = self.arch.as_deref().map(|arch| parse_arch(arch, path)).transpose()?;
+        TargetOverride { triple: None, arch: self.properties.arch.clone() }.check_against(&own, path)?;
+        let specified = self.properties.arch.as_deref().map(|arch| parse_arch(arch, path)).transpose()?;
         let suffix = specified.and_then(|arch| arch.suffix);
         if own.image_kind == ImageKind::Elf && own.triple.as_deref() != Some(triple::NVPTX64) {
             return Err(ImageError::NotADeviceImage {
@@ -127,9 +139,7 @@ pub fn pack(images: &[FatbinInput], options: &FatbinOptions) -> Result<()> {
     let mut output = Output::create(files.output(&options.output, OutputKind::Code)?)?;
     let content = content(images, options)?;
     let mut sink = Sink::new(images.iter().map(|image| &image.input));
-    for run in content.runs() {
-        sink.push(run);
-    }
+    content.runs().for_each(|run| sink.push(run));
     sink.write_to(&mut output)?;
     output.commit(images.iter().map(|image| &image.input))?;
     Ok(())

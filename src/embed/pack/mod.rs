@@ -2,7 +2,6 @@
 
 pub mod fat_binary;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::base::codec::Compression;
@@ -27,6 +26,7 @@ pub struct PackOptions {
 }
 
 /// An image and its properties.
+#[derive(Debug)]
 pub struct PackInput {
     /// The image.
     pub input: Input,
@@ -38,18 +38,6 @@ pub struct PackInput {
     pub flags: u32,
     /// Keys and values, in the order of the output.
     pub strings: Vec<(String, String)>,
-}
-
-impl fmt::Debug for PackInput {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PackInput")
-            .field("path", &self.input.path())
-            .field("image_kind", &self.image_kind)
-            .field("offload_kind", &self.offload_kind)
-            .field("flags", &self.flags)
-            .field("strings", &self.strings)
-            .finish()
-    }
 }
 
 impl PackInput {
@@ -163,9 +151,7 @@ pub fn pack_into(mut output: Output, images: &[PackInput], options: &PackOptions
     match options.compression {
         None => {
             let mut sink = Sink::new(images.iter().map(|image| &image.input));
-            for run in content.runs() {
-                sink.push(run);
-            }
+            content.runs().for_each(|run| sink.push(run));
             sink.write_to(&mut output)?;
         }
         Some(how) => {

@@ -6,7 +6,7 @@ use super::ProducerError;
 use super::offload_binary::stream_compression;
 use crate::base::codec::Codec;
 use crate::base::io::Input;
-use crate::embed::bundle::file::{BundleFileError, BundleReader, Location, extract_host};
+use crate::embed::bundle::file::{BundleFileError, BundleReader};
 use crate::embed::bundle::{BundleError, BundleInput, BundleOptions, bundle_to_vec, check_composition};
 use crate::format::bundle::FileType;
 use crate::format::ccob;
@@ -102,14 +102,7 @@ pub fn unbundle(bundle: &Input) -> Result<Vec<BundleEntry>, ProducerError> {
     };
     let mut entries = Vec::new();
     for entry in file.entries {
-        let bytes = match entry.location {
-            Location::InFile(view) => view.data().to_vec(),
-            Location::InStream(range) => {
-                stream.get(range.start as usize..range.end as usize).unwrap_or_default().to_vec()
-            }
-            Location::HostObject(object) => extract_host(object).map_err(in_file)?.to_vec(),
-            Location::Decompressed(bytes) => bytes,
-        };
+        let bytes = entry.bytes(&stream).map_err(in_file)?.into_owned();
         entries.push(BundleEntry { id: entry.id, bytes });
     }
     Ok(entries)

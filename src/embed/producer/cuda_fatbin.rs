@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use super::ProducerError;
 use crate::base::codec::Codec;
 use crate::base::io::Input;
-use crate::embed::pack::fat_binary::{FatbinInput, FatbinOptions, default_compression, pack_fatbin_to_vec};
+use crate::embed::pack::fat_binary::{
+    FatbinInput, FatbinOptions, FatbinProperties, default_compression, pack_fatbin_to_vec,
+};
 
 /// Packs cubins, PTX, LTO-IR and Tile IR into a CUDA fat binary, like `fatbin pack --kind cuda`.
 ///
@@ -47,14 +49,13 @@ impl CudaFatbinBuilder {
     /// Adds an image with the architecture that its header does not state, an identifier (usually the name of a source
     /// file), and options for the driver's compiler.
     pub fn image_for(&mut self, input: Input, arch: Option<&str>, identifier: &str, options: &str) -> &mut Self {
-        self.images.push(FatbinInput {
-            input,
+        let properties = FatbinProperties {
             arch: arch.map(str::to_owned),
             identifier: identifier.to_owned(),
             options: options.to_owned(),
-            has_debug: false,
-            compression: None,
-        });
+            ..FatbinProperties::default()
+        };
+        self.images.push(FatbinInput { input, properties });
         self
     }
 
@@ -72,7 +73,7 @@ impl CudaFatbinBuilder {
             return Err(ProducerError::refused("images are compressed as one only with a codec"));
         }
         for image in &mut self.images {
-            image.compression = if image.is_lto_ir() { None } else { compression };
+            image.properties.compression = if image.is_lto_ir() { None } else { compression };
         }
         let concat = if self.concat { compression } else { None };
         let options = FatbinOptions { concat, output: PathBuf::from("<memory>") };

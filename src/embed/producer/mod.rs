@@ -12,6 +12,7 @@ mod tests;
 pub use bundle::{BundleBuilder, BundleEntry, unbundle};
 pub use cuda_fatbin::CudaFatbinBuilder;
 pub use error::ProducerError;
+pub(crate) use nvfatbin::ImageType;
 pub use nvfatbin::{NvFatbin, NvFatbinError};
 pub use object::embed_bytes;
 pub use offload_binary::OffloadBinaryBuilder;

@@ -69,6 +69,22 @@ impl<'data> OffloadBinary<'data> {
             OffloadBinaryContents::Compressed(_) => &[],
         }
     }
+
+    /// Decompresses a binary; `None` if it is not compressed.
+    pub fn decompress(&self) -> Result<Option<Vec<u8>>, Malformed> {
+        match &self.contents {
+            OffloadBinaryContents::Entries(_) => Ok(None),
+            OffloadBinaryContents::Compressed(compressed) => compressed.decompress().map(Some),
+        }
+    }
+
+    /// Returns the entries of a binary, whose decompressed bytes are the result of [`Self::decompress`].
+    pub fn entries_from(&self, bytes: Option<&'data [u8]>) -> Result<Vec<OffloadBinaryEntry<'data>>, Malformed> {
+        match bytes {
+            None => Ok(self.entries().to_vec()),
+            Some(bytes) => Ok(OffloadBinary::read(self.view.derived(bytes))?.entries().to_vec()),
+        }
+    }
 }
 
 impl<'data> OffloadBinaryEntry<'data> {

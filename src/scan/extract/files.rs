@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::batches::plan_batches;
 use super::error::ExtractError;
-use super::job::{ExtractJob, by_file, write};
+use super::job::{ExtractJob, by_file};
 use super::{ExtractObserver, ExtractOptions, ExtractedFile};
 use crate::base::error::{Error, Result};
 use crate::base::io::{CreatedDirectories, FileSet, Output, OutputKind};
@@ -123,6 +123,7 @@ impl FileWriter<'_> {
         let is_below = parent != self.directory;
         let _created = if is_below { Some(CreatedDirectories::create(parent)?) } else { None };
         let file = path.file_name().unwrap_or(name.as_os_str());
-        write(self.scan.source(), bytes, Output::create(self.set.output_in(parent, file, OutputKind::Code)?)?)
+        let output = Output::create(self.set.output_in(parent, file, OutputKind::Code)?)?;
+        output.commit_bytes(self.scan.source().input(), bytes)
     }
 }

@@ -6,10 +6,9 @@ use std::path::PathBuf;
 use super::{ExtractError, ExtractOptions};
 use crate::base::bytes::total;
 use crate::base::codec::Codec;
-use crate::base::error::{Error, Malformed};
-use crate::base::io::Output;
+use crate::base::error::Malformed;
 use crate::scan::filter::FoundImage;
-use crate::scan::{ImageBytes, ImageReader, InputSlice, ScannedFile};
+use crate::scan::{ImageBytes, ImageReader, ScannedFile};
 
 /// An image to extract, and its file.
 #[derive(Debug, Clone)]
@@ -63,17 +62,4 @@ pub fn total_size(jobs: &[ExtractJob<'_>]) -> u64 {
 /// The jobs of each file.
 pub fn by_file<'j, 'a>(jobs: &'j [ExtractJob<'a>]) -> impl Iterator<Item = &'j [ExtractJob<'a>]> {
     jobs.chunk_by(|one, next| one.found.file == next.found.file)
-}
-
-/// Writes an image. Bytes that the file stores unchanged are copied from file to file. Decompressed bytes are written
-/// from memory in one call, so reserving space is not worth it.
-pub fn write(input: &InputSlice, bytes: &[u8], mut output: Output) -> Result<(), Error> {
-    match input.input().offset_of(bytes) {
-        Some(offset) => {
-            output.reserve(bytes.len() as u64)?;
-            output.copy(input.input(), offset, bytes.len() as u64)?;
-        }
-        None => output.write(bytes)?,
-    }
-    output.commit([input.input()])
 }

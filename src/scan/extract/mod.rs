@@ -23,7 +23,7 @@ use crate::scan::ScannedFile;
 use crate::scan::filter;
 use crate::scan::filter::{FilterError, FilterResult, ImageFilter, target};
 use crate::scan::inventory::NestedImage;
-use job::{ExtractJob, total_size, write};
+use job::{ExtractJob, total_size};
 use names::file_names;
 
 pub use error::ExtractError;
@@ -171,7 +171,9 @@ fn write_single(
         }
     };
     match job.read(&scan.reader(), options) {
-        Ok(bytes) => write(scan.source(), &bytes, Output::create(set.output(path, OutputKind::Code)?)?)?,
+        Ok(bytes) => {
+            Output::create(set.output(path, OutputKind::Code)?)?.commit_bytes(scan.source().input(), &bytes)?;
+        }
         Err(malformed) => refused.push(malformed.in_file(Path::new(&scan.file().path)).into()),
     }
     Ok(())

@@ -9,8 +9,6 @@ use crate::base::io::{FileSet, Output, OutputKind};
 impl ImageRef<'_> {
     /// Writes the bytes to a file. An existing file is replaced when the new one is complete.
     pub fn write_file(&self, path: &Path) -> Result<()> {
-        let mut output = Output::create(FileSet::new().output(path, OutputKind::Code)?)?;
-        output.write(&self.bytes()?)?;
-        output.commit([])
+        Output::of_bytes(FileSet::new().output(path, OutputKind::Code)?, &self.bytes()?)
     }
 }

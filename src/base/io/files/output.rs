@@ -173,6 +173,26 @@ impl Output {
         replaced.map_err(Error::io(&self.place.path, "write"))
     }
 
+    /// Creates a complete output from bytes.
+    pub(crate) fn of_bytes(path: OutputPath, bytes: &[u8]) -> Result<()> {
+        let mut output = Output::create(path)?;
+        output.write(bytes)?;
+        output.commit([])
+    }
+
+    /// Writes bytes and commits. Bytes that `input` stores unchanged are copied from file to file. Other bytes are
+    /// written from memory in one call, so reserving space is not worth it.
+    pub(crate) fn commit_bytes(mut self, input: &Input, bytes: &[u8]) -> Result<()> {
+        match input.offset_of(bytes) {
+            Some(offset) => {
+                self.reserve(bytes.len() as u64)?;
+                self.copy(input, offset, bytes.len() as u64)?;
+            }
+            None => self.write(bytes)?,
+        }
+        self.commit([input])
+    }
+
     /// Writes bytes that are in memory.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.size += bytes.len() as u64;

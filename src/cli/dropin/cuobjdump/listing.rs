@@ -11,8 +11,7 @@ use super::options::TOOL;
 use super::request::{Action, Dump, Patterns, Request};
 use super::{cubins, names};
 use crate::base::bytes::View;
-use crate::base::error::Result as FileResult;
-use crate::base::io::{FileSet, Output, OutputKind, Sink};
+use crate::base::io::{FileSet, Output, OutputKind};
 use crate::cli::dropin::diagnostics::{TextOutput, write_messages};
 use crate::cli::dropin::llvm_options::{bytes, os_string};
 use crate::cli::dropin::nvidia_options::ToolFailure;
@@ -325,14 +324,9 @@ impl<'a> Listing<'a> {
         if Path::new(&file).is_dir() {
             return Err(TOOL.fatal(format!("File '{shown}' could not be opened")));
         }
-        let written = || -> FileResult<()> {
-            let mut output = Output::create(FileSet::new().output_in(Path::new("."), &file, OutputKind::Code)?)?;
-            let mut sink = Sink::new([slice.input()]).with_slices([contents]);
-            sink.push(contents);
-            sink.write_to(&mut output)?;
-            output.commit([slice.input()])
-        };
-        written().map_err(|error| TOOL.fatal(error.to_string()))
+        let output = FileSet::new().output_in(Path::new("."), &file, OutputKind::Code).and_then(Output::create);
+        let written = output.and_then(|output| output.commit_bytes(slice.input(), contents));
+        written.map_err(|error| TOOL.fatal(error.to_string()))
     }
 }
 

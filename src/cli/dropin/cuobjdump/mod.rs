@@ -38,7 +38,7 @@ use super::llvm_options::os_string;
 use super::nvidia_options::{self, ParsedLine, ToolFailure};
 use files::{Contents, absolute, each_member, invalid_header};
 use listing::Listing;
-use options::TOOL;
+pub use options::TOOL;
 use request::{Action, Request};
 
 const VERSION: &str = concat!(
@@ -49,11 +49,6 @@ const VERSION: &str = concat!(
 
 /// Exit status for a file without device code.
 const NO_DEVICE_CODE: u8 = 255;
-
-/// Parses the contents of an option file. Nested option files are errors.
-pub fn read_options(option_file: &[u8]) -> Result<(), String> {
-    TOOL.read_options(option_file)
-}
 
 /// Runs as the tool.
 pub fn run(arguments: &[OsString]) -> u8 {

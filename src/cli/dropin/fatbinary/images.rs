@@ -1,14 +1,15 @@
 //! Images of a command line: their files and their entries.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use super::image_type::ImageType;
 use super::{ToolFailure, fatal, library_error};
 use crate::base::archive::ArchiveFormat;
 use crate::base::io::Input;
 use crate::cli::access;
 use crate::cli::dropin::llvm_options::{os_string, text};
 use crate::cli::dropin::nvidia_options::{KeywordValues, ParsedLine};
+use crate::embed::producer::ImageType;
 use crate::embed::{NvFatbin, NvFatbinError};
 
 /// Architecture of `--image2`. Its images state none.
@@ -17,7 +18,8 @@ const IMAGE2_ARCH: &[u8] = b"80";
 /// An image and its file.
 #[derive(Debug)]
 pub struct EntryInput {
-    image_type: ImageType,
+    /// Absent for an object, whose PTX is added.
+    image_type: Option<ImageType>,
     /// Architecture as on the command line.
     arch: Vec<u8>,
     pub input: Input,
@@ -31,19 +33,22 @@ fn open_image(argument: &KeywordValues, option: &str) -> Result<EntryInput, Tool
         "image" => {
             let profile = argument.value("profile").ok_or_else(|| fatal("Missing profile in image"))?;
             let (image_type, arch) = parse_profile(profile)?;
-            (Some(image_type), arch, argument.value("file").ok_or_else(missing_file)?)
+            (Some(Some(image_type)), arch, argument.value("file").ok_or_else(missing_file)?)
         }
         "image2" => {
             let kind = argument.value("kind").ok_or_else(unknown_kind)?;
             let file = argument.value("file").ok_or_else(missing_file)?;
-            let is_kind = |kind: &ImageType| [ImageType::TileIr, ImageType::Relocatable].contains(kind);
-            (ImageType::parse(kind).filter(is_kind), IMAGE2_ARCH, file)
+            let image_type = match kind {
+                b"tileir" => Some(Some(ImageType::TileIr)),
+                b"reloc" => Some(None),
+                _ => None,
+            };
+            (image_type, IMAGE2_ARCH, file)
         }
         _ => {
             let kind = argument.value("kind").ok_or_else(unknown_kind)?;
             let arch = argument.value("sm").ok_or_else(|| fatal("Missing sm in image3"))?;
-            let image_type = ImageType::parse(kind).filter(|&kind| kind != ImageType::Relocatable);
-            (image_type, arch, argument.value("file").ok_or_else(missing_file)?)
+            (ImageType::parse(kind).map(Some), arch, argument.value("file").ok_or_else(missing_file)?)
         }
     };
     let image_type = image_type.ok_or_else(unknown_kind)?;
@@ -87,19 +92,26 @@ impl EntryInput {
         let text = |name: &str| line.text(name).unwrap_or_default();
         let identifier = text("ident");
         let added = match self.image_type {
-            ImageType::Elf => container.add_cubin(data, arch, identifier),
-            // The size that the library expects includes the NUL.
-            ImageType::Ptx => container.add_ptx([data, b"\0"].concat(), arch, identifier, text("cmdline")),
-            ImageType::Nvvm => container.add_lto_ir(data, arch, identifier, text("cicc-cmdline")),
-            ImageType::TileIr => container.add_tile_ir_for(data, arch, identifier, text("tileir-cmdline")),
-            ImageType::Relocatable => {
-                if ArchiveFormat::of(view).is_some_and(ArchiveFormat::is_library) {
-                    let failure = library_error(&NvFatbinError::Internal);
-                    let message = format!("{}{}", fatal("unexpected archive format").message, failure.message);
-                    return Err(ToolFailure { message, ..failure });
-                }
-                container.add_reloc(data)
+            Some(image_type) => {
+                let options = match image_type {
+                    ImageType::Elf => "",
+                    ImageType::Ptx => "cmdline",
+                    ImageType::Nvvm => "cicc-cmdline",
+                    ImageType::TileIr => "tileir-cmdline",
+                };
+                let code = match image_type {
+                    // The size that the library expects includes the NUL.
+                    ImageType::Ptx => [data, b"\0"].concat().into(),
+                    _ => Cow::Borrowed(data),
+                };
+                container.add_image(image_type, code, arch, identifier, text(options))
             }
+            None if ArchiveFormat::of(view).is_some_and(ArchiveFormat::is_library) => {
+                let failure = library_error(&NvFatbinError::Internal);
+                let message = format!("{}{}", fatal("unexpected archive format").message, failure.message);
+                return Err(ToolFailure { message, ..failure });
+            }
+            None => container.add_reloc(data),
         };
         added.map_err(|error| match error {
             NvFatbinError::MalformedCubin(malformed) => {

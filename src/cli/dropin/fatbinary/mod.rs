@@ -14,7 +14,6 @@
 //! - `--version` names this program. It is not NVIDIA's.
 
 mod embed;
-mod image_type;
 mod images;
 mod options;
 
@@ -30,7 +29,7 @@ use crate::base::io::{FileSet, Input, Output, OutputKind, Sink, commit_all};
 use crate::embed::NvFatbin;
 use embed::SourceForm;
 use images::EntryInput;
-use options::TOOL;
+pub use options::TOOL;
 
 const VERSION: &str = concat!(
     "fatbin ",
@@ -56,11 +55,6 @@ const FEWEST_IN_GROUP: usize = 2;
 /// Error of the library that fatbinary calls.
 fn library_error(message: &impl Display) -> ToolFailure {
     ToolFailure::error(format!("\nnvFatbin error: {message}\n"))
-}
-
-/// Parses the contents of an option file. Nested option files are errors.
-pub fn read_options(option_file: &[u8]) -> Result<(), String> {
-    TOOL.read_options(option_file)
 }
 
 /// Runs as the tool.
@@ -152,8 +146,6 @@ fn write_container<'a>(
     output: &mut Output,
 ) -> Result<(), ToolFailure> {
     let mut sink = Sink::new(inputs);
-    for run in container.runs() {
-        sink.push(run);
-    }
+    container.runs().for_each(|run| sink.push(run));
     sink.write_to(output).map_err(|error| write_failure(&error))
 }

@@ -8,7 +8,7 @@ use super::environment::Settings;
 use super::request::{BundlerAction, Request};
 use super::{Diagnostics, Result, archives, compatibility_trace, errors, objcopy, verbose, write_stderr};
 use crate::base::io::Input;
-use crate::cli::dropin::inputs::open;
+use crate::cli::dropin::files::{file_message, open};
 use crate::embed::bundle::{BundleError, BundleInput, BundleOptions, FollowingData, RequestedTarget, UnbundleOptions};
 use crate::format::bundle::{BundleForm, FileType};
 use crate::host::rewrite;
@@ -16,7 +16,7 @@ use crate::target::compatibility::KindRules;
 
 /// Executes a request and returns the text for standard output.
 pub fn run(request: &Request, settings: &Settings, diagnostics: Diagnostics) -> Result<String> {
-    let open = |path: &OsString| open(Path::new(path)).map_err(|error| errors::format(&error));
+    let open = |path: &OsString| open(Path::new(path)).map_err(|error| file_message(&error));
     let mut inputs = request.inputs.iter().map(open).collect::<Result<Vec<Input>>>()?;
     let file_type = FileType::named(&request.file_type)
         .filter(|file_type| request.has_hipi || file_type.name != "hipi")

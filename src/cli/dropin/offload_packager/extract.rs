@@ -8,18 +8,16 @@ use std::path::Path;
 use object::read::{File, FileKind, Object, ObjectKind};
 
 use super::image_argument::{ImageArgument, MEMBER};
-use super::{Result, create, create_file, format_error, stem};
+use super::{Result, create, stem};
 use crate::base::archive;
 use crate::base::bytes::{MAX_NESTING, ObjectBytes, View};
 use crate::base::error::{Cause, Error, Malformed};
-use crate::base::io::{Output, Sink};
+use crate::base::io::{FileSet, Output, Sink};
 use crate::cli::dropin::diagnostics::{Diagnostics, print};
-use crate::cli::dropin::inputs::open;
+use crate::cli::dropin::files::{create_file, open, system_message};
 use crate::embed::llvm::Release;
 use crate::format::bitcode::embedded::OFFLOADING;
-use crate::format::offload_binary::{
-    MAGIC, OffloadBinary, OffloadBinaryContents, OffloadBinaryEntry, Version, image_kind_name,
-};
+use crate::format::offload_binary::{MAGIC, OffloadBinary, OffloadBinaryEntry, Version, image_kind_name};
 use crate::scan::{self, Archives, InputSlice, OpenOptions, Source};
 
 /// The tool's name for standard input.
@@ -60,11 +58,11 @@ impl Extraction<'_> {
         }
         let mut buffers = Vec::new();
         for (part, binary) in &binaries {
-            buffers.push(decompressed(binary).map_err(|error| format!("{}: {error}", part.path))?);
+            buffers.push(binary.decompress().map_err(|error| format!("{}: {error}", part.path))?);
         }
         let mut entries = Vec::new();
         for ((part, binary), buffer) in binaries.iter().zip(&buffers) {
-            let own = entries_of(binary, buffer.as_deref()).map_err(|error| format!("{}: {error}", part.path))?;
+            let own = binary.entries_from(buffer.as_deref()).map_err(|error| format!("{}: {error}", part.path))?;
             entries.extend(own.into_iter().map(|entry| (*part, entry)));
         }
         let all: Vec<Found> = entries.iter().map(|(part, entry)| Found { part, entry }).collect();
@@ -121,8 +119,8 @@ impl Extraction<'_> {
             return Err(in_part(image.malformed("container in containers", 0, cause)));
         }
         for binary in scan::offload_binaries(image, self.newest).map_err(in_part)? {
-            let buffer = decompressed(&binary).map_err(in_part)?;
-            for entry in entries_of(&binary, buffer.as_deref()).map_err(in_part)? {
+            let buffer = binary.decompress().map_err(in_part)?;
+            for entry in binary.entries_from(buffer.as_deref()).map_err(in_part)? {
                 self.generate_file(Found { part, entry: &entry }, index, depth + 1)?;
             }
         }
@@ -133,7 +131,7 @@ impl Extraction<'_> {
     /// can be open at once. The first part that cannot be read is an error.
     fn parts_with_binaries(&self) -> Result<Vec<InputSlice>> {
         let input = self.input;
-        let opened = open(input).map_err(|error| format!("'{}': {}", input.display(), format_error(&error)))?;
+        let opened = open(input).map_err(|error| format!("'{}': {}", input.display(), system_message(&error)))?;
         let mut parts = Ok(Vec::new());
         // The tool supports static libraries and no other archives.
         let limits = crate::base::bytes::Limits::default();
@@ -188,44 +186,20 @@ fn is_shared_object(view: View<'_>) -> bool {
     is_elf && File::parse(ObjectBytes(view)).is_ok_and(|file| file.kind() == ObjectKind::Dynamic)
 }
 
-/// Decompressed bytes of a binary; `None` if it is stored uncompressed.
-fn decompressed(binary: &OffloadBinary<'_>) -> Result<Option<Vec<u8>>, Malformed> {
-    match &binary.contents {
-        OffloadBinaryContents::Entries(_) => Ok(None),
-        OffloadBinaryContents::Compressed(compressed) => compressed.decompress().map(Some),
-    }
-}
-
-/// Entries of a binary, from its decompressed bytes if it is stored compressed.
-fn entries_of<'data>(
-    binary: &OffloadBinary<'data>,
-    decompressed: Option<&'data [u8]>,
-) -> Result<Vec<OffloadBinaryEntry<'data>>, Malformed> {
-    match decompressed {
-        None => Ok(binary.entries().to_vec()),
-        Some(bytes) => Ok(OffloadBinary::read(binary.view.derived(bytes))?.entries().to_vec()),
-    }
-}
-
 /// Message for an error in a part of an archive. A missing member of a thin archive is named as in the archive.
 fn member_error(error: &Error, archive: &Path) -> String {
     match error {
         Error::Io { path, .. } | Error::NotAFile { path, .. } => {
             let name = archive.parent().and_then(|directory| path.strip_prefix(directory).ok()).unwrap_or(path);
-            format!("'{}': {}", name.display(), format_error(error))
+            format!("'{}': {}", name.display(), system_message(error))
         }
         other => other.to_string(),
     }
 }
 
 fn write(found: Found, output: Result<Output, Error>) -> Result<()> {
-    let write = |mut output: Output| {
-        let mut sink = Sink::new([found.part.input()]);
-        sink.push(found.entry.image.data());
-        sink.write_to(&mut output)?;
-        output.commit([found.part.input()])
-    };
-    output.and_then(write).map_err(|error| format_error(&error))
+    let written = output.and_then(|output| output.commit_bytes(found.part.input(), found.entry.image.data()));
+    written.map_err(|error| system_message(&error))
 }
 
 /// Writes a static library whose members have the name of the file that contains them.
@@ -237,7 +211,7 @@ fn library(found: &[Found], input: &Path, path: &Path) -> Result<()> {
         sink.write_to(&mut output)?;
         output.commit(found.iter().map(|found| found.part.input()))
     };
-    create_file(path).and_then(write).map_err(|error| format_error(&error))
+    create_file(&FileSet::new(), path).and_then(write).map_err(|error| system_message(&error))
 }
 
 fn member_name(part: &InputSlice, input: &Path) -> String {

@@ -38,7 +38,8 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use super::FAILED;
-use super::diagnostics::{Diagnostics, cause, print};
+use super::diagnostics::{Diagnostics, print};
+use super::files::create_file;
 use super::llvm_options::{Line, Stop, parse_response_file};
 use super::stand_in::StandIn;
 use crate::base::codec::{Codec, Compression};
@@ -152,31 +153,7 @@ fn create(path: &Path) -> Result<Output, Error> {
     if path == Path::new("-") {
         return Output::create(FileSet::new().output(path, OutputKind::Code)?);
     }
-    create_file(path)
-}
-
-/// Creates an output file, even one named `-`. A device is written to. Anything else except a directory is replaced,
-/// including a link, as the tool does.
-fn create_file(path: &Path) -> Result<Output, Error> {
-    let set = FileSet::new();
-    match (std::fs::metadata(path), path.file_name()) {
-        (Err(error), None) => Err(Error::io(path, "create")(error)),
-        (Ok(metadata), _) if !metadata.is_file() => Output::create(set.output(path, OutputKind::Code)?),
-        (_, name) => {
-            let directory = path.parent().unwrap_or(Path::new(""));
-            let place = set.output_in(directory, name.unwrap_or_default(), OutputKind::Code)?;
-            Output::create(place).map(Output::with_new_mode)
-        }
-    }
-}
-
-/// Message for an error. For an error of the operating system, it is the system's message alone.
-fn format_error(error: &Error) -> String {
-    match error {
-        Error::Io { cause: error, .. } => cause(error),
-        Error::NotAFile { .. } => "Is a directory".to_owned(),
-        other => other.to_string(),
-    }
+    create_file(&FileSet::new(), path)
 }
 
 #[cfg(test)]

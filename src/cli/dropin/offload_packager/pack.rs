@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::image_argument::ImageArgument;
-use super::{Result, create, format_error};
+use super::{Result, create};
 use crate::base::codec::Compression;
-use crate::cli::dropin::inputs::open;
+use crate::cli::dropin::files::{open, system_message};
 use crate::embed::llvm::packager::RequiredKeys;
 use crate::embed::llvm::{KindNumbers, Release};
 use crate::embed::pack::{PackInput, PackOptions, pack_into};
@@ -31,13 +31,13 @@ pub fn pack(
     }
     let version = if compression.is_some() { Version::Three } else { release.packager.version };
     let options = PackOptions { version, compression, output: output.to_owned() };
-    create(output).and_then(|begun| pack_into(begun, &packed, &options)).map_err(|error| format_error(&error))
+    create(output).and_then(|begun| pack_into(begun, &packed, &options)).map_err(|error| system_message(&error))
 }
 
 /// Reads an image. Its name determines its kind, except for bitcode, which clang names `.o` with link-time
 /// optimization.
 fn read(file: &Path, image: &ImageArgument, kinds: KindNumbers) -> Result<PackInput> {
-    let input = open(file).map_err(|error| format_error(&error))?;
+    let input = open(file).map_err(|error| system_message(&error))?;
     let is_bitcode = DeviceImage::identify(input.view()).image_kind == ImageKind::Bitcode;
     let image_kind = if is_bitcode { image_kind::BITCODE } else { offload_binary::image_kind_of_file(file) };
     let offload_kind = image.offload_kind(kinds).unwrap_or(0);

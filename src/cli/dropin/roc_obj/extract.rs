@@ -8,7 +8,7 @@ use super::short_options::ShortOptions;
 use super::{NOT_FOUND, deprecated};
 use crate::base::bytes::Extent;
 use crate::base::error::Result as FileResult;
-use crate::base::io::{FileSet, FileUri, Input, Output, OutputKind, Sink};
+use crate::base::io::{FileSet, FileUri, Input, Output, OutputKind};
 use crate::cli::access;
 use crate::cli::dropin::diagnostics::{TextOutput, write_messages};
 use crate::cli::dropin::llvm_options::{bytes, text};
@@ -163,7 +163,7 @@ impl Extraction {
     fn write(&mut self, input: &Input, offset: u64, size: u64, name: &str) -> FileResult<()> {
         let directory = self.output.as_deref().map_or(Path::new("."), Path::new);
         let set = FileSet::new();
-        let mut output = if directory == Path::new("-") {
+        let output = if directory == Path::new("-") {
             // Earlier text must precede the bytes.
             self.out.flush();
             Output::create(set.output(directory, OutputKind::Code)?)?
@@ -172,10 +172,7 @@ impl Extraction {
         };
         let bytes =
             input.view().part("address", Extent { offset, size }).map_err(|error| error.in_file(input.path()))?;
-        let mut sink = Sink::new([input]);
-        sink.push(bytes.data());
-        sink.write_to(&mut output)?;
-        output.commit([input])
+        output.commit_bytes(input, bytes.data())
     }
 }
 

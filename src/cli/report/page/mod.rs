@@ -48,9 +48,7 @@ const SCRIPTS: [&str; 12] = [
 /// Writes the page of files, and of their verdict if they were checked.
 pub fn write_page(path: OutputPath, files: &[&Survey], verdict: Option<&Verdict>) -> Result<()> {
     let page = page(files, verdict)?;
-    let mut output = Output::create(path)?;
-    output.write(page.as_bytes())?;
-    output.commit([])
+    Output::of_bytes(path, page.as_bytes())
 }
 
 /// Images that were not inspected because the command line did not select them are left out.

@@ -116,9 +116,7 @@ fn write(
             Some(Location::HostObject(object)) => {
                 let content = extract_host(*object).map_err(|malformed| malformed.in_file(input.path()))?;
                 let mut sink = Sink::new([input]);
-                for run in content.runs() {
-                    sink.push(run);
-                }
+                content.runs().for_each(|run| sink.push(run));
                 sink.write_with_progress(output, moved)?;
             }
         }

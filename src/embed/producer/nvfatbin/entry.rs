@@ -21,6 +21,19 @@ pub enum ImageType {
     TileIr,
 }
 
+impl ImageType {
+    /// Parses the name of a kind in options of fatbinary.
+    pub fn parse(name: &[u8]) -> Option<Self> {
+        Some(match name {
+            b"elf" => ImageType::Elf,
+            b"ptx" => ImageType::Ptx,
+            b"nvvm" => ImageType::Nvvm,
+            b"tileir" => ImageType::TileIr,
+            _ => return None,
+        })
+    }
+}
+
 /// An image to add.
 #[derive(Debug, Clone)]
 pub struct Entry<'data> {

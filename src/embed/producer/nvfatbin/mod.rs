@@ -23,9 +23,9 @@ use std::collections::BTreeSet;
 
 use crate::base::content::Content;
 use crate::format::cuda_fatbin::{GROUPS, concatenate, kind, write_members};
-use crate::target::nvptx::Arch;
 
-use entry::{Entry, ImageType};
+use entry::Entry;
+pub(crate) use entry::ImageType;
 pub use error::NvFatbinError;
 use options::Options;
 use relocatable::Relocatable;
@@ -34,7 +34,7 @@ use relocatable::Relocatable;
 type Result<T, E = NvFatbinError> = std::result::Result<T, E>;
 
 /// Architecture of Tile IR, which states none.
-const TILE_IR_ARCH: Arch = Arch { number: 80, suffix: None };
+const TILE_IR_ARCH: &str = "80";
 
 /// A CUDA fat binary under construction, with the functions of NVIDIA's nvFatbin, its rules and its status codes.
 ///
@@ -86,8 +86,7 @@ impl<'data> NvFatbin<'data> {
         identifier: impl AsRef<[u8]>,
         options: impl AsRef<[u8]>,
     ) -> Result<()> {
-        let strings = (identifier.as_ref(), options.as_ref());
-        self.add(Entry::new(ImageType::Ptx, code.into(), arch.as_ref(), strings))
+        self.add_image(ImageType::Ptx, code, arch, identifier, options)
     }
 
     /// Adds a cubin.
@@ -97,7 +96,7 @@ impl<'data> NvFatbin<'data> {
         arch: impl AsRef<[u8]>,
         identifier: impl AsRef<[u8]>,
     ) -> Result<()> {
-        self.add(Entry::new(ImageType::Elf, code.into(), arch.as_ref(), (identifier.as_ref(), b"")))
+        self.add_image(ImageType::Elf, code, arch, identifier, b"")
     }
 
     /// Adds LTO-IR.
@@ -108,8 +107,7 @@ impl<'data> NvFatbin<'data> {
         identifier: impl AsRef<[u8]>,
         options: impl AsRef<[u8]>,
     ) -> Result<()> {
-        let strings = (identifier.as_ref(), options.as_ref());
-        self.add(Entry::new(ImageType::Nvvm, code.into(), arch.as_ref(), strings))
+        self.add_image(ImageType::Nvvm, code, arch, identifier, options)
     }
 
     /// Adds Tile IR.
@@ -119,20 +117,20 @@ impl<'data> NvFatbin<'data> {
         identifier: impl AsRef<[u8]>,
         options: impl AsRef<[u8]>,
     ) -> Result<()> {
-        let arch = TILE_IR_ARCH.number.to_string();
-        self.add_tile_ir_for(code, arch, identifier, options)
+        self.add_image(ImageType::TileIr, code, TILE_IR_ARCH, identifier, options)
     }
 
-    /// Adds Tile IR for an architecture that the caller states.
-    pub(crate) fn add_tile_ir_for(
+    /// Adds an image with the architecture that the caller states. The options of a cubin are empty.
+    pub(crate) fn add_image(
         &mut self,
+        image_type: ImageType,
         code: impl Into<Cow<'data, [u8]>>,
         arch: impl AsRef<[u8]>,
         identifier: impl AsRef<[u8]>,
         options: impl AsRef<[u8]>,
     ) -> Result<()> {
         let strings = (identifier.as_ref(), options.as_ref());
-        self.add(Entry::new(ImageType::TileIr, code.into(), arch.as_ref(), strings))
+        self.add(Entry::new(image_type, code.into(), arch.as_ref(), strings))
     }
 
     /// Adds an index. No tool writes one, and its form is not known.

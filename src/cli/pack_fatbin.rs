@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::access;
-use super::compression::{CompressionArguments, check_level};
+use super::compression::CompressionArguments;
 use super::failure::{Context, Result, bail, coded, ensure};
 use super::image_argument::not_assigned;
 use super::known_names::unknown_name;
@@ -87,8 +87,9 @@ impl EntryDescription {
         }
         ensure!(!described.files.is_empty(), "file=F is missing");
         if let Some(level) = stated_level {
-            let codec = described.compression.context("level: the image is not compressed; add compress=CODEC")?.codec;
-            described.compression = Some(Compression { codec, level: check_level(codec, level)? });
+            let compression =
+                described.compression.context("level: the image is not compressed; add compress=CODEC")?;
+            described.compression = Some(compression.at(Some(level)).map_err(anyhow::Error::from)?);
         }
         Ok(described)
     }

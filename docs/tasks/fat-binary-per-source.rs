@@ -1,5 +1,5 @@
-//! Narsil/bindgen_cuda#11, #22: build.rs for crates like candle-kernels. Each .cu file in `kernels` becomes a fat binary with machine
-//! code for CUDA_COMPUTE_CAPS, such as 80,90, and PTX of the last for newer GPUs. cudarc loads the bytes as they are.
+//! Narsil/bindgen_cuda#11, #22: build.rs for crates like candle-kernels. Each .cu file in `kernels` becomes a fat binary with
+//! machine code for CUDA_COMPUTE_CAPS, such as 80,90, and PTX of the last for newer GPUs. cudarc loads the bytes as they are.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

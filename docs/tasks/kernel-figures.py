@@ -1,4 +1,4 @@
-# DataDog/datadog-agent#29918, #33903: registers, shared memory and code size of each kernel of a program, for the GPUs of one host.
+# DataDog/datadog-agent#29918, #33903: registers, shared memory and code size of the kernels of a program, for the GPUs of a host.
 # Usage: kernel-figures.py PROGRAM ARCH...
 import sys
 

@@ -1,5 +1,5 @@
-//! apache/mahout#1484: build.rs with the list of the kernels in each fat binary, which comes from the machine code: how the sources
-//! declare them does not matter. `KERNELS` has module and name of each.
+//! apache/mahout#1484: build.rs with the list of the kernels in each fat binary. It comes from the machine code, so it does not
+//! matter how the sources declare them. `KERNELS` has module and name of each.
 
 use std::error::Error;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! mozilla/sccache#2762: the files that `clang -E --offload-compress` has read for each target, although its output is a compressed
-//! bundle. Usage: preprocessed-files OUTPUT_OF_CLANG
+//! mozilla/sccache#2762: the files that `clang -E --offload-compress` has read for each target, although its output is a
+//! compressed bundle. Usage: preprocessed-files OUTPUT_OF_CLANG
 
 use std::collections::BTreeSet;
 use std::error::Error;

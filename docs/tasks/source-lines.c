@@ -1,5 +1,5 @@
-/* parca-dev/opentelemetry-ebpf-profiler#300: the functions and lines of PC samples, each a kernel and an offset in it. The line table
- * is read once. Usage: source-lines CUBIN < SAMPLES */
+/* parca-dev/opentelemetry-ebpf-profiler#300: the functions and lines of PC samples, each a kernel and an offset in it. The line
+ * table is read once. Usage: source-lines CUBIN < SAMPLES */
 #include <fatbin.h>
 #include <inttypes.h>
 #include <stdio.h>

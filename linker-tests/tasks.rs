@@ -28,9 +28,9 @@ const SCRIPTS: [&str; 8] = [
 ];
 
 pub fn trials() -> Vec<Trial> {
-    let tests: [(&str, fn(&Path) -> Result<()>); 3] =
-        [("listed", listed), ("source-lines", source_lines), ("crates", crates)];
-    let trial = |(name, test): (&'static str, fn(&Path) -> Result<()>)| {
+    type Test = fn(&Path) -> Result<()>;
+    let tests: [(&str, Test); 3] = [("listed", listed), ("source-lines", source_lines), ("crates", crates)];
+    let trial = |(name, test): (&'static str, Test)| {
         Trial::ignorable_test(format!("tasks/{name}"), move || {
             completion(fresh_directory("tasks", name).and_then(|directory| test(&directory)))
         })

@@ -45,6 +45,6 @@ impl FormArguments {
         if self.level.is_some() && transcoding.codec == Some(Codec::None) {
             bail!("{command}: --level: --to none does not compress");
         }
-        Ok(transcoding.at(self.level, self.best).map_err(anyhow::Error::from)?)
+        Ok(transcoding.at(self.level, self.best).map_err(|error| anyhow!(error))?)
     }
 }

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use anyhow::anyhow;
+
 use super::access;
 use super::compression::CompressionArguments;
 use super::failure::{Context, Result, bail, coded, ensure};
@@ -89,7 +91,7 @@ impl EntryDescription {
         if let Some(level) = stated_level {
             let compression =
                 described.compression.context("level: the image is not compressed; add compress=CODEC")?;
-            described.compression = Some(compression.at(Some(level)).map_err(anyhow::Error::from)?);
+            described.compression = Some(compression.at(Some(level)).map_err(|error| anyhow!(error))?);
         }
         Ok(described)
     }

@@ -92,7 +92,7 @@ struct NamedChange {
 fn parse_change(text: &str) -> Result<NamedChange> {
     let level = |text: &str, codec: Codec| -> Result<i32> {
         let level = text.parse().ok().context("expected a number as level")?;
-        Ok(codec.check_level(level).map_err(anyhow::Error::from)?)
+        Ok(codec.check_level(level).map_err(|error| anyhow!(error))?)
     };
     let entries =
         |codec: Codec, level: i32, streams| WhatIf::Compressed(Some(CodecLevels { entries: (codec, level), streams }));

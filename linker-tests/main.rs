@@ -130,6 +130,7 @@ mod runtimes;
 mod shells;
 mod size;
 mod sycl;
+mod tasks;
 mod threads;
 mod triples;
 mod truncated;
@@ -235,6 +236,7 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(build_script::trials());
     trials.extend(native::trials());
     trials.extend(python::trials());
+    trials.extend(tasks::trials());
     trials.extend(integrations::trials());
     trials.extend(features::trials(trials.iter().map(|trial| trial.name().to_owned()).collect()));
     Ok(trials)

@@ -9,6 +9,8 @@ use crate::harness::openmp;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::{Missing, Tool, fetched, find_in, in_path, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
+use crate::real_files::path_of;
+use crate::tasks;
 
 pub fn trials() -> Vec<Trial> {
     let test = || completion(fresh_directory("python", "wheel").and_then(|it| the_wheel_works(&it)));
@@ -35,9 +37,7 @@ impl Environment<'_> {
     /// Runs its interpreter with the test tools.
     fn python(&self, arguments: &[&str]) -> Result<Done> {
         let step = Step::new(self.directory, self.directory.join("venv/bin/python"));
-        let wheel = find_in(&fetched("real-files"), "nvidia_nvjpeg_cu12-12.4.0.76-py3-none-manylinux2014_x86_64");
-        let wheel = wheel.ok_or_else(|| not_fetched("nvidia_nvjpeg_cu12"))?;
-        step.env("PYTHONPATH", &self.tools).env("FATBIN_TEST_WHEEL", wheel).args(arguments).run()
+        step.env("PYTHONPATH", &self.tools).env("FATBIN_TEST_WHEEL", path_of("nvjpeg")?).args(arguments).run()
     }
 }
 
@@ -66,6 +66,7 @@ fn the_wheel_works(directory: &Path) -> Result<()> {
     environment.python(&["-m", "mypy", "--strict", "--cache-dir=/dev/null", tests])?;
     environment.python(&["-m", "mypy.stubtest", "fatbin"])?;
     examples_print_what_they_state(&environment)?;
+    tasks::python(directory, &|arguments| environment.python(arguments), &path_of("nvjpeg")?)?;
 
     openmp::compile_image(directory)?;
     let wrap = "import fatbin; fatbin.wrap(['device.so'], kind='openmp', output='wrapped.o')";

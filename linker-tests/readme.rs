@@ -35,7 +35,7 @@ fn root() -> &'static Path {
 fn tasks() -> Result<Vec<PathBuf>> {
     let mut pages = Vec::new();
     for entry in fs::read_dir(root().join("docs/tasks"))? {
-        pages.push(entry?.path());
+        pages.extend(Some(entry?.path()).filter(|path| path.extension().is_some_and(|it| it == "md")));
     }
     Ok(pages)
 }

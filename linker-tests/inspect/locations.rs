@@ -1,8 +1,13 @@
 //! `fatbin addr2line`: `llvm-symbolizer` prints the source of every instruction of code objects, and `nvdisasm` of cubins.
+//! Random addresses, also between functions and inside instructions, are looked up in one run, whose time is printed next to the
+//! tool's. The code objects of Debian's rocRAND and of PennyLane have line tables; no small package has cubins with any, so these
+//! are compiled here.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::iter::successors;
 use std::path::Path;
+use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
@@ -11,6 +16,7 @@ use serde_json::{Deserializer, Value};
 use super::{clang, source, text, trial};
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
+use crate::real_files;
 
 /// Compiler flags for debug information of code objects. llvm-symbolizer finds no lines after `-gline-directives-only`, because
 /// no unit refers to the table.
@@ -21,8 +27,18 @@ const AMD: [(&str, &[&str]); 3] =
 const NVIDIA: [(&str, &[&str], &str); 2] =
     [("lines", &["-gline-tables-only"], "-lineinfo"), ("full", &["-g", "--cuda-noopt-device-debug"], "-g")];
 
+/// Packages with code objects: the arch, and an index, each for an image with DWARF 4 or 5.
+const SHIPPED: [(&str, &str, &str); 3] =
+    [("rocrand", "gfx1030", "0-"), ("rocrand", "gfx90a:xnack+", "5-"), ("pennylane", "gfx942", "14-")];
+
 /// Size of an instruction of AMD's processors, at least.
 const STEP: usize = 4;
+
+/// Size of an instruction of NVIDIA's processors.
+const NVIDIA_STEP: u64 = 16;
+
+/// Number of random locations in an image.
+const RANDOM: usize = 10_000;
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
@@ -33,6 +49,10 @@ pub fn trials() -> Vec<Trial> {
             step.args(["--offload-arch=gfx90a"]).args(options).args(["-o", "image"]).arg(source("kernels.cu")).run()?;
             equal_symbolizer(directory)
         }));
+    }
+    for (package, arch, index) in SHIPPED {
+        let name = format!("locations/shipped/{package}-{arch}");
+        trials.push(trial(name, move |directory| random_addresses(directory, package, arch, index)));
     }
     for (name, options, assembler) in NVIDIA {
         trials.push(trial(format!("locations/cubin/{name}"), move |directory| {
@@ -88,11 +108,44 @@ fn equal_symbolizer(directory: &Path) -> Result<()> {
     addresses.sort();
     addresses.dedup();
     ensure!(addresses.len() > 500, "{}", symbols.error("little code: this proves less than it should"));
+    compare_with_symbolizer(directory, &addresses).map(drop)
+}
+
+/// Asks for random bytes of the code in an image of a package.
+fn random_addresses(directory: &Path, package: &'static str, arch: &str, index: &str) -> Result<()> {
+    let extract = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["extract", "--arch", arch, "--name"]);
+    extract.args(["images/{name}/{number}-{extension}"]).arg(real_files::path_of(package)?).run()?;
+    let images = Step::new(directory, "find").args(["images", "-name", &format!("{index}hsaco")]).run()?;
+    fs::copy(directory.join(images.stdout.lines().min().context("no image")?), directory.join("image"))?;
+    let sections = Step::new(directory, Tool::Readelf.path()?).args(["--sections", "--wide", "image"]).run()?;
+    let text = sections.stdout.lines().find_map(|line| line.split_once(" .text ")).context("no .text")?.1;
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let [start, size] = [words[1], words[3]].map(|number| u64::from_str_radix(number, 16));
+    let (start, size) = (start?, size?);
+    let addresses: Vec<String> = random().take(RANDOM).map(|number| format!("{:#x}", start + number % size)).collect();
+    let with_lines = compare_with_symbolizer(directory, &addresses)?;
+    ensure!(with_lines > RANDOM / 20, "{with_lines} addresses with lines: this proves less than it should");
+    Ok(())
+}
+
+/// Returns an endless sequence of numbers.
+fn random() -> impl Iterator<Item = u64> {
+    let step =
+        |state: &u64| Some(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407));
+    successors(Some(50), step).skip(1).map(|state| state >> 16)
+}
+
+/// Compares all frames of addresses. Returns the number of addresses with a line.
+fn compare_with_symbolizer(directory: &Path, addresses: &[String]) -> Result<usize> {
     let step =
         Step::new(directory, Tool::Symbolizer.path()?).args(["--output-style=JSON", "--no-demangle", "--obj=image"]);
-    let theirs = step.args(&addresses).run()?;
-    let ours = ours(directory, &addresses)?;
-    let mut compared = 0;
+    let start = Instant::now();
+    let theirs = step.args(addresses).run()?;
+    let their_time = start.elapsed();
+    let start = Instant::now();
+    let ours = ours(directory, addresses)?;
+    print_ratio(directory, addresses.len(), start.elapsed().as_secs_f64() / their_time.as_secs_f64());
+    let (mut compared, mut with_lines) = (0, 0);
     for document in Deserializer::from_str(&theirs.stdout).into_iter::<Value>() {
         for it in document?.as_array().context("an array")? {
             let frames = it["Symbol"].as_array().context("Symbol")?;
@@ -101,22 +154,61 @@ fn equal_symbolizer(directory: &Path) -> Result<()> {
             let address = text(&it["Address"]);
             let found = ours[&address].iter().map(|it| frame(it, ["function", "file", "line", "column"]));
             let found: Vec<_> = found.collect();
+            // The tool prints a frame without anything where nothing is known.
+            let expected: Vec<_> =
+                expected.into_iter().filter(|frame| *frame != [const { String::new() }; 4]).collect();
             ensure!(found == expected, "{address}: {found:?}, expected {expected:?}");
             compared += 1;
+            with_lines += usize::from(expected.first().is_some_and(|frame| !frame[2].is_empty()));
         }
     }
     ensure!(compared == addresses.len(), "{compared} of {} addresses", addresses.len());
-    Ok(())
+    Ok(with_lines)
 }
 
-/// Compares files and lines of at most `depth` functions of each instruction. Returns the most functions of one.
+/// Prints the time of this build, which is not optimized, as a multiple of the tool's.
+fn print_ratio(directory: &Path, count: usize, ratio: f64) {
+    let name = directory.file_name().unwrap_or_default().display();
+    println!("inspect/{name}: {count} locations in {ratio:.2} times the tool's time");
+}
+
+/// Files and lines, the innermost inlined function first.
+pub type Sources = Vec<(String, String)>;
+
+/// Compares files and lines of at most `depth` functions of each instruction, and of random bytes of them. Returns the most
+/// functions of one.
 fn equal_nvdisasm(directory: &Path, depth: usize) -> Result<usize> {
+    let start = Instant::now();
     let listed = Step::new(directory, Tool::Nvdisasm.path()?).args(["-gi", "-c", "image"]).run()?;
-    let mut expected: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    let their_time = start.elapsed();
+    let instructions = instructions(&listed.stdout)?;
+    ensure!(instructions.len() > 20, "{}", listed.error("little code: this proves less than it should"));
+    let any = random().map(|number| (&instructions[number as usize % instructions.len()], number >> 32));
+    let any = any.map(|((section, offset, sources), number)| (section, offset + number % NVIDIA_STEP, sources));
+    let all = instructions.iter().map(|(section, offset, sources)| (section, *offset, sources));
+    let expected: Vec<(String, &Sources)> = all
+        .chain(any.take(RANDOM))
+        .map(|(section, offset, sources)| (format!("{section}+{offset:#x}"), sources))
+        .collect();
+    let locations: Vec<String> = expected.iter().map(|(location, _)| location.clone()).collect();
+    let start = Instant::now();
+    let ours = ours(directory, &locations)?;
+    print_ratio(directory, locations.len(), start.elapsed().as_secs_f64() / their_time.as_secs_f64());
+    for (location, expected) in &expected {
+        let frames = ours[location].iter().filter(|frame| !frame["file"].is_null());
+        let found: Vec<_> = frames.map(|frame| (text(&frame["file"]), text(&frame["line"]))).take(depth).collect();
+        ensure!(found == **expected, "{location}: {found:?}, expected {expected:?}");
+    }
+    Ok(instructions.iter().map(|(.., sources)| sources.len()).max().unwrap_or(0))
+}
+
+/// Instructions in a listing of nvdisasm: the function, the offset, and the sources.
+pub fn instructions(listing: &str) -> Result<Vec<(&str, u64, Sources)>> {
+    let mut instructions = Vec::new();
     let mut section = "";
-    let mut sources: Vec<(String, String)> = Vec::new();
+    let mut sources = Sources::new();
     let mut is_new = true;
-    for line in listed.stdout.lines().map(str::trim) {
+    for line in listing.lines().map(str::trim) {
         if let Some(name) = line.strip_prefix(".text.").and_then(|name| name.strip_suffix(':')) {
             section = name;
             sources.clear();
@@ -131,17 +223,9 @@ fn equal_nvdisasm(directory: &Path, depth: usize) -> Result<usize> {
         } else if let Some((offset, _)) = line.strip_prefix("/*").and_then(|line| line.split_once("*/")) {
             is_new = true;
             if let Ok(offset) = u64::from_str_radix(offset, 16) {
-                expected.insert(format!("{section}+{offset:#x}"), sources.clone());
+                instructions.push((section, offset, sources.clone()));
             }
         }
     }
-    ensure!(expected.len() > 20, "{}", listed.error("little code: this proves less than it should"));
-    let locations: Vec<String> = expected.keys().cloned().collect();
-    let ours = ours(directory, &locations)?;
-    for (location, expected) in &expected {
-        let frames = ours[location].iter().filter(|frame| !frame["file"].is_null());
-        let found: Vec<_> = frames.map(|frame| (text(&frame["file"]), text(&frame["line"]))).take(depth).collect();
-        ensure!(found == *expected, "{location}: {found:?}, expected {expected:?}");
-    }
-    Ok(expected.values().map(Vec::len).max().unwrap_or(0))
+    Ok(instructions)
 }

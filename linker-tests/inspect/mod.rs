@@ -7,7 +7,7 @@
 mod amdgpu;
 mod cubin;
 mod dwarf;
-mod locations;
+pub mod locations;
 mod others;
 mod real;
 mod refused;

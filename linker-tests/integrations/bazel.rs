@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 
-use super::Example;
+use super::{Example, path_without_rust};
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::{Missing, Tool};
 use crate::harness::trial::without_spaces;
@@ -44,7 +44,8 @@ struct Workspace<'a> {
     bazel: PathBuf,
     clang: PathBuf,
     directory: &'a Path,
-    program: PathBuf,
+    /// Rules of the archive, which find its program.
+    rules: PathBuf,
 }
 
 impl Workspace<'_> {
@@ -55,17 +56,15 @@ impl Workspace<'_> {
 
     /// Runs a command for a target of the example.
     fn run(&self, command: &str, target: &str) -> Result<Done> {
-        let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("integrations/bazel");
         let repositories = [
             ("rules_cc", self.directory.join("rules_cc")),
             ("rules_java", PathBuf::from(RULES_JAVA)),
             ("remote_coverage_tools", self.directory.join("coverage")),
-            ("fatbin", rules),
+            ("fatbin", self.rules.clone()),
         ];
         let options = repositories.map(|(name, path)| format!("--override_repository={name}={}", path.display()));
         let step = self.bazel().args([command, "--color=no", "--spawn_strategy=local", "--test_output=errors"]);
-        let step = step.args(options).arg(format!("--repo_env=FATBIN_PROGRAM={}", self.program.display()));
-        step.arg(target).env("CC", &self.clang).run()
+        step.args(options).arg(target).env("CC", &self.clang).env("PATH", path_without_rust()?).run()
     }
 }
 
@@ -87,7 +86,7 @@ fn builds_in(directory: &Path) -> Result<()> {
     fs::create_dir(directory.join("example"))?;
     let example = directory.join("example");
     let example = Example::copy_to(&example, "bazel-bin")?;
-    let workspace = Workspace { bazel, clang, directory, program: example.prefix.join("bin/fatbin") };
+    let workspace = Workspace { bazel, clang, directory, rules: example.prefix.join("share/fatbin/bazel") };
     let result = check(&workspace, &example);
     // The server would stay, and the outputs are not writable.
     workspace.bazel().args(["clean", "--expunge"]).run()?;

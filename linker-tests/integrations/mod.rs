@@ -1,10 +1,12 @@
-//! The project in `integrations/example`, built by CMake with Ninja and with Make, by Meson and by Bazel, as users of
-//! an installed fatbin build it. Its OpenMP program runs with the real runtime. Outputs are built again when an image
+//! The project in `integrations/example`, built by CMake with Ninja and with Make, by Meson and by Bazel, with the released
+//! archive of the C library, and without Rust. Its OpenMP program runs with the real runtime. Outputs are built again when an image
 //! changes, and only then.
 
 mod bazel;
 mod bazel_cache;
 
+use std::env::{join_paths, split_paths};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -13,9 +15,9 @@ use libtest_mimic::Trial;
 
 use crate::harness::directives::fixture;
 use crate::harness::step::{Done, Step};
-use crate::harness::tools::{Tool, path_with};
+use crate::harness::tools::{Tool, fetched, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
-use crate::native::installation;
+use crate::release::archive;
 
 /// Additions for CMake: an image of another output, and the static library.
 const MORE_OF_CMAKE: &str = "
@@ -27,11 +29,13 @@ target_link_libraries(static PRIVATE fatbin::c_static)
 
 pub fn trials() -> Vec<Trial> {
     type Test = fn(&Path) -> Result<()>;
-    let tests: [(&str, Test); 5] = [
+    let tests: [(&str, Test); 7] = [
         ("bazel", bazel::builds_the_example),
         ("bazel-cache", bazel_cache::links_of_equal_objects_come_from_the_cache),
-        ("cmake-ninja", |directory| cmake(directory, "Ninja", Tool::Ninja)),
-        ("cmake-makefiles", |directory| cmake(directory, "Unix Makefiles", Tool::Make)),
+        ("cmake-ninja", |directory| cmake(directory, &Tool::Cmake.path()?, "Ninja", Tool::Ninja)),
+        ("cmake-makefiles", |directory| cmake(directory, &Tool::Cmake.path()?, "Unix Makefiles", Tool::Make)),
+        ("cmake-3.18", |directory| cmake(directory, &fetched_cmake("cmake-3.18")?, "Ninja", Tool::Ninja)),
+        ("cmake-4", |directory| cmake(directory, &fetched_cmake("cmake-4")?, "Ninja", Tool::Ninja)),
         ("meson", meson),
     ];
     let trial = |(name, test): (&'static str, Test)| {
@@ -59,7 +63,7 @@ impl<'a> Example<'a> {
             std::fs::copy(entry.path(), directory.join(entry.file_name()))?;
         }
         let runtime = [Tool::Libomp.path()?, Tool::Libomptarget.path()?];
-        Ok(Example { directory, build: directory.join(build), prefix: installation()?, runtime })
+        Ok(Example { directory, build: directory.join(build), prefix: archive()?, runtime })
     }
 
     /// Returns the libraries of the runtime, separated by `separator`.
@@ -70,7 +74,7 @@ impl<'a> Example<'a> {
     /// Runs a program of the build directory.
     fn run(&self, program: &str, arguments: &[&str]) -> Result<Done> {
         let libraries = self.runtime.iter().map(|path| path.parent().unwrap_or(path).to_owned());
-        let libraries = std::env::join_paths(libraries.chain([self.prefix.join("lib")]))?;
+        let libraries = join_paths(libraries.chain([self.prefix.join("lib")]))?;
         let step = Step::new(self.directory, self.build.join(program)).args(arguments);
         step.env("LD_LIBRARY_PATH", libraries).env("OMP_TARGET_OFFLOAD", "MANDATORY").run()
     }
@@ -123,18 +127,31 @@ impl<'a> Example<'a> {
     }
 }
 
-fn cmake(directory: &Path, generator: &str, program: Tool) -> Result<()> {
-    let (cmake, program, clang) = (Tool::Cmake.path()?, program.path()?, Tool::Clang.path()?);
+/// Returns the oldest or the newest release, from PyPI.
+fn fetched_cmake(name: &str) -> Result<PathBuf> {
+    let program = fetched(name).join("cmake/data/bin/cmake");
+    Ok(Some(program).filter(|path| path.is_file()).ok_or_else(|| not_fetched(name))?)
+}
+
+/// Returns the search path without the directories that have cargo.
+fn path_without_rust() -> Result<OsString> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    Ok(join_paths(split_paths(&path).filter(|directory| !directory.join("cargo").exists()))?)
+}
+
+fn cmake(directory: &Path, cmake: &Path, generator: &str, program: Tool) -> Result<()> {
+    let (program, clang) = (program.path()?, Tool::Clang.path()?);
     let example = Example::copy_to(directory, "build")?;
     example.edit("CMakeLists.txt", "# A program that uses", &format!("{MORE_OF_CMAKE}\n# A program that uses"))?;
-    Step::new(directory, &cmake)
+    Step::new(directory, cmake)
+        .env("PATH", path_without_rust()?)
         .args(["-S", ".", "-B", "build", "-G", generator])
         .arg(format!("-DCMAKE_MAKE_PROGRAM={}", program.display()))
         .arg(format!("-DCMAKE_C_COMPILER={}", clang.display()))
         .arg(format!("-DCMAKE_PREFIX_PATH={}", example.prefix.display()))
         .arg(format!("-DOPENMP_RUNTIME={}", example.runtime(";")))
         .run()?;
-    let build = || Step::new(directory, &cmake).args(["--build", "build"]).run();
+    let build = || Step::new(directory, cmake).env("PATH", path_without_rust()?).args(["--build", "build"]).run();
     example.check(&build)?;
     example.list("images")?;
     example.list("static")?;
@@ -153,7 +170,8 @@ fn cmake(directory: &Path, generator: &str, program: Tool) -> Result<()> {
 fn meson(directory: &Path) -> Result<()> {
     let (meson, ninja, clang) = (Tool::Meson.path()?, Tool::Ninja.path()?, Tool::Clang.path()?);
     let example = Example::copy_to(directory, "build")?;
-    let path = path_with(&example.prefix.join("bin"))?;
+    let prefix = [example.prefix.join("bin")];
+    let path = join_paths(prefix.into_iter().chain(split_paths(&path_without_rust()?)))?;
     Tool::PkgConfig.path()?;
     let configure = Step::new(directory, &meson).args(["setup", "build"]);
     configure

@@ -266,6 +266,11 @@ static void produce(const unsigned char *image, size_t size) {
     expect(error, FATBIN_STATUS_ARGUMENT, "llvm1");
     CHECK(fatbin_pack("hip", NULL, "xz", &hip, 1, &error) == NULL);
     expect(error, FATBIN_STATUS_ARGUMENT, "unknown codec");
+    CHECK(fatbin_pack("hip", NULL, "zlib-10", &hip, 1, &error) == NULL);
+    expect(error, FATBIN_STATUS_ARGUMENT, "zlib has levels 1 to 9");
+    fatbin_bytes *weak = fatbin_pack("hip", NULL, "zstd-1", &hip, 1, &error);
+    fatbin_bytes *strong = fatbin_pack("hip", NULL, "zstd-19", &hip, 1, &error);
+    CHECK(made(strong, error).size < made(weak, error).size);
     CHECK(fatbin_pack("hip", NULL, NULL, NULL, 1, &error) == NULL);
     expect(error, FATBIN_STATUS_ARGUMENT, "images: is NULL");
     const fatbin_source damaged = source_of(image, size / 2, NULL);
@@ -293,15 +298,25 @@ static void produce(const unsigned char *image, size_t size) {
     const fatbin_source embedded = made(object, error);
     CHECK(images_of(&embedded) == 1);
 
-    const char *const devices[] = {"gfx90a", "H100"}, *const forms[] = {"v3", "zstd"}, *const unknown[] = {"v9"};
+    const char *const devices[] = {"gfx90a", "H100"}, *const unknown[] = {"v9"};
+    const char *const forms[] = {"v3", "zstd", "best", "level-23"};
     fatbin_bytes *pruned = fatbin_prune(&binary, devices, 2, &error);
     const fatbin_source kept = made(pruned, error);
     CHECK(kept.size == binary.size && memcmp(kept.data, binary.data, kept.size) == 0);
     CHECK(fatbin_prune(&binary, devices + 1, 1, &error) == NULL);
     expect(error, FATBIN_STATUS_ARGUMENT, "nothing would be left");
+    CHECK(fatbin_drop_archs(&binary, devices, 1, &error) == NULL);
+    expect(error, FATBIN_STATUS_ARGUMENT, "nothing would be left");
+    fatbin_bytes *dropped = fatbin_drop_archs(&binary, devices + 1, 1, &error);
+    const fatbin_source left = made(dropped, error);
+    CHECK(left.size == binary.size && memcmp(left.data, binary.data, left.size) == 0);
     fatbin_bytes *transcoded = fatbin_transcode(&binary, forms, 2, &error);
     const fatbin_source smaller = made(transcoded, error);
     CHECK(smaller.size < binary.size && images_of(&smaller) == 1);
+    fatbin_bytes *smallest = fatbin_transcode(&binary, forms, 3, &error);
+    CHECK(made(smallest, error).size < smaller.size);
+    CHECK(fatbin_transcode(&binary, forms, 4, &error) == NULL);
+    expect(error, FATBIN_STATUS_ARGUMENT, "level 23");
     CHECK(fatbin_transcode(&binary, unknown, 1, &error) == NULL);
     expect(error, FATBIN_STATUS_ARGUMENT, "unknown form");
     const size_t first = 0, second = 1;
@@ -312,7 +327,8 @@ static void produce(const unsigned char *image, size_t size) {
     expect(error, FATBIN_STATUS_ARGUMENT, "made: ");
     CHECK(fatbin_replace(&binary, NULL, &hip, 1, &error) == NULL);
     expect(error, FATBIN_STATUS_ARGUMENT, "indexes: is NULL");
-    fatbin_bytes *const all[] = {packed, fat, bundle, file, object, pruned, transcoded, replaced, NULL};
+    fatbin_bytes *const all[] = {packed, weak,    strong,     fat,      bundle,   file, object,
+                                 pruned, dropped, transcoded, smallest, replaced, NULL};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         fatbin_bytes_free(all[i]);
 }

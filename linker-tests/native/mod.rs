@@ -38,10 +38,14 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// Returns the directory of this build.
+pub fn target_directory() -> Result<&'static Path> {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().context("a directory in target")
+}
+
 /// Returns a step whose builds share the directory of this build.
-fn with_target_directory(step: Step) -> Result<Step> {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().context("a directory in target")?;
-    Ok(step.env("CARGO_TARGET_DIR", target))
+pub fn with_target_directory(step: Step) -> Result<Step> {
+    Ok(step.env("CARGO_TARGET_DIR", target_directory()?))
 }
 
 /// Returns the directory with the installed library and program, which the first caller builds.
@@ -89,7 +93,7 @@ fn the_static_library_leaves_the_stack_alone(directory: &Path) -> Result<()> {
 }
 
 /// Compiles a program with the installed shared library.
-fn compile(directory: &Path, source: &Path, compiler: Tool, options: &[&str], output: &str) -> Result<()> {
+pub fn compile(directory: &Path, source: &Path, compiler: Tool, options: &[&str], output: &str) -> Result<()> {
     let flags = pkg_config(directory, &installation()?, &["--cflags", "--libs"])?;
     let step =
         Step::new(directory, compiler.path()?).args(options).args(WARNINGS).args(["-g", "-o", output]).arg(source);

@@ -144,11 +144,22 @@ fn skopeo_copies_the_image(directory: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Returns the directory of the unpacked archive with the C library. The first call unpacks it.
+pub fn archive() -> Result<PathBuf> {
+    static UNPACKED: Mutex<Option<PathBuf>> = Mutex::new(None);
+    let mut unpacked = UNPACKED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(prefix) = &*unpacked {
+        return Ok(prefix.clone());
+    }
+    let name = format!("libfatbin-{VERSION}-x86_64-unknown-linux-gnu");
+    let directory = fresh_directory("release", "unpacked")?;
+    Step::new(&directory, "tar").arg("-xzf").arg(forms()?.join(format!("{name}.tar.gz"))).run()?;
+    Ok(unpacked.insert(directory.join(name)).clone())
+}
+
 /// pkg-config finds the library where its archive was unpacked, and CMake the package and the program.
 fn programs_compile_with_the_unpacked_library(directory: &Path) -> Result<()> {
-    let name = format!("libfatbin-{VERSION}-x86_64-unknown-linux-gnu");
-    Step::new(directory, "tar").arg("-xzf").arg(forms()?.join(format!("{name}.tar.gz"))).run()?;
-    let prefix = directory.join(&name);
+    let prefix = archive()?;
     let printed = pkg_config(directory, &prefix, &["--variable=includedir"])?;
     let header = Path::new(printed.first().context("a directory")?).join("fatbin.h");
     ensure!(
@@ -163,9 +174,8 @@ fn programs_compile_with_the_unpacked_library(directory: &Path) -> Result<()> {
     let script = format!("cmake_minimum_required(VERSION 3.20)\nproject(example C)\n{find}");
     std::fs::write(directory.join("CMakeLists.txt"), script)?;
     let done = Step::new(directory, Tool::Cmake.path()?).args(["-S.", "-Bbuild"]).run()?;
-    for line in [format!("is {name}/bin/fatbin"), format!("and {name}/lib/libfatbin.so")] {
-        let (word, path) = line.split_once(' ').context("a path")?;
-        let expected = format!("-- {word} {}", directory.join(path).display());
+    for (word, path) in [("is", "bin/fatbin"), ("and", "lib/libfatbin.so")] {
+        let expected = format!("-- {word} {}", prefix.join(path).display());
         ensure!(done.stdout.contains(&expected), done.error(format!("expected: {expected}")));
     }
     Ok(())

@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 
-use super::failure::{Result, bail, coded, ensure};
+use super::failure::{Result, coded};
 use super::headings::OUTPUT;
 use crate::base::codec::{Codec, Compression};
 use crate::cli::codes::Code;
@@ -33,22 +33,15 @@ impl CompressionArguments {
     /// Returns the requested compression, if any; `command` begins the message about an invalid level.
     pub fn compression(&self, command: &str) -> Result<Option<Compression>> {
         let Some(codec) = self.compress else { return Ok(None) };
-        let (codec, highest) = match codec {
-            CodecArgument::Zstd => (Codec::Zstd, 22),
-            CodecArgument::Zlib => (Codec::Zlib, 9),
+        let codec = match codec {
+            CodecArgument::Zstd => Codec::Zstd,
+            CodecArgument::Zlib => Codec::Zlib,
             CodecArgument::Lz4 => {
                 let reason = "only CUDA fat binaries (pack --kind cuda) use lz4";
                 return Err(coded(Code::UnsupportedEncoding, format!("{command}: --compress=lz4: {reason}")));
             }
         };
-        let compression = Compression::new(codec);
-        match self.level {
-            None => Ok(Some(compression)),
-            Some(level) if (1..=highest).contains(&level) => Ok(Some(Compression { level, ..compression })),
-            Some(level) => {
-                bail!("{command}: --level {level}: invalid level; {} has levels 1 to {highest}", codec.name())
-            }
-        }
+        self.leveled(Compression::new(codec), command)
     }
 
     /// Returns the requested compression of the entries of a CUDA fat binary, if any. The default level is the level
@@ -63,20 +56,10 @@ impl CompressionArguments {
                 return Err(coded(Code::UnsupportedEncoding, message));
             }
         };
-        let compression = default_compression(codec);
-        let level = self.level.map(|level| check_level(codec, level)).transpose();
-        let level = level.map_err(|error| anyhow!("{command}: --{error}"))?;
-        Ok(Some(Compression { level: level.unwrap_or(compression.level), ..compression }))
+        self.leveled(default_compression(codec), command)
     }
-}
 
-/// Returns the level if a codec has it.
-pub fn check_level(codec: Codec, level: i32) -> Result<i32> {
-    let highest = match codec {
-        Codec::Lz4 => 12,
-        Codec::Zlib => 9,
-        _ => 22,
-    };
-    ensure!((1..=highest).contains(&level), "level {level}: invalid level; {} has levels 1 to {highest}", codec.name());
-    Ok(level)
+    fn leveled(&self, compression: Compression, command: &str) -> Result<Option<Compression>> {
+        Ok(Some(compression.at(self.level).map_err(|error| anyhow!("{command}: --{error}"))?))
+    }
 }

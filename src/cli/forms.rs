@@ -4,11 +4,9 @@ use anyhow::anyhow;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use super::compression::check_level;
 use super::failure::{Result, bail};
 use super::headings::OUTPUT;
 use crate::base::codec::Codec;
-use crate::edit::Effort;
 use crate::edit::transcode::{ContainerForm, Transcoding};
 
 /// Requested forms of containers.
@@ -44,12 +42,9 @@ impl FormArguments {
     /// Returns the encodings that `--to` requests; `command` begins messages.
     pub fn transcoding(&self, command: &str) -> Result<Transcoding> {
         let transcoding = Transcoding::of_forms(&self.to).map_err(|error| anyhow!("{command}: --to: {error}"))?;
-        let effort = match (self.level, transcoding.codec) {
-            (None, _) if self.best => Effort::Best,
-            (None, _) => Effort::Fit,
-            (Some(_), Some(Codec::None)) => bail!("{command}: --level: --to none does not compress"),
-            (Some(level), codec) => Effort::Level(check_level(codec.unwrap_or(Codec::Zstd), level)?),
-        };
-        Ok(Transcoding { effort, ..transcoding })
+        if self.level.is_some() && transcoding.codec == Some(Codec::None) {
+            bail!("{command}: --level: --to none does not compress");
+        }
+        Ok(transcoding.at(self.level, self.best).map_err(|error| anyhow!(error))?)
     }
 }

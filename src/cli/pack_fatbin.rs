@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use anyhow::anyhow;
+
 use super::access;
-use super::compression::{CompressionArguments, check_level};
+use super::compression::CompressionArguments;
 use super::failure::{Context, Result, bail, coded, ensure};
 use super::image_argument::not_assigned;
 use super::known_names::unknown_name;
@@ -85,8 +87,8 @@ impl EntryDescription {
         }
         ensure!(!files.is_empty(), "file=F is missing");
         if let Some(level) = stated_level {
-            let codec = properties.compression.context("level: the image is not compressed; add compress=CODEC")?.codec;
-            properties.compression = Some(Compression { codec, level: check_level(codec, level)? });
+            let compression = properties.compression.context("level: the image is not compressed; add compress=CODEC")?;
+            properties.compression = Some(compression.at(Some(level)).map_err(|error| anyhow!(error))?);
         }
         Ok(EntryDescription { files, properties })
     }

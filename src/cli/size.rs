@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use clap::Args;
 
-use super::compression::check_level;
 use super::failure::{Context, Result, bail, ensure};
 use super::format::{Format, FormatArguments, among};
 use super::headings::{JUDGEMENT, OUTPUT};
@@ -85,7 +84,10 @@ struct NamedChange {
 }
 
 fn parse_change(text: &str) -> Result<NamedChange> {
-    let level = |text: &str, codec: Codec| check_level(codec, text.parse().ok().context("expected a number as level")?);
+    let level = |text: &str, codec: Codec| -> Result<i32> {
+        let level = text.parse().ok().context("expected a number as level")?;
+        Ok(codec.check_level(level).map_err(|error| anyhow!(error))?)
+    };
     let entries =
         |codec: Codec, level: i32, streams| WhatIf::Compressed(Some(CodecLevels { entries: (codec, level), streams }));
     let change = match text {

@@ -31,6 +31,12 @@ pub struct Editor {
     pub shrink: bool,
     /// Changes signed files, and removes their signatures.
     pub break_signatures: bool,
+    /// Level of compression in [`transcode`](Self::transcode); by default the level of the tools that write such
+    /// containers, and stronger ones only if the result would not fit.
+    pub level: Option<i32>,
+    /// Compresses with the strongest levels in [`transcode`](Self::transcode), and takes the smallest result. `level`
+    /// precedes.
+    pub best: bool,
 }
 
 impl Editor {
@@ -54,6 +60,7 @@ impl Editor {
     /// Gives containers other forms, at most one for each type. Other containers stay as they are.
     pub fn transcode(&self, file: Input, forms: &[ContainerForm]) -> Result<Vec<u8>, ProducerError> {
         let transcoding = Transcoding::of_forms(forms).map_err(ProducerError::refused)?;
+        let transcoding = transcoding.at(self.level, self.best).map_err(ProducerError::refused)?;
         Ok(self.apply(file, &transcoding)?.0)
     }
 
@@ -145,10 +152,18 @@ mod tests {
         assert_eq!(images(replaced), [HSACO, DEBUG]);
         let smaller = Editor::new().transcode(packed(), &[ContainerForm::V3, ContainerForm::Zstd]).unwrap();
         assert!(smaller.len() < packed().size() as usize);
-        assert_eq!(images(smaller), [HSACO, CUBIN]);
+        assert_eq!(images(smaller.clone()), [HSACO, CUBIN]);
+        let smaller = smaller.len();
         for (place, image) in [(2, DEBUG), (0, DEBUG), (1, b"")] {
             let replaced = Editor::new().replace(packed(), &[(place, Input::from_bytes("new", image))]);
             assert!(matches!(replaced, Err(ProducerError::Refused(_))), "{place}");
+        }
+        let best =
+            Editor { best: true, ..Editor::new() }.transcode(packed(), &[ContainerForm::V3, ContainerForm::Zstd]);
+        assert!(best.unwrap().len() < smaller);
+        for (level, form) in [(23, ContainerForm::Zstd), (10, ContainerForm::Zlib), (1, ContainerForm::None)] {
+            let refused = Editor { level: Some(level), ..Editor::new() }.transcode(packed(), &[form]);
+            assert!(matches!(refused, Err(ProducerError::Refused(_))), "{level}");
         }
         let twice = Editor::new().transcode(packed(), &[ContainerForm::V2, ContainerForm::V3]);
         assert!(matches!(twice, Err(ProducerError::Refused(_))));

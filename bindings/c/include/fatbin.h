@@ -489,7 +489,8 @@ void fatbin_bytes_free(fatbin_bytes *bytes);
 
 /**
  * Packs images for `kind` ("openmp", "cuda", "hip" or "sycl") into an offload binary. `abi` is the release of LLVM whose tools read
- * it, or NULL for the newest; `codec` is "zstd", "zlib" or NULL. Free the result with fatbin_bytes_free.
+ * it, or NULL for the newest; `codec` is "zstd" or "zlib", with a level as in "zstd-19", or NULL. Free the result with
+ * fatbin_bytes_free.
  */
 fatbin_bytes *fatbin_pack(const char *kind,
                           const char *abi,
@@ -499,8 +500,8 @@ fatbin_bytes *fatbin_pack(const char *kind,
                           fatbin_error **error);
 
 /**
- * Packs cubins, PTX, LTO-IR and Tile IR into a CUDA fat binary. `codec` is "zstd", "lz4" or NULL. With `concat`, the images of a sort
- * are compressed as one. nvFatbin.h has the interface of NVIDIA's library for this.
+ * Packs cubins, PTX, LTO-IR and Tile IR into a CUDA fat binary. `codec` is "zstd" or "lz4", with a level as in "zstd-19", or NULL.
+ * With `concat`, the images of a sort are compressed as one. nvFatbin.h has the interface of NVIDIA's library for this.
  */
 fatbin_bytes *fatbin_pack_cuda(const char *codec,
                                bool concat,
@@ -509,8 +510,8 @@ fatbin_bytes *fatbin_pack_cuda(const char *codec,
                                fatbin_error **error);
 
 /**
- * Bundles files of a type, such as "o" or "bc", with target IDs as their names. `codec` is "zstd", "zlib" or NULL; `version` is that
- * of the compressed form, 2 or 3.
+ * Bundles files of a type, such as "o" or "bc", with target IDs as their names. `codec` is "zstd" or "zlib", with a level as
+ * in "zstd-19", or NULL; `version` is the version of the compressed form, 2 or 3.
  */
 fatbin_bytes *fatbin_bundle(const char *file_type,
                             const char *codec,
@@ -543,8 +544,17 @@ fatbin_bytes *fatbin_prune(const fatbin_source *file,
                            fatbin_error **error);
 
 /**
+ * Returns a file without the images for these processors, such as "gfx90a", or "compute_80" for PTX alone.
+ */
+fatbin_bytes *fatbin_drop_archs(const fatbin_source *file,
+                                const char *const *archs,
+                                size_t count,
+                                fatbin_error **error);
+
+/**
  * Returns a file with its containers in other forms: "plain", "ccob2", "ccob3", "v1", "v2", "v3", "none", "lz4", "zstd" or "zlib", at
- * most one for each type of container.
+ * most one for each type of container. "level-19" and "best" are no forms: data is compressed at this level, or with the strongest
+ * levels.
  */
 fatbin_bytes *fatbin_transcode(const fatbin_source *file,
                                const char *const *forms,

@@ -108,16 +108,21 @@ unsafe fn texts(texts: *const *const c_char, count: usize, name: &str) -> Result
     texts.iter().map(|text| unsafe { pointers::text(*text, name) }).collect()
 }
 
-/// Returns the codec of this name; none for NULL.
+/// Returns the codec of this name, such as "zstd" or "zstd-19", and its level; none for NULL.
 ///
 /// # Safety
 ///
 /// As for [`pointers::text`].
-unsafe fn codec_named(name: *const c_char) -> Result<Option<Codec>> {
+unsafe fn codec_named(name: *const c_char) -> Result<(Option<Codec>, Option<i32>)> {
     // SAFETY: the caller promises a string or NULL.
-    let Some(name) = unsafe { pointers::optional_text(name, "codec") }? else { return Ok(None) };
-    let known = [Codec::Zstd, Codec::Zlib, Codec::Lz4].into_iter().find(|codec| codec.name() == name);
-    known.map(Some).ok_or_else(|| Failure::argument(format_args!("codec: unknown codec {name:?}")))
+    let Some(name) = unsafe { pointers::optional_text(name, "codec") }? else { return Ok((None, None)) };
+    let unknown = || Failure::argument(format_args!("codec: unknown codec {name:?}"));
+    let (codec, level) = match name.split_once('-') {
+        Some((codec, level)) => (codec, Some(level.parse().map_err(|_| unknown())?)),
+        None => (name, None),
+    };
+    let known = [Codec::Zstd, Codec::Zlib, Codec::Lz4].into_iter().find(|known| known.name() == codec);
+    Ok((Some(known.ok_or_else(unknown)?), level))
 }
 
 /// Passes the bytes to the caller. They are valid until `bytes` is freed.
@@ -137,7 +142,8 @@ pub extern "C" fn fatbin_bytes_free(bytes: Option<Box<Bytes>>) {
 }
 
 /// Packs images for `kind` ("openmp", "cuda", "hip" or "sycl") into an offload binary. `abi` is the release of LLVM whose tools read
-/// it, or NULL for the newest; `codec` is "zstd", "zlib" or NULL. Free the result with fatbin_bytes_free.
+/// it, or NULL for the newest; `codec` is "zstd" or "zlib", with a level as in "zstd-19", or NULL. Free the result with
+/// fatbin_bytes_free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fatbin_pack(
     kind: *const c_char,
@@ -149,7 +155,7 @@ pub unsafe extern "C" fn fatbin_pack(
 ) -> Option<Box<Bytes>> {
     produce(error, || {
         // SAFETY: strings and records, as the header requires.
-        let (kind, abi, codec, images) = unsafe {
+        let (kind, abi, (codec, level), images) = unsafe {
             let kind = pointers::text(kind, "kind")?;
             (kind, pointers::optional_text(abi, "abi")?, codec_named(codec)?, given(images, count, "images")?)
         };
@@ -159,6 +165,7 @@ pub unsafe extern "C" fn fatbin_pack(
             builder.release = Release::named(abi).ok_or_else(|| unknown("abi", abi))?;
         }
         builder.compression = codec;
+        builder.level = level;
         let kind = OffloadKind::from_name(kind).ok_or_else(|| unknown("kind", kind))?;
         for image in &images {
             let target = TargetOverride::new(image.triple.map(str::to_owned), image.arch.map(str::to_owned));
@@ -168,8 +175,8 @@ pub unsafe extern "C" fn fatbin_pack(
     })
 }
 
-/// Packs cubins, PTX, LTO-IR and Tile IR into a CUDA fat binary. `codec` is "zstd", "lz4" or NULL. With `concat`, the images of a sort
-/// are compressed as one. nvFatbin.h has the interface of NVIDIA's library for this.
+/// Packs cubins, PTX, LTO-IR and Tile IR into a CUDA fat binary. `codec` is "zstd" or "lz4", with a level as in "zstd-19", or NULL.
+/// With `concat`, the images of a sort are compressed as one. nvFatbin.h has the interface of NVIDIA's library for this.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fatbin_pack_cuda(
     codec: *const c_char,
@@ -180,9 +187,10 @@ pub unsafe extern "C" fn fatbin_pack_cuda(
 ) -> Option<Box<Bytes>> {
     produce(error, || {
         // SAFETY: a string or NULL, and records, as the header requires.
-        let (codec, images) = unsafe { (codec_named(codec)?, given(images, count, "images")?) };
+        let ((codec, level), images) = unsafe { (codec_named(codec)?, given(images, count, "images")?) };
         let mut builder = CudaFatbinBuilder::new();
         builder.compression = codec;
+        builder.level = level;
         builder.concat = concat;
         for image in &images {
             let (name, options) = (image.name.unwrap_or_default(), image.options.unwrap_or_default());
@@ -192,8 +200,8 @@ pub unsafe extern "C" fn fatbin_pack_cuda(
     })
 }
 
-/// Bundles files of a type, such as "o" or "bc", with target IDs as their names. `codec` is "zstd", "zlib" or NULL; `version` is that
-/// of the compressed form, 2 or 3.
+/// Bundles files of a type, such as "o" or "bc", with target IDs as their names. `codec` is "zstd" or "zlib", with a level as
+/// in "zstd-19", or NULL; `version` is the version of the compressed form, 2 or 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fatbin_bundle(
     file_type: *const c_char,
@@ -205,11 +213,12 @@ pub unsafe extern "C" fn fatbin_bundle(
 ) -> Option<Box<Bytes>> {
     produce(error, || {
         // SAFETY: strings and records, as the header requires.
-        let (file_type, codec, entries) = unsafe {
+        let (file_type, (codec, level), entries) = unsafe {
             (pointers::text(file_type, "file_type")?, codec_named(codec)?, given(entries, count, "entries")?)
         };
         let mut builder = BundleBuilder::new(file_type);
         builder.compression = codec;
+        builder.level = level;
         builder.version = version;
         for entry in &entries {
             builder.entry(entry.name()?, entry.input());
@@ -271,8 +280,24 @@ pub unsafe extern "C" fn fatbin_prune(
     })
 }
 
+/// Returns a file without the images for these processors, such as "gfx90a", or "compute_80" for PTX alone.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fatbin_drop_archs(
+    file: *const Source,
+    archs: *const *const c_char,
+    count: usize,
+    error: Option<&mut MaybeUninit<*mut Failure>>,
+) -> Option<Box<Bytes>> {
+    produce(error, || {
+        // SAFETY: a record and strings, as the header requires.
+        let (file, archs) = unsafe { (one(file, "file")?, texts(archs, count, "archs")?) };
+        Ok(Editor::new().drop_archs(file, &archs)?)
+    })
+}
+
 /// Returns a file with its containers in other forms: "plain", "ccob2", "ccob3", "v1", "v2", "v3", "none", "lz4", "zstd" or "zlib", at
-/// most one for each type of container.
+/// most one for each type of container. "level-19" and "best" are no forms: data is compressed at this level, or with the strongest
+/// levels.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fatbin_transcode(
     file: *const Source,
@@ -283,12 +308,17 @@ pub unsafe extern "C" fn fatbin_transcode(
     produce(error, || {
         // SAFETY: a record and strings, as the header requires.
         let (file, names) = unsafe { (one(file, "file")?, texts(forms, count, "forms")?) };
-        let mut forms = Vec::new();
+        let (mut editor, mut forms) = (Editor::new(), Vec::new());
         for name in names {
-            let form = ContainerForm::from_name(name);
-            forms.push(form.ok_or_else(|| Failure::argument(format_args!("forms: unknown form {name:?}")))?);
+            let level = name.strip_prefix("level-").and_then(|level| level.parse().ok());
+            match ContainerForm::from_name(name) {
+                Some(form) => forms.push(form),
+                None if level.is_some() => editor.level = level,
+                None if name == "best" => editor.best = true,
+                None => return Err(Failure::argument(format_args!("forms: unknown form {name:?}"))),
+            }
         }
-        Ok(Editor::new().transcode(file, &forms)?)
+        Ok(editor.transcode(file, &forms)?)
     })
 }
 

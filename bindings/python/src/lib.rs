@@ -26,7 +26,9 @@ mod _fatbin {
     #[pymodule_export]
     use crate::inventory::{Container, File, Image, Problem};
     #[pymodule_export]
-    use crate::produce::{NvFatbin, bundle, embed_files, pack, pack_cuda, prune, replace, transcode, unbundle};
+    use crate::produce::{
+        NvFatbin, bundle, drop_archs, embed_files, pack, pack_cuda, prune, replace, transcode, unbundle,
+    };
     #[pymodule_export]
     use crate::select::Selection;
     #[pymodule_export]

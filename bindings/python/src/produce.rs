@@ -42,18 +42,20 @@ fn codec(name: Option<&str>) -> PyResult<Option<Codec>> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (images, *, kind, abi = None, compress = None, map = true))]
+#[pyo3(signature = (images, *, kind, abi = None, compress = None, level = None, map = true))]
 pub fn pack<'py>(
     py: Python<'py>,
     images: Vec<ImageArgument>,
     kind: &str,
     abi: Option<&str>,
     compress: Option<&str>,
+    level: Option<i32>,
     map: bool,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let kind = kind_named(kind)?;
     let mut builder = OffloadBinaryBuilder::new();
     builder.compression = codec(compress)?;
+    builder.level = level;
     if let Some(abi) = abi {
         builder.release = Release::named(abi).ok_or_else(|| crate::wrap::unknown_release(abi))?;
     }
@@ -74,16 +76,18 @@ pub enum CudaImage {
 }
 
 #[pyfunction]
-#[pyo3(signature = (images, *, compress = None, concat = false, map = true))]
+#[pyo3(signature = (images, *, compress = None, level = None, concat = false, map = true))]
 pub fn pack_cuda<'py>(
     py: Python<'py>,
     images: Vec<CudaImage>,
     compress: Option<&str>,
+    level: Option<i32>,
     concat: bool,
     map: bool,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let mut builder = CudaFatbinBuilder::new();
     builder.compression = codec(compress)?;
+    builder.level = level;
     builder.concat = concat;
     produce(py, || {
         for image in images {
@@ -99,18 +103,21 @@ pub fn pack_cuda<'py>(
 }
 
 #[pyfunction]
-#[pyo3(signature = (entries, *, r#type = "bc", compress = None, version = 3, alignment = 1, map = true))]
+#[pyo3(signature = (entries, *, r#type = "bc", compress = None, level = None, version = 3, alignment = 1, map = true))]
+#[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub fn bundle<'py>(
     py: Python<'py>,
     entries: &Bound<'py, PyMapping>,
     r#type: &str,
     compress: Option<&str>,
+    level: Option<i32>,
     version: u16,
     alignment: u64,
     map: bool,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let mut builder = BundleBuilder::new(r#type);
     builder.compression = codec(compress)?;
+    builder.level = level;
     builder.version = version;
     builder.alignment = alignment;
     let entries: Vec<(String, Argument)> = entries.items()?.extract()?;
@@ -178,11 +185,27 @@ pub fn prune<'py>(
 }
 
 #[pyfunction]
-#[pyo3(signature = (source, *forms, break_signatures = false, map = true))]
+#[pyo3(signature = (source, archs, *, shrink = false, break_signatures = false, map = true))]
+pub fn drop_archs<'py>(
+    py: Python<'py>,
+    source: Argument,
+    archs: Vec<String>,
+    shrink: bool,
+    break_signatures: bool,
+    map: bool,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let archs: Vec<&str> = archs.iter().map(String::as_str).collect();
+    produce(py, || editor(shrink, break_signatures).drop_archs(input(source, map)?, &archs))
+}
+
+#[pyfunction]
+#[pyo3(signature = (source, *forms, level = None, best = false, break_signatures = false, map = true))]
 pub fn transcode<'py>(
     py: Python<'py>,
     source: Argument,
     forms: Vec<String>,
+    level: Option<i32>,
+    best: bool,
     break_signatures: bool,
     map: bool,
 ) -> PyResult<Bound<'py, PyBytes>> {
@@ -190,7 +213,10 @@ pub fn transcode<'py>(
     for form in &forms {
         known.push(ContainerForm::from_name(form).ok_or_else(|| invalid(format!("unknown form {form:?}")))?);
     }
-    produce(py, || editor(false, break_signatures).transcode(input(source, map)?, &known))
+    let mut editor = editor(false, break_signatures);
+    editor.level = level;
+    editor.best = best;
+    produce(py, || editor.transcode(input(source, map)?, &known))
 }
 
 #[pyfunction]

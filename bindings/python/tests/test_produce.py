@@ -30,6 +30,11 @@ def test_pack_returns_an_offload_binary(hsaco: Path) -> None:
     plain = fatbin.pack([hsaco, (hsaco.read_bytes(), None, "gfx90a")], kind="hip")
     smaller = fatbin.pack([hsaco, hsaco], kind="hip", compress="zstd")
     assert images(plain) == images(smaller) == [hsaco.read_bytes()] * 2
+    assert len(fatbin.pack([hsaco], kind="hip", compress="zstd", level=19)) < len(
+        fatbin.pack([hsaco], kind="hip", compress="zstd", level=1)
+    )
+    with pytest.raises(fatbin.Error, match="zlib has levels 1 to 9"):
+        fatbin.pack([hsaco], kind="hip", compress="zlib", level=10)
     with pytest.raises(fatbin.Error, match="not supported before LLVM 21"):
         fatbin.pack([hsaco], kind="sycl", abi="llvm20")
     with pytest.raises(ValueError, match="unknown codec"):
@@ -42,6 +47,9 @@ def test_pack_cuda_returns_a_fat_binary(cubin: Path, fixtures: Path) -> None:
     found = images(packed)
     assert found.count(cubin.read_bytes()) == 2
     assert any(image.startswith(ptx.read_bytes()) for image in found)
+    assert images(fatbin.pack_cuda([cubin], compress="lz4", level=12)) == [cubin.read_bytes()]
+    with pytest.raises(fatbin.Error, match="nothing is compressed"):
+        fatbin.pack_cuda([cubin], level=3)
     with pytest.raises(fatbin.Error, match="CUDA fat binaries use zstd or lz4"):
         fatbin.pack_cuda([cubin], compress="zlib")  # type: ignore[arg-type]
 
@@ -64,7 +72,7 @@ def test_bundles_round_trip(hsaco: Path) -> None:
         "hip-amdgcn-amd-amdhsa--gfx90a": hsaco,
     }
     for version in (2, 3):
-        bundled = fatbin.bundle(entries, compress="zstd", version=version)
+        bundled = fatbin.bundle(entries, compress="zstd", level=9, version=version)
         assert bundled.startswith(b"CCOB")
         assert fatbin.unbundle(bundled) == {
             "host-x86_64-unknown-linux-gnu": b"host",
@@ -88,12 +96,22 @@ def test_prune_drops_the_images_of_other_devices(cubin: Path, hsaco: Path, tmp_p
         fatbin.prune(b"text", ["H100"])
 
 
+def test_drop_archs_goes_by_name(cubin: Path, hsaco: Path) -> None:
+    packed = fatbin.pack([cubin], kind="cuda") + fatbin.pack([hsaco], kind="hip")
+    assert images(fatbin.drop_archs(packed, ["sm_90"])) == [hsaco.read_bytes()]
+    with pytest.raises(fatbin.Error, match="nothing would be left"):
+        fatbin.drop_archs(packed, ["sm_90", "gfx90a"])
+
+
 def test_transcode_changes_the_form(cubin: Path) -> None:
     plain = fatbin.pack_cuda([cubin, cubin])
     smaller = fatbin.transcode(plain, "zstd")
     assert len(smaller) < len(plain)
     assert images(smaller) == images(plain)
     assert fatbin.transcode(smaller, "none") == plain
+    assert len(fatbin.transcode(plain, "zstd", best=True)) < len(fatbin.transcode(plain, "zstd", level=1))
+    with pytest.raises(fatbin.Error, match="level 23"):
+        fatbin.transcode(plain, "zstd", level=23)
     with pytest.raises(fatbin.Error, match="several forms"):
         fatbin.transcode(plain, "v2", "v3")
 

@@ -21,8 +21,10 @@ pub struct Compression {
 const ZSTD_LEVEL: i32 = 3;
 const ZLIB_LEVEL: i32 = 6;
 
-/// Largest level of zlib.
+/// Largest levels.
+const HIGHEST_ZSTD_LEVEL: i32 = 22;
 const HIGHEST_ZLIB_LEVEL: i32 = 9;
+const HIGHEST_LZ4_LEVEL: i32 = 12;
 
 /// Window of a frame that zstd itself uses for long-distance matching, as a power of two.
 const OWN_WINDOW_LOG: u32 = 27;
@@ -31,6 +33,37 @@ impl Compression {
     /// Returns the codec at the default level of LLVM's tools.
     pub fn new(codec: Codec) -> Self {
         Compression { codec, level: if codec == Codec::Zlib { ZLIB_LEVEL } else { ZSTD_LEVEL } }
+    }
+
+    /// Returns the codec at another level, if one is requested.
+    pub fn at(self, level: Option<i32>) -> Result<Self, LevelError> {
+        let level = level.map_or(Ok(self.level), |level| self.codec.check_level(level))?;
+        Ok(Compression { level, ..self })
+    }
+}
+
+/// Level that a codec does not have.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LevelError {
+    /// A level, and the codec and its highest level.
+    #[error("level {0}: invalid level; {name} has levels 1 to {2}", name = .1.name())]
+    Unknown(i32, Codec, i32),
+    /// A level without a codec.
+    #[error("level {0}: nothing is compressed; add a codec")]
+    Uncompressed(i32),
+}
+
+impl Codec {
+    /// Returns the level if the codec has it.
+    pub(crate) fn check_level(self, level: i32) -> Result<i32, LevelError> {
+        let highest = match self {
+            Codec::Zstd => HIGHEST_ZSTD_LEVEL,
+            Codec::Zlib => HIGHEST_ZLIB_LEVEL,
+            Codec::Lz4 => HIGHEST_LZ4_LEVEL,
+            Codec::None | Codec::Opaque => return Err(LevelError::Uncompressed(level)),
+        };
+        let is_known = (1..=highest).contains(&level);
+        if is_known { Ok(level) } else { Err(LevelError::Unknown(level, self, highest)) }
     }
 }
 

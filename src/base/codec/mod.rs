@@ -13,7 +13,7 @@ mod lz4_start;
 mod stream;
 
 pub use block::compress_block;
-pub use compress::{Compression, Counted, compress};
+pub use compress::{Compression, Counted, LevelError, compress};
 pub(crate) use decompress::largest_window_log;
 pub use decompress::{charge, decompress, decompress_charged, decompress_into, decompress_start};
 pub use stream::pad_with_skippable_frame;

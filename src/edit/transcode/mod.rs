@@ -6,7 +6,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use super::{Edit, EditError, EditedImage, Effort, Encoding, FileEdit, ImageEdit, Recompression, Result};
-use crate::base::codec::Codec;
+use crate::base::codec::{Codec, LevelError};
 use crate::format::ContainerType;
 use crate::format::ccob::Version as CcobVersion;
 use crate::format::offload_binary::Version as OffloadBinaryVersion;
@@ -124,6 +124,16 @@ impl Transcoding {
             }
         }
         Ok(Transcoding { bundle, offload_binary, codec, effort: Effort::Fit })
+    }
+
+    /// Sets the level, or else the strongest levels if `best`.
+    pub fn at(self, level: Option<i32>, best: bool) -> std::result::Result<Self, LevelError> {
+        let effort = match level {
+            Some(level) => Effort::Level(self.codec.unwrap_or(Codec::Zstd).check_level(level)?),
+            None if best => Effort::Best,
+            None => Effort::Fit,
+        };
+        Ok(Transcoding { effort, ..self })
     }
 
     /// Returns the encoding of a container; [`Encoding::Same`] if none is requested for its type.

@@ -34,6 +34,8 @@ pub struct BundleBuilder {
     entries: Vec<BundleInput>,
     /// [`Codec::Zstd`] or [`Codec::Zlib`]; by default none.
     pub compression: Option<Codec>,
+    /// Level of the codec; by default the level of LLVM's tools.
+    pub level: Option<i32>,
     /// Version of the compressed form, 2 or 3; LLVM 19 to 21 and their HIP runtimes read 2.
     pub version: u16,
     /// Alignment of the files in a binary bundle, a power of two.
@@ -54,7 +56,8 @@ impl BundleBuilder {
     /// Begins a bundle of files of a type, such as `o`, `bc` or `s`.
     pub fn new(file_type: impl Into<String>) -> Self {
         let version = ccob::Version::Three.number();
-        BundleBuilder { file_type: file_type.into(), entries: Vec::new(), compression: None, version, alignment: 1 }
+        let file_type = file_type.into();
+        BundleBuilder { file_type, entries: Vec::new(), compression: None, level: None, version, alignment: 1 }
     }
 
     /// Adds the file of a target, such as `hip-amdgcn-amd-amdhsa--gfx90a`.
@@ -77,7 +80,7 @@ impl BundleBuilder {
             BundleEntryId::check(id).map_err(ProducerError::refused)?;
         }
         check_composition(&ids)?;
-        let compression = stream_compression(self.compression)?.map(|compression| (compression, version));
+        let compression = stream_compression(self.compression, self.level)?.map(|compression| (compression, version));
         let output = PathBuf::from("<memory>");
         let options =
             BundleOptions { file_type, alignment: self.alignment, compression, output, replaces_inputs: false };

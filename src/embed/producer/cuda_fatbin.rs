@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::ProducerError;
+use super::offload_binary::leveled;
 use crate::base::codec::Codec;
 use crate::base::io::Input;
 use crate::embed::pack::fat_binary::{
@@ -29,8 +30,10 @@ use crate::embed::pack::fat_binary::{
 #[non_exhaustive]
 pub struct CudaFatbinBuilder {
     images: Vec<FatbinInput>,
-    /// [`Codec::Zstd`] or [`Codec::Lz4`], at the level of fatbinary; by default none. LTO-IR is never compressed.
+    /// [`Codec::Zstd`] or [`Codec::Lz4`]; by default none. LTO-IR is never compressed.
     pub compression: Option<Codec>,
+    /// Level of the codec; by default the level of fatbinary.
+    pub level: Option<i32>,
     /// Compresses the images of a sort as one, like `fatbinary --concat`.
     pub concat: bool,
 }
@@ -69,6 +72,7 @@ impl CudaFatbinBuilder {
                 return Err(ProducerError::refused(message));
             }
         };
+        let compression = leveled(compression, self.level)?;
         if self.concat && compression.is_none() {
             return Err(ProducerError::refused("images are compressed as one only with a codec"));
         }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::ProducerError;
-use crate::base::codec::{Codec, Compression};
+use crate::base::codec::{Codec, Compression, LevelError};
 use crate::base::io::Input;
 use crate::embed::llvm::{NEWEST, Release};
 use crate::embed::pack::{PackInput, PackOptions, format_version, pack_to_vec};
@@ -31,13 +31,15 @@ pub struct OffloadBinaryBuilder {
     pub release: Release,
     /// [`Codec::Zstd`] or [`Codec::Zlib`], which requires LLVM 24; by default none.
     pub compression: Option<Codec>,
+    /// Level of the codec; by default the level of LLVM's tools.
+    pub level: Option<i32>,
 }
 
 impl OffloadBinaryBuilder {
     /// Begins an empty binary.
     #[expect(clippy::new_without_default, reason = "a binary without images has no purpose")]
     pub fn new() -> Self {
-        OffloadBinaryBuilder { images: Vec::new(), release: NEWEST, compression: None }
+        OffloadBinaryBuilder { images: Vec::new(), release: NEWEST, compression: None, level: None }
     }
 
     /// Adds an image whose header states triple and processor.
@@ -56,7 +58,7 @@ impl OffloadBinaryBuilder {
         if self.images.is_empty() {
             return Err(ProducerError::refused("no images"));
         }
-        let compression = stream_compression(self.compression)?;
+        let compression = stream_compression(self.compression, self.level)?;
         let version = format_version(self.release, compression);
         let mut images = Vec::new();
         for (kind, input, target) in self.images {
@@ -73,11 +75,30 @@ impl OffloadBinaryBuilder {
     }
 }
 
-/// Compression of a stream, with the level of LLVM's tools.
-pub(super) fn stream_compression(codec: Option<Codec>) -> Result<Option<Compression>, ProducerError> {
-    match codec {
-        None | Some(Codec::None) => Ok(None),
-        Some(codec @ (Codec::Zstd | Codec::Zlib)) => Ok(Some(Compression::new(codec))),
-        Some(codec) => Err(ProducerError::refused(format!("{}: only CUDA fat binaries use this codec", codec.name()))),
-    }
+/// Compression of a stream, by default with the level of LLVM's tools.
+pub(super) fn stream_compression(
+    codec: Option<Codec>,
+    level: Option<i32>,
+) -> Result<Option<Compression>, ProducerError> {
+    let compression = match codec {
+        None | Some(Codec::None) => None,
+        Some(codec @ (Codec::Zstd | Codec::Zlib)) => Some(Compression::new(codec)),
+        Some(codec) => {
+            let message = format!("{}: only CUDA fat binaries use this codec", codec.name());
+            return Err(ProducerError::refused(message));
+        }
+    };
+    leveled(compression, level)
+}
+
+/// Sets the level, which requires a codec.
+pub(super) fn leveled(
+    compression: Option<Compression>,
+    level: Option<i32>,
+) -> Result<Option<Compression>, ProducerError> {
+    let leveled = match (compression, level) {
+        (None, Some(level)) => Err(LevelError::Uncompressed(level)),
+        (compression, level) => compression.map(|compression| compression.at(level)).transpose(),
+    };
+    leveled.map_err(ProducerError::refused)
 }

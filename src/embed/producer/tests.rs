@@ -54,6 +54,26 @@ fn cuda_fat_binaries_have_the_images_with_each_codec() {
 }
 
 #[test]
+fn levels_are_those_of_the_codec() {
+    let packed = |level, compression| {
+        let mut builder = OffloadBinaryBuilder::new();
+        builder.compression = compression;
+        builder.level = level;
+        builder.image(OffloadKind::Hip, input(HSACO));
+        builder.build()
+    };
+    let sizes = [1, 19].map(|level| packed(Some(level), Some(Codec::Zstd)).unwrap().len());
+    assert!(sizes[1] < sizes[0], "{sizes:?}");
+    for (level, compression, message) in [
+        (10, Some(Codec::Zlib), "level 10: invalid level; zlib has levels 1 to 9"),
+        (0, Some(Codec::Zstd), "level 0: invalid level; zstd has levels 1 to 22"),
+        (3, None, "level 3: nothing is compressed; add a codec"),
+    ] {
+        assert_eq!(packed(Some(level), compression).unwrap_err().to_string(), message);
+    }
+}
+
+#[test]
 fn a_cubin_has_the_bytes_of_nvfatbin() {
     let mut builder = CudaFatbinBuilder::new();
     builder.image(input(CUBIN));

@@ -25,6 +25,7 @@ __all__ = [
     "__version__",
     "bundle",
     "check",
+    "drop_archs",
     "embed",
     "extract",
     "pack",
@@ -122,20 +123,26 @@ def pack(
     kind: _Kind,
     abi: str | None = None,
     compress: Literal["zstd", "zlib"] | None = None,
+    level: int | None = None,
     map: bool = True,
 ) -> bytes:
-    """Returns an offload binary. `images` and `abi` are those of `wrap`."""
+    """Returns an offload binary. `images` and `abi` are those of `wrap`.
+
+    level: of the codec; by default the level of LLVM's tools.
+    """
 
 def pack_cuda(
     images: Sequence[_Source | tuple[_Source, str | None, str, str]],
     *,
     compress: Literal["zstd", "lz4"] | None = None,
+    level: int | None = None,
     concat: bool = False,
     map: bool = True,
 ) -> bytes:
     """Returns a CUDA fat binary of cubins, PTX, LTO-IR and Tile IR.
 
     images: paths or bytes, alone or with arch, identifier and options for the driver's compiler.
+    level: of the codec; by default the level of fatbinary.
     concat: compress the images of a sort as one.
     """
 
@@ -144,6 +151,7 @@ def bundle(
     *,
     type: str = "bc",
     compress: Literal["zstd", "zlib"] | None = None,
+    level: int | None = None,
     version: int = 3,
     alignment: int = 1,
     map: bool = True,
@@ -169,8 +177,29 @@ def prune(
 ) -> bytes:
     """Returns a file without the images that no runtime selects on `devices`, such as "H100" or "gfx90a"."""
 
-def transcode(source: _Source, *forms: _Form, break_signatures: bool = False, map: bool = True) -> bytes:
-    """Returns a file with its containers in other forms, at most one for each type of container."""
+def drop_archs(
+    source: _Source,
+    archs: Sequence[str],
+    *,
+    shrink: bool = False,
+    break_signatures: bool = False,
+    map: bool = True,
+) -> bytes:
+    """Returns a file without the images for `archs`, such as "gfx90a", or "compute_80" for PTX alone."""
+
+def transcode(
+    source: _Source,
+    *forms: _Form,
+    level: int | None = None,
+    best: bool = False,
+    break_signatures: bool = False,
+    map: bool = True,
+) -> bytes:
+    """Returns a file with its containers in other forms, at most one for each type of container.
+
+    level: of compression; by default the level of the tools that write such containers.
+    best: compress with the strongest levels, and take the smallest result. `level` precedes.
+    """
 
 def replace(
     source: _Source, images: Mapping[int, _Source], *, break_signatures: bool = False, map: bool = True

@@ -47,11 +47,8 @@ class Device:
         self.environment["LD_LIBRARY_PATH"] = os.pathsep.join(map(str, directories))
         if arguments.stand_in:
             log.unlink(missing_ok=True)
-            self.environment.update(
-                GPU_STAND_IN_DEVICE=arguments.stand_in,
-                GPU_STAND_IN_DRIVER=arguments.driver,
-                GPU_STAND_IN_LOG=str(log),
-            )
+            stand_in = {"DEVICE": arguments.stand_in, "DRIVER": arguments.driver, "LOG": str(log)}
+            self.environment |= {f"GPU_STAND_IN_{name}": value for name, value in stand_in.items()}
         done = self.run(["bin/loader"])
         words = done.stdout.strip().split(" ", 3)
         if done.returncode == NO_DEVICE:

@@ -26,12 +26,8 @@ def run_bomb(setting, name, directory):
     return tally
 
 
-def fixture(name):
-    return (ROOT / "fixtures" / name).read_bytes()
-
-
 def cubin():
-    return fixture("answer-sm_90.cubin")
+    return (ROOT / "fixtures/answer-sm_90.cubin").read_bytes()
 
 
 def nested(wrap, content, depth):
@@ -179,8 +175,6 @@ BOMBS = {
     # 1,000,000 kernels without a name, and 100,000 nodes, each in the one before.
     "kernels.dat": ("check --policy POLICY", tensile_library),
     "nodes.hcf": ("scan", lambda: b"object-id=1\ngenerator=AdaptiveCpp SSCP\n" + b"{.a\n" * 100_000),
-    # 40,000 headers of libraries that end at the same offset.
-    "metal": ("scan", lambda: fixture("answer.metallib")[:0x58] * 40_000),
     # Compressed bundles of 300 compressed bundles, three deep.
     "ccob-nested": ("scan", bundles_in_bundles),
     # 5,000 sections that share one note with 10,000 kernels.

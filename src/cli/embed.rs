@@ -10,6 +10,7 @@ use super::failure::{Context, Result, coded, ensure};
 use super::headings::{INPUT, OUTPUT};
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::print_detail;
+use super::value_enum::LargeValue;
 use crate::base::io::{Access, Input};
 use crate::cli::codes::Code;
 use crate::embed::files::write::EmbedOptions;
@@ -64,8 +65,8 @@ pub struct Arguments {
     hidden: bool,
 
     /// Place the files among large sections, out of reach of code and data; auto does so from 1 GiB on
-    #[arg(help_heading = OUTPUT, long, value_name = "WHEN", value_enum, default_value_t = LargeImages::Auto)]
-    large: LargeImages,
+    #[arg(help_heading = OUTPUT, long, value_name = "WHEN", value_enum, default_value_t = LargeValue(LargeImages::Auto))]
+    large: LargeValue,
 
     /// Add a table of all files with their names, sizes and SHA-256, and the number of its entries, NAME_count
     #[arg(help_heading = OUTPUT, long, value_name = "NAME")]
@@ -141,7 +142,7 @@ fn options(arguments: Arguments) -> Result<EmbedOptions> {
         alignment: arguments.align,
         retain: arguments.retain,
         hidden: arguments.hidden,
-        large: arguments.large,
+        large: arguments.large.0,
         index: arguments.index,
     };
     let owned = |path: OutputArgument| path.path().to_owned();

@@ -87,7 +87,8 @@ impl EntryDescription {
         }
         ensure!(!files.is_empty(), "file=F is missing");
         if let Some(level) = stated_level {
-            let compression = properties.compression.context("level: the image is not compressed; add compress=CODEC")?;
+            let compression =
+                properties.compression.context("level: the image is not compressed; add compress=CODEC")?;
             properties.compression = Some(compression.at(Some(level)).map_err(|error| anyhow!(error))?);
         }
         Ok(EntryDescription { files, properties })

@@ -7,8 +7,28 @@ use crate::embed::files::SymbolStyle;
 use crate::embed::wrap::LargeImages;
 use crate::target::OffloadKind;
 
-/// Implements clap's trait with the names of values, and their help texts.
+/// Implements clap's trait with the names of values, and their help texts. Public types have a wrapper instead: the trait
+/// would be in the interface of the library.
 macro_rules! value_enum {
+    ($wrapper:ident($type:ident): $($variant:ident $name:literal),+) => {
+        #[doc = concat!("Value of an option that is [`", stringify!($type), "`].")]
+        #[derive(Debug, Clone, Copy)]
+        pub struct $wrapper(pub $type);
+
+        impl clap::ValueEnum for $wrapper {
+            fn value_variants<'a>() -> &'a [Self] {
+                &[$($wrapper($type::$variant)),+]
+            }
+
+            fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+                match self.0 {
+                    $($type::$variant => Some(clap::builder::PossibleValue::new($name)),)+
+                    #[allow(unreachable_patterns, reason = "some types have values that options lack")]
+                    _ => None,
+                }
+            }
+        }
+    };
     ($type:ident: $($variant:ident $name:literal $($help:literal)?),+) => {
         impl clap::ValueEnum for $type {
             fn value_variants<'a>() -> &'a [Self] {
@@ -18,18 +38,16 @@ macro_rules! value_enum {
             fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
                 match self {
                     $($type::$variant => Some(clap::builder::PossibleValue::new($name)$(.help($help))?),)+
-                    #[allow(unreachable_patterns, reason = "some types have values that options lack")]
-                    _ => None,
                 }
             }
         }
     };
 }
 
-value_enum!(LargeImages: Auto "auto", Always "always", Never "never");
+value_enum!(LargeValue(LargeImages): Auto "auto", Always "always", Never "never");
 value_enum!(KeepPtx: Newest "newest", All "all", None "none");
 value_enum!(Backend: Cuda "cuda" "NVIDIA", Rocm "rocm" "AMD", Xpu "xpu" "Intel");
-value_enum!(OffloadKind: OpenMp "openmp", Cuda "cuda", Hip "hip", Sycl "sycl");
+value_enum!(KindValue(OffloadKind): OpenMp "openmp", Cuda "cuda", Hip "hip", Sycl "sycl");
 value_enum!(SymbolStyle: StartEnd "start-end", StartSize "start-size", StartEndSize "start-end-size", Binary "binary");
 value_enum!(
     Level:

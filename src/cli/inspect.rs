@@ -1,5 +1,8 @@
 //! `fatbin inspect`.
 
+use std::io;
+use std::ops::ControlFlow;
+
 use clap::Args;
 
 use super::devices::DeviceArguments;
@@ -7,26 +10,30 @@ use super::failure::Result;
 use super::filter::FilterArguments;
 use super::format::FormatArguments;
 use super::headings::OUTPUT;
-use super::inputs::{InputArguments, found_images, warn_of_archives};
-use super::inspected::{DocumentWriter, ImageWriter, TableWriter};
+use super::inputs::{InputArguments, KpackArchives, found_images, warn_of_archives};
+use super::inspected::{DocumentWriter, FileWriter, ImageText, TableWriter};
 use super::limit::LimitArguments;
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::{ProblemArguments, Problems};
 use super::{Status, terminal};
+use crate::analyze;
 use crate::analyze::coverage::{Coverage, InspectedImages};
 use crate::analyze::inspect::{InspectedFile, InspectedImage};
-use crate::analyze::survey::{ImageSurvey, Survey};
+use crate::analyze::size::PackedFile;
+use crate::analyze::survey::{ImageSurvey, Survey, SurveyOptions};
 use crate::base::bytes::{Limits, View};
+use crate::base::error::Error;
 use crate::base::io::{OutputKind, OutputPath};
 use crate::cli::report;
-use crate::cli::report::Screen;
+use crate::cli::report::{Page, Screen};
 use crate::format::ImageKind;
 use crate::image;
 use crate::image::{Demangler, Inspection};
-use crate::scan::filter::FoundImage;
+use crate::scan::filter;
+use crate::scan::filter::FilterResult;
 use crate::scan::inspect::ImageErrors;
-use crate::scan::inventory::File;
-use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
+use crate::scan::inventory::{File, NestedImage};
+use crate::scan::{CacheBudget, Options, Outcome, ScannedFile, Scanner};
 
 /// List kernels with their resource usage and source lines
 ///
@@ -83,117 +90,214 @@ pub fn run(mut arguments: Arguments) -> Result<Status> {
     arguments.inputs.add_to(&set);
     let page = arguments.html.as_ref().map(|path| set.output(path.path(), OutputKind::Text)).transpose()?;
     let problems = arguments.problems.problems();
-    let (scanned, order, status) = scan_inputs(&arguments.inputs, &arguments.limits, &problems)?;
-    let screen = terminal::screen();
-    let run = Run { arguments: &arguments, scanned: &scanned, problems: &problems, screen };
-    let has_matrix = arguments.matrix || !arguments.devices.is_empty();
-    if has_matrix || page.is_some() { run.keep(order, status, page) } else { run.stream(&order, status) }
+    let run = Run { arguments: &arguments, problems: &problems, screen: terminal::screen() };
+    let is_filtered = !arguments.filter.filter().is_empty();
+    match page {
+        Some(path) if is_filtered => run.filtered_page(path),
+        Some(path) => run.page(path),
+        None if arguments.matrix || !arguments.devices.is_empty() => run.print_matrix(),
+        None if is_filtered => run.print_filtered(),
+        None => run.print(),
+    }
 }
 
-/// A run of the command, after its inputs were scanned.
+/// Maximum number of images of a file that is inspected together with other files. The images of other files are
+/// inspected in parallel, one file after another, and none is kept.
+const FEW_IMAGES: usize = 64;
+
+/// A run of the command.
 struct Run<'a> {
     arguments: &'a Arguments,
-    scanned: &'a [ScannedFile],
     problems: &'a Problems,
     screen: Screen,
 }
 
-impl<'a> Run<'a> {
-    /// Writes tables or the JSON document while images are inspected.
-    fn stream(&self, order: &'a [Place], mut status: Status) -> Result<Status> {
-        let mut out = terminal::output(&self.screen);
-        let is_json = self.arguments.format.is_json();
-        let scanned = self.scanned;
-        let screen = &self.screen;
-        let mut writer: Box<dyn ImageWriter + '_> = if is_json {
-            Box::new(DocumentWriter::new(
-                &mut out,
-                scanned,
-                order.iter().map(|place| (place.file(scanned), place.index())),
-            ))
-        } else {
-            Box::new(TableWriter::new(&mut out, self.scanned))
-        };
-        let is_summed = screen.is_terminal() && !self.arguments.problems.is_verbose();
-        let format = |found: &FoundImage<'a>, inspected: InspectedImage<'_>| {
-            let file = scanned[found.file].file();
-            match inspected.image.image_kind {
-                _ if is_json => report::image_json(file, &inspected),
-                ImageKind::Nvvm => String::new(),
-                _ if is_summed => report::inspection_rollup(&file.path, &inspected, screen),
-                _ => report::inspection_table(&file.path, &inspected, screen),
-            }
-        };
-        self.inspect(image::inspect, &mut status, &format, &mut |found, text: String| writer.image(found, &text))?;
-        writer.finish()?;
-        drop(writer);
-        if !is_json {
-            let files = || order.iter().map(|place| place.file(self.scanned));
-            out.write(&report::metadata_lines(files()))?;
-            out.write(&report::without_images(files()))?;
-        }
-        out.flush()?;
-        Ok(status)
+impl Run<'_> {
+    fn scanner(&self) -> Scanner {
+        self.arguments.limits.scanner(Options::default()).with_cache(CacheBudget::default())
     }
 
-    /// Writes the page or the matrix after all images were inspected.
-    fn keep(&self, order: Vec<Place>, mut status: Status, page: Option<OutputPath>) -> Result<Status> {
-        let read = if page.is_some() { image::inspect_with_own_sizes } else { image::inspect };
-        let mut images: Vec<Vec<InspectedImage<'_>>> = self.scanned.iter().map(|_| Vec::new()).collect();
-        self.inspect(read, &mut status, &|_, inspected| inspected, &mut |found, inspected| {
-            images[found.file].push(inspected);
-        })?;
-        let mut images = images.into_iter();
-        if let Some(path) = page {
-            let files = order.into_iter().map(|place| place.surveyed(self.scanned, &mut images));
-            let files: Vec<Survey> = files.collect();
-            report::write_page(path, &files.iter().collect::<Vec<_>>(), None)?;
-            return Ok(status);
+    fn form(&self) -> TextForm {
+        let is_summed = self.screen.is_terminal() && !self.arguments.problems.is_verbose();
+        TextForm { is_json: self.arguments.format.is_json(), is_summed, screen: self.screen }
+    }
+
+    fn writer(&self) -> Box<dyn FileWriter> {
+        let out = terminal::output(&self.screen);
+        if self.arguments.format.is_json() {
+            Box::new(DocumentWriter::new(out))
+        } else {
+            Box::new(TableWriter::new(out))
         }
-        let files: Vec<InspectedFile> = order.iter().map(|place| place.inspected(self.scanned, &mut images)).collect();
-        let mut out = terminal::output(&self.screen);
-        let mut written = Ok(());
-        self.matrix(&files, &mut |text| {
-            if written.is_ok() {
-                written = out.write(text);
+    }
+
+    /// Prints tables or the JSON document while files are scanned.
+    fn print(&self) -> Result<Status> {
+        let form = self.form();
+        let inspect = |_, outcome: Outcome| {
+            let archives = KpackArchives::of(&outcome);
+            let mut images = Vec::new();
+            let mut error = None;
+            if let Outcome::Scanned(scanned) = &outcome
+                && scanned.file().device_images().count() <= FEW_IMAGES
+            {
+                let nested: Vec<NestedImage<'_>> = scanned.file().nested_images().collect();
+                error = form.inspect(scanned, &nested, &mut |image| images.push(image)).err();
             }
+            (outcome, archives, images, error)
+        };
+        let (mut status, mut all_archives) = (Status::No, KpackArchives::default());
+        let mut writer = self.writer();
+        let mut written = Ok(());
+        self.arguments.inputs.scan_until(&self.scanner(), self.problems, &inspect, &mut |inspected| {
+            let (outcome, archives, images, mut error) = inspected;
+            all_archives.merge(archives);
+            let Outcome::Scanned(scanned) = outcome else {
+                let (file, error) = outcome.into_file();
+                status = status.and(self.report(error));
+                writer.begin(&file);
+                written = writer.end(&file);
+                return flow(&written);
+            };
+            let file = scanned.file();
+            status = status.and(found_images(file));
+            writer.begin(file);
+            let mut take = |image: ImageText| {
+                writer.image(&image);
+                status = status.and(self.report(image.errors));
+            };
+            if images.is_empty() {
+                let nested: Vec<NestedImage<'_>> = file.nested_images().collect();
+                error = error.or(form.inspect(&scanned, &nested, &mut take).err());
+            }
+            images.into_iter().for_each(take);
+            status = status.and(self.report(error));
+            written = writer.end(file);
+            flow(&written)
         })?;
         written?;
-        out.flush()?;
+        all_archives.warn(self.problems);
+        writer.finish()?;
         Ok(status)
     }
 
-    /// Inspects the images with `read`, reports their problems, and calls `take` with the result of `work` on each, in
-    /// order.
-    fn inspect<R: Send>(
+    /// Prints the images that the filter accepts. A filter that matches nothing is an error, so all files are scanned
+    /// first.
+    fn print_filtered(&self) -> Result<Status> {
+        let (scanned, order, mut status) = scan_inputs(&self.arguments.inputs, &self.scanner(), self.problems)?;
+        let filter = self.arguments.filter.filter();
+        let result = filter::apply(&filter, &scanned)?;
+        let mut writer = self.writer();
+        for place in &order {
+            let file = place.file(&scanned);
+            self.problems.start_file(&file.path);
+            writer.begin(file);
+            if let Some(index) = place.index() {
+                let images = result.of_file(index);
+                let error = self.form().inspect(&scanned[index], &images, &mut |image| {
+                    writer.image(&image);
+                    status = status.and(self.report(image.errors));
+                });
+                status = status.and(self.report(error.err()));
+            }
+            writer.end(file)?;
+        }
+        writer.finish()?;
+        Ok(status.and(self.report_incomplete(result)))
+    }
+
+    /// Writes the page while files are scanned.
+    fn page(&self, path: OutputPath) -> Result<Status> {
+        let wanted = SurveyOptions { inspection: true, own_sizes: true, ..SurveyOptions::default() };
+        let survey = |_, outcome| {
+            let is_scanned = matches!(outcome, Outcome::Scanned(_));
+            (Survey::of_outcome(outcome, &|_| wanted), is_scanned)
+        };
+        let (mut status, mut archives) = (Status::No, KpackArchives::default());
+        let mut page = Page::new();
+        self.arguments.inputs.scan_and(&self.scanner(), self.problems, &survey, &mut |(
+            (survey, error),
+            is_scanned,
+        )| {
+            status = status.and(if is_scanned { found_images(&survey.file) } else { Status::No });
+            status = status.and(self.report(error));
+            archives.add(&survey.file);
+            let errors = ImageErrors::new(&survey.file);
+            for (number, (image, inside)) in survey.images().enumerate() {
+                let problems = inside.inspection.iter().flat_map(|inspection| inspection.problems.clone());
+                status = status.and(self.report(errors.of(number, image, problems)));
+            }
+            page.add(survey);
+        })?;
+        archives.warn(self.problems);
+        page.write(path, None)?;
+        Ok(status)
+    }
+
+    /// Writes the page of the images that the filter accepts.
+    fn filtered_page(&self, path: OutputPath) -> Result<Status> {
+        let (scanned, order, mut status) = scan_inputs(&self.arguments.inputs, &self.scanner(), self.problems)?;
+        let mut images = self.inspect_all(&scanned, image::inspect_with_own_sizes, &mut status)?.into_iter();
+        let mut page = Page::new();
+        order.into_iter().for_each(|place| page.add(place.surveyed(&scanned, &mut images)));
+        page.write(path, None)?;
+        Ok(status)
+    }
+
+    /// Prints the matrix after all images were inspected.
+    fn print_matrix(&self) -> Result<Status> {
+        let (scanned, order, mut status) = scan_inputs(&self.arguments.inputs, &self.scanner(), self.problems)?;
+        let mut images = self.inspect_all(&scanned, image::inspect, &mut status)?.into_iter();
+        let files: Vec<InspectedFile<'_>> = order.iter().map(|place| place.inspected(&scanned, &mut images)).collect();
+        let mut result = Ok(());
+        terminal::print_parts(&self.screen, &mut |write| result = self.matrix(&files, write))?;
+        result?;
+        Ok(status)
+    }
+
+    /// Inspects the images that the filter accepts, and returns them by file.
+    fn inspect_all<'s>(
         &self,
+        scanned: &'s [ScannedFile],
         read: fn(ImageKind, View<'_>, &Demangler) -> Inspection,
         status: &mut Status,
-        work: &(dyn Fn(&FoundImage<'a>, InspectedImage<'a>) -> R + Sync),
-        take: &mut dyn FnMut(&FoundImage<'a>, R),
-    ) -> Result<()> {
-        let inspect = |found: &FoundImage<'a>, inspection: Inspection| {
-            let problems = inspection.problems.clone();
-            let inspected = InspectedImage { number: found.nested.index, image: found.nested.image, inspection };
-            (work(found, inspected), problems)
-        };
-        let filter = self.arguments.filter.filter();
-        let image_errors: Vec<_> = self.scanned.iter().map(|scanned| ImageErrors::new(scanned.file())).collect();
-        let incomplete =
-            crate::analyze::inspect::inspect(self.scanned, &filter, read, &inspect, &mut |found, (result, errors)| {
-                self.problems.start_file(&self.scanned[found.file].file().path);
-                for error in image_errors[found.file].of(found.nested.index, found.nested.image, errors) {
-                    *status = status.and(self.problems.report(error));
-                }
-                take(found, result);
-            })?;
-        for error in incomplete.failed {
-            *status = status.and(self.problems.report(error));
-        }
-        for error in incomplete.unknown {
+    ) -> Result<Vec<Vec<InspectedImage<'s>>>> {
+        let result = filter::apply(&self.arguments.filter.filter(), scanned)?;
+        let inspected = scanned.iter().enumerate().map(|(index, scanned)| {
+            let (mut inspected, images) = (Vec::new(), result.of_file(index));
+            self.problems.start_file(&scanned.file().path);
+            let work = |nested: &NestedImage<'s>, inspection| InspectedImage {
+                number: nested.index,
+                image: nested.image,
+                inspection,
+            };
+            let error = if images.is_empty() {
+                None
+            } else {
+                analyze::inspect::inspect(scanned, &images, read, &work, &mut |image| inspected.push(image)).err()
+            };
+            let errors = ImageErrors::new(scanned.file());
+            for InspectedImage { number, image, inspection } in &inspected {
+                *status = status.and(self.report(errors.of(*number, image, inspection.problems.clone())));
+            }
+            *status = status.and(self.report(error));
+            inspected
+        });
+        let inspected = inspected.collect();
+        *status = status.and(self.report_incomplete(result));
+        Ok(inspected)
+    }
+
+    fn report(&self, errors: impl IntoIterator<Item = Error>) -> Status {
+        errors.into_iter().fold(Status::No, |status, error| status.and(self.problems.report(error)))
+    }
+
+    /// Reports the images that could not be filtered.
+    fn report_incomplete(&self, result: FilterResult<'_>) -> Status {
+        for error in result.unknown {
             self.problems.warn(error);
         }
-        Ok(())
+        result.failed.into_iter().fold(Status::No, |status, error| status.and(self.problems.report(error)))
     }
 
     /// Writes the kernels by device, or a line for each file where no file has images.
@@ -217,17 +321,58 @@ impl<'a> Run<'a> {
     }
 }
 
+/// Form of the text about images.
+struct TextForm {
+    is_json: bool,
+    /// Kernels are summed by family.
+    is_summed: bool,
+    screen: Screen,
+}
+
+impl TextForm {
+    /// Inspects images of a file, and calls `take` with the text of each.
+    fn inspect(
+        &self,
+        scanned: &ScannedFile,
+        images: &[NestedImage<'_>],
+        take: &mut dyn FnMut(ImageText),
+    ) -> Result<(), Error> {
+        if images.is_empty() {
+            return Ok(());
+        }
+        let file = scanned.file();
+        let errors = ImageErrors::new(file);
+        let work = |nested: &NestedImage<'_>, inspection: Inspection| {
+            let problems = inspection.problems.clone();
+            let inspected = InspectedImage { number: nested.index, image: nested.image, inspection };
+            let is_lto_ir = nested.image.image_kind == ImageKind::Nvvm;
+            let text = match is_lto_ir {
+                _ if self.is_json => report::image_json(file, &inspected),
+                true => String::new(),
+                false if self.is_summed => report::inspection_rollup(&file.path, &inspected, &self.screen),
+                false => report::inspection_table(&file.path, &inspected, &self.screen),
+            };
+            ImageText { text, is_lto_ir, errors: errors.of(nested.index, nested.image, problems).collect() }
+        };
+        analyze::inspect::inspect(scanned, images, image::inspect, &work, take)
+    }
+}
+
+/// Ends the scan if the output cannot be written.
+fn flow(written: &io::Result<()>) -> ControlFlow<()> {
+    if written.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
 /// Scans all inputs, and reports inputs that cannot be read. Returns the scanned files, and the place of each input.
 fn scan_inputs(
     inputs: &InputArguments,
-    limits: &LimitArguments,
+    scanner: &Scanner,
     problems: &Problems,
 ) -> Result<(Vec<ScannedFile>, Vec<Place>, Status)> {
-    let scanner = limits.scanner(Options::default()).with_cache(CacheBudget::default());
     let mut scanned = Vec::new();
     let mut order = Vec::new();
     let mut status = Status::No;
-    inputs.scan(&scanner, problems, &mut |outcome| {
+    inputs.scan(scanner, problems, &mut |outcome| {
         order.push(match outcome {
             Outcome::Scanned(file) => {
                 status = status.and(found_images(file.file()));
@@ -298,6 +443,7 @@ impl Place {
         for inspected in images.next().unwrap_or_default() {
             image_surveys[inspected.number].inspection = Some(inspected.inspection);
         }
-        Survey { file, image_surveys, host: None, limits: scanned[index].limits() }
+        let packed = PackedFile::new(&scanned[index]);
+        Survey { file, image_surveys, host: None, packed, limits: scanned[index].limits() }
     }
 }

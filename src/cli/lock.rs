@@ -10,9 +10,9 @@ use super::locking::each_file;
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::ProblemArguments;
 use super::{Status, negative};
-use crate::base::io::{Output, OutputKind};
-use crate::check::lock::LockForm;
+use crate::base::io::{Output, OutputKind, SortedTexts};
 use crate::check::lock::paths::LockBuilder;
+use crate::check::lock::{LockForm, LockedFile};
 use crate::cli::codes::Code;
 use crate::scan::Options;
 
@@ -63,8 +63,12 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let output = set.output(arguments.output.path(), OutputKind::Text)?;
     let builder = LockBuilder::new(Options { hash: arguments.sha256, ..Options::default() });
     let form = LockForm { code_only: arguments.code_only, summary: arguments.summary };
-    let entries = |file| form.entries(file);
-    let (mut files, status) = each_file(&inputs, &arguments.limits, &problems, SPECIFY_ARCHIVE, &builder, &entries)?;
+    let entries = |file: LockedFile| (file.path.clone(), form.entries(file));
+    let mut files = SortedTexts::new();
+    let limits = &arguments.limits;
+    let status = each_file(&inputs, limits, &problems, SPECIFY_ARCHIVE, &builder, &entries, &mut |(path, entries)| {
+        Ok(files.add(&path, &entries)?)
+    })?;
     if status != Status::Yes {
         if status == Status::No {
             let output = arguments.output.path().display();
@@ -75,12 +79,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         }
         return Ok(status);
     }
-    files.sort();
     let mut output = Output::create(output)?;
     output.write(form.head().as_bytes())?;
-    for (_, entries) in &files {
-        output.write(entries.as_bytes())?;
-    }
+    files.each(&mut |entries| output.write(entries))?;
     output.commit([])?;
     Ok(Status::Yes)
 }

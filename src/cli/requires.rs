@@ -1,20 +1,23 @@
 //! `fatbin requires`.
 
+use std::io;
+use std::ops::ControlFlow;
+
 use clap::Args;
 
 use super::devices::DeviceArguments;
 use super::failure::Result;
 use super::format::FormatArguments;
-use super::inputs::{InputArguments, survey_status, warn_of_archives};
+use super::inputs::{InputArguments, KpackArchives, survey_status};
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
+use super::terminal::TextOutput;
 use super::{Status, negative, terminal};
-use crate::scan::inventory::File;
-
 use crate::analyze::select::{FileFloors, NamedDevice};
 use crate::analyze::survey::{Survey, SurveyOptions};
+use crate::base::json::JsonWriter;
 use crate::cli::report;
-use crate::cli::report::{Block, RequiredDevice, RequiredFile};
+use crate::cli::report::{Block, JoinedBlocks, RequiredDevice, RequiredFile, Screen};
 use crate::scan::Options;
 
 /// Print the oldest driver, ROCm and LLVM that load the code
@@ -57,45 +60,148 @@ const WANTED: SurveyOptions = SurveyOptions {
 pub fn run(arguments: Arguments) -> Result<Status> {
     let requested = &arguments.devices;
     let problems = arguments.problems.problems();
+    let screen = terminal::screen();
+    let form = Form { is_json: arguments.format.is_json(), screen };
+    // `all` stands for the platforms of all files.
+    let devices = if requested.is_empty() { None } else { Some(requested.named()) };
+    let mut surveys = Vec::new();
     let mut status = Status::No;
-    let mut files: Vec<Survey> = Vec::new();
+    let mut archives = KpackArchives::default();
+    let mut report = Report::new(form);
     let scanner = arguments.limits.scanner(Options::default());
-    let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| WANTED);
-    arguments.inputs.scan_and(&scanner, &problems, &analyze, &mut |(file, error)| {
+    let keeps = requested.are_all();
+    let analyze = |_, outcome| {
+        let (file, error) = Survey::of_outcome(outcome, &|_| WANTED);
+        let answer = (!keeps).then(|| form.answer(&file, devices.as_deref()));
+        (file, error, answer)
+    };
+    let mut written = Ok(());
+    arguments.inputs.scan_until(&scanner, &problems, &analyze, &mut |(file, error, answer)| {
         status = status.and(survey_status(&file, error, &problems));
         status = status.and(report_unread(&file, &problems));
-        files.push(file);
+        archives.add(&file.file);
+        match answer {
+            Some(answer) => written = report.add(answer),
+            None => surveys.push(file),
+        }
+        if written.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
-    warn_of_archives(files.iter().map(|it| &it.file), &problems);
-    let (readable, unread): (Vec<_>, Vec<_>) = files.into_iter().partition(|it| it.file.failure.is_none());
-    let devices = requested.of_files(readable.iter().map(|it| &it.file));
-    let devices = if requested.is_empty() { None } else { Some(devices) };
-    let required: Vec<RequiredFile<'_>> = readable.iter().map(|file| required(file, devices.as_deref())).collect();
-    let unread: Vec<File> = unread.into_iter().map(|it| it.file).collect();
-    print(&required, &unread, arguments.format.is_json())?;
-    if required.iter().any(|it| it.floors.file.has_device_code()) {
-        let is_for_devices = devices.is_some();
+    written?;
+    archives.warn(&problems);
+    let devices = requested.of_files(surveys.iter().map(|it| &it.file));
+    for file in &surveys {
+        report.add(form.answer(file, Some(&devices)))?;
+    }
+    let (has_code, has_floors) = report.finish()?;
+    if has_code {
+        let is_for_devices = !requested.is_empty();
         let answer =
             if is_for_devices { "no code that runs on the devices" } else { "nothing that a driver or runtime loads" };
         negative::record_answer(answer.to_owned());
     }
-    let has_floors = required.iter().any(|it| it.floors.loaded() > 0 && runs_somewhere(it, devices.is_some()));
     Ok(if status == Status::Yes && !has_floors { Status::No } else { status })
 }
 
-/// Prints the floors of files. The JSON also has the files that could not be read.
-fn print(required: &[RequiredFile<'_>], unread: &[File], json: bool) -> Result<()> {
-    let screen = terminal::screen();
-    let mut out = terminal::output(&screen);
-    if json {
-        out.write(&report::requires_json(required, unread))?;
-    } else {
-        let with_code = required.iter().filter(|it| it.floors.file.has_device_code());
-        let files: Vec<Block> = with_code.map(|file| report::requires_text(file, &screen)).collect();
-        out.write(&report::blocks(&files, &screen))?;
-        out.write(&report::without_images(required.iter().map(|it| it.floors.file)))?;
+/// Form of the report.
+#[derive(Clone, Copy)]
+struct Form {
+    is_json: bool,
+    screen: Screen,
+}
+
+/// Text about a file.
+enum Answer {
+    /// The file has device code.
+    WithCode { text: Block, has_floors: bool },
+    /// The file has none, and is named after all others.
+    WithoutCode(String),
+    /// The file could not be read; only the JSON has it, after all others.
+    Unread(String),
+}
+
+impl Form {
+    /// Returns the text about a file, for its own devices if none are named.
+    fn answer(self, survey: &Survey, devices: Option<&[NamedDevice]>) -> Answer {
+        let file = &survey.file;
+        if file.failure.is_some() {
+            return Answer::Unread(if self.is_json { report::unread_json(file) } else { String::new() });
+        }
+        let required = required(survey, devices);
+        let has_floors = required.floors.loaded() > 0 && runs_somewhere(&required, devices.is_some());
+        match self.is_json {
+            true => {
+                let text = Block { heading: report::required_json(&required), body: String::new() };
+                let has_code = file.has_device_code();
+                if has_code { Answer::WithCode { text, has_floors } } else { Answer::WithoutCode(text.heading) }
+            }
+            false if file.has_device_code() => {
+                Answer::WithCode { text: report::requires_text(&required, &self.screen), has_floors }
+            }
+            false => Answer::WithoutCode(report::without_images(std::iter::once(file))),
+        }
     }
-    Ok(out.flush()?)
+}
+
+/// The report, which is written while files are scanned.
+struct Report {
+    form: Form,
+    out: TextOutput,
+    document: JsonWriter,
+    blocks: JoinedBlocks,
+    /// Texts that follow all others.
+    last: Vec<String>,
+    has_code: bool,
+    has_floors: bool,
+}
+
+impl Report {
+    fn new(form: Form) -> Self {
+        Report {
+            form,
+            out: terminal::output(&form.screen),
+            document: report::requires_document(),
+            blocks: JoinedBlocks::new(&form.screen),
+            last: Vec::new(),
+            has_code: false,
+            has_floors: false,
+        }
+    }
+
+    fn add(&mut self, answer: Answer) -> io::Result<()> {
+        match answer {
+            Answer::WithCode { text, has_floors } => {
+                self.has_code = true;
+                self.has_floors |= has_floors;
+                if self.form.is_json { self.element(&text.heading) } else { self.out.write(&self.blocks.add(&text)) }
+            }
+            Answer::WithoutCode(text) if self.form.is_json => self.element(&text),
+            Answer::WithoutCode(text) | Answer::Unread(text) => {
+                self.last.push(text);
+                Ok(())
+            }
+        }
+    }
+
+    fn element(&mut self, text: &str) -> io::Result<()> {
+        self.document.element(text);
+        self.out.write(&self.document.take())
+    }
+
+    /// Writes what follows the last file. Returns whether a file has device code, and whether any has floors.
+    fn finish(mut self) -> io::Result<(bool, bool)> {
+        let last = std::mem::take(&mut self.last);
+        if self.form.is_json {
+            last.iter().try_for_each(|text| self.element(text))?;
+            self.document.end();
+            self.document.end();
+            self.out.write(&self.document.take())?;
+        } else {
+            self.out.write(&self.blocks.end())?;
+            self.out.write(&last.concat())?;
+        }
+        self.out.flush()?;
+        Ok((self.has_code, self.has_floors))
+    }
 }
 
 /// True if a file has code for one of the devices, if the user named any.

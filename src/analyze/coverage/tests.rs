@@ -55,7 +55,7 @@ fn file(path: &str, containers: Vec<(ContainerType, Vec<TestImage<'_>>)>) -> Sur
             start: 0,
         });
     }
-    Survey { file, image_surveys, host: None, limits: Limits::default() }
+    Survey { file, image_surveys, host: None, packed: None, limits: Limits::default() }
 }
 
 fn fatbins(containers: Vec<Vec<TestImage<'_>>>) -> Survey {

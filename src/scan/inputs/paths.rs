@@ -92,7 +92,7 @@ impl Outcome {
     /// for files that were not scanned.
     pub fn outermost(&self) -> Option<&Path> {
         match self {
-            Outcome::Scanned(scanned) => scanned.outermost(),
+            Outcome::Scanned(scanned) => scanned.outermost().map(|path| &**path),
             Outcome::Unreadable { .. } | Outcome::Empty(_) => None,
         }
     }

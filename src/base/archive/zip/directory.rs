@@ -181,6 +181,15 @@ impl<'data> Directory<'data> {
         files
     }
 
+    /// Reads the entries that are files again, one at a time: an entry in memory takes 200 bytes, and a package may have
+    /// a hundred thousand.
+    pub fn into_files(self, file: View<'data>) -> impl Iterator<Item = Result<Entry<'data>, Malformed>> {
+        let headers = self.files().into_iter().filter_map(|index| self.entries.get(index));
+        let headers: Vec<u64> = headers.map(|entry| entry.header).collect();
+        let archive = file.from(self.base);
+        headers.into_iter().map(move |at| Ok(entry(file, file.from(at), archive)?.0))
+    }
+
     /// Returns whether the archive ends a view: directory, end records and the comment to the end.
     pub fn ends(&self, file: View<'_>) -> bool {
         let record = file.from(self.end);

@@ -35,8 +35,8 @@ pub fn appended_start(view: View<'_>, may_have_comment: bool) -> Option<u64> {
 
 /// Reads the files, without directories.
 pub fn members<'data>(view: View<'data>, take: &mut dyn FnMut(Member<'data>)) -> Result<(), Malformed> {
-    let directory = Directory::read(view)?;
-    for entry in directory.files().into_iter().filter_map(|index| directory.entries.get(index)) {
+    for entry in Directory::read(view)?.into_files(view) {
+        let entry = entry?;
         let name = decode_name(entry.name).into_owned();
         super::charge_name(view, name.as_bytes())?;
         let data = entry.local_header()?.rest;

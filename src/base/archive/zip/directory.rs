@@ -80,6 +80,28 @@ pub struct Entry<'data> {
     pub from_local: View<'data>,
 }
 
+/// Entries of the central directory that have been read, by their places: an entry in memory takes 200 bytes, and a
+/// package may have a hundred thousand.
+#[derive(Debug)]
+pub struct Entries<'data> {
+    file: View<'data>,
+    archive: View<'data>,
+    places: Vec<u64>,
+}
+
+impl<'data> Entries<'data> {
+    /// Reads an entry again.
+    pub fn get(&self, index: usize) -> Option<Entry<'data>> {
+        let record = self.file.from(*self.places.get(index)?);
+        entry(self.file, record, self.archive).ok().map(|(entry, _)| entry)
+    }
+
+    /// Reads all entries again.
+    pub fn iter(&self) -> impl Iterator<Item = Entry<'data>> {
+        (0..self.places.len()).filter_map(|index| self.get(index))
+    }
+}
+
 /// The central directory.
 #[derive(Debug)]
 pub struct Directory<'data> {
@@ -87,7 +109,7 @@ pub struct Directory<'data> {
     pub start: u64,
     /// Number of bytes in front of the archive, which its offsets do not count.
     pub base: u64,
-    pub entries: Vec<Entry<'data>>,
+    pub entries: Entries<'data>,
     /// Numbers in the end records: offsets of the directory and of the records after it.
     pub offsets: Vec<Number>,
     /// Offset of the first byte after the entries.
@@ -144,12 +166,12 @@ impl<'data> Directory<'data> {
     }
 
     fn of_end(file: View<'data>, end: End<'data>) -> Result<Self, Malformed> {
-        let mut entries = Vec::new();
+        let mut entries = Entries { file, archive: end.archive, places: Vec::new() };
         let mut rest = end.directory;
         for _ in 0..end.count {
-            file.charge(CENTRAL_RECORD, Resource::Memory, size_of::<Entry<'_>>() as u64)?;
+            file.charge(CENTRAL_RECORD, Resource::Memory, size_of::<u64>() as u64)?;
             let (entry, next) = entry(file, rest, end.archive)?;
-            entries.push(entry);
+            entries.places.push(entry.header);
             rest = next;
         }
         Ok(Directory {
@@ -179,15 +201,6 @@ impl<'data> Directory<'data> {
             }
         }
         files
-    }
-
-    /// Reads the entries that are files again, one at a time: an entry in memory takes 200 bytes, and a package may have
-    /// a hundred thousand.
-    pub fn into_files(self, file: View<'data>) -> impl Iterator<Item = Result<Entry<'data>, Malformed>> {
-        let headers = self.files().into_iter().filter_map(|index| self.entries.get(index));
-        let headers: Vec<u64> = headers.map(|entry| entry.header).collect();
-        let archive = file.from(self.base);
-        headers.into_iter().map(move |at| Ok(entry(file, file.from(at), archive)?.0))
     }
 
     /// Returns whether the archive ends a view: directory, end records and the comment to the end.

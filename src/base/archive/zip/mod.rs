@@ -25,7 +25,7 @@ pub fn appended_start(view: View<'_>, may_have_comment: bool) -> Option<u64> {
     }
     let directory = Directory::read(view).ok().filter(|directory| directory.ends(view))?;
     let mut first = None;
-    for entry in &directory.entries {
+    for entry in directory.entries.iter() {
         view.charge("zip directory", Resource::Work, 1).ok()?;
         let start = entry.local_header().ok()?.whole.range_in(view).start;
         first = Some(first.map_or(start, |first: u64| first.min(start)));
@@ -35,8 +35,8 @@ pub fn appended_start(view: View<'_>, may_have_comment: bool) -> Option<u64> {
 
 /// Reads the files, without directories.
 pub fn members<'data>(view: View<'data>, take: &mut dyn FnMut(Member<'data>)) -> Result<(), Malformed> {
-    for entry in Directory::read(view)?.into_files(view) {
-        let entry = entry?;
+    let directory = Directory::read(view)?;
+    for entry in directory.files().into_iter().filter_map(|index| directory.entries.get(index)) {
         let name = decode_name(entry.name).into_owned();
         super::charge_name(view, name.as_bytes())?;
         let data = entry.local_header()?.rest;

@@ -226,6 +226,11 @@ impl KpackArchives {
         archives
     }
 
+    /// Returns whether a file refers to an archive.
+    pub fn are_referenced(&self) -> bool {
+        !self.references.is_empty()
+    }
+
     /// Adds the files of another list.
     pub fn merge(&mut self, other: KpackArchives) {
         self.read.extend(other.read);
@@ -235,9 +240,8 @@ impl KpackArchives {
     /// Returns an error for each archive that is not among the inputs.
     pub fn unread(self, remedy: &str) -> Vec<Failure> {
         let on_disk = |path: &str| std::fs::canonicalize(path).ok();
-        let has_references = !self.references.is_empty();
-        let read: BTreeSet<PathBuf> =
-            self.read.iter().take_while(|_| has_references).filter_map(|path| on_disk(path)).collect();
+        let read = self.read.iter().take_while(|_| self.are_referenced());
+        let read: BTreeSet<PathBuf> = read.filter_map(|path| on_disk(path)).collect();
         let is_unread = |(_, archive): &(String, String)| on_disk(archive).is_none_or(|path| !read.contains(&path));
         let error = |(file, archive)| anyhow!("{file}: its device code in {archive} is not read; {remedy}").into();
         self.references.into_iter().filter(is_unread).map(error).collect()

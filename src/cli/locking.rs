@@ -11,7 +11,7 @@ use crate::base::io::{Access, Input};
 use crate::check::lock;
 use crate::check::lock::paths::{LockBuilder, RecordedFile};
 use crate::check::lock::{Lock, LockedFile};
-use crate::scan::{CacheBudget, Options};
+use crate::scan::{CacheBudget, Options, Scanner};
 
 /// Returns the lock of all device code in the inputs, and the exit status. Reports errors. With `remedy`, also reports
 /// files whose device code is in kpack archives that are not among the inputs.
@@ -23,7 +23,8 @@ pub fn lock_of(
     builder: &LockBuilder,
 ) -> Result<(Lock, Status)> {
     let mut files = Vec::new();
-    let status = each_file(inputs, limits, problems, remedy, builder, &|file| file, &mut |file| {
+    let scanner = limits.scanner(builder.scan_options());
+    let status = each_file(inputs, scanner, problems, remedy, builder, &|file, _| file, &mut |file| {
         files.push(file);
         Ok(())
     })?;
@@ -33,22 +34,22 @@ pub fn lock_of(
 /// Calls `take` with what `keep` returns for each file, which runs in parallel. Returns the exit status.
 pub fn each_file<T: Send>(
     inputs: &InputArguments,
-    limits: &LimitArguments,
+    scanner: Scanner,
     problems: &Problems,
     remedy: &str,
     builder: &LockBuilder,
-    keep: &(impl Fn(LockedFile) -> T + Sync),
+    keep: &(impl Fn(LockedFile, &KpackArchives) -> T + Sync),
     take: &mut dyn FnMut(T) -> Result<()>,
 ) -> Result<Status> {
     let mut taken = Ok(());
     let mut archives = KpackArchives::default();
     let mut status = Status::No;
-    let scanner = limits.scanner(builder.scan_options()).with_cache(CacheBudget::default());
+    let scanner = scanner.with_cache(CacheBudget::default());
     let record = |_, outcome| {
         let archives = KpackArchives::of(&outcome);
         let mut recorded = builder.record(outcome);
         let of_file = status_of(&recorded);
-        let file = recorded.file.take().map(keep);
+        let file = recorded.file.take().map(|file| keep(file, &archives));
         (recorded, archives, of_file, file)
     };
     inputs.scan_and(&scanner, problems, &record, &mut |(recorded, named, of_file, file)| {

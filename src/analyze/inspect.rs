@@ -2,12 +2,12 @@
 //!
 //! Images are inspected in parallel, so no more than one is decompressed per thread at a time.
 
-use crate::base::bytes::{Limits, View};
+use crate::base::bytes::View;
 use crate::base::error::Result;
 use crate::format::ImageKind;
 use crate::image::{Demangler, Inspection};
 use crate::scan::inspect::inspect_with;
-use crate::scan::inventory::{File, Image, NestedImage};
+use crate::scan::inventory::{Image, NestedImage};
 use crate::scan::{ImageRef, ScannedFile};
 
 /// An inspected image.
@@ -21,26 +21,16 @@ pub struct InspectedImage<'a> {
     pub inspection: Inspection,
 }
 
-/// A file and its inspected images.
-#[derive(Debug, Clone)]
-pub struct InspectedFile<'a> {
-    /// The file.
-    pub file: &'a File,
-    /// The inspected images, in order.
-    pub images: Vec<InspectedImage<'a>>,
-    /// Limits on evaluating the file. Reading it used the same limits.
-    pub limits: Limits,
-}
-
-/// Inspects device images of a file with `read`. Calls `work` with each in parallel, and `take` with the results in
-/// order.
+/// Inspects device images of a file with `read`; a file without images need not have been scanned. Calls `work` with
+/// each in parallel, and `take` with the results in order.
 pub fn inspect<'a, R: Send>(
-    scanned: &'a ScannedFile,
+    scanned: Option<&'a ScannedFile>,
     images: &[NestedImage<'a>],
     read: fn(ImageKind, View<'_>, &Demangler) -> Inspection,
     work: &(dyn Fn(&NestedImage<'a>, Inspection) -> R + Sync),
     take: &mut dyn FnMut(R),
 ) -> Result<()> {
+    let Some(scanned) = scanned.filter(|_| !images.is_empty()) else { return Ok(()) };
     let scan = scanned.open()?;
     let inspect = |index: usize, image: &ImageRef<'_>| work(&images[index], inspect_with(image, read));
     scan.map_images(images, inspect, &mut |_, result| take(result));

@@ -98,7 +98,9 @@ impl<'p> Checker<'p> {
         let (inputs, failed) = expand_paths(paths);
         let analyze = |input, outcome| self.analyze(input, outcome).0;
         let mut check = Check::new(self.policy, paths.iter().map(|path| path.to_string_lossy().into_owned()).collect());
-        failed.into_iter().for_each(|(input, outcome)| check.add(analyze(input, outcome)));
+        for (input, outcome) in failed {
+            check.add(analyze(input, outcome));
+        }
         let scanner = self.scanner(Scanner::new(self.options));
         let _ = scanner.scan_inputs(&inputs, &analyze, &|_| (), &mut |file| {
             check.add(file);

@@ -169,7 +169,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     }
     let text = match format {
         Format::Json => {
-            terminal::print_parts(&Screen::default(), &mut |write| verdict.write_json(write))?;
+            terminal::print_parts(&Screen::default(), |write| verdict.write_json(write))?;
             return Ok(status_of(&verdict));
         }
         Format::Junit => report::verdict_junit(&verdict),

@@ -109,46 +109,42 @@ struct Form {
     screen: Screen,
 }
 
-/// Text about a file.
-enum Answer {
-    /// The file has device code.
-    WithCode { text: Block, has_floors: bool },
-    /// The file has none, and is named after all others.
-    WithoutCode(String),
-    /// The file could not be read; only the JSON has it, after all others.
-    Unread(String),
+/// Text about a file. Of files that could not be read, only the JSON has one.
+struct Answer {
+    /// In JSON, the heading is the whole text.
+    text: Block,
+    /// The text follows all others.
+    is_last: bool,
+    has_code: bool,
+    has_floors: bool,
 }
 
 impl Form {
     /// Returns the text about a file, for its own devices if none are named.
     fn answer(self, survey: &Survey, devices: Option<&[NamedDevice]>) -> Answer {
         let file = &survey.file;
+        let whole = |heading| Block { heading, body: String::new() };
         if file.failure.is_some() {
-            return Answer::Unread(if self.is_json { report::unread_json(file) } else { String::new() });
+            let text = whole(if self.is_json { report::unread_json(file) } else { String::new() });
+            return Answer { text, is_last: true, has_code: false, has_floors: false };
         }
         let required = required(survey, devices);
+        let has_code = file.has_device_code();
+        let text = match (self.is_json, has_code) {
+            (true, _) => whole(report::required_json(&required)),
+            (false, true) => report::requires_text(&required, &self.screen),
+            (false, false) => whole(report::without_images(std::iter::once(file))),
+        };
         let has_floors = required.floors.loaded() > 0 && runs_somewhere(&required, devices.is_some());
-        match self.is_json {
-            true => {
-                let text = Block { heading: report::required_json(&required), body: String::new() };
-                let has_code = file.has_device_code();
-                if has_code { Answer::WithCode { text, has_floors } } else { Answer::WithoutCode(text.heading) }
-            }
-            false if file.has_device_code() => {
-                Answer::WithCode { text: report::requires_text(&required, &self.screen), has_floors }
-            }
-            false => Answer::WithoutCode(report::without_images(std::iter::once(file))),
-        }
+        Answer { text, is_last: !self.is_json && !has_code, has_code, has_floors }
     }
 }
 
 /// The report, which is written while files are scanned.
 struct Report {
-    form: Form,
     out: TextOutput,
-    document: JsonWriter,
+    document: Option<JsonWriter>,
     blocks: JoinedBlocks,
-    /// Texts that follow all others.
     last: Vec<String>,
     has_code: bool,
     has_floors: bool,
@@ -157,9 +153,8 @@ struct Report {
 impl Report {
     fn new(form: Form) -> Self {
         Report {
-            form,
             out: terminal::output(&form.screen),
-            document: report::requires_document(),
+            document: if form.is_json { Some(report::requires_document()) } else { None },
             blocks: JoinedBlocks::new(&form.screen),
             last: Vec::new(),
             has_code: false,
@@ -168,37 +163,34 @@ impl Report {
     }
 
     fn add(&mut self, answer: Answer) -> io::Result<()> {
-        match answer {
-            Answer::WithCode { text, has_floors } => {
-                self.has_code = true;
-                self.has_floors |= has_floors;
-                if self.form.is_json { self.element(&text.heading) } else { self.out.write(&self.blocks.add(&text)) }
-            }
-            Answer::WithoutCode(text) if self.form.is_json => self.element(&text),
-            Answer::WithoutCode(text) | Answer::Unread(text) => {
-                self.last.push(text);
-                Ok(())
-            }
+        self.has_code |= answer.has_code;
+        self.has_floors |= answer.has_floors;
+        if answer.is_last {
+            self.last.push(answer.text.heading);
+            return Ok(());
         }
-    }
-
-    fn element(&mut self, text: &str) -> io::Result<()> {
-        self.document.element(text);
-        self.out.write(&self.document.take())
+        let text = match &mut self.document {
+            Some(document) => {
+                document.element(&answer.text.heading);
+                document.take()
+            }
+            None => self.blocks.add(&answer.text),
+        };
+        self.out.write(&text)
     }
 
     /// Writes what follows the last file. Returns whether a file has device code, and whether any has floors.
     fn finish(mut self) -> io::Result<(bool, bool)> {
-        let last = std::mem::take(&mut self.last);
-        if self.form.is_json {
-            last.iter().try_for_each(|text| self.element(text))?;
-            self.document.end();
-            self.document.end();
-            self.out.write(&self.document.take())?;
-        } else {
-            self.out.write(&self.blocks.end())?;
-            self.out.write(&last.concat())?;
-        }
+        let text = match &mut self.document {
+            Some(document) => {
+                self.last.iter().for_each(|text| document.element(text));
+                document.end();
+                document.end();
+                document.take()
+            }
+            None => self.blocks.end() + &self.last.concat(),
+        };
+        self.out.write(&text)?;
         self.out.flush()?;
         Ok((self.has_code, self.has_floors))
     }

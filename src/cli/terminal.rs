@@ -109,8 +109,8 @@ pub fn print(text: &str) -> io::Result<()> {
     print_report(text, &Screen::default())
 }
 
-/// Writes the parts of a text that is formatted for `screen` to standard output.
-pub fn print_parts(screen: &Screen, parts: &mut dyn FnMut(&mut dyn FnMut(&str))) -> io::Result<()> {
+/// Writes a text that is formatted for `screen` to standard output. `parts` calls a function with its parts.
+pub fn print_parts(screen: &Screen, parts: impl FnOnce(&mut dyn FnMut(&str))) -> io::Result<()> {
     let mut out = output(screen);
     let mut written = Ok(());
     parts(&mut |part| {

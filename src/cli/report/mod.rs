@@ -35,8 +35,8 @@ pub use edit::{edit_loss, edit_losses_of_links, edit_sizes, edit_table, keeps_si
 pub use edited::{Change, ChangedFile, edit_json};
 pub use extraction::{ExtractedImage, Index};
 pub use inspection::{
-    InspectionDocument, coverage_json, coverage_rollup, coverage_table, family_table, image_json, inspection_json,
-    inspection_rollup, inspection_table, lto_ir_line, metadata_lines, without_images,
+    InspectionDocument, coverage_json, coverage_rollup, coverage_table, family_table, image_json, inspection_rollup,
+    inspection_table, lto_ir_line, metadata_lines, without_images,
 };
 pub use json::{ScanDocument, json, json_line};
 pub use link::{link_json, link_text, unused};

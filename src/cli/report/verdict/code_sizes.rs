@@ -129,7 +129,7 @@ mod tests {
     fn sizes(archs: &[(&str, u64)], stored: Option<u64>) -> CodeSizes {
         let mut sizes = CodeSizes { stored, ..CodeSizes::default() };
         for (arch, size) in archs {
-            sizes.add((*arch).to_owned(), Some(*size));
+            sizes.add_image((*arch).to_owned(), Some(*size));
         }
         sizes
     }

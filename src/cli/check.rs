@@ -154,10 +154,11 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         if format == Format::Cyclonedx {
             surveys.push(file.survey.clone());
         }
-        if let Some(document) = &mut document {
-            document.add(file.survey.clone());
+        let needs_copy = document.is_some() && policy.needs_whole_files();
+        let copy = if needs_copy { Some(file.survey.clone()) } else { None };
+        if let (Some(survey), Some(document)) = (check.add(file).or(copy), &mut document) {
+            document.add(survey);
         }
-        check.add(file);
     })?;
     let mut verdict = check.finish();
     codes::complete(&mut verdict);
@@ -321,7 +322,7 @@ pub fn check_file(path: &Path, policy: &Policy, limits: LimitArguments) -> Resul
     let checker = Checker::new(policy, Options::default());
     let mut check = Check::new(policy, inputs.names());
     let problems = Problems::new(false);
-    analyze(&inputs, &checker, &Proofs::default(), limits, &problems, &mut |file| check.add(file))?;
+    analyze(&inputs, &checker, &Proofs::default(), limits, &problems, &mut |file| drop(check.add(file)))?;
     Ok(check.finish())
 }
 

@@ -100,6 +100,7 @@ mod tests {
         ("link", "override_image"),
         ("link", "policy"),
         ("link", "rocm_path"),
+        ("lock", "since"),
         ("pack", "described"),
         ("pack", "images"),
         ("recover", "directory"),

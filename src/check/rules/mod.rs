@@ -209,7 +209,9 @@ fn wheel_name(path: &str) -> Option<&str> {
 /// Evaluates a policy on files. `inputs` are the names of the inputs that [`CheckedFile::input`] refers to.
 pub fn check(policy: &Policy, inputs: Vec<String>, files: impl IntoIterator<Item = CheckedFile>) -> Verdict {
     let mut check = Check::new(policy, inputs);
-    files.into_iter().for_each(|file| check.add(file));
+    for file in files {
+        check.add(file);
+    }
     check.finish()
 }
 
@@ -229,8 +231,8 @@ impl<'p> Check<'p> {
         Check { evaluator, inputs, sums: Sums::default(), files: Vec::new() }
     }
 
-    /// Evaluates the rules for single files.
-    pub fn add(&mut self, file: CheckedFile) {
+    /// Evaluates the rules for single files. Returns the survey unless the check needs it.
+    pub fn add(&mut self, file: CheckedFile) -> Option<Survey> {
         let policy = self.evaluator.policy;
         let facts = (!policy.skips(&file.survey.file.path)).then(|| file.facts());
         if let Some(facts) = &facts {
@@ -238,9 +240,11 @@ impl<'p> Check<'p> {
         }
         self.sums.add(&file, facts.as_ref());
         drop(facts);
-        if policy.needs_whole_files() {
-            self.files.push(file);
+        if !policy.needs_whole_files() {
+            return Some(file.survey);
         }
+        self.files.push(file);
+        None
     }
 
     /// Evaluates the rules for all files together.

@@ -6,6 +6,7 @@ mod difference;
 mod edit;
 mod edited;
 mod extraction;
+mod file_totals;
 mod findings;
 mod inspection;
 mod json;
@@ -34,6 +35,7 @@ pub use difference::{Detail, Differences, differences_json, differences_table};
 pub use edit::{edit_loss, edit_losses_of_links, edit_sizes, edit_table, keeps_size, replaced, stripped, transcoded};
 pub use edited::{Change, ChangedFile, edit_json};
 pub use extraction::{ExtractedImage, Index};
+pub use file_totals::FileTotals;
 pub use inspection::{
     InspectionDocument, coverage_json, coverage_rollup, coverage_table, family_table, image_json, inspection_rollup,
     inspection_table, lto_ir_line, metadata_lines, without_images,
@@ -43,7 +45,7 @@ pub use link::{link_json, link_text, unused};
 pub use location::{LocationDocument, location_text};
 pub use metadata::{FileCode, conda_json, hugging_face_json, metadata_json, wheel_variant_json};
 pub use nothing::Nothing;
-pub use overview::{FileTotals, Overview, needs, overview_text};
+pub use overview::{Overview, needs, overview_text};
 pub use page::Page;
 pub use proof::{PROOF_SCHEMA, ProvenFile, proof_json};
 pub use repair::{CheckedRecord, Repair, repair_json, repair_text};

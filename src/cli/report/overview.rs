@@ -3,24 +3,23 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
 use console::measure_text_width;
 
+use super::Screen;
 use super::device_verdict::{is_none, on_one_line, verdict};
+use super::file_totals::FileTotals;
 use super::requires::or_newer;
 use super::style::Meaning;
 use super::text::{counted, human_size, printable, shorten, wrapped};
-use super::{Nothing, Screen};
 use crate::analyze::coverage::{Coverage, CoverageCell};
 use crate::analyze::select::{FileFloors, NamedDevice, Need};
-use crate::analyze::size::{ArchTotals, Owner, PackageSizes, Size, parts};
+use crate::analyze::size::{PackageSizes, Size};
 use crate::analyze::survey::Survey;
 use crate::base::bytes::total;
 use crate::cli::shell::quoted;
 use crate::format::readers::Product;
 use crate::image::short_name;
-use crate::scan::inventory::FileFormat;
 use crate::target::gpu_names;
 
 /// What is known about the inputs.
@@ -46,57 +45,6 @@ pub struct Overview<'a> {
     pub coverage: Coverage<'a>,
     /// The devices of `coverage`.
     pub devices: Vec<NamedDevice>,
-}
-
-/// Sums over files. A package may have so many that none is kept.
-#[derive(Debug, Default)]
-pub struct FileTotals {
-    /// Number of files that could be read, and that could not.
-    pub readable: usize,
-    pub unreadable: usize,
-    with_code: usize,
-    /// Format of the first readable file.
-    format: Option<FileFormat>,
-    archs: ArchTotals,
-    nothing: Nothing,
-    /// Number of bytes of the files that no archive states a packed size for.
-    loose: u64,
-    /// Bytes of device code and of host code, by the package around the files; `None` for files in none.
-    code: BTreeMap<Option<Arc<Path>>, (u64, u64)>,
-    /// The first problem, and the number of all.
-    problem: Option<String>,
-    problems: usize,
-}
-
-impl FileTotals {
-    /// Adds a file.
-    pub fn add(&mut self, survey: &Survey) {
-        let Survey { file, packed, .. } = survey;
-        if packed.as_ref().is_none_or(|it| it.packed.is_none()) {
-            self.loose = total([self.loose, file.size]);
-        }
-        if file.failure.is_some() {
-            self.unreadable += 1;
-            return;
-        }
-        self.format = if self.readable == 0 { file.format } else { self.format };
-        self.readable += 1;
-        self.with_code += usize::from(file.has_device_code());
-        self.archs.add(file);
-        self.nothing.add(file);
-        let (device, host) = self.code.entry(packed.as_ref().map(|it| Arc::clone(&it.package))).or_default();
-        for part in parts(file) {
-            let sum = if matches!(part.owner, Owner::Rest(_)) { &mut *host } else { &mut *device };
-            *sum = total([*sum, part.size.stored]);
-        }
-        let inspections = survey.image_surveys.iter().filter_map(|analysis| analysis.inspection.as_ref());
-        let found = inspections.flat_map(|inspection| &inspection.problems);
-        let found = found.map(|problem| format!("{}: {problem}", file.path));
-        for problem in file.reported_errors().map(|error| error.to_string()).chain(found) {
-            self.problems += 1;
-            self.problem.get_or_insert(problem);
-        }
-    }
 }
 
 /// Text between devices.

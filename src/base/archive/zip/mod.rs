@@ -1,6 +1,7 @@
 //! Zip files, the format of wheels and many packages.
 
 pub(crate) mod directory;
+pub(crate) mod number;
 
 use std::borrow::Cow;
 use std::cell::RefCell;

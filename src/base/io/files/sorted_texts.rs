@@ -4,7 +4,7 @@
 use std::env::temp_dir;
 use std::path::Path;
 
-use super::spool::Spool;
+use super::spool::{Spool, Spooled};
 use crate::base::error::{Error, Result};
 
 /// Number of bytes that are written to the disk at a time. Fewer stay in memory.
@@ -16,6 +16,8 @@ pub struct SortedTexts {
     /// Name, offset and size of each text.
     texts: Vec<(Box<str>, u64, u64)>,
     spool: Spool,
+    /// The last block. A spool starts again if nothing in it is used.
+    last: Option<Spooled>,
     /// Number of bytes in the spool, and the bytes that follow.
     spooled: u64,
     rest: Vec<u8>,
@@ -25,7 +27,7 @@ impl SortedTexts {
     /// Creates an empty list.
     pub fn new() -> Self {
         let spool = Spool::in_directory(temp_dir());
-        SortedTexts { texts: Vec::new(), spool, spooled: 0, rest: Vec::new() }
+        SortedTexts { texts: Vec::new(), spool, last: None, spooled: 0, rest: Vec::new() }
     }
 
     /// Adds a text. `name` is also the name of the file in errors.
@@ -33,7 +35,7 @@ impl SortedTexts {
         self.texts.push((name.into(), self.spooled + self.rest.len() as u64, text.len() as u64));
         self.rest.extend(text.as_bytes());
         if self.rest.len() >= BLOCK {
-            self.spool.add(Path::new(name), |to| to.write_all(&self.rest))?;
+            self.last = Some(self.spool.add(Path::new(name), |to| to.write_all(&self.rest))?);
             self.spooled += self.rest.len() as u64;
             self.rest.clear();
         }

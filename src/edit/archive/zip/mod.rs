@@ -22,8 +22,9 @@ use record::{Record, RecordedFile};
 use super::super::Result;
 use super::super::patch::{Patch, PatchLayout, Patches};
 use crate::base::archive::zip::directory::{
-    DEFLATED, Directory, ENCRYPTED, Entry, Fields, HAS_DESCRIPTOR, LEVELS, STORED, set,
+    DEFLATED, Directory, ENCRYPTED, Entry, Fields, HAS_DESCRIPTOR, LEVELS, STORED,
 };
+use crate::base::archive::zip::number::set;
 use crate::base::bytes::{Resource, View};
 use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};

@@ -108,16 +108,16 @@ pub mod internals {
     }
     pub mod report {
         pub use crate::cli::report::{
-            CodeSizes, Screen, blocks, inspection_json, inspection_table, json, selection_json, selection_lists, table,
-            verdict_cyclonedx, verdict_github, verdict_gitlab, verdict_junit, verdict_markdown, verdict_sarif,
-            verdict_text,
+            CodeSizes, InspectionDocument, Screen, blocks, image_json, inspection_table, json, selection_json,
+            selection_lists, table, verdict_cyclonedx, verdict_github, verdict_gitlab, verdict_junit, verdict_markdown,
+            verdict_sarif, verdict_text,
         };
     }
     pub mod dropin {
         pub use crate::cli::dropin::read_options;
     }
     pub mod survey {
-        pub use crate::analyze::inspect::{InspectedFile, InspectedImage};
+        pub use crate::analyze::inspect::InspectedImage;
         pub use crate::analyze::survey::*;
     }
     pub mod promise {

@@ -7,7 +7,7 @@ use fatbin::internals::check::{CheckedFile, ProofStatus, check};
 use fatbin::internals::image::inspect;
 use fatbin::internals::report;
 use fatbin::internals::select::AnsweredFile;
-use fatbin::internals::survey::{ImageSurvey, InspectedFile, InspectedImage, Survey};
+use fatbin::internals::survey::{ImageSurvey, InspectedImage, Survey};
 use fatbin::scan::Scan;
 use fatbin::target::Device;
 use fatbin::{Limits, View};
@@ -39,7 +39,12 @@ fuzz_target!(|data: &[u8]| {
     for image in &images {
         check_text(&report::inspection_table(&file.path, image, &screen));
     }
-    check_text(&report::inspection_json(&[InspectedFile { file: &file, images, limits: Limits::default() }]));
+    let mut document = report::InspectionDocument::new();
+    document.begin_file(&file);
+    images.iter().for_each(|image| document.image(&report::image_json(&file, image)));
+    document.end_file(&file);
+    document.end();
+    check_text(&document.take());
 
     let devices = Device::parse("gfx90a").expect("a device");
     let answered = AnsweredFile::new(&file, &devices);
@@ -47,13 +52,13 @@ fuzz_target!(|data: &[u8]| {
     check_text(&report::selection_json("gfx90a", None, &devices, &[(answered, Vec::new())]));
 
     let image_surveys = inspections.into_iter().map(|inspection| ImageSurvey { inspection, ..ImageSurvey::default() });
-    let survey = Survey { image_surveys: image_surveys.collect(), file, host: None, limits: Limits::default() };
-    let inputs = [survey.file.path.clone()];
+    let survey = Survey { image_surveys: image_surveys.collect(), file, host: None, packed: None, limits: Limits::default() };
+    let inputs = vec![survey.file.path.clone()];
     let policy = Policy::parse("policy.toml", POLICY).expect("a policy");
     let verdict = check(
         &policy,
-        &inputs,
-        &[CheckedFile {
+        inputs,
+        [CheckedFile {
             survey: survey.clone(),
             input: 0,
             proof: ProofStatus::default(),

@@ -4,8 +4,13 @@
 //! Looking into images costs far more than listing them, so callers state what they need. Images are read in parallel, and
 //! each thread decompresses one at a time.
 
+mod package;
+
+pub use package::PackageSurvey;
+
 use crate::analyze::host_runtime::HostRuntime;
 use crate::analyze::requires::{ToolkitBytes, unread_toolkit};
+use crate::analyze::size::PackedFile;
 use crate::base::bytes::Limits;
 use crate::base::codec;
 use crate::base::error::{Error, Malformed, Result};
@@ -40,7 +45,7 @@ impl SurveyOptions {
 }
 
 /// A file, and what is inside its device images.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Survey {
     /// The inventory.
     pub file: File,
@@ -48,6 +53,8 @@ pub struct Survey {
     pub image_surveys: Vec<ImageSurvey>,
     /// Libraries of runtimes that the file needs, if they were requested.
     pub host: Option<HostRuntime>,
+    /// Its place in a package; `None` for a file that is in none.
+    pub packed: Option<PackedFile>,
     /// Limits on evaluating the file. Reading it used the same limits.
     pub limits: Limits,
 }
@@ -76,8 +83,9 @@ impl Survey {
         } else {
             vec![ImageSurvey::default(); scanned.file().device_images().count()]
         };
+        let packed = PackedFile::new(&scanned);
         let limits = scanned.limits();
-        Ok(Survey { file: scanned.into_file(), image_surveys, host, limits })
+        Ok(Survey { file: scanned.into_file(), image_surveys, host, packed, limits })
     }
 
     /// Surveys the outcome of scanning a file. `wanted` returns what to read in a file with this path. A file that cannot
@@ -100,7 +108,7 @@ impl Survey {
 
     /// Creates the survey of a file without images, or of one that could not be read.
     pub fn without_images(file: File) -> Survey {
-        Survey { file, image_surveys: Vec::new(), host: None, limits: Limits::default() }
+        Survey { file, image_surveys: Vec::new(), host: None, packed: None, limits: Limits::default() }
     }
 
     /// Returns each device image with its survey.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::verdict::{Finding, Outcome, Verdict};
-use crate::base::json::{JsonWriter, json_document};
+use crate::base::json::JsonWriter;
 
 const SCHEMA: &str = "fatbin.check/1";
 
@@ -11,17 +11,29 @@ impl Verdict {
     /// Returns the verdict as a JSON document in the schema `fatbin.check/1`, with a final newline. Characters that a
     /// terminal would obey, or not display, are escaped in JSON's own syntax.
     pub fn to_json(&self) -> String {
-        json_document(SCHEMA, |json| {
-            json.field("outcome", self.outcome().name());
-            let counts = Outcome::ALL.iter().map(|&outcome| (outcome.name(), self.count(outcome)));
-            json.field("counts", counts.collect::<BTreeMap<_, _>>());
-            json.objects("findings", &self.findings, finding);
-            json.objects("judged", &self.evaluations, |json, evaluation| {
-                json.field("path", &evaluation.path);
-                json.field("rule", evaluation.rule.name());
-                json.field("outcome", evaluation.outcome.name());
-            });
-        })
+        let mut text = String::new();
+        self.write_json(&mut |part| text += part);
+        text
+    }
+
+    /// Writes the document in parts. It names every file of a package several times.
+    pub(crate) fn write_json(&self, write: &mut dyn FnMut(&str)) {
+        let mut json = JsonWriter::new(SCHEMA);
+        json.field("outcome", self.outcome().name());
+        let counts = Outcome::ALL.iter().map(|&outcome| (outcome.name(), self.count(outcome)));
+        json.field("counts", counts.collect::<BTreeMap<_, _>>());
+        json.objects("findings", &self.findings, |json, it| {
+            finding(json, it);
+            write(&json.take());
+        });
+        json.objects("judged", &self.evaluations, |json, evaluation| {
+            json.field("path", &evaluation.path);
+            json.field("rule", evaluation.rule.name());
+            json.field("outcome", evaluation.outcome.name());
+            write(&json.take());
+        });
+        json.end();
+        write(&json.take());
     }
 }
 

@@ -27,5 +27,5 @@ pub use paths::check_paths;
 pub use policy::{Policy, PolicyError};
 pub(crate) use proof_status::ProofStatus;
 pub use rule::Rule;
-pub(crate) use rules::{CheckedFile, StoredPackage, check};
+pub(crate) use rules::{Check, CheckedFile, StoredPackage};
 pub use verdict::{Evaluation, Finding, ImageLocation, Outcome, Verdict};

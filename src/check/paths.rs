@@ -11,7 +11,7 @@ use crate::analyze::promise::Promise;
 use crate::analyze::survey::{Survey, SurveyOptions};
 use crate::base::error::Error;
 use crate::check::ptx_assembler::{Assembly, PtxAssembler};
-use crate::check::{CheckedFile, Policy, ProofStatus, StoredPackage, Verdict, check};
+use crate::check::{Check, CheckedFile, Policy, ProofStatus, StoredPackage, Verdict};
 use crate::scan::{CacheBudget, Options, Outcome, Scanner, Source, expand_paths};
 
 /// Scans and analyzes files for a policy.
@@ -97,14 +97,16 @@ impl<'p> Checker<'p> {
     fn check_paths(&self, paths: &[PathBuf]) -> Verdict {
         let (inputs, failed) = expand_paths(paths);
         let analyze = |input, outcome| self.analyze(input, outcome).0;
-        let mut files: Vec<CheckedFile> = failed.into_iter().map(|(input, outcome)| analyze(input, outcome)).collect();
+        let mut check = Check::new(self.policy, paths.iter().map(|path| path.to_string_lossy().into_owned()).collect());
+        for (input, outcome) in failed {
+            check.add(analyze(input, outcome));
+        }
         let scanner = self.scanner(Scanner::new(self.options));
         let _ = scanner.scan_inputs(&inputs, &analyze, &|_| (), &mut |file| {
-            files.push(file);
+            check.add(file);
             ControlFlow::Continue(())
         });
-        let names: Vec<String> = paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-        check(self.policy, &names, &files)
+        check.finish()
     }
 }
 

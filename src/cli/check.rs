@@ -26,10 +26,10 @@ use crate::base::io::{Access, Input, Output, OutputKind, OutputPath};
 use crate::check::asked::Asked;
 use crate::check::paths::Checker;
 use crate::check::ptx_assembler::PtxAssembler;
-use crate::check::{self, CheckedFile, Policy, Verdict};
+use crate::check::{self, Check, CheckedFile, Policy, Verdict};
 use crate::cli::codes;
 use crate::cli::report;
-use crate::cli::report::CodeSizes;
+use crate::cli::report::{CodeSizes, Page, Screen};
 use crate::scan::{CacheBudget, Options, Outcome};
 use crate::target::nvptx::NEWEST;
 
@@ -138,29 +138,46 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let options = Options { hash: format == Format::Cyclonedx, ..Options::default() };
     // The page shows kernels even if the policy does not require them.
     let checker = Checker::new(&policy, options).inspect_all(page.is_some()).with_assembler(assembler.as_ref());
-    let files = analyze(&inputs, &checker, &proofs, arguments.scan.limits, &problems)?;
-    let mut verdict = check::check(&policy, &inputs.names(), &files);
+    let mut check = Check::new(&policy, inputs.names());
+    let mut document = page.as_ref().map(|_| Page::new());
+    let mut surveys = Vec::new();
+    let mut sizes = CodeSizes::default();
+    analyze(&inputs, &checker, &proofs, arguments.scan.limits, &problems, &mut |file| {
+        if format == Format::Markdown {
+            sizes.add(&file.survey.file);
+        }
+        if format == Format::Cyclonedx {
+            surveys.push(file.survey.clone());
+        }
+        let needs_copy = document.is_some() && policy.needs_whole_files();
+        let copy = if needs_copy { Some(file.survey.clone()) } else { None };
+        if let (Some(survey), Some(document)) = (check.add(file).or(copy), &mut document) {
+            document.add(survey);
+        }
+    })?;
+    let mut verdict = check.finish();
     codes::complete(&mut verdict);
     if is_only_asked {
         record_reason("the build lacks what was asked for");
     }
-    let surveys = || files.iter().map(|file| &file.survey).collect::<Vec<_>>();
-    if let Some((path, _)) = page {
-        report::write_page(path, &surveys(), Some(&verdict))?;
+    if let (Some((path, _)), Some(document)) = (page, document) {
+        document.write(path, Some(&verdict))?;
     }
     let text = match format {
-        Format::Json => verdict.to_json(),
+        Format::Json => {
+            terminal::print_parts(&Screen::default(), |write| verdict.write_json(write))?;
+            return Ok(status_of(&verdict));
+        }
         Format::Junit => report::verdict_junit(&verdict),
         Format::Sarif => report::verdict_sarif(&verdict),
         Format::Markdown => {
             let before =
                 arguments.baseline.as_deref().map(|path| baseline_sizes(path, arguments.scan.limits, &problems));
-            let sizes = CodeSizes::of_files(files.iter().map(|file| &file.survey.file));
             report::verdict_markdown(&verdict, &sizes, before.transpose()?.as_ref())
         }
         Format::Github => report::verdict_github(&verdict),
         Format::Gitlab => report::verdict_gitlab(&verdict),
-        Format::Cyclonedx => report::verdict_cyclonedx(&verdict, &surveys()),
+        Format::Cyclonedx => report::verdict_cyclonedx(&verdict, &surveys.iter().collect::<Vec<_>>()),
         _ => {
             let screen = terminal::screen();
             // A policy that was found states where it is.
@@ -237,14 +254,14 @@ fn baseline_sizes(path: &Path, limits: LimitArguments, problems: &Problems) -> R
     if let Some(lock) = read_lock(path, &limits)? {
         return Ok(CodeSizes::of_lock(&lock));
     }
-    let mut files = Vec::new();
+    let mut sizes = CodeSizes::default();
     let mut failed = None;
     InputArguments::single(path.to_owned()).scan(&limits.scanner(Options::default()), problems, &mut |outcome| {
         let (file, error) = outcome.into_file();
         failed = failed.take().or(error);
-        files.push(file);
+        sizes.add(&file);
     })?;
-    failed.map_or_else(|| Ok(CodeSizes::of_files(files.iter())), |error| Err(error.into()))
+    failed.map_or_else(|| Ok(sizes), |error| Err(error.into()))
 }
 
 /// Returns the exit status for a verdict.
@@ -300,8 +317,10 @@ fn write_schema((place, path): (OutputPath, OutputArgument)) -> Result<String> {
 pub fn check_file(path: &Path, policy: &Policy, limits: LimitArguments) -> Result<Verdict> {
     let inputs = InputArguments::single(path.to_owned());
     let checker = Checker::new(policy, Options::default());
-    let files = analyze(&inputs, &checker, &Proofs::default(), limits, &Problems::new(false))?;
-    Ok(check::check(policy, &inputs.names(), &files))
+    let mut check = Check::new(policy, inputs.names());
+    let problems = Problems::new(false);
+    analyze(&inputs, &checker, &Proofs::default(), limits, &problems, &mut |file| drop(check.add(file)))?;
+    Ok(check.finish())
 }
 
 /// Scans and analyzes files, compares them with proofs if the policy requires it, and reports their errors.
@@ -311,8 +330,8 @@ fn analyze(
     proofs: &Proofs,
     limits: LimitArguments,
     problems: &Problems,
-) -> Result<Vec<CheckedFile>> {
-    let mut files: Vec<CheckedFile> = Vec::new();
+    take: &mut dyn FnMut(CheckedFile),
+) -> Result<()> {
     let scanner = checker.scanner(limits.scanner(checker.scan_options()));
     let analyze = |input, outcome: Outcome| {
         let outermost = outcome.outermost().map(Path::to_owned);
@@ -326,9 +345,8 @@ fn analyze(
         if let Some(error) = error {
             problems.report(error);
         }
-        files.push(file);
-    })?;
-    Ok(files)
+        take(file);
+    })
 }
 
 /// Reads a policy.

@@ -7,15 +7,16 @@ use clap::Args;
 use super::failure::{Result, parser};
 use super::filter::FilterArguments;
 use super::headings::OUTPUT;
-use super::inspect::scan_inputs;
+use super::inputs::{found_images, warn_of_archives};
 use super::outputs::{ForceArgument, OutputArgument};
+use super::problems::Problems;
 use super::progress::Progress;
 use super::scan_arguments::ScanArguments;
 use super::{Status, terminal};
 use crate::base::io::{FileSet, Output, OutputKind};
-
 use crate::cli::report::{ExtractedImage, Index};
 use crate::scan::extract::{Destination, ExtractObserver, ExtractOptions, ExtractedFile, NameTemplate};
+use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
 
 /// File that `--index` writes.
 const INDEX: &str = "index.json";
@@ -79,7 +80,7 @@ pub fn run(mut arguments: Arguments) -> Result<Status> {
     let set = arguments.force.files([]);
     arguments.scan.inputs.add_to(&set);
     let directory = arguments.output.path().to_owned();
-    let (files, _, mut status) = scan_inputs(&arguments.scan.inputs, &arguments.scan.limits, &problems)?;
+    let (files, mut status) = scan_inputs(&arguments.scan, &problems)?;
     let options = ExtractOptions {
         filter: arguments.filter.filter(),
         destination: arguments.destination(),
@@ -111,6 +112,26 @@ pub fn run(mut arguments: Arguments) -> Result<Status> {
         problems.warn(error);
     }
     Ok(status)
+}
+
+/// Scans all inputs, and reports inputs that cannot be read.
+fn scan_inputs(arguments: &ScanArguments, problems: &Problems) -> Result<(Vec<ScannedFile>, Status)> {
+    let scanner = arguments.limits.scanner(Options::default()).with_cache(CacheBudget::default());
+    let mut files = Vec::new();
+    let mut status = Status::No;
+    arguments.inputs.scan(&scanner, problems, &mut |outcome| {
+        status = status.and(match outcome {
+            Outcome::Scanned(scanned) => {
+                let status = found_images(scanned.file());
+                files.push(scanned);
+                status
+            }
+            Outcome::Unreadable { error, .. } => problems.report(error),
+            Outcome::Empty(_) => Status::No,
+        });
+    })?;
+    warn_of_archives(files.iter().map(ScannedFile::file), problems);
+    Ok((files, status))
 }
 
 fn write_index(directory: &Path, set: &FileSet, index: &Index) -> crate::base::error::Result<()> {

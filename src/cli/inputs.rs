@@ -17,6 +17,7 @@ use super::status::Status;
 use crate::analyze::survey::Survey;
 use crate::base::error::Error;
 use crate::base::io::{FileSet, STANDARD_INPUT};
+use crate::format::ContainerType;
 use crate::scan::inventory::File;
 use crate::scan::{InputPath, Outcome, Scanner, expand_paths};
 
@@ -197,34 +198,68 @@ fn scan_errors(outcome: &Outcome) -> Vec<Error> {
 /// Remedy where only the scan reads kpack archives.
 pub const SPECIFY_ARCHIVE: &str = "specify the archive, too";
 
-/// Warns about files whose device code is in kpack archives that are not among the inputs. Only the scan reads such
-/// archives.
-pub fn warn_of_archives<'a>(files: impl Iterator<Item = &'a File>, problems: &Problems) {
-    let archives = |file: &'a File| {
+/// Files whose device code is in kpack archives. Only the scan reads such archives.
+#[derive(Default)]
+pub struct KpackArchives {
+    /// Paths of the inputs that are, or may be, archives.
+    read: Vec<String>,
+    /// Paths of files, each with the path of one of its archives.
+    references: Vec<(String, String)>,
+}
+
+impl KpackArchives {
+    /// Adds a file.
+    pub fn add(&mut self, file: &File) {
+        if file.is_incomplete() || file.containers.iter().any(|it| it.container_type == ContainerType::Kpack) {
+            self.read.push(file.path.clone());
+        }
         let archives = file.kpack.iter().flat_map(|reference| &reference.archives);
-        archives.map(|archive| archive.path.clone()).collect()
-    };
-    let files: Vec<(&str, Vec<String>)> = files.map(|file| (file.path.as_str(), archives(file))).collect();
-    for warning in unread_archives(&files, SPECIFY_ARCHIVE) {
-        problems.warn(warning);
+        self.references.extend(archives.map(|archive| (file.path.clone(), archive.path.clone())));
+    }
+
+    /// Creates a list of the file of an outcome, if it was scanned.
+    pub fn of(outcome: &Outcome) -> Self {
+        let mut archives = KpackArchives::default();
+        if let Outcome::Scanned(scanned) = outcome {
+            archives.add(scanned.file());
+        }
+        archives
+    }
+
+    /// Returns whether a file refers to an archive.
+    pub fn are_referenced(&self) -> bool {
+        !self.references.is_empty()
+    }
+
+    /// Adds the files of another list.
+    pub fn merge(&mut self, other: KpackArchives) {
+        self.read.extend(other.read);
+        self.references.extend(other.references);
+    }
+
+    /// Returns an error for each archive that is not among the inputs.
+    pub fn unread(self, remedy: &str) -> Vec<Failure> {
+        let on_disk = |path: &str| std::fs::canonicalize(path).ok();
+        let read = self.read.iter().take_while(|_| self.are_referenced());
+        let read: BTreeSet<PathBuf> = read.filter_map(|path| on_disk(path)).collect();
+        let is_unread = |(_, archive): &(String, String)| on_disk(archive).is_none_or(|path| !read.contains(&path));
+        let error = |(file, archive)| anyhow!("{file}: its device code in {archive} is not read; {remedy}").into();
+        self.references.into_iter().filter(is_unread).map(error).collect()
+    }
+
+    /// Warns about the archives that are not among the inputs.
+    pub fn warn(self, problems: &Problems) {
+        for warning in self.unread(SPECIFY_ARCHIVE) {
+            problems.warn(warning);
+        }
     }
 }
 
-/// Returns an error for each referenced kpack archive that is not one of the files. `files` has the path of each file
-/// and the paths of its archives.
-pub fn unread_archives(files: &[(&str, Vec<String>)], remedy: &str) -> Vec<Failure> {
-    let on_disk = |path: &str| std::fs::canonicalize(path).ok();
-    let mut scanned: Option<BTreeSet<PathBuf>> = None;
-    let mut errors = Vec::new();
-    for (file, archives) in files {
-        for archive in archives {
-            let scanned = scanned.get_or_insert_with(|| files.iter().filter_map(|(path, _)| on_disk(path)).collect());
-            if on_disk(archive).is_none_or(|path| !scanned.contains(&path)) {
-                errors.push(anyhow!("{file}: its device code in {archive} is not read; {remedy}").into());
-            }
-        }
-    }
-    errors
+/// Warns about files whose device code is in kpack archives that are not among the inputs.
+pub fn warn_of_archives<'a>(files: impl Iterator<Item = &'a File>, problems: &Problems) {
+    let mut archives = KpackArchives::default();
+    files.for_each(|file| archives.add(file));
+    archives.warn(problems);
 }
 
 /// Returns the exit status for a surveyed file, and reports its error.

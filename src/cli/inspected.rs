@@ -1,126 +1,134 @@
 //! Output of `inspect` that is written while images are inspected.
 
 use std::io;
+use std::iter::once;
 
 use super::terminal::TextOutput;
+use crate::base::error::Error;
 use crate::cli::report;
 use crate::cli::report::InspectionDocument;
-use crate::format::ImageKind;
-use crate::scan::ScannedFile;
-use crate::scan::filter::FoundImage;
 use crate::scan::inventory::File;
 
-/// A writer of images in their order.
-pub trait ImageWriter {
-    /// Writes an image with its text.
-    fn image(&mut self, found: &FoundImage<'_>, text: &str);
+/// An inspected image.
+pub struct ImageText {
+    pub text: String,
+    pub is_lto_ir: bool,
+    /// Errors in the image.
+    pub errors: Vec<Error>,
+}
 
-    /// Writes what follows the last image. Returns the first error of any write.
+/// A writer of files and their images, in order.
+pub trait FileWriter {
+    fn begin(&mut self, file: &File);
+
+    fn image(&mut self, image: &ImageText);
+
+    /// Ends a file. Returns the first error of any write.
+    fn end(&mut self, file: &File) -> io::Result<()>;
+
+    /// Writes what follows the last file.
     fn finish(&mut self) -> io::Result<()>;
 }
 
-/// Writes a table for each image. LTO-IR has none, and one line for all images of a file.
-pub struct TableWriter<'a> {
-    out: &'a mut TextOutput,
-    scanned: &'a [ScannedFile],
-    /// File with LTO-IR, and the number of such images so far.
-    lto_ir: Option<(usize, usize)>,
+/// Standard output, until it cannot be written.
+struct Output {
+    out: TextOutput,
     written: io::Result<()>,
 }
 
-impl<'a> TableWriter<'a> {
-    /// Creates a writer.
-    pub fn new(out: &'a mut TextOutput, scanned: &'a [ScannedFile]) -> Self {
-        TableWriter { out, scanned, lto_ir: None, written: Ok(()) }
-    }
-
-    fn end_file(&mut self) {
-        if let Some((file, count)) = self.lto_ir.take() {
-            self.write(&report::lto_ir_line(&self.scanned[file].file().path, count));
-        }
-    }
-
+impl Output {
     fn write(&mut self, text: &str) {
         if self.written.is_ok() {
             self.written = self.out.write(text);
         }
     }
+
+    fn result(&mut self) -> io::Result<()> {
+        std::mem::replace(&mut self.written, Ok(()))
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.result().and_then(|()| self.out.flush())
+    }
 }
 
-impl ImageWriter for TableWriter<'_> {
-    fn image(&mut self, found: &FoundImage<'_>, text: &str) {
-        if self.lto_ir.is_some_and(|(file, _)| file != found.file) {
-            self.end_file();
-        }
-        if found.nested.image.image_kind == ImageKind::Nvvm {
-            self.lto_ir.get_or_insert((found.file, 0)).1 += 1;
+/// Writes a table for each image. LTO-IR has none, and one line for all images of a file.
+pub struct TableWriter {
+    output: Output,
+    /// Number of images of LTO-IR in the file so far.
+    lto_ir: usize,
+    /// Lines about entries without code, and about files without images, which follow all tables.
+    metadata: String,
+    without_images: String,
+}
+
+impl TableWriter {
+    pub fn new(out: TextOutput) -> Self {
+        let output = Output { out, written: Ok(()) };
+        TableWriter { output, lto_ir: 0, metadata: String::new(), without_images: String::new() }
+    }
+}
+
+impl FileWriter for TableWriter {
+    fn begin(&mut self, _file: &File) {
+        self.lto_ir = 0;
+    }
+
+    fn image(&mut self, image: &ImageText) {
+        if image.is_lto_ir {
+            self.lto_ir += 1;
         } else {
-            self.write(text);
+            self.output.write(&image.text);
         }
     }
 
+    fn end(&mut self, file: &File) -> io::Result<()> {
+        if self.lto_ir > 0 {
+            self.output.write(&report::lto_ir_line(&file.path, self.lto_ir));
+        }
+        self.metadata += &report::metadata_lines(once(file));
+        self.without_images += &report::without_images(once(file));
+        self.output.result()
+    }
+
     fn finish(&mut self) -> io::Result<()> {
-        self.end_file();
-        std::mem::replace(&mut self.written, Ok(()))
+        self.output.write(&self.metadata);
+        self.output.write(&self.without_images);
+        self.output.finish()
     }
 }
 
-/// Writes the JSON document. Files are in the order of the inputs.
-pub struct DocumentWriter<'a> {
-    out: &'a mut TextOutput,
-    scanned: &'a [ScannedFile],
-    /// Files that were not begun. A scanned file has its index among the scanned files.
-    order: Box<dyn Iterator<Item = (&'a File, Option<usize>)> + 'a>,
-    /// The scanned file that was begun last and has not ended.
-    current: Option<usize>,
+/// Writes the JSON document.
+pub struct DocumentWriter {
+    output: Output,
     document: InspectionDocument,
-    written: io::Result<()>,
 }
 
-impl<'a> DocumentWriter<'a> {
-    /// Creates a writer of these files. A scanned file has its index in `scanned`.
-    pub fn new(
-        out: &'a mut TextOutput,
-        scanned: &'a [ScannedFile],
-        order: impl Iterator<Item = (&'a File, Option<usize>)> + 'a,
-    ) -> Self {
-        let document = InspectionDocument::new();
-        DocumentWriter { out, scanned, order: Box::new(order), current: None, document, written: Ok(()) }
+impl DocumentWriter {
+    pub fn new(out: TextOutput) -> Self {
+        DocumentWriter { output: Output { out, written: Ok(()) }, document: InspectionDocument::new() }
     }
+}
 
-    /// Ends the current file and begins the next, or returns `None` after the last.
-    fn next_file(&mut self) -> Option<()> {
-        if let Some(current) = self.current.take() {
-            self.document.end_file(self.scanned[current].file());
-        }
-        let (file, index) = self.order.next()?;
+impl FileWriter for DocumentWriter {
+    fn begin(&mut self, file: &File) {
         self.document.begin_file(file);
-        self.current = index;
-        if index.is_none() {
-            self.document.end_file(file);
-        }
-        Some(())
     }
 
-    fn write(&mut self) {
-        let text = self.document.take();
-        if self.written.is_ok() {
-            self.written = self.out.write(&text);
-        }
+    fn image(&mut self, image: &ImageText) {
+        self.document.image(&image.text);
+        self.output.write(&self.document.take());
     }
-}
 
-impl ImageWriter for DocumentWriter<'_> {
-    fn image(&mut self, found: &FoundImage<'_>, text: &str) {
-        while self.current != Some(found.file) && self.next_file().is_some() {}
-        self.document.image(text);
-        self.write();
+    fn end(&mut self, file: &File) -> io::Result<()> {
+        self.document.end_file(file);
+        self.output.write(&self.document.take());
+        self.output.result()
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        while self.next_file().is_some() {}
         self.document.end();
-        self.write();
-        std::mem::replace(&mut self.written, Ok(()))
+        self.output.write(&self.document.take());
+        self.output.finish()
     }
 }

@@ -1,17 +1,20 @@
 //! `fatbin lock`.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use clap::Args;
 
 use super::failure::{Result, coded};
-use super::headings::{JUDGEMENT, OUTPUT};
-use super::inputs::SPECIFY_ARCHIVE;
+use super::headings::{INPUT, JUDGEMENT, OUTPUT};
+use super::inputs::{KpackArchives, SPECIFY_ARCHIVE};
 use super::locking::each_file;
 use super::outputs::{ForceArgument, OutputArgument};
 use super::scan_arguments::ScanArguments;
 use super::{Status, negative};
-use crate::base::io::{Output, OutputKind};
-use crate::check::lock::LockForm;
+use crate::base::io::{Output, OutputKind, SortedTexts};
 use crate::check::lock::paths::LockBuilder;
+use crate::check::lock::{EarlierLock, LockForm, LockedFile};
 use crate::cli::codes::Code;
 use crate::scan::Options;
 
@@ -37,6 +40,11 @@ pub struct Arguments {
     #[arg(help_heading = OUTPUT, long, conflicts_with_all = ["code_only", "summary"])]
     sha256: bool,
 
+    /// Take the entries of files whose size and time are unchanged from this lock, which --since wrote too. It may be
+    /// OUT, and need not exist
+    #[arg(help_heading = INPUT, long, value_name = "LOCK", conflicts_with = "summary")]
+    since: Option<PathBuf>,
+
     /// Write a summary for readers, with a line for each arch and each family of kernels; diff does not compare it
     #[arg(help_heading = OUTPUT, long)]
     summary: bool,
@@ -56,9 +64,30 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let output = set.output(arguments.output.path(), OutputKind::Text)?;
     let builder = LockBuilder::new(Options { hash: arguments.sha256, ..Options::default() });
     let form = LockForm { code_only: arguments.code_only, summary: arguments.summary };
-    let entries = |file| form.entries(file);
-    let (mut files, status) =
-        each_file(&inputs, &arguments.scan.limits, &problems, SPECIFY_ARCHIVE, &builder, &entries)?;
+    let mut files = SortedTexts::new();
+    let earlier = arguments.since.as_deref().map(|path| EarlierLock::open(path, form, arguments.sha256)).transpose()?;
+    let earlier = earlier.map(Arc::new);
+    let entries = |file: LockedFile, archives: &KpackArchives| {
+        if let Some(earlier) = earlier.as_ref().filter(|_| archives.are_referenced()) {
+            earlier.forget(&file.path);
+        }
+        (file.path.clone(), form.entries(file))
+    };
+    let mut scanner = arguments.scan.limits.scanner(builder.scan_options());
+    if let Some(earlier) = earlier.clone() {
+        scanner = scanner.without(Arc::new(move |input| earlier.is_unchanged(input)));
+    }
+    let mut status =
+        each_file(&inputs, scanner, &problems, SPECIFY_ARCHIVE, &builder, &entries, &mut |(path, entries)| {
+            Ok(files.add(&path, &entries)?)
+        })?;
+    let mut comments = String::new();
+    if let Some(earlier) = earlier.and_then(Arc::into_inner) {
+        comments = earlier.comments();
+        if earlier.each_unchanged(&mut |path, entries| files.add(path, entries))? {
+            status = status.and(Status::Yes);
+        }
+    }
     if status != Status::Yes {
         if status == Status::No {
             let output = arguments.output.path().display();
@@ -69,12 +98,10 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         }
         return Ok(status);
     }
-    files.sort();
     let mut output = Output::create(output)?;
     output.write(form.head().as_bytes())?;
-    for (_, entries) in &files {
-        output.write(entries.as_bytes())?;
-    }
+    output.write(comments.as_bytes())?;
+    files.each(&mut |entries| output.write(entries))?;
     output.commit([])?;
     Ok(Status::Yes)
 }

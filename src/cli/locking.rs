@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use super::Status;
 use super::failure::{Context, Result};
-use super::inputs::{InputArguments, unread_archives};
+use super::inputs::{InputArguments, KpackArchives};
 use super::limit::LimitArguments;
 use super::problems::Problems;
 use crate::base::io::{Access, Input};
 use crate::check::lock;
 use crate::check::lock::paths::{LockBuilder, RecordedFile};
 use crate::check::lock::{Lock, LockedFile};
-use crate::scan::{CacheBudget, Options};
+use crate::scan::{CacheBudget, Options, Scanner};
 
 /// Returns the lock of all device code in the inputs, and the exit status. Reports errors. With `remedy`, also reports
 /// files whose device code is in kpack archives that are not among the inputs.
@@ -22,44 +22,50 @@ pub fn lock_of(
     remedy: &str,
     builder: &LockBuilder,
 ) -> Result<(Lock, Status)> {
-    let (files, status) = each_file(inputs, limits, problems, remedy, builder, &|file| file)?;
-    Ok((Lock::new(files.into_iter().map(|(_, file)| file).collect()), status))
+    let mut files = Vec::new();
+    let scanner = limits.scanner(builder.scan_options());
+    let status = each_file(inputs, scanner, problems, remedy, builder, &|file, _| file, &mut |file| {
+        files.push(file);
+        Ok(())
+    })?;
+    Ok((Lock::new(files), status))
 }
 
-/// Like [`lock_of`], for what is kept of each file, with its path. A text takes a tenth of the memory of a file.
+/// Calls `take` with what `keep` returns for each file, which runs in parallel. Returns the exit status.
 pub fn each_file<T: Send>(
     inputs: &InputArguments,
-    limits: &LimitArguments,
+    scanner: Scanner,
     problems: &Problems,
     remedy: &str,
     builder: &LockBuilder,
-    keep: &(impl Fn(LockedFile) -> T + Sync),
-) -> Result<(Vec<(String, T)>, Status)> {
-    let mut files = Vec::new();
-    let mut archives = Vec::new();
+    keep: &(impl Fn(LockedFile, &KpackArchives) -> T + Sync),
+    take: &mut dyn FnMut(T) -> Result<()>,
+) -> Result<Status> {
+    let mut taken = Ok(());
+    let mut archives = KpackArchives::default();
     let mut status = Status::No;
-    let scanner = limits.scanner(builder.scan_options()).with_cache(CacheBudget::default());
+    let scanner = scanner.with_cache(CacheBudget::default());
     let record = |_, outcome| {
+        let archives = KpackArchives::of(&outcome);
         let mut recorded = builder.record(outcome);
         let of_file = status_of(&recorded);
-        let file = recorded.file.take().map(|file| (file.path.clone(), keep(file)));
-        (recorded, of_file, file)
+        let file = recorded.file.take().map(|file| keep(file, &archives));
+        (recorded, archives, of_file, file)
     };
-    inputs.scan_and(&scanner, problems, &record, &mut |(recorded, of_file, file)| {
+    inputs.scan_and(&scanner, problems, &record, &mut |(recorded, named, of_file, file)| {
         status = status.and(of_file);
-        if let Some(file) = file {
-            archives.push(recorded.kpack_archives);
-            files.push(file);
+        archives.merge(named);
+        if let (Some(file), true) = (file, taken.is_ok()) {
+            taken = take(file);
         }
         for error in recorded.errors {
             status = status.and(problems.report(error));
         }
     })?;
-    let paths: Vec<_> = files.iter().map(|(path, _)| path.as_str()).zip(archives).collect();
-    for error in unread_archives(&paths, remedy) {
+    for error in archives.unread(remedy) {
         status = status.and(problems.report(error));
     }
-    Ok((files, status))
+    taken.map(|()| status)
 }
 
 /// Exit status for a file. Errors in its images are not counted.

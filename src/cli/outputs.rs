@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     /// Options and arguments that name input files; `*` stands for every command.
-    const INPUTS: [(&str, &str); 38] = [
+    const INPUTS: [(&str, &str); 39] = [
         ("addr2line", "file"),
         ("*", "files"),
         ("*", "files_from"),
@@ -100,6 +100,7 @@ mod tests {
         ("link", "override_image"),
         ("link", "policy"),
         ("link", "rocm_path"),
+        ("lock", "since"),
         ("pack", "described"),
         ("pack", "images"),
         ("recover", "directory"),

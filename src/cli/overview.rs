@@ -6,16 +6,16 @@ use std::path::Path;
 use clap::Args;
 
 use super::failure::Result;
-use super::inputs::{survey_status, warn_of_archives};
+use super::inputs::{KpackArchives, survey_status};
 use super::scan_arguments::ScanArguments;
 use super::{Status, access, negative, shell, terminal};
 use crate::analyze::coverage::{Coverage, InspectedImages};
 use crate::analyze::select::NamedDevice;
-use crate::analyze::size::{PackageSizes, PackedFile};
-use crate::analyze::survey::{Survey, SurveyOptions};
+use crate::analyze::size::Packages;
+use crate::analyze::survey::{PackageSurvey, Survey, SurveyOptions};
 use crate::cli::report;
-use crate::cli::report::Overview;
-use crate::scan::{CacheBudget, Options, Outcome};
+use crate::cli::report::{FileTotals, Overview};
+use crate::scan::{CacheBudget, Options};
 
 /// Name of the command that [`insert`] adds.
 pub const NAME: &str = "overview";
@@ -38,29 +38,28 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let inputs = arguments.scan.inputs.with_listed()?;
     let problems = arguments.scan.problems.problems();
     let scanner = arguments.scan.limits.scanner(Options::default()).with_cache(CacheBudget::default());
-    let analyze = |_, outcome: Outcome| {
-        let packed = if let Outcome::Scanned(file) = &outcome { PackedFile::new(file) } else { None };
-        (Survey::of_outcome(outcome, &|_| wanted()), packed)
-    };
+    let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| wanted());
     let mut status = Status::No;
-    let mut files = Vec::new();
-    let mut packed_files = Vec::new();
-    let mut loose = 0_u64;
-    inputs.scan_and(&scanner, &problems, &analyze, &mut |((file, error), packed)| {
+    let mut files = PackageSurvey::default();
+    let mut totals = FileTotals::default();
+    let mut packages = Packages::default();
+    let mut archives = KpackArchives::default();
+    inputs.scan_and(&scanner, &problems, &analyze, &mut |(file, error)| {
         status = status.and(survey_status(&file, error, &problems));
-        if packed.is_none() {
-            loose = loose.saturating_add(file.file.size);
+        totals.add(&file);
+        file.packed.iter().for_each(|packed| packages.add(packed));
+        archives.add(&file.file);
+        if file.file.failure.is_none() {
+            files.add(file);
         }
-        files.push(file);
-        packed_files.extend(packed);
     })?;
-    warn_of_archives(files.iter().map(|it| &it.file), &problems);
-    let readable: Vec<&Survey> = files.iter().filter(|it| it.file.failure.is_none()).collect();
-    if readable.is_empty() && (!files.is_empty() || negative::files() == Some(0)) {
+    archives.warn(&problems);
+    if totals.readable == 0 && (totals.unreadable > 0 || negative::files() == Some(0)) {
         return Ok(status);
     }
-    let images: Vec<InspectedImages<'_>> = readable.iter().map(|it| InspectedImages::from(*it)).collect();
-    let devices = NamedDevice::of_interest(readable.iter().map(|it| &it.file));
+    let files = files.finish();
+    let images: Vec<InspectedImages<'_>> = files.iter().map(InspectedImages::from).collect();
+    let devices = NamedDevice::of_interest(files.iter().map(|it| &it.file));
     let names = inputs.names();
     let overview = Overview {
         searched: negative::files(),
@@ -68,10 +67,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         words: names.iter().map(|name| shell::quoted(name)).collect(),
         patterns: names.iter().map(|name| shell::pattern(name).unwrap_or_else(|| shell::quoted(name))).collect(),
         names,
-        files: readable,
-        packages: PackageSizes::of(&packed_files, access::get())?,
-        loose,
-        unreadable: files.iter().filter(|it| it.file.failure.is_some()).count(),
+        needs: report::needs(files.iter()),
+        packages: packages.finish(access::get())?,
+        totals,
         coverage: Coverage::new(&images, &devices)?,
         devices,
     };

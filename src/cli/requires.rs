@@ -1,20 +1,23 @@
 //! `fatbin requires`.
 
+use std::io;
+use std::ops::ControlFlow;
+
 use clap::Args;
 
 use super::devices::DeviceArguments;
 use super::failure::Result;
 use super::format::FormatArguments;
-use super::inputs::{survey_status, warn_of_archives};
+use super::inputs::{KpackArchives, survey_status};
 use super::problems::Problems;
 use super::scan_arguments::ScanArguments;
+use super::terminal::TextOutput;
 use super::{Status, negative, terminal};
-use crate::scan::inventory::File;
-
 use crate::analyze::select::{FileFloors, NamedDevice};
 use crate::analyze::survey::{Survey, SurveyOptions};
+use crate::base::json::JsonWriter;
 use crate::cli::report;
-use crate::cli::report::{Block, RequiredDevice, RequiredFile};
+use crate::cli::report::{Block, JoinedBlocks, RequiredDevice, RequiredFile, Screen};
 use crate::scan::Options;
 
 /// Print the oldest driver, ROCm and LLVM that load the code
@@ -46,45 +49,140 @@ fn wanted() -> SurveyOptions {
 pub fn run(arguments: Arguments) -> Result<Status> {
     let requested = &arguments.devices;
     let problems = arguments.scan.problems.problems();
+    let screen = terminal::screen();
+    let form = Form { is_json: arguments.format.is_json(), screen };
+    // `all` stands for the platforms of all files.
+    let devices = if requested.is_empty() { None } else { Some(requested.named()) };
+    let mut surveys = Vec::new();
     let mut status = Status::No;
-    let mut files: Vec<Survey> = Vec::new();
+    let mut archives = KpackArchives::default();
+    let mut report = Report::new(form);
     let scanner = arguments.scan.limits.scanner(Options::default());
-    let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| wanted());
-    arguments.scan.inputs.scan_and(&scanner, &problems, &analyze, &mut |(file, error)| {
+    let keeps = requested.are_all();
+    let analyze = |_, outcome| {
+        let (file, error) = Survey::of_outcome(outcome, &|_| wanted());
+        let answer = (!keeps).then(|| form.answer(&file, devices.as_deref()));
+        (file, error, answer)
+    };
+    let mut written = Ok(());
+    arguments.scan.inputs.scan_until(&scanner, &problems, &analyze, &mut |(file, error, answer)| {
         status = status.and(survey_status(&file, error, &problems));
         status = status.and(report_unread(&file, &problems));
-        files.push(file);
+        archives.add(&file.file);
+        match answer {
+            Some(answer) => written = report.add(answer),
+            None => surveys.push(file),
+        }
+        if written.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
-    warn_of_archives(files.iter().map(|it| &it.file), &problems);
-    let (readable, unread): (Vec<_>, Vec<_>) = files.into_iter().partition(|it| it.file.failure.is_none());
-    let devices = requested.of_files(readable.iter().map(|it| &it.file));
-    let devices = if requested.is_empty() { None } else { Some(devices) };
-    let required: Vec<RequiredFile<'_>> = readable.iter().map(|file| required(file, devices.as_deref())).collect();
-    let unread: Vec<File> = unread.into_iter().map(|it| it.file).collect();
-    print(&required, &unread, arguments.format.is_json())?;
-    if required.iter().any(|it| it.floors.file.has_device_code()) {
-        let is_for_devices = devices.is_some();
+    written?;
+    archives.warn(&problems);
+    let devices = requested.of_files(surveys.iter().map(|it| &it.file));
+    for file in &surveys {
+        report.add(form.answer(file, Some(&devices)))?;
+    }
+    let (has_code, has_floors) = report.finish()?;
+    if has_code {
+        let is_for_devices = !requested.is_empty();
         let answer =
             if is_for_devices { "no code that runs on the devices" } else { "nothing that a driver or runtime loads" };
         negative::record_answer(answer.to_owned());
     }
-    let has_floors = required.iter().any(|it| it.floors.loaded() > 0 && runs_somewhere(it, devices.is_some()));
     Ok(if status == Status::Yes && !has_floors { Status::No } else { status })
 }
 
-/// Prints the floors of files. The JSON also has the files that could not be read.
-fn print(required: &[RequiredFile<'_>], unread: &[File], json: bool) -> Result<()> {
-    let screen = terminal::screen();
-    let mut out = terminal::output(&screen);
-    if json {
-        out.write(&report::requires_json(required, unread))?;
-    } else {
-        let with_code = required.iter().filter(|it| it.floors.file.has_device_code());
-        let files: Vec<Block> = with_code.map(|file| report::requires_text(file, &screen)).collect();
-        out.write(&report::blocks(&files, &screen))?;
-        out.write(&report::without_images(required.iter().map(|it| it.floors.file)))?;
+/// Form of the report.
+#[derive(Clone, Copy)]
+struct Form {
+    is_json: bool,
+    screen: Screen,
+}
+
+/// Text about a file. Of files that could not be read, only the JSON has one.
+struct Answer {
+    /// In JSON, the heading is the whole text.
+    text: Block,
+    /// The text follows all others.
+    is_last: bool,
+    has_code: bool,
+    has_floors: bool,
+}
+
+impl Form {
+    /// Returns the text about a file, for its own devices if none are named.
+    fn answer(self, survey: &Survey, devices: Option<&[NamedDevice]>) -> Answer {
+        let file = &survey.file;
+        let whole = |heading| Block { heading, body: String::new() };
+        if file.failure.is_some() {
+            let text = whole(if self.is_json { report::unread_json(file) } else { String::new() });
+            return Answer { text, is_last: true, has_code: false, has_floors: false };
+        }
+        let required = required(survey, devices);
+        let has_code = file.has_device_code();
+        let text = match (self.is_json, has_code) {
+            (true, _) => whole(report::required_json(&required)),
+            (false, true) => report::requires_text(&required, &self.screen),
+            (false, false) => whole(report::without_images(std::iter::once(file))),
+        };
+        let has_floors = required.floors.loaded() > 0 && runs_somewhere(&required, devices.is_some());
+        Answer { text, is_last: !self.is_json && !has_code, has_code, has_floors }
     }
-    Ok(out.flush()?)
+}
+
+/// The report, which is written while files are scanned.
+struct Report {
+    out: TextOutput,
+    document: Option<JsonWriter>,
+    blocks: JoinedBlocks,
+    last: Vec<String>,
+    has_code: bool,
+    has_floors: bool,
+}
+
+impl Report {
+    fn new(form: Form) -> Self {
+        Report {
+            out: terminal::output(&form.screen),
+            document: if form.is_json { Some(report::requires_document()) } else { None },
+            blocks: JoinedBlocks::new(&form.screen),
+            last: Vec::new(),
+            has_code: false,
+            has_floors: false,
+        }
+    }
+
+    fn add(&mut self, answer: Answer) -> io::Result<()> {
+        self.has_code |= answer.has_code;
+        self.has_floors |= answer.has_floors;
+        if answer.is_last {
+            self.last.push(answer.text.heading);
+            return Ok(());
+        }
+        let text = match &mut self.document {
+            Some(document) => {
+                document.element(&answer.text.heading);
+                document.take()
+            }
+            None => self.blocks.add(&answer.text),
+        };
+        self.out.write(&text)
+    }
+
+    /// Writes what follows the last file. Returns whether a file has device code, and whether any has floors.
+    fn finish(mut self) -> io::Result<(bool, bool)> {
+        let text = match &mut self.document {
+            Some(document) => {
+                self.last.iter().for_each(|text| document.element(text));
+                document.end();
+                document.end();
+                document.take()
+            }
+            None => self.blocks.end() + &self.last.concat(),
+        };
+        self.out.write(&text)?;
+        self.out.flush()?;
+        Ok((self.has_code, self.has_floors))
+    }
 }
 
 /// True if a file has code for one of the devices, if the user named any.

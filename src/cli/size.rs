@@ -8,12 +8,12 @@ use clap::Args;
 use super::failure::{Context, Result, bail, ensure};
 use super::format::{Format, FormatArguments, among};
 use super::headings::{JUDGEMENT, OUTPUT};
-use super::inputs::{InputArguments, found_images, warn_of_archives};
+use super::inputs::{InputArguments, KpackArchives, found_images};
 use super::problems::Problems;
 use super::scan_arguments::ScanArguments;
 use super::{Status, access, terminal};
 use crate::analyze::size::measure::{FileSizes, SizeOptions, TotalSizes};
-use crate::analyze::size::{Duplicates, Level, PackageSizes, PackedFile, Tree};
+use crate::analyze::size::{Duplicates, Level, PackageSizes, Packages, PackedFile, Tree};
 use crate::base::codec::Codec;
 use crate::base::error::Error;
 use crate::base::spelling::Suggestions;
@@ -22,7 +22,6 @@ use crate::cli::report;
 use crate::cli::report::{SizeReport, SizedFile};
 use crate::edit::ArchName;
 use crate::edit::what_if::{CodecLevels, Effect, WhatIf};
-use crate::scan::inventory::File;
 use crate::scan::{CacheBudget, Options, Outcome, ScannedFile, Scanner};
 
 /// Report what bytes are for: archs, kernels, host code
@@ -204,8 +203,7 @@ struct Measured {
     status: Status,
     /// The place of the file in its package.
     packed: Option<PackedFile>,
-    /// The inventory of a file whose device code is in kpack archives.
-    split: Option<File>,
+    archives: KpackArchives,
 }
 
 impl Measuring<'_> {
@@ -213,7 +211,8 @@ impl Measuring<'_> {
     fn side(&mut self, inputs: InputArguments) -> Result<Side> {
         let inputs = inputs.with_listed()?;
         let (names, options) = (inputs.names(), &self.options);
-        let (mut side, mut split, mut packed, mut status) = (Side::default(), Vec::new(), Vec::new(), self.status);
+        let (mut side, mut archives, mut status) = (Side::default(), KpackArchives::default(), self.status);
+        let mut packages = Packages::default();
         let mut total = TotalSizes::default();
         let measure = |index: usize, outcome: Outcome| options.measure(names.get(index), outcome);
         inputs.scan_and(&self.scanner, self.problems, &measure, &mut |measured| {
@@ -221,8 +220,8 @@ impl Measuring<'_> {
             if let Some(scanned) = &measured.scanned {
                 status = status.and(self.try_changes(scanned, &mut side.effects));
             }
-            split.extend(measured.split);
-            packed.extend(measured.packed);
+            archives.merge(measured.archives);
+            measured.packed.iter().for_each(|file| packages.add(file));
             match measured.sizes {
                 Ok(mut sizes) => {
                     for problem in std::mem::take(&mut sizes.problems) {
@@ -239,9 +238,9 @@ impl Measuring<'_> {
             status = status.and(self.problems.report(anyhow!("--what-if {change}: no image is for such an arch")));
         }
         (side.tree, side.duplicates) = total.finish();
-        side.packages = PackageSizes::of(&packed, access::get())?;
+        side.packages = packages.finish(access::get())?;
         self.status = status;
-        warn_of_archives(split.iter(), self.problems);
+        archives.warn(self.problems);
         Ok(side)
     }
 }
@@ -274,6 +273,7 @@ impl MeasureOptions {
 
     /// Measures a file of the input `name`.
     fn measure(&self, name: Option<&String>, outcome: Outcome) -> Measured {
+        let archives = KpackArchives::of(&outcome);
         let scanned = match outcome {
             Outcome::Scanned(scanned) => scanned,
             other => {
@@ -282,7 +282,7 @@ impl MeasureOptions {
                     scanned: None,
                     status: Status::No,
                     packed: None,
-                    split: None,
+                    archives,
                 };
             }
         };
@@ -291,10 +291,9 @@ impl MeasureOptions {
             Some(name) if self.is_compared => common_label(&file.path, name),
             _ => file.path.clone(),
         };
-        let split = if file.kpack.is_empty() { None } else { Some(file.clone()) };
         let (sizes, status) =
             (crate::analyze::size::measure::size(&scanned, label, &self.size).map_err(Some), found_images(file));
         let packed = PackedFile::new(&scanned);
-        Measured { sizes, packed, scanned: (!self.changes.is_empty()).then_some(scanned), status, split }
+        Measured { sizes, packed, scanned: (!self.changes.is_empty()).then_some(scanned), status, archives }
     }
 }

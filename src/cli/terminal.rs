@@ -109,6 +109,18 @@ pub fn print(text: &str) -> io::Result<()> {
     print_report(text, &Screen::default())
 }
 
+/// Writes a text that is formatted for `screen` to standard output. `parts` calls a function with its parts.
+pub fn print_parts(screen: &Screen, parts: impl FnOnce(&mut dyn FnMut(&str))) -> io::Result<()> {
+    let mut out = output(screen);
+    let mut written = Ok(());
+    parts(&mut |part| {
+        if written.is_ok() {
+            written = out.write(part);
+        }
+    });
+    written.and_then(|()| out.flush())
+}
+
 /// Writes text that is formatted for `screen` to standard output.
 pub fn print_report(text: &str, screen: &Screen) -> io::Result<()> {
     let mut out = output(screen);

@@ -132,3 +132,49 @@ file x size={size} stored={size} images=2 kernels=2
     let message = "summary: line 1: a summary is for readers; compare locks, which are written without --summary";
     assert_eq!((run.status, run.err), (2, format!("fatbin: {message}\n")));
 }
+
+#[test]
+fn a_later_run_takes_the_entries_of_unchanged_files() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("lib")).unwrap();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "lib/b").file("lib/empty", "");
+    sandbox.fatbin("wrap --kind hip -o hip.o a").ok();
+    crate::size::wheel(&sandbox);
+    let wheel = "a-1.0-py3-none-any.whl";
+    let lock = |options: &str| {
+        sandbox.fatbin(&format!("lock --since gpu.lock {options} -o gpu.lock a lib {wheel}")).ok();
+        String::from_utf8(sandbox.read("gpu.lock")).unwrap()
+    };
+    let entries = |lock: &str| {
+        lock.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect::<String>()
+    };
+    let fresh = sandbox.fatbin(&format!("lock -o - a lib {wheel}")).ok();
+    assert_eq!(entries(&lock("")), entries(&fresh));
+    // A file that has just changed may change again without a new time.
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    let first = lock("");
+    assert_eq!(entries(&first), entries(&fresh));
+    assert_eq!(first.matches("\n# listed ").count() + first.matches("\n# found ").count(), 4, "{first}");
+
+    // The entries come from the lock, in the order of the paths.
+    let marked = first.replace("answer_kernel", "marked_kernel");
+    sandbox.file("gpu.lock", &marked);
+    assert_eq!(lock(""), marked);
+    assert!(sandbox.fatbin("diff gpu.lock gpu.lock").ok().starts_with("device code is identical\n"));
+    // A changed file and a new one are analyzed, and a missing one has no entries.
+    sandbox.fixture("answer-sm_90.cubin", "a").fixture("answer-sm_80.ptx", "lib/c");
+    std::fs::remove_file(sandbox.path("lib/b")).unwrap();
+    let changed = lock("");
+    assert!(
+        changed.contains("file a size=3312 ") && changed.contains("\nfile lib/c ") && !changed.contains("lib/b"),
+        "{changed}"
+    );
+    assert_eq!(
+        (changed.matches("marked_kernel").count(), changed.matches("answer_kernel").count()),
+        (1, 2),
+        "{changed}"
+    );
+    // Entries with other properties are written again.
+    assert!(!lock("--sha256").contains("marked_kernel"));
+    assert!(sandbox.fatbin("lock --since a -o x a").err.contains("not a lock"));
+}

@@ -71,7 +71,7 @@ fn the_page_of_a_wheel_has_every_byte() {
         let rests = data["packages"][0]["rests"].as_array().unwrap();
         let rests: Vec<u64> = rests.iter().map(|rest| rest[1].as_u64().unwrap()).collect();
         assert!(rests.len() == 3 && !rests.contains(&0), "{data}");
-        let place = &data["files"][0]["place"];
+        let place = &data["places"][0];
         assert_eq!((data["files"].as_array().unwrap().len(), &place["package"]), (1, &0.into()), "{data}");
         assert_eq!(rests.iter().sum::<u64>() + place["packed"].as_u64().unwrap(), size, "{command}: {data}");
     }

@@ -22,7 +22,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::path::Path;
 
-use crate::analyze::inspect::InspectedFile;
 use crate::analyze::select::{CandidateSet, NamedDevice, candidate_sets, program_sets};
 use crate::analyze::survey::Survey;
 use crate::base::bytes::{Budget, Limits};
@@ -120,18 +119,6 @@ pub struct InspectedImages<'a> {
     file: &'a File,
     inspections: Vec<Option<&'a Inspection>>,
     limits: Limits,
-}
-
-impl<'a> From<&'a InspectedFile<'a>> for InspectedImages<'a> {
-    fn from(inspected: &'a InspectedFile<'a>) -> Self {
-        let mut inspections = vec![None; inspected.file.device_images().count()];
-        for image in &inspected.images {
-            if let Some(inspection) = inspections.get_mut(image.number) {
-                *inspection = Some(&image.inspection);
-            }
-        }
-        InspectedImages { file: inspected.file, inspections, limits: inspected.limits }
-    }
 }
 
 impl<'a> From<&'a Survey> for InspectedImages<'a> {

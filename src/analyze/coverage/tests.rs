@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analyze::select::AnsweredFile;
-use crate::analyze::survey::ImageSurvey;
+use crate::analyze::survey::{ImageSurvey, PackageSurvey};
 use crate::base::bytes::Limits;
 use crate::format::{ContainerType, ImageKind};
 use crate::image::Kernel;
@@ -55,7 +55,7 @@ fn file(path: &str, containers: Vec<(ContainerType, Vec<TestImage<'_>>)>) -> Sur
             start: 0,
         });
     }
-    Survey { file, image_surveys, host: None, limits: Limits::default() }
+    Survey { file, image_surveys, host: None, packed: None, limits: Limits::default() }
 }
 
 fn fatbins(containers: Vec<Vec<TestImage<'_>>>) -> Survey {
@@ -86,6 +86,21 @@ fn specialized_kernels_and_parts_for_fewer_archs_have_no_gaps() {
         rows(&[library, other], &[]),
         ["sm_75 sm_80 sm_90", "b native none none", "wgmma none none native", "a none native native"]
     );
+}
+
+#[test]
+fn files_of_a_package_are_judged_together_like_each_alone() {
+    let one = |kernels: &[&str]| fatbins(vec![vec![cubin("sm_80", kernels), cubin("sm_90", kernels)]]);
+    let with_gap = fatbins(vec![vec![cubin("sm_80", &["a", "d"]), cubin("sm_90", &["d"])]]);
+    let other = fatbins(vec![vec![cubin("sm_75", &["b"])]]);
+    let files = [one(&["a"]), one(&["b"]), with_gap, one(&["c", "a"]), other];
+    let mut package = PackageSurvey::default();
+    files.iter().for_each(|file| package.add(file.clone()));
+    let joined = package.finish();
+    assert_eq!(joined.len(), 3);
+    for devices in [&[][..], &["sm_70", "sm_89", "sm_100"]] {
+        assert_eq!(rows(&joined, devices), rows(&files, devices));
+    }
 }
 
 #[test]

@@ -25,6 +25,6 @@ pub use duplicates::{
 pub use kernels::{split, split_by_kernel};
 pub use label::{Label, Rest};
 pub use level::{FileLabels, ImagePlace, Level, container_label};
-pub use package::{PackageSizes, PackedFile};
+pub use package::{PackageSizes, Packages, PackedFile};
 pub use part::{Owner, Part, parts};
 pub use tree::{Code, Row, Size, Tree};

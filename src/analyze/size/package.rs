@@ -1,7 +1,8 @@
 //! The bytes of a package as it is stored: device code, host code, other members, and the archive around them.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::{Owner, Size, parts};
 use crate::base::archive::ArchiveFormat;
@@ -14,23 +15,25 @@ use crate::scan::inventory::File;
 /// Endings of the names of native libraries, in front of a version.
 const LIBRARIES: [&str; 4] = [".so", ".dll", ".pyd", ".dylib"];
 
-/// A member of a package with device code.
+/// Place and size of a member of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackedFile {
     /// Path of the package on disk.
-    pub package: PathBuf,
-    /// Name of the member.
-    pub member: String,
-    /// Bytes that the member takes in the package.
-    pub packed: u64,
+    pub package: Arc<Path>,
+    /// The member is in the package, and not in an archive in it.
+    pub is_direct: bool,
+    is_library: bool,
+    /// Bytes that the member takes in its archive, if the archive states it.
+    pub packed: Option<u64>,
     /// Size of the member.
-    pub size: u64,
+    size: u64,
     /// Bytes of its device code, including the containers.
-    pub device_code: u64,
+    device_code: u64,
 }
 
-/// The bytes of a package. The stored bytes add up to the size of the file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The bytes of a package. The stored bytes add up to the size of the file. While files are added, the members with
+/// device code are counted as libraries or others, and the overhead is the size of members of archives in the package.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackageSizes {
     /// Path of the package.
     pub path: PathBuf,
@@ -49,14 +52,15 @@ pub struct PackageSizes {
 }
 
 impl PackedFile {
-    /// Returns the sizes of a member of a package; `None` for other files, and where the package does not state how
-    /// many bytes the member takes.
+    /// Returns the place of a member of a package; `None` for other files.
     pub fn new(scanned: &ScannedFile) -> Option<PackedFile> {
-        let file = scanned.file();
+        let (file, member, package) = (scanned.file(), scanned.member()?, scanned.outermost()?);
+        let outer = file.path.strip_suffix(member).and_then(|outer| outer.strip_suffix('!'));
         Some(PackedFile {
-            package: scanned.outermost()?.to_owned(),
-            member: scanned.member()?.to_owned(),
-            packed: scanned.packed_size()?,
+            package: Arc::clone(package),
+            is_direct: outer == Some(&*package.to_string_lossy()),
+            is_library: is_library(member),
+            packed: scanned.packed_size(),
             size: file.size,
             device_code: device_code(file),
         })
@@ -69,11 +73,6 @@ fn device_code(file: &File) -> u64 {
 }
 
 impl PackageSizes {
-    /// Returns whether the path of a file is in this package.
-    pub fn holds(&self, path: &str) -> bool {
-        path.strip_prefix(&*self.path.to_string_lossy()).is_some_and(|rest| rest.starts_with('!'))
-    }
-
     /// Size of the file.
     pub fn total(&self) -> Size {
         let mut total = Size::plain(self.overhead);
@@ -83,50 +82,62 @@ impl PackageSizes {
         total
     }
 
-    /// Reads the directories of the zip files with these members.
-    pub fn of(files: &[PackedFile], access: Access) -> Result<Vec<PackageSizes>> {
-        let paths: BTreeSet<&Path> = files.iter().map(|file| file.package.as_path()).collect();
-        paths.into_iter().filter_map(|path| PackageSizes::read(path, files, access).transpose()).collect()
+    fn place(&mut self, is_library: bool) -> &mut Size {
+        if is_library { &mut self.libraries } else { &mut self.others }
     }
 
-    /// Reads the directory of a zip file. `None` for other files.
-    fn read(path: &Path, files: &[PackedFile], access: Access) -> Result<Option<PackageSizes>> {
-        let input = Input::open(path, access)?;
+    /// Completes the sums of the members with device code by the directory of the zip file. `None` for other files.
+    fn completed(self, access: Access) -> Result<Option<PackageSizes>> {
+        let input = Input::open(&*self.path, access)?;
         let view = input.view();
         let Some(format) = ArchiveFormat::of(view).filter(|format| format.is_zip()) else { return Ok(None) };
-        let own: Vec<&PackedFile> = files.iter().filter(|file| file.package == path).collect();
-        let mut sizes = PackageSizes {
-            path: path.to_owned(),
-            files: own.len(),
-            device_code: Size::default(),
-            host_code: Size::default(),
-            libraries: Size::default(),
-            others: Size::default(),
-            overhead: view.size(),
-        };
-        for file in &own {
-            let host = size_of_range(&(file.device_code..file.size));
-            let shares = apportion(file.packed, &[file.device_code, host]);
-            let [device_stored, host_stored] = <[u64; 2]>::try_from(shares).unwrap_or_default();
-            sizes.device_code.add(Size { stored: device_stored, decompressed: file.device_code });
-            sizes.host_code.add(Size { stored: host_stored, decompressed: host });
-            sizes.overhead = sizes.overhead.saturating_sub(file.packed);
-        }
-        let own: HashSet<&str> = own.into_iter().map(|file| file.member.as_str()).collect();
+        let mut all = PackageSizes::default();
+        let mut stored_in_all = self.overhead;
         // The scan has reported a defect of the directory.
         let _ = format.each_member(view, &mut |member| {
-            let name = member.name.unwrap_or_default();
             let stored = member.packed_size.unwrap_or_default();
             input.count_read(stored);
-            if own.contains(name.as_str()) {
-                return;
-            }
             let size = Size { stored, decompressed: member.size.unwrap_or(stored) };
-            let place = if is_library(&name) { &mut sizes.libraries } else { &mut sizes.others };
-            place.add(size);
-            sizes.overhead = sizes.overhead.saturating_sub(stored);
+            all.place(is_library(&member.name.unwrap_or_default())).add(size);
+            stored_in_all = total([stored_in_all, stored]);
         });
-        Ok(Some(sizes))
+        Ok(Some(PackageSizes {
+            libraries: all.libraries.without(self.libraries),
+            others: all.others.without(self.others),
+            overhead: size_of_range(&(stored_in_all..view.size())),
+            ..self
+        }))
+    }
+}
+
+/// Sums of the members with device code, by package.
+#[derive(Debug, Default)]
+pub struct Packages(BTreeMap<Arc<Path>, PackageSizes>);
+
+impl Packages {
+    /// Adds a member, unless its archive does not state how many bytes it takes.
+    pub fn add(&mut self, file: &PackedFile) {
+        let Some(packed) = file.packed else { return };
+        let sizes = self
+            .0
+            .entry(Arc::clone(&file.package))
+            .or_insert_with(|| PackageSizes { path: file.package.to_path_buf(), ..PackageSizes::default() });
+        let host = size_of_range(&(file.device_code..file.size));
+        let shares = apportion(packed, &[file.device_code, host]);
+        let [device_stored, host_stored] = <[u64; 2]>::try_from(shares).unwrap_or_default();
+        sizes.files = sizes.files.saturating_add(1);
+        sizes.device_code.add(Size { stored: device_stored, decompressed: file.device_code });
+        sizes.host_code.add(Size { stored: host_stored, decompressed: host });
+        if file.is_direct {
+            sizes.place(file.is_library).add(Size { stored: packed, decompressed: file.size });
+        } else {
+            sizes.overhead = total([sizes.overhead, packed]);
+        }
+    }
+
+    /// Reads the directories of the packages that are zip files.
+    pub fn finish(self, access: Access) -> Result<Vec<PackageSizes>> {
+        self.0.into_values().filter_map(|sizes| sizes.completed(access).transpose()).collect()
     }
 }
 

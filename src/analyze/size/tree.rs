@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::Label;
-use crate::base::bytes::total;
+use crate::base::bytes::{size_of_range, total};
 
 /// Bytes as they are stored, and decompressed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +25,14 @@ impl Size {
     pub fn add(&mut self, other: Size) {
         self.stored = total([self.stored, other.stored]);
         self.decompressed = total([self.decompressed, other.decompressed]);
+    }
+
+    /// Returns what is left without a part.
+    pub fn without(self, part: Size) -> Size {
+        Size {
+            stored: size_of_range(&(part.stored..self.stored)),
+            decompressed: size_of_range(&(part.decompressed..self.decompressed)),
+        }
     }
 }
 

@@ -190,7 +190,17 @@ pub struct KernelPool {
     usages: HashSet<Arc<KernelUsage>>,
 }
 
+/// Number of names that are shared. The kernels of a package are not named alike.
+const MAX_NAMES: usize = 1 << 16;
+
 impl KernelPool {
+    /// Forgets the names if they are many.
+    pub fn limit(&mut self) {
+        if self.names.len() > MAX_NAMES {
+            *self = KernelPool::default();
+        }
+    }
+
     /// Returns a name. The demangler determines its demangled name.
     pub fn name(&mut self, name: &str) -> KernelName {
         if let Some(known) = self.names.get(name) {

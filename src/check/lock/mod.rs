@@ -24,6 +24,7 @@ mod line_error;
 mod pairs;
 pub mod paths;
 mod read;
+mod since;
 mod size;
 mod summary;
 mod text;
@@ -41,6 +42,7 @@ pub use kernels::{KernelDifference, OtherVersions};
 pub use line_error::{LineError, LockError};
 pub(crate) use pairs::{PairedFile, common_label, pair_files, without_versions};
 pub use read::{is_lock, read, read_within};
+pub(crate) use since::EarlierLock;
 pub use size::growth;
 
 use std::cmp::Ordering;

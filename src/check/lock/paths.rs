@@ -31,8 +31,6 @@ pub struct RecordedFile {
     /// The file; `None` if it cannot be read. A listed file without device code is recorded too, so that a review shows
     /// it.
     pub file: Option<LockedFile>,
-    /// Kpack archives with device code of the file. The archives are separate files.
-    pub kpack_archives: Vec<String>,
     /// Errors in its containers, and the reason why it was not opened.
     pub scan_errors: Vec<Error>,
     /// Errors in its images, or the error that prevents reading it.
@@ -85,9 +83,7 @@ impl LockBuilder {
             errors.extend(image_errors.of(number, image, problems));
         }
         scan.source().input().check_unchanged()?;
-        let archives = file.kpack.iter().flat_map(|reference| &reference.archives);
         Ok(RecordedFile {
-            kpack_archives: archives.map(|archive| archive.path.clone()).collect(),
             scan_errors: file.reported_errors().collect(),
             errors,
             file: Some(locked_file(file, images)),
@@ -122,6 +118,7 @@ impl LockBuilder {
         }
         let contents = ImageContents { inspection: &inspection, kernel_codes: &kernel_codes, sha256, digests, parts };
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        pool.limit();
         let locked = locked_image(image, image.containers(), contents, &mut pool);
         (locked, inspection.problems)
     }

@@ -3,7 +3,7 @@
 
 use super::archs::{has_code, missing};
 use super::findings::{RuleFinding, RuleFindings, violated};
-use super::kpack;
+use super::{Sums, kpack};
 use crate::check::asked::{Asked, AskedEntry};
 use crate::check::coverage::runs_on;
 use crate::check::facts::{FileFacts, ImageFacts};
@@ -46,8 +46,8 @@ fn platform(target: &PolicyTarget) -> Option<Platform> {
 }
 
 /// Returns the finding for a list if it has entries for a platform that no file has code for.
-pub fn unmatched(asked: &Asked, facts: &[FileFacts<'_>]) -> Option<RuleFinding> {
-    let is_unmatched = |target: &PolicyTarget| !facts.iter().any(|facts| concerns(target, facts));
+pub fn unmatched(asked: &Asked, sums: &Sums) -> Option<RuleFinding> {
+    let is_unmatched = |target: &PolicyTarget| !sums.platforms.iter().any(|it| it.is_none() || *it == platform(target));
     let (_, first) = asked.targets().find(|(_, target)| is_unmatched(target))?;
     let platform = platform(first);
     let is_of = |entry: &&AskedEntry| entry.targets.iter().any(|target| self::platform(target) == platform);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::asked;
 use super::findings::{RuleFindings, violated};
-use super::{AllFiles, Evaluator};
+use super::{AllFiles, Evaluator, Sums};
 use crate::base::bytes::total;
 use crate::check::coverage::allows;
 use crate::check::facts::{FileFacts, ImageCode};
@@ -18,11 +18,7 @@ use crate::target::{TargetId, processors::Processor};
 pub fn device_code(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
     let policy = evaluator.policy;
     for (index, input) in all.inputs.iter().enumerate() {
-        let own = all.files.iter().filter(|file| file.input == index).map(|file| &file.survey.file);
-        // Damage is reported by other rules, and a damaged file may contain device code.
-        let mut accepted =
-            own.filter(|file| file.has_device_code() || file.is_incomplete() || policy.skips(&file.path));
-        let has_code = accepted.next().is_some();
+        let has_code = all.sums.accepted.contains(&index);
         evaluator.apply(Rule::HoldsDeviceCode, input, |findings| {
             if !has_code {
                 findings.add(violated("no device code"));
@@ -30,8 +26,8 @@ pub fn device_code(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
         });
     }
     if !policy.must_hold.is_empty() {
-        let with_code = all.facts.iter().filter(|facts| facts.survey.file.has_device_code());
-        let with_code: Vec<&str> = with_code.map(FileFacts::path).collect();
+        let with_code = all.sums.evaluated().filter(|file| file.has_code);
+        let with_code: Vec<&str> = with_code.map(|file| &*file.path).collect();
         evaluator.apply(Rule::HoldsDeviceCode, &policy.path, |findings| {
             for pattern in &policy.must_hold {
                 require_match(pattern, &with_code, findings);
@@ -45,13 +41,13 @@ pub fn policy_entries(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
     let policy = evaluator.policy;
     let matched_lines = evaluator.matched_lines.clone();
     evaluator.apply(Rule::MatchesSomething, &policy.path, |findings| {
-        let paths: Vec<&str> = all.files.iter().map(|file| file.survey.file.path.as_str()).collect();
+        let paths: Vec<&str> = all.sums.files.iter().map(|file| &*file.path).collect();
         let exceptions = policy.exceptions.iter().map(|exception| &exception.pattern);
         for pattern in policy.skip.iter().chain(exceptions) {
             require_match(pattern, &paths, findings);
         }
         for requirements in policy.all_requirements() {
-            unused_requirements(requirements, all.facts, &matched_lines, findings);
+            unused_requirements(requirements, all.sums, &matched_lines, findings);
         }
     });
 }
@@ -67,7 +63,7 @@ fn require_match(pattern: &Pattern, paths: &[&str], findings: &mut RuleFindings)
 /// Reports requirements for kernels and architectures that no file contains.
 fn unused_requirements(
     requirements: &Requirements,
-    facts: &[FileFacts<'_>],
+    sums: &Sums,
     matched_lines: &BTreeSet<usize>,
     findings: &mut RuleFindings,
 ) {
@@ -81,14 +77,11 @@ fn unused_requirements(
         };
         findings.add(violated(format!("{problem} (line {})", requirement.line)));
     }
-    if let Some(finding) = requirements.asked.as_ref().and_then(|asked| asked::unmatched(asked, facts)) {
+    if let Some(finding) = requirements.asked.as_ref().and_then(|asked| asked::unmatched(asked, sums)) {
         findings.add(finding);
     }
     for (target, _) in requirements.arch_sizes.iter().flatten() {
-        let has_code = |facts: &FileFacts<'_>| {
-            facts.images.iter().any(|image| matches!(&image.code, ImageCode::For(own) if allows(target, own)))
-        };
-        if !facts.iter().any(has_code) {
+        if !sums.targets.iter().any(|own| allows(target, own)) {
             findings.add(violated(format!("no code for {target}, which has a size limit")));
         }
     }
@@ -99,7 +92,7 @@ pub fn total_size(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
     let policy = evaluator.policy;
     let Some(limit) = policy.total else { return };
     evaluator.apply(Rule::TotalSize, &policy.path, |findings| {
-        let mut files: Vec<(u64, &str)> = all.facts.iter().map(|facts| (facts.stored(), facts.path())).collect();
+        let mut files: Vec<(u64, &str)> = all.sums.evaluated().map(|file| (file.stored, &*file.path)).collect();
         let size = Size(total(files.iter().map(|(size, _)| *size)));
         if size > limit {
             files.sort_by(|a, b| b.cmp(a));
@@ -115,13 +108,8 @@ pub fn total_size(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
 pub fn package_size(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
     let policy = evaluator.policy;
     let Some(limit) = policy.package else { return };
-    let packages: BTreeMap<&str, u64> = all
-        .files
-        .iter()
-        .filter_map(|file| file.package.as_ref())
-        .map(|package| (package.path.as_str(), package.size))
-        .collect();
-    for (path, size) in &packages {
+    let packages = &all.sums.packages;
+    for (path, size) in packages {
         evaluator.apply(Rule::PackageSize, path, |findings| {
             let size = Size(*size);
             if size > limit {

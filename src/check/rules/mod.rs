@@ -19,19 +19,21 @@ mod ptx;
 mod sizes;
 mod wrappers;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::facts::FileFacts;
+use super::facts::{FileFacts, ImageCode};
 use super::policy::{Policy, Requirements};
 use super::proof_status::ProofStatus;
 use super::ptx_assembler::Assembly;
 use super::rule::Rule;
+use super::target::PolicyTarget;
 use super::verdict::{Evaluation, Finding, Outcome, Verdict};
 use crate::analyze::host_runtime::RequiredPackages;
 use crate::analyze::metadata::{InvalidMetadata, PackageMetadata};
 use crate::analyze::promise::Promise;
 use crate::analyze::survey::Survey;
 use crate::image::DebugLevel;
+use crate::target::Platform;
 use findings::RuleFindings;
 
 /// A file of a check, analyzed to the extent that the policy needs.
@@ -84,9 +86,70 @@ type EvaluateFile = fn(&FileFacts<'_>, &Requirements, &mut RuleFindings);
 struct AllFiles<'a> {
     /// Inputs as the user named them.
     inputs: &'a [String],
+    /// Files that rules need as a whole, if the policy has such a rule.
     files: &'a [CheckedFile],
-    /// Facts about the files that the policy does not skip.
+    /// Facts about these files, without the ones that the policy skips.
     facts: &'a [FileFacts<'a>],
+    sums: &'a Sums,
+}
+
+/// What is kept of the files for rules that need no whole files. A package may have a hundred thousand.
+#[derive(Default)]
+struct Sums {
+    files: Vec<FileSums>,
+    /// Indexes of the inputs that have device code, or may have.
+    accepted: BTreeSet<usize>,
+    packages: BTreeMap<String, u64>,
+    /// Targets of the device code, and platforms; `None` for an unknown one.
+    targets: Vec<PolicyTarget>,
+    platforms: HashSet<Option<Platform>>,
+}
+
+struct FileSums {
+    path: Box<str>,
+    is_skipped: bool,
+    has_code: bool,
+    /// Size of the device code in bytes.
+    stored: u64,
+}
+
+impl Sums {
+    /// Adds a file. A file that the policy skips has no facts.
+    fn add(&mut self, file: &CheckedFile, facts: Option<&FileFacts<'_>>) {
+        let inventory = &file.survey.file;
+        let has_code = inventory.has_device_code();
+        // Damage is reported by other rules, and a damaged file may contain device code.
+        if has_code || inventory.is_incomplete() || facts.is_none() {
+            self.accepted.insert(file.input);
+        }
+        if let Some(package) = &file.package
+            && !self.packages.contains_key(&package.path)
+        {
+            self.packages.insert(package.path.clone(), package.size);
+        }
+        for image in facts.iter().flat_map(|facts| &facts.images) {
+            self.platforms.insert(Platform::of(image.image.triple.as_deref(), image.image.arch.as_deref()));
+            if let ImageCode::For(target) = &image.code
+                && !self.targets.contains(target)
+            {
+                self.targets.push(target.clone());
+            }
+        }
+        if facts.is_some() && !inventory.kpack.is_empty() {
+            self.platforms.insert(Some(Platform::Amd));
+        }
+        self.files.push(FileSums {
+            path: inventory.path.as_str().into(),
+            is_skipped: facts.is_none(),
+            has_code,
+            stored: facts.map_or(0, FileFacts::stored),
+        });
+    }
+
+    /// Returns the files that the policy does not skip.
+    fn evaluated(&self) -> impl Iterator<Item = &FileSums> {
+        self.files.iter().filter(|file| !file.is_skipped)
+    }
 }
 
 impl Rule {
@@ -144,26 +207,65 @@ fn wheel_name(path: &str) -> Option<&str> {
 }
 
 /// Evaluates a policy on files. `inputs` are the names of the inputs that [`CheckedFile::input`] refers to.
-pub fn check(policy: &Policy, inputs: &[String], files: &[CheckedFile]) -> Verdict {
-    let mut evaluator = Evaluator { policy, verdict: Verdict::default(), matched_lines: BTreeSet::new() };
-    let evaluated = files.iter().filter(|file| !policy.skips(&file.survey.file.path));
-    let facts: Vec<FileFacts<'_>> = evaluated
-        .map(|file| FileFacts {
-            proof: &file.proof,
-            assemblies: file.assemblies.as_deref(),
-            ..FileFacts::new(&file.survey)
-        })
-        .collect();
-    for facts in &facts {
-        evaluator.evaluate_file(facts);
+pub fn check(policy: &Policy, inputs: Vec<String>, files: impl IntoIterator<Item = CheckedFile>) -> Verdict {
+    let mut check = Check::new(policy, inputs);
+    for file in files {
+        check.add(file);
     }
-    let all_files = AllFiles { inputs, files, facts: &facts };
-    for rule in Rule::ALL {
-        if let Scope::AllFiles(evaluate) = rule.scope() {
-            evaluate(&mut evaluator, &all_files);
+    check.finish()
+}
+
+/// The evaluation of a policy, file by file.
+pub struct Check<'p> {
+    evaluator: Evaluator<'p>,
+    inputs: Vec<String>,
+    sums: Sums,
+    /// The files, if a rule needs them as a whole.
+    files: Vec<CheckedFile>,
+}
+
+impl<'p> Check<'p> {
+    /// Begins a check. `inputs` are the names of the inputs that [`CheckedFile::input`] refers to.
+    pub fn new(policy: &'p Policy, inputs: Vec<String>) -> Self {
+        let evaluator = Evaluator { policy, verdict: Verdict::default(), matched_lines: BTreeSet::new() };
+        Check { evaluator, inputs, sums: Sums::default(), files: Vec::new() }
+    }
+
+    /// Evaluates the rules for single files. Returns the survey unless the check needs it.
+    pub fn add(&mut self, file: CheckedFile) -> Option<Survey> {
+        let policy = self.evaluator.policy;
+        let facts = (!policy.skips(&file.survey.file.path)).then(|| file.facts());
+        if let Some(facts) = &facts {
+            self.evaluator.evaluate_file(facts);
         }
+        self.sums.add(&file, facts.as_ref());
+        drop(facts);
+        if !policy.needs_whole_files() {
+            return Some(file.survey);
+        }
+        self.files.push(file);
+        None
     }
-    evaluator.finish(files)
+
+    /// Evaluates the rules for all files together.
+    pub fn finish(self) -> Verdict {
+        let Check { mut evaluator, inputs, sums, files } = self;
+        let evaluated = files.iter().filter(|file| !evaluator.policy.skips(&file.survey.file.path));
+        let facts: Vec<FileFacts<'_>> = evaluated.map(CheckedFile::facts).collect();
+        let all_files = AllFiles { inputs: &inputs, files: &files, facts: &facts, sums: &sums };
+        for rule in Rule::ALL {
+            if let Scope::AllFiles(evaluate) = rule.scope() {
+                evaluate(&mut evaluator, &all_files);
+            }
+        }
+        evaluator.finish(&sums)
+    }
+}
+
+impl CheckedFile {
+    fn facts(&self) -> FileFacts<'_> {
+        FileFacts { proof: &self.proof, assemblies: self.assemblies.as_deref(), ..FileFacts::new(&self.survey) }
+    }
 }
 
 /// Evaluates rules and collects their findings.
@@ -218,8 +320,8 @@ impl Evaluator<'_> {
     }
 
     /// Returns the verdict, sorted by file in the order of the inputs, then by rule.
-    fn finish(mut self, files: &[CheckedFile]) -> Verdict {
-        let paths = files.iter().map(|file| file.survey.file.path.as_str()).enumerate();
+    fn finish(mut self, sums: &Sums) -> Verdict {
+        let paths = sums.files.iter().map(|file| &*file.path).enumerate();
         let position: HashMap<&str, usize> = paths.map(|(index, path)| (path, index)).collect();
         let key = |path: &str, rule| (position.get(path).copied().unwrap_or(usize::MAX), rule);
         self.verdict.findings.sort_by_key(|finding| key(&finding.path, finding.rule));

@@ -6,6 +6,7 @@ mod difference;
 mod edit;
 mod edited;
 mod extraction;
+mod file_totals;
 mod findings;
 mod inspection;
 mod json;
@@ -34,20 +35,21 @@ pub use difference::{Detail, Differences, differences_json, differences_table};
 pub use edit::{edit_loss, edit_losses_of_links, edit_sizes, edit_table, keeps_size, replaced, stripped, transcoded};
 pub use edited::{Change, ChangedFile, edit_json};
 pub use extraction::{ExtractedImage, Index};
+pub use file_totals::FileTotals;
 pub use inspection::{
-    InspectionDocument, coverage_json, coverage_rollup, coverage_table, family_table, image_json, inspection_json,
-    inspection_rollup, inspection_table, lto_ir_line, metadata_lines, without_images,
+    InspectionDocument, coverage_json, coverage_rollup, coverage_table, family_table, image_json, inspection_rollup,
+    inspection_table, lto_ir_line, metadata_lines, without_images,
 };
 pub use json::{ScanDocument, json, json_line};
 pub use link::{link_json, link_text, unused};
 pub use location::{LocationDocument, location_text};
 pub use metadata::{FileCode, conda_json, hugging_face_json, metadata_json, wheel_variant_json};
 pub use nothing::Nothing;
-pub use overview::{Overview, overview_text};
-pub use page::write_page;
+pub use overview::{Overview, needs, overview_text};
+pub use page::Page;
 pub use proof::{PROOF_SCHEMA, ProvenFile, proof_json};
 pub use repair::{CheckedRecord, Repair, repair_json, repair_text};
-pub use requires::{RequiredDevice, RequiredFile, requires_json, requires_text};
+pub use requires::{RequiredDevice, RequiredFile, required_json, requires_document, requires_text, unread_json};
 pub use schemas::{SCHEMAS, policy_schema};
 pub use selection::{
     KernelGap, selection_gaps, selection_json, selection_lists, selection_summary, selection_total, set_json, set_text,
@@ -57,7 +59,7 @@ pub use size::{SizeReport, SizedFile, arch_summary, size_csv, size_json, size_ta
 pub use split::split_text;
 pub use style::Meaning;
 pub use table::{table, table_without_images, verified_text};
-pub use text::{Block, Screen, blocks, counted};
+pub use text::{Block, JoinedBlocks, Screen, blocks, counted};
 pub use verdict::{
     CodeSizes, verdict_cyclonedx, verdict_github, verdict_gitlab, verdict_junit, verdict_markdown, verdict_sarif,
     verdict_text,

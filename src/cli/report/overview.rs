@@ -2,18 +2,21 @@
 //! figures are computed by `analyze`.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use console::measure_text_width;
 
+use super::Screen;
 use super::device_verdict::{is_none, on_one_line, verdict};
+use super::file_totals::FileTotals;
 use super::requires::or_newer;
 use super::style::Meaning;
 use super::text::{counted, human_size, printable, shorten, wrapped};
-use super::{Nothing, Screen};
 use crate::analyze::coverage::{Coverage, CoverageCell};
 use crate::analyze::select::{FileFloors, NamedDevice, Need};
-use crate::analyze::size::{ArchTotals, Owner, PackageSizes, Size, parts};
+use crate::analyze::size::{PackageSizes, Size};
 use crate::analyze::survey::Survey;
+use crate::base::bytes::total;
 use crate::cli::shell::quoted;
 use crate::format::readers::Product;
 use crate::image::short_name;
@@ -32,14 +35,12 @@ pub struct Overview<'a> {
     pub searched: Option<usize>,
     /// Number of bytes of the inputs on disk.
     pub size: u64,
-    /// The files that could be read.
-    pub files: Vec<&'a Survey>,
+    /// Sums over the files.
+    pub totals: FileTotals,
+    /// Oldest releases that load the code, as [`needs`] returns them.
+    pub needs: Vec<String>,
     /// The packages of the inputs.
     pub packages: Vec<PackageSizes>,
-    /// Number of bytes of the files that are in no package.
-    pub loose: u64,
-    /// Number of files that could not be read.
-    pub unreadable: usize,
     /// Kernels by device.
     pub coverage: Coverage<'a>,
     /// The devices of `coverage`.
@@ -75,8 +76,8 @@ const FAMILY_WIDTH: usize = 40;
 
 /// Returns the oldest releases that load the image that each device prefers and, where they differ, the releases that load
 /// every image. Empty if none is known.
-pub fn needs(files: &[&Survey]) -> Vec<String> {
-    let floors: Vec<_> = files.iter().map(|it| FileFloors::new(&it.file, &it.cuda_codes())).collect();
+pub fn needs<'a>(files: impl Iterator<Item = &'a Survey>) -> Vec<String> {
+    let floors: Vec<_> = files.map(|it| FileFloors::new(&it.file, &it.cuda_codes())).collect();
     let preferred = together(floors.iter().flat_map(FileFloors::of_all_devices));
     let every = together(floors.iter().flat_map(FileFloors::all));
     let is_known = |(_, need): &(&Product, &Need)| need.floor.least.release.is_some();
@@ -103,11 +104,9 @@ fn together(needs: impl Iterator<Item = (Product, Need)>) -> BTreeMap<Product, N
 pub fn overview_text(overview: &Overview<'_>, screen: &Screen) -> String {
     let view = View { overview, screen, width: screen.width.unwrap_or(WIDTH).min(MAX_WIDTH) };
     let mut text = view.title();
-    if overview.files.iter().all(|it| !it.file.has_device_code()) {
+    if overview.totals.with_code == 0 {
         text += &view.items("damage", " ", &view.damage().unwrap_or_default(), MAX_GAP_LINES);
-        let mut nothing = Nothing::default();
-        overview.files.iter().for_each(|it| nothing.add(&it.file));
-        return text + &nothing.text(&overview.words.join(" "), overview.searched, screen);
+        return text + &overview.totals.nothing.text(&overview.words.join(" "), overview.searched, screen);
     }
     text += &view.items("bytes", ", ", &view.bytes(), MAX_SIZE_LINES);
     text += &view.items("unpacked", ", ", &view.unpacked(), MAX_SIZE_LINES);
@@ -162,14 +161,14 @@ impl View<'_, '_> {
     }
 
     fn title(&self) -> String {
-        let Overview { names, files, size, packages, .. } = self.overview;
+        let Overview { names, totals, size, packages, .. } = self.overview;
         let name = match names.as_slice() {
             [name] => printable(name.trim_end_matches('/').rsplit('/').next().unwrap_or(name)),
             names => counted(names.len(), "input"),
         };
-        let with_code = files.iter().filter(|it| it.file.has_device_code()).count();
-        let what = match (files.as_slice(), packages.as_slice(), self.overview.searched) {
-            ([only], [], None) => only.file.format.map_or("unreadable", |format| format.name()).to_owned(),
+        let with_code = totals.with_code;
+        let what = match (totals.readable, packages.as_slice(), self.overview.searched) {
+            (1, [], None) => totals.format.map_or("unreadable", |format| format.name()).to_owned(),
             (_, _, Some(searched)) if with_code == 0 => counted(searched, "file"),
             (_, _, Some(searched)) if searched > with_code => {
                 format!("{with_code} of {} with device code", counted(searched, "file"))
@@ -184,7 +183,7 @@ impl View<'_, '_> {
 
     /// The bytes on disk by what they are for. They add up to the size in the title.
     fn bytes(&self) -> Vec<Item> {
-        let Overview { size, packages, loose, .. } = self.overview;
+        let Overview { size, packages, totals, .. } = self.overview;
         let (mut device, mut host) = self.loose_code();
         let mut libraries = 0_u64;
         for package in packages {
@@ -192,7 +191,7 @@ impl View<'_, '_> {
             host += package.host_code.stored;
             libraries += package.libraries.stored;
         }
-        let known: u64 = packages.iter().map(|package| package.total().stored).chain([*loose]).sum();
+        let known: u64 = packages.iter().map(|package| package.total().stored).chain([totals.loose]).sum();
         let packed_others = packages.iter().map(|package| package.others.stored + package.overhead);
         let Some(rest) = size.checked_sub(known) else {
             // A compressed archive that does not state how many bytes its members take.
@@ -210,14 +209,10 @@ impl View<'_, '_> {
 
     /// Device code and host code of the files that are in no package.
     fn loose_code(&self) -> (u64, u64) {
-        let mut device = 0_u64;
-        let mut host = 0_u64;
-        let is_packed = |it: &&&Survey| self.overview.packages.iter().any(|package| package.holds(&it.file.path));
-        for part in self.overview.files.iter().filter(|it| !is_packed(it)).flat_map(|it| parts(&it.file)) {
-            let sum = if matches!(part.owner, Owner::Rest(_)) { &mut host } else { &mut device };
-            *sum += part.size.stored;
-        }
-        (device, host)
+        let is_listed = |path: &Path| self.overview.packages.iter().any(|package| package.path == path);
+        let code = self.overview.totals.code.iter();
+        let loose = code.filter(|(package, _)| !package.as_deref().is_some_and(is_listed)).map(|(_, code)| code);
+        (total(loose.clone().map(|(device, _)| *device)), total(loose.map(|(_, host)| *host)))
     }
 
     /// The bytes of packages whose members are compressed, as they are installed.
@@ -240,10 +235,7 @@ impl View<'_, '_> {
 
     /// The number of images, and the archs with the most bytes.
     fn images(&self) -> Vec<Item> {
-        let mut totals = ArchTotals::default();
-        for it in &self.overview.files {
-            totals.add(&it.file);
-        }
+        let totals = &self.overview.totals.archs;
         let mut rows = totals.rows();
         rows.sort_by_key(|(_, total)| std::cmp::Reverse(total.size.stored));
         let state = if self.unpacked().is_empty() { "" } else { ", unpacked" };
@@ -310,8 +302,8 @@ impl View<'_, '_> {
     }
 
     fn needs(&self) -> Vec<Item> {
-        let needs = needs(&self.overview.files);
-        plain(if needs.is_empty() { vec!["no floor known".to_owned()] } else { needs })
+        let needs = &self.overview.needs;
+        plain(if needs.is_empty() { vec!["no floor known".to_owned()] } else { needs.clone() })
     }
 
     fn gaps(&self) -> Vec<Item> {
@@ -360,18 +352,10 @@ impl View<'_, '_> {
     }
 
     fn damage(&self) -> Option<Vec<Item>> {
-        let mut problems = Vec::new();
-        for it in &self.overview.files {
-            problems.extend(it.file.reported_errors().map(|error| error.to_string()));
-            let inspections = it.image_surveys.iter().filter_map(|analysis| analysis.inspection.as_ref());
-            let found = inspections.flat_map(|inspection| &inspection.problems);
-            problems.extend(found.map(|problem| format!("{}: {problem}", it.file.path)));
-        }
-        if self.overview.unreadable > 0 {
-            problems.push(format!("{} cannot be read", counted(self.overview.unreadable, "file")));
-        }
-        let first = printable(problems.first()?);
-        let count = counted(problems.len(), "problem");
+        let FileTotals { problem, problems, unreadable, .. } = &self.overview.totals;
+        let closed = (*unreadable > 0).then(|| format!("{} cannot be read", counted(*unreadable, "file")));
+        let count = counted(problems + usize::from(closed.is_some()), "problem");
+        let first = printable(problem.as_ref().or(closed.as_ref())?);
         let words = plain(first.split(' ').map(|word| shorten(word, self.width.saturating_sub(LABEL))));
         Some([vec![(count + ":", Some(Meaning::Bad))], words].concat())
     }

@@ -312,13 +312,36 @@ pub struct Block {
 
 /// Joins blocks. On terminals, the headings of successive blocks with equal bodies are above one body.
 pub fn blocks(blocks: &[Block], screen: &Screen) -> String {
-    let is_joined = |one: &Block, other: &Block| screen.is_terminal() && one.body == other.body;
-    let mut text = String::new();
-    for group in blocks.chunk_by(is_joined) {
-        text.extend(group.iter().map(|block| block.heading.as_str()));
-        text += group.first().map_or("", |block| &block.body);
+    let mut joined = JoinedBlocks::new(screen);
+    let text: String = blocks.iter().map(|block| joined.add(block)).collect();
+    text + &joined.end()
+}
+
+/// Blocks that are joined as by [`blocks`] while they are added.
+#[derive(Debug)]
+pub struct JoinedBlocks {
+    joins: bool,
+    /// Body of the last block.
+    body: String,
+}
+
+impl JoinedBlocks {
+    pub fn new(screen: &Screen) -> Self {
+        JoinedBlocks { joins: screen.is_terminal(), body: String::new() }
     }
-    text
+
+    /// Adds a block, and returns the text up to its heading.
+    pub fn add(&mut self, block: &Block) -> String {
+        if self.joins && self.body == block.body {
+            return block.heading.clone();
+        }
+        std::mem::replace(&mut self.body, block.body.clone()) + &block.heading
+    }
+
+    /// Returns the rest of the text.
+    pub fn end(self) -> String {
+        self.body
+    }
 }
 
 /// Keeps both ends of a text that is wider than `width`, with an ellipsis between them.

@@ -34,6 +34,15 @@ pub struct FilterResult<'a> {
     pub unknown: Vec<FilterError>,
 }
 
+impl<'a> FilterResult<'a> {
+    /// Returns the accepted images of a file.
+    pub fn of_file(&self, file: usize) -> Vec<NestedImage<'a>> {
+        let first = self.images.partition_point(|found| found.file < file);
+        let own = self.images.iter().skip(first).take_while(|found| found.file == file);
+        own.map(|found| found.nested.clone()).collect()
+    }
+}
+
 /// Returns the images that `filter` accepts. A predicate that no accepted image meets is an error.
 pub fn apply<'a>(filter: &ImageFilter, files: &'a [ScannedFile]) -> Result<FilterResult<'a>, FilterError> {
     let mut result = FilterResult::default();

@@ -240,8 +240,8 @@ impl ScannedFile {
     }
 
     /// Path of the file on disk that this is, or that contains it as a member; absent for standard input.
-    pub(crate) fn outermost(&self) -> Option<&Path> {
-        self.input.outermost.as_deref()
+    pub(crate) fn outermost(&self) -> Option<&Arc<Path>> {
+        self.input.outermost.as_ref()
     }
 
     /// Number of bytes that the file takes in its archive, if the archive states it.

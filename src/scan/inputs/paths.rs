@@ -3,8 +3,10 @@
 //! Several files are scanned at a time. Results come in path order, regardless of the order in time.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::kpack::KpackSearch;
 use super::{Archives, InputSlice, OpenOptions, ScannedFile, each_input};
@@ -92,7 +94,7 @@ impl Outcome {
     /// for files that were not scanned.
     pub fn outermost(&self) -> Option<&Path> {
         match self {
-            Outcome::Scanned(scanned) => scanned.outermost(),
+            Outcome::Scanned(scanned) => scanned.outermost().map(|path| &**path),
             Outcome::Unreadable { .. } | Outcome::Empty(_) => None,
         }
     }
@@ -117,6 +119,17 @@ pub struct Scanner {
     kpack_paths: Vec<PathBuf>,
     kpack_prefix: Vec<PathBuf>,
     keeps: Option<fn(&str) -> bool>,
+    skips: Option<SkipsInput>,
+}
+
+/// Decides whether an input is left out.
+#[derive(Clone)]
+struct SkipsInput(Arc<dyn Fn(&InputPath) -> bool + Send + Sync>);
+
+impl fmt::Debug for SkipsInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SkipsInput")
+    }
 }
 
 impl Scanner {
@@ -149,6 +162,11 @@ impl Scanner {
     /// Also returns files without device code, if `keeps` accepts their path.
     pub(crate) fn with_kept_files(self, keeps: fn(&str) -> bool) -> Self {
         Scanner { keeps: Some(keeps), ..self }
+    }
+
+    /// Leaves out the inputs that `skips` accepts.
+    pub(crate) fn without(self, skips: Arc<dyn Fn(&InputPath) -> bool + Send + Sync>) -> Self {
+        Scanner { skips: Some(SkipsInput(skips)), ..self }
     }
 
     /// Scans `inputs`, and calls `work` with each outcome in parallel. Calls `take` with the results in the order of the
@@ -201,7 +219,9 @@ impl Scanner {
         done: &(dyn Fn(&InputPath) + Sync),
         send: &mut dyn FnMut(R),
     ) {
-        self.each_outcome(input, &mut |outcome| send(work(input.index, outcome)));
+        if !self.skips.as_ref().is_some_and(|skips| skips.0(input)) {
+            self.each_outcome(input, &mut |outcome| send(work(input.index, outcome)));
+        }
         done(input);
     }
 

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::packed::Searcher;
 
+use super::number::{Number, ZIP64_MARK};
 use crate::base::bytes::{Cursor, Resource, View};
 use crate::base::error::{Cause, Malformed};
 
@@ -34,9 +35,8 @@ const LOCATOR_SIZE: u64 = 20;
 /// Size of the zip64 record without extensible data.
 const END_64_SIZE: u64 = 56;
 
-/// Number of the extra field with 64-bit numbers, and the value of a 32-bit number that the field replaces.
+/// Number of the extra field with 64-bit numbers.
 const ZIP64: u16 = 1;
-const ZIP64_MARK: u64 = u32::MAX as u64;
 
 /// Names of records in errors.
 const END_RECORD: &str = "zip end of central directory";
@@ -46,14 +46,6 @@ const LOCAL_RECORD: &str = "zip local header";
 
 /// Number of bytes searched in one step of work.
 const BYTES_PER_STEP: u64 = 64;
-
-/// A number and its offset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Number {
-    pub at: u64,
-    pub width: u64,
-    pub value: u64,
-}
 
 /// Fields that the local header and the central directory have in common.
 #[derive(Debug, Clone, Copy)]
@@ -80,6 +72,28 @@ pub struct Entry<'data> {
     pub from_local: View<'data>,
 }
 
+/// Entries of the central directory that have been read, by their places: an entry in memory takes 200 bytes, and a
+/// package may have a hundred thousand.
+#[derive(Debug)]
+pub struct Entries<'data> {
+    file: View<'data>,
+    archive: View<'data>,
+    places: Vec<u64>,
+}
+
+impl<'data> Entries<'data> {
+    /// Reads an entry again.
+    pub fn get(&self, index: usize) -> Option<Entry<'data>> {
+        let record = self.file.from(*self.places.get(index)?);
+        entry(self.file, record, self.archive).ok().map(|(entry, _)| entry)
+    }
+
+    /// Reads all entries again.
+    pub fn iter(&self) -> impl Iterator<Item = Entry<'data>> {
+        (0..self.places.len()).filter_map(|index| self.get(index))
+    }
+}
+
 /// The central directory.
 #[derive(Debug)]
 pub struct Directory<'data> {
@@ -87,7 +101,7 @@ pub struct Directory<'data> {
     pub start: u64,
     /// Number of bytes in front of the archive, which its offsets do not count.
     pub base: u64,
-    pub entries: Vec<Entry<'data>>,
+    pub entries: Entries<'data>,
     /// Numbers in the end records: offsets of the directory and of the records after it.
     pub offsets: Vec<Number>,
     /// Offset of the first byte after the entries.
@@ -144,12 +158,12 @@ impl<'data> Directory<'data> {
     }
 
     fn of_end(file: View<'data>, end: End<'data>) -> Result<Self, Malformed> {
-        let mut entries = Vec::new();
+        let mut entries = Entries { file, archive: end.archive, places: Vec::new() };
         let mut rest = end.directory;
         for _ in 0..end.count {
-            file.charge(CENTRAL_RECORD, Resource::Memory, size_of::<Entry<'_>>() as u64)?;
+            file.charge(CENTRAL_RECORD, Resource::Memory, size_of::<u64>() as u64)?;
             let (entry, next) = entry(file, rest, end.archive)?;
-            entries.push(entry);
+            entries.places.push(entry.header);
             rest = next;
         }
         Ok(Directory {
@@ -252,31 +266,6 @@ impl<'data> Entry<'data> {
         let cause = "contradicts the central directory".to_owned();
         Err(after_data.malformed("zip data descriptor", 0, Cause::Described(cause)))
     }
-}
-
-impl Number {
-    /// Reads the number at the start of a view.
-    fn read(file: View<'_>, field: &'static str, number: View<'_>, width: u64) -> Result<Self, Malformed> {
-        let value = if width == 8 { number.u64(field, 0)? } else { number.u32(field, 0)?.into() };
-        Ok(Number { at: number.range_in(file).start, width, value })
-    }
-
-    /// Writes another value to bytes that begin at `start` in the file.
-    pub fn set(&self, file: View<'_>, bytes: &mut [u8], start: u64, value: u64) -> Result<(), Malformed> {
-        if self.width == 4 && value >= ZIP64_MARK {
-            let cause = format!("{value} bytes exceed 32 bits; create the zip file with zip64 headers");
-            return Err(file.malformed("zip member", self.at, Cause::Described(cause)));
-        }
-        set(bytes, start, self.at, value.to_le_bytes().get(..self.width as usize).unwrap_or_default());
-        Ok(())
-    }
-}
-
-/// Sets the field at an offset of the file, in bytes that begin at `start` in the file.
-pub fn set(bytes: &mut [u8], start: u64, at: u64, value: &[u8]) {
-    let rest = at.checked_sub(start).and_then(|place| bytes.get_mut(place as usize..));
-    let field = rest.and_then(|rest| rest.get_mut(..value.len()));
-    field.expect("a field that was read").copy_from_slice(value);
 }
 
 /// The record at the end, and the zip64 record that overrides it.

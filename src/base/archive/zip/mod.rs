@@ -1,6 +1,7 @@
 //! Zip files, the format of wheels and many packages.
 
 pub(crate) mod directory;
+pub(crate) mod number;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -25,7 +26,7 @@ pub fn appended_start(view: View<'_>, may_have_comment: bool) -> Option<u64> {
     }
     let directory = Directory::read(view).ok().filter(|directory| directory.ends(view))?;
     let mut first = None;
-    for entry in &directory.entries {
+    for entry in directory.entries.iter() {
         view.charge("zip directory", Resource::Work, 1).ok()?;
         let start = entry.local_header().ok()?.whole.range_in(view).start;
         first = Some(first.map_or(start, |first: u64| first.min(start)));

@@ -3,7 +3,7 @@
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// Identity, size and times of a file.
 ///
@@ -66,6 +66,16 @@ impl FileState {
     /// Size in bytes.
     pub fn size(&self) -> u64 {
         self.size
+    }
+
+    /// Time since 1970 of the last change of contents or properties; on systems other than Unix, of contents.
+    pub fn changed(&self) -> Option<Duration> {
+        #[cfg(unix)]
+        let (seconds, nanoseconds) = self.inode.changed;
+        #[cfg(unix)]
+        return Some(Duration::new(seconds.try_into().ok()?, nanoseconds.try_into().ok()?));
+        #[cfg(not(unix))]
+        self.modified?.duration_since(SystemTime::UNIX_EPOCH).ok()
     }
 
     /// Returns whether a path leads to this file with the same contents.
@@ -156,8 +166,6 @@ pub fn file_identity(path: &Path) -> Option<FileIdentity> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]

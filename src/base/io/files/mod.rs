@@ -23,6 +23,7 @@ mod scratch;
 #[doc(hidden)]
 pub mod signals;
 mod sink_output;
+mod sorted_texts;
 mod spool;
 mod standard_input;
 #[doc(hidden)]
@@ -48,6 +49,7 @@ pub use input::{Access, Input};
 pub(crate) use journal::{Recovered, recover, take_unfinished};
 pub use output::Output;
 pub(crate) use scratch::ScratchDirectory;
+pub(crate) use sorted_texts::SortedTexts;
 pub(crate) use spool::{SharedSpool, Spool, Spooled};
 pub use standard_input::STANDARD_INPUT;
 

@@ -91,6 +91,11 @@ impl Spooled {
         Ok(bytes)
     }
 
+    /// Returns some of the bytes, by their place in the spool.
+    pub(super) fn part(&self, range: Range<u64>) -> Spooled {
+        Spooled { file: Arc::clone(&self.file), range }
+    }
+
     /// The temporary file.
     pub(super) fn file(&self) -> &File {
         &self.file

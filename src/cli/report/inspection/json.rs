@@ -29,7 +29,8 @@
 use std::collections::BTreeSet;
 
 use crate::analyze::coverage::{Coverage, CoverageCell, CoveredKernel};
-use crate::analyze::inspect::{InspectedFile, InspectedImage};
+use crate::analyze::inspect::InspectedImage;
+use crate::analyze::survey::Survey;
 use crate::base::json::{JsonWriter, nested_json};
 use crate::cli::report::json::{error, errors, identity};
 use crate::image::{CompileUnit, Figure, Kernel};
@@ -48,6 +49,7 @@ const IMAGE_DEPTH: usize = 4;
 
 impl InspectionDocument {
     /// Begins the document.
+    #[expect(clippy::new_without_default, reason = "an empty document is begun")]
     pub fn new() -> Self {
         let mut json = JsonWriter::new(SCHEMA);
         json.begin_array("files");
@@ -90,22 +92,8 @@ pub fn image_json(file: &inventory::File, image: &InspectedImage<'_>) -> String 
     nested_json(IMAGE_DEPTH, |json| inspected_image(json, file, image))
 }
 
-/// Returns the document of the files, with a final newline.
-pub fn inspection_json(files: &[InspectedFile<'_>]) -> String {
-    let mut document = InspectionDocument::new();
-    for inspected in files {
-        document.begin_file(inspected.file);
-        for image in &inspected.images {
-            document.image(&image_json(inspected.file, image));
-        }
-        document.end_file(inspected.file);
-    }
-    document.end();
-    document.take()
-}
-
 /// Writes the document with kernels by device, row by row.
-pub fn coverage_json(coverage: &Coverage<'_>, files: &[InspectedFile<'_>], write: &mut dyn FnMut(&str)) {
+pub fn coverage_json(coverage: &Coverage<'_>, files: &[Survey], write: &mut dyn FnMut(&str)) {
     let mut json = JsonWriter::new(SCHEMA);
     json.begin_field("matrix");
     let archs: BTreeSet<&String> = coverage.kernels.iter().flat_map(|kernel| &kernel.archs).collect();
@@ -120,7 +108,7 @@ pub fn coverage_json(coverage: &Coverage<'_>, files: &[InspectedFile<'_>], write
     json.begin_array("gaps");
     for gap in coverage.gaps() {
         json.element_object(|json| {
-            json.field("path", files.get(gap.file).map_or("", |inspected| &inspected.file.path));
+            json.field("path", files.get(gap.file).map_or("", |survey| &survey.file.path));
             json.field("kernel", gap.kernel);
             json.field("device", &gap.device);
             // Number of the image that the runtime selects.

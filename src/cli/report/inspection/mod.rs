@@ -5,5 +5,5 @@ mod json;
 mod table;
 
 pub use coverage::{coverage_rollup, coverage_table, family_table};
-pub use json::{InspectionDocument, coverage_json, image_json, inspection_json};
+pub use json::{InspectionDocument, coverage_json, image_json};
 pub use table::{inspection_rollup, inspection_table, lto_ir_line, metadata_lines, without_images};

@@ -1,18 +1,19 @@
 //! Data of the page, as one compact document: a name that is in a hundred images is stored once, and a kernel is a row
 //! of numbers. The format is private to the scripts of the page; `--json` writes the public format.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
 use serde::Serialize;
 
-use super::inputs::{InputData, inputs};
-use super::packages::{PackageData, PackedPlace, packages};
+use super::inputs::{InputData, Inputs};
+use super::packages::{PackageData, PackedPlace, PagePackages};
 use super::verdict::VerdictData;
 use crate::analyze::coverage::{Coverage, CoverageCell, InspectedImages};
 use crate::analyze::size;
 use crate::analyze::size::{Owner, Rest, Size};
-use crate::analyze::survey::Survey;
+use crate::analyze::survey::{PackageSurvey, Survey};
 use crate::base::bytes::total;
 use crate::base::codec::Codec;
 use crate::base::error::Result;
@@ -67,14 +68,14 @@ fn spills(kernel: &Kernel) -> Option<u64> {
     }
 }
 
-/// Document of the page.
+/// Document of the page, without its files.
 #[derive(Serialize)]
-pub struct PageData {
+pub struct PageTables<'a> {
     program: &'static str,
     inputs: Vec<InputData>,
     /// Oldest releases that load all code.
     needs: Option<String>,
-    verdict: Option<VerdictData>,
+    verdict: Option<VerdictData<'a>>,
     figures: &'static [KernelFigure],
     /// Display names of kernels, each with its symbol if that differs.
     names: Vec<(String, Option<String>)>,
@@ -85,6 +86,8 @@ pub struct PageData {
     /// Source files.
     sources: Vec<String>,
     archs: Vec<ArchColumn>,
+    /// Index of the arch of each number that images have.
+    columns: Vec<usize>,
     /// Names of the devices that kernels are judged on.
     devices: Vec<String>,
     /// Names of GPUs that are these devices.
@@ -96,7 +99,8 @@ pub struct PageData {
     /// Kernels, with gaps first: indexes of the name and of the pattern.
     coverage: Vec<(usize, usize)>,
     packages: Vec<PackageData>,
-    files: Vec<FileData>,
+    /// Place of each file in a package.
+    places: Vec<Option<PackedPlace>>,
 }
 
 /// Images of one arch and one format.
@@ -117,10 +121,9 @@ struct CellData {
 }
 
 #[derive(Serialize)]
-struct FileData {
+pub struct FileData {
     path: String,
     size: u64,
-    place: Option<PackedPlace>,
     /// Stored bytes of images and of everything around them.
     code: u64,
     /// Bytes around images: what they are, and their number, as stored and decompressed.
@@ -133,6 +136,7 @@ struct FileData {
 struct ImageData {
     /// Index among the device images of the file.
     index: usize,
+    /// Number of the arch, in the order of their first images.
     arch: usize,
     kind: &'static str,
     form: &'static str,
@@ -157,41 +161,48 @@ struct ImageData {
 #[derive(Serialize)]
 struct KernelRow(usize, [Option<u64>; FIGURES.len()], Option<(usize, u64)>, u8, u64);
 
-/// Tables that images share while the document is built.
-struct DataBuilder<'a> {
+/// Tables that files share while the document is written.
+#[derive(Default)]
+pub struct PageData {
+    inputs: Inputs,
+    packages: PagePackages,
+    surveys: PackageSurvey,
     names: Vec<(String, Option<String>)>,
-    known_names: Distinct<&'a str>,
+    known_names: Distinct<String>,
     families: Distinct<String>,
     family_of: Vec<usize>,
     sources: Vec<String>,
-    known_sources: Distinct<&'a str>,
-    archs: HashMap<ArchKey<'a>, usize>,
+    known_sources: Distinct<String>,
+    archs: Distinct<ArchKey>,
+    columns: Vec<ArchColumn>,
 }
 
 impl PageData {
-    pub fn new(files: &[&Survey], verdict: Option<&check::Verdict>) -> Result<Self> {
-        let inputs = inputs(files);
-        let needs = needs(files);
-        let needs = if needs.is_empty() { None } else { Some(needs.join("; ")) };
-        let (columns, numbers) = columns(files);
-        let inspected: Vec<InspectedImages<'_>> = files.iter().map(|file| InspectedImages::from(*file)).collect();
+    /// Returns whether no file was added.
+    pub fn is_empty(&self) -> bool {
+        self.packages.places.is_empty()
+    }
+
+    /// Adds a file.
+    pub fn add(&mut self, survey: Survey) {
+        self.inputs.add(&survey);
+        self.packages.add(survey.packed.as_ref());
+        self.surveys.add(survey);
+    }
+
+    /// Returns the tables, and what is known about all files together.
+    pub fn finish(self, verdict: Option<&check::Verdict>) -> Result<PageTables<'_>> {
+        let surveys = self.surveys.finish();
+        let needs = needs(surveys.iter());
+        let inspected: Vec<InspectedImages<'_>> = surveys.iter().map(InspectedImages::from).collect();
         let coverage = Coverage::new(&inspected, &[])?;
-        let mut builder = DataBuilder {
-            names: Vec::new(),
-            known_names: Distinct::default(),
-            families: Distinct::default(),
-            family_of: Vec::new(),
-            sources: Vec::new(),
-            known_sources: Distinct::default(),
-            archs: numbers,
-        };
-        let (packages, places) = packages(files)?;
-        let files = files.iter().zip(places).map(|(file, place)| builder.file(file, place)).collect();
-        let CoverageData { cells, patterns, kernels } = CoverageData::new(&coverage, &builder.known_names);
-        Ok(PageData {
+        let CoverageData { cells, patterns, kernels } = CoverageData::new(&coverage, &self.known_names);
+        let (archs, columns) = sorted(self.archs, self.columns);
+        let (packages, places) = self.packages.finish()?;
+        Ok(PageTables {
             program: concat!("fatbin ", env!("CARGO_PKG_VERSION")),
-            inputs,
-            needs,
+            inputs: self.inputs.read(),
+            needs: if needs.is_empty() { None } else { Some(needs.join("; ")) },
             verdict: verdict.map(VerdictData::new),
             figures: &FIGURES,
             cells,
@@ -199,13 +210,14 @@ impl PageData {
             coverage: kernels,
             gpus: coverage.devices.iter().map(|device| gpu_of(device)).collect(),
             devices: coverage.devices,
-            names: builder.names,
-            families: builder.families.all,
-            family_of: builder.family_of,
-            sources: builder.sources,
-            archs: columns,
+            names: self.names,
+            families: self.families.into_values(),
+            family_of: self.family_of,
+            sources: self.sources,
+            archs,
+            columns,
             packages,
-            files,
+            places,
         })
     }
 }
@@ -218,19 +230,19 @@ struct CoverageData {
 }
 
 impl CoverageData {
-    fn new<'a>(coverage: &Coverage<'a>, names: &Distinct<&'a str>) -> Self {
+    fn new(coverage: &Coverage<'_>, names: &Distinct<String>) -> Self {
         let mut cells = Distinct::default();
         let mut patterns = Vec::new();
         let mut numbers = HashMap::new();
         let mut kernels = Vec::new();
         for kernel in &coverage.kernels {
             let number = *numbers.entry(coverage.row_number(kernel)).or_insert_with(|| {
-                patterns.push(coverage.cells(kernel).map(|cell| cells.number(cell).0 as u32).collect());
+                patterns.push(coverage.cells(kernel).map(|cell| cells.number(&cell).0 as u32).collect());
                 patterns.len() - 1
             });
-            kernels.push((names.numbers[kernel.name], number));
+            kernels.push((names.0[kernel.name], number));
         }
-        CoverageData { cells: cells.all.into_iter().map(CellData::new).collect(), patterns, kernels }
+        CoverageData { cells: cells.into_values().into_iter().map(CellData::new).collect(), patterns, kernels }
     }
 }
 
@@ -250,54 +262,57 @@ impl CellData {
 }
 
 /// Distinct values and their indexes.
-struct Distinct<T> {
-    numbers: HashMap<T, usize>,
-    all: Vec<T>,
-}
+struct Distinct<T>(HashMap<T, usize>);
 
 impl<T> Default for Distinct<T> {
     fn default() -> Self {
-        Distinct { numbers: HashMap::new(), all: Vec::new() }
+        Distinct(HashMap::new())
     }
 }
 
-impl<T: Clone + Eq + Hash> Distinct<T> {
+impl<T: Eq + Hash> Distinct<T> {
     /// Index of a value, and whether it is new.
-    fn number(&mut self, value: T) -> (usize, bool) {
-        let next = self.all.len();
-        let number = *self.numbers.entry(value.clone()).or_insert(next);
-        if number == next {
-            self.all.push(value);
+    fn number<Q: ToOwned<Owned = T> + Eq + Hash + ?Sized>(&mut self, value: &Q) -> (usize, bool)
+    where
+        T: Borrow<Q>,
+    {
+        match self.0.get(value) {
+            Some(number) => (*number, false),
+            None => {
+                let next = self.0.len();
+                self.0.insert(value.to_owned(), next);
+                (next, true)
+            }
         }
-        (number, number == next)
+    }
+
+    /// Returns the values by their indexes.
+    fn into_values(self) -> Vec<T> {
+        let mut values: Vec<(T, usize)> = self.0.into_iter().collect();
+        values.sort_unstable_by_key(|(_, number)| *number);
+        values.into_iter().map(|(value, _)| value).collect()
     }
 }
 
 /// Triple, arch and form of images: one color of the map.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct ArchKey<'a>(Option<&'a str>, Option<&'a str>, ImageKind);
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct ArchKey(Option<String>, Option<String>, ImageKind);
 
-impl<'a> ArchKey<'a> {
-    fn of(image: &'a inventory::Image) -> Self {
-        ArchKey(image.triple.as_deref(), image.arch.as_deref(), image.image_kind)
+/// Sorts columns by triple and name. Also returns the index of each in the order of `columns`.
+fn sorted(keys: Distinct<ArchKey>, columns: Vec<ArchColumn>) -> (Vec<ArchColumn>, Vec<usize>) {
+    let mut sorted: Vec<(ArchKey, ArchColumn, usize)> = keys
+        .into_values()
+        .into_iter()
+        .zip(columns)
+        .zip(0..)
+        .map(|((key, column), number)| (key, column, number))
+        .collect();
+    sorted.sort_by_cached_key(|(key, column, _)| (key.0.clone(), natural_order(&column.label)));
+    let mut indexes = vec![0; sorted.len()];
+    for (index, (_, _, number)) in sorted.iter().enumerate() {
+        indexes[*number] = index;
     }
-}
-
-/// Archs of all inspected images, by triple and name.
-fn columns<'a>(files: &[&'a Survey]) -> (Vec<ArchColumn>, HashMap<ArchKey<'a>, usize>) {
-    let images = files.iter().flat_map(|file| file.images());
-    let mut found: HashMap<ArchKey<'_>, ArchColumn> = HashMap::new();
-    for (image, _) in images.filter(|(_, inside)| inside.inspection.is_some()) {
-        found.entry(ArchKey::of(image)).or_insert_with(|| ArchColumn {
-            label: printable(&image.arch_and_form()),
-            vendor: vendor(image),
-            is_native: matches!(image.image_kind, ImageKind::Elf),
-        });
-    }
-    let mut sorted: Vec<(ArchKey<'_>, ArchColumn)> = found.into_iter().collect();
-    sorted.sort_by_cached_key(|(key, column)| (key.0, natural_order(&column.label)));
-    let (keys, columns): (Vec<_>, Vec<_>) = sorted.into_iter().unzip();
-    (columns, keys.into_iter().zip(0..).collect())
+    (sorted.into_iter().map(|(_, column, _)| column).collect(), indexes)
 }
 
 /// The vendor determines the color of an image.
@@ -315,8 +330,9 @@ fn vendor(image: &inventory::Image) -> &'static str {
     }
 }
 
-impl<'a> DataBuilder<'a> {
-    fn file(&mut self, surveyed: &'a Survey, place: Option<PackedPlace>) -> FileData {
+impl PageData {
+    /// Returns the row of a file.
+    pub fn file(&mut self, surveyed: &Survey) -> FileData {
         let file = &surveyed.file;
         let mut images = Vec::new();
         let mut rests = BTreeMap::<Rest, Size>::new();
@@ -341,7 +357,6 @@ impl<'a> DataBuilder<'a> {
         FileData {
             path: printable(&file.path),
             size: file.size,
-            place,
             code,
             images,
             rests: rests.into_iter().map(|(rest, size)| (rest.text(), size.stored, size.decompressed)).collect(),
@@ -355,13 +370,13 @@ impl<'a> DataBuilder<'a> {
         }
     }
 
-    fn image(&mut self, nested: &NestedImage<'a>, size: Size, inspection: &'a Inspection) -> ImageData {
+    fn image(&mut self, nested: &NestedImage<'_>, size: Size, inspection: &Inspection) -> ImageData {
         let image = nested.image;
         let container = nested.container();
         let rests = inspection.outside_kernels.iter();
         ImageData {
             index: nested.index,
-            arch: self.archs[&ArchKey::of(image)],
+            arch: self.arch(image),
             kind: image.kind.map_or("", |kind| kind.name()),
             form: image.image_kind.name(),
             container: container.container_type.name(),
@@ -381,12 +396,25 @@ impl<'a> DataBuilder<'a> {
         }
     }
 
-    fn kernel(&mut self, kernel: &'a Kernel) -> KernelRow {
+    fn arch(&mut self, image: &inventory::Image) -> usize {
+        let key = ArchKey(image.triple.clone(), image.arch.clone(), image.image_kind);
+        let (number, is_new) = self.archs.number(&key);
+        if is_new {
+            self.columns.push(ArchColumn {
+                label: printable(&image.arch_and_form()),
+                vendor: vendor(image),
+                is_native: matches!(image.image_kind, ImageKind::Elf),
+            });
+        }
+        number
+    }
+
+    fn kernel(&mut self, kernel: &Kernel) -> KernelRow {
         let (name, is_new) = self.known_names.number(&kernel.name);
         if is_new {
             let shown = kernel.demangled.as_ref().map(|shown| (printable(shown), Some(printable(&kernel.name))));
             let family = printable(&family(kernel.demangled.as_deref().unwrap_or(&kernel.name)));
-            self.family_of.push(self.families.number(family).0);
+            self.family_of.push(self.families.number(&family).0);
             self.names.push(shown.unwrap_or_else(|| (printable(&kernel.name), None)));
         }
         let source = kernel.source.as_ref().map(|source| {

@@ -27,18 +27,24 @@ pub struct InputData {
 /// Maximum number of files that are listed, because each is hashed.
 const MAX_INPUTS: usize = 16;
 
-/// Returns the files that hold the surveyed ones; none if there are many.
-pub fn inputs(files: &[&Survey]) -> Vec<InputData> {
-    let mut paths: Vec<&str> = files.iter().map(|it| on_disk(&it.file.path)).collect();
-    paths.dedup();
-    if paths.len() > MAX_INPUTS { Vec::new() } else { paths.into_iter().filter_map(InputData::read).collect() }
-}
+/// Paths of the files on disk that hold the surveyed ones, at most one more than are listed.
+#[derive(Default)]
+pub struct Inputs(Vec<String>);
 
-/// A path of a member begins with the path of its package.
-pub fn on_disk(path: &str) -> &str {
-    match path.split_once('!') {
-        Some((package, _)) if !Path::new(path).exists() => package,
-        _ => path,
+impl Inputs {
+    /// Adds the file on disk of a surveyed one. Members of a package follow one another.
+    pub fn add(&mut self, survey: &Survey) {
+        let package = survey.packed.as_ref().map(|packed| packed.package.to_string_lossy());
+        let path = package.as_deref().unwrap_or(&survey.file.path);
+        if self.0.len() <= MAX_INPUTS && self.0.last().is_none_or(|last| last != path) {
+            self.0.push(path.to_owned());
+        }
+    }
+
+    /// Reads the files; none if there are many.
+    pub fn read(self) -> Vec<InputData> {
+        let paths = if self.0.len() > MAX_INPUTS { Vec::new() } else { self.0 };
+        paths.iter().filter_map(|path| InputData::read(path)).collect()
     }
 }
 

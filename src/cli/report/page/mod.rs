@@ -14,6 +14,8 @@ mod packages;
 mod tests;
 mod verdict;
 
+use std::io::{self, Write};
+
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
@@ -45,30 +47,76 @@ const SCRIPTS: [&str; 12] = [
     include_str!("scripts/start.js"),
 ];
 
-/// Writes the page of files, and of their verdict if they were checked.
-pub fn write_page(path: OutputPath, files: &[&Survey], verdict: Option<&Verdict>) -> Result<()> {
-    let page = page(files, verdict)?;
-    Output::of_bytes(path, page.as_bytes())
+/// The page, which is compressed while files are added: a package has a hundred thousand.
+pub struct Page {
+    /// The document so far, with the files. The tables that they share follow.
+    document: GzEncoder<Vec<u8>>,
+    data: PageData,
 }
 
-/// Images that were not inspected because the command line did not select them are left out.
-fn page(files: &[&Survey], verdict: Option<&Verdict>) -> Result<String> {
-    let script = format!("(async () => {{\n\"use strict\";\n{}}})();\n", SCRIPTS.concat());
-    let policy = format!(
-        "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
-        source(&script),
-        source(STYLE)
-    );
-    let data = compressed(&PageData::new(files, verdict)?);
-    let parts = [("policy", policy.as_str()), ("style", STYLE), ("data", &base64(&data)), ("script", &script)];
-    Ok(fill_template(TEMPLATE, &parts))
+impl Page {
+    /// Begins a page.
+    pub fn new() -> Self {
+        // `DecompressionStream` of browsers reads gzip (since 2023 all do).
+        let document = GzEncoder::new(Vec::new(), Compression::default());
+        let mut page = Page { document, data: PageData::default() };
+        page.append("{\"files\":[");
+        page
+    }
+
+    /// Adds a file. Images that were not inspected because the command line did not select them are left out.
+    pub fn add(&mut self, survey: Survey) {
+        if !self.data.is_empty() {
+            self.append(",");
+        }
+        write_json_line(&self.data.file(&survey), Piece { to: &mut self.document, skipped: 0 });
+        self.data.add(survey);
+    }
+
+    /// Writes the page, with the verdict if the files were checked.
+    pub fn write(self, path: OutputPath, verdict: Option<&Verdict>) -> Result<()> {
+        Output::of_bytes(path, self.text(verdict)?.as_bytes())
+    }
+
+    fn text(mut self, verdict: Option<&Verdict>) -> Result<String> {
+        let script = format!("(async () => {{\n\"use strict\";\n{}}})();\n", SCRIPTS.concat());
+        let policy = format!(
+            "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
+            source(&script),
+            source(STYLE)
+        );
+        self.append("],");
+        let tables = std::mem::take(&mut self.data).finish(verdict)?;
+        // Without the brace of an object whose first field is written.
+        write_json_line(&tables, Piece { to: &mut self.document, skipped: 1 });
+        let data = self.document.finish().expect(MEMORY);
+        let parts = [("policy", policy.as_str()), ("style", STYLE), ("data", &base64(&data)), ("script", &script)];
+        Ok(fill_template(TEMPLATE, &parts))
+    }
+
+    fn append(&mut self, text: &str) {
+        self.document.write_all(text.as_bytes()).expect(MEMORY);
+    }
 }
 
-/// Compresses the document as gzip, which `DecompressionStream` of browsers reads (since 2023 all do).
-fn compressed(data: &PageData) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    write_json_line(data, &mut encoder);
-    encoder.finish().expect("writing to memory does not fail")
+const MEMORY: &str = "writing to memory does not fail";
+
+/// A writer of a piece of a document, without its first bytes.
+struct Piece<'a> {
+    to: &'a mut GzEncoder<Vec<u8>>,
+    skipped: usize,
+}
+
+impl Write for Piece<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.to.write_all(bytes.get(std::mem::take(&mut self.skipped)..).unwrap_or_default())?;
+        Ok(bytes.len())
+    }
+
+    /// Does nothing: the encoder would end a block.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Source expression of a content security policy that allows only this text.

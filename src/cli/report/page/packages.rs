@@ -1,16 +1,13 @@
 //! The packages of the files on a page, so that the map has every byte of a wheel.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::inputs::on_disk;
-use crate::analyze::size::{PackageSizes, PackedFile, Size};
-use crate::analyze::survey::Survey;
-use crate::base::archive::ArchiveFormat;
+use crate::analyze::size::{PackageSizes, Packages, PackedFile, Size};
 use crate::base::error::Result;
-use crate::base::io::Input;
 use crate::cli::access;
 use crate::cli::report::text::printable;
 
@@ -31,48 +28,48 @@ pub struct PackedPlace {
     packed: u64,
 }
 
-/// Returns the packages, and the place of each file in one of them.
-pub fn packages(files: &[&Survey]) -> Result<(Vec<PackageData>, Vec<Option<PackedPlace>>)> {
-    let mut by_package: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (index, survey) in files.iter().enumerate() {
-        let (path, package) = (survey.file.path.as_str(), on_disk(&survey.file.path));
-        if package.len() < path.len() && Path::new(package).is_file() {
-            by_package.entry(package).or_default().push(index);
-        }
-    }
-    let (mut packages, mut places) = (Vec::new(), vec![None; files.len()]);
-    for (path, indexes) in by_package {
-        let Some(members) = packed_files(path, indexes.iter().map(|&index| files[index]))? else { continue };
-        let Some(sizes) = PackageSizes::of(&members, access::get())?.pop() else { continue };
-        for (index, member) in indexes.into_iter().zip(&members) {
-            places[index] = Some(PackedPlace { package: packages.len(), packed: member.packed });
-        }
-        packages.push(PackageData::new(&sizes));
-    }
-    Ok((packages, places))
+/// Packages while files are added.
+#[derive(Default)]
+pub struct PagePackages {
+    /// Place of each file, with the number of the package in the order of their first members.
+    pub places: Vec<Option<PackedPlace>>,
+    numbers: BTreeMap<Arc<Path>, usize>,
+    /// Packages with surveyed members of archives in them, which share bytes, or of unknown size. They are left out.
+    without_sizes: BTreeSet<Arc<Path>>,
+    sizes: Packages,
 }
 
-/// Returns the members of a zip file that are surveyed. `None` for other packages, and for archives in archives, whose
-/// members share bytes.
-fn packed_files<'a>(path: &str, files: impl Iterator<Item = &'a Survey>) -> Result<Option<Vec<PackedFile>>> {
-    let input = Input::open(Path::new(path), access::get())?;
-    let view = input.view();
-    let Some(format) = ArchiveFormat::of(view).filter(|format| format.is_zip()) else { return Ok(None) };
-    let mut packed: BTreeMap<String, u64> = BTreeMap::new();
-    // The scan has reported a defect of the directory.
-    let _ = format.each_member(view, &mut |member| {
-        if let (Some(name), Some(size)) = (member.name, member.packed_size) {
-            input.count_read(size);
-            packed.insert(name, size);
+impl PagePackages {
+    /// Adds a file.
+    pub fn add(&mut self, file: Option<&PackedFile>) {
+        let place = file.and_then(|file| {
+            self.sizes.add(file);
+            let next = self.numbers.len();
+            let package = *self.numbers.entry(Arc::clone(&file.package)).or_insert(next);
+            let packed = file.packed.filter(|_| file.is_direct);
+            if packed.is_none() {
+                self.without_sizes.insert(Arc::clone(&file.package));
+            }
+            Some(PackedPlace { package, packed: packed? })
+        });
+        self.places.push(place);
+    }
+
+    /// Returns the packages that are zip files, and the place of each file in one of them.
+    pub fn finish(mut self) -> Result<(Vec<PackageData>, Vec<Option<PackedPlace>>)> {
+        let mut sizes = self.sizes.finish(access::get())?;
+        sizes.retain(|package| !self.without_sizes.contains(&*package.path));
+        let indexes: BTreeMap<usize, usize> = sizes
+            .iter()
+            .zip(0..)
+            .filter_map(|(package, index)| Some((*self.numbers.get(&*package.path)?, index)))
+            .collect();
+        for place in &mut self.places {
+            let index = place.as_ref().and_then(|place| indexes.get(&place.package));
+            *place = index.and_then(|index| Some(PackedPlace { package: *index, packed: place.as_ref()?.packed }));
         }
-    });
-    let place = |survey: &'a Survey| {
-        let file = &survey.file;
-        let member = file.path.get(path.len() + 1..)?.to_owned();
-        let packed = *packed.get(member.as_str())?;
-        Some(PackedFile { package: path.into(), member, packed, size: file.size, device_code: 0 })
-    };
-    Ok(files.map(place).collect())
+        Ok((sizes.iter().map(PackageData::new).collect(), self.places))
+    }
 }
 
 impl PackageData {

@@ -5,8 +5,8 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
+use super::Page;
 use super::base64::BASE64;
-use super::page;
 use crate::analyze::survey::{ImageSurvey, Survey};
 use crate::base::bytes::Limits;
 use crate::base::codec::Codec;
@@ -55,11 +55,17 @@ fn inside(kernels: Vec<Kernel>) -> ImageSurvey {
 fn surveyed(path: &str, images: Vec<(Image, ImageSurvey)>) -> Survey {
     let (images, image_surveys) = images.into_iter().unzip();
     let file = File { size: 300, containers: vec![container(images)], ..File::empty(path.to_owned()) };
-    Survey { file, image_surveys, host: None, limits: Limits::default() }
+    Survey { file, image_surveys, host: None, packed: None, limits: Limits::default() }
 }
 
 fn cubin(arch: &str) -> Image {
     image("nvptx64-nvidia-cuda", arch, ImageKind::Elf)
+}
+
+fn page(files: &[&Survey], verdict: Option<&Verdict>) -> crate::base::error::Result<String> {
+    let mut page = Page::new();
+    files.iter().for_each(|file| page.add((*file).clone()));
+    page.text(verdict)
 }
 
 fn with_kernel(name: &str) -> String {
@@ -171,6 +177,7 @@ fn marks_gaps_on_the_devices_of_a_container() {
     assert_eq!((&rows[1][0], shown(&rows[1])), (&0.into(), vec!["other", "native", "native"]));
     let columns: Vec<u64> =
         data["files"][0]["images"].as_array().unwrap().iter().map(|it| it["arch"].as_u64().unwrap()).collect();
+    let columns: Vec<&Value> = columns.into_iter().map(|number| &data["columns"][number as usize]).collect();
     assert_eq!(columns, [2, 1, 0]);
 }
 
@@ -205,8 +212,13 @@ fn names_the_innermost_container_of_nested_images() {
     outer.containers = vec![Container { container_type: ContainerType::Ccob, ..container(vec![cubin("sm_90")]) }];
     let host = Image { kind: Some(crate::target::OffloadKind::Host), ..cubin("x") };
     let file = File { containers: vec![container(vec![host, outer, cubin("sm_80")])], ..File::empty("f".to_owned()) };
-    let file =
-        Survey { file, image_surveys: vec![inside(vec![]), inside(vec![])], host: None, limits: Limits::default() };
+    let file = Survey {
+        file,
+        image_surveys: vec![inside(vec![]), inside(vec![])],
+        host: None,
+        packed: None,
+        limits: Limits::default(),
+    };
     let data = data(&page(&[&file], None).unwrap());
     let containers: Vec<&Value> =
         data["files"][0]["images"].as_array().unwrap().iter().map(|it| &it["container"]).collect();

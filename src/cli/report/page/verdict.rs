@@ -1,21 +1,23 @@
 //! Verdict of a check for the top of the page: findings, and evaluated rules.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use crate::base::escape::escape;
 use crate::check::{self, Rule};
 use crate::cli::report::findings::{FindingGroup, group_findings};
 use crate::cli::report::text::printable;
 
 /// Verdict in the document of the page.
 #[derive(Serialize)]
-pub struct VerdictData {
+pub struct VerdictData<'a> {
     outcome: &'static str,
     findings: Vec<FindingData>,
     /// Names and descriptions of the evaluated rules.
     rules: Vec<(&'static str, &'static str)>,
-    evaluations: Vec<EvaluationData>,
+    evaluations: Vec<EvaluationData<'a>>,
 }
 
 #[derive(Serialize)]
@@ -30,14 +32,14 @@ struct FindingData {
 }
 
 #[derive(Serialize)]
-struct EvaluationData {
+struct EvaluationData<'a> {
     outcome: &'static str,
     rule: &'static str,
-    path: String,
+    path: Cow<'a, str>,
 }
 
-impl VerdictData {
-    pub fn new(verdict: &check::Verdict) -> Self {
+impl<'a> VerdictData<'a> {
+    pub fn new(verdict: &'a check::Verdict) -> Self {
         let optional = |text: &Option<String>| text.as_deref().map(printable);
         let finding = |group: &FindingGroup<'_>| {
             let finding = group.finding;
@@ -51,10 +53,10 @@ impl VerdictData {
                 detail: optional(&finding.detail),
             }
         };
-        let evaluation = |evaluation: &check::Evaluation| EvaluationData {
+        let evaluation = |evaluation: &'a check::Evaluation| EvaluationData {
             outcome: evaluation.outcome.name(),
             rule: evaluation.rule.name(),
-            path: printable(&evaluation.path),
+            path: escape(&evaluation.path),
         };
         let rules: BTreeSet<Rule> = verdict.evaluations.iter().map(|evaluation| evaluation.rule).collect();
         VerdictData {

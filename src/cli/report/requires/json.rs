@@ -23,7 +23,7 @@ use std::num::NonZero;
 use super::RequiredFile;
 use crate::analyze::requires::{Limit, Release};
 use crate::analyze::select::{DeviceNeed, FloorCause, Need};
-use crate::base::json::{JsonWriter, json_document};
+use crate::base::json::{JsonWriter, nested_json};
 use crate::cli::report::json::errors;
 use crate::format::readers::Product;
 use crate::scan::inventory::File;
@@ -34,18 +34,24 @@ const SCHEMA: &str = "fatbin.requires/1";
 /// Maximum number of images that are listed for a property.
 const MAX_IMAGES: usize = 100;
 
-/// Returns the document about files, including files that could not be read, with a final newline.
-pub fn requires_json(files: &[RequiredFile<'_>], unread: &[File]) -> String {
-    json_document(SCHEMA, |json| {
-        json.begin_array("files");
-        for it in files {
-            json.element_object(|json| file(json, it));
-        }
-        for it in unread {
-            json.element_object(|json| unread_file(json, it));
-        }
-        json.end();
-    })
+/// Number of objects and arrays around a file in the document.
+const FILE_DEPTH: usize = 2;
+
+/// Begins the document: an array of the texts of [`required_json`] and [`unread_json`], the unread files last.
+pub fn requires_document() -> JsonWriter {
+    let mut json = JsonWriter::new(SCHEMA);
+    json.begin_array("files");
+    json
+}
+
+/// Formats a file.
+pub fn required_json(required: &RequiredFile<'_>) -> String {
+    nested_json(FILE_DEPTH, |json| file(json, required))
+}
+
+/// Formats a file that could not be read.
+pub fn unread_json(file: &File) -> String {
+    nested_json(FILE_DEPTH, |json| unread_file(json, file))
 }
 
 fn file(json: &mut JsonWriter, required: &RequiredFile<'_>) {

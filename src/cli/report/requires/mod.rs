@@ -3,7 +3,7 @@
 mod json;
 mod text;
 
-pub use json::requires_json;
+pub use json::{required_json, requires_document, unread_json};
 pub(super) use text::or_newer;
 pub use text::requires_text;
 

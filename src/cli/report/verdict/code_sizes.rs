@@ -13,7 +13,7 @@ use crate::target::natural_order;
 const MAX_ROWS: usize = 60;
 
 /// Sizes of the device code of a build.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct CodeSizes {
     /// Number of images and decompressed bytes, by arch and form of code.
     archs: HashMap<String, (u64, u64)>,
@@ -21,18 +21,27 @@ pub struct CodeSizes {
     stored: Option<u64>,
 }
 
+impl Default for CodeSizes {
+    fn default() -> Self {
+        CodeSizes { archs: HashMap::new(), stored: Some(0) }
+    }
+}
+
 impl CodeSizes {
     /// Returns the sizes of the images in files.
     pub fn of_files<'a>(files: impl Iterator<Item = &'a File>) -> CodeSizes {
-        let mut sizes = CodeSizes { stored: Some(0), ..CodeSizes::default() };
-        for file in files {
-            for image in file.device_images() {
-                sizes.add(image.arch_and_form(), image.decompressed_size());
-            }
-            let stored = total(file.containers.iter().map(|container| container.size));
-            sizes.stored = sizes.stored.map(|sum| total([sum, stored]));
-        }
+        let mut sizes = CodeSizes::default();
+        files.for_each(|file| sizes.add(file));
         sizes
+    }
+
+    /// Adds the images of a file.
+    pub fn add(&mut self, file: &File) {
+        for image in file.device_images() {
+            self.add_image(image.arch_and_form(), image.decompressed_size());
+        }
+        let stored = total(file.containers.iter().map(|container| container.size));
+        self.stored = self.stored.map(|sum| total([sum, stored]));
     }
 
     /// Returns the sizes in a lock.
@@ -45,13 +54,13 @@ impl CodeSizes {
                 (Some(arch), form) => format!("{arch} {form}"),
                 (None, form) => form.to_owned(),
             };
-            sizes.add(label, image.size);
+            sizes.add_image(label, image.size);
         }
         sizes.stored = lock.files.iter().try_fold(0, |sum: u64, file| sum.checked_add(file.stored?));
         sizes
     }
 
-    fn add(&mut self, arch: String, size: Option<u64>) {
+    fn add_image(&mut self, arch: String, size: Option<u64>) {
         let (images, sum) = self.archs.entry(arch).or_default();
         *images += 1;
         *sum = total([*sum, size.unwrap_or(0)]);
@@ -120,7 +129,7 @@ mod tests {
     fn sizes(archs: &[(&str, u64)], stored: Option<u64>) -> CodeSizes {
         let mut sizes = CodeSizes { stored, ..CodeSizes::default() };
         for (arch, size) in archs {
-            sizes.add((*arch).to_owned(), Some(*size));
+            sizes.add_image((*arch).to_owned(), Some(*size));
         }
         sizes
     }

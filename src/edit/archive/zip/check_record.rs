@@ -25,7 +25,7 @@ pub fn check_record(archive: View<'_>) -> Result<Option<RecordCheck>> {
     let Some(format) = ArchiveFormat::of(archive).filter(|format| format.is_zip()) else { return Ok(None) };
     let zip = ZipFile::read(archive)?;
     let Some(entry) = zip.directory.entries.iter().find(|entry| is_record(entry.name)) else { return Ok(None) };
-    let record = Record::read(&zip.unpacked(entry)?);
+    let record = Record::read(&zip.unpacked(&entry)?);
     let row = |cause| archive.malformed("wheel", entry.header, Cause::Described(cause));
     let members = format.members(archive);
     let mut check = RecordCheck { members: members.members.len(), problems: members.defect.into_iter().collect() };

@@ -22,8 +22,9 @@ use record::{Record, RecordedFile};
 use super::super::Result;
 use super::super::patch::{Patch, PatchLayout, Patches};
 use crate::base::archive::zip::directory::{
-    DEFLATED, Directory, ENCRYPTED, Entry, Fields, HAS_DESCRIPTOR, LEVELS, STORED, set,
+    DEFLATED, Directory, ENCRYPTED, Entry, Fields, HAS_DESCRIPTOR, LEVELS, STORED,
 };
+use crate::base::archive::zip::number::set;
 use crate::base::bytes::{Resource, View};
 use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};
@@ -102,7 +103,7 @@ impl<'data> ZipFile<'data> {
     pub fn contradiction(&self, member: usize, bytes: View<'_>, is_changed: bool) -> Result<Option<Malformed>> {
         if self.record.get().is_none() {
             let entry = self.directory.entries.iter().find(|entry| record::is_record(entry.name));
-            let text = entry.map(|entry| self.unpacked(entry)).transpose()?;
+            let text = entry.map(|entry| self.unpacked(&entry)).transpose()?;
             let _ = self.record.set(text.as_deref().map(Record::read));
         }
         let Some(Some(record)) = self.record.get() else { return Ok(None) };
@@ -133,9 +134,9 @@ impl<'data> ZipFile<'data> {
     }
 
     /// Returns the entry of a member. An entry that cannot be written is an error.
-    fn entry(&self, member: usize) -> Result<&Entry<'data>, Malformed> {
+    fn entry(&self, member: usize) -> Result<Entry<'data>, Malformed> {
         let entry = self.directory.entries.get(self.entry_index(member)?).expect("an index of the directory");
-        self.check_writable(entry).map(|()| entry)
+        self.check_writable(&entry).map(|()| entry)
     }
 
     fn check_writable(&self, entry: &Entry<'_>) -> Result<(), Malformed> {
@@ -158,7 +159,7 @@ impl<'data> ZipFile<'data> {
             let Properties { size, sha256, .. } = change.properties;
             (entry.name, RecordedFile { sha256, size })
         };
-        let old = self.unpacked(entries.get(entry).expect("a found entry"))?;
+        let old = self.unpacked(&entries.get(entry).expect("a found entry"))?;
         let new = record::with_files(&old, &changes.iter().map(file).collect());
         if new == old {
             return Ok(None);

@@ -63,10 +63,14 @@ const columnOf = Object.fromEntries(data.figures.map((figure, index) => [figure.
 
 /// Every image of every file, with its file and column.
 const images = data.files.flatMap((file) => file.images).map((image, number) => Object.assign(image, { number }));
-data.files.forEach((file) => file.images.forEach((image) => {
-  image.file = file;
-  image.column = data.archs[image.arch];
-}));
+data.files.forEach((file, index) => {
+  file.place = data.places[index];
+  file.images.forEach((image) => {
+    image.file = file;
+    image.arch = data.columns[image.arch];
+    image.column = data.archs[image.arch];
+  });
+});
 
 /// Every kernel of every image.
 const kernels = images.flatMap((image) => image.kernels.map(([name, numbers, source, more]) => ({

@@ -1,0 +1,167 @@
+//! Locks that later runs continue: comments name the files that a lock was made from, with their sizes and times, and a
+//! run takes the entries of unchanged files from the lock.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::{self, BufRead, BufReader, ErrorKind, Seek};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use super::fields::{EntryForm, FieldReader};
+use super::text::quoted;
+use super::{LockForm, is_lock};
+use crate::base::error::{Error, Result};
+use crate::base::io::FileState;
+use crate::scan::InputPath;
+
+/// Comments about a file that a directory or a list names.
+const FOUND: &str = "# found";
+const LISTED: &str = "# listed";
+
+/// A file that changed less than this before a run may change again without a new time.
+const RECENT: Duration = Duration::from_secs(1);
+
+/// An earlier lock, and the files of this run.
+#[derive(Debug)]
+pub struct EarlierLock {
+    lock: Option<BufReader<std::fs::File>>,
+    name: String,
+    /// Comment with what the entries depend on.
+    head: String,
+    /// Comments about the files of the earlier lock.
+    known: HashMap<Box<str>, Box<str>>,
+    started: SystemTime,
+    files: Mutex<FileComments>,
+}
+
+/// Comments about the files of this run, and whether the file is unchanged.
+type FileComments = BTreeMap<Box<str>, (Box<str>, bool)>;
+
+impl EarlierLock {
+    /// Reads the comments of the lock at a path. Without a file, no entries are known.
+    pub fn open(path: &Path, form: LockForm, has_sha256: bool) -> Result<Self> {
+        let name = path.to_string_lossy().into_owned();
+        let mut lock = match std::fs::File::open(path) {
+            Ok(file) => Some(BufReader::new(file)),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(Error::io(path, "open")(error)),
+        };
+        let options = [(form.code_only, " --code-only"), (has_sha256, " --sha256")];
+        let options: String = options.iter().filter(|(is_set, _)| *is_set).map(|(_, name)| *name).collect();
+        let head = format!("# Written with --since{options} by fatbin {}", env!("CARGO_PKG_VERSION"));
+        let mut known = HashMap::new();
+        let mut is_same = false;
+        each_line(&mut lock, &mut |line| {
+            is_same |= line == head;
+            if let Some(path) = named(line).filter(|_| is_same) {
+                known.insert(path.into(), line.into());
+            }
+            Ok(())
+        })
+        .map_err(Error::io(path, "read"))?;
+        Ok(EarlierLock { lock, name, head, known, started: SystemTime::now(), files: Mutex::default() })
+    }
+
+    /// Notes a file of this run. Returns whether it is unchanged since the earlier lock.
+    pub fn is_unchanged(&self, input: &InputPath) -> bool {
+        let state = std::fs::metadata(&input.path)
+            .ok()
+            .filter(std::fs::Metadata::is_file)
+            .map(|it| FileState::of_metadata(&it));
+        let Some((size, changed)) = state.and_then(|state| Some((state.size(), state.changed()?))) else {
+            return false;
+        };
+        let now = self.started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let is_recent = now.checked_sub(changed).is_none_or(|age| age < RECENT);
+        let Some(path) = input.path.to_str().filter(|_| !is_recent) else { return false };
+        let word = if input.is_listed { LISTED } else { FOUND };
+        let path = path.replace(std::path::MAIN_SEPARATOR, "/");
+        let comment =
+            format!("{word} {} size={size} changed={}.{:09}", quoted(&path), changed.as_secs(), changed.subsec_nanos());
+        let is_unchanged = self.known.get(&*path).is_some_and(|known| **known == *comment);
+        self.files().insert(path.into(), (comment.into(), is_unchanged));
+        is_unchanged
+    }
+
+    /// Forgets the file at this path, or around the member with this path: its entries depend on other files.
+    pub fn forget(&self, path: &str) {
+        for outer in outer_paths(path) {
+            self.files().remove(outer);
+        }
+    }
+
+    /// Calls `take` with the path and the entries of each file that is unchanged. Returns whether any has an image.
+    pub fn each_unchanged(self, take: &mut dyn FnMut(&str, &str) -> Result<()>) -> Result<bool> {
+        let EarlierLock { mut lock, name, files, .. } = self;
+        let files = files.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let unchanged: BTreeSet<Box<str>> =
+            files.into_iter().filter(|(_, (_, is_unchanged))| *is_unchanged).map(|(path, _)| path).collect();
+        let mut entries: Option<(String, String)> = None;
+        let mut has_images = false;
+        let mut failed = Ok(());
+        let mut end = |entries: Option<(String, String)>| {
+            if let (Some((path, text)), Ok(())) = (entries, &failed) {
+                has_images |= text.contains("\n  image ");
+                failed = take(&path, &text);
+            }
+        };
+        let read = each_line(&mut lock, &mut |line| {
+            if let Some(rest) = line.strip_prefix("file ") {
+                let path = FieldReader::read("file", rest, EntryForm::Named).map_err(io::Error::other)?.name;
+                let path = path.unwrap_or_default().into_owned();
+                let is_unchanged = outer_paths(&path).any(|outer| unchanged.contains(outer));
+                end(std::mem::replace(&mut entries, is_unchanged.then(|| (path, "\n".to_owned()))));
+            }
+            if let Some((_, text)) = entries.as_mut().filter(|_| !line.is_empty() && !line.starts_with('#')) {
+                *text += line;
+                *text += "\n";
+            }
+            Ok(())
+        });
+        end(entries);
+        read.map_err(Error::io(Path::new(&name), "read"))?;
+        failed.map(|()| has_images)
+    }
+
+    /// Returns the comments of the new lock.
+    pub fn comments(&self) -> String {
+        let files = self.files();
+        let lines = files.values().map(|(comment, _)| format!("{comment}\n"));
+        format!("{}\n{}", self.head, lines.collect::<String>())
+    }
+
+    fn files(&self) -> MutexGuard<'_, FileComments> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns a path, and what may be the path of a package in it.
+fn outer_paths(path: &str) -> impl Iterator<Item = &str> {
+    let ends = path.match_indices('!').map(|(end, _)| end).chain([path.len()]);
+    ends.filter_map(|end| path.get(..end))
+}
+
+/// Returns the path in the comment about a file.
+fn named(line: &str) -> Option<String> {
+    let rest = line.strip_prefix(FOUND).or_else(|| line.strip_prefix(LISTED))?;
+    FieldReader::read("file", rest, EntryForm::Named).ok()?.name.map(Cow::into_owned)
+}
+
+/// Calls `take` with each line of a lock, from the first on.
+fn each_line(
+    lock: &mut Option<BufReader<std::fs::File>>,
+    take: &mut dyn FnMut(&str) -> io::Result<()>,
+) -> io::Result<()> {
+    let Some(lock) = lock else { return Ok(()) };
+    lock.rewind()?;
+    if !is_lock(lock.fill_buf()?) {
+        return Err(io::Error::other("not a lock"));
+    }
+    let mut line = String::new();
+    while lock.read_line(&mut line)? > 0 {
+        take(line.trim_end_matches(['\n', '\r']))?;
+        line.clear();
+    }
+    Ok(())
+}

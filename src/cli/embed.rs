@@ -10,7 +10,7 @@ use super::failure::{Context, Result, coded, ensure};
 use super::headings::{INPUT, OUTPUT};
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::print_detail;
-use super::value_enum::LargeValue;
+use super::value_enum::large_images;
 use crate::base::io::{Access, Input};
 use crate::cli::codes::Code;
 use crate::embed::files::write::EmbedOptions;
@@ -65,8 +65,8 @@ pub struct Arguments {
     hidden: bool,
 
     /// Place the files among large sections, out of reach of code and data; auto does so from 1 GiB on
-    #[arg(help_heading = OUTPUT, long, value_name = "WHEN", value_enum, default_value_t = LargeValue(LargeImages::Auto))]
-    large: LargeValue,
+    #[arg(help_heading = OUTPUT, long, value_name = "WHEN", value_parser = large_images(), default_value = "auto")]
+    large: LargeImages,
 
     /// Add a table of all files with their names, sizes and SHA-256, and the number of its entries, NAME_count
     #[arg(help_heading = OUTPUT, long, value_name = "NAME")]
@@ -142,7 +142,7 @@ fn options(arguments: Arguments) -> Result<EmbedOptions> {
         alignment: arguments.align,
         retain: arguments.retain,
         hidden: arguments.hidden,
-        large: arguments.large.0,
+        large: arguments.large,
         index: arguments.index,
     };
     let owned = |path: OutputArgument| path.path().to_owned();

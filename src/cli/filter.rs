@@ -7,18 +7,18 @@ use super::devices::ALL;
 use super::failure::{Context, Result, bail, coded, ensure, parser};
 use super::headings::SELECTION;
 use super::known_names::{self, unknown_name};
-use super::value_enum::KindValue;
+use super::value_enum::offload_kind;
 use crate::cli::codes::Code;
 use crate::format::ContainerType;
 use crate::scan::filter::{ImageFilter, KernelPattern, Predicate};
-use crate::target::gpu_names;
+use crate::target::{OffloadKind, gpu_names};
 
 /// Filters for images. Values of one option are alternatives; an image must match every option that is given.
 #[derive(Debug, Args)]
 pub struct FilterArguments {
     /// Only images of this offload kind
-    #[arg(help_heading = SELECTION, long, value_name = "KIND", ignore_case = true)]
-    kind: Vec<KindValue>,
+    #[arg(help_heading = SELECTION, long, value_name = "KIND", value_parser = offload_kind(), ignore_case = true)]
+    kind: Vec<OffloadKind>,
 
     /// Only images with this triple
     #[arg(help_heading = SELECTION, long, value_name = "TRIPLE", value_parser = NonEmptyStringValueParser::new())]
@@ -58,7 +58,7 @@ pub struct FilterArguments {
 impl FilterArguments {
     /// Returns the filter that the options describe.
     pub fn filter(&self) -> ImageFilter {
-        let kinds = self.kind.iter().map(|kind| Predicate::Kind(kind.0));
+        let kinds = self.kind.iter().map(|kind| Predicate::Kind(*kind));
         let triples = self.triple.iter().cloned().map(Predicate::Triple);
         let archs = self.arch.iter().cloned().map(Predicate::Arch);
         let running = self.runs_on.iter().cloned().map(Predicate::CompatibleWith);

@@ -68,7 +68,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let earlier = arguments.since.as_deref().map(|path| EarlierLock::open(path, form, arguments.sha256)).transpose()?;
     let earlier = earlier.map(Arc::new);
     let entries = |file: LockedFile, archives: &KpackArchives| {
-        if let Some(earlier) = earlier.as_ref().filter(|_| archives.are_referenced()) {
+        if archives.are_referenced()
+            && let Some(earlier) = &earlier
+        {
             earlier.forget(&file.path);
         }
         (file.path.clone(), form.entries(file))

@@ -13,15 +13,16 @@ use super::image_argument::parse_image;
 use super::known_names::unknown_name;
 use super::outputs::OutputArgument;
 use super::problems::print_detail;
-use super::value_enum::{KindValue, LargeValue};
+use super::value_enum::{large_images, offload_kind};
 use crate::base::io::{FileSet, OutputKind};
 use crate::cli::codes::Code;
 use crate::embed::llvm::Release;
 use crate::embed::wrap::files::{ImageFile, WrapOptions};
-use crate::embed::wrap::{EmbeddedForm, OffloadEntry, TargetOverride, WrapperFormat};
+use crate::embed::wrap::{EmbeddedForm, LargeImages, OffloadEntry, TargetOverride, WrapperFormat};
 use crate::host::Host;
 use crate::scan::Options;
 use crate::scan::filter::{self, FilterError, ImageFilter, KernelPattern, Predicate};
+use crate::target::OffloadKind;
 
 /// Write a host object that registers device images
 ///
@@ -35,8 +36,8 @@ use crate::scan::filter::{self, FilterError, ImageFilter, KernelPattern, Predica
 #[derive(Args)]
 pub struct Arguments {
     /// Runtime to register the images with
-    #[arg(help_heading = SELECTION, long, value_name = "KIND", ignore_case = true)]
-    kind: KindValue,
+    #[arg(help_heading = SELECTION, long, value_name = "KIND", value_parser = offload_kind(), ignore_case = true)]
+    kind: OffloadKind,
 
     /// Object or LLVM IR to write
     #[arg(help_heading = OUTPUT, short, long, value_name = "OUT")]
@@ -79,8 +80,8 @@ pub struct Arguments {
     entries: Vec<PathBuf>,
 
     /// Place the images among large sections, out of reach of code and data; auto does so from 1 GiB on
-    #[arg(help_heading = OUTPUT, long, value_name = "WHEN", default_value = "auto")]
-    large_images: LargeValue,
+    #[arg(help_heading = OUTPUT, long, value_name = "WHEN", value_parser = large_images(), default_value = "auto")]
+    large_images: LargeImages,
 
     /// Embed the images unchanged, without an offload binary around each
     ///
@@ -185,7 +186,7 @@ fn options(arguments: Arguments) -> Result<WrapOptions> {
     for path in &arguments.entries {
         entries.extend(read_entries(path)?);
     }
-    let kind = arguments.kind.0;
+    let kind = arguments.kind;
     Ok(WrapOptions {
         release: Release::named(&arguments.abi),
         host: arguments.host,
@@ -195,7 +196,7 @@ fn options(arguments: Arguments) -> Result<WrapOptions> {
             (true, false) => EmbeddedForm::Raw,
             (false, false) => EmbeddedForm::OffloadBinary,
         },
-        large: arguments.large_images.0,
+        large: arguments.large_images,
         entries,
         format: match arguments.emit {
             Emit::Auto => WrapperFormat::of_path(arguments.output.path()),

@@ -54,7 +54,7 @@ impl EarlierLock {
         let mut is_same = false;
         each_line(&mut lock, &mut |line| {
             is_same |= line == head;
-            if let Some(path) = named(line).filter(|_| is_same) {
+            if is_same && let Some(path) = named(line) {
                 known.insert(path.into(), line.into());
             }
             Ok(())
@@ -113,7 +113,10 @@ impl EarlierLock {
                 let is_unchanged = outer_paths(&path).any(|outer| unchanged.contains(outer));
                 end(std::mem::replace(&mut entries, is_unchanged.then(|| (path, "\n".to_owned()))));
             }
-            if let Some((_, text)) = entries.as_mut().filter(|_| !line.is_empty() && !line.starts_with('#')) {
+            if let Some((_, text)) = &mut entries
+                && !line.is_empty()
+                && !line.starts_with('#')
+            {
                 *text += line;
                 *text += "\n";
             }

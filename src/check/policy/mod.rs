@@ -263,13 +263,6 @@ impl Policy {
         self.promised_kernels || !self.package_coverage.kernels.is_empty()
     }
 
-    /// Returns whether images of any file must be inspected.
-    #[doc(hidden)]
-    pub fn needs_inspection(&self) -> bool {
-        self.needs_kernels_of_packages()
-            || self.all_requirements().any(|requirements| requirements.survey_options().any())
-    }
-
     /// Returns whether the host half of any file is compared with its package.
     pub(crate) fn compares_host_runtimes(&self) -> bool {
         self.all_requirements().any(|requirements| requirements.host_runtime == Some(true))

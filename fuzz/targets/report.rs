@@ -41,7 +41,9 @@ fuzz_target!(|data: &[u8]| {
     }
     let mut document = report::InspectionDocument::new();
     document.begin_file(&file);
-    images.iter().for_each(|image| document.image(&report::image_json(&file, image)));
+    for image in &images {
+        document.image(&report::image_json(&file, image));
+    }
     document.end_file(&file);
     document.end();
     check_text(&document.take());

@@ -214,15 +214,12 @@ def report(arguments, images, device, entries, wrong):
         got = with_image(it["result"], images, it["expects"])
         print(f"{it['verdict']:13}{it['trial']:40}{predicted:32}{got.partition(chr(10))[0]}")
     counts = {verdict: sum(it["verdict"] == verdict for it in entries) for verdict in (AGREES, DIFFERS, UNPREDICTED)}
-    print(f"{len(entries)} trials: {counts[AGREES]} agree, {counts[DIFFERS]} differ, "
-          f"{counts[UNPREDICTED]} without a prediction")
+    print(f"{len(entries)} trials: {counts[AGREES]} agree, {counts[DIFFERS]} differ, {counts[UNPREDICTED]} without a prediction")
     for text in wrong:
         print(f"recorded calls: {text}")
-    document = {
-        "device": {"name": device.name, "processor": device.processor, "cuda": device.driver, "driver": device.release},
-        "date": date.today().isoformat(), "is_stand_in": bool(arguments.stand_in),
-        "counts": counts, "violations": wrong, "trials": entries,
-    }
+    about = {"name": device.name, "processor": device.processor, "cuda": device.driver, "driver": device.release}
+    document = {"device": about, "date": date.today().isoformat(), "is_stand_in": bool(arguments.stand_in), "counts": counts,
+                "violations": wrong, "trials": entries}
     arguments.results.write_text(json.dumps(document, indent=1) + "\n")
     return 1 if counts[DIFFERS] or wrong else 0
 

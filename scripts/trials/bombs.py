@@ -136,11 +136,6 @@ def kernel_store():
     return store.serialize()
 
 
-def tensile_library():
-    count = 1_000_000
-    return b"\x81\xa9solutions\xdd" + count.to_bytes(4, "big") + b"\x81\xaakernelName\xa0" * count
-
-
 # Commands and functions by the name of the file.
 BOMBS = {
     # 88 bytes that state 4 GiB.
@@ -173,7 +168,8 @@ BOMBS = {
                      + lzma.compress(bytes(200_000_000), preset=0)),
     "kernels.kdb": ("scan", kernel_store),
     # 1,000,000 kernels without a name, and 100,000 nodes, each in the one before.
-    "kernels.dat": ("check --policy POLICY", tensile_library),
+    "kernels.dat": ("check --policy POLICY", lambda: b"\x81\xa9solutions\xdd" + (1_000_000).to_bytes(4, "big")
+                    + b"\x81\xaakernelName\xa0" * 1_000_000),
     "nodes.hcf": ("scan", lambda: b"object-id=1\ngenerator=AdaptiveCpp SSCP\n" + b"{.a\n" * 100_000),
     # Compressed bundles of 300 compressed bundles, three deep.
     "ccob-nested": ("scan", bundles_in_bundles),

@@ -29,13 +29,7 @@ WRITERS = {
     "unbundle": ["unbundle", f"{seeds.TARGET}OUTPUT", "BUNDLE"],
     "extract": ["extract", "--to", "OUTPUT", "BUNDLE"],
 }
-READERS = {
-    "scan": ["scan", *["BUNDLE"] * INPUTS],
-    "inspect": ["inspect", *["BUNDLE"] * INPUTS],
-    "verify": ["verify", *["BUNDLE"] * INPUTS],
-    "list": ["list", "BUNDLE"],
-}
-COMMANDS = {**WRITERS, **READERS}
+COMMANDS = WRITERS | {reader: [reader, *["BUNDLE"] * INPUTS] for reader in ("scan", "inspect", "verify", "list")}
 
 
 def run_faults(setting, name, directory):

@@ -28,8 +28,7 @@ use crate::check::paths::Checker;
 use crate::check::ptx_assembler::PtxAssembler;
 use crate::check::{self, Check, CheckedFile, Policy, Verdict};
 use crate::cli::codes;
-use crate::cli::report;
-use crate::cli::report::{CodeSizes, Page, Screen};
+use crate::cli::report::{self, CodeSizes, Page, Screen};
 use crate::scan::{CacheBudget, Options, Outcome};
 use crate::target::nvptx::NEWEST;
 

@@ -14,11 +14,9 @@ use super::negative::record_inputs;
 use super::problems::ProblemArguments;
 use super::repaired::Form;
 use super::{Status, negative, repaired, terminal};
-use crate::check::lock;
-use crate::check::lock::{Budget, GrowthLimit};
+use crate::check::lock::{self, Budget, GrowthLimit};
 use crate::cli::codes::Code;
-use crate::cli::report;
-use crate::cli::report::{Detail, Differences};
+use crate::cli::report::{self, Detail, Differences};
 
 /// Compare the device code of two builds by file, arch and kernel
 ///

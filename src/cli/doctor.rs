@@ -16,8 +16,7 @@ use super::{Status, access, terminal};
 use crate::base::error::Error;
 use crate::base::io::{Output, OutputKind};
 use crate::cli::report;
-use crate::link::doctor;
-use crate::link::doctor::{DoctorOptions, Linker};
+use crate::link::doctor::{self, DoctorOptions, Linker};
 
 /// Predict problems of a link with device code, before the link
 ///

@@ -15,8 +15,7 @@ use super::problems::{ProblemArguments, Problems};
 use super::{access, terminal};
 use crate::base::io::{Input, Output, OutputKind, disk_size};
 use crate::cli::codes::Code;
-use crate::cli::report;
-use crate::cli::report::{Change, ChangedFile, ProvenFile, proof_json};
+use crate::cli::report::{self, Change, ChangedFile, ProvenFile, proof_json};
 use crate::edit::{Applied, ApplyOptions, EditError, EditedInput, FileEdit, SplitHost, apply, hash_file};
 use crate::format::ContainerType;
 

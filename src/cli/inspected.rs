@@ -5,8 +5,7 @@ use std::iter::once;
 
 use super::terminal::TextOutput;
 use crate::base::error::Error;
-use crate::cli::report;
-use crate::cli::report::InspectionDocument;
+use crate::cli::report::{self, InspectionDocument};
 use crate::scan::inventory::File;
 
 /// An inspected image.

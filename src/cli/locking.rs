@@ -8,9 +8,8 @@ use super::inputs::{InputArguments, KpackArchives};
 use super::limit::LimitArguments;
 use super::problems::Problems;
 use crate::base::io::{Access, Input};
-use crate::check::lock;
 use crate::check::lock::paths::{LockBuilder, RecordedFile};
-use crate::check::lock::{Lock, LockedFile};
+use crate::check::lock::{self, Lock, LockedFile};
 use crate::scan::{CacheBudget, Options, Scanner};
 
 /// Returns the lock of all device code in the inputs, and the exit status. Reports errors. With `remedy`, also reports

@@ -13,8 +13,7 @@ use super::{Status, negative, terminal};
 use crate::analyze::metadata::{Backend, DeviceCode, cuda_floor, distribution};
 use crate::analyze::survey::{Survey, SurveyOptions};
 use crate::cli::codes::Code;
-use crate::cli::report;
-use crate::cli::report::FileCode;
+use crate::cli::report::{self, FileCode};
 use crate::scan::Options;
 
 /// Print the package metadata that device code determines

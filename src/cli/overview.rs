@@ -13,8 +13,7 @@ use crate::analyze::coverage::{Coverage, InspectedImages};
 use crate::analyze::select::NamedDevice;
 use crate::analyze::size::Packages;
 use crate::analyze::survey::{PackageSurvey, Survey, SurveyOptions};
-use crate::cli::report;
-use crate::cli::report::{FileTotals, Overview};
+use crate::cli::report::{self, FileTotals, Overview};
 use crate::scan::{CacheBudget, Options};
 
 /// Name of the command that [`insert`] adds.

@@ -16,8 +16,7 @@ use super::{Status, negative, terminal};
 use crate::analyze::select::{FileFloors, NamedDevice};
 use crate::analyze::survey::{Survey, SurveyOptions};
 use crate::base::json::JsonWriter;
-use crate::cli::report;
-use crate::cli::report::{Block, JoinedBlocks, RequiredDevice, RequiredFile, Screen};
+use crate::cli::report::{self, Block, JoinedBlocks, RequiredDevice, RequiredFile, Screen};
 use crate::scan::Options;
 
 /// Print the oldest driver, ROCm and LLVM that load the code

@@ -17,10 +17,8 @@ use super::terminal::TextOutput;
 use super::{Status, negative, terminal};
 use crate::analyze::size::ArchTotals;
 use crate::base::error::Error;
-use crate::cli::report;
-use crate::cli::report::{Nothing, ScanDocument, Screen};
-use crate::scan::filter;
-use crate::scan::filter::ImageFilter;
+use crate::cli::report::{self, Nothing, ScanDocument, Screen};
+use crate::scan::filter::{self, ImageFilter};
 use crate::scan::inventory::File;
 use crate::scan::{CacheBudget, Options, Outcome, Scanner};
 

@@ -17,8 +17,7 @@ use super::{Status, negative, terminal};
 use crate::analyze::requires::Driver;
 use crate::analyze::select::{AnsweredFile, NamedDevice, RequestedDevice};
 use crate::base::io::{Access, Input};
-use crate::cli::report;
-use crate::cli::report::KernelGap;
+use crate::cli::report::{self, KernelGap};
 use crate::scan::Options;
 use crate::target::machine;
 

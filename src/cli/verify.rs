@@ -8,8 +8,7 @@ use super::inputs::found;
 use super::scan_arguments::ScanArguments;
 use super::{Status, terminal};
 use crate::analyze::verify::VerifyError;
-use crate::cli::report;
-use crate::cli::report::VerifiedFile;
+use crate::cli::report::{self, VerifiedFile};
 use crate::scan::inventory::File;
 use crate::scan::{CacheBudget, Options, Outcome};
 

@@ -10,8 +10,7 @@ use super::{
     Compressed, CompressedContents, ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView,
 };
 use crate::base::bytes::{Cursor, View};
-use crate::base::codec;
-use crate::base::codec::Codec;
+use crate::base::codec::{self, Codec};
 use crate::base::error::{Cause, Malformed};
 use crate::target::{BundleEntryId, OffloadKind};
 

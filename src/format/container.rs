@@ -3,8 +3,7 @@
 use super::stored_hash::StoredHash;
 use super::{ContainerType, ImageView};
 use crate::base::bytes::View;
-use crate::base::codec;
-use crate::base::codec::Codec;
+use crate::base::codec::{self, Codec};
 use crate::base::error::Malformed;
 use crate::target::OffloadKind;
 

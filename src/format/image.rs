@@ -5,8 +5,7 @@ use std::ops::Range;
 
 use super::{DeviceImage, ImageKind, spirv};
 use crate::base::bytes::{Extent, View};
-use crate::base::codec;
-use crate::base::codec::Codec;
+use crate::base::codec::{self, Codec};
 use crate::base::error::{Cause, Malformed};
 use crate::target::{OffloadKind, subarch};
 

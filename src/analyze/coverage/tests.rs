@@ -95,7 +95,9 @@ fn files_of_a_package_are_judged_together_like_each_alone() {
     let other = fatbins(vec![vec![cubin("sm_75", &["b"])]]);
     let files = [one(&["a"]), one(&["b"]), with_gap, one(&["c", "a"]), other];
     let mut package = PackageSurvey::default();
-    files.iter().for_each(|file| package.add(file.clone()));
+    for file in &files {
+        package.add(file.clone());
+    }
     let joined = package.finish();
     assert_eq!(joined.len(), 3);
     for devices in [&[][..], &["sm_70", "sm_89", "sm_100"]] {

@@ -1,8 +1,7 @@
 //! `size`: the bytes of a file by the levels that a user asks for.
 
-use crate::analyze::size;
 use crate::analyze::size::{
-    Code, Duplicates, FileLabels, ImageCopies, ImagePlace, KernelCopies, KernelCopy, Level, Part, Tree,
+    self, Code, Duplicates, FileLabels, ImageCopies, ImagePlace, KernelCopies, KernelCopy, Level, Part, Tree,
 };
 use crate::base::bytes::{Extent, View};
 use crate::base::error::{Error, Result};

@@ -3,7 +3,7 @@
 //! A package of cubins has thousands of files that are a single container. One survey stands for those that differ only
 //! by path, sizes and kernels, with the kernels of all: so the memory is that of the names.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 
 use super::Survey;
@@ -19,7 +19,7 @@ const MAX_COMPARED: usize = 64;
 pub struct PackageSurvey {
     files: Vec<Survey>,
     /// Indexes of the surveys that stand for several files, and the kernels of all, with their demangled names.
-    joined: Vec<(usize, HashMap<String, Option<String>>)>,
+    joined: Vec<(usize, BTreeMap<String, Option<String>>)>,
 }
 
 impl PackageSurvey {

@@ -14,12 +14,10 @@ use crate::base::code::Coded;
 use crate::base::codec::Codec;
 use crate::base::error::Malformed;
 use crate::base::escape::escaped;
-use crate::base::json;
-use crate::base::json::{JsonWriter, to_pretty_json};
+use crate::base::json::{self, JsonWriter, to_pretty_json};
 use crate::cli::codes;
 use crate::format::UnknownValue;
-use crate::scan::inventory;
-use crate::scan::inventory::{FileFormat, NotOpened, WrapperKind, WrapperTarget};
+use crate::scan::inventory::{self, FileFormat, NotOpened, WrapperKind, WrapperTarget};
 use crate::target::OffloadKind;
 
 /// Name and version of the schema.

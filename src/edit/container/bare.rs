@@ -3,8 +3,7 @@
 use super::Fate;
 use super::effort::{self, Unit};
 use crate::base::bytes::View;
-use crate::base::codec;
-use crate::base::codec::Codec;
+use crate::base::codec::{self, Codec};
 use crate::base::content::Content;
 use crate::edit::decision::{Effort, Recompression};
 use crate::edit::{EditError, Result};

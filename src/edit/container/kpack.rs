@@ -3,8 +3,7 @@
 use super::effort::{self, Unit};
 use super::{Fate, check_count};
 use crate::base::bytes::View;
-use crate::base::codec;
-use crate::base::codec::Codec;
+use crate::base::codec::{self, Codec};
 use crate::base::content::Content;
 use crate::base::parallel::map_parallel;
 use crate::edit::decision::{Effort, Recompression};

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 
 use crate::base::bytes::View;
-use crate::base::codec;
-use crate::base::codec::Codec;
+use crate::base::codec::{self, Codec};
 use crate::base::error::Malformed;
 use crate::format;
 use crate::scan::inventory::Image;

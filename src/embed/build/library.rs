@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use crate::base::archive;
-use crate::base::archive::LibraryFormat;
+use crate::base::archive::{self, LibraryFormat};
 use crate::base::error::{Error, Result};
 use crate::base::io::{Access, FileSet, Input, Output, OutputKind, Sink};
 use crate::host::{Host, ObjectFormat};

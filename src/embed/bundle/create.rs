@@ -13,8 +13,7 @@ use crate::base::error::{Error, Malformed};
 use crate::base::io::{FileSet, Input, Output, OutputKind, Sink};
 use crate::format::bundle::{self, BundleForm, FileType, HOST_CONTENT, MAGIC, section_name, text};
 use crate::format::ccob;
-use crate::host::rewrite;
-use crate::host::rewrite::NewSection;
+use crate::host::rewrite::{self, NewSection};
 use crate::target::{BundleEntryId, IdStyle, OffloadKind, compatibility};
 
 /// Options for writing a bundle.

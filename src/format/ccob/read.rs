@@ -4,8 +4,7 @@ use std::sync::mpsc;
 
 use super::raw::{Header, TOTAL_SIZE_OFFSET, Version};
 use crate::base::bytes::View;
-use crate::base::codec;
-use crate::base::codec::{Codec, Stream};
+use crate::base::codec::{self, Codec, Stream};
 use crate::base::error::{Cause, Malformed};
 use crate::base::parallel::spare_thread;
 use crate::format::stored_hash::{StoredHash, first_bytes};

@@ -5,8 +5,7 @@ use std::io;
 
 use super::layout::{BLOBS_OFFSET, HSACO, Header, Scheme, VERSION, key};
 use super::message_pack::MessagePackWriter;
-use crate::base::codec;
-use crate::base::codec::{Codec, Compression};
+use crate::base::codec::{self, Codec, Compression};
 use crate::base::content::Content;
 
 /// Properties of an archive.

@@ -3,8 +3,7 @@
 use super::raw::{self, Header, StringEntry, Version};
 use super::symbols;
 use crate::base::bytes::{Extent, Resource, Table, View};
-use crate::base::codec;
-use crate::base::codec::Codec;
+use crate::base::codec::{self, Codec};
 use crate::base::error::{Cause, Malformed};
 use crate::format::{Compressed, CompressedContents};
 

@@ -11,8 +11,7 @@ use super::raw::{Entry, Header, StringEntry, Version};
 use super::read::OffloadBinary;
 use super::string_table::StringTable;
 use crate::base::bytes::View;
-use crate::base::codec;
-use crate::base::codec::{Compression, Counted};
+use crate::base::codec::{self, Compression, Counted};
 use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};
 

@@ -11,8 +11,7 @@ use object::elf;
 use object::{CompressionFormat, Endianness, Object, ObjectSection, RelocationFlags, RelocationTarget};
 
 use crate::base::bytes::{Extent, Resource, View};
-use crate::base::codec;
-use crate::base::codec::Codec;
+use crate::base::codec::{self, Codec};
 use crate::base::error::{Cause, Malformed};
 use crate::image::elf::{Elf, ElfSection};
 

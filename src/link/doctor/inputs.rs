@@ -12,8 +12,7 @@ use super::{DoctorError, DoctorOptions, Result};
 use crate::base::archive::ArchiveFormat;
 use crate::base::bytes::ObjectBytes;
 use crate::base::io::Input;
-use crate::embed::wrap::host_entries;
-use crate::embed::wrap::host_entries::HostEntry;
+use crate::embed::wrap::host_entries::{self, HostEntry};
 use crate::scan::inventory;
 use crate::scan::{self, Archives, InputSlice, OpenOptions, Options, Scan, Source};
 

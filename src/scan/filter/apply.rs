@@ -8,8 +8,7 @@ use std::path::Path;
 
 use super::{FilterCandidate, FilterError, ImageFilter, KernelPattern, Predicate};
 use crate::format::ImageKind;
-use crate::image;
-use crate::image::{Inspection, Kernel};
+use crate::image::{self, Inspection, Kernel};
 use crate::scan::inspect::inspect_with;
 use crate::scan::inventory::NestedImage;
 use crate::scan::{ImageRef, ScannedFile};

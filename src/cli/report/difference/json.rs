@@ -24,8 +24,7 @@
 use super::Differences;
 use crate::base::bytes::hexadecimal;
 use crate::base::json::{JsonWriter, json_document};
-use crate::check::lock;
-use crate::check::lock::{FileDifference, GrowthLimit, KernelDifference, LockedKernel, TargetDifference};
+use crate::check::lock::{self, FileDifference, GrowthLimit, KernelDifference, LockedKernel, TargetDifference};
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.diff/1";

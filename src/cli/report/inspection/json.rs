@@ -34,8 +34,7 @@ use crate::analyze::survey::Survey;
 use crate::base::json::{JsonWriter, nested_json};
 use crate::cli::report::json::{error, errors, identity};
 use crate::image::{CompileUnit, Figure, Kernel};
-use crate::scan::inventory;
-use crate::scan::inventory::PropertyValue;
+use crate::scan::inventory::{self, PropertyValue};
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.inspect/1";

@@ -64,7 +64,9 @@ fn cubin(arch: &str) -> Image {
 
 fn page(files: &[&Survey], verdict: Option<&Verdict>) -> crate::base::error::Result<String> {
     let mut page = Page::new();
-    files.iter().for_each(|file| page.add((*file).clone()));
+    for file in files {
+        page.add((*file).clone());
+    }
     page.text(verdict)
 }
 

@@ -54,7 +54,8 @@ fuzz_target!(|data: &[u8]| {
     check_text(&report::selection_json("gfx90a", None, &devices, &[(answered, Vec::new())]));
 
     let image_surveys = inspections.into_iter().map(|inspection| ImageSurvey { inspection, ..ImageSurvey::default() });
-    let survey = Survey { image_surveys: image_surveys.collect(), file, host: None, packed: None, limits: Limits::default() };
+    let survey =
+        Survey { image_surveys: image_surveys.collect(), file, host: None, packed: None, limits: Limits::default() };
     let inputs = vec![survey.file.path.clone()];
     let policy = Policy::parse("policy.toml", POLICY).expect("a policy");
     let verdict = check(

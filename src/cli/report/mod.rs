@@ -21,6 +21,7 @@ mod proof;
 mod repair;
 mod requires;
 mod schemas;
+mod screen;
 mod selection;
 mod size;
 mod split;
@@ -51,6 +52,7 @@ pub use proof::{PROOF_SCHEMA, ProvenFile, proof_json};
 pub use repair::{CheckedRecord, Repair, repair_json, repair_text};
 pub use requires::{RequiredDevice, RequiredFile, required_json, requires_document, requires_text, unread_json};
 pub use schemas::{SCHEMAS, policy_schema};
+pub use screen::Screen;
 pub use selection::{
     KernelGap, selection_gaps, selection_json, selection_lists, selection_summary, selection_total, set_json, set_text,
     to_be_linked,
@@ -59,7 +61,7 @@ pub use size::{SizeReport, SizedFile, arch_summary, size_csv, size_json, size_ta
 pub use split::split_text;
 pub use style::Meaning;
 pub use table::{table, table_without_images, verified_text};
-pub use text::{Block, JoinedBlocks, Screen, blocks, counted};
+pub use text::{Block, JoinedBlocks, blocks, counted};
 pub use verdict::{
     CodeSizes, verdict_cyclonedx, verdict_github, verdict_gitlab, verdict_junit, verdict_markdown, verdict_sarif,
     verdict_text,

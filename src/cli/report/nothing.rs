@@ -1,7 +1,8 @@
 //! The answer that nothing was found: what was looked for, what was not opened, and what looks like device code.
 
+use super::screen::Screen;
 use super::style::Meaning;
-use super::text::{Screen, counted, printable, shorten, wrapped};
+use super::text::{counted, printable, shorten, wrapped};
 use crate::cli::shell::quoted;
 use crate::format::ContainerType;
 use crate::scan::inventory::{File, NotOpened, SignKind};

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::markdown_escape::escape;
 use crate::base::bytes::total;
 use crate::check::lock::Lock;
-use crate::cli::report::text::human_size;
+use crate::cli::report::screen::human_size;
 use crate::scan::inventory::File;
 use crate::target::natural_order;
 

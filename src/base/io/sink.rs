@@ -68,10 +68,12 @@ impl<'data> Sink<'data> {
     /// Appends bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.size += bytes.len() as u64;
-        match (self.known_extent(bytes), self.extents.last_mut()) {
-            (Some(extent), _) => self.extents.push(extent),
-            (None, Some(SinkExtent::Bytes(last))) => last.extend_from_slice(bytes),
-            (None, _) => self.extents.push(SinkExtent::Bytes(bytes.to_vec())),
+        if let Some(extent) = self.known_extent(bytes) {
+            self.extents.push(extent);
+        } else if let Some(SinkExtent::Bytes(last)) = self.extents.last_mut() {
+            last.extend_from_slice(bytes);
+        } else {
+            self.extents.push(SinkExtent::Bytes(bytes.to_vec()));
         }
     }
 
@@ -86,13 +88,12 @@ impl<'data> Sink<'data> {
         let start = bytes.as_ptr() as usize;
         let after = self.inputs.partition_point(|(addresses, _)| addresses.start <= start);
         let is_inside = |(addresses, _): &&(Range<usize>, _)| start + bytes.len() <= addresses.end && !bytes.is_empty();
-        let extent = self.inputs[..after].last().filter(is_inside).map(|(addresses, input)| SinkExtent::InputRange {
-            input,
-            offset: (start - addresses.start) as u64,
-            size: bytes.len() as u64,
-        });
-        if extent.is_some() || bytes.len() < MIN_SLICE {
-            return extent;
+        if let Some((addresses, input)) = self.inputs[..after].last().filter(is_inside) {
+            let offset = (start - addresses.start) as u64;
+            return Some(SinkExtent::InputRange { input, offset, size: bytes.len() as u64 });
+        }
+        if bytes.len() < MIN_SLICE {
+            return None;
         }
         self.slices.iter().find_map(|&slice| {
             let start = (bytes.as_ptr() as usize).checked_sub(slice.as_ptr() as usize)?;

@@ -2,6 +2,7 @@
 //! of a hundred thousand members.
 
 use std::env::temp_dir;
+use std::ops::Range;
 use std::path::Path;
 
 use super::spool::{Spool, Spooled};
@@ -13,8 +14,10 @@ const BLOCK: usize = 1 << 20;
 /// Texts and their names.
 #[derive(Debug)]
 pub struct SortedTexts {
-    /// Name, offset and size of each text.
-    texts: Vec<(Box<str>, u64, u64)>,
+    /// Place of the name, offset and size of each text.
+    texts: Vec<(Range<usize>, u64, u64)>,
+    /// All names. Many small allocations would keep what is freed around them apart: 2 KB for each.
+    names: String,
     spool: Spool,
     /// The last block. A spool starts again if nothing in it is used.
     last: Option<Spooled>,
@@ -27,12 +30,14 @@ impl SortedTexts {
     /// Creates an empty list.
     pub fn new() -> Self {
         let spool = Spool::in_directory(temp_dir());
-        SortedTexts { texts: Vec::new(), spool, last: None, spooled: 0, rest: Vec::new() }
+        SortedTexts { texts: Vec::new(), names: String::new(), spool, last: None, spooled: 0, rest: Vec::new() }
     }
 
     /// Adds a text. `name` is also the name of the file in errors.
     pub fn add(&mut self, name: &str, text: &str) -> Result<()> {
-        self.texts.push((name.into(), self.spooled + self.rest.len() as u64, text.len() as u64));
+        let start = self.names.len();
+        self.names += name;
+        self.texts.push((start..self.names.len(), self.spooled + self.rest.len() as u64, text.len() as u64));
         self.rest.extend(text.as_bytes());
         if self.rest.len() >= BLOCK {
             self.last = Some(self.spool.add(Path::new(name), |to| to.write_all(&self.rest))?);
@@ -44,15 +49,16 @@ impl SortedTexts {
 
     /// Calls `take` with the texts in the order of their names.
     pub fn each(mut self, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        self.texts.sort_by(|(one, ..), (other, ..)| one.cmp(other));
+        let name = |place: &Range<usize>| &self.names[place.clone()];
+        self.texts.sort_by(|(one, ..), (other, ..)| name(one).cmp(name(other)));
         let spooled = self.spool.finish();
-        for (name, start, size) in &self.texts {
+        for (place, start, size) in &self.texts {
             match (start.checked_sub(self.spooled), &spooled) {
                 (None, Some(spooled)) => {
                     let read = spooled.part(*start..start + size).read();
-                    take(&read.map_err(Error::io(Path::new(&**name), "read a temporary file"))?)?;
+                    take(&read.map_err(Error::io(Path::new(name(place)), "read a temporary file"))?)?;
                 }
-                (place, _) => take(&self.rest[place.unwrap_or_default() as usize..][..*size as usize])?,
+                (at, _) => take(&self.rest[at.unwrap_or_default() as usize..][..*size as usize])?,
             }
         }
         Ok(())

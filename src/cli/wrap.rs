@@ -212,6 +212,10 @@ fn options(arguments: Arguments) -> Result<WrapOptions> {
 /// Parses `NAME[=HOST_SYMBOL][,size=N][,flags=N][,data=N][,aux=SYMBOL]`; numbers may be hexadecimal, and flags have
 /// names.
 fn parse_entry(text: &str) -> Result<OffloadEntry> {
+    // Most of a file's tens of thousands of entries are a name.
+    if !text.is_empty() && !text.bytes().any(|byte| matches!(byte, b',' | b'=')) {
+        return Ok(OffloadEntry { name: text.to_owned(), host_symbol: text.to_owned(), ..Default::default() });
+    }
     let mut parts = text.split(',');
     let first = parts.next().unwrap_or_default();
     let (name, host_symbol) = first.split_once('=').unwrap_or((first, first));

@@ -1,7 +1,7 @@
 //! Surveys of all files of a package, for questions about the files together: devices, needs, coverage.
 //!
 //! A package of cubins has thousands of files that are a single container. One survey stands for those that differ only
-//! by path, sizes and kernels, with the kernels of all: so the memory is that of the names.
+//! by path, sizes and kernels. It has the kernels of all, so that only their names take memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 use serde_json::Value;
 
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
 use crate::harness::trial::{completion, fresh_directory};
@@ -32,7 +33,7 @@ fn the_example_runs(directory: &Path) -> Result<()> {
     let done = step.env("OMP_TARGET_OFFLOAD", "MANDATORY").run()?;
     ensure!(done.stdout == "device wrote 42\nembedded 3312 bytes\n", done.error("another output"));
 
-    let scanned = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--json"]).arg(&program).run()?;
+    let scanned = Step::new(directory, fatbin_program()).args(["scan", "--json"]).arg(&program).run()?;
     let document: Value = serde_json::from_str(&scanned.stdout)?;
     let containers = document["files"][0]["containers"].as_array().context("containers")?;
     let images: Vec<_> = containers.iter().flat_map(|it| it["images"].as_array()).flatten().collect();

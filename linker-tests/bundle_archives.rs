@@ -13,6 +13,7 @@ use libtest_mimic::Trial;
 
 use crate::harness::command::command;
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, llvm_tool};
 use crate::harness::trial::{completion, fresh_directory};
@@ -112,7 +113,7 @@ fn names(directory: &Path, archive: &str) -> Result<String> {
 
 /// Runs both programs, with the outputs `ours-0.a`, `theirs-0.a` and so on.
 fn both(directory: &Path, bundler: &Path, archive: &str, ids: &[&str], flag: Option<&str>) -> Result<(Output, Output)> {
-    let mut ours = command(env!("CARGO_BIN_EXE_fatbin"));
+    let mut ours = command(fatbin_program());
     ours.current_dir(directory).arg("unbundle").arg(archive);
     let mut theirs = command(bundler);
     theirs.current_dir(directory).args(["-unbundle", "-type=a"]).arg(format!("-input={archive}"));

@@ -8,6 +8,7 @@ use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
 use crate::harness::command::command;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, fetched, find_in, llvm_tool, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
@@ -62,7 +63,7 @@ fn build_twice(directory: &Path, file: &str, source: &str, compile: &dyn Fn(&Pat
 
 /// Returns the document of `fatbin diff --json`.
 fn diff(directory: &Path, old: &str, new: &str) -> Result<Value> {
-    let mut command = command(env!("CARGO_BIN_EXE_fatbin"));
+    let mut command = command(fatbin_program());
     let output = command.current_dir(directory).args(["diff", "--json", old, new]).output()?;
     Ok(serde_json::from_slice(&output.stdout)?)
 }
@@ -74,7 +75,7 @@ fn check(document: &Value, expected: &[&str]) -> Result<()> {
 
 /// Returns the lock of a file of its directory, without what differs between builds of one source.
 fn lock(directory: &Path, file: &str) -> Result<String> {
-    let step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin"));
+    let step = Step::new(directory, fatbin_program());
     Ok(step.args(["lock", "--code-only", "-o", "-", file]).run()?.stdout)
 }
 
@@ -127,7 +128,7 @@ fn other_containers_and_compression(directory: &Path) -> Result<()> {
     create("first.fatbin", [&cubin, &ptx])?;
     create("second.fatbin", [&ptx, &cubin])?;
     check(&diff(directory, "first.fatbin", "second.fatbin")?, &["order"])?;
-    let transcode = Step::new(directory, env!("CARGO_BIN_EXE_fatbin"));
+    let transcode = Step::new(directory, fatbin_program());
     transcode.args(["transcode", "--to", "none", "first.fatbin", "-o", "plain.fatbin"]).run()?;
     check(&diff(directory, "first.fatbin", "plain.fatbin")?, &["compression"])?;
     check(&diff(directory, "first.fatbin", "first.fatbin")?, &[])

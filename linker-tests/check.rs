@@ -9,6 +9,7 @@ use libtest_mimic::Trial;
 use serde_json::Value;
 
 use crate::harness::command::command;
+use crate::harness::fatbin_program;
 use crate::harness::tools::{fetched, find_in, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
 
@@ -48,7 +49,7 @@ fn check(directory: &Path, policy: &str, arguments: &[&str]) -> Result<Checked> 
 }
 
 fn fatbin(directory: &Path, arguments: &[&str]) -> Result<Checked> {
-    let mut command = command(env!("CARGO_BIN_EXE_fatbin"));
+    let mut command = command(fatbin_program());
     let output = command.args(arguments).current_dir(directory).output()?;
     Ok(Checked { status: output.status.code(), out: String::from_utf8(output.stdout)? })
 }

@@ -7,6 +7,7 @@ use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
 use crate::harness::command::command;
+use crate::harness::fatbin_program;
 use crate::harness::tools::{Missing, in_path};
 use crate::harness::trial::{completion, fresh_directory};
 
@@ -36,6 +37,6 @@ fn count(directory: &Path, arguments: &[&str]) -> Result<Output> {
     }
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("scripts/count");
     let mut command = command(script);
-    command.args(["--program", env!("CARGO_BIN_EXE_fatbin")]).args(arguments);
+    command.args(["--program", fatbin_program()]).args(arguments);
     Ok(command.env("TMPDIR", directory).output()?)
 }

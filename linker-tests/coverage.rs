@@ -9,6 +9,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 use serde_json::Value;
 
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{fetched, find_in, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
@@ -41,7 +42,7 @@ pub fn trials() -> Vec<Trial> {
 
 /// Returns the document of `inspect --matrix`.
 fn matrix(directory: &Path, file: &Path) -> Result<Value> {
-    let step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["inspect", "--matrix", "--json"]).arg(file);
+    let step = Step::new(directory, fatbin_program()).args(["inspect", "--matrix", "--json"]).arg(file);
     Ok(serde_json::from_str::<Value>(&step.run()?.stdout)?["matrix"].take())
 }
 
@@ -95,7 +96,7 @@ fn removed_kernel(directory: &Path) -> Result<()> {
     ensure!(gaps.len() == 1 && gaps[0]["device"] == "sm_86", "{matrix}");
     ensure!(gaps[0]["kernel"].as_str().is_some_and(|name| name.contains("removed")), "{matrix}");
     fs::write(directory.join("policy.toml"), "kernels = [{ devices = 'all' }]\n")?;
-    let check = Step::new(directory, "sh").args(["-c", VIOLATED, env!("CARGO_BIN_EXE_fatbin"), "check"]);
+    let check = Step::new(directory, "sh").args(["-c", VIOLATED, fatbin_program(), "check"]);
     let done = check.args(["--policy", "policy.toml", "removed.o"]).run()?;
     let finding = "removed.o: kernel-coverage: kernel removed(int*): fails on sm_86: ";
     let findings = done.stdout.matches("kernel-coverage: ").count();

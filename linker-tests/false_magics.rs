@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
 use crate::harness::command::command;
+use crate::harness::fatbin_program;
 use crate::harness::tools::{Tool, fetched, find_in, not_fetched};
 use crate::harness::trial::completion;
 
@@ -39,7 +40,7 @@ fn holds_no_image(file: &Path, magics: &[&[u8]]) -> Result<()> {
         // Without the magic, the test would be meaningless.
         ensure!(memchr::memmem::find(&bytes, magic).is_some(), "{}: does not contain {magic:?}", file.display());
     }
-    let run = command(env!("CARGO_BIN_EXE_fatbin")).arg("scan").arg(file).output()?;
+    let run = command(fatbin_program()).arg("scan").arg(file).output()?;
     let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
     ensure!(run.status.code() == Some(1) && err.lines().count() == 1, "{}: {out}{err}", run.status);
     ensure!(err.ends_with(": no device images\n"), "{out}{err}");

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
 use crate::harness::command::command;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, Tool, in_path, llvm_tool};
 use crate::harness::trial::{completion, fresh_directory};
@@ -38,7 +39,7 @@ fn trial(name: String, test: impl Fn(&Path) -> Result<()> + Send + 'static) -> T
 }
 
 fn fatbin(directory: &Path) -> Step {
-    Step::new(directory, env!("CARGO_BIN_EXE_fatbin"))
+    Step::new(directory, fatbin_program())
 }
 
 /// Requires that a file has no device code for any command, without any error.
@@ -47,8 +48,7 @@ fn is_host_file(directory: &Path, file: &str) -> Result<()> {
     let commands =
         ["scan", "inspect", "verify", "check --policy policy.toml", "select --device x86_64", "extract -o out"];
     for words in commands {
-        let run =
-            command(env!("CARGO_BIN_EXE_fatbin")).current_dir(directory).args(words.split(' ')).arg(file).output()?;
+        let run = command(fatbin_program()).current_dir(directory).args(words.split(' ')).arg(file).output()?;
         let text = String::from_utf8_lossy(&[run.stdout, run.stderr].concat()).into_owned();
         ensure!(run.status.code() == Some(1), "{words} {file}: {:?}\n{text}", run.status);
     }

@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, in_path};
 use crate::harness::trial::{completion, fresh_directory};
@@ -80,7 +81,7 @@ fn jax(directory: &Path) -> Result<()> {
         Step::new(directory, "zstd").args(["-q", "-f", "plain", "-o", "jit_g-1-cache"]).run()?;
         fs::write(directory.join("policy"), format!("[archs]\nonly = [\"{arch}\"]\n"))?;
         for file in ["plain", "jit_f-0-cache", "jit_g-1-cache"] {
-            let fatbin = || Step::new(directory, env!("CARGO_BIN_EXE_fatbin"));
+            let fatbin = || Step::new(directory, fatbin_program());
             fatbin().args(["verify", file]).run()?;
             fatbin().args(["check", "--policy", "policy", file]).run()?;
             fatbin().args(["extract", "--to", "extracted", file]).run()?;
@@ -103,7 +104,7 @@ fn flashinfer(directory: &Path) -> Result<()> {
     Step::new(&folder, "sh").args(["-c", "sha256sum *.cubin > checksums.txt"]).run()?;
     let checked = |status: &str| {
         let command = format!("\"$0\" check --policy policy cubins; test $? = {status}");
-        Step::new(directory, "sh").args(["-c", &command, env!("CARGO_BIN_EXE_fatbin")]).run()
+        Step::new(directory, "sh").args(["-c", &command, fatbin_program()]).run()
     };
     checked("0")?;
     let mut changed = cubin.clone();
@@ -127,7 +128,7 @@ fn python(directory: &Path) -> Result<()> {
     let written = Step::new(directory, "python3").args(["-c", WRITER]).args(&fixtures).run()?;
     let expected: BTreeSet<&str> = written.stdout.lines().collect();
     for (file, count) in [("512.kdb", 300), ("1024.kdb", 300), ("4096.kdb", 300), ("65536.kdb", 300), ("a.aks2", 3)] {
-        let fatbin = || Step::new(directory, env!("CARGO_BIN_EXE_fatbin"));
+        let fatbin = || Step::new(directory, fatbin_program());
         fatbin().args(["verify", file]).run()?;
         let out = format!("{file}.out");
         fatbin().args(["extract", "--name", "{member}.{number}", "-o", &out, file]).run()?;

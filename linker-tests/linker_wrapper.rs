@@ -14,6 +14,7 @@ use libtest_mimic::Trial;
 
 use crate::harness::command::command;
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::program::write_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, Tool, llvm_tool, path_with};
@@ -80,7 +81,7 @@ fn prints_the_same(kind: &str, bit: u32, release: &str) -> Result<()> {
     drive(&directory, kind, release)?;
     let (theirs, image) =
         (one_of(&directory, &["wrapper.o"])?, one_of(&directory, &["hipfb", "fatbin", "img", "x86_64-.out"])?);
-    let wrap = Step::new(&directory, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--kind", kind]);
+    let wrap = Step::new(&directory, fatbin_program()).args(["wrap", "--kind", kind]);
     let wrap = wrap.args(["--host", "x86_64-unknown-linux-gnu", "--abi", &format!("llvm{release}"), "-o", "ours.o"]);
     let wrap = if kind == "openmp" {
         wrap.arg(format!("--image=file={},triple=x86_64-pc-linux-gnu", image.display()))

@@ -141,6 +141,7 @@ mod wrappers;
 mod zebin;
 
 use std::fs::File;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
@@ -152,7 +153,10 @@ use harness::directives::Case;
 use harness::{lock, sweep, trial, wine};
 
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // One more than there are processors, because trials wait for files, emulators and each other's builds.
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    arguments.test_threads.get_or_insert(processors + 1);
     match exclusive_trials(&arguments) {
         Ok((_lock, trials)) => {
             let start = SystemTime::now();
@@ -186,7 +190,6 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(triples::trials());
     trials.extend(fatbinary::trials());
     trials.extend(cuobjdump::trials());
-    trials.extend(release::trials());
     trials.extend(device_link::trials());
     trials.extend(requires::trials());
     trials.extend(roc_obj::trials());
@@ -233,13 +236,30 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(real_files::trials());
     trials.extend(upstream_bugs::trials());
     trials.extend(ci::trials());
+    trials.extend(release::trials());
     trials.extend(build_script::trials());
     trials.extend(native::trials());
     trials.extend(python::trials());
     trials.extend(tasks::trials());
     trials.extend(integrations::trials());
     trials.extend(features::trials(trials.iter().map(|trial| trial.name().to_owned()).collect()));
-    Ok(trials)
+    with_distance_between_builds(trials)
+}
+
+/// Trials that compile a crate for a minute or more. Meanwhile cargo lets no other build begin, and the trials that need what they
+/// build wait.
+const BUILDS: [&str; 5] =
+    ["release/archive", "native/interface", "python/wheel", "tasks/crates", "build-script/example"];
+
+/// Moves the builds to the front half, with other trials between them.
+fn with_distance_between_builds(trials: Vec<Trial>) -> Result<Vec<Trial>> {
+    let (builds, mut ordered): (Vec<_>, Vec<_>) = trials.into_iter().partition(|trial| BUILDS.contains(&trial.name()));
+    ensure!(builds.len() == BUILDS.len(), "the trials lack one of {BUILDS:?}");
+    let distance = ordered.len() / (2 * BUILDS.len());
+    for (number, build) in builds.into_iter().enumerate() {
+        ordered.insert(number * distance, build);
+    }
+    Ok(ordered)
 }
 
 /// Returns the directories in `cases`, sorted by name.

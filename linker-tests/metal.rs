@@ -11,6 +11,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 use serde_json::Value;
 
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{fetched, find_in, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
@@ -36,7 +37,7 @@ fn files(directory: &Path) -> Result<Vec<String>> {
 }
 
 fn report(directory: &Path, words: &[&str], files: &[String]) -> Result<Value> {
-    let step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(words.iter().copied()).arg("--json").args(files);
+    let step = Step::new(directory, fatbin_program()).args(words.iter().copied()).arg("--json").args(files);
     Ok(serde_json::from_str(&step.run()?.stdout)?)
 }
 
@@ -72,7 +73,7 @@ fn images(directory: &Path) -> Result<()> {
         let found = images.map(|it| (number(&it["offset"]), number(&it["size"]))).collect::<BTreeSet<_>>();
         ensure!(found == expected, "{file}: {found:?}, expected {expected:?}");
         count += expected.len();
-        let step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin"));
+        let step = Step::new(directory, fatbin_program());
         step.args(["extract", "-o", "out", "--name", "{number}"]).arg(file).run()?;
         for (number, (offset, size)) in expected.iter().enumerate() {
             let image = fs::read(directory.join(format!("out/{number}")))?;
@@ -81,7 +82,7 @@ fn images(directory: &Path) -> Result<()> {
         fs::remove_dir_all(directory.join("out"))?;
     }
     ensure!(count == 32, "{count} images");
-    let step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin"));
+    let step = Step::new(directory, fatbin_program());
     step.arg("verify").arg("mps_flash_attn").run()?;
     Ok(())
 }
@@ -114,7 +115,7 @@ fn floor(directory: &Path) -> Result<()> {
     fs::write(directory.join("policy.toml"), "images.platform-tag = true\n")?;
     // Passing is an error.
     let violated = Step::new(directory, "sh").args(["-c", r#"! "$0" check --policy policy.toml "$1""#]);
-    let violated = violated.arg(env!("CARGO_BIN_EXE_fatbin")).arg(wheel).run()?.stdout;
+    let violated = violated.arg(fatbin_program()).arg(wheel).run()?.stdout;
     for release in ["macOS 15.0", "macOS 26.0"] {
         let message = format!("needs {release}, but the wheel is for macosx_11_0_arm64\n");
         ensure!(violated.contains(&message), "{violated}");

@@ -9,6 +9,7 @@ use anyhow::{Context, Error, Result, ensure};
 use libtest_mimic::Trial;
 use serde_json::Value;
 
+use crate::harness::fatbin_program;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::{Missing, in_path};
 use crate::harness::trial::{completion, fresh_directory};
@@ -218,7 +219,7 @@ fn equal_lines(directory: &Path, command: &str) -> Result<()> {
 /// Runs a command, and adds its exit status to its output.
 fn with_status(directory: &Path, command: &str, input: &str) -> Result<Done> {
     let line = format!("\"$0\" {command} {input} 2>&1; echo status $?");
-    Step::new(directory, "sh").args(["-c", &line, env!("CARGO_BIN_EXE_fatbin")]).run()
+    Step::new(directory, "sh").args(["-c", &line, fatbin_program()]).run()
 }
 
 /// Returns the lines about the files of the folder, without the paths of packages, and the last line.
@@ -267,7 +268,7 @@ fn changed_or_refused(directory: &Path) -> Result<()> {
 }
 
 fn json(directory: &Path, command: &str, input: &str) -> Result<Value> {
-    let step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(command.split(' ')).arg("--json").arg(input);
+    let step = Step::new(directory, fatbin_program()).args(command.split(' ')).arg("--json").arg(input);
     serde_json::from_str(&step.run()?.stdout).context("JSON")
 }
 
@@ -293,7 +294,7 @@ fn answers(value: &Value) -> BTreeSet<String> {
 
 /// The extracted images have the bytes of the files.
 fn extracted(directory: &Path) -> Result<()> {
-    Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["extract", "-o", "out", "p"]).run()?;
+    Step::new(directory, fatbin_program()).args(["extract", "-o", "out", "p"]).run()?;
     let contents = |below: &str| -> Result<BTreeSet<Vec<u8>>> {
         let files = fs::read_dir(directory.join(below))?;
         files.map(|file| Ok(fs::read(file?.path())?)).collect()
@@ -304,7 +305,7 @@ fn extracted(directory: &Path) -> Result<()> {
 
 /// Returns the lines of a lock about images and kernels.
 fn locked(directory: &Path, input: &str) -> Result<Vec<String>> {
-    Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["lock", "-o", "lock", input]).run()?;
+    Step::new(directory, fatbin_program()).args(["lock", "-o", "lock", input]).run()?;
     let lock = fs::read_to_string(directory.join("lock"))?;
     fs::remove_file(directory.join("lock"))?;
     Ok(lock.lines().filter(|line| line.starts_with("unit ") || line.starts_with("  ")).map(str::to_owned).collect())

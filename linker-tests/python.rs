@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
+use crate::harness::fatbin_program;
 use crate::harness::openmp;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::{Missing, Tool, fetched, find_in, in_path, not_fetched};
@@ -99,7 +100,7 @@ fn pyright_accepts_the_stub(environment: &Environment<'_>) -> Result<()> {
 fn build(directory: &Path) -> Result<()> {
     let program = directory.join("fatbin");
     let strip = Step::new(directory, Tool::Objcopy.path()?).arg("--strip-all");
-    strip.arg(env!("CARGO_BIN_EXE_fatbin")).arg(&program).run()?;
+    strip.arg(fatbin_program()).arg(&program).run()?;
     let maturin = find_in(&fetched("maturin"), "maturin").ok_or_else(|| not_fetched("maturin"))?;
     let step = Step::new(directory, root().join("scripts/wheel")).env("MATURIN", maturin);
     step.arg(program).args(["dist", "--profile", "dev"]).run()?;

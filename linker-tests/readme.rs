@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
 use crate::coverage::torchvision_wheel;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::trial::{completion, fresh_directory};
 
@@ -78,7 +79,7 @@ fn answers(directory: &Path, documents: Vec<PathBuf>) -> Result<()> {
 
 /// Returns the search path, with the program first.
 fn path() -> Result<std::ffi::OsString> {
-    let program = PathBuf::from(env!("CARGO_BIN_EXE_fatbin"));
+    let program = PathBuf::from(fatbin_program());
     let own = program.parent().context("a directory")?.to_owned();
     let others = var_os("PATH").unwrap_or_default();
     Ok(join_paths([own].into_iter().chain(split_paths(&others)))?)

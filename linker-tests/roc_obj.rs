@@ -8,6 +8,7 @@ use libtest_mimic::Trial;
 
 use crate::dropin::{Call, CallResult, Pair, Side};
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, Tool, fetched, find_in, in_path, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
@@ -119,8 +120,7 @@ fn lists_code_objects(directory: &Path) -> Result<()> {
 
 fn extracts_code_objects(directory: &Path) -> Result<()> {
     prepare(directory)?;
-    let listed =
-        Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["install-links", "--with", "roc-obj", "links"]);
+    let listed = Step::new(directory, fatbin_program()).args(["install-links", "--with", "roc-obj", "links"]);
     listed.run()?;
     let list = Step::new(directory, directory.join("links").join(LIST)).arg("one.o").run()?;
     let addresses: Vec<&str> = list.stdout.lines().filter_map(|line| line.split_whitespace().last()).collect();

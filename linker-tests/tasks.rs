@@ -194,11 +194,11 @@ template __global__ void fill<int>(int *);
 ";
 
 /// The scripts in Rust, as build scripts and as a program of packages outside of the workspace. cargo compiles the crate once for
-/// both, and has the dependencies of `examples/build-script`.
+/// both, and has the dependencies of `bindings/c`.
 fn crates(directory: &Path) -> Result<()> {
     let nvcc = nvcc("13.5")?;
     Tool::Cuobjdump.path()?;
-    let workspace = "[workspace]\nresolver = \"3\"\nmembers = [\"*-*\"]\n[profile.dev]\ndebug = 0\n";
+    let workspace = "[workspace]\nresolver = \"3\"\nmembers = [\"*-*\"]\n";
     fs::write(directory.join("Cargo.toml"), workspace)?;
     fs::copy(root().join("bindings/c/Cargo.lock"), directory.join("Cargo.lock"))?;
     let dependency = format!("fatbin = {{ path = {:?}, default-features = false, features = [\"full\"] }}", root());

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, in_path};
 use crate::harness::trial::{completion, fresh_directory};
@@ -40,7 +41,7 @@ fn trial(name: String, test: impl FnOnce(&Path) -> Result<()> + Send + 'static) 
 }
 
 fn fatbin(directory: &Path, threads: usize, command: &str) -> Step {
-    let step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(command.split_whitespace());
+    let step = Step::new(directory, fatbin_program()).args(command.split_whitespace());
     step.args(["--threads", &threads.to_string()])
 }
 
@@ -67,7 +68,7 @@ fn starts_no_thread(directory: &Path) -> Result<()> {
     for command in COMMANDS {
         for (threads, starts_some) in [("1", false), ("2", true)] {
             let trace = Step::new(directory, &strace).args(["-f", "-qq", "-e", "trace=clone,clone3,fork,vfork"]);
-            let run = trace.args(["-o", "started", env!("CARGO_BIN_EXE_fatbin")]).args(command.split_whitespace());
+            let run = trace.args(["-o", "started", fatbin_program()]).args(command.split_whitespace());
             let done = run.args(["--threads", threads]).arg(&path).run()?;
             let started = std::fs::read_to_string(directory.join("started"))?.lines().count();
             ensure!((started > 0) == starts_some, "{}", done.error(format!("{started} threads were started")));

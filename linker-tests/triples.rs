@@ -8,6 +8,7 @@ use libtest_mimic::Trial;
 use serde_json::Value;
 
 use crate::harness::command::command;
+use crate::harness::fatbin_program;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::llvm_tool;
 use crate::harness::trial::{completion, fresh_directory};
@@ -102,7 +103,7 @@ fn host(directory: &Path, release: &str, triple: &str, is_wrapped: bool) -> Resu
     compile(directory, release, &["-emit-llvm", "-target", triple])?;
     let wrapped = std::fs::read(directory.join("image"))?.starts_with(b"\xde\xc0\x17\x0b");
     ensure!(wrapped == is_wrapped, "a wrapper, or none, against expectation");
-    let run = command(env!("CARGO_BIN_EXE_fatbin")).current_dir(directory).args(["scan", "image"]).output()?;
+    let run = command(fatbin_program()).current_dir(directory).args(["scan", "image"]).output()?;
     let out = String::from_utf8_lossy(&run.stdout).into_owned();
     ensure!(run.status.code() == Some(1) && out.contains("image: bitcode, "), "{:?} {out}", run.status);
     Ok(())
@@ -110,14 +111,14 @@ fn host(directory: &Path, release: &str, triple: &str, is_wrapped: bool) -> Resu
 
 /// Returns the image as `fatbin scan --json` lists it, and the run.
 fn scanned(directory: &Path) -> Result<(Value, Done)> {
-    let done = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--json", "image"]).run()?;
+    let done = Step::new(directory, fatbin_program()).args(["scan", "--json", "image"]).run()?;
     let document: Value = serde_json::from_str(&done.stdout)?;
     Ok((document["files"][0]["containers"][0]["images"][0].clone(), done))
 }
 
 fn has_triple(directory: &Path, expected: &str) -> Result<()> {
     for command in ["scan", "inspect"] {
-        let done = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args([command, "--json", "image"]).run()?;
+        let done = Step::new(directory, fatbin_program()).args([command, "--json", "image"]).run()?;
         let document: Value = serde_json::from_str(&done.stdout)?;
         let file = &document["files"][0];
         let image = if command == "scan" { &file["containers"][0]["images"][0] } else { &file["images"][0] };

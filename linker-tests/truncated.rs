@@ -18,6 +18,7 @@ use object::read::archive::ArchiveFile;
 use object::{Object, ObjectSection};
 
 use crate::harness::command::command;
+use crate::harness::fatbin_program;
 use crate::harness::tools::{fetched, find_in, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
 
@@ -156,7 +157,7 @@ fn wheel_member(wheel: &mut zip::ZipArchive<Cursor<&[u8]>>, index: usize) -> Res
 
 /// Runs a command on the library and checks its exit status.
 fn requires_status(directory: &Path, arguments: &[&str], status: i32) -> Result<()> {
-    let run = command(env!("CARGO_BIN_EXE_fatbin")).args(arguments).arg("library").current_dir(directory).output()?;
+    let run = command(fatbin_program()).args(arguments).arg("library").current_dir(directory).output()?;
     let error = String::from_utf8_lossy(&run.stderr);
     ensure!(
         run.status.code() == Some(status),
@@ -191,7 +192,7 @@ fn library(name: &str, package: &str, stem: &str) -> Result<()> {
 
 /// Checks that a command ends with status 2 and prints this message once. Containers that were cut are further errors.
 fn reports(directory: &Path, subcommand: &str, message: &str) -> Result<()> {
-    let run = command(env!("CARGO_BIN_EXE_fatbin")).args([subcommand, "lib.so"]).current_dir(directory).output()?;
+    let run = command(fatbin_program()).args([subcommand, "lib.so"]).current_dir(directory).output()?;
     let error = String::from_utf8_lossy(&run.stderr);
     let line = format!("fatbin: lib.so: {message}");
     let count = error.lines().filter(|&found| found == line).count();

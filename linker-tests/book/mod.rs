@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, Tool, fetched, in_path, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
@@ -50,7 +51,7 @@ fn shell(directory: &Path, line: &str) -> Result<Step> {
         return Err(not_fetched("target/runtimes/book").into());
     }
     python()?;
-    let shell = Step::new(directory, "sh").env("PYTHONPATH", site).env("FATBIN_PROGRAM", env!("CARGO_BIN_EXE_fatbin"));
+    let shell = Step::new(directory, "sh").env("PYTHONPATH", site).env("FATBIN_PROGRAM", fatbin_program());
     Ok(shell.args(["-c", line]).arg(directory.join("scripts/book")))
 }
 

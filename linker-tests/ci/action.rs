@@ -9,6 +9,7 @@ use yaml_rust2::{Yaml, YamlLoader};
 
 use super::{Ended, end, project, root};
 use crate::harness::command::command;
+use crate::harness::fatbin_program;
 
 /// Result of a run.
 struct Job {
@@ -101,12 +102,13 @@ fn with_values(text: &str, values: &HashMap<String, String>) -> Result<String> {
     Ok(done + rest)
 }
 
-const INPUTS: [(&str, &str); 3] =
-    [("policy", "gpu.toml"), ("files", "dist/**/*.hsaco\n"), ("fatbin", env!("CARGO_BIN_EXE_fatbin"))];
+fn inputs() -> [(&'static str, &'static str); 3] {
+    [("policy", "gpu.toml"), ("files", "dist/**/*.hsaco\n"), ("fatbin", fatbin_program())]
+}
 
 pub fn a_passing_policy_is_reported_everywhere(directory: &Path) -> Result<()> {
     project(directory, "gfx90a")?;
-    let job = run(directory, &[&INPUTS[..], &[("report", "junit.xml")]].concat())?;
+    let job = run(directory, &[&inputs()[..], &[("report", "junit.xml")]].concat())?;
     job.last.must_be(0, "")?;
     ensure!(job.outputs["status"] == "0" && job.log.contains("fatbin "), "{}", job.log);
     ensure!(!job.summary.is_empty() && job.uploaded.is_some_and(|file| file.exists()), "{}", job.log);
@@ -116,22 +118,23 @@ pub fn a_passing_policy_is_reported_everywhere(directory: &Path) -> Result<()> {
 
 pub fn a_violated_policy_fails_after_the_reports(directory: &Path) -> Result<()> {
     project(directory, "gfx942")?;
-    let job = run(directory, &INPUTS)?;
+    let job = run(directory, &inputs())?;
     job.last.must_be(1, "")?;
     ensure!(job.log.contains("::error title=fatbin check::device code violates gpu.toml"), "{}", job.log);
     ensure!(job.log.contains("dist/in here/a.hsaco") && job.summary.contains("gfx942"), "{}{}", job.log, job.summary);
     let sarif = std::fs::read(job.uploaded.context("nothing for code scanning")?)?;
     let sarif: serde_json::Value = serde_json::from_slice(&sarif)?;
     ensure!(sarif["runs"][0]["results"].as_array().is_some_and(|results| !results.is_empty()), "{sarif}");
-    let job = run(directory, &[&INPUTS[..], &[("upload-sarif", "false")]].concat())?;
+    let job = run(directory, &[&inputs()[..], &[("upload-sarif", "false")]].concat())?;
     ensure!(job.uploaded.is_none() && job.outputs["sarif"] == "fatbin.sarif", "it is written and not handed on");
     Ok(())
 }
 
 pub fn a_pattern_that_matches_nothing_fails(directory: &Path) -> Result<()> {
     project(directory, "gfx90a")?;
+    let [policy, _, program] = inputs();
     for files in ["dist/**/*.hsaco\nwheels/*.whl", " \n", "missing.so"] {
-        let job = run(directory, &[("files", files), INPUTS[0], INPUTS[2]])?;
+        let job = run(directory, &[("files", files), policy, program])?;
         job.last.must_be(2, "")?;
         ensure!(job.outputs["status"] == "2" && job.log.contains("::error "), "{}", job.log);
     }
@@ -141,7 +144,7 @@ pub fn a_pattern_that_matches_nothing_fails(directory: &Path) -> Result<()> {
 pub fn an_invalid_policy_writes_no_report_for_code_scanning(directory: &Path) -> Result<()> {
     project(directory, "gfx90a")?;
     std::fs::write(directory.join("gpu.toml"), "archs = what\n")?;
-    let job = run(directory, &INPUTS)?;
+    let job = run(directory, &inputs())?;
     job.last.must_be(2, "")?;
     ensure!(job.uploaded.is_none() && job.log.contains("gpu.toml"), "{}", job.log);
     Ok(())
@@ -149,9 +152,9 @@ pub fn an_invalid_policy_writes_no_report_for_code_scanning(directory: &Path) ->
 
 pub fn sizes_are_compared_and_written_for_a_comment(directory: &Path) -> Result<()> {
     project(directory, "gfx90a")?;
-    let fatbin = env!("CARGO_BIN_EXE_fatbin");
+    let fatbin = fatbin_program();
     end(command(fatbin).args(["lock", "dist", "-o", "old.lock"]).current_dir(directory))?.must_be(0, "")?;
-    let inputs = [&INPUTS[..], &[("baseline", "old.lock"), ("comment", "comment.md")]].concat();
+    let inputs = [&inputs()[..], &[("baseline", "old.lock"), ("comment", "comment.md")]].concat();
     let job = run(directory, &inputs)?;
     job.last.must_be(0, "")?;
     let comment = std::fs::read_to_string(directory.join("comment.md"))?;

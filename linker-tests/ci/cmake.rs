@@ -8,6 +8,7 @@ use anyhow::{Result, ensure};
 use super::{end, policy, root};
 use crate::harness::command::command;
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
 
@@ -71,7 +72,7 @@ fn configure(directory: &Path, cmake: &Path, generator: &str, program: &Path) ->
         .arg(format!("-DCMAKE_MAKE_PROGRAM={}", program.display()))
         .arg(format!("-DCMAKE_C_COMPILER={}", Tool::Cc.path()?.display()))
         .arg(format!("-DMODULES={}", root().join("integrations/cmake").display()))
-        .arg(format!("-DFATBIN_PROGRAM={}", env!("CARGO_BIN_EXE_fatbin")))
+        .arg(format!("-DFATBIN_PROGRAM={}", fatbin_program()))
         .run()?;
     Ok(())
 }
@@ -86,7 +87,7 @@ pub fn a_build_with_ninja_fails_with_the_policy(directory: &Path) -> Result<()> 
 
 fn build(directory: &Path, generator: &str, program: &str) -> Result<()> {
     let (cmake, program) = (Tool::Cmake.path()?, if program == "ninja" { Tool::Ninja } else { Tool::Make }.path()?);
-    let fatbin = env!("CARGO_BIN_EXE_fatbin");
+    let fatbin = fatbin_program();
     let set_policy = |arch: &str| std::fs::write(directory.join("gpu.toml"), policy(arch));
     std::fs::write(directory.join("CMakeLists.txt"), PROJECT)?;
     std::fs::write(directory.join("host.c"), "int host;\n")?;

@@ -14,6 +14,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::tools::path_with;
 use crate::harness::trial::{completion, fresh_directory};
 
@@ -55,7 +56,7 @@ fn project(directory: &Path, arch: &str) -> Result<()> {
 
 /// Returns `PATH` with the directory of the program under test at the front.
 fn path_with_program() -> Result<std::ffi::OsString> {
-    path_with(Path::new(env!("CARGO_BIN_EXE_fatbin")).parent().context("the program is in a directory")?)
+    path_with(Path::new(fatbin_program()).parent().context("the program is in a directory")?)
 }
 
 fn root() -> PathBuf {

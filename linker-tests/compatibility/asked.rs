@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::nvidia_tools::Ptxas;
 use crate::harness::command::command;
+use crate::harness::fatbin_program;
 use crate::vendors::nvcc::nvcc;
 
 /// Releases of nvcc that name the code that they make for `-arch=all` and `-arch=all-major`.
@@ -59,7 +60,7 @@ fn compiled(directory: &Path, release: &str, word: &str) -> Result<BTreeSet<Stri
 /// Returns the code that `check` misses in a file without any of it.
 fn asked(directory: &Path, release: &str, word: &str) -> Result<BTreeSet<String>> {
     let options = ["--asked-cmake", word, "--asked-cuda", release, "--format", "json", "old.ptx"];
-    let output = command(env!("CARGO_BIN_EXE_fatbin")).arg("check").args(options).current_dir(directory).output()?;
+    let output = command(fatbin_program()).arg("check").args(options).current_dir(directory).output()?;
     let document: Value = serde_json::from_slice(&output.stdout)?;
     let findings = document["findings"].as_array().context("no findings")?;
     let messages = findings.iter().filter(|it| it["rule"] == "asked-archs").filter_map(|it| it["message"].as_str());

@@ -29,6 +29,7 @@ use libtest_mimic::Trial;
 use serde_json::Value;
 
 use crate::harness::command::command;
+use crate::harness::fatbin_program;
 use crate::harness::parallel::parallel;
 use crate::harness::trial::{completion, fresh_directory};
 
@@ -134,7 +135,7 @@ fn selected(directory: &Path, codes: &BTreeMap<String, PathBuf>, devices: &BTree
 }
 
 fn on_device(directory: &Path, codes: &BTreeMap<String, PathBuf>, device: &str) -> Result<Vec<(Pair, bool)>> {
-    let mut fatbin = command(env!("CARGO_BIN_EXE_fatbin"));
+    let mut fatbin = command(fatbin_program());
     fatbin.args(["select", "--json", "--device", device]).args(codes.values()).current_dir(directory);
     // The exit status is about all files together.
     let output = fatbin.output()?;

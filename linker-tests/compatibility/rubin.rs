@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::accepts;
 use super::nvidia_tools::Ptxas;
 use crate::harness::command::command;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
 
@@ -65,7 +66,7 @@ fn select_and_prune(directory: &Path, device: &str, method: &str) -> Result<()> 
 /// A policy that demands machine code for a device holds for members of the family only.
 fn check(directory: &Path, device: &str, is_member: bool) -> Result<()> {
     std::fs::write(directory.join("policy.toml"), format!("archs.devices = ['{device}']\n"))?;
-    let mut fatbin = command(env!("CARGO_BIN_EXE_fatbin"));
+    let mut fatbin = command(fatbin_program());
     let output = fatbin.args(["check", "--policy", "policy.toml", "both.fatbin"]).current_dir(directory).output()?;
     let expected = if is_member { 0 } else { 1 };
     ensure!(output.status.code() == Some(expected), "check for {device}: {output:?}");
@@ -83,11 +84,11 @@ fn matrix(directory: &Path) -> Result<()> {
 }
 
 fn fatbin(directory: &Path, arguments: &[&str]) -> Result<String> {
-    Ok(Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(arguments).run()?.stdout)
+    Ok(Step::new(directory, fatbin_program()).args(arguments).run()?.stdout)
 }
 
 /// Returns a document. The exit status is also the answer of some commands.
 fn json(directory: &Path, arguments: &[&str]) -> Result<Value> {
-    let output = command(env!("CARGO_BIN_EXE_fatbin")).args(arguments).current_dir(directory).output()?;
+    let output = command(fatbin_program()).args(arguments).current_dir(directory).output()?;
     Ok(serde_json::from_slice(&output.stdout)?)
 }

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 use serde_json::Value;
 
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, fetched, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
@@ -63,7 +64,7 @@ fn options(targets: &str) -> impl Iterator<Item = String> {
 fn fatbin(directory: &Path, arguments: &[&str]) -> Result<String> {
     // Exit status 1 is an answer.
     let script = "\"$0\" \"$@\" || test $? = 1";
-    Ok(Step::new(directory, "sh").args(["-c", script, env!("CARGO_BIN_EXE_fatbin")]).args(arguments).run()?.stdout)
+    Ok(Step::new(directory, "sh").args(["-c", script, fatbin_program()]).args(arguments).run()?.stdout)
 }
 
 /// Returns the answer for the device, and the images that are loaded.

@@ -15,6 +15,7 @@ use libtest_mimic::Trial;
 use serde_json::Value;
 
 use crate::harness::command::command;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Tool};
 use crate::harness::trial::{completion, fresh_directory};
@@ -108,7 +109,7 @@ fn line(linker: Linker, form: Form) -> Result<Vec<String>> {
 
 /// Returns the document of a diagnosis, which must have an exit status.
 fn diagnose(directory: &Path, options: &[&str], line: &[String]) -> Result<Value> {
-    let mut command = command(env!("CARGO_BIN_EXE_fatbin"));
+    let mut command = command(fatbin_program());
     let output =
         command.current_dir(directory).args(["doctor", "--json"]).args(options).arg("--").args(line).output()?;
     let text = String::from_utf8_lossy(&output.stdout);

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::{diagnose, trial};
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, llvm_tool};
 use crate::harness::trial::completion;
@@ -241,7 +242,7 @@ fn run(directory: &Path, command: &str) -> Result<String> {
         Tool::Clang.path()?.display()
     );
     let variables = [
-        ("FATBIN", env!("CARGO_BIN_EXE_fatbin").to_owned()),
+        ("FATBIN", fatbin_program().to_owned()),
         ("HIP", hip),
         ("CC", Tool::Cc.path()?.display().to_string()),
         ("LD", Tool::Bfd.path()?.display().to_string()),

@@ -9,6 +9,7 @@ use object::{Object, ObjectKind, ObjectSection, ObjectSymbol, SectionFlags};
 use super::session::without_random_names;
 use super::table::Reason;
 use crate::dropin::Side;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 
 /// Sections whose contents depend on the order of symbols' names, and the hash of all sections.
@@ -34,7 +35,7 @@ pub fn agree(reason: Reason, directory: &Path, name: &str, theirs: &[u8], ours: 
 /// Returns the images of a file as `fatbin extract` writes them, by name.
 fn images(directory: &Path, side: Side, file: &str) -> Result<Vec<(String, Vec<u8>)>> {
     let to = format!("images/{side:?}/{file}");
-    let extract = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).arg("extract");
+    let extract = Step::new(directory, fatbin_program()).arg("extract");
     let done = extract.arg(format!("{side:?}/{file}")).args(["-o", &to]).run()?;
     let read = |path: &str| Ok((path.replace(&to, ""), std::fs::read(directory.join(path))?));
     let images: Vec<_> = done.stdout.lines().map(read).collect::<Result<_>>()?;

@@ -14,6 +14,7 @@ use anyhow::{Context, Result};
 use super::table::{Line, Tool};
 use crate::dropin::Side;
 use crate::harness::command::command;
+use crate::harness::fatbin_program;
 use crate::harness::program::write_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{self, Missing, fetched, llvm_tool, not_fetched};
@@ -88,7 +89,7 @@ impl Session {
         let links = self.directory.join(LINKS);
         match side {
             Side::Ours => {
-                let install = Step::new(&self.directory, env!("CARGO_BIN_EXE_fatbin")).arg("install-links");
+                let install = Step::new(&self.directory, fatbin_program()).arg("install-links");
                 install.arg("--for").arg(&self.clang).arg(&links).run()?;
             }
             Side::Theirs => {

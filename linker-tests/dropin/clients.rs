@@ -12,6 +12,7 @@ use libtest_mimic::Trial;
 
 use super::Side;
 use crate::harness::command::command;
+use crate::harness::fatbin_program;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::{Tool, llvm_tool, path_with};
 use crate::harness::trial::{completion, fresh_directory};
@@ -139,7 +140,7 @@ impl Client {
 
     fn compile(&self, directory: &Path, side: Side) -> Result<PathBuf> {
         let (name, tool) = self.packager()?;
-        let program = if matches!(side, Side::Ours) { Path::new(env!("CARGO_BIN_EXE_fatbin")) } else { &tool };
+        let program = if matches!(side, Side::Ours) { Path::new(fatbin_program()) } else { &tool };
         let link = directory.join(format!("{side:?}")).join(name);
         std::fs::create_dir(directory.join(format!("{side:?}")))?;
         std::os::unix::fs::symlink(program, &link)?;

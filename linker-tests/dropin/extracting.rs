@@ -11,6 +11,7 @@ use libtest_mimic::Trial;
 
 use super::{Call, CallResult, Pair, Side};
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
 use crate::harness::trial::{completion, fresh_directory};
@@ -216,7 +217,7 @@ fn make_objects(directory: &Path) -> Result<Vec<&'static str>> {
     clang("-o plain.elf")?;
     clang("-o plain.coff --target=x86_64-pc-windows-msvc")?;
     // Programs and libraries keep the section only if it is loaded, as in fatbin's wrapper objects.
-    let wrap = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--kind", "openmp", "-o", "wrapped.o"]);
+    let wrap = Step::new(directory, fatbin_program()).args(["wrap", "--kind", "openmp", "-o", "wrapped.o"]);
     wrap.arg(fixture("answer-gfx90a.hsaco")?).run()?;
     let lld = || -> Result<Step> { Ok(Step::new(directory, Tool::Lld.path()?).arg("wrapped.o")) };
     lld()?.args(["-shared", "-o", "library.so"]).run()?;

@@ -22,6 +22,7 @@ use anyhow::{Context, Result, bail, ensure};
 use libtest_mimic::Trial;
 
 use crate::harness::command::command;
+use crate::harness::fatbin_program;
 
 pub fn trials() -> Vec<Trial> {
     let all = [
@@ -124,7 +125,7 @@ impl Pair {
     /// Links both programs into `directory`; `tool` is the original.
     pub fn new(directory: &Path, name: &'static str, tool: &Path) -> Result<Pair> {
         let pair = Pair { directory: directory.to_owned(), name, release: Some("22") };
-        for (side, program) in [(Side::Theirs, tool), (Side::Ours, Path::new(env!("CARGO_BIN_EXE_fatbin")))] {
+        for (side, program) in [(Side::Theirs, tool), (Side::Ours, Path::new(fatbin_program()))] {
             let link = pair.program(side);
             std::fs::create_dir_all(link.parent().unwrap_or(directory))?;
             std::os::unix::fs::symlink(program, link)?;

@@ -26,6 +26,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 use serde_json::Value;
 
+use crate::harness::fatbin_program;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::{Missing, in_path};
 use crate::harness::trial::{completion, fresh_directory};
@@ -56,7 +57,7 @@ fn trial(name: String, test: impl Fn(&Path) -> Result<()> + Send + 'static) -> T
 }
 
 fn fatbin(directory: &Path) -> Step {
-    Step::new(directory, env!("CARGO_BIN_EXE_fatbin"))
+    Step::new(directory, fatbin_program())
 }
 
 /// An image as `fatbin scan --hash` reports it.

@@ -9,6 +9,7 @@ use libtest_mimic::Trial;
 use super::{fatbin, trial};
 use crate::harness::command::command;
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
 
@@ -187,7 +188,7 @@ fn judged(directory: &Path, name: &str, registered: &Registered, is_library: boo
     let is_passed = run.stdout.starts_with("container\n");
     ensure!(is_passed || run.stdout.starts_with("no container\n"), "{}", run.error("nothing is registered"));
     let status = |arguments: &[&str]| -> Result<(i32, String)> {
-        let output = command(env!("CARGO_BIN_EXE_fatbin")).args(arguments).arg(name).current_dir(directory).output()?;
+        let output = command(fatbin_program()).args(arguments).arg(name).current_dir(directory).output()?;
         let text = [output.stdout, output.stderr].concat();
         Ok((output.status.code().context("a status")?, String::from_utf8_lossy(&text).into_owned()))
     };
@@ -228,8 +229,7 @@ fn segments_load_or_not(directory: &Path) -> Result<()> {
         let loaded = command(directory.join("loader")).arg("./changed").current_dir(directory).output()?;
         let text = String::from_utf8_lossy(&loaded.stdout).into_owned();
         ensure!(loaded.status.success() == is_mapped, "{step:#x} {alignment:#x}: {}: {text}", loaded.status);
-        let verify =
-            command(env!("CARGO_BIN_EXE_fatbin")).args(["verify", "changed"]).current_dir(directory).output()?;
+        let verify = command(fatbin_program()).args(["verify", "changed"]).current_dir(directory).output()?;
         let report = String::from_utf8_lossy(&verify.stderr).into_owned();
         ensure!(verify.status.success() == is_mapped, "{step:#x} {alignment:#x}: verify: {report}; loader: {text}");
         let place = format!("ELF load segment at {:#x}: segment ", offset - step);

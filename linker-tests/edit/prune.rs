@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{Found, fatbin, scanned, trial, unzipped};
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, llvm_tool};
 use crate::real_files::path_of;
@@ -93,7 +94,7 @@ fn needed(directory: &Path, library: &Path, before: &[Found], devices: &[&str]) 
     for device in devices {
         // Status 1 if there is a container without code for the device.
         let select = "\"$0\" select --json --device \"$1\" \"$2\" || [ $? = 1 ]";
-        let shell = Step::new(directory, "/bin/sh").args(["-c", select, env!("CARGO_BIN_EXE_fatbin"), device]);
+        let shell = Step::new(directory, "/bin/sh").args(["-c", select, fatbin_program(), device]);
         let done = shell.arg(library).run()?;
         let document: Value = serde_json::from_str(&done.stdout)?;
         let choices = document["files"][0]["choices"].as_array().context("choices")?;

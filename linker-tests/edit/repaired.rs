@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::{fatbin, trial};
 use crate::harness::command::command;
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, Tool, fetched, in_path, not_fetched, path_with};
 
@@ -206,7 +207,7 @@ fn only_file(directory: &Path) -> Result<PathBuf> {
 }
 
 fn compared(directory: &Path, old: &str, new: &Path) -> Result<(Option<i32>, Value)> {
-    let mut diff = command(env!("CARGO_BIN_EXE_fatbin"));
+    let mut diff = command(fatbin_program());
     let output = diff.args(["diff", "--repaired", "--json", old]).arg(new).current_dir(directory).output()?;
     let document = serde_json::from_slice(&output.stdout);
     Ok((output.status.code(), document.with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())?))

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::prune::LOAD;
 use super::{fatbin, scanned, trial, unzipped};
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Tool};
 use crate::kpack::archive_py;
@@ -56,7 +57,7 @@ fn joins_to_the_identical_file(directory: &Path, name: &'static str, pattern: &s
         fatbin(directory).arg("split").arg(&library).arg("-o").arg(&parts).run()?;
         // Status 1: there is nothing to find.
         let scan = Step::new(directory, "/bin/sh").args(["-c", "\"$0\" scan \"$1\" || [ $? = 1 ]"]);
-        let done = scan.arg(env!("CARGO_BIN_EXE_fatbin")).arg(parts.join(file_name(&library)?)).run()?;
+        let done = scan.arg(fatbin_program()).arg(parts.join(file_name(&library)?)).run()?;
         ensure!(done.stdout.contains("no device images"), "{}", done.error("device code is left"));
         fatbin(directory).arg("join").arg(&parts).args(["-o", "joined"]).run()?;
         Step::new(directory, "cmp").arg(&library).arg("joined").run()?;
@@ -199,8 +200,7 @@ void __hipRegisterTexture() {}
 /// Returns what `select` answers for a file.
 fn selected(directory: &Path, file: &str, device: &str) -> Result<Value> {
     let select = "\"$0\" select --json --device \"$1\" \"$2\" || [ $? = 1 ]";
-    let done =
-        Step::new(directory, "/bin/sh").args(["-c", select, env!("CARGO_BIN_EXE_fatbin"), device, file]).run()?;
+    let done = Step::new(directory, "/bin/sh").args(["-c", select, fatbin_program(), device, file]).run()?;
     let document: Value = serde_json::from_str(&done.stdout)?;
     Ok(document["files"][0].clone())
 }

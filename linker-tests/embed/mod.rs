@@ -13,6 +13,7 @@ use libtest_mimic::Trial;
 use serde_json::Value;
 
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::trial::{completion, fresh_directory};
 
@@ -30,7 +31,7 @@ fn trial(name: &'static str, test: fn(&Path) -> Result<()>) -> Trial {
 }
 
 fn fatbin(directory: &Path) -> Step {
-    Step::new(directory, env!("CARGO_BIN_EXE_fatbin"))
+    Step::new(directory, fatbin_program())
 }
 
 fn source() -> PathBuf {

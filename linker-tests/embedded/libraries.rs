@@ -8,6 +8,7 @@ use object::{Object, ObjectSymbol};
 
 use super::scanned;
 use crate::harness::command::command;
+use crate::harness::fatbin_program;
 use crate::harness::tools::{Missing, fetched, find_in, llvm_directory, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
 
@@ -67,7 +68,7 @@ fn holds_images(directory: &Path, library: &Library) -> Result<()> {
 
 fn holds_none(file: &str, package: &str) -> Result<()> {
     let path = find_in(&llvm_directory().join("lib"), file).ok_or_else(|| Missing::new(file, package))?;
-    let run = command(env!("CARGO_BIN_EXE_fatbin")).arg("scan").arg(&path).output()?;
+    let run = command(fatbin_program()).arg("scan").arg(&path).output()?;
     let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
     ensure!(run.status.code() == Some(1) && err.lines().count() == 1, "{}: {out}{err}", run.status);
     ensure!(err.ends_with(": no device images\n"), "{out}{err}");

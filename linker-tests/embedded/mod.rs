@@ -10,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 use serde_json::Value;
 
+use crate::harness::fatbin_program;
 use crate::harness::step::{Done, Step};
 
 pub fn trials() -> Vec<Trial> {
@@ -28,8 +29,7 @@ struct Found {
 
 /// Returns the images without a container in a file that has nothing else, and the run.
 fn scanned(directory: &Path, file: &Path, options: &[&str]) -> Result<(Vec<Found>, Done)> {
-    let done =
-        Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--json"]).args(options).arg(file).run()?;
+    let done = Step::new(directory, fatbin_program()).args(["scan", "--json"]).args(options).arg(file).run()?;
     let document: Value = serde_json::from_str(&done.stdout)?;
     let file = &document["files"][0];
     ensure!(file["errors"].as_array().is_some_and(Vec::is_empty), "{}", done.error("errors"));
@@ -53,7 +53,7 @@ fn scanned(directory: &Path, file: &Path, options: &[&str]) -> Result<(Vec<Found
 /// Extracts all images of a file and requires that they are these files, in any order.
 fn extracts(directory: &Path, file: &Path, expected: &[&str]) -> Result<()> {
     let out = directory.join(format!("{}-images", file.file_name().context("a name")?.to_string_lossy()));
-    let done = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).arg("extract").arg(file).arg("-o").arg(&out).run()?;
+    let done = Step::new(directory, fatbin_program()).arg("extract").arg(file).arg("-o").arg(&out).run()?;
     let mut left: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
     for name in expected {
         left.insert(name, std::fs::read(directory.join(name))?);

@@ -25,6 +25,7 @@ use libtest_mimic::Trial;
 use serde_json::Value;
 
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::{Tool, fetched, find_in, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
@@ -70,7 +71,7 @@ fn trial(name: String, test: impl Fn(&Path) -> Result<()> + Send + 'static) -> T
 }
 
 fn fatbin(directory: &Path, arguments: &[&str]) -> Result<Done> {
-    Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(arguments).run()
+    Step::new(directory, fatbin_program()).args(arguments).run()
 }
 
 fn fatbinary(directory: &Path, options: &[&str], images: &[String]) -> Result<()> {

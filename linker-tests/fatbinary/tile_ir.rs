@@ -7,6 +7,7 @@ use anyhow::{Result, ensure};
 
 use super::fatbin;
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::program::write_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{fetched, find_in, not_fetched};
@@ -53,7 +54,7 @@ pub fn are_read(directory: &Path) -> Result<()> {
     for file in [directory.join("tile.tilebc"), fixture("answer.tilebc")?] {
         let text = Step::new(directory, program("tileirdisasm")?).arg(&file).run()?;
         let entries = text.stdout.lines().filter_map(|line| line.strip_prefix("entry @")?.split('(').next());
-        let json = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["inspect", "--json"]).arg(&file).run()?;
+        let json = Step::new(directory, fatbin_program()).args(["inspect", "--json"]).arg(&file).run()?;
         let document: serde_json::Value = serde_json::from_str(&json.stdout)?;
         let kernels = document["files"][0]["images"][0]["kernels"].as_array().cloned().unwrap_or_default();
         let kernels: Vec<&str> = kernels.iter().filter_map(|kernel| kernel["name"].as_str()).collect();
@@ -75,7 +76,7 @@ pub fn is_embedded_by_the_drop_in(directory: &Path) -> Result<()> {
         let place = copy.join(path.strip_prefix(toolkit)?);
         match path.file_name().and_then(|name| name.to_str()) {
             Some("bin") => {}
-            Some("fatbinary") => std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_fatbin"), place)?,
+            Some("fatbinary") => std::os::unix::fs::symlink(fatbin_program(), place)?,
             Some("nvcc") => write_program(&place, std::fs::read(&path)?)?,
             _ => std::os::unix::fs::symlink(&path, place)?,
         }

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 use serde_json::Value;
 
+use crate::harness::fatbin_program;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::{Missing, Tool, in_path};
 use crate::harness::trial::{completion, fresh_directory};
@@ -52,7 +53,7 @@ pub fn trials() -> Vec<Trial> {
 }
 
 fn fatbin(directory: &Path, arguments: &[&str]) -> Result<Done> {
-    Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(arguments).run()
+    Step::new(directory, fatbin_program()).args(arguments).run()
 }
 
 /// Calls GCC; ignored where it has no compiler for the target.
@@ -69,7 +70,7 @@ fn gcc(directory: &Path, target: &OffloadTarget) -> Result<Step> {
 fn programs(directory: &Path, target: &OffloadTarget) -> Result<()> {
     gcc(directory, target)?.args(["-c", "-o", "a.o", "a.c"]).run()?;
     let json = Step::new(directory, "sh").args(["-c", "\"$0\" scan --json a.o; test $? = 1"]);
-    let object = json.arg(env!("CARGO_BIN_EXE_fatbin")).run()?;
+    let object = json.arg(fatbin_program()).run()?;
     ensure!(object.stdout.contains("\"offload_bytecode\": \"gimple\""), "{}", object.error("no bytecode"));
     for (name, option) in [("pie", "-pie"), ("fixed", "-no-pie")] {
         gcc(directory, target)?.args([option, "-fPIE", "-o", name, "a.c"]).run()?;

@@ -15,6 +15,7 @@ use libtest_mimic::Trial;
 use serde_json::Value;
 
 use crate::harness::command::command;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, Tool, fetched, find_in, in_path, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
@@ -66,8 +67,7 @@ fn directory() -> Result<&'static Path> {
 
 fn build() -> Result<PathBuf> {
     let root = fresh_directory("gpu", "build")?;
-    let mut step =
-        script(&root, "build").args(["folder", "--local", "--for-stand-in", "--fatbin", env!("CARGO_BIN_EXE_fatbin")]);
+    let mut step = script(&root, "build").args(["folder", "--local", "--for-stand-in", "--fatbin", fatbin_program()]);
     for (device, driver) in DEVICES {
         step = step.args(["--device", device, "--release", driver]);
     }
@@ -144,6 +144,6 @@ fn device() -> Result<()> {
         return Err(Missing::optional("GPU of NVIDIA with its driver", "scripts/gpu runs on a machine with one").into());
     }
     let directory = fresh_directory("gpu", "device")?;
-    script(&directory, "run").args(["folder", "--local"]).args(["--fatbin", env!("CARGO_BIN_EXE_fatbin")]).run()?;
+    script(&directory, "run").args(["folder", "--local"]).args(["--fatbin", fatbin_program()]).run()?;
     Ok(())
 }

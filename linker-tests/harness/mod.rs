@@ -14,3 +14,13 @@ pub mod trial;
 pub mod verify;
 pub mod wine;
 pub mod wrap;
+
+use std::sync::LazyLock;
+
+/// Returns the path of the program that the trials test: that in `FATBIN_TESTED_PROGRAM`, or the one that cargo has built for them.
+pub fn fatbin_program() -> &'static str {
+    static PROGRAM: LazyLock<String> = LazyLock::new(|| {
+        std::env::var("FATBIN_TESTED_PROGRAM").unwrap_or_else(|_| env!("CARGO_BIN_EXE_fatbin").to_owned())
+    });
+    &PROGRAM
+}

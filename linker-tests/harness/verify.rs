@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+use super::fatbin_program;
 use crate::harness::build::Built;
 use crate::harness::directives::{Case, Image};
 use crate::harness::step::{Done, Step};
@@ -37,7 +38,7 @@ pub fn prints_expected(case: &Case, done: &Done) -> Result<()> {
 /// Checks that `fatbin scan` finds exactly these images, each in a separate offload binary, in order, with triple and
 /// size.
 pub fn scan_finds(directory: &Path, file: &Path, images: &[Image]) -> Result<()> {
-    let done = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--json"]).arg(file).run()?;
+    let done = Step::new(directory, fatbin_program()).args(["scan", "--json"]).arg(file).run()?;
     let report: Value =
         serde_json::from_str(&done.stdout).map_err(|error| done.error(format!("invalid JSON: {error}")))?;
     let mut found = Vec::new();
@@ -62,8 +63,7 @@ pub fn scan_finds(directory: &Path, file: &Path, images: &[Image]) -> Result<()>
 pub fn extract_gives_back(directory: &Path, file: &Path, images: &[Image]) -> Result<()> {
     let output = PathBuf::from(format!("{}.extracted", file.display()));
     std::fs::create_dir(directory.join(&output))?;
-    let done =
-        Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).arg("extract").arg(file).arg("-o").arg(&output).run()?;
+    let done = Step::new(directory, fatbin_program()).arg("extract").arg(file).arg("-o").arg(&output).run()?;
 
     let mut extracted = Vec::new();
     for entry in std::fs::read_dir(directory.join(&output))? {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
+use super::fatbin_program;
 use crate::harness::directives::{Case, Image};
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
@@ -34,7 +35,7 @@ impl Wrapper {
 }
 
 fn wrap(case: &Case, directory: &Path, images: &[Image], object: &str) -> Result<()> {
-    let mut step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--kind", "openmp"]);
+    let mut step = Step::new(directory, fatbin_program()).args(["wrap", "--kind", "openmp"]);
     if case.raw {
         step = step.arg("--raw");
     }

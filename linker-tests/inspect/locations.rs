@@ -14,6 +14,7 @@ use libtest_mimic::Trial;
 use serde_json::{Deserializer, Value};
 
 use super::{clang, source, text, trial};
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
 use crate::real_files;
@@ -82,7 +83,7 @@ fn ours(directory: &Path, locations: &[String]) -> Result<BTreeMap<String, Vec<V
     fs::write(directory.join("locations"), locations.join("\n"))?;
     // Status 1: some locations have no source.
     let script = "\"$FATBIN\" addr2line --json image < locations || test $? -eq 1";
-    let done = Step::new(directory, "sh").args(["-c", script]).env("FATBIN", env!("CARGO_BIN_EXE_fatbin")).run()?;
+    let done = Step::new(directory, "sh").args(["-c", script]).env("FATBIN", fatbin_program()).run()?;
     let document: Value = serde_json::from_str(&done.stdout)?;
     let found = document["locations"].as_array().context("no locations")?;
     ensure!(found.len() == locations.len(), "{}", done.error("not every location"));
@@ -113,7 +114,7 @@ fn equal_symbolizer(directory: &Path) -> Result<()> {
 
 /// Asks for random bytes of the code in an image of a package.
 fn random_addresses(directory: &Path, package: &'static str, arch: &str, index: &str) -> Result<()> {
-    let extract = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["extract", "--arch", arch, "--name"]);
+    let extract = Step::new(directory, fatbin_program()).args(["extract", "--arch", arch, "--name"]);
     extract.args(["images/{name}/{number}-{extension}"]).arg(real_files::path_of(package)?).run()?;
     let images = Step::new(directory, "find").args(["images", "-name", &format!("{index}hsaco")]).run()?;
     fs::copy(directory.join(images.stdout.lines().min().context("no image")?), directory.join("image"))?;

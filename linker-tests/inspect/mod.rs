@@ -19,6 +19,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 use serde_json::Value;
 
+use crate::harness::fatbin_program;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::Tool;
 use crate::harness::trial::{completion, fresh_directory};
@@ -57,7 +58,7 @@ struct Ours {
 
 impl Ours {
     fn of(directory: &Path, file: &str) -> Result<Ours> {
-        let done = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["inspect", "--json", file]).run()?;
+        let done = Step::new(directory, fatbin_program()).args(["inspect", "--json", file]).run()?;
         let document: Value = serde_json::from_str(&done.stdout)?;
         let image = document["files"][0]["images"][0].clone();
         let kernels = image["kernels"].as_array().context("no image")?;

@@ -7,6 +7,7 @@ use libtest_mimic::Trial;
 use serde_json::json;
 
 use super::{Ours, clang, source, trial};
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
 
@@ -33,7 +34,7 @@ fn openmp(directory: &Path) -> Result<()> {
     let step = clang(directory)?.args(["-fopenmp", "--offload-device-only", "-DMARKER=42", "-fPIC", "-g", "-c"]);
     step.arg(format!("-fopenmp-targets={target}")).arg(case).args(["-o", "device.o"]).run()?;
     Step::new(directory, Tool::Cc.path()?).args(["-shared", "-o", "device.so", "device.o"]).run()?;
-    let wrap = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--kind", "openmp", "-o", "image"]);
+    let wrap = Step::new(directory, fatbin_program()).args(["wrap", "--kind", "openmp", "-o", "image"]);
     wrap.arg(format!("--image=file=device.so,triple={target}")).run()?;
     let ours = Ours::of(directory, "image")?;
     let symbols = Step::new(directory, Tool::Readelf.path()?).args(["--dyn-syms", "--wide", "device.so"]).run()?;

@@ -8,6 +8,7 @@ use libtest_mimic::Trial;
 use serde_json::Value;
 
 use super::{amdgpu, cubin, equal_cxxfilt, text, trial};
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::real_files;
 
@@ -38,7 +39,7 @@ const LIBRARIES: [(&str, usize); 5] =
 /// Compares the names of all kernels of all libraries with the output of llvm-cxxfilt, without any exception.
 fn names(directory: &Path) -> Result<()> {
     for (file, kernels) in LIBRARIES {
-        let inspect = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["inspect", "--json"]);
+        let inspect = Step::new(directory, fatbin_program()).args(["inspect", "--json"]);
         let inspected = inspect.arg(real_files::path_of(file)?).run()?;
         let document: Value = serde_json::from_str(&inspected.stdout)?;
         let array = |value: &'static str| move |of: &'_ Value| of[value].as_array().cloned().unwrap_or_default();
@@ -54,7 +55,7 @@ fn names(directory: &Path) -> Result<()> {
 /// Extracts the largest ELF image for `arch` to `image`.
 fn largest(directory: &Path, file: &'static str, arch: &str) -> Result<()> {
     let file = real_files::path_of(file)?;
-    let step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["extract", "--arch", arch, "-o", "images"]);
+    let step = Step::new(directory, fatbin_program()).args(["extract", "--arch", arch, "-o", "images"]);
     step.arg(file).run()?;
     let mut images = Vec::new();
     for entry in std::fs::read_dir(directory.join("images"))? {

@@ -8,6 +8,7 @@ use libtest_mimic::Trial;
 
 use super::{clang, trial};
 use crate::harness::command::command;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, fetched, find_in, not_fetched};
 
@@ -106,7 +107,7 @@ fn code_objects(directory: &Path, processor: &str, version: u32) -> Result<()> {
         let target =
             ["--target=amdgcn-amd-amdhsa", &format!("-mcpu={processor}"), &format!("-mcode-object-version={version}")];
         clang(directory)?.args(target).args([&format!("{name}.s"), "-o", name]).run()?;
-        let verify = command(env!("CARGO_BIN_EXE_fatbin")).args(["verify", name]).current_dir(directory).output()?;
+        let verify = command(fatbin_program()).args(["verify", name]).current_dir(directory).output()?;
         let text = String::from_utf8_lossy(&verify.stderr).into_owned();
         ensure!(verify.status.success() == expected.is_none(), "{name}: {}: {text}", verify.status);
         ensure!(text.lines().count() == usize::from(expected.is_some()), "{name}: {text}");

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
+use crate::harness::fatbin_program;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::Tool;
 use crate::harness::trial::without_spaces;
@@ -43,7 +44,7 @@ pub fn links_of_equal_objects_come_from_the_cache(directory: &Path) -> Result<()
 
 fn links_come_from_the_cache_in(directory: &Path) -> Result<()> {
     let (bazel, ld) = (Tool::Bazel.path()?, Tool::Bfd.path()?);
-    let build = BUILD.replace("@fatbin@", env!("CARGO_BIN_EXE_fatbin")).replace("@ld@", &ld.display().to_string());
+    let build = BUILD.replace("@fatbin@", fatbin_program()).replace("@ld@", &ld.display().to_string());
     let mut programs = Vec::new();
     // The first build fills the cache. That of another object, with the last image instead of all, must not come from it.
     for (name, threads, build, expected) in [

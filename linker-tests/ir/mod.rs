@@ -11,6 +11,7 @@ mod reference;
 
 use std::path::Path;
 
+use crate::harness::fatbin_program;
 use anyhow::{Context, Result};
 use libtest_mimic::Trial;
 
@@ -22,7 +23,7 @@ pub fn trials() -> Vec<Trial> {
 fn link_drop_in(directory: &Path, tool: &str) -> Result<()> {
     std::fs::create_dir_all(directory)?;
     let link = directory.join(tool);
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_fatbin"), &link).with_context(|| link.display().to_string())
+    std::os::unix::fs::symlink(fatbin_program(), &link).with_context(|| link.display().to_string())
 }
 
 /// Writes images with every byte, with bytes that text must escape, and of odd sizes.

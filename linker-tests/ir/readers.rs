@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
 use super::write_images;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::llvm_tool;
 use crate::harness::trial::{completion, fresh_directory};
@@ -56,7 +57,7 @@ pub fn trials() -> Vec<Trial> {
 fn are_equal(directory: &Path, kind: &str, abi: &str) -> Result<()> {
     let images = write_images(directory)?;
     for output in ["w.bc", "w.ll"] {
-        let mut step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--kind", kind, "--abi", abi]);
+        let mut step = Step::new(directory, fatbin_program()).args(["wrap", "--kind", kind, "--abi", abi]);
         step = step.arg("--allow-missing-kernels").args(NAMES.map(|name| format!("--entry={name}")));
         step = match kind {
             "cuda" | "hip" => step.args(["--raw", images[1]]),

@@ -9,6 +9,7 @@ use fatbin::internals::format::kpack::{KpackMember, KpackProperties, write};
 use libtest_mimic::Trial;
 use serde_json::Value;
 
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, in_path};
 use crate::harness::trial::{completion, fresh_directory};
@@ -46,7 +47,7 @@ fn fixture(name: &str) -> String {
 
 /// Returns what the reader prints for the images that `fatbin scan` finds.
 pub fn scanned(directory: &Path, archive: &str) -> Result<String> {
-    let done = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--json", "--hash", archive]).run()?;
+    let done = Step::new(directory, fatbin_program()).args(["scan", "--json", "--hash", archive]).run()?;
     let document: Value = serde_json::from_str(&done.stdout)?;
     let mut lines = String::new();
     for container in document["files"][0]["containers"].as_array().context("containers")? {
@@ -80,6 +81,6 @@ fn equals_the_reader(directory: &Path) -> Result<()> {
     ensure!(theirs.stdout.lines().count() == MEMBERS.len(), "{}", theirs.error("a line for each code object"));
     let ours = scanned(directory, "test.kpack")?;
     ensure!(ours == theirs.stdout, "{}", theirs.error(format!("fatbin finds:\n{ours}")));
-    Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["verify", "test.kpack"]).run()?;
+    Step::new(directory, fatbin_program()).args(["verify", "test.kpack"]).run()?;
     Ok(())
 }

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 
 use crate::harness::command::command;
+use crate::harness::fatbin_program;
 use crate::harness::parallel::parallel;
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, Tool, llvm_tool};
@@ -342,7 +343,7 @@ fn outcome(directory: &Path, cell: &Cell) -> Result<(Outcome, String)> {
     let words = words(&own, &name, FORMS[number].1, unit)?;
     let mut link = match client {
         Client::Link => {
-            let mut link = command(env!("CARGO_BIN_EXE_fatbin"));
+            let mut link = command(fatbin_program());
             link.args(["link", "--"]).arg(if *unit == "bitcode" { clang } else { Tool::Cc.path()? });
             link
         }

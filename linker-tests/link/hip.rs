@@ -8,6 +8,7 @@ use regex::Regex;
 use super::{fatbin, inputs, install_links};
 use crate::harness::command::command;
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, llvm_tool};
 use crate::linker_wrapper::kernel;
@@ -68,7 +69,7 @@ pub fn conflicts(directory: &Path) -> Result<()> {
         (&["kernel-off.o", "helper-off.o", "kernel-on.o", "helper-on.o"], true),
     ];
     for (objects, is_accepted) in cases {
-        let own = Path::new(env!("CARGO_BIN_EXE_fatbin"));
+        let own = Path::new(fatbin_program());
         for program in [&theirs, &ours, own] {
             let is_own = program == own;
             let before: &[&str] =

@@ -22,6 +22,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, Tool, in_path, llvm_tool};
 use crate::harness::trial::{completion, fresh_directory};
@@ -80,7 +81,7 @@ pub fn trials() -> Vec<Trial> {
 }
 
 fn fatbin(directory: &Path) -> Step {
-    Step::new(directory, env!("CARGO_BIN_EXE_fatbin"))
+    Step::new(directory, fatbin_program())
 }
 
 /// Creates the directory `links` with the replacements of the reference's tools.

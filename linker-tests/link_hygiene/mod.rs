@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use libtest_mimic::Trial;
 
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Tool};
 use crate::harness::trial::{completion, fresh_directory};
@@ -52,5 +53,5 @@ fn cc(directory: &Path) -> Result<Step> {
 }
 
 fn wrap(directory: &Path, kind: &str) -> Step {
-    Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--allow-missing-kernels", "--kind", kind])
+    Step::new(directory, fatbin_program()).args(["wrap", "--allow-missing-kernels", "--kind", kind])
 }

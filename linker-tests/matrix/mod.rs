@@ -36,6 +36,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Error, Result, anyhow};
 use libtest_mimic::Trial;
 
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Missing};
 use crate::harness::trial::{completion, fresh_directory};
@@ -144,7 +145,7 @@ fn once(inputs: &[&[u8]], check: impl FnOnce() -> Result<()>) -> Result<()> {
 }
 
 fn wrap(row: &Row, triple: &str, images: &Images, entries: &[String], object: &Path) -> Result<()> {
-    let step = Step::new(object.parent().unwrap_or(object), env!("CARGO_BIN_EXE_fatbin")).arg("wrap");
+    let step = Step::new(object.parent().unwrap_or(object), fatbin_program()).arg("wrap");
     let step = step.args(["--kind", row.kind, "--abi", row.abi]).args(["--host", triple]).args(entries);
     step.args(images.of(row.kind)).arg("-o").arg(object).run()?;
     Ok(())

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::images::Images;
 use crate::harness::command::command;
+use crate::harness::fatbin_program;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Row {
@@ -202,7 +203,7 @@ impl Row {
 pub fn match_the_program(directory: &Path) -> Result<()> {
     let images = Images::write(directory)?;
     for (kind, abi) in [("openmp", "none"), ("cuda", "llvm10"), ("hip", "llvm10"), ("sycl", "llvm10")] {
-        let mut command = command(env!("CARGO_BIN_EXE_fatbin"));
+        let mut command = command(fatbin_program());
         command.args(["wrap", "--kind", kind, "--abi", abi, "-o"]).arg(directory.join("none.o")).args(images.of(kind));
         let message = String::from_utf8(command.output()?.stderr)?;
         let known = names(&message, abi)?;

@@ -9,6 +9,7 @@ use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
 use crate::harness::command::command;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, Tool, fetched, find_in, in_path, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
@@ -50,7 +51,7 @@ pub fn trials() -> Vec<Trial> {
 }
 
 fn fatbin(directory: &Path) -> Step {
-    Step::new(directory, env!("CARGO_BIN_EXE_fatbin"))
+    Step::new(directory, fatbin_program())
 }
 
 fn read(directory: &Path, reader: &str, file: &str) -> Result<Value> {
@@ -101,7 +102,7 @@ fn running(directory: &Path, files: &[String]) -> Result<BTreeSet<u32>> {
     let mut running = BTreeSet::new();
     for number in DEVICES {
         for file in files {
-            let mut command = command(env!("CARGO_BIN_EXE_fatbin"));
+            let mut command = command(fatbin_program());
             let command = command.args(["select", "--device", &format!("sm_{number}")]).arg(directory.join(file));
             if command.output()?.status.code() == Some(0) {
                 running.insert(number);
@@ -189,7 +190,7 @@ fn check(directory: &Path, variant: &str) -> Result<(Option<i32>, String)> {
     archive.finish()?;
     std::fs::write(directory.join("changed.whl"), bytes)?;
     std::fs::write(directory.join("policy.toml"), "[package]\nmetadata = true\n")?;
-    let mut command = command(env!("CARGO_BIN_EXE_fatbin"));
+    let mut command = command(fatbin_program());
     let command = command.current_dir(directory).args(["check", "--policy", "policy.toml", "changed.whl"]);
     let output = command.output()?;
     Ok((output.status.code(), String::from_utf8(output.stdout)?))

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::openmp;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::{Missing, Tool, in_path};
@@ -58,7 +59,7 @@ pub fn installation() -> Result<PathBuf> {
     if !*is_built {
         fresh_directory("native", "installation")?;
         let step = Step::new(root(), root().join("scripts/install-c")).args(["--profile", "dev", "--program"]);
-        with_target_directory(step.arg(env!("CARGO_BIN_EXE_fatbin")).arg(&prefix))?.run()?;
+        with_target_directory(step.arg(fatbin_program()).arg(&prefix))?.run()?;
         *is_built = true;
     }
     Ok(prefix)
@@ -144,7 +145,7 @@ fn inputs(directory: &Path) -> Result<[&'static str; 4]> {
     let image = fixture("answer-gfx90a.hsaco")?;
     std::fs::copy(image, directory.join("image"))?;
     std::fs::copy(fixture("answer-gfx90a-debug.hsaco")?, directory.join("debug"))?;
-    let fatbin = || Step::new(directory, env!("CARGO_BIN_EXE_fatbin"));
+    let fatbin = || Step::new(directory, fatbin_program());
     fatbin().args(["wrap", "--kind", "openmp", "-o", "host.o", "image"]).run()?;
     for member in ["one", "two"] {
         let step = fatbin().args(["bundle", "--type", "o", "--compress", "-o", member]);
@@ -199,7 +200,7 @@ fn the_examples_run_under_valgrind(directory: &Path) -> Result<()> {
     let files = [cubin.display().to_string(), ptx.display().to_string()];
     let produced = run(directory, "produce", &[&files[0], &files[1], "fat"])?;
     ensure!(produced.stdout.ends_with(" for the H100\n"), produced.error("another output"));
-    let scanned = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "fat"]).run()?;
+    let scanned = Step::new(directory, fatbin_program()).args(["scan", "fat"]).run()?;
     ensure!(scanned.stdout.contains("sm_90") && !scanned.stdout.contains("sm_80"), scanned.error("another image"));
     run(directory, "extract", &["host.o", "gfx90a", "extracted"])?;
     ensure!(std::fs::read(directory.join("extracted"))? == image, "the extracted image");

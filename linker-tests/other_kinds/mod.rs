@@ -10,6 +10,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, in_path};
 use crate::harness::trial::{completion, fresh_directory};
@@ -91,7 +92,7 @@ fn shaders_of_wine(directory: &Path) -> Result<()> {
         bytes.windows(32).enumerate().filter(|(at, header)| header.starts_with(b"DXBC") && word(at + 20) == 1);
     let expected: Vec<[u64; 2]> = shaders.map(|(at, _)| [at as u64, word(at + 24).into()]).collect();
     ensure!(!expected.is_empty(), "no shaders");
-    let done = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--json", WINE]).run()?;
+    let done = Step::new(directory, fatbin_program()).args(["scan", "--json", WINE]).run()?;
     let document: Value = serde_json::from_str(&done.stdout)?;
     let containers = document["files"][0]["containers"].as_array().context("containers")?;
     let found = containers.iter().filter(|it| it["type"] == "dxbc");
@@ -117,7 +118,7 @@ fn reads(directory: &Path, kind: &Kind) -> Result<()> {
 }
 
 fn equals_the_writer(directory: &Path, kind: &Kind, file: &str, expected: &[String]) -> Result<()> {
-    let done = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--json", "--hash", file]).run()?;
+    let done = Step::new(directory, fatbin_program()).args(["scan", "--json", "--hash", file]).run()?;
     let document: Value = serde_json::from_str(&done.stdout)?;
     let mut hashes = Vec::new();
     let mut triples = Vec::new();
@@ -139,7 +140,7 @@ fn equals_the_writer(directory: &Path, kind: &Kind, file: &str, expected: &[Stri
         ensure!(done.stdout.contains(word), "{}: {word} is missing", kind.name);
     }
     let out = format!("{file}.out");
-    let step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin"));
+    let step = Step::new(directory, fatbin_program());
     step.args(["extract", "-o", &out, "--name", "{member}{number}", file]).run()?;
     let mut extracted = Vec::new();
     for entry in std::fs::read_dir(directory.join(&out))? {

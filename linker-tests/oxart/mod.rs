@@ -7,6 +7,7 @@ use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::{Linker, Tool, fetched, in_path, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
@@ -21,7 +22,7 @@ pub fn trials() -> Vec<Trial> {
 }
 
 fn fatbin(directory: &Path, arguments: &[&str]) -> Result<Done> {
-    Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(arguments).run()
+    Step::new(directory, fatbin_program()).args(arguments).run()
 }
 
 /// Returns the path of the writer. The first call builds it, in a directory that keeps the crates of earlier runs.

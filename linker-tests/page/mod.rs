@@ -11,6 +11,7 @@ use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, Tool, in_path};
 use crate::harness::trial::{completion, fresh_directory};
@@ -52,7 +53,7 @@ const CANNOT_DECIDE: &str = "\"$0\" \"$@\" >printed 2>errors; test $? -eq 2";
 
 /// Writes `page.html` to the directory.
 fn make_page(directory: &Path, name: &str) -> Result<()> {
-    let fatbin = env!("CARGO_BIN_EXE_fatbin");
+    let fatbin = fatbin_program();
     let mut step = match name {
         "findings" => {
             fs::write(directory.join("policy.toml"), POLICY)?;

@@ -13,6 +13,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 use serde_json::Value;
 
+use crate::harness::fatbin_program;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::{Missing, fetched, find_in, in_path, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
@@ -87,7 +88,7 @@ struct Found {
 
 /// Returns the images that fatbin finds, and its run.
 fn scanned(directory: &Path, path: &Path) -> Result<(Vec<Found>, Done)> {
-    let done = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--json", "--hash"]).arg(path).run()?;
+    let done = Step::new(directory, fatbin_program()).args(["scan", "--json", "--hash"]).arg(path).run()?;
     let document: Value = serde_json::from_str(&done.stdout)?;
     let mut images = Vec::new();
     for file in elements(&document, "files") {

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 use serde_json::Value;
 
+use crate::harness::fatbin_program;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::{Tool, fetched, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
@@ -96,7 +97,7 @@ fn ptx_text(version: &str, arch: &str) -> String {
 
 /// Returns the answer about a file, and the run.
 fn answer(directory: &Path, file: impl AsRef<Path>) -> Result<(Value, Done)> {
-    let step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["requires", "--json"]);
+    let step = Step::new(directory, fatbin_program()).args(["requires", "--json"]);
     let done = step.arg(file.as_ref()).run()?;
     Ok((serde_json::from_str(&done.stdout)?, done))
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{HOST, directories_of, hip_library, openmp_library, wrap};
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Tool, find_in, llvm_tool, not_fetched};
 
@@ -91,7 +92,7 @@ pub fn hip(directory: &Path, release: &'static str, linker: Linker) -> Result<()
 /// Makes a bundle with these IDs, each with code whose header matches. IDs that tools refuse are made by renaming.
 fn write_bundle(directory: &Path, ids: &[&str]) -> Result<()> {
     let stand_in = ids[1].replace("gfx90a", "gfx942");
-    let mut step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["bundle", "--type=o", "-o", "bundle"]);
+    let mut step = Step::new(directory, fatbin_program()).args(["bundle", "--type=o", "-o", "bundle"]);
     step = step.args(["--align=4096", "--target=host-x86_64-unknown-linux-gnu=/dev/null"]);
     let code = std::fs::read(fixture("answer-gfx90a.hsaco")?)?;
     for (file, id, stands_for) in [("one", ids[0], ids[0]), ("two", &stand_in, ids[1])] {
@@ -113,7 +114,7 @@ fn write_bundle(directory: &Path, ids: &[&str]) -> Result<()> {
 fn answer(directory: &Path, device: &str, file: &str) -> Result<Value> {
     // The exit status is 1 if no image is selected, which is a valid result.
     let select = "\"$0\" select --json --device \"$1\" \"$2\" || [ $? = 1 ]";
-    let step = Step::new(directory, "sh").args(["-c", select, env!("CARGO_BIN_EXE_fatbin"), device, file]);
+    let step = Step::new(directory, "sh").args(["-c", select, fatbin_program(), device, file]);
     let done = step.run()?;
     let document: Value = serde_json::from_str(&done.stdout)?;
     let choices = document["files"][0]["choices"].as_array().context("choices")?;

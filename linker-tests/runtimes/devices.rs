@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 
 use super::{HOST, directories_of, openmp_library, wrap};
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, fetched, find_in, llvm_tool, not_fetched};
 
@@ -40,7 +41,7 @@ pub fn load(directory: &Path, release: &str) -> Result<()> {
         let link = |step: Step| step.arg("-Wl,--no-as-needed").arg(&libomp).arg(&libomptarget).run();
         wrap(directory).args(["--kind", "openmp", "--abi", &abi, "-o", "wrapper.o"]).args(images()).run()?;
         link(Step::new(directory, Tool::Cc.path()?).args(["-pie", "host.o", "wrapper.o", "-o", "wrapped"]))?;
-        let fatbin = || Step::new(directory, env!("CARGO_BIN_EXE_fatbin"));
+        let fatbin = || Step::new(directory, fatbin_program());
         let packed = images().map(|image| format!("{image},kind=openmp"));
         fatbin().args(["pack", "--abi", &abi, "-o", "images.offload"]).args(packed).run()?;
         // The kernels of the images have other names.

@@ -18,6 +18,7 @@ use fatbin::internals::llvm::Release;
 use fatbin::internals::llvm::wrapper_abi::FlagRules;
 use libtest_mimic::Trial;
 
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Missing, Tool, fetched, find_in, llvm_tool, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
@@ -153,7 +154,7 @@ fn starts_and_ends(directory: &Path, kind: &str, linker: Linker, library: &Path)
 
 fn wrap(directory: &Path) -> Step {
     // The images of some trials stand for others.
-    Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--allow-missing-kernels"])
+    Step::new(directory, fatbin_program()).args(["wrap", "--allow-missing-kernels"])
 }
 
 /// As LD_LIBRARY_PATH: the libraries of the runtimes would not inherit a run path. Libraries that a runtime needs from

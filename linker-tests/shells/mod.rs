@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, in_path};
 use crate::harness::trial::{completion, fresh_directory};
@@ -63,5 +64,5 @@ fn completed_by_fish(directory: &Path) -> Result<Vec<String>> {
 }
 
 fn script(directory: &Path, shell: &str) -> Result<String> {
-    Ok(Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["completions", shell]).run()?.stdout)
+    Ok(Step::new(directory, fatbin_program()).args(["completions", shell]).run()?.stdout)
 }

@@ -8,6 +8,7 @@ use libtest_mimic::Trial;
 use serde_json::Value;
 
 use super::{number, trial};
+use crate::harness::fatbin_program;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::{Missing, Tool, fetched, find_in, in_path, not_fetched};
 
@@ -91,7 +92,7 @@ fn clang(directory: &Path, options: &[&str], output: &str) -> Result<()> {
 }
 
 fn sizes(directory: &Path, levels: &str, path: &str) -> Result<(Value, Done)> {
-    let step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["size", "--json", "--by", levels, path]);
+    let step = Step::new(directory, fatbin_program()).args(["size", "--json", "--by", levels, path]);
     let done = step.run()?;
     Ok((serde_json::from_str(&done.stdout)?, done))
 }

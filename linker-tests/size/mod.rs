@@ -10,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 use serde_json::Value;
 
+use crate::harness::fatbin_program;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::{Missing, Tool, in_path};
 use crate::harness::trial::{completion, fresh_directory};
@@ -55,7 +56,7 @@ fn adds_up(directory: &Path, name: &'static str) -> Result<()> {
     });
     let members: BTreeMap<String, (u64, Option<u64>)> = members.collect::<Option<_>>().context("a line of python3")?;
     for levels in LEVELS {
-        let step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["size", "--json", "--by", levels]);
+        let step = Step::new(directory, fatbin_program()).args(["size", "--json", "--by", levels]);
         let done = step.arg(&path).run()?;
         let document: Value = serde_json::from_str(&done.stdout)?;
         let files = document["files"].as_array().context("files")?;
@@ -114,7 +115,7 @@ fn predicts_fatbinary(directory: &Path) -> Result<()> {
     let fatbinary = Tool::Fatbinary.path()?;
     let extract = ["extract", "--name", "{arch}-{number}.{extension}", "-o", "images"];
     let archs = ["--arch", "sm_75", "--arch", "sm_80", "--arch", "sm_90", "--arch", "sm_121"];
-    let step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(extract).args(archs);
+    let step = Step::new(directory, fatbin_program()).args(extract).args(archs);
     step.arg(real_files::path_of("nvjpeg")?).run()?;
     let mut images = Vec::new();
     for entry in std::fs::read_dir(directory.join("images"))? {
@@ -133,7 +134,7 @@ fn predicts_fatbinary(directory: &Path) -> Result<()> {
     }
     for (from, _) in MODES {
         let changes = MODES.iter().flat_map(|(mode, _)| ["--what-if", mode]);
-        let step = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["size", "--json"]).args(changes);
+        let step = Step::new(directory, fatbin_program()).args(["size", "--json"]).args(changes);
         let done = step.arg(format!("{from}.fatbin")).run()?;
         let document: Value = serde_json::from_str(&done.stdout)?;
         let effects = document["what_if"].as_array().context("effects")?;

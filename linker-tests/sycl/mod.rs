@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 use serde_json::Value;
 
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{fetched, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
@@ -40,7 +41,7 @@ fn find(name: &str) -> Result<PathBuf> {
 fn library(directory: &Path, name: &str, count: usize) -> Result<()> {
     let library = find(name)?;
     std::fs::copy(&library, directory.join("library.so"))?;
-    let done = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["inspect", "--json", "library.so"]).run()?;
+    let done = Step::new(directory, fatbin_program()).args(["inspect", "--json", "library.so"]).run()?;
     let document: Value = serde_json::from_str(&done.stdout)?;
     let images = document["files"][0]["images"].as_array().context("images")?;
     ensure!(images.len() == count, "{} images", images.len());

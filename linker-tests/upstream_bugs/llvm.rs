@@ -10,6 +10,7 @@ use super::{
     hsaco, object, ours, ours_extracts, same, trial,
 };
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::Tool;
 
@@ -133,8 +134,7 @@ fn offload_binary_keeps_the_last_of_several_matches(directory: &Path) -> Result<
     OFFLOAD_BINARY.has_bug(directory, test)?;
     ours_extracts(directory, "both", &images)?;
     fails_with(
-        Step::new(directory, env!("CARGO_BIN_EXE_fatbin"))
-            .args(["extract", "both", "--arch", "gfx90a", "--to", "image"]),
+        Step::new(directory, fatbin_program()).args(["extract", "both", "--arch", "gfx90a", "--to", "image"]),
         "image: more than one image matches",
     )
 }

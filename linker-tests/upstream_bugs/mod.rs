@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail, ensure};
 use libtest_mimic::Trial;
 
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::Tool;
 use crate::harness::trial::{completion, fresh_directory};
@@ -86,7 +87,7 @@ fn fails_with(step: Step, reason: &str) -> Result<()> {
 
 /// Runs fatbin.
 fn ours(directory: &Path, arguments: &[&str]) -> Result<Done> {
-    Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(arguments).run()
+    Step::new(directory, fatbin_program()).args(arguments).run()
 }
 
 /// Checks that fatbin extracts exactly these images from a file, in this order.

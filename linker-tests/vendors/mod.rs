@@ -23,6 +23,7 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::trial::{completion, fresh_directory, without_spaces};
 
@@ -74,7 +75,7 @@ fn extracted(directory: &Path, file: &str, extensions: &[&str]) -> Result<Conten
     std::fs::create_dir(&output)?;
     let name = "{number}-{file}.{extension}";
     let arguments = ["extract", "--name", name, file, "-o", "ours"];
-    Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(arguments).run()?;
+    Step::new(directory, fatbin_program()).args(arguments).run()?;
     contents(&output, |name| extensions.iter().any(|extension| name.ends_with(extension)))
 }
 

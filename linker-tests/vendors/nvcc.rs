@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::{equal, extracted, fresh_output};
 use crate::dropin::{Call, Pair};
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, fetched, not_fetched};
 
@@ -99,7 +100,7 @@ pub fn tile_ir(directory: &Path) -> Result<()> {
 
 /// LTO-IR, which cuobjdump does not extract, is at least counted.
 fn has_lto_ir(directory: &Path, row: &Row) -> Result<()> {
-    let done = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--json", row.output]).run()?;
+    let done = Step::new(directory, fatbin_program()).args(["scan", "--json", row.output]).run()?;
     let count = done.stdout.matches("\"image\": \"nvvm\"").count();
     ensure!(count == row.lto_ir, "{}", done.error(format!("{count} modules of LTO-IR")));
     Ok(())

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{contents, equal, extracted, fresh_output};
 use crate::dropin::{Call, Pair};
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, fetched, not_fetched};
 
@@ -95,7 +96,7 @@ fn is_rejected(pair: &Pair, release: &str, path: &str, arch: &str) -> Result<boo
 
 /// fatbin reads the architecture and the kernels from the cubin itself.
 fn states(directory: &Path, cubin: &str, arch: &str) -> Result<()> {
-    let done = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["inspect", "--json", cubin]).run()?;
+    let done = Step::new(directory, fatbin_program()).args(["inspect", "--json", cubin]).run()?;
     let document: Value = serde_json::from_str(&done.stdout)?;
     let image = &document["files"][0]["images"][0];
     let kernels = image["kernels"].as_array().map_or(0, Vec::len);

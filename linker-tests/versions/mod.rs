@@ -11,6 +11,7 @@ use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, in_path, llvm_tool};
 use crate::harness::trial::{completion, fresh_directory};
@@ -60,7 +61,7 @@ fn finds_hip(release: u32, value: u8) -> Result<()> {
     Step::new(&directory, packager).args(["-o", "packed", &image]).run()?;
     let packed = std::fs::read(directory.join("packed"))?;
     ensure!(packed[OFFLOAD_KIND] == value, "the packager writes {} for HIP", packed[OFFLOAD_KIND]);
-    let fatbin = |arguments: &[&str]| Step::new(&directory, env!("CARGO_BIN_EXE_fatbin")).args(arguments).run();
+    let fatbin = |arguments: &[&str]| Step::new(&directory, fatbin_program()).args(arguments).run();
     let listed = fatbin(&["scan", "packed"])?;
     ensure!(listed.stdout.contains("  hip   "), "{}", listed.error("not listed as HIP"));
     fatbin(&["extract", "packed", "--kind", "hip", "--to", "image"])?;
@@ -76,7 +77,7 @@ fn finds_both_numbers_of_hip() -> Result<()> {
     let mut packed = Vec::new();
     for (release, value) in HIP_KINDS {
         let tool = packager(release)?;
-        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_fatbin"), drop_in(release))?;
+        std::os::unix::fs::symlink(fatbin_program(), drop_in(release))?;
         std::fs::write(directory.join("image.o"), format!("of LLVM {release}"))?;
         let pack = |program: &Path, output: &str| {
             let image = format!("--image=file=image.o,triple=amdgcn-amd-amdhsa,arch=gfx{release},kind=hip");
@@ -90,7 +91,7 @@ fn finds_both_numbers_of_hip() -> Result<()> {
         packed.extend(binary);
     }
     std::fs::write(directory.join("packed"), packed)?;
-    let fatbin = |arguments: &[&str]| Step::new(&directory, env!("CARGO_BIN_EXE_fatbin")).args(arguments).run();
+    let fatbin = |arguments: &[&str]| Step::new(&directory, fatbin_program()).args(arguments).run();
     let listed = fatbin(&["scan", "packed"])?;
     ensure!(listed.stdout.matches(" hip ").count() == HIP_KINDS.len(), "{}", listed.error("not all are HIP"));
     fatbin(&["extract", "packed", "--kind", "hip", "-o", "images"])?;
@@ -118,7 +119,7 @@ fn is_read(name: &str, arguments: &[&str], version: u32) -> Result<()> {
     let directory = fresh_directory("versions", name)?;
     let (gpu, cubin) = (fixture("answer-gfx90a.hsaco")?, fixture("answer-sm_90.cubin")?);
     let described = format!("file={},kind=hip,note=a,note=b", gpu.display());
-    let pack = Step::new(&directory, env!("CARGO_BIN_EXE_fatbin")).args(["pack", "-o", "out", "--image", &described]);
+    let pack = Step::new(&directory, fatbin_program()).args(["pack", "-o", "out", "--image", &described]);
     pack.arg(&cubin).args(arguments).run()?;
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/linker-tests/versions/layout.py");
     let read = Step::new(&directory, python).args([script, "out"]).run()?;

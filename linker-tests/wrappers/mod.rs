@@ -11,6 +11,7 @@ use libtest_mimic::Trial;
 use serde_json::Value;
 
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Linker, Tool};
 use crate::harness::trial::{completion, fresh_directory};
@@ -75,15 +76,12 @@ fn prepared(name: &str) -> Result<std::path::PathBuf> {
     )?;
     std::fs::copy(fixture("answer-gfx90a.hsaco")?, directory.join("code"))?;
     let targets = ["--target", "hipv4-amdgcn-amd-amdhsa--gfx90a=code"];
-    Step::new(&directory, env!("CARGO_BIN_EXE_fatbin"))
-        .args(["bundle", "--type", "bc", "-o", "bundle"])
-        .args(targets)
-        .run()?;
+    Step::new(&directory, fatbin_program()).args(["bundle", "--type", "bc", "-o", "bundle"]).args(targets).run()?;
     Ok(directory)
 }
 
 fn leads_to_both(directory: &Path) -> Result<()> {
-    let scan = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(["scan", "--fast", "--json", "linked"]).run()?;
+    let scan = Step::new(directory, fatbin_program()).args(["scan", "--fast", "--json", "linked"]).run()?;
     let document: Value = serde_json::from_str(&scan.stdout)?;
     let file = &document["files"][0];
     let containers = file["containers"].as_array().context("containers")?;

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 use serde_json::Value;
 
+use crate::harness::fatbin_program;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::{Missing, Tool, fetched, find_in, in_path, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
@@ -35,7 +36,7 @@ pub fn trials() -> Vec<Trial> {
 }
 
 fn fatbin(directory: &Path, arguments: &[&str]) -> Result<Done> {
-    Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).args(arguments).run()
+    Step::new(directory, fatbin_program()).args(arguments).run()
 }
 
 /// Runs ocloc.

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{compile, fatbin, ocloc};
 use crate::harness::command::command;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, fetched, find_in, not_fetched};
 
@@ -69,7 +70,7 @@ pub fn images(directory: &Path) -> Result<()> {
 
 /// Returns the number of the image that is selected on a device of this name.
 fn selected(directory: &Path, device: &str) -> Result<Option<u64>> {
-    let mut select = command(env!("CARGO_BIN_EXE_fatbin"));
+    let mut select = command(fatbin_program());
     select.current_dir(directory).args(["select", "--json", "--device", &format!("{PREFIX}{device}"), "library.so"]);
     let output = select.output()?;
     ensure!(output.status.code().is_some_and(|code| code < 2), "{}", String::from_utf8_lossy(&output.stderr));

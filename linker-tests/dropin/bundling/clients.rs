@@ -14,6 +14,7 @@ use object::{Object, ObjectSection};
 use super::same::What;
 use crate::dropin::Side;
 use crate::harness::command::command;
+use crate::harness::fatbin_program;
 use crate::harness::step::{Done, Step};
 use crate::harness::tools::{Tool, fetched, find_in, llvm_tool, not_fetched};
 use crate::harness::trial::{completion, fresh_directory};
@@ -93,7 +94,7 @@ fn prepare(directory: &Path, side: Side) -> Result<PathBuf> {
     let directory = directory.join(format!("{side:?}"));
     std::fs::create_dir_all(directory.join("tools"))?;
     let tool = Tool::OffloadBundler.path()?;
-    let program = if matches!(side, Side::Ours) { Path::new(env!("CARGO_BIN_EXE_fatbin")) } else { &tool };
+    let program = if matches!(side, Side::Ours) { Path::new(fatbin_program()) } else { &tool };
     std::os::unix::fs::symlink(program, directory.join("tools/clang-offload-bundler"))?;
     std::fs::write(directory.join("kernel.hip"), kernel("hip"))?;
     Ok(directory)
@@ -206,7 +207,7 @@ const LINK_CALLS: usize = 7;
 /// Calls Debian's hipcc with the bundler of its clang, with the drop-in as that release, and with one of no particular release.
 fn hipcc_compiles_and_links(directory: &Path) -> Result<()> {
     let bundler = llvm_tool("clang-offload-bundler", "15", "clang-tools-15")?;
-    let fatbin = Path::new(env!("CARGO_BIN_EXE_fatbin"));
+    let fatbin = Path::new(fatbin_program());
     let theirs = run_hipcc(&directory.join("theirs"), &bundler, "")?;
     let ours = run_hipcc(&directory.join("ours"), fatbin, "15")?;
     for (_, _, name) in HIPCC_CALLS {

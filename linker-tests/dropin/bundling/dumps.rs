@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 
 use crate::dropin::{Call, DirectoryEntry, Pair, Side};
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
 
@@ -60,7 +61,7 @@ fn dump(directory: &Path, flag: &str) -> Result<()> {
     objcopy("library.so", "dump")?;
     objcopy("first.o", "first.bundle")?;
     for arch in ARCHS {
-        let fatbin = Step::new(directory, env!("CARGO_BIN_EXE_fatbin")).arg("unbundle");
+        let fatbin = Step::new(directory, fatbin_program()).arg("unbundle");
         let target = format!("hipv4-amdgcn-amd-amdhsa--{arch}=first-{arch}");
         fatbin.args(["--target", &target, "first.bundle"]).run()?;
     }

@@ -14,6 +14,7 @@ use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
 use super::{Call, CallResult, Pair, Side};
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
 use crate::harness::trial::{completion, fresh_directory};
@@ -149,7 +150,7 @@ fn same_for_every_host(directory: &Path) -> Result<()> {
     std::fs::copy(crate::harness::directives::fixture("answer-gfx90a.hsaco")?, inputs.join("a.hsaco"))?;
     for (host, kind) in HOSTS {
         let name = format!("{host}.o");
-        let step = Step::new(&inputs, env!("CARGO_BIN_EXE_fatbin")).args(["wrap", "--kind", kind, "--host", host]);
+        let step = Step::new(&inputs, fatbin_program()).args(["wrap", "--kind", kind, "--host", host]);
         step.args(["-o", &name, "a.hsaco"]).run()?;
     }
     for (class, order, machine) in MACHINES {
@@ -220,7 +221,7 @@ fn addresses_are_taken(directory: &Path) -> Result<()> {
             let image =
                 std::fs::read(inputs.join(if id.ends_with("gfx90a") { "answer.hsaco" } else { "xnack.hsaco" }))?;
             let address = format!("file://{address}");
-            let step = Step::new(&inputs, env!("CARGO_BIN_EXE_fatbin")).args(["extract", &address, "--to", "image"]);
+            let step = Step::new(&inputs, fatbin_program()).args(["extract", &address, "--to", "image"]);
             step.run()?;
             ensure!(std::fs::read(inputs.join("image"))? == image, "{file}: {address}");
             let option = format!("--dump-offload-bundle={address}");

@@ -81,7 +81,6 @@ mod wrap;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -165,10 +164,10 @@ enum Command {
 }
 
 /// Runs the command line of the process. If the process was started under the name of an LLVM tool, acts as that tool.
-pub fn run(access: Access) -> ExitCode {
+pub fn run(access: Access, arguments: Vec<OsString>) -> u8 {
+    standard_output::open_closed();
     signals::install();
     access::set(access);
-    let arguments: Vec<_> = std::env::args_os().collect();
     if let Some(status) = dropin::run(&arguments) {
         return status;
     }
@@ -178,7 +177,7 @@ pub fn run(access: Access) -> ExitCode {
     let status = result.unwrap_or_else(|error| Problems::default().report(negative::with_inputs(error)));
     recover::warn_of_unfinished();
     problems::print_hint();
-    ExitCode::from(status.code())
+    status.code()
 }
 
 fn run_command(mut arguments: Vec<OsString>) -> Result<Status> {

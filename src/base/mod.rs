@@ -21,5 +21,6 @@ pub mod parallel;
 pub mod pattern;
 pub(crate) mod pe_layout;
 pub(crate) mod range;
+pub mod short_text;
 pub mod spelling;
 pub mod system_error;

@@ -145,7 +145,7 @@ fn unknown(name: &str) -> InvalidPolicyTarget {
     let nvidia = NvccForm::ALL
         .into_iter()
         .flat_map(|form| nvptx::NUMBERS.iter().map(move |&number| form.name(nvptx::Arch { number, suffix: None })));
-    let amd = PROCESSORS.iter().map(|processor| processor.name.to_owned());
+    let amd = PROCESSORS.iter().map(|processor| processor.name.to_string());
     let intel = intel::device_names();
     let others = triples().chain(["ptx"]).map(str::to_owned);
     let names = nvidia.chain(amd).chain(intel).chain(others).chain(gpu_names::names());

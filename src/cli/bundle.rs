@@ -109,8 +109,11 @@ pub const DETECTED: &str = "Type of the bundled files; detected from the content
 
 /// Returns the help of `--type`: a summary, and all types with their descriptions.
 pub fn types_help(summary: &str) -> String {
-    let types = FILE_TYPES.iter().map(|it| format!("{:4} - {}", it.name, it.meaning));
-    format!("{summary}:\n{}", types.collect::<Vec<_>>().join("\n"))
+    let mut help = format!("{summary}:");
+    for FileType { name, meaning, .. } in &FILE_TYPES {
+        help.extend(["\n", name, &"    "[name.len()..], " - ", meaning]);
+    }
+    help
 }
 
 /// Parses the value of `--type`.

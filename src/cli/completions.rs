@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use clap::builder::PossibleValue;
-use clap::{Args, Command};
+use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
 
 use super::Status;
@@ -23,7 +23,8 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: Arguments, mut program: Command) -> Result<Status> {
+pub fn run(arguments: Arguments) -> Result<Status> {
+    let mut program = super::Arguments::command();
     let name = program.get_name().to_owned();
     let mut text = Vec::new();
     clap_complete::generate(arguments.shell, &mut program, name, &mut text);

@@ -39,7 +39,8 @@ struct ManualPage {
 }
 
 /// Runs the command.
-pub fn run(arguments: Arguments, program: Command) -> Result<Status> {
+pub fn run(arguments: Arguments) -> Result<Status> {
+    let program = super::program();
     let Some(directory) = arguments.output.as_ref().map(OutputArgument::path) else {
         let text = match arguments.format {
             Format::Markdown => index_page(&program).into_bytes(),

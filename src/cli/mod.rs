@@ -81,7 +81,6 @@ mod wrap;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -122,53 +121,79 @@ struct CommonArguments {
     quiet: quiet::QuietArgument,
 }
 
-// Only the command that runs is defined, because the definitions of all take most of the time of a short run.
-#[derive(Subcommand)]
-#[command(defer = true)]
-enum Command {
-    Wrap(wrap::Arguments),
-    Embed(embed::Arguments),
-    Link(link::Arguments),
-    Doctor(doctor::Arguments),
-    Pack(pack::Arguments),
-    Bundle(bundle::Arguments),
-    Unbundle(unbundle::Arguments),
-    List(list::Arguments),
-    #[command(name = overview::NAME, hide = true)]
-    Overview(overview::Arguments),
-    Scan(scan::Arguments),
-    Extract(extract::Arguments),
-    Inspect(inspect::Arguments),
-    #[command(name = "addr2line")]
-    Addr2line(addr2line::Arguments),
-    Verify(verify::Arguments),
-    Prune(prune::Arguments),
-    Strip(strip::Arguments),
-    Split(split::Arguments),
-    Join(join::Arguments),
-    Select(select::Arguments),
-    Size(size::Arguments),
-    Requires(requires::Arguments),
-    Check(check::Arguments),
-    Metadata(metadata::Arguments),
-    Lock(lock::Arguments),
-    Diff(diff::Arguments),
-    Transcode(transcode::Arguments),
-    Replace(replace::Arguments),
-    Recover(recover::Arguments),
-    Schema(schema::Arguments),
-    Explain(explain::Arguments),
-    Completions(completions::Arguments),
-    Man(man::Arguments),
-    InstallLinks(install_links::Arguments),
-    Help(help::Arguments),
+/// Defines the commands. The definitions of all take most of the time of a short run, so a command is parsed without
+/// the others, or only the definition of the command that runs is completed.
+macro_rules! commands {
+    ($($name:literal $command:ident($module:ident) $(#[$attribute:meta])?,)+) => {
+        #[derive(Subcommand)]
+        #[command(defer = true)]
+        enum Command {
+            $(#[command(name = $name)] $(#[$attribute])? $command($module::Arguments),)+
+        }
+
+        impl Command {
+            fn is_name(word: &str) -> bool {
+                matches!(word, $($name)|+)
+            }
+
+            fn parse_alone(name: &str, arguments: &[&OsString]) -> Option<Arguments> {
+                match name {
+                    $($name => parse_as($name, arguments).map(|(common, it)| Arguments { common, command: Command::$command(it) }),)+
+                    _ => None,
+                }
+            }
+
+            fn run(self) -> Result<Status> {
+                match self {
+                    $(Command::$command(arguments) => $module::run(arguments),)+
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    "wrap" Wrap(wrap),
+    "embed" Embed(embed),
+    "link" Link(link),
+    "doctor" Doctor(doctor),
+    "pack" Pack(pack),
+    "bundle" Bundle(bundle),
+    "unbundle" Unbundle(unbundle),
+    "list" List(list),
+    "overview" Overview(overview) #[command(hide = true)],
+    "scan" Scan(scan),
+    "extract" Extract(extract),
+    "inspect" Inspect(inspect),
+    "addr2line" Addr2line(addr2line),
+    "verify" Verify(verify),
+    "prune" Prune(prune),
+    "strip" Strip(strip),
+    "split" Split(split),
+    "join" Join(join),
+    "select" Select(select),
+    "size" Size(size),
+    "requires" Requires(requires),
+    "check" Check(check),
+    "metadata" Metadata(metadata),
+    "lock" Lock(lock),
+    "diff" Diff(diff),
+    "transcode" Transcode(transcode),
+    "replace" Replace(replace),
+    "recover" Recover(recover),
+    "schema" Schema(schema),
+    "explain" Explain(explain),
+    "completions" Completions(completions),
+    "man" Man(man),
+    "install-links" InstallLinks(install_links),
+    "help" Help(help),
 }
 
 /// Runs the command line of the process. If the process was started under the name of an LLVM tool, acts as that tool.
-pub fn run(access: Access) -> ExitCode {
+pub fn run(access: Access, arguments: Vec<OsString>) -> u8 {
+    standard_output::open_closed();
     signals::install();
     access::set(access);
-    let arguments: Vec<_> = std::env::args_os().collect();
     if let Some(status) = dropin::run(&arguments) {
         return status;
     }
@@ -178,7 +203,7 @@ pub fn run(access: Access) -> ExitCode {
     let status = result.unwrap_or_else(|error| Problems::default().report(negative::with_inputs(error)));
     recover::warn_of_unfinished();
     problems::print_hint();
-    ExitCode::from(status.code())
+    status.code()
 }
 
 fn run_command(mut arguments: Vec<OsString>) -> Result<Status> {
@@ -190,7 +215,7 @@ fn run_command(mut arguments: Vec<OsString>) -> Result<Status> {
         terminal::print(concat!("fatbin ", env!("CARGO_PKG_VERSION"), "\n"))?;
         return Ok(Status::Yes);
     }
-    overview::insert(&mut arguments, |word| Arguments::command().find_subcommand(word).is_some());
+    overview::insert(&mut arguments, Command::is_name);
     match parse(arguments) {
         Ok(Arguments { common: CommonArguments { color, threads, quiet }, command }) => {
             color.apply();
@@ -243,53 +268,22 @@ fn parse(arguments: Vec<OsString>) -> Result<Arguments, Box<(clap::Error, clap::
     parsed.map_err(|error| Box::new((error, program)))
 }
 
-/// Parses arguments with the definition of their command only: clap copies the common options into every command that
-/// is defined, which takes most of the time of a short run. Refuses what the whole program may accept or explain.
+/// Parses arguments with the definition of their command only. Options of all commands may precede it.
 fn parse_alone(arguments: &[OsString]) -> Option<Arguments> {
-    let commands = Command::augment_subcommands(clap::Command::new("fatbin"));
-    let command = arguments.iter().skip(1).find_map(|word| commands.find_subcommand(word))?;
-    let program = clap::Command::new("fatbin").disable_help_subcommand(true).subcommand(command.clone());
-    let program = CommonArguments::augment_args(program);
-    Arguments::from_arg_matches(&program.try_get_matches_from(arguments).ok()?).ok()
+    let at = overview::first_word(arguments)?;
+    let (before, rest) = arguments.split_at(at);
+    let (command, after) = rest.split_first()?;
+    let is_split = before.iter().any(|word| word == "--");
+    let program = || CommonArguments::augment_args(clap::Command::new("fatbin"));
+    if at > 1 && (is_split || program().try_get_matches_from(before).is_err()) {
+        return None;
+    }
+    let arguments: Vec<_> = before.iter().chain(after).collect();
+    Command::parse_alone(command.to_str()?, &arguments)
 }
 
-impl Command {
-    fn run(self) -> Result<Status> {
-        match self {
-            Command::Wrap(arguments) => wrap::run(arguments),
-            Command::Embed(arguments) => embed::run(arguments),
-            Command::Link(arguments) => link::run(arguments),
-            Command::Doctor(arguments) => doctor::run(arguments),
-            Command::Pack(arguments) => pack::run(arguments),
-            Command::Bundle(arguments) => bundle::run(arguments),
-            Command::Unbundle(arguments) => unbundle::run(arguments),
-            Command::List(arguments) => list::run(arguments),
-            Command::Overview(arguments) => overview::run(arguments),
-            Command::Scan(arguments) => scan::run(arguments),
-            Command::Extract(arguments) => extract::run(arguments),
-            Command::Inspect(arguments) => inspect::run(arguments),
-            Command::Addr2line(arguments) => addr2line::run(arguments),
-            Command::Verify(arguments) => verify::run(arguments),
-            Command::Prune(arguments) => prune::run(arguments),
-            Command::Strip(arguments) => strip::run(arguments),
-            Command::Split(arguments) => split::run(arguments),
-            Command::Join(arguments) => join::run(arguments),
-            Command::Select(arguments) => select::run(arguments),
-            Command::Size(arguments) => size::run(arguments),
-            Command::Requires(arguments) => requires::run(arguments),
-            Command::Check(arguments) => check::run(arguments),
-            Command::Metadata(arguments) => metadata::run(arguments),
-            Command::Lock(arguments) => lock::run(arguments),
-            Command::Diff(arguments) => diff::run(arguments),
-            Command::Transcode(arguments) => transcode::run(arguments),
-            Command::Replace(arguments) => replace::run(arguments),
-            Command::Recover(arguments) => recover::run(&arguments),
-            Command::Schema(arguments) => schema::run(arguments),
-            Command::Explain(arguments) => explain::run(arguments),
-            Command::Completions(arguments) => completions::run(arguments, Arguments::command()),
-            Command::Man(arguments) => man::run(arguments, program()),
-            Command::InstallLinks(arguments) => install_links::run(arguments),
-            Command::Help(arguments) => help::run(&arguments, program()),
-        }
-    }
+fn parse_as<A: Args>(name: &'static str, arguments: &[&OsString]) -> Option<(CommonArguments, A)> {
+    let command = CommonArguments::augment_args(A::augment_args(clap::Command::new(name)));
+    let mut found = command.try_get_matches_from(arguments).ok()?;
+    Some((CommonArguments::from_arg_matches_mut(&mut found).ok()?, A::from_arg_matches_mut(&mut found).ok()?))
 }

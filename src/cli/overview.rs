@@ -90,17 +90,24 @@ const WITH_VALUE: [&str; 2] = ["--color", "--threads"];
 
 /// Adds the name of the command before the arguments, if the first is the path of a file instead of a command.
 pub fn insert(arguments: &mut Vec<OsString>, is_command: impl Fn(&str) -> bool) {
-    let mut words = arguments.iter().skip(1);
-    while let Some(word) = words.next() {
-        if WITH_VALUE.iter().any(|option| word == option) {
-            words.next();
-        } else if !word.to_string_lossy().starts_with("--") {
-            if names_a_file(word) && !is_command(&word.to_string_lossy()) {
-                arguments.insert(1, NAME.into());
-            }
-            return;
-        }
+    let word = first_word(arguments).map(|at| &arguments[at]);
+    if word.is_some_and(|word| !is_command(&word.to_string_lossy()) && names_a_file(word)) {
+        arguments.insert(1, NAME.into());
     }
+}
+
+/// Index of the command, or of what is there instead: the first argument that is no option of all commands.
+pub fn first_word(arguments: &[OsString]) -> Option<usize> {
+    let mut at = 1;
+    while let Some(word) = arguments.get(at) {
+        if WITH_VALUE.iter().any(|option| word == option) {
+            at += 1;
+        } else if !word.to_string_lossy().starts_with("--") {
+            return Some(at);
+        }
+        at += 1;
+    }
+    None
 }
 
 /// Returns whether a word is a path rather than a misspelled command.

@@ -5,7 +5,7 @@
 //! complete, in the order of their first messages. All output on standard error is written here, except progress bars.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -81,7 +81,7 @@ struct FileProblems {
     path: PathBuf,
     groups: Vec<Group>,
     /// Indices of groups.
-    known: HashMap<(Severity, String), usize>,
+    known: BTreeMap<(Severity, String), usize>,
     /// Number of messages that belong to none of the groups.
     omitted: usize,
 }
@@ -94,7 +94,7 @@ struct Group {
     more: usize,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Severity {
     Error,
     Warning,
@@ -272,9 +272,9 @@ pub fn print_warning(message: &str) {
 
 /// Prints the command that explains the errors so far, if a person reads them.
 pub fn print_hint() {
-    if are_shown()
+    if let Some(command) = explanations::command()
+        && are_shown()
         && !is_quiet()
-        && let Some(command) = explanations::command()
     {
         print_line("fatbin:", Style::new(), &format!("for details, run: {command}"));
     }

@@ -86,20 +86,24 @@ fn work() -> impl Iterator<Item = String> {
 /// Draws the line until it is dropped.
 #[derive(Debug)]
 pub struct ProgressLine {
-    end: Arc<(Mutex<bool>, Condvar)>,
     /// Absent if standard error is no terminal, with `--quiet`, and on terminals without control sequences.
-    thread: Option<JoinHandle<()>>,
+    shown: Option<(End, JoinHandle<()>)>,
 }
+
+/// Whether the thread ends.
+type End = Arc<(Mutex<bool>, Condvar)>;
 
 impl ProgressLine {
     /// Starts the thread.
     pub fn start() -> ProgressLine {
-        let end = Arc::new((Mutex::new(false), Condvar::new()));
         let is_dumb = || std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
         let is_shown = !is_quiet() && Term::stderr().is_term() && !is_dumb();
-        let seen = Arc::clone(&end);
-        let thread = is_shown.then(|| std::thread::spawn(move || draw_until(&seen)));
-        ProgressLine { end, thread }
+        let shown = is_shown.then(|| {
+            let end = End::default();
+            let seen = Arc::clone(&end);
+            (end, std::thread::spawn(move || draw_until(&seen)))
+        });
+        ProgressLine { shown }
     }
 }
 
@@ -123,11 +127,10 @@ fn draw_until((end, changed): &(Mutex<bool>, Condvar)) {
 impl Drop for ProgressLine {
     /// Removes the line, so that messages do not mix with it.
     fn drop(&mut self) {
-        *self.end.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.end.1.notify_all();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        let Some((end, thread)) = self.shown.take() else { return };
+        *end.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        end.1.notify_all();
+        let _ = thread.join();
         if let Some(bar) = state().bar.take() {
             bar.finish_and_clear();
         }

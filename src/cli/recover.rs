@@ -30,7 +30,7 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<Status> {
+pub fn run(arguments: Arguments) -> Result<Status> {
     let mut paths = Vec::new();
     let mut status = Status::Yes;
     let directory = &arguments.directory;

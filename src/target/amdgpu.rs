@@ -15,7 +15,7 @@ pub const ELFOSABI_HSA: elf::OsAbi = elf::OsAbi(64);
 /// Returns the canonical target ID that a code object's `e_flags` encode, features in alphabetical order. `None` for a
 /// machine number that is not in the table.
 pub fn target_id_of_e_flags(e_flags: u32) -> Option<String> {
-    let mut id = Processor::of_machine((e_flags & 0xff) as u8)?.name.to_owned();
+    let mut id = Processor::of_machine((e_flags & 0xff) as u8)?.name.to_string();
     // Two bits: 0 unsupported, 1 any, 2 off, 3 on; only the last two are part of the ID.
     for (shift, feature) in [(10, "sramecc"), (8, "xnack")] {
         match e_flags >> shift & 3 {

@@ -164,7 +164,7 @@ impl<'data> BundleEntryId<'data> {
         let stated = self.stated_target_id().map(amdgpu::processor);
         match stated.and_then(|name| Processor::named(name).or_else(|| Subarch::processor_named(name))) {
             Some(processor) if subarch.accepts(processor) => Ok(()),
-            Some(processor) => Err(InvalidBundleEntryId::Processor { id, triple, processor: processor.name }),
+            Some(processor) => Err(InvalidBundleEntryId::Processor { id, triple, processor: &processor.name }),
             None => Err(InvalidBundleEntryId::Family { id, triple }),
         }
     }

@@ -177,7 +177,7 @@ fn unknown(name: &str) -> InvalidDevice {
 /// Returns the names of all processors of AMD and NVIDIA.
 pub fn processor_names() -> impl Iterator<Item = String> {
     let nvidia = nvptx::NUMBERS.iter().map(|number| format!("sm_{number}"));
-    nvidia.chain(PROCESSORS.iter().map(|processor| processor.name.to_owned()))
+    nvidia.chain(PROCESSORS.iter().map(|processor| processor.name.to_string()))
 }
 
 /// Returns whether a name denotes a processor of AMD, NVIDIA or Intel, or code for one. It may have features or a
@@ -263,7 +263,7 @@ fn intel_devices(name: &str) -> Option<Vec<Device>> {
     match Model::all_named(name).as_slice() {
         [] => None,
         [_] if Model::named(name).is_some() => Some(vec![Device::SpirV(Some(name.to_owned()))]),
-        models => Some(models.iter().map(|model| Device::SpirV(Some(model.name.to_owned()))).collect()),
+        models => Some(models.iter().map(|model| Device::SpirV(Some(model.name.to_string()))).collect()),
     }
 }
 
@@ -272,12 +272,12 @@ fn amd(id: &TargetId<'_>) -> Result<Vec<Device>, InvalidDevice> {
     let Some(processor) = Processor::named(id.processor()) else {
         return Err(InvalidDevice::Unknown { name: id.to_string(), suggestions: Suggestions::default() });
     };
-    let members = Processor::members(processor.name);
+    let members = Processor::members(&processor.name);
     if !members.is_empty() {
-        return Err(InvalidDevice::Generic { name: processor.name.to_owned(), members });
+        return Err(InvalidDevice::Generic { name: processor.name.to_string(), members });
     }
-    let mut names = vec![processor.name.to_owned()];
-    for feature in processor.features {
+    let mut names = vec![processor.name.to_string()];
+    for feature in processor.features() {
         let settings = match id.feature(feature) {
             Some(true) => &["+"][..],
             Some(false) => &["-"],

@@ -76,7 +76,7 @@ mod tests {
                 seen.push(*name);
                 let OverrideAdvice::Replace(GfxOverride { version, processor }) = advice else { continue };
                 assert_eq!(format!("gfx{}", version.replace('.', "")), processor);
-                assert_eq!(row.family, Processor::named(processor).and_then(|it| it.family), "{name}");
+                assert_eq!(row.family(), Processor::named(processor).and_then(Processor::family), "{name}");
             }
         }
         assert_eq!(advice("gfx1100"), OverrideAdvice::Unknown);

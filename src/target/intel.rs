@@ -8,6 +8,8 @@
 
 use object::elf;
 
+use crate::base::short_text::ShortText;
+
 /// ELF machine of Intel's graphics processors (registry of ELF machines).
 pub const EM_INTELGT: elf::Machine = elf::Machine(205);
 
@@ -22,32 +24,18 @@ pub const PREFIX: &str = "intel_gpu_";
 
 /// Names of the product families, as ocloc has them, by their numbers. Source: the output of ocloc 22.43 for each name;
 /// from 1272 on, intel-graphics-compiler, `igfxfmid.h`; for 1380, the files of vllm-xpu-kernels 0.1.16.2.
-const PRODUCTS: [(u32, &str); 24] = [
-    (16, "bdw"),
-    (18, "skl"),
-    (19, "kbl"),
-    (20, "cfl"),
-    (22, "apl"),
-    (23, "glk"),
-    (26, "icllp"),
-    (27, "lkf"),
-    (28, "ehl"),
-    (29, "tgllp"),
-    (30, "rkl"),
-    (31, "adls"),
-    (32, "adlp"),
-    (33, "adln"),
-    (1210, "dg1"),
-    (1250, "xehp_sdv"),
-    (1270, "dg2"),
-    (1271, "pvc"),
-    (1272, "mtl"),
-    (1273, "arl"),
-    (1274, "bmg"),
-    (1275, "lnl"),
-    (1300, "ptl"),
-    (1380, "cri"),
+#[rustfmt::skip]
+static PRODUCTS: [(u32, ShortText<8>); 24] = [
+    product(16, "bdw"), product(18, "skl"), product(19, "kbl"), product(20, "cfl"), product(22, "apl"),
+    product(23, "glk"), product(26, "icllp"), product(27, "lkf"), product(28, "ehl"), product(29, "tgllp"),
+    product(30, "rkl"), product(31, "adls"), product(32, "adlp"), product(33, "adln"), product(1210, "dg1"),
+    product(1250, "xehp_sdv"), product(1270, "dg2"), product(1271, "pvc"), product(1272, "mtl"), product(1273, "arl"),
+    product(1274, "bmg"), product(1275, "lnl"), product(1300, "ptl"), product(1380, "cri"),
 ];
+
+const fn product(number: u32, name: &str) -> (u32, ShortText<8>) {
+    (number, ShortText::new(name))
+}
 
 /// How well code fits a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,63 +50,64 @@ pub enum ModelFit {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Model {
     /// Name in DPC++'s runtime, without the prefix.
-    pub name: &'static str,
-    /// Other names that DPC++ accepts.
-    pub aliases: &'static [&'static str],
-    /// Versions of its architecture. DPC++ accepts the first. The others are steppings that the driver treats alike.
-    versions: &'static [&'static str],
+    pub name: ShortText<7>,
+    /// Other names that DPC++ accepts, separated by spaces.
+    aliases: ShortText<17>,
+    /// Versions of its architecture, separated by spaces. DPC++ accepts the first. The others are steppings that the
+    /// driver treats alike.
+    versions: ShortText<20>,
     /// Product family.
-    product: &'static str,
+    product: ShortText<8>,
 }
 
-const fn model(
-    name: &'static str,
-    aliases: &'static [&'static str],
-    versions: &'static [&'static str],
-    product: &'static str,
-) -> Model {
-    Model { name, aliases, versions, product }
+const fn model(name: &str, aliases: &str, versions: &str, product: &str) -> Model {
+    Model {
+        name: ShortText::new(name),
+        aliases: ShortText::new(aliases),
+        versions: ShortText::new(versions),
+        product: ShortText::new(product),
+    }
 }
 
 /// Every model, in the order of the versions. For the name of a product family, ocloc compiles for its first model.
 /// Source: DPC++ (intel/llvm, November 2026), `resolveGenDevice`, the names in libsycl 9, and ocloc 22.43, `ids`;
 /// further versions and families of models since MTL: compute-runtime, `platforms.h` of 2025.
-const MODELS: [Model; 35] = [
-    model("bdw", &[], &["8.0.0"], "bdw"),
-    model("skl", &[], &["9.0.9"], "skl"),
-    model("kbl", &[], &["9.1.9"], "kbl"),
-    model("cfl", &[], &["9.2.9"], "cfl"),
-    model("apl", &["bxt"], &["9.3.0"], "apl"),
-    model("glk", &[], &["9.4.0"], "glk"),
-    model("whl", &[], &["9.5.0"], "cfl"),
-    model("aml", &[], &["9.6.0"], "kbl"),
-    model("cml", &[], &["9.7.0"], "cfl"),
-    model("icllp", &["icl"], &["11.0.0"], "icllp"),
-    model("ehl", &["jsl"], &["11.2.0"], "ehl"),
-    model("tgllp", &["tgl"], &["12.0.0"], "tgllp"),
-    model("rkl", &[], &["12.1.0"], "rkl"),
-    model("adl_s", &["rpl_s"], &["12.2.0"], "adls"),
-    model("adl_p", &[], &["12.3.0"], "adlp"),
-    model("adl_n", &[], &["12.4.0"], "adln"),
-    model("dg1", &[], &["12.10.0"], "dg1"),
-    model("acm_g10", &["dg2_g10"], &["12.55.8"], "dg2"),
-    model("acm_g11", &["dg2_g11"], &["12.56.5"], "dg2"),
-    model("acm_g12", &["dg2_g12"], &["12.57.0"], "dg2"),
-    model("pvc", &[], &["12.60.7"], "pvc"),
-    model("pvc_vg", &[], &["12.61.7"], "pvc_vg"),
-    model("mtl_u", &["mtl_s", "arl_u", "arl_s"], &["12.70.4"], "mtl"),
-    model("mtl_h", &[], &["12.71.4"], "mtl"),
-    model("arl_h", &[], &["12.74.4"], "arl"),
-    model("bmg_g21", &[], &["20.1.4", "20.1.0", "20.1.1"], "bmg"),
-    model("bmg_g31", &[], &["20.2.0"], "bmg"),
-    model("lnl_m", &[], &["20.4.4"], "lnl"),
-    model("ptl_h", &[], &["30.0.4"], "ptl"),
-    model("ptl_u", &[], &["30.1.1", "30.1.0"], "ptl"),
-    model("wcl", &[], &["30.3.0", "30.3.1"], "ptl"),
-    model("nvl_s", &["nvl_hx", "nvl_ul"], &["30.4.0"], "nvl_s"),
-    model("nvl_u", &["nvl_h"], &["30.5.0"], "nvl_u"),
-    model("nvl_p", &[], &["35.10.0"], "nvl_p"),
-    model("cri", &[], &["35.11.0"], "cri"),
+static MODELS: [Model; 35] = [
+    model("bdw", "", "8.0.0", "bdw"),
+    model("skl", "", "9.0.9", "skl"),
+    model("kbl", "", "9.1.9", "kbl"),
+    model("cfl", "", "9.2.9", "cfl"),
+    model("apl", "bxt", "9.3.0", "apl"),
+    model("glk", "", "9.4.0", "glk"),
+    model("whl", "", "9.5.0", "cfl"),
+    model("aml", "", "9.6.0", "kbl"),
+    model("cml", "", "9.7.0", "cfl"),
+    model("icllp", "icl", "11.0.0", "icllp"),
+    model("ehl", "jsl", "11.2.0", "ehl"),
+    model("tgllp", "tgl", "12.0.0", "tgllp"),
+    model("rkl", "", "12.1.0", "rkl"),
+    model("adl_s", "rpl_s", "12.2.0", "adls"),
+    model("adl_p", "", "12.3.0", "adlp"),
+    model("adl_n", "", "12.4.0", "adln"),
+    model("dg1", "", "12.10.0", "dg1"),
+    model("acm_g10", "dg2_g10", "12.55.8", "dg2"),
+    model("acm_g11", "dg2_g11", "12.56.5", "dg2"),
+    model("acm_g12", "dg2_g12", "12.57.0", "dg2"),
+    model("pvc", "", "12.60.7", "pvc"),
+    model("pvc_vg", "", "12.61.7", "pvc_vg"),
+    model("mtl_u", "mtl_s arl_u arl_s", "12.70.4", "mtl"),
+    model("mtl_h", "", "12.71.4", "mtl"),
+    model("arl_h", "", "12.74.4", "arl"),
+    model("bmg_g21", "", "20.1.4 20.1.0 20.1.1", "bmg"),
+    model("bmg_g31", "", "20.2.0", "bmg"),
+    model("lnl_m", "", "20.4.4", "lnl"),
+    model("ptl_h", "", "30.0.4", "ptl"),
+    model("ptl_u", "", "30.1.1 30.1.0", "ptl"),
+    model("wcl", "", "30.3.0 30.3.1", "ptl"),
+    model("nvl_s", "nvl_hx nvl_ul", "30.4.0", "nvl_s"),
+    model("nvl_u", "nvl_h", "30.5.0", "nvl_u"),
+    model("nvl_p", "", "35.10.0", "nvl_p"),
+    model("cri", "", "35.11.0", "cri"),
 ];
 
 /// A product family, and a model of another family that the driver also accepts its code for. Source: compute-runtime,
@@ -136,16 +125,18 @@ enum Target {
 impl Target {
     fn named(name: &str) -> Option<Target> {
         let name = name.strip_prefix(PREFIX).unwrap_or(name);
-        product(name).map(Target::Product).or_else(|| Model::named(name).map(Target::Model))
+        product_named(name).map(Target::Product).or_else(|| Model::named(name).map(Target::Model))
     }
 }
 
 impl Model {
     /// Returns the model that DPC++ compiles for, by its name without the prefix or by a version.
     pub fn named(name: &str) -> Option<&'static Model> {
-        let is_name = |model: &&Model| model.name == name || model.aliases.contains(&name);
-        let is_version = |version: &&str| *version == name || version.replace('.', "_") == name;
-        let has_version = |model: &&Model| model.versions.iter().any(is_version);
+        let is_name =
+            |model: &&Model| model.name == *name || model.aliases.split_ascii_whitespace().any(|it| it == name);
+        let is_same = |(one, other)| one == other || (one == b'.' && other == b'_');
+        let is_version = |it: &str| it.len() == name.len() && it.bytes().zip(name.bytes()).all(is_same);
+        let has_version = |model: &&Model| model.versions.split(' ').any(is_version);
         MODELS.iter().find(is_name).or_else(|| MODELS.iter().find(has_version))
     }
 
@@ -153,7 +144,7 @@ impl Model {
     pub fn all_named(name: &str) -> Vec<&'static Model> {
         match Model::named(name) {
             Some(model) => vec![model],
-            None => MODELS.iter().filter(|model| model.product == name).collect(),
+            None => MODELS.iter().filter(|model| model.product == *name).collect(),
         }
     }
 
@@ -161,22 +152,23 @@ impl Model {
     pub fn fit(&self, arch: &str) -> Option<ModelFit> {
         match Target::named(arch)? {
             Target::Model(model) if model == self => Some(ModelFit::Exact),
-            Target::Product(product) if product == self.product => Some(ModelFit::Exact),
-            Target::Product(product) if COMPATIBLE.contains(&(product, self.name)) => Some(ModelFit::Compatible),
+            Target::Product(product) if self.product == *product => Some(ModelFit::Exact),
+            Target::Product(product) if COMPATIBLE.contains(&(product, &self.name)) => Some(ModelFit::Compatible),
             Target::Model(_) | Target::Product(_) => None,
         }
     }
 }
 
 /// Returns the name of a product family as it is in the tables.
-fn product(name: &str) -> Option<&'static str> {
-    let numbered = PRODUCTS.iter().map(|(_, product)| *product);
-    numbered.chain(MODELS.iter().map(|model| model.product)).find(|product| *product == name)
+fn product_named(name: &str) -> Option<&'static str> {
+    let numbered = PRODUCTS.iter().map(|(_, product)| product);
+    let all = numbered.chain(MODELS.iter().map(|model| &model.product));
+    all.filter(|product| **product == *name).map(|product| &**product).next()
 }
 
 /// Returns the name of a product family; `None` for an unknown one.
 pub fn product_name(number: u32) -> Option<&'static str> {
-    PRODUCTS.iter().find(|(known, _)| *known == number).map(|(_, name)| *name)
+    PRODUCTS.iter().find(|(known, _)| *known == number).map(|(_, name)| &**name)
 }
 
 /// Returns the version of an architecture in the form of ocloc, such as `12.55.8`: 10 bits, 8 bits and, after 8 bits
@@ -192,8 +184,8 @@ pub fn arch_of_notes(product: Option<&'static str>, version: Option<&str>) -> Op
     let model = Model::named(version);
     let is_first = |model: &Model| MODELS.iter().find(|it| it.product == model.product) == Some(model);
     match (model, product) {
-        (Some(model), Some(product)) if model.product == product && is_first(model) => Some(product.to_owned()),
-        (Some(model), _) => Some(model.name.to_owned()),
+        (Some(model), Some(product)) if model.product == *product && is_first(model) => Some(product.to_owned()),
+        (Some(model), _) => Some(model.name.to_string()),
         (None, _) => Some(version.to_owned()),
     }
 }
@@ -202,7 +194,7 @@ pub fn arch_of_notes(product: Option<&'static str>, version: Option<&str>) -> Op
 /// the name of the model, otherwise the same name.
 pub fn arch_of_member(name: &str) -> &str {
     match Target::named(name) {
-        Some(Target::Model(model)) => model.name,
+        Some(Target::Model(model)) => &model.name,
         Some(Target::Product(product)) => product,
         None => name,
     }
@@ -243,7 +235,7 @@ pub fn is_product(arch: &str) -> bool {
 /// Returns whether code whose notes state the arch `own` can be the code for `stated`, the arch in its container.
 pub fn can_be(own: &str, stated: &str) -> bool {
     match (Target::named(own), Target::named(stated)) {
-        (Some(Target::Product(product)), Some(Target::Model(model))) => model.product == product,
+        (Some(Target::Product(product)), Some(Target::Model(model))) => model.product == *product,
         (Some(own), Some(stated)) => own == stated,
         _ => own == stated,
     }
@@ -261,9 +253,9 @@ pub fn device_name(arch: &str) -> String {
 
 /// Returns the names of devices, with their prefix.
 pub fn device_names() -> impl Iterator<Item = String> {
-    let names = MODELS.iter().flat_map(|model| std::iter::once(&model.name).chain(model.aliases));
+    let names = MODELS.iter().flat_map(|it| it.name.split(' ').chain(it.aliases.split_ascii_whitespace()));
     let families = ["dg2", "mtl", "bmg", "ptl"];
-    names.copied().chain(families).map(|name| format!("{PREFIX}{name}"))
+    names.chain(families).map(|name| format!("{PREFIX}{name}"))
 }
 
 #[cfg(test)]
@@ -274,7 +266,7 @@ mod tests {
     #[test]
     fn products_have_unique_numbers_in_order_and_unique_names() {
         assert!(PRODUCTS.is_sorted_by(|(one, _), (other, _)| one < other));
-        let names: BTreeSet<_> = PRODUCTS.iter().map(|(_, name)| name).collect();
+        let names: BTreeSet<_> = PRODUCTS.iter().map(|(_, name)| &**name).collect();
         assert_eq!(names.len(), PRODUCTS.len());
         assert_eq!((product_name(1271), product_name(1)), (Some("pvc"), None));
     }
@@ -289,8 +281,9 @@ mod tests {
     fn every_name_and_version_leads_to_one_model() {
         let mut seen = BTreeSet::new();
         for model in &MODELS {
-            for name in [model.name].iter().chain(model.aliases).chain(model.versions) {
-                assert!(seen.insert(*name), "{name} twice");
+            let names = [&*model.name, &*model.aliases, &*model.versions].join(" ");
+            for name in names.split_ascii_whitespace() {
+                assert!(seen.insert(name.to_owned()), "{name} twice");
                 assert_eq!(Model::named(name), Some(model), "{name}");
                 assert_eq!(Model::named(&name.replace('.', "_")), Some(model), "{name}");
             }

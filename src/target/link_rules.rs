@@ -41,7 +41,7 @@ impl<'a> CodeTarget<'a> {
     /// or its family, with features that are unset or equal.
     pub fn provides_for(&self, other: CodeTarget<'_>) -> bool {
         let ((own, own_features), (processor, features)) = (self.identity(), other.identity());
-        let generic = || Processor::named(processor)?.family?.generic;
+        let generic = || Processor::named(processor)?.generic();
         let fits = own == GENERIC || own == processor || generic() == Some(own);
         triple::are_compatible(self.triple, other.triple) && fits && own_features.is_subset(&features)
     }

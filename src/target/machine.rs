@@ -7,6 +7,7 @@
 use super::device::{Device, InvalidDevice};
 use super::gpu_names;
 use crate::base::code::{Code, Coded, ErrorClass};
+use crate::base::short_text::ShortText;
 
 /// A GPU that a machine has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,32 +56,20 @@ impl Coded for InvalidMachine {
 
 /// Names of AMD's chips in the names of devices of Mesa's driver. Source: Mesa, `src/amd/common/amd_family.h` and
 /// `src/amd/common/ac_gpu_info.c`. Later chips are named after their processors.
-const CHIPS: [(&str, &str); 24] = [
-    ("FIJI", "gfx803"),
-    ("POLARIS10", "gfx803"),
-    ("POLARIS11", "gfx803"),
-    ("POLARIS12", "gfx803"),
-    ("VEGA10", "gfx900"),
-    ("RAVEN", "gfx902"),
-    ("VEGA12", "gfx904"),
-    ("VEGA20", "gfx906"),
-    ("RAVEN2", "gfx909"),
-    ("RENOIR", "gfx90c"),
-    ("NAVI10", "gfx1010"),
-    ("NAVI12", "gfx1011"),
-    ("NAVI14", "gfx1012"),
-    ("NAVI21", "gfx1030"),
-    ("NAVI22", "gfx1031"),
-    ("NAVI23", "gfx1032"),
-    ("VANGOGH", "gfx1033"),
-    ("NAVI24", "gfx1034"),
-    ("REMBRANDT", "gfx1035"),
-    ("RAPHAEL_MENDOCINO", "gfx1036"),
-    ("NAVI31", "gfx1100"),
-    ("NAVI32", "gfx1101"),
-    ("NAVI33", "gfx1102"),
-    ("PHOENIX", "gfx1103"),
+#[rustfmt::skip]
+static CHIPS: [(ShortText<17>, ShortText<7>); 24] = [
+    chip("FIJI", "gfx803"), chip("POLARIS10", "gfx803"), chip("POLARIS11", "gfx803"), chip("POLARIS12", "gfx803"),
+    chip("VEGA10", "gfx900"), chip("RAVEN", "gfx902"), chip("VEGA12", "gfx904"), chip("VEGA20", "gfx906"),
+    chip("RAVEN2", "gfx909"), chip("RENOIR", "gfx90c"), chip("NAVI10", "gfx1010"), chip("NAVI12", "gfx1011"),
+    chip("NAVI14", "gfx1012"), chip("NAVI21", "gfx1030"), chip("NAVI22", "gfx1031"), chip("NAVI23", "gfx1032"),
+    chip("VANGOGH", "gfx1033"), chip("NAVI24", "gfx1034"), chip("REMBRANDT", "gfx1035"),
+    chip("RAPHAEL_MENDOCINO", "gfx1036"), chip("NAVI31", "gfx1100"), chip("NAVI32", "gfx1101"),
+    chip("NAVI33", "gfx1102"), chip("PHOENIX", "gfx1103"),
 ];
+
+const fn chip(name: &str, processor: &str) -> (ShortText<17>, ShortText<7>) {
+    (ShortText::new(name), ShortText::new(processor))
+}
 
 /// Processor of a CPU in the output of `rocm_agent_enumerator`.
 const NO_GPU: &str = "gfx000";
@@ -230,7 +219,7 @@ fn vulkan_device(line: usize, name: &str) -> Found {
         return named(line, words);
     };
     let chip = chip.split_once(',').map_or(chip, |(chip, _)| chip);
-    match CHIPS.iter().find(|(known, _)| *known == chip) {
+    match CHIPS.iter().find(|(known, _)| *known == *chip) {
         Some((_, processor)) => device(line, processor, words),
         None if chip.starts_with("GFX") => {
             let processor = chip.split('_').next().unwrap_or(chip).to_ascii_lowercase();
@@ -298,8 +287,8 @@ mod tests {
 
     #[test]
     fn every_chip_has_a_processor() {
-        for (chip, processor) in CHIPS {
-            assert!(Device::parse(processor).is_ok(), "{chip}");
+        for (chip, processor) in &CHIPS {
+            assert!(Device::parse(processor).is_ok(), "{chip:?}");
         }
     }
 }

@@ -4,6 +4,8 @@
 //! states the system and its oldest release, not a GPU. Source of the words in triples: LLVM, `llvm/TargetParser/Triple.h`,
 //! and the modules of mlx-metal 0.32.4 (`air64_v26-apple-macosx14.0.0`).
 
+use crate::base::short_text::ShortText;
+
 /// A system with a Metal driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -53,40 +55,25 @@ pub const AIR64: &str = "air64";
 const GPU_WORDS: [(u32, &str); 3] = [(0x0100_0013, "applegpu_"), (0x0100_0014, "amdgpu_"), (0x0100_0015, "intelgpu_")];
 
 /// Subtypes of Apple's GPUs. Source: as above.
-const APPLE_GPUS: [(u32, &str); 25] = [
-    (17, "g4p"),
-    (32, "gx2"),
-    (34, "g10p"),
-    (49, "g4g"),
-    (65, "g5p"),
-    (81, "g9p"),
-    (82, "g11m"),
-    (97, "g9g"),
-    (114, "g11p"),
-    (130, "g11g"),
-    (210, "g12p"),
-    (275, "g15g"),
-    (290, "g13p"),
-    (322, "g13g"),
-    (370, "g14p"),
-    (402, "g14g"),
-    (419, "g15s"),
-    (434, "g14s"),
-    (435, "g16p"),
-    (498, "g14d"),
-    (530, "g13s"),
-    (562, "g13c"),
-    (594, "g13d"),
-    (610, "g15p"),
-    (1602, "g11g_8fstp"),
+#[rustfmt::skip]
+static APPLE_GPUS: [(u32, ShortText<10>); 25] = [
+    gpu(17, "g4p"), gpu(32, "gx2"), gpu(34, "g10p"), gpu(49, "g4g"), gpu(65, "g5p"), gpu(81, "g9p"),
+    gpu(82, "g11m"), gpu(97, "g9g"), gpu(114, "g11p"), gpu(130, "g11g"), gpu(210, "g12p"), gpu(275, "g15g"),
+    gpu(290, "g13p"), gpu(322, "g13g"), gpu(370, "g14p"), gpu(402, "g14g"), gpu(419, "g15s"), gpu(434, "g14s"),
+    gpu(435, "g16p"), gpu(498, "g14d"), gpu(530, "g13s"), gpu(562, "g13c"), gpu(594, "g13d"), gpu(610, "g15p"),
+    gpu(1602, "g11g_8fstp"),
 ];
+
+const fn gpu(subtype: u32, name: &str) -> (u32, ShortText<10>) {
+    (subtype, ShortText::new(name))
+}
 
 /// Returns the name of a GPU by the numbers in a Mach-O file: `applegpu_g13s`, or `applegpu_999` for one that is newer than
 /// this program. `None` for other processors.
 pub(crate) fn gpu_name(processor: u32, subtype: u32) -> Option<String> {
     let (_, word) = GPU_WORDS.iter().find(|(number, _)| *number == processor)?;
     let known = APPLE_GPUS.iter().find(|(number, _)| *number == subtype && *word == GPU_WORDS[0].1);
-    Some(known.map_or_else(|| format!("{word}{subtype}"), |(_, name)| format!("{word}{name}")))
+    Some(known.map_or_else(|| format!("{word}{subtype}"), |(_, name)| format!("{word}{}", &**name)))
 }
 
 /// Returns whether it is the name of a GPU as [`gpu_name`] returns it.
@@ -94,7 +81,7 @@ pub(crate) fn is_gpu_name(name: &str) -> bool {
     let [(_, apple), others @ ..] = GPU_WORDS;
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let rest = |word| name.strip_prefix(word);
-    rest(apple).is_some_and(|rest| is_number(rest) || APPLE_GPUS.iter().any(|(_, name)| *name == rest))
+    rest(apple).is_some_and(|rest| is_number(rest) || APPLE_GPUS.iter().any(|(_, name)| *name == *rest))
         || others.iter().any(|(_, word)| rest(*word).is_some_and(is_number))
 }
 

@@ -211,9 +211,9 @@ fn a_generic_code_object_runs_on_the_members_of_its_processor_only() {
     ];
     for (generic, members) in families {
         for processor in PROCESSORS.iter().filter(|processor| !processor.name.ends_with("-generic")) {
-            let is_member = members.split(' ').any(|number| processor.name == format!("gfx{number}"));
+            let is_member = members.split(' ').any(|number| processor.name == *format!("gfx{number}"));
             let expected = is_member.then_some(Generic);
-            for device in Device::parse(processor.name).unwrap() {
+            for device in Device::parse(&processor.name).unwrap() {
                 let code = Code { form: CodeForm::Machine, triple: None, arch: Some(generic) };
                 assert_eq!(code.runs_on(&device).ok(), expected, "{generic} on {device}");
             }
@@ -233,9 +233,9 @@ fn a_generic_code_object_runs_on_the_members_of_its_processor_only() {
 fn every_processor_runs_its_own_code_only() {
     for own in PROCESSORS.iter().filter(|processor| !processor.name.ends_with("-generic")) {
         for other in PROCESSORS.iter().filter(|processor| !processor.name.ends_with("-generic")) {
-            for device in Device::parse(other.name).unwrap() {
-                let code = Code { form: CodeForm::Machine, triple: Some(triple::AMDGCN), arch: Some(own.name) };
-                assert_eq!(code.runs_on(&device).is_ok(), own.name == other.name, "{} on {device}", own.name);
+            for device in Device::parse(&other.name).unwrap() {
+                let code = Code { form: CodeForm::Machine, triple: Some(triple::AMDGCN), arch: Some(&own.name) };
+                assert_eq!(code.runs_on(&device).is_ok(), own.name == other.name, "{:?} on {device}", own.name);
             }
         }
     }

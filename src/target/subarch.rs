@@ -65,7 +65,7 @@ pub fn triple_of_processor(triple: &str, arch: &str) -> Option<String> {
 pub fn stated_arch<'a>(triple: &str, arch: Option<&'a str>) -> Option<&'a str> {
     let stated = arch.filter(|arch| !arch.is_empty());
     match Subarch::of(triple).and_then(Subarch::processor) {
-        Some(processor) if stated.is_none_or(|arch| arch == GENERIC) => Some(processor.name),
+        Some(processor) if stated.is_none_or(|arch| arch == GENERIC) => Some(&*processor.name),
         _ => stated,
     }
 }
@@ -109,8 +109,8 @@ impl Subarch {
 
     /// Returns the subarchitecture of a processor. For a generic processor, it is the family.
     pub fn of_processor(processor: &'static Processor) -> Option<Subarch> {
-        let own = FAMILIES.iter().find(|family| family.generic == Some(processor.name)).map(Subarch::Family);
-        own.or((!FORMER.contains(&processor.name)).then_some(Subarch::Processor(processor)))
+        let own = FAMILIES.iter().find(|family| family.generic == Some(&*processor.name)).map(Subarch::Family);
+        own.or((!FORMER.contains(&&*processor.name)).then_some(Subarch::Processor(processor)))
     }
 
     /// Processor of code with this subarchitecture that states no other; `None` for a family without a generic
@@ -127,7 +127,7 @@ impl Subarch {
     pub fn is_compatible_with(self, other: Subarch) -> bool {
         match (self, other) {
             (Subarch::Processor(processor), Subarch::Family(family))
-            | (Subarch::Family(family), Subarch::Processor(processor)) => processor.family == Some(family),
+            | (Subarch::Family(family), Subarch::Processor(processor)) => processor.family() == Some(family),
             _ => self == other,
         }
     }
@@ -137,7 +137,7 @@ impl Subarch {
         match Self::of_processor(processor) {
             Some(own) => own.is_compatible_with(self),
             // A former processor has no number, but a family.
-            None => processor.family.map(Subarch::Family) == Some(self),
+            None => processor.family().map(Subarch::Family) == Some(self),
         }
     }
 }
@@ -162,7 +162,7 @@ mod tests {
     use crate::target::processors::PROCESSORS;
 
     fn of(triple: &str) -> Option<&'static str> {
-        Subarch::of(triple).and_then(Subarch::processor).map(|processor| processor.name)
+        Subarch::of(triple).and_then(Subarch::processor).map(|processor| &*processor.name)
     }
 
     #[test]
@@ -197,9 +197,9 @@ mod tests {
     fn every_processor_but_the_former_ones_has_a_number() {
         for processor in &PROCESSORS {
             let subarch = Subarch::of_processor(processor);
-            assert_eq!(subarch.is_none(), FORMER.contains(&processor.name), "{}", processor.name);
+            assert_eq!(subarch.is_none(), FORMER.contains(&&*processor.name), "{:?}", processor.name);
             let Some(subarch) = subarch else { continue };
-            assert_eq!(Subarch::parse(&subarch.to_string()), Some(subarch), "{}", processor.name);
+            assert_eq!(Subarch::parse(&subarch.to_string()), Some(subarch), "{:?}", processor.name);
             assert_eq!(Subarch::processor_named(&format!("{AMDGPU}{subarch}")), Some(processor));
         }
     }

@@ -85,7 +85,7 @@ fn hint(written: &str, closest: &Option<&str>) -> String {
         return format!("; did you mean {name}?");
     }
     let has_digit = written.strip_prefix("gfx").is_some_and(|number| !number.is_empty());
-    let names: Vec<&str> = PROCESSORS.iter().map(|it| it.name).filter(|name| name.starts_with(written)).collect();
+    let names: Vec<&str> = PROCESSORS.iter().map(|it| &*it.name).filter(|name| name.starts_with(written)).collect();
     if !has_digit || names.is_empty() {
         return String::new();
     }
@@ -107,8 +107,8 @@ impl<'text> TargetId<'text> {
             let closest = closest(written);
             return Err(InvalidTargetId::UnknownProcessor { processor, closest });
         }
-        let known = amd.map_or(&[][..], |processor| processor.features);
-        let processor = amd.map_or(written, |processor| processor.name);
+        let known = amd.map_or(&[][..], Processor::features);
+        let processor = amd.map_or(written, |processor| &*processor.name);
         let mut id = TargetId { processor, features: Vec::new() };
         for feature in features {
             let owned = |text: &str| text.to_owned();
@@ -169,10 +169,7 @@ pub fn cut(text: &str) -> (&str, impl Iterator<Item = &str>) {
 
 /// Returns the processor whose name is one typing error away; `None` if there are none or several.
 fn closest(written: &str) -> Option<&'static str> {
-    let names = PROCESSORS
-        .iter()
-        .flat_map(|processor| [processor.name].into_iter().chain(processor.alternatives.iter().copied()));
-    let mut near = names.filter(|name| edit_distance(name, written, 1).is_some());
+    let mut near = Processor::all_names().filter(|name| edit_distance(name, written, 1).is_some());
     let first = near.next()?;
     near.next().is_none().then_some(first)
 }

@@ -338,6 +338,16 @@ fn closed_and_full_standard_output_is_an_error_of_every_command() {
     }
 }
 
+/// The next file would get the descriptor of a closed stream, and a message could be written to it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_closed_stream_is_an_empty_device() {
+    for stream in ["0", "2"] {
+        let run = Sandbox::new().shell(&format!("fatbin list /proc/self/fd/{stream} {stream}>&-"));
+        assert_eq!((run.status, run.out.as_str()), (1, ""), "{}", run.err);
+    }
+}
+
 #[test]
 fn a_closed_pipe_is_quiet() {
     let sandbox = Sandbox::new();

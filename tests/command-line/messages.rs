@@ -82,6 +82,17 @@ fn values_that_are_nearly_right_have_a_remedy() {
 }
 
 #[test]
+fn only_options_of_all_commands_precede_a_command() {
+    let sandbox = sandbox();
+    assert_eq!(sandbox.fatbin("--color never --threads 1 scan code"), sandbox.fatbin("scan code"));
+    for arguments in ["--json scan code", "-v scan code", "-- scan code"] {
+        let run = sandbox.fatbin(arguments);
+        let is_refused = run.status == 2 && run.err.contains("usage: fatbin [OPTIONS] <COMMAND>");
+        assert!(is_refused, "{arguments}: {}", run.err);
+    }
+}
+
+#[test]
 fn recover_takes_a_directory() {
     check(
         &sandbox(),

@@ -117,9 +117,9 @@ fn arches(device: &str) -> Vec<String> {
     let Ok(id) = TargetId::parse(device) else { return arches };
     let generic = Processor::named(id.processor()).and_then(Processor::generic).and_then(Processor::named);
     if let Some(generic) = generic {
-        let features = id.features().iter().filter(|feature| generic.features.contains(&feature.name));
+        let features = id.features().iter().filter(|feature| generic.features().contains(&feature.name));
         let features: String = features.map(|feature| format!(":{feature}")).collect();
-        arches.push(format!("{}{features}", generic.name));
+        arches.push(format!("{}{features}", &*generic.name));
     }
     arches
 }

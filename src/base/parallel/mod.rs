@@ -65,7 +65,12 @@ pub fn map_parallel<T: Sync, R: Send>(
     work: impl Fn(&T) -> R + Sync,
     visit: &mut dyn FnMut(R),
 ) {
-    shared_threads().map(items, workers, &work, visit);
+    // One item needs no thread. Counting the processors of a container opens four files.
+    match items {
+        [] => {}
+        [item] => visit(work(item)),
+        items => shared_threads().map(items, workers, &work, visit),
+    }
 }
 
 /// Permit to run another thread in addition to the calling one; `None` at the limit.

@@ -20,7 +20,6 @@ pub mod stand_in;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-use std::process::ExitCode;
 
 use diagnostics::Diagnostics;
 use stand_in::StandIn;
@@ -110,7 +109,7 @@ pub fn read_options(response_file: &[u8]) -> Vec<String> {
 }
 
 /// Runs the tool that the program is named after. Returns `None` if the program's name is not a tool's.
-pub fn run(arguments: &[OsString]) -> Option<ExitCode> {
+pub fn run(arguments: &[OsString]) -> Option<u8> {
     let (program, arguments) = arguments.split_first()?;
     let called = Called::parse(Path::new(program).file_name()?)?;
     let run = || {
@@ -124,7 +123,7 @@ pub fn run(arguments: &[OsString]) -> Option<ExitCode> {
             FAILED
         }
     };
-    Some(ExitCode::from(status))
+    Some(status)
 }
 
 impl Tool {

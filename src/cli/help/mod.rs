@@ -38,7 +38,8 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, mut program: Command) -> Result<Status> {
+pub fn run(arguments: Arguments) -> Result<Status> {
+    let mut program = super::program();
     let pages = Pages::read()?;
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);

@@ -6,15 +6,15 @@ use std::fmt::Write;
 use super::error::EmbedError;
 use super::names::{Name, Role};
 use super::{EmbeddedFile, ObjectOptions};
+use crate::base::short_text::{ShortText, words};
 
 /// Words of Rust that are not names of functions. Source: The Rust Reference, Keywords, of edition 2024; `r#` does not
 /// make names of the first four.
-const KEYWORDS: [&str; 52] = [
-    "crate", "self", "super", "Self", "as", "break", "const", "continue", "else", "enum", "extern", "false", "fn",
-    "for", "if", "impl", "in", "let", "loop", "match", "mod", "move", "mut", "pub", "ref", "return", "static",
-    "struct", "trait", "true", "type", "unsafe", "use", "where", "while", "async", "await", "dyn", "abstract",
-    "become", "box", "do", "final", "macro", "override", "priv", "typeof", "unsized", "virtual", "yield", "try", "gen",
-];
+static KEYWORDS: [ShortText<8>; 52] = words(
+    "crate self super Self as break const continue else enum extern false fn for if impl in let loop match mod \
+     move mut pub ref return static struct trait true type unsafe use where while async await dyn abstract become \
+     box do final macro override priv typeof unsized virtual yield try gen",
+);
 
 /// Functions and modules of the file itself.
 const OWN: [&str; 2] = ["all", "symbols"];
@@ -78,7 +78,7 @@ fn function(name: &Name) -> String {
     let text = name.text().replace("::", "_");
     let text: String = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let needs_prefix = text.starts_with(|c: char| c.is_ascii_digit()) || text.chars().all(|c| c == '_');
-    if needs_prefix || KEYWORDS.contains(&text.as_str()) || OWN.contains(&text.as_str()) {
+    if needs_prefix || KEYWORDS.iter().any(|keyword| *keyword == *text) || OWN.contains(&text.as_str()) {
         return format!("file_{text}");
     }
     text

@@ -76,7 +76,8 @@ impl FileWriter<'_> {
         observer: &mut dyn ExtractObserver,
         refused: &mut Vec<ExtractError>,
     ) -> Result<(), ExtractError> {
-        let (workers, batches) = plan_batches(self.jobs, threads());
+        let most = if self.jobs.len() > 1 { threads() } else { 1 };
+        let (workers, batches) = plan_batches(self.jobs, most);
         let mut failed = None;
         map_parallel(&batches, workers, |batch| self.write_batch(batch.clone()), &mut |outcome: BatchOutcome| {
             for image in outcome.written {

@@ -12,7 +12,7 @@ use super::stream_memory::StreamMemory;
 use super::{ImageRef, Scan, Shared, compressed_containers};
 use crate::base::bytes::{Budget, total};
 use crate::base::codec::is_compressed;
-use crate::base::parallel::{map_parallel, threads};
+use crate::base::parallel::map_parallel;
 use crate::scan::Source;
 use crate::scan::inventory::NestedImage;
 
@@ -50,7 +50,7 @@ impl<S: Source> Scan<S> {
         };
         let own_reader = self.reader_with(self.view(), true, names.clone());
         let mut next = batches.iter();
-        map_parallel(&batches, threads(), read_batch, &mut |read: Option<(Vec<R>, Budget)>| {
+        map_parallel(&batches, usize::MAX, read_batch, &mut |read: Option<(Vec<R>, Budget)>| {
             let Some(batch) = next.next() else { return };
             let is_charged =
                 |used: &Budget| !is_exhausted.load(Ordering::Relaxed) && file_budget.charge_fitting_part(used);

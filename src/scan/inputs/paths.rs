@@ -180,7 +180,8 @@ impl Scanner {
         take: &mut dyn FnMut(R) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let scan = |input: &InputPath, send: &mut dyn FnMut(R)| self.scan_one(input, work, done, send);
-        map_stream(inputs.iter(), threads(), WINDOW, scan, take)
+        let workers = if inputs.len() > 1 { threads() } else { 1 };
+        map_stream(inputs.iter(), workers, WINDOW, scan, take)
     }
 
     /// Like [`Scanner::scan_inputs`], for a list of paths that may still be written. Each path is requested when a

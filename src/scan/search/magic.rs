@@ -9,7 +9,7 @@ use super::frames;
 use super::hints::{LONGEST, Pattern};
 use crate::base::bytes::{Budget, Resource, View, size_of_range};
 use crate::base::error::{Malformed, Result};
-use crate::base::parallel::{map_parallel, threads};
+use crate::base::parallel::map_parallel;
 use crate::base::range::offset_from;
 use crate::scan::source::Source;
 use crate::scan::structure::Structure;
@@ -43,7 +43,7 @@ pub fn search(
         }
         hits(source, view, start, &range, structure)
     };
-    map_parallel(&starts, threads(), search_part, &mut |hits: Result<Hits>| {
+    map_parallel(&starts, usize::MAX, search_part, &mut |hits: Result<Hits>| {
         let Hits { containers, rejected, used } = match hits {
             Ok(hits) => hits,
             Err(error) => return outcome = Err(error),

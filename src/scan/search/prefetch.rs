@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::base::bytes::View;
 use crate::base::error::Malformed;
-use crate::base::parallel::{map_parallel, threads};
+use crate::base::parallel::map_parallel;
 use crate::format::{self, Compressed, Contents};
 
 /// Maximum decompressed size of the containers of one batch. A larger container is decompressed alone.
@@ -44,7 +44,7 @@ impl Prefetch {
         // The threads do not charge. The charges are in file order.
         let charged: Vec<&Compressed> = batch.iter().take_while(|it| it.charge().is_ok()).collect();
         let mut decompressed = Vec::new();
-        map_parallel(&charged, threads(), |it| it.decompress_charged(), &mut |result| decompressed.push(result));
+        map_parallel(&charged, usize::MAX, |it| it.decompress_charged(), &mut |result| decompressed.push(result));
         self.decompressed = charged.iter().map(|it| it.stored.start()).zip(decompressed).collect();
     }
 

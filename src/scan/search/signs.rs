@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use object::read::{NameOrOrdinal, Object, ObjectSymbol};
 
 use crate::base::bytes::{ObjectBytes, Resource, View, size_of_range};
+use crate::base::short_text::{ShortText, words};
 use crate::scan::Calls;
 use crate::scan::inventory::{File, Sign, SignKind};
 use crate::scan::structure::Structure;
@@ -21,37 +22,15 @@ const SECTIONS: [&str; 3] = [".mt_fatbin", ".tgtimg", "__metallib"];
 const MAGICS: [(&[u8], &str); 2] = [(b"MTL1\0\0\0\0", "iree-metal"), (b"WGS1\0\0\0\0", "iree-webgpu")];
 
 /// Functions that register, load, compile or launch device code.
-const CALLS: [&str; 29] = [
-    "__cudaRegisterFatBinary",
-    "__hipRegisterFatBinary",
-    "__musaRegisterFatBinary",
-    "__tgt_register_lib",
-    "__sycl_register_lib",
-    "__acpp_register_hcf",
-    "cuModuleLoad",
-    "cuModuleLoadData",
-    "cuModuleLoadDataEx",
-    "cuModuleLoadFatBinary",
-    "cuLibraryLoadData",
-    "cuLibraryLoadFromFile",
-    "nvrtcCompileProgram",
-    "hipModuleLoad",
-    "hipModuleLoadData",
-    "hipModuleLoadDataEx",
-    "hiprtcCompileProgram",
-    "muModuleLoad",
-    "muModuleLoadData",
-    "clCreateProgramWithBinary",
-    "clCreateProgramWithIL",
-    "clCreateProgramWithSource",
-    "clEnqueueNDRangeKernel",
-    "zeModuleCreate",
-    "vkCreateShaderModule",
-    "D3DCompile",
-    "MTLCreateSystemDefaultDevice",
-    "GOMP_offload_register",
-    "GOMP_offload_register_ver",
-];
+static CALLS: [ShortText<28>; 29] = words(
+    "__cudaRegisterFatBinary __hipRegisterFatBinary __musaRegisterFatBinary __tgt_register_lib \
+     __sycl_register_lib __acpp_register_hcf cuModuleLoad cuModuleLoadData cuModuleLoadDataEx \
+     cuModuleLoadFatBinary cuLibraryLoadData cuLibraryLoadFromFile nvrtcCompileProgram hipModuleLoad \
+     hipModuleLoadData hipModuleLoadDataEx hiprtcCompileProgram muModuleLoad muModuleLoadData \
+     clCreateProgramWithBinary clCreateProgramWithIL clCreateProgramWithSource clEnqueueNDRangeKernel \
+     zeModuleCreate vkCreateShaderModule D3DCompile MTLCreateSystemDefaultDevice GOMP_offload_register \
+     GOMP_offload_register_ver",
+);
 
 /// Returns the signs of a file; none if it has device code.
 pub fn find(view: View<'_>, structure: &Structure<'_>, file: &File, calls_of: Calls) -> Vec<Sign> {
@@ -88,11 +67,11 @@ fn records(path: &str, view: View<'_>) -> Option<Sign> {
         Some(units) => units.bytes().all(|byte| byte.is_ascii_digit()),
         None => units.bytes().all(|byte| byte.is_ascii_hexdigit()),
     };
-    let is_of = |processor: &&Processor| id.strip_prefix(processor.name).is_some_and(is_units);
+    let is_of = |processor: &&Processor| id.strip_prefix(&*processor.name).is_some_and(is_units);
     let processor = PROCESSORS.iter().filter(is_of).max_by_key(|processor| processor.name.len())?;
     let line = view.data().split(|&byte| byte == b'\n').next()?;
     let line = line.get(..LONGEST_LINE).unwrap_or(line);
-    line.contains(&b'=').then_some(Sign { kind: SignKind::Records, name: processor.name, size: None })
+    line.contains(&b'=').then_some(Sign { kind: SignKind::Records, name: &processor.name, size: None })
 }
 
 /// Returns whether the first bytes of a section are zeros. A section that holds more than padding begins with a header.
@@ -108,7 +87,7 @@ fn calls(host: View<'_>, is_object: bool) -> Vec<&'static str> {
     let Ok(file) = HostFile::parse(ObjectBytes(host)) else { return Vec::new() };
     // Mach-O adds an underscore before C names.
     let is_named = |known: &[u8], name: &[u8]| name == known || name.strip_prefix(b"_") == Some(known);
-    let is_called = |name: &[u8]| CALLS.into_iter().find(|known| is_named(known.as_bytes(), name));
+    let is_called = |name: &[u8]| CALLS.iter().find(|known| is_named(known.as_bytes(), name)).map(|known| &**known);
     let mut calls = Vec::new();
     if is_object {
         for symbol in file.symbols().filter(ObjectSymbol::is_undefined) {

@@ -3,6 +3,7 @@
 //! Each table was derived from the behavior of clang-offload-bundler 22.1.8, which sorts the parts of a triple by kind:
 //! it moves a known word to its place and leaves an unknown word where it is.
 
+use crate::base::short_text::{ShortText, words};
 use crate::target::subarch::{self, AMDGCN};
 
 /// Architectures with several names; the first is the canonical one. Triples match only if their architectures are the
@@ -29,18 +30,16 @@ const SYNONYMS: [&[&str]; 18] = [
 ];
 
 /// Architectures with one name.
-#[rustfmt::skip]
-const ARCHITECTURES: [&str; 53] = [
-    "powerpcspe", "aarch64_be", "aarch64_lfi", "arm64e", "arm64ec", "arm", "armeb", "thumb", "thumbeb", "xscale", "xscaleeb",
-    "arc", "avr", "m68k", "msp430", "mipsisa64r6el", "mips64r6el", "mipsn32r6el", "r600", "riscv32", "riscv64",
-    "riscv32be", "riscv64be", "hexagon", "sparc", "sparcel", "tce", "tcele", "xcore", "nvptx", "nvptx64", "amdil",
-    "amdil64", "hsail", "hsail64", "spir", "spir64", "spirv", "spirv32", "spirv64", "lanai", "renderscript32",
-    "renderscript64", "shave", "ve", "wasm32", "wasm64", "csky", "loongarch32", "loongarch64", "dxil", "xtensa", "bpfeb",
-];
+static ARCHITECTURES: [ShortText<14>; 53] = words(
+    "powerpcspe aarch64_be aarch64_lfi arm64e arm64ec arm armeb thumb thumbeb xscale xscaleeb arc avr m68k msp430 \
+     mipsisa64r6el mips64r6el mipsn32r6el r600 riscv32 riscv64 riscv32be riscv64be hexagon sparc sparcel tce tcele xcore \
+     nvptx nvptx64 amdil amdil64 hsail hsail64 spir spir64 spirv spirv32 spirv64 lanai renderscript32 renderscript64 \
+     shave ve wasm32 wasm64 csky loongarch32 loongarch64 dxil xtensa bpfeb",
+);
 
 /// Architectures followed by a version or a profile.
-const FAMILIES: [&str; 9] =
-    ["armv", "armebv", "thumbv", "thumbebv", "kalimba", "spirv1.", "spirv32v1.", "spirv64v1.", "dxilv1."];
+static FAMILIES: [ShortText<10>; 9] =
+    words("armv armebv thumbv thumbebv kalimba spirv1. spirv32v1. spirv64v1. dxilv1.");
 
 /// Returns the canonical name of an architecture; `None` for any other word.
 pub fn architecture(word: &str) -> Option<&str> {
@@ -50,56 +49,48 @@ pub fn architecture(word: &str) -> Option<&str> {
     if let Some(names) = SYNONYMS.iter().find(|names| names.contains(&word)) {
         return Some(names[0]);
     }
-    let known = ARCHITECTURES.contains(&word) || FAMILIES.iter().any(|family| word.starts_with(family));
+    let known = ARCHITECTURES.iter().any(|name| *name == *word) || FAMILIES.iter().any(|family| family.begins(word));
     known.then_some(word)
 }
 
 /// Vendors; only whole words match.
-#[rustfmt::skip]
-const VENDORS: [&str; 16] = [
-    "apple", "pc", "scei", "sie", "fsl", "ibm", "img", "mti", "nvidia", "csr", "amd", "mesa", "suse", "oe", "intel", "meta",
-];
+static VENDORS: [ShortText<6>; 16] = words("apple pc scei sie fsl ibm img mti nvidia csr amd mesa suse oe intel meta");
 
 /// Operating systems; a version may follow, so a name precedes its own prefixes.
-#[rustfmt::skip]
-const SYSTEMS: [&str; 47] = [
-    "darwin", "dragonfly", "freebsd", "fuchsia", "ios", "kfreebsd", "linux", "lv2", "macosx", "macos", "managarm", "netbsd",
-    "openbsd", "solaris", "uefi", "windows", "win32", "zos", "haiku", "rtems", "aix", "cuda", "nvcl", "amdhsa", "ps4", "ps5",
-    "elfiamcu", "tvos", "watchos", "bridgeos", "driverkit", "xros", "visionos", "mesa3d", "amdpal", "hermit", "hurd",
-    "wasip1", "wasip2", "wasip3", "wasi", "emscripten", "shadermodel", "liteos", "serenity", "vulkan",
-    "cheriotrtos",
-];
+static SYSTEMS: [ShortText<11>; 47] = words(
+    "darwin dragonfly freebsd fuchsia ios kfreebsd linux lv2 macosx macos managarm netbsd openbsd solaris uefi windows \
+     win32 zos haiku rtems aix cuda nvcl amdhsa ps4 ps5 elfiamcu tvos watchos bridgeos driverkit xros visionos mesa3d \
+     amdpal hermit hurd wasip1 wasip2 wasip3 wasi emscripten shadermodel liteos serenity vulkan cheriotrtos",
+);
 
 /// Environments; a version may follow, so a name precedes its own prefixes.
-#[rustfmt::skip]
-const ENVIRONMENTS: [&str; 54] = [
-    "eabihf", "eabi", "gnuabin32", "gnuabi64", "gnueabihft64", "gnueabihf", "gnueabit64", "gnueabi", "gnuf32", "gnuf64",
-    "gnusf", "gnux32", "gnu_ilp32", "gnut64", "gnu", "code16", "android", "muslabin32", "muslabi64", "musleabihf",
-    "musleabi", "muslf32", "muslsf", "muslx32", "muslwali", "musl", "msvc", "itanium", "cygnus", "coreclr", "simulator",
-    "macabi", "pixel", "vertex", "geometry", "hull", "domain", "compute", "library", "raygeneration", "intersection",
-    "anyhit", "closesthit", "miss", "callable", "mesh", "amplification", "rootsignature", "opencl", "ohos", "pauthtest",
-    "llvm", "mlibc", "mtia",
-];
+static ENVIRONMENTS: [ShortText<13>; 54] = words(
+    "eabihf eabi gnuabin32 gnuabi64 gnueabihft64 gnueabihf gnueabit64 gnueabi gnuf32 gnuf64 gnusf gnux32 gnu_ilp32 gnut64 \
+     gnu code16 android muslabin32 muslabi64 musleabihf musleabi muslf32 muslsf muslx32 muslwali musl msvc itanium cygnus \
+     coreclr simulator macabi pixel vertex geometry hull domain compute library raygeneration intersection anyhit \
+     closesthit miss callable mesh amplification rootsignature opencl ohos pauthtest llvm mlibc mtia",
+);
 
 /// Object file formats, which follow the environment or replace it.
-const FORMATS: [&str; 7] = ["elf", "coff", "macho", "wasm", "goff", "spirv", "xcoff"];
+static FORMATS: [ShortText<5>; 7] = words("elf coff macho wasm goff spirv xcoff");
 
 /// Returns the vendor that a word names.
 pub fn vendor(word: &str) -> Option<&'static str> {
-    VENDORS.into_iter().find(|&name| name == word)
+    VENDORS.iter().find(|name| **name == *word).map(|name| &**name)
 }
 
 /// Returns the operating system that a word begins with.
 pub fn system(word: &str) -> Option<&'static str> {
-    SYSTEMS.into_iter().find(|name| word.starts_with(name)).map(|name| if name == "win32" { "windows" } else { name })
+    let name = SYSTEMS.iter().find(|name| name.begins(word))?;
+    Some(if *name == *"win32" { "windows" } else { name })
 }
 
 /// Returns the environment that a word begins with.
 pub fn environment(word: &str) -> Option<&'static str> {
-    ENVIRONMENTS.into_iter().find(|name| word.starts_with(name))
+    ENVIRONMENTS.iter().find(|name| name.begins(word)).map(|name| &**name)
 }
 
 /// Returns the object file format that a word ends with.
 pub fn format(word: &str) -> Option<&'static str> {
-    FORMATS.into_iter().find(|name| word.ends_with(name))
+    FORMATS.iter().find(|name| word.ends_with(&***name)).map(|name| &**name)
 }

@@ -37,6 +37,8 @@ mod unix {
     const PATIENCE: u32 = 5000;
 
     pub fn install() {
+        // As in a Rust `main`: writing to a closed pipe is an error. SAFETY: the action is valid.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
         for signal in ENDING {
             if current(signal).is_some_and(|action| action.sa_sigaction != libc::SIG_IGN) {
                 set(signal, &action(end as *const () as usize, 0));

@@ -7,7 +7,8 @@ const GAP: usize = 2;
 
 /// Text of the help.
 pub fn help(tool: &NvidiaTool) -> String {
-    let listed = || tool.options.iter().filter(|option| !option.help.is_empty());
+    let options = (tool.options)();
+    let listed = || options.iter().filter(|option| !option.help.is_empty());
     let long_column = listed().map(|option| long(option).len()).max().unwrap_or(0) + GAP;
     let short_column = listed().map(|option| short(option).len()).max().unwrap_or(0) + GAP;
     let mut text = format!("\nUsage  : {} {}\n\nOptions\n=======\n\n", tool.name, tool.arguments);

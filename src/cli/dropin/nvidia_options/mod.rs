@@ -27,8 +27,8 @@ pub struct NvidiaTool {
     pub name: &'static str,
     /// Arguments, in the help.
     pub arguments: &'static str,
-    /// All options, in the order of the help.
-    pub options: &'static [NvidiaOption],
+    /// Returns all options, in the order of the help.
+    pub options: fn() -> Vec<NvidiaOption>,
 }
 
 /// An option.
@@ -61,8 +61,8 @@ pub enum ValueType {
     List(&'static str),
     /// A number.
     Number(&'static str),
-    /// One of these texts.
-    Choice(&'static str, &'static [&'static str]),
+    /// One of these texts, which are separated by spaces.
+    Choice(&'static str, &'static str),
     /// Names of files with further options, separated by commas.
     OptionFiles(&'static str),
     /// An image: pairs of one of these keywords and a value, separated by commas.

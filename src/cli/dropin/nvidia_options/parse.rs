@@ -95,7 +95,7 @@ impl ParsedLine {
             }
             let expected = || self.tool.fatal(format!("argument expected after '{}'", text(name)));
             let value = stated.or_else(|| arguments.next()).ok_or_else(expected)?;
-            self.set(option, value, depth)?;
+            self.set(&option, value, depth)?;
         }
         Ok(())
     }
@@ -110,7 +110,7 @@ impl ParsedLine {
             ValueType::Number(_) if !is_number(&value) => {
                 return Err(tool.fatal(format!("'{}': expected a number", text(&value))));
             }
-            ValueType::Choice(_, allowed) if !allowed.iter().any(|allowed| allowed.as_bytes() == value) => {
+            ValueType::Choice(_, allowed) if !allowed.split(' ').any(|allowed| allowed.as_bytes() == value) => {
                 let name = option.long;
                 return Err(tool.fatal(format!("Value '{}' is not defined for option '{name}'", text(&value))));
             }
@@ -142,13 +142,11 @@ impl ParsedLine {
     }
 
     /// `None` for an argument without dashes.
-    fn find(&self, name: &[u8]) -> Result<Option<&'static NvidiaOption>, ToolFailure> {
-        let options = self.tool.options;
+    fn find(&self, name: &[u8]) -> Result<Option<NvidiaOption>, ToolFailure> {
+        let mut options = (self.tool.options)().into_iter();
         let (found, name) = match name {
-            [b'-', b'-', long @ ..] => (options.iter().find(|option| option.long.as_bytes() == long), &name[1..]),
-            [b'-', short @ ..] if !short.is_empty() => {
-                (options.iter().find(|option| option.short.as_bytes() == short), short)
-            }
+            [b'-', b'-', long @ ..] => (options.find(|option| option.long.as_bytes() == long), &name[1..]),
+            [b'-', short @ ..] if !short.is_empty() => (options.find(|option| option.short.as_bytes() == short), short),
             _ => return Ok(None),
         };
         found.map(Some).ok_or_else(|| self.tool.fatal(format!("Unknown option '{}'", text(name))))
@@ -223,15 +221,17 @@ mod tests {
     const TOOL: NvidiaTool = NvidiaTool {
         name: "tool",
         arguments: "[options]",
-        options: &[
-            option("create", "create", ValueType::Text("<file>"), ""),
-            option("debug", "g", ValueType::Flag, ""),
-            option("embedded-fatbin", "fatbin", ValueType::Text("<file>"), ""),
-            option("extract", "x", ValueType::List("<name>,..."), ""),
-            option("gpu", "arch", ValueType::Choice("<name>", &["sm_75", "sm_90"]), ""),
-            option("ident", "ident", ValueType::Text("<name>"), ""),
-            option("index", "i", ValueType::Number("<number>"), ""),
-        ],
+        options: || {
+            vec![
+                option("create", "create", ValueType::Text("<file>"), ""),
+                option("debug", "g", ValueType::Flag, ""),
+                option("embedded-fatbin", "fatbin", ValueType::Text("<file>"), ""),
+                option("extract", "x", ValueType::List("<name>,..."), ""),
+                option("gpu", "arch", ValueType::Choice("<name>", "sm_75 sm_90"), ""),
+                option("ident", "ident", ValueType::Text("<name>"), ""),
+                option("index", "i", ValueType::Number("<number>"), ""),
+            ]
+        },
     };
 
     fn parse(arguments: &[&str]) -> (ParsedLine, Option<String>) {

@@ -14,30 +14,32 @@ pub const OVERVIEW: &str = concat!(
 /// Test of whether a release has an option.
 type Condition = fn(&BundlerRules) -> bool;
 
-/// Options, each with a test of the releases that have it.
+/// Returns the options, each with a test of the releases that have it.
 #[rustfmt::skip]
-const OPTIONS: [(LlvmOption, Condition); 20] = [
-    (LlvmOption { occurs: Occurs::Required, ..option("type", STRING, TYPES) }, |rules| rules.has_hipi),
-    (LlvmOption { occurs: Occurs::Required, ..option("type", STRING, TYPES_WITHOUT_HIPI) }, |rules| !rules.has_hipi),
-    (list("inputs", Occurs::RequiredCommaSeparated, "[<input file>,...]"), has_lists),
-    (list("outputs", Occurs::CommaSeparated, "[<output file>,...]"), has_lists),
-    (option("input", STRING, "Input file. Can be specified multiple times for multiple input files."), repeats_files),
-    (list("inputs", Occurs::CommaSeparated, "[<input file>,...] (deprecated)"), repeats_files),
-    (option("output", STRING, "Output file. Can be specified multiple times for multiple output files."), repeats_files),
-    (list("outputs", Occurs::CommaSeparated, "[<output file>,...] (deprecated)"), repeats_files),
-    (list("targets", Occurs::CommaSeparated, "[<offload kind>-<target triple>,...]"), always),
-    (option("unbundle", ValueType::Flag, "Unbundle bundled file into several output files."), always),
-    (option("list", ValueType::Flag, "List bundle IDs in the bundled file."), always),
-    (option("###", ValueType::Flag, DRY_RUN), always),
-    (option("allow-missing-bundles", ValueType::Flag, "Create empty files if bundles are missing when unbundling."), always),
-    (option("bundle-align", ValueType::Unsigned("uint"), "Alignment of bundle for binary files"), always),
-    (option("check-input-archive", ValueType::Flag, ARCHIVE_CHECK), |rules| rules.has_archive_check),
-    (option("hip-openmp-compatible", ValueType::Flag, HIP_OPENMP), |rules| rules.has_hip_openmp),
-    (option("compress", ValueType::Flag, "Compress output file when bundling."), compresses),
-    (option("compression-level", ValueType::Integer("n"), "Specify the compression level (integer)"), has_levels),
-    (option("verbose", ValueType::Flag, "Print debug information."), compresses),
-    (LlvmOption { occurs: Occurs::CommaSeparated, shown: Shown::Never, ..option("debug-only", DEBUG, DEBUG_ONLY) }, always),
-];
+fn all() -> Vec<(LlvmOption, Condition)> {
+    vec![
+        (LlvmOption { occurs: Occurs::Required, ..option("type", STRING, TYPES) }, |rules| rules.has_hipi),
+        (LlvmOption { occurs: Occurs::Required, ..option("type", STRING, TYPES_WITHOUT_HIPI) }, |rules| !rules.has_hipi),
+        (list("inputs", Occurs::RequiredCommaSeparated, "[<input file>,...]"), has_lists),
+        (list("outputs", Occurs::CommaSeparated, "[<output file>,...]"), has_lists),
+        (option("input", STRING, "Input file. Can be specified multiple times for multiple input files."), repeats_files),
+        (list("inputs", Occurs::CommaSeparated, "[<input file>,...] (deprecated)"), repeats_files),
+        (option("output", STRING, "Output file. Can be specified multiple times for multiple output files."), repeats_files),
+        (list("outputs", Occurs::CommaSeparated, "[<output file>,...] (deprecated)"), repeats_files),
+        (list("targets", Occurs::CommaSeparated, "[<offload kind>-<target triple>,...]"), always),
+        (option("unbundle", ValueType::Flag, "Unbundle bundled file into several output files."), always),
+        (option("list", ValueType::Flag, "List bundle IDs in the bundled file."), always),
+        (option("###", ValueType::Flag, DRY_RUN), always),
+        (option("allow-missing-bundles", ValueType::Flag, "Create empty files if bundles are missing when unbundling."), always),
+        (option("bundle-align", ValueType::Unsigned("uint"), "Alignment of bundle for binary files"), always),
+        (option("check-input-archive", ValueType::Flag, ARCHIVE_CHECK), |rules| rules.has_archive_check),
+        (option("hip-openmp-compatible", ValueType::Flag, HIP_OPENMP), |rules| rules.has_hip_openmp),
+        (option("compress", ValueType::Flag, "Compress output file when bundling."), compresses),
+        (option("compression-level", ValueType::Integer("n"), "Specify the compression level (integer)"), has_levels),
+        (option("verbose", ValueType::Flag, "Print debug information."), compresses),
+        (LlvmOption { occurs: Occurs::CommaSeparated, shown: Shown::Never, ..option("debug-only", DEBUG, DEBUG_ONLY) }, always),
+    ]
+}
 
 const STRING: ValueType = ValueType::Text("string");
 
@@ -85,7 +87,7 @@ Current supported types are:
 
 /// Options of a release.
 pub fn options(rules: &BundlerRules) -> Vec<LlvmOption> {
-    OPTIONS.iter().filter(|(_, is_in)| is_in(rules)).map(|(option, _)| *option).collect()
+    all().into_iter().filter(|(_, is_in)| is_in(rules)).map(|(option, _)| option).collect()
 }
 
 const fn option(name: &'static str, value: ValueType, help: &'static str) -> LlvmOption {

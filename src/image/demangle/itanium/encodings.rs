@@ -2,26 +2,33 @@
 
 use super::node::{Node, NodeId, Part, Precedence};
 use super::parser::{NameState, Parser};
+use crate::base::short_text::ShortText;
 
 /// Special names: letters, text, and what follows.
 ///
 /// Source: Itanium C++ ABI, 5.1.4 Other Special Functions and Entities.
-static SPECIAL_NAMES: [(&str, &str, Subject); 14] = [
-    ("TV", "vtable for ", Subject::Type),
-    ("TT", "VTT for ", Subject::Type),
-    ("TI", "typeinfo for ", Subject::Type),
-    ("TS", "typeinfo name for ", Subject::Type),
-    ("TA", "template parameter object for ", Subject::Argument),
-    ("TW", "thread-local wrapper routine for ", Subject::Name),
-    ("TH", "thread-local initialization routine for ", Subject::Name),
-    ("Tc", "covariant return thunk to ", Subject::CovariantThunk),
-    ("Th", "non-virtual thunk to ", Subject::Thunk),
-    ("Tv", "virtual thunk to ", Subject::Thunk),
-    ("GV", "guard variable for ", Subject::Name),
-    ("GR", "reference temporary for ", Subject::Temporary),
-    ("GTt", "transaction clone for ", Subject::Function),
-    ("GTn", "transaction clone for ", Subject::Function),
+static SPECIAL_NAMES: [SpecialName; 14] = [
+    special("TV", "vtable for ", Subject::Type),
+    special("TT", "VTT for ", Subject::Type),
+    special("TI", "typeinfo for ", Subject::Type),
+    special("TS", "typeinfo name for ", Subject::Type),
+    special("TA", "template parameter object for ", Subject::Argument),
+    special("TW", "thread-local wrapper routine for ", Subject::Name),
+    special("TH", "thread-local initialization routine for ", Subject::Name),
+    special("Tc", "covariant return thunk to ", Subject::CovariantThunk),
+    special("Th", "non-virtual thunk to ", Subject::Thunk),
+    special("Tv", "virtual thunk to ", Subject::Thunk),
+    special("GV", "guard variable for ", Subject::Name),
+    special("GR", "reference temporary for ", Subject::Temporary),
+    special("GTt", "transaction clone for ", Subject::Function),
+    special("GTn", "transaction clone for ", Subject::Function),
 ];
+
+type SpecialName = (ShortText<3>, ShortText<40>, Subject);
+
+const fn special(code: &str, text: &str, subject: Subject) -> SpecialName {
+    (ShortText::new(code), ShortText::new(text), subject)
+}
 
 /// Subject of a special name.
 #[derive(Debug, Clone, Copy)]
@@ -106,7 +113,7 @@ impl<'a> Parser<'a> {
         if self.skip("TC") {
             return self.construction_vtable();
         }
-        let (code, text, subject) = SPECIAL_NAMES.iter().find(|(code, ..)| self.rest.starts_with(code))?;
+        let (code, text, subject) = SPECIAL_NAMES.iter().find(|(code, ..)| code.begins(self.rest))?;
         self.take(if matches!(subject, Subject::Thunk) { 1 } else { code.len() })?;
         let id = match subject {
             Subject::Type => self.parse_type()?,

@@ -60,7 +60,7 @@ impl<'a> Parser<'a> {
     }
 
     fn operation(&mut self, operator: &'static Operator, is_global: bool) -> Option<NodeId> {
-        let token = operator.token;
+        let token: &str = &operator.token;
         let precedence = operator.precedence;
         let parts = match operator.form {
             Form::Binary => {
@@ -194,7 +194,7 @@ impl<'a> Parser<'a> {
         let pack = Part::Parentheses(vec![Part::Node(expansion)]);
         let start = start.map(|start| Part::Operand(start, Precedence::Cast, true));
         let (before, after) = if is_left { (start, Some(pack)) } else { (Some(pack), start) };
-        let token = || [Part::Text(" "), Part::Text(operator.token), Part::Text(" ")];
+        let token = || [Part::Text(" "), Part::Text(&operator.token), Part::Text(" ")];
         let mut parts = Vec::new();
         if let Some(before) = before {
             parts.push(before);

@@ -2,26 +2,34 @@
 
 use super::node::{Node, NodeId, Part, Precedence};
 use super::parser::{NameState, Parser};
+use crate::base::short_text::ShortText;
 
 use Precedence::Primary;
 
 /// Types of integer literals: letter, type that is written before the value, suffix.
-static INTEGERS: [(&str, &str, &str); 14] = [
-    ("w", "wchar_t", ""),
-    ("c", "char", ""),
-    ("a", "signed char", ""),
-    ("h", "unsigned char", ""),
-    ("s", "short", ""),
-    ("t", "unsigned short", ""),
-    ("i", "", ""),
-    ("j", "", "u"),
-    ("l", "", "l"),
-    ("m", "", "ul"),
-    ("x", "", "ll"),
-    ("y", "", "ull"),
-    ("n", "__int128", ""),
-    ("o", "unsigned __int128", ""),
+static INTEGERS: [Integer; 14] = [
+    integer("w", "wchar_t", ""),
+    integer("c", "char", ""),
+    integer("a", "signed char", ""),
+    integer("h", "unsigned char", ""),
+    integer("s", "short", ""),
+    integer("t", "unsigned short", ""),
+    integer("i", "", ""),
+    integer("j", "", "u"),
+    integer("l", "", "l"),
+    integer("m", "", "ul"),
+    integer("x", "", "ll"),
+    integer("y", "", "ull"),
+    integer("n", "__int128", ""),
+    integer("o", "unsigned __int128", ""),
 ];
+
+/// Letter, type and suffix of a literal.
+type Integer = (ShortText<1>, ShortText<17>, ShortText<3>);
+
+const fn integer(letter: &str, before: &str, suffix: &str) -> Integer {
+    (ShortText::new(letter), ShortText::new(before), ShortText::new(suffix))
+}
 
 impl<'a> Parser<'a> {
     /// Parses a literal, or a function or variable as a template argument.
@@ -32,7 +40,7 @@ impl<'a> Parser<'a> {
             self.expect("E")?;
             return Some(id);
         }
-        if let Some((letter, before, suffix)) = INTEGERS.iter().find(|(letter, ..)| self.rest.starts_with(letter)) {
+        if let Some((letter, before, suffix)) = INTEGERS.iter().find(|(letter, ..)| letter.begins(self.rest)) {
             self.take(letter.len())?;
             let before = self.text(before);
             return self.integer(before, suffix);

@@ -184,7 +184,7 @@ impl<'a> Parser<'a> {
             }
             Some(operator) if operator.is_overloadable() => {
                 let is_word = operator.token.starts_with(|c: char| c.is_ascii_alphabetic());
-                vec![Part::Text(if is_word { "operator " } else { "operator" }), Part::Text(operator.token)]
+                vec![Part::Text(if is_word { "operator " } else { "operator" }), Part::Text(&operator.token)]
             }
             Some(_) => return None,
             None if self.skip("li") => vec![Part::Text("operator\"\" "), Part::Node(self.source_name()?)],

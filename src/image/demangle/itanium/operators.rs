@@ -1,13 +1,14 @@
 //! The operators of expressions and operator functions.
 
 use super::node::Precedence;
+use crate::base::short_text::ShortText;
 
 /// An operator.
 pub struct Operator {
     /// The two letters of its mangled form.
-    pub code: &'static str,
+    pub code: ShortText<2>,
     /// Its token in the source.
-    pub token: &'static str,
+    pub token: ShortText<16>,
     /// Its operands.
     pub form: Form,
     /// Precedence of its expressions.
@@ -48,21 +49,21 @@ pub enum Form {
 impl Operator {
     /// Looks up an operator by its code.
     pub fn find(code: &str) -> Option<&'static Operator> {
-        OPERATORS.iter().find(|operator| operator.code == code)
+        OPERATORS.iter().find(|operator| operator.code == *code)
     }
 
     /// True if the operator can name a function.
     pub fn is_overloadable(&self) -> bool {
         match self.form {
-            Form::Member => self.token != ".",
+            Form::Member => self.token != *".",
             Form::NamedCast | Form::Conversion | Form::OfType | Form::OfExpression => false,
             _ => true,
         }
     }
 }
 
-const fn operator(code: &'static str, token: &'static str, form: Form, precedence: Precedence) -> Operator {
-    Operator { code, token, form, precedence }
+const fn operator(code: &str, token: &str, form: Form, precedence: Precedence) -> Operator {
+    Operator { code: ShortText::new(code), token: ShortText::new(token), form, precedence }
 }
 
 use Form::{

@@ -2,51 +2,29 @@
 
 use super::node::{Node, NodeId, Part, Precedence, Qualifiers, ReferenceQualifier, STANDARD_NAMES};
 use super::parser::{NameState, Parser};
+use crate::base::short_text::ShortText;
 
 /// Builtin types by their letter.
 ///
 /// Source: Itanium C++ ABI, 5.1.5.2 Builtin types; spelled as llvm-cxxfilt does.
-static BUILTIN_TYPES: [(&str, &str); 39] = [
-    ("v", "void"),
-    ("w", "wchar_t"),
-    ("b", "bool"),
-    ("c", "char"),
-    ("a", "signed char"),
-    ("h", "unsigned char"),
-    ("s", "short"),
-    ("t", "unsigned short"),
-    ("i", "int"),
-    ("j", "unsigned int"),
-    ("l", "long"),
-    ("m", "unsigned long"),
-    ("x", "long long"),
-    ("y", "unsigned long long"),
-    ("n", "__int128"),
-    ("o", "unsigned __int128"),
-    ("f", "float"),
-    ("d", "double"),
-    ("e", "long double"),
-    ("g", "__float128"),
-    ("z", "..."),
-    ("Dd", "decimal64"),
-    ("De", "decimal128"),
-    ("Df", "decimal32"),
-    ("Dh", "half"),
-    ("Di", "char32_t"),
-    ("Ds", "char16_t"),
-    ("Du", "char8_t"),
-    ("Da", "auto"),
-    ("Dc", "decltype(auto)"),
-    ("Dn", "std::nullptr_t"),
-    ("DF16b", "std::bfloat16_t"),
-    ("DF16_", "_Float16"),
-    ("DF32_", "_Float32"),
-    ("DF64_", "_Float64"),
-    ("DF128_", "_Float128"),
-    ("DF32x", "_Float32x"),
-    ("DF64x", "_Float64x"),
-    ("DF128x", "_Float128x"),
+#[rustfmt::skip]
+static BUILTIN_TYPES: [(ShortText<6>, ShortText<18>); 39] = [
+    builtin("v", "void"), builtin("w", "wchar_t"), builtin("b", "bool"), builtin("c", "char"),
+    builtin("a", "signed char"), builtin("h", "unsigned char"), builtin("s", "short"), builtin("t", "unsigned short"),
+    builtin("i", "int"), builtin("j", "unsigned int"), builtin("l", "long"), builtin("m", "unsigned long"),
+    builtin("x", "long long"), builtin("y", "unsigned long long"), builtin("n", "__int128"),
+    builtin("o", "unsigned __int128"), builtin("f", "float"), builtin("d", "double"), builtin("e", "long double"),
+    builtin("g", "__float128"), builtin("z", "..."), builtin("Dd", "decimal64"), builtin("De", "decimal128"),
+    builtin("Df", "decimal32"), builtin("Dh", "half"), builtin("Di", "char32_t"), builtin("Ds", "char16_t"),
+    builtin("Du", "char8_t"), builtin("Da", "auto"), builtin("Dc", "decltype(auto)"), builtin("Dn", "std::nullptr_t"),
+    builtin("DF16b", "std::bfloat16_t"), builtin("DF16_", "_Float16"), builtin("DF32_", "_Float32"),
+    builtin("DF64_", "_Float64"), builtin("DF128_", "_Float128"), builtin("DF32x", "_Float32x"),
+    builtin("DF64x", "_Float64x"), builtin("DF128x", "_Float128x"),
 ];
+
+const fn builtin(code: &str, name: &str) -> (ShortText<6>, ShortText<18>) {
+    (ShortText::new(code), ShortText::new(name))
+}
 
 impl<'a> Parser<'a> {
     pub fn parse_type(&mut self) -> Option<NodeId> {
@@ -54,7 +32,7 @@ impl<'a> Parser<'a> {
     }
 
     fn type_of_first_letters(&mut self) -> Option<NodeId> {
-        if let Some((code, name)) = BUILTIN_TYPES.iter().find(|(code, _)| self.rest.starts_with(code)) {
+        if let Some((code, name)) = BUILTIN_TYPES.iter().find(|(code, _)| code.begins(self.rest)) {
             self.take(code.len())?;
             return Some(self.text(name));
         }

@@ -133,7 +133,7 @@ fn pieces_of<E>(
     mut consume: impl FnMut(&[u8]) -> Result<(), E>,
     mut pass_on: impl FnMut(Vec<u8>) -> Vec<u8>,
 ) -> Result<(), Failure<E>> {
-    let mut piece = Vec::new();
+    let mut piece = vec![0; PIECE];
     loop {
         piece.resize(PIECE, 0);
         let filled = stream.read(&mut piece)?;

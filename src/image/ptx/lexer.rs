@@ -42,8 +42,7 @@ impl<'text> Lexer<'text> {
 
     /// Takes the bytes of a kind of ASCII characters at the start of the rest.
     fn take_all(&mut self, kind: u8) -> &'text str {
-        let end = self.rest.bytes().position(|byte| !is_of(byte, kind));
-        self.take(end.unwrap_or(self.rest.len()))
+        self.take(self.rest.bytes().position(|byte| !is_of(byte, kind)).unwrap_or(self.rest.len()))
     }
 
     fn skip_space_and_comments(&mut self) {

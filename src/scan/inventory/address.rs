@@ -81,8 +81,7 @@ impl File {
         let DiskLocation { path, offset: start } = self.on_disk.as_ref()?;
         let range = Some((start.checked_add(offset)?, size));
         let mut text = String::with_capacity(URI_SIZE);
-        write!(text, "{}", FileUri { path: path.clone(), range }).ok()?;
-        Some(text)
+        write!(text, "{}", FileUri { path: path.clone(), range }).ok().map(|()| text)
     }
 
     /// URI of an image, as ROCm's tools write it.

@@ -67,8 +67,7 @@ impl Pattern {
     /// end of the file. The search has just read these bytes, and reading the file in another place maps pages.
     pub fn is_refuted_by(self, head: &[u8], rest: u64) -> bool {
         let Pattern::Magic(format) = self else { return false };
-        let head = head.get(..HEAD).unwrap_or(head);
-        match (format.read)(View::new(head)).map_err(|error| error.cause) {
+        match (format.read)(View::new(head.get(..HEAD).unwrap_or(head))).map_err(|error| error.cause) {
             Err(Cause::UnsupportedVersion { .. } | Cause::Unexpected { .. }) => true,
             Err(Cause::OutOfBounds { offset, size, .. }) => Extent { offset, size }.end() > rest,
             _ => false,

@@ -3,13 +3,16 @@
 //! They are ordinary ELF files with the architecture in `e_machine` and `e_flags` (see [`crate::target`]), so `object`
 //! parses them. Cubins store the toolkit's number in `e_version`, so a reader must not check that field.
 
+use std::iter;
+
 use object::elf::{self, FileHeader64};
 use object::endian::{Endian, Endianness};
-use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
+use object::read::elf::{FileHeader, Note, ProgramHeader, SectionHeader};
 
 use crate::base::bytes::{Extent, Resource, Table, View};
 use crate::base::elf_layout::{ELF64, LITTLE_ENDIAN_64};
 use crate::base::error::{Cause, Malformed};
+use crate::base::range::offset_from;
 use crate::target::cuda_tool_note::{self, CudaToolNote};
 use crate::target::nvptx::{self, Cubin};
 use crate::target::{amdgpu, intel, musa, triple};
@@ -30,6 +33,7 @@ const SHT_CUDA_NOBITS: [elf::SectionType; 3] =
     [elf::SectionType(0x7000_0007), elf::SectionType(0x7000_0009), elf::SectionType(0x7000_000a)];
 
 /// Returns whether sections of a type have bytes in the file.
+#[inline]
 pub fn has_stored_bytes(machine: elf::Machine, section_type: elf::SectionType) -> bool {
     let is_cuda_nobits = machine == elf::EM_CUDA && SHT_CUDA_NOBITS.contains(&section_type);
     ![elf::SHT_NULL, elf::SHT_NOBITS].contains(&section_type) && !is_cuda_nobits
@@ -88,36 +92,31 @@ pub fn is_device_machine(machine: elf::Machine) -> bool {
     [elf::EM_AMDGPU, elf::EM_CUDA, intel::EM_INTELGT].contains(&machine)
 }
 
-fn has_musa_note(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) -> bool {
+/// Notes of all sections, until the budget is exhausted.
+fn notes<'data>(
+    header: &FileHeader64<Endianness>,
+    endian: Endianness,
+    view: View<'data>,
+) -> impl Iterator<Item = Note<'data, FileHeader64<Endianness>>> {
     let sections = header.section_headers(endian, view.data()).unwrap_or_default();
-    let mut notes = sections.iter().filter_map(|section| section.notes(endian, view.data()).ok().flatten());
-    notes.any(|mut notes| {
-        while let Ok(Some(note)) = notes.next() {
-            if view.charge("ELF note", Resource::Work, 1).is_err() {
-                return false;
-            }
-            if note.name() == musa::NOTE_OWNER && note.n_type(endian).0 == musa::NOTE_TYPE {
-                return true;
-            }
-        }
-        false
-    })
+    let lists = sections.iter().filter_map(move |section| section.notes(endian, view.data()).ok().flatten());
+    let notes = lists.flat_map(|mut list| iter::from_fn(move || list.next().ok().flatten()));
+    notes.take_while(move |_| view.charge("ELF note", Resource::Work, 1).is_ok())
+}
+
+fn has_musa_note(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) -> bool {
+    notes(header, endian, view).any(|it| it.name() == musa::NOTE_OWNER && it.n_type(endian).0 == musa::NOTE_TYPE)
 }
 
 /// Reads the processor's name from the notes of a zebin, or the version of its architecture.
 fn intel_arch(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) -> Option<String> {
-    let sections = header.section_headers(endian, view.data()).unwrap_or_default();
     let mut product = None;
     let mut version = None;
-    for mut notes in sections.iter().filter_map(|section| section.notes(endian, view.data()).ok().flatten()) {
-        while let Ok(Some(note)) = notes.next() {
-            view.charge("ELF note", Resource::Work, 1).ok()?;
-            let number = view.derived(note.desc()).u32("ELF note", 0).ok();
-            match (note.name() == intel::NOTE_OWNER, note.n_type(endian).0, number) {
-                (true, intel::NOTE_PRODUCT_FAMILY, Some(number)) => product = intel::product_name(number).or(product),
-                (true, intel::NOTE_PRODUCT_CONFIG, Some(config)) => version = Some(intel::ip_version(config)),
-                _ => {}
-            }
+    for note in notes(header, endian, view).filter(|note| note.name() == intel::NOTE_OWNER) {
+        match (note.n_type(endian).0, view.derived(note.desc()).u32("ELF note", 0).ok()) {
+            (intel::NOTE_PRODUCT_FAMILY, Some(number)) => product = intel::product_name(number).or(product),
+            (intel::NOTE_PRODUCT_CONFIG, Some(config)) => version = Some(intel::ip_version(config)),
+            _ => {}
         }
     }
     intel::arch_of_notes(product, version.as_deref())
@@ -128,33 +127,22 @@ fn cubin<'data>(header: &FileHeader64<Endianness>, endian: Endianness, view: Vie
     let sections = header.section_headers(endian, view.data()).unwrap_or_default();
     let compat = sections.iter().find(|section| section.sh_type(endian) == SHT_NV_COMPAT);
     let compat = compat.and_then(|section| section.data(endian, view.data()).ok());
-    let mut notes = sections.iter().filter_map(|section| section.notes(endian, view.data()).ok().flatten());
-    let command_arch = notes.find_map(|notes| command_arch(view, notes, endian));
+    // The first note is of the tool that wrote the cubin last, and has its command line.
+    let tool = notes(header, endian, view).find(|note| note.n_type(endian).0 == cuda_tool_note::NOTE_TYPE);
+    let command_arch = tool.and_then(|note| CudaToolNote(view.derived(note.desc())).arch());
     nvptx::Cubin { abi_version: header.e_ident().abi_version, e_flags: header.e_flags(endian).0, compat, command_arch }
-}
-
-/// Reads the architecture from the command line of the tool that wrote the cubin last. Its note is the first one.
-fn command_arch(
-    view: View<'_>,
-    mut notes: NoteIterator<'_, FileHeader64<Endianness>>,
-    endian: Endianness,
-) -> Option<nvptx::Arch> {
-    while let Ok(Some(note)) = notes.next() {
-        view.charge("ELF note", Resource::Work, 1).ok()?;
-        if note.n_type(endian).0 == cuda_tool_note::NOTE_TYPE {
-            return CudaToolNote(view.derived(note.desc())).arch();
-        }
-    }
-    None
 }
 
 /// Finds the end of an ELF file. The file does not state its size. It ends with the last structure that its headers
 /// point to, and all of these must be within the view.
 fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) -> Result<u64, Malformed> {
     let malformed = |field, at, error: object::Error| view.malformed(field, at, Cause::object_file(error));
-    let part_end = |field, extent| view.part(field, extent).map(|part| part.range_in(view).end);
-    let segments_field = view.field("ELF program header offset", ELF64.e_phoff);
-    let sections_field = view.field("ELF section header offset", ELF64.e_shoff);
+    let part_end = |name, at, extent: Extent| match extent.end() {
+        end if end <= view.size() => Ok(end),
+        end => view.part(view.field(name, at), extent).map(|_| end),
+    };
+    let segments_end = |table: Table| part_end("ELF program header offset", ELF64.e_phoff, table.extent());
+    let sections_end = |table: Table| part_end("ELF section header offset", ELF64.e_shoff, table.extent());
     let phoff = header.e_phoff(endian);
     let shoff = header.e_shoff(endian);
     let segments_table = |count| Table { offset: phoff, count, entry_size: ELF64.segment_header_size };
@@ -163,8 +151,8 @@ fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) ->
     // even if the header states none; the header's count is then the minimum.
     let least = |offset: u64, count: u16| if offset == 0 { 0 } else { u64::from(count) };
     let least_sections = least(shoff, header.e_shnum(endian).max(1));
-    view.part(segments_field, segments_table(least(phoff, header.e_phnum(endian))).extent())?;
-    view.part(sections_field, sections_table(least_sections).extent())?;
+    segments_end(segments_table(least(phoff, header.e_phnum(endian))))?;
+    sections_end(sections_table(least_sections))?;
     let segments = header.program_headers(endian, view.data());
     let segments = segments.map_err(|error| malformed("ELF program header offset", ELF64.e_phoff, error))?;
     let sections = header.section_headers(endian, view.data());
@@ -174,18 +162,18 @@ fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) ->
     let work = [segments_table.count, sections_table.count].iter().sum();
     view.charge("ELF section header offset", Resource::Work, work)?;
     let all_sections = Table { count: least_sections.max(sections_table.count), ..sections_table };
-    let mut ends = vec![ELF64.header_size];
-    ends.push(part_end(segments_field, segments_table.extent())?);
-    ends.push(part_end(sections_field, all_sections.extent())?);
-    for (segment, record) in segments.iter().zip(view.table(segments_field, segments_table)?) {
+    let machine = header.e_machine(endian);
+    let mut end = segments_end(segments_table)?.max(sections_end(all_sections)?).max(ELF64.header_size);
+    for (segment, at) in segments.iter().zip(segments_table.offsets()) {
         let (offset, size) = segment.file_range(endian);
-        ends.push(part_end(record.field("ELF segment offset", ELF64.p_offset), Extent { offset, size })?);
+        let at = offset_from(at, ELF64.p_offset);
+        end = end.max(part_end("ELF segment offset", at, Extent { offset, size })?);
     }
-    for (section, record) in sections.iter().zip(view.table(sections_field, sections_table)?) {
-        if has_stored_bytes(header.e_machine(endian), section.sh_type(endian)) {
+    for (section, at) in sections.iter().zip(sections_table.offsets()) {
+        if has_stored_bytes(machine, section.sh_type(endian)) {
             let extent = Extent { offset: section.sh_offset(endian), size: section.sh_size(endian) };
-            ends.push(part_end(record.field("ELF section offset", ELF64.sh_offset), extent)?);
+            end = end.max(part_end("ELF section offset", offset_from(at, ELF64.sh_offset), extent)?);
         }
     }
-    Ok(ends.into_iter().max().unwrap_or(ELF64.header_size))
+    Ok(end)
 }

@@ -182,10 +182,11 @@ pub(super) const BYTES_PER_STEP: u64 = 16;
 /// Hashes the lines of PTX, without comments and source locations.
 pub(super) fn instructions(text: &[u8], hash: &mut Sha256) {
     for line in text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii) {
-        let is_skipped = line.is_empty() || line.starts_with(b"//") || is_source_line(line);
-        if is_section_line(line) {
+        if line.starts_with(b".") && is_section_line(line) {
             break;
         }
+        let is_directive = line.starts_with(b".");
+        let is_skipped = line.is_empty() || line.starts_with(b"//") || is_directive && is_source_line(line);
         if !is_skipped {
             hash.update(line);
             hash.update(b"\n");

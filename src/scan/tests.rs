@@ -61,7 +61,7 @@ fn oxart_bundle() -> Vec<u8> {
 }
 
 /// Returns a container of a type; `None` for types without a magic.
-fn sample(container_type: ContainerType) -> Option<Vec<u8>> {
+pub fn sample(container_type: ContainerType) -> Option<Vec<u8>> {
     match container_type {
         ContainerType::OffloadBinary => Some(offload_binary(b"one")),
         ContainerType::Bundle => Some(bundle(b"two")),

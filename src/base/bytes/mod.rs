@@ -22,7 +22,7 @@ pub use budget::{Budget, Limits, MAX_NESTING};
 pub(crate) use cursor::Cursor;
 pub use extent::{Extent, FieldPlace};
 pub(crate) use extent::{Table, entries_size};
-pub(crate) use name_map::NameMap;
+pub(crate) use name_map::{NameMap, NameState};
 pub(crate) use object_bytes::ObjectBytes;
 #[cfg(test)]
 pub(crate) use object_bytes::tests as object_tests;

@@ -1,12 +1,11 @@
 //! Decompression of one stream in memory, to a known size.
 
 use std::cell::RefCell;
-use std::io::Read;
 
 use flate2::{Decompress, FlushDecompress, Status};
 use zstd::zstd_safe;
 
-use super::{Codec, lz4_start};
+use super::Codec;
 use crate::base::activity::Work;
 use crate::base::bytes::{Resource, View};
 use crate::base::error::{Cause, Malformed};
@@ -50,11 +49,14 @@ pub fn charge(codec: Codec, stored: View<'_>, full_size: u64) -> Result<(), Malf
 pub fn decompress_charged(full: &mut Vec<u8>, codec: Codec, stored: View<'_>, full_size: u64) -> Result<(), Malformed> {
     let malformed = |cause| stored.malformed(field(codec), 0, cause);
     // zlib is too rare to optimize.
-    if codec == Codec::Zlib || (full.capacity() as u64) < full_size {
+    let is_replaced = codec == Codec::Zlib || (full.capacity() as u64) < full_size;
+    // A used buffer that is too small for one image is too small for the next. Only the pages in use take memory.
+    let spare = if codec == Codec::Zlib || full.capacity() == 0 { 0 } else { full_size / 2 };
+    if is_replaced {
         *full = Vec::new();
     }
-    let reserved =
-        usize::try_from(full_size).is_ok_and(|size| full.capacity() >= size || full.try_reserve_exact(size).is_ok());
+    let reserved = full_size.checked_add(spare).and_then(|capacity| usize::try_from(capacity).ok());
+    let reserved = reserved.is_some_and(|capacity| !is_replaced || full.try_reserve_exact(capacity).is_ok());
     if !reserved {
         return Err(malformed(Cause::NoMemory { size: full_size }));
     }
@@ -72,35 +74,6 @@ pub fn decompress_charged(full: &mut Vec<u8>, codec: Codec, stored: View<'_>, fu
     match full.len() as u64 {
         size if size == full_size => Ok(()),
         size => Err(malformed(Cause::SizeMismatch { size, expected: full_size })),
-    }
-}
-
-/// Decompresses the first bytes of `stored`, at most `size` of `full_size`. The result is shorter if the stream ends or
-/// is malformed before that. The index of a bundle is at its start, so this lists a bundle without decompressing all of
-/// it.
-pub fn decompress_start(codec: Codec, stored: View<'_>, full_size: u64, size: usize) -> Result<Vec<u8>, Malformed> {
-    let malformed = |cause| stored.malformed(field(codec), 0, cause);
-    if codec == Codec::Lz4 {
-        stored.charge(field(codec), Resource::Decompressed, size as u64)?;
-        let start = lz4_start::start(stored.data(), usize::try_from(full_size).unwrap_or(size).min(size));
-        return start.ok_or_else(|| malformed(Cause::Compressed("invalid sequence".to_owned())));
-    }
-    let stream: Box<dyn Read + '_> = match codec {
-        Codec::None => Box::new(stored.data()),
-        Codec::Zstd => {
-            let broken = |error: std::io::Error| malformed(Cause::Compressed(error.to_string()));
-            let mut decoder = zstd::Decoder::with_buffer(stored.data()).map_err(broken)?;
-            decoder.window_log_max(largest_window_log(full_size)).map_err(broken)?;
-            Box::new(decoder)
-        }
-        Codec::Zlib => Box::new(flate2::bufread::ZlibDecoder::new(stored.data())),
-        Codec::Lz4 | Codec::Opaque => return Err(malformed(Cause::UnsupportedCodec { codec: codec.name() })),
-    };
-    stored.charge(field(codec), Resource::Decompressed, size as u64)?;
-    let mut start = Vec::new();
-    match stream.take(size as u64).read_to_end(&mut start) {
-        Err(error) if start.is_empty() => Err(malformed(Cause::Compressed(error.to_string()))),
-        _ => Ok(start),
     }
 }
 

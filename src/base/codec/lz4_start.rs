@@ -14,62 +14,40 @@ const LONG: usize = 15;
 /// Returns the first `size` bytes of a block, or fewer if the block ends earlier; `None` if it is malformed before
 /// that.
 pub fn start(stored: &[u8], size: usize) -> Option<Vec<u8>> {
-    let mut block = Block { stored: stored.iter(), start: Vec::new(), size };
-    while block.start.len() < size && !block.stored.as_slice().is_empty() {
-        block.sequence()?;
-    }
-    Some(block.start)
-}
-
-struct Block<'data> {
-    /// Bytes that have not been read yet.
-    stored: std::slice::Iter<'data, u8>,
-    /// Decompressed bytes.
-    start: Vec<u8>,
-    /// Number of bytes to decompress.
-    size: usize,
-}
-
-impl Block<'_> {
-    /// Decompresses a sequence. The last sequence has no match.
-    fn sequence(&mut self) -> Option<()> {
-        let token = usize::from(*self.stored.next()?);
-        let literals = self.length(token >> 4)?;
-        let (taken, rest) = self.stored.as_slice().split_at_checked(literals)?;
-        self.stored = rest.iter();
-        self.start.extend(taken.iter().take(self.missing()));
-        if self.missing() == 0 || rest.is_empty() {
-            return Some(());
+    let mut start = Vec::new();
+    let mut stored = stored.iter();
+    while start.len() < size
+        && let Some(&token) = stored.next()
+    {
+        let literals = length(&mut stored, usize::from(token >> 4))?;
+        let (taken, rest) = stored.as_slice().split_at_checked(literals)?;
+        stored = rest.iter();
+        start.extend(taken.iter().take(size.abs_diff(start.len())));
+        // The last sequence has no match.
+        if start.len() == size || rest.is_empty() {
+            break;
         }
-        let offset = usize::from(u16::from_le_bytes([*self.stored.next()?, *self.stored.next()?]));
-        let length = self.length(token & LONG)?.checked_add(SHORTEST_MATCH)?;
-        if offset == 0 {
-            return None;
-        }
-        let from = self.start.len().checked_sub(offset)?;
+        let offset = usize::from(u16::from_le_bytes([*stored.next()?, *stored.next()?]));
+        let matched = length(&mut stored, usize::from(token) & LONG)?.checked_add(SHORTEST_MATCH)?;
+        let from = if offset == 0 { None } else { start.len().checked_sub(offset) }?;
         // A match may overlap the bytes that it makes.
-        for at in (from..).take(length.min(self.missing())) {
-            self.start.push(*self.start.get(at)?);
+        for at in (from..).take(matched.min(size.abs_diff(start.len()))) {
+            start.push(*start.get(at)?);
         }
-        Some(())
     }
+    Some(start)
+}
 
-    /// Reads the rest of a length whose first part is half of a token.
-    fn length(&mut self, first: usize) -> Option<usize> {
-        let mut length = first;
-        let mut is_long = first == LONG;
-        while is_long {
-            let more = *self.stored.next()?;
-            length = length.checked_add(usize::from(more))?;
-            is_long = more == u8::MAX;
-        }
-        Some(length)
+/// Reads the rest of a length whose first part is half of a token.
+fn length(stored: &mut std::slice::Iter<'_, u8>, first: usize) -> Option<usize> {
+    let mut length = first;
+    let mut is_long = first == LONG;
+    while is_long {
+        let more = *stored.next()?;
+        length = length.checked_add(usize::from(more))?;
+        is_long = more == u8::MAX;
     }
-
-    /// Number of bytes that are still to be decompressed; 0 after the last.
-    fn missing(&self) -> usize {
-        self.size.saturating_sub(self.start.len())
-    }
+    Some(length)
 }
 
 #[cfg(test)]

@@ -15,9 +15,10 @@ mod stream;
 pub use block::compress_block;
 pub use compress::{Compression, Counted, LevelError, compress};
 pub(crate) use decompress::largest_window_log;
-pub use decompress::{charge, decompress, decompress_charged, decompress_into, decompress_start};
+pub use decompress::{charge, decompress, decompress_charged, decompress_into};
 pub use stream::pad_with_skippable_frame;
-pub use stream::{Stream, ZSTD_MAGIC, check_start, frame_content_size, skippable_frame_size, stream_size};
+pub use stream::{Stream, ZSTD_MAGIC, check_start, decompress_start, frame_content_size};
+pub use stream::{skippable_frame_size, stream_size};
 
 /// Codec of stored bytes, named as in `fatbin scan --json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

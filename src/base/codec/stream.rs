@@ -6,8 +6,8 @@ use std::io::Read;
 use flate2::bufread::ZlibDecoder;
 use zstd::zstd_safe;
 
-use super::Codec;
 use super::decompress::{charge, field, largest_window_log};
+use super::{Codec, lz4_start};
 use crate::base::activity::Work;
 use crate::base::bytes::{Cursor, Resource, View};
 use crate::base::error::{Cause, Malformed};
@@ -32,11 +32,7 @@ enum Decoder<'data> {
 
 impl fmt::Debug for Stream<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stream")
-            .field("codec", &self.codec)
-            .field("full_size", &self.full_size)
-            .field("left", &self.left)
-            .finish_non_exhaustive()
+        f.debug_struct("Stream").field("codec", &self.codec).field("left", &self.left).finish_non_exhaustive()
     }
 }
 
@@ -50,22 +46,47 @@ impl Read for Decoder<'_> {
     }
 }
 
-impl<'data> Stream<'data> {
-    /// Opens a stream that decompresses to `full_size` bytes.
-    pub fn new(codec: Codec, stored: View<'data>, full_size: u64) -> Result<Self, Malformed> {
+impl<'data> Decoder<'data> {
+    fn new(codec: Codec, stored: View<'data>, full_size: u64) -> Result<Self, Malformed> {
         let malformed = |cause| stored.malformed(field(codec), 0, cause);
-        charge(codec, stored, full_size)?;
         let broken = |error: std::io::Error| malformed(Cause::Compressed(error.to_string()));
-        let decoder = match codec {
-            Codec::None => Decoder::Plain(stored.data()),
+        match codec {
+            Codec::None => Ok(Decoder::Plain(stored.data())),
             Codec::Zstd => {
                 let mut decoder = zstd::Decoder::with_buffer(stored.data()).map_err(broken)?;
                 decoder.window_log_max(largest_window_log(full_size)).map_err(broken)?;
-                Decoder::Zstd(Box::new(decoder))
+                Ok(Decoder::Zstd(Box::new(decoder)))
             }
-            Codec::Zlib => Decoder::Zlib(Box::new(ZlibDecoder::new(stored.data()))),
-            Codec::Lz4 | Codec::Opaque => return Err(malformed(Cause::UnsupportedCodec { codec: codec.name() })),
-        };
+            Codec::Zlib => Ok(Decoder::Zlib(Box::new(ZlibDecoder::new(stored.data())))),
+            Codec::Lz4 | Codec::Opaque => Err(malformed(Cause::UnsupportedCodec { codec: codec.name() })),
+        }
+    }
+}
+
+/// Decompresses the first bytes of `stored`, at most `size` of `full_size`. The result is shorter if the stream ends or
+/// is malformed before that. The index of a bundle is at its start, so this lists a bundle without decompressing all of
+/// it.
+pub fn decompress_start(codec: Codec, stored: View<'_>, full_size: u64, size: usize) -> Result<Vec<u8>, Malformed> {
+    let malformed = |cause| stored.malformed(field(codec), 0, cause);
+    if codec == Codec::Lz4 {
+        stored.charge(field(codec), Resource::Decompressed, size as u64)?;
+        let start = lz4_start::start(stored.data(), usize::try_from(full_size).unwrap_or(size).min(size));
+        return start.ok_or_else(|| malformed(Cause::Compressed("invalid sequence".to_owned())));
+    }
+    let decoder = Decoder::new(codec, stored, full_size)?;
+    stored.charge(field(codec), Resource::Decompressed, size as u64)?;
+    let mut start = Vec::new();
+    match decoder.take(size as u64).read_to_end(&mut start) {
+        Err(error) if start.is_empty() => Err(malformed(Cause::Compressed(error.to_string()))),
+        _ => Ok(start),
+    }
+}
+
+impl<'data> Stream<'data> {
+    /// Opens a stream that decompresses to `full_size` bytes.
+    pub fn new(codec: Codec, stored: View<'data>, full_size: u64) -> Result<Self, Malformed> {
+        charge(codec, stored, full_size)?;
+        let decoder = Decoder::new(codec, stored, full_size)?;
         Ok(Stream { decoder, codec, stored, full_size, left: full_size })
     }
 
@@ -158,10 +179,8 @@ pub fn check_start(codec: Codec, stored: View<'_>) -> Result<(), Malformed> {
         }
         Codec::None | Codec::Lz4 | Codec::Opaque => true,
     };
-    if begins {
-        return Ok(());
-    }
-    Err(stored.malformed(field(codec), 0, Cause::Compressed("it does not begin as one".to_owned())))
+    let cause = || Cause::Compressed("it does not begin as one".to_owned());
+    begins.then_some(()).ok_or_else(|| stored.malformed(field(codec), 0, cause()))
 }
 
 /// Returns the size of the first stream in `stored`, in bytes; it decompresses to `full_size` bytes, and more may

@@ -92,17 +92,23 @@ impl<'data> Ccob<'data> {
     /// The hash is verified only when this returns: if it returns an error, the caller must discard the pieces.
     ///
     /// A second thread computes the hash, because MD5 takes as long as everything else together.
-    pub fn each_piece<E>(&self, mut consume: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), Failure<E>> {
-        let mut stream = Stream::new(self.codec, self.stored, self.full_size)?;
-        let Some(_permit) = spare_thread() else { return self.each_piece_in_turn(stream, consume) };
+    pub fn each_piece<E>(&self, consume: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), Failure<E>> {
+        let stream = Stream::new(self.codec, self.stored, self.full_size)?;
+        let mut hash = Md5::new();
+        let Some(_permit) = spare_thread() else {
+            pieces_of(stream, consume, |piece| {
+                hash.update(&piece);
+                piece
+            })?;
+            return Ok(self.hash.compare(first_bytes(hash))?);
+        };
         let (to_hash, pieces) = mpsc::sync_channel::<Vec<u8>>(PIECES);
         let (to_fill, hashed) = mpsc::channel::<Vec<u8>>();
-        for _ in 0..PIECES {
+        for _ in 1..PIECES {
             to_fill.send(vec![0; PIECE]).expect("the receiver exists");
         }
-        let result = std::thread::scope(|scope| {
+        let hash = std::thread::scope(|scope| {
             let hasher = scope.spawn(move || {
-                let mut hash = Md5::new();
                 for piece in pieces {
                     hash.update(&piece);
                     // After the last piece, no empty piece is needed.
@@ -110,42 +116,33 @@ impl<'data> Ccob<'data> {
                 }
                 first_bytes(hash)
             });
-            let all = || -> Result<(), Failure<E>> {
-                for mut piece in hashed {
-                    piece.resize(PIECE, 0);
-                    let filled = stream.read(&mut piece)?;
-                    if filled == 0 {
-                        break;
-                    }
-                    piece.truncate(filled);
-                    consume(&piece).map_err(Failure::Consumer)?;
-                    to_hash.send(piece).expect("the thread hashes until this end is closed");
-                }
-                Ok(())
-            };
-            let result = all();
-            drop(to_hash);
-            let hash = hasher.join().expect("hashing cannot fail");
-            result.map(|()| hash)
-        });
-        Ok(self.hash.compare(result?)?)
+            pieces_of(stream, consume, move |piece| {
+                to_hash.send(piece).expect("the thread hashes until this end is closed");
+                hashed.recv().expect("the thread returns each piece")
+            })?;
+            Ok::<_, Failure<E>>(hasher.join().expect("hashing cannot fail"))
+        })?;
+        Ok(self.hash.compare(hash)?)
     }
+}
 
-    /// Like [`Self::each_piece`], with the hash computed by the calling thread.
-    fn each_piece_in_turn<E>(
-        &self,
-        mut stream: Stream<'_>,
-        mut consume: impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), Failure<E>> {
-        let mut hash = Md5::new();
-        let mut piece = vec![0; PIECE];
-        loop {
-            let filled = stream.read(&mut piece)?;
-            let Some(bytes) = piece.get(..filled).filter(|bytes| !bytes.is_empty()) else { break };
-            hash.update(bytes);
-            consume(bytes).map_err(Failure::Consumer)?;
+/// Calls `consume` with one piece after another of a stream, and `pass_on` with the same piece, which returns one to
+/// fill.
+fn pieces_of<E>(
+    mut stream: Stream<'_>,
+    mut consume: impl FnMut(&[u8]) -> Result<(), E>,
+    mut pass_on: impl FnMut(Vec<u8>) -> Vec<u8>,
+) -> Result<(), Failure<E>> {
+    let mut piece = vec![0; PIECE];
+    loop {
+        piece.resize(PIECE, 0);
+        let filled = stream.read(&mut piece)?;
+        if filled == 0 {
+            return Ok(());
         }
-        Ok(self.hash.compare(first_bytes(hash))?)
+        piece.truncate(filled);
+        consume(&piece).map_err(Failure::Consumer)?;
+        piece = pass_on(piece);
     }
 }
 

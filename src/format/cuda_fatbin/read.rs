@@ -40,7 +40,7 @@ impl<'data> CudaFatbin<'data> {
         let (header, grouped) = read_grouped(view)?;
         let end = entries(view, &header)?.range_in(view).end;
         let view = view.prefix("CUDA fatbin", end)?;
-        let mut entries = Vec::new();
+        let mut entries = Vec::with_capacity(grouped.len());
         for GroupedEntry { entry, rows } in grouped {
             match rows {
                 Some(rows) => entries.extend(rows),

@@ -11,8 +11,6 @@
 mod info;
 pub(crate) mod listing;
 
-use std::collections::HashMap;
-
 use object::{Object, ObjectSection};
 
 use super::charge_kernel;
@@ -81,8 +79,8 @@ fn kernel_of(elf: &Elf<'_>, function: &ElfFunction<'_>, function_info: FunctionI
     }
 }
 
-fn function_info(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> HashMap<usize, FunctionInfo> {
-    let mut function_info: HashMap<usize, FunctionInfo> = HashMap::new();
+fn function_info(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> NameMap<usize, FunctionInfo> {
+    let mut function_info = NameMap::<usize, FunctionInfo>::default();
     for_each_attribute(elf, ".nv.info", problems, |attribute| {
         let field = |function_info: &mut FunctionInfo, value| match attribute.number {
             info::EIATTR_REGCOUNT => function_info.registers = Some(value),

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::lexer::Token;
 use super::variable::{Tokens, Variable, number, place, variables};
 use crate::base::brackets::Brackets;
+use crate::base::bytes::NameState;
 use crate::image::kernel::Parameter;
 
 /// An `.entry` or a `.func`.
@@ -22,7 +23,7 @@ pub struct PtxFunction<'text> {
     /// Variables of shared memory in the body.
     pub shared: Vec<Variable<'text>>,
     /// All words in the body that may be the name of a function or variable.
-    pub names: HashSet<&'text str>,
+    pub names: HashSet<&'text str, NameState>,
     /// File number and line of the first instruction with a line.
     pub location: Option<(u64, u64)>,
 }
@@ -148,5 +149,5 @@ fn body<'text>(function: &mut PtxFunction<'text>, tokens: &mut Tokens<'text>) {
 }
 
 fn is_name(word: &str) -> bool {
-    word.starts_with(|c: char| c.is_ascii_alphabetic() || "_$".contains(c)) && !word.contains('.')
+    !word.starts_with(|first: char| matches!(first, '0'..='9' | '%' | '.')) && !word.as_bytes().contains(&b'.')
 }

@@ -3,6 +3,8 @@
 //! A directive or an instruction is one word, including its dots and suffixes. Comments are skipped. Source: NVIDIA,
 //! PTX ISA, section Syntax.
 
+use crate::format::ptx::{BLANK, WORD, is_of};
+
 /// A token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token<'text> {
@@ -38,9 +40,14 @@ impl<'text> Lexer<'text> {
         taken
     }
 
+    /// Takes the bytes of a kind of ASCII characters at the start of the rest.
+    fn take_all(&mut self, kind: u8) -> &'text str {
+        self.take(self.rest.bytes().position(|byte| !is_of(byte, kind)).unwrap_or(self.rest.len()))
+    }
+
     fn skip_space_and_comments(&mut self) {
         loop {
-            self.rest = self.rest.trim_start();
+            self.take_all(BLANK);
             let after = if let Some(comment) = self.rest.strip_prefix("//") {
                 comment.split_once('\n')
             } else if let Some(comment) = self.rest.strip_prefix("/*") {
@@ -53,20 +60,16 @@ impl<'text> Lexer<'text> {
     }
 }
 
-fn is_word(c: char) -> bool {
-    c.is_ascii_alphanumeric() || "_$%.".contains(c)
-}
-
 impl<'text> Iterator for Lexer<'text> {
     type Item = Token<'text>;
 
     fn next(&mut self) -> Option<Token<'text>> {
         self.skip_space_and_comments();
-        let first = self.rest.chars().next()?;
-        if is_word(first) {
-            let end = self.rest.find(|c| !is_word(c)).unwrap_or(self.rest.len());
-            return Some(Token::Word(self.take(end)));
+        let word = self.take_all(WORD);
+        if !word.is_empty() {
+            return Some(Token::Word(word));
         }
+        let first = self.rest.chars().next()?;
         self.take(first.len_utf8());
         if first != '"' {
             return Some(Token::Punctuation(first));

@@ -10,13 +10,14 @@ mod lexer;
 mod shared;
 mod variable;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
 use super::debug::{DebugInfo, DebugLevel};
 use super::kernel::{Kernel, LocatedKernel, SourceLine};
 use super::{Inspection, charge_kernel};
-use crate::base::bytes::View;
+use crate::base::bytes::{NameMap, View};
 use crate::base::error::Malformed;
 use crate::base::range::offset_from;
 use crate::format::ptx::{is_section_line, is_source_line};
@@ -50,14 +51,13 @@ pub fn debug_lines(text: &[u8]) -> Vec<Range<u64>> {
 
 /// Inspects PTX text.
 pub fn inspect(view: View<'_>) -> Inspection {
-    let text = String::from_utf8_lossy(view.data());
+    // Unlike the conversion with replacements, the check of UTF-8 skips ASCII in words.
+    let text = str::from_utf8(view.data()).map_or_else(|_| String::from_utf8_lossy(view.data()), Cow::Borrowed);
     let module = PtxModule::read(&text);
-    let level = if module.has_debug_section {
-        DebugLevel::Full
-    } else if module.has_lines {
-        DebugLevel::Lines
-    } else {
-        DebugLevel::None
+    let level = match (module.has_debug_section, module.has_lines) {
+        (true, _) => DebugLevel::Full,
+        (false, true) => DebugLevel::Lines,
+        (false, false) => DebugLevel::None,
     };
     let mut shared = SharedMemory::new(&module.functions, &module.shared);
     let entries = module.functions.iter().enumerate().filter(|(_, function)| function.is_entry);
@@ -75,7 +75,7 @@ pub fn inspect(view: View<'_>) -> Inspection {
 struct PtxModule<'text> {
     functions: Vec<PtxFunction<'text>>,
     /// Variables in shared memory outside of functions.
-    shared: HashMap<&'text str, Variable<'text>>,
+    shared: NameMap<&'text str, Variable<'text>>,
     /// Source files, by number.
     files: HashMap<u64, &'text str>,
     has_lines: bool,

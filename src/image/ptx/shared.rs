@@ -1,10 +1,8 @@
 //! Shared memory of kernels: the variables of a kernel and of all functions that it calls.
 
-use std::collections::HashMap;
-
 use super::function::PtxFunction;
 use super::variable::{Variable, place};
-use crate::base::bytes::{Resource, View};
+use crate::base::bytes::{NameMap, Resource, View};
 use crate::base::error::Malformed;
 
 /// Functions of a module, with the references in their bodies. Names are looked up only once. Kernels that call the
@@ -26,9 +24,9 @@ impl<'module, 'text> SharedMemory<'module, 'text> {
     /// Finds the references among `functions`, and `variables` in shared memory outside of them.
     pub fn new(
         functions: &'module [PtxFunction<'text>],
-        variables: &'module HashMap<&'text str, Variable<'text>>,
+        variables: &'module NameMap<&'text str, Variable<'text>>,
     ) -> Self {
-        let by_name: HashMap<_, _> =
+        let by_name: NameMap<_, _> =
             functions.iter().enumerate().map(|(index, function)| (function.name, index)).collect();
         let references = functions.iter().map(|function| References {
             callees: function.names.iter().filter_map(|name| by_name.get(name).copied()).collect(),

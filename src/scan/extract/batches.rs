@@ -12,7 +12,7 @@ use crate::base::bytes;
 const MIN_BATCH: u64 = 1 << 20;
 
 /// Batches per thread. With several, no thread is left with a large batch at the end.
-const BATCHES_PER_WORKER: u64 = 4;
+const BATCHES_PER_WORKER: u64 = 8;
 
 /// Maximum size of decompressed images that all threads together hold in memory, in bytes. A single larger image is
 /// allowed.

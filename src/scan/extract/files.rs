@@ -1,6 +1,7 @@
 //! Images as files in a directory. Their names are known before anything is written, so several threads can write the
 //! images of one file. Results are reported in order.
 
+use std::mem;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +15,7 @@ use super::{ExtractObserver, ExtractOptions, ExtractedFile};
 use crate::base::error::{Error, Result};
 use crate::base::io::{CreatedDirectories, FileSet, Output, OutputKind};
 use crate::base::parallel::{map_parallel, threads};
+use crate::scan::images::stream_memory::StreamMemory;
 use crate::scan::{InputSlice, Scan};
 
 /// Writes every image to a separate file below `directory`.
@@ -79,7 +81,9 @@ impl FileWriter<'_> {
         let most = if self.jobs.len() > 1 { threads() } else { 1 };
         let (workers, batches) = plan_batches(self.jobs, most);
         let mut failed = None;
-        map_parallel(&batches, workers, |batch| self.write_batch(batch.clone()), &mut |outcome: BatchOutcome| {
+        let memory = StreamMemory::default();
+        let write = |batch: &Range<usize>| self.write_batch(batch.clone(), &memory);
+        map_parallel(&batches, workers, write, &mut |outcome: BatchOutcome| {
             for image in outcome.written {
                 let job = &self.jobs[image.job];
                 let name = &self.names[image.job];
@@ -93,9 +97,10 @@ impl FileWriter<'_> {
         failed.map_or(Ok(()), |error| Err(error.into()))
     }
 
-    fn write_batch(&self, batch: Range<usize>) -> BatchOutcome {
+    fn write_batch(&self, batch: Range<usize>, memory: &StreamMemory) -> BatchOutcome {
         let mut outcome = BatchOutcome::default();
-        let reader = self.scan.reader();
+        let mut taken = memory.take(0);
+        let reader = self.scan.reader_with_buffers(mem::take(&mut taken.buffers));
         for job in batch {
             if self.has_failed.load(Ordering::Relaxed) {
                 break;
@@ -115,6 +120,7 @@ impl FileWriter<'_> {
             let sha256 = self.options.index.map(|_| Sha256::digest(&*bytes).into());
             outcome.written.push(WrittenImage { job, size: bytes.len() as u64, sha256 });
         }
+        taken.buffers = reader.into_buffers();
         outcome
     }
 

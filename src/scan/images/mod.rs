@@ -123,7 +123,12 @@ impl<S: Source> Scan<S> {
 
     /// Creates a reader for images in any order. Every thread needs a separate one.
     pub(crate) fn reader(&self) -> ImageReader<'_> {
-        self.reader_with(self.view(), true, Shared::default())
+        self.reader_with_buffers(Vec::new())
+    }
+
+    /// Like [`Self::reader`], with the buffers of another one.
+    pub(crate) fn reader_with_buffers(&self, buffers: Vec<Vec<u8>>) -> ImageReader<'_> {
+        self.reader_with(self.view(), true, Shared { buffers, ..Shared::default() })
     }
 
     /// Creates a reader of `view`, all bytes of the source with some budget. `takes_cached` states whether it removes

@@ -6,7 +6,7 @@
 //! start of the file on disk. Source of the URI: AMDGPU usage document of LLVM, section Loaded Code Object Path Uniform
 //! Resource Identifier.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::path::PathBuf;
 
 use super::Image;
@@ -72,12 +72,16 @@ impl File {
     }
 }
 
+/// Capacity for a URI with a path of usual length. A text that grows moves several times.
+const URI_SIZE: usize = 160;
+
 impl File {
     /// URI of a range of the file, as ROCm's tools write it; `None` if no file on disk stores the bytes unchanged.
     pub(crate) fn uri(&self, offset: u64, size: u64) -> Option<String> {
         let DiskLocation { path, offset: start } = self.on_disk.as_ref()?;
         let range = Some((start.checked_add(offset)?, size));
-        Some(FileUri { path: path.clone(), range }.to_string())
+        let mut text = String::with_capacity(URI_SIZE);
+        write!(text, "{}", FileUri { path: path.clone(), range }).ok().map(|()| text)
     }
 
     /// URI of an image, as ROCm's tools write it.

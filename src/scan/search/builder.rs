@@ -102,7 +102,7 @@ impl InventoryBuilder<'_> {
 
     fn images(&mut self, images: &[format::ImageView<'_>], place: Place<'_>) -> Vec<Image> {
         let mut group = GroupCache::with_buffer(std::mem::take(&mut self.buffer));
-        let mut recorded = Vec::new();
+        let mut recorded = Vec::with_capacity(images.len());
         for image in images {
             if let Err(error) = charge_image(image) {
                 self.error(error, place);
@@ -111,8 +111,6 @@ impl InventoryBuilder<'_> {
             recorded.push(self.image(image, &mut group, place));
         }
         self.buffer = group.into_buffer();
-        // Reports about packages keep the inventories of thousands of files, most with one image.
-        recorded.shrink_to_fit();
         recorded
     }
 

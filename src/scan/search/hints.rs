@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 use aho_corasick::packed::Searcher;
 use aho_corasick::{AhoCorasick, Input, Span};
 
-use crate::base::bytes::{View, size_of_range};
+use crate::base::bytes::{Extent, View, size_of_range};
 use crate::base::codec::ZSTD_MAGIC;
-use crate::base::error::Malformed;
+use crate::base::error::{Cause, Malformed};
 use crate::format::embedded::{HINTS, Hint};
 use crate::format::{self, ContainerView, FORMATS, Format};
 use crate::scan::structure::Structure;
@@ -32,6 +32,9 @@ fn patterns() -> impl Iterator<Item = &'static [u8]> {
     let hints = HINTS.iter().map(|hint| hint.bytes);
     FORMATS.iter().map(|format| format.magic).chain(hints).chain([&ZSTD_MAGIC[..]])
 }
+
+/// Number of bytes of a header that are enough to reject most coincidences.
+const HEAD: usize = 64;
 
 /// A pattern that was found.
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +63,17 @@ impl Pattern {
         Some((pattern, found.start()))
     }
 
+    /// Returns whether `head`, the first bytes at a pattern, shows that no container begins there, `rest` bytes before the
+    /// end of the file. The search has just read these bytes, and reading the file in another place maps pages.
+    pub fn is_refuted_by(self, head: &[u8], rest: u64) -> bool {
+        let Pattern::Magic(format) = self else { return false };
+        match (format.read)(View::new(head.get(..HEAD).unwrap_or(head))).map_err(|error| error.cause) {
+            Err(Cause::UnsupportedVersion { .. } | Cause::Unexpected { .. }) => true,
+            Err(Cause::OutOfBounds { offset, size, .. }) => Extent { offset, size }.end() > rest,
+            _ => false,
+        }
+    }
+
     /// Reads the container that begins at `offset`, or the image with this pattern there. An image extends neither
     /// beyond its section nor beyond `range`.
     pub fn read<'data>(
@@ -79,5 +93,36 @@ impl Pattern {
             }
             Pattern::ZstdFrame => Err(format::not_a_container("zstd frame", view.from(offset))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::ContainerType;
+    use crate::scan::tests::sample;
+
+    #[test]
+    fn no_part_of_a_container_refutes_it() {
+        for format in &FORMATS {
+            let sample = sample(format.container_type).expect("a sample");
+            for end in format.magic.len()..=sample.len() {
+                let is_refuted = Pattern::Magic(format).is_refuted_by(&sample[..end], sample.len() as u64);
+                assert!(!is_refuted, "{:?} {end}", format.container_type);
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_versions_and_sizes_beyond_the_file_refute_a_magic() {
+        let refuted = |bytes: &[u8], rest| Pattern::find(bytes, 0).unwrap().0.is_refuted_by(bytes, rest);
+        let mut binary = sample(ContainerType::OffloadBinary).unwrap();
+        binary[4] = 9;
+        assert!(refuted(&binary, u64::MAX));
+        let mut bundle = sample(ContainerType::Bundle).unwrap();
+        bundle[24..32].fill(0xff);
+        assert!(refuted(&bundle, 1 << 40));
+        // Any size may be in a truncated file.
+        assert!(!refuted(&bundle, u64::MAX));
     }
 }

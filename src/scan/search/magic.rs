@@ -143,6 +143,13 @@ fn hits(
             if offset >= end {
                 break;
             }
+            // Advances by only one byte, because patterns can overlap: the magic of a bundle ends with its first bytes.
+            next = offset_from(offset, 1);
+            // In a truncated file, a container that extends beyond the end is reported.
+            let rest = if is_cut { u64::MAX } else { view.from(offset).size() };
+            if pattern.is_refuted_by(block.get(at..).unwrap_or_default(), rest) {
+                continue;
+            }
             let is_found = match pattern.read(part, offset, structure, range) {
                 _ if matches!(pattern, Pattern::ZstdFrame) => frames::size(part.from(offset)).is_some(),
                 Ok(_) => true,
@@ -153,8 +160,6 @@ fn hits(
             } else {
                 rejected = rejected.saturating_add(1);
             }
-            // Advances by only one byte, because patterns can overlap: the magic of a bundle ends with its first bytes.
-            next = offset_from(offset, 1);
         }
     })?;
     Ok(Hits { containers, rejected, used })

@@ -67,9 +67,7 @@ fn batch<'data>(name: Option<&'data str>, mut rest: View<'data>) -> Vec<Compress
     {
         left = remaining;
         batch.push(compressed);
-        rest = rest.from(container.view.size());
-        let padding = rest.data().iter().position(|&byte| byte != 0).map_or(rest.size(), |at| at as u64);
-        rest = rest.from(padding);
+        rest = rest.from(container.view.size()).skip_zeros();
     }
     batch
 }

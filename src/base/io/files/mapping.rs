@@ -60,11 +60,6 @@ impl Mapping {
     }
 
     fn new(map: Mmap, path: Option<&Path>) -> Self {
-        // Headers are read in many places, and each would map two megabytes. A kernel without huge pages refuses.
-        #[cfg(target_os = "linux")]
-        if map.len() >= MAPPED_AROUND {
-            let _ = map.advise(memmap2::Advice::NoHugePage);
-        }
         let _registration = path.map(|path| {
             let start = map.as_ptr() as usize;
             MAPPED_FILES.add(MappedFile { addresses: start..start + map.len(), message: message(path) })

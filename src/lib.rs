@@ -108,9 +108,9 @@ pub mod internals {
     }
     pub mod report {
         pub use crate::cli::report::{
-            CodeSizes, InspectionDocument, Screen, blocks, image_json, inspection_table, json, selection_json,
-            selection_lists, table, verdict_cyclonedx, verdict_github, verdict_gitlab, verdict_junit, verdict_markdown,
-            verdict_sarif, verdict_text,
+            CodeSizes, Components, InspectionDocument, Screen, blocks, image_json, inspection_table, json,
+            selection_json, selection_lists, table, verdict_cyclonedx, verdict_github, verdict_gitlab, verdict_junit,
+            verdict_markdown, verdict_sarif, verdict_text,
         };
     }
     pub mod dropin {

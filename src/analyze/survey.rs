@@ -4,8 +4,10 @@
 //! Looking into images costs far more than listing them, so callers state what they need. Images are read in parallel, and
 //! each thread decompresses one at a time.
 
+mod names;
 mod package;
 
+pub use names::KernelNames;
 pub use package::PackageSurvey;
 
 use crate::analyze::host_runtime::HostRuntime;
@@ -67,16 +69,18 @@ pub struct ImageSurvey {
     pub build_paths: Option<Result<Vec<String>, Malformed>>,
     /// Properties of a compressed cubin that its container does not state, or the reason why they cannot be read.
     pub cuda: Option<Result<CudaCode, Malformed>>,
+    /// Numbers of the names of the kernels that a [`PackageSurvey`] has taken.
+    pub names: Box<[u32]>,
 }
 
 impl Survey {
-    /// Surveys a file.
-    pub fn of(scanned: ScannedFile, wanted: SurveyOptions) -> Result<Survey> {
+    /// Surveys a file, and calls `visit` with the survey of each image before the later ones are read.
+    fn of(scanned: ScannedFile, wanted: SurveyOptions, visit: &mut dyn FnMut(&mut ImageSurvey)) -> Result<Survey> {
         let mut host = None;
         let image_surveys = if wanted.any() {
             let scan = scanned.open()?;
             host = wanted.host.then(|| HostRuntime::read(scan.source())).transpose()?;
-            let image_surveys = map_all(&scan, |image| survey_image(image, wanted));
+            let image_surveys = map_all(&scan, |image| survey_image(image, wanted), visit);
             scan.source().input().check_unchanged()?;
             image_surveys
         } else {
@@ -89,11 +93,16 @@ impl Survey {
 
     /// Surveys the outcome of scanning a file. `wanted` returns what to read in a file with this path. A file that cannot
     /// be read has no images, and its error is returned.
-    pub fn of_outcome(outcome: Outcome, wanted: &dyn Fn(&str) -> SurveyOptions) -> (Survey, Option<Error>) {
+    /// Calls `visit` with the survey of each image before the later ones are read.
+    pub fn of_outcome(
+        outcome: Outcome,
+        wanted: &dyn Fn(&str) -> SurveyOptions,
+        visit: &mut dyn FnMut(&mut ImageSurvey),
+    ) -> (Survey, Option<Error>) {
         match outcome {
             Outcome::Scanned(scanned) => {
                 let path = scanned.file().path.clone();
-                match Survey::of(scanned, wanted(&path)) {
+                match Survey::of(scanned, wanted(&path), visit) {
                     Ok(survey) => (survey, None),
                     Err(error) => (Survey::without_images(File::unreadable(path, &error)), Some(error)),
                 }
@@ -121,11 +130,18 @@ impl Survey {
     }
 }
 
-/// Returns the results of work on all device images of a file, in order.
-pub fn map_all<R: Send>(scan: &Scan<InputSlice>, work: impl Fn(&ImageRef<'_>) -> R + Sync) -> Vec<R> {
+/// Returns the results of work on all device images of a file, in order. Calls `visit` with each.
+pub fn map_all<R: Send>(
+    scan: &Scan<InputSlice>,
+    work: impl Fn(&ImageRef<'_>) -> R + Sync,
+    visit: &mut dyn FnMut(&mut R),
+) -> Vec<R> {
     let images: Vec<_> = scan.file().nested_images().collect();
     let mut results = Vec::with_capacity(images.len());
-    scan.map_images(&images, |_, image| work(image), &mut |_, result| results.push(result));
+    scan.map_images(&images, |_, image| work(image), &mut |_, mut result| {
+        visit(&mut result);
+        results.push(result);
+    });
     results
 }
 
@@ -157,7 +173,7 @@ fn survey_image(image: &ImageRef<'_>, wanted: SurveyOptions) -> ImageSurvey {
 /// cannot be read.
 pub fn cuda_codes(scanned: &ScannedFile) -> Result<Vec<Option<Result<CudaCode, Malformed>>>> {
     let scan = scanned.open()?;
-    let codes = map_all(&scan, read_toolkit);
+    let codes = map_all(&scan, read_toolkit, &mut |_| ());
     scan.source().input().check_unchanged()?;
     Ok(codes)
 }

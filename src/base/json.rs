@@ -64,9 +64,15 @@ pub struct JsonWriter {
 impl JsonWriter {
     /// Begins a document of a schema, which is an object.
     pub fn new(schema: &str) -> Self {
-        let mut json = JsonWriter { text: Vec::new(), open: Vec::new(), is_line: false };
-        json.begin(b'{', b'}');
+        let mut json = JsonWriter::plain(b'{', b'}');
         json.field("schema", schema);
+        json
+    }
+
+    /// Begins a document with the first and the last character of an object or array.
+    pub fn plain(first: u8, last: u8) -> Self {
+        let mut json = JsonWriter { text: Vec::new(), open: Vec::new(), is_line: false };
+        json.begin(first, last);
         json
     }
 

@@ -20,8 +20,8 @@ use crate::base::io::ends_with_parent;
 use crate::check::policy::Requirements;
 use crate::check::target::PolicyTarget;
 use crate::format::ImageKind;
-use crate::scan::ScannedFile;
 use crate::scan::inventory::{CodeRole, File};
+use crate::scan::{ImageRef, ScannedFile};
 use crate::target::runs_on::LoadMethod;
 use crate::target::{Device, Platform};
 
@@ -83,7 +83,7 @@ impl PtxAssembler {
             return Ok(Vec::new());
         }
         let scan = scanned.open()?;
-        let assemblies = map_all(&scan, |image| {
+        let assemble = |image: &ImageRef<'_>| {
             let devices = needed.iter().filter(|(number, _)| *number == image.index());
             let results = devices.map(|(number, device)| {
                 let result = match image.read() {
@@ -93,7 +93,8 @@ impl PtxAssembler {
                 Assembly { image: *number, device: device.clone(), result }
             });
             results.collect::<Vec<_>>()
-        });
+        };
+        let assemblies = map_all(&scan, assemble, &mut |_| ());
         scan.source().input().check_unchanged()?;
         Ok(assemblies.into_iter().flatten().collect())
     }

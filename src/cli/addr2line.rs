@@ -1,5 +1,6 @@
 //! `fatbin addr2line`.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, stdin};
 use std::path::PathBuf;
 
@@ -17,7 +18,8 @@ use super::{Status, terminal};
 use crate::analyze::locate::{LocateError, Located, Location, Locator};
 use crate::cli::codes::Code;
 use crate::cli::report;
-use crate::scan::{CacheBudget, ImageRef, Options, Outcome, ScannedFile, filter};
+use crate::scan::filter::FilterRun;
+use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
 
 /// Find functions, files and lines of device instructions
 ///
@@ -71,18 +73,20 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     if files.is_empty() && status == Status::Trouble {
         return Ok(status);
     }
-    let found = filter::apply(&arguments.filter.filter(), &files)?;
-    for error in found.failed {
+    let filter = arguments.filter.filter();
+    let mut run = FilterRun::new(&filter);
+    let mut scans = Vec::new();
+    for file in &files {
+        let accepted: BTreeSet<usize> = run.accept(file).iter().map(|nested| nested.index).collect();
+        if !accepted.is_empty() {
+            scans.push((accepted, file.open()?));
+        }
+    }
+    for error in run.finish()?.failed {
         status = status.and(problems.report(error));
     }
-    let mut scans = Vec::new();
-    for images in filter::by_file(&found.images) {
-        scans.push((images, files[images[0].file].open()?));
-    }
-    let is_wanted = |images: &[filter::FoundImage<'_>], image: &ImageRef<'_>| {
-        images.iter().any(|found| found.nested.index == image.index())
-    };
-    let images = scans.iter().flat_map(|(found, scan)| scan.images().filter(move |image| is_wanted(found, image)));
+    let images = scans.iter();
+    let images = images.flat_map(|(own, scan)| scan.images().filter(move |image| own.contains(&image.index())));
     let locator = Locator::new(images).map_err(|error| about(error, arguments.file.display()))?;
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);

@@ -28,7 +28,7 @@ use crate::check::paths::Checker;
 use crate::check::ptx_assembler::PtxAssembler;
 use crate::check::{self, Check, CheckedFile, Policy, Verdict};
 use crate::cli::codes;
-use crate::cli::report::{self, CodeSizes, Page, Screen};
+use crate::cli::report::{self, CodeSizes, Components, Page, Screen};
 use crate::scan::{CacheBudget, Options, Outcome};
 use crate::target::nvptx::NEWEST;
 
@@ -139,14 +139,15 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let checker = Checker::new(&policy, options).inspect_all(page.is_some()).with_assembler(assembler.as_ref());
     let mut check = Check::new(&policy, inputs.names());
     let mut document = page.as_ref().map(|_| Page::new());
-    let mut surveys = Vec::new();
+    let mut components = Components::default();
+    let mut added = Ok(());
     let mut sizes = CodeSizes::default();
     analyze(&inputs, &checker, &proofs, arguments.scan.limits, &problems, &mut |file| {
         if format == Format::Markdown {
             sizes.add(&file.survey.file);
         }
-        if format == Format::Cyclonedx {
-            surveys.push(file.survey.clone());
+        if format == Format::Cyclonedx && added.is_ok() {
+            added = components.add(&file.survey.file);
         }
         let needs_copy = document.is_some() && policy.needs_whole_files();
         let copy = if needs_copy { Some(file.survey.clone()) } else { None };
@@ -154,6 +155,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
             document.add(survey);
         }
     })?;
+    added?;
     let mut verdict = check.finish();
     codes::complete(&mut verdict);
     if is_only_asked {
@@ -162,35 +164,27 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     if let (Some((path, _)), Some(document)) = (page, document) {
         document.write(path, Some(&verdict))?;
     }
-    let text = match format {
-        Format::Json => {
-            terminal::print_parts(&Screen::default(), |write| verdict.write_json(write))?;
-            return Ok(status_of(&verdict));
-        }
-        Format::Junit => report::verdict_junit(&verdict),
-        Format::Sarif => report::verdict_sarif(&verdict),
-        Format::Markdown => {
-            let before =
-                arguments.baseline.as_deref().map(|path| baseline_sizes(path, arguments.scan.limits, &problems));
-            report::verdict_markdown(&verdict, &sizes, before.transpose()?.as_ref())
-        }
-        Format::Github => report::verdict_github(&verdict),
-        Format::Gitlab => report::verdict_gitlab(&verdict),
-        Format::Cyclonedx => report::verdict_cyclonedx(&verdict, &surveys.iter().collect::<Vec<_>>()),
+    let before = if format == Format::Markdown { arguments.baseline.as_deref() } else { None };
+    let before = before.map(|path| baseline_sizes(path, arguments.scan.limits, &problems)).transpose()?;
+    let screen = if format == Format::Table { terminal::screen() } else { Screen::default() };
+    let mut read = Ok(());
+    terminal::print_parts(&screen, |write| match format {
+        Format::Json => verdict.write_json(write),
+        Format::Junit => report::verdict_junit(&verdict, write),
+        Format::Sarif => report::verdict_sarif(&verdict, write),
+        Format::Markdown => write(&report::verdict_markdown(&verdict, &sizes, before.as_ref())),
+        Format::Github => report::verdict_github(&verdict, write),
+        Format::Gitlab => report::verdict_gitlab(&verdict, write),
+        Format::Cyclonedx => read = report::verdict_cyclonedx(&verdict, components, write),
         _ => {
-            let screen = terminal::screen();
             // A policy that was found states where it is.
-            let found = arguments.policy.is_none() && policy.path != COMMAND_LINE;
-            let name = if found { format!("policy: {}\n", policy.path) } else { String::new() };
-            terminal::print_report(&name, &screen)?;
-            terminal::print_report(
-                &report::verdict_text(&verdict, arguments.scan.problems.is_verbose(), &screen),
-                &screen,
-            )?;
-            return Ok(status_of(&verdict));
+            if arguments.policy.is_none() && policy.path != COMMAND_LINE {
+                write(&format!("policy: {}\n", policy.path));
+            }
+            write(&report::verdict_text(&verdict, arguments.scan.problems.is_verbose(), &screen));
         }
-    };
-    terminal::print(&text)?;
+    })?;
+    read?;
     Ok(status_of(&verdict))
 }
 
@@ -281,7 +275,7 @@ fn init(
     let wanted =
         SurveyOptions { inspection: true, without_kernels: true, build_paths: true, ..SurveyOptions::default() };
     let scanner = limits.scanner(Options::default()).with_cache(CacheBudget::default());
-    let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| wanted);
+    let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| wanted, &mut |_| ());
     let mut files: Vec<Survey> = Vec::new();
     inputs.scan_and(&scanner, problems, &analyze, &mut |(file, error)| {
         if let Some(error) = error {

@@ -11,7 +11,7 @@ use super::filter::FilterArguments;
 use super::format::FormatArguments;
 use super::headings::OUTPUT;
 use super::inputs::{KpackArchives, found_images};
-use super::inspected::{DocumentWriter, FileWriter, ImageText, TableWriter};
+use super::inspected::{ImageText, ImageWriter};
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::Problems;
 use super::scan_arguments::ScanArguments;
@@ -20,14 +20,14 @@ use crate::analyze;
 use crate::analyze::coverage::{Coverage, InspectedImages};
 use crate::analyze::inspect::InspectedImage;
 use crate::analyze::size::PackedFile;
-use crate::analyze::survey::{ImageSurvey, Survey};
+use crate::analyze::survey::{ImageSurvey, PackageSurvey, Survey};
 use crate::base::bytes::View;
 use crate::base::error::Error;
 use crate::base::io::{OutputKind, OutputPath};
 use crate::cli::report::{self, Page, Screen};
 use crate::format::ImageKind;
 use crate::image::{self, Demangler, Inspection};
-use crate::scan::filter;
+use crate::scan::filter::FilterRun;
 use crate::scan::inspect::ImageErrors;
 use crate::scan::inventory::{File, NestedImage};
 use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
@@ -100,35 +100,24 @@ struct Run<'a> {
 type Visit<'v> = dyn FnMut(&File, Option<&ScannedFile>, &[NestedImage<'_>]) -> io::Result<Status> + 'v;
 
 impl Run<'_> {
-    /// Calls `visit` with each file while files are scanned. A filter that matches nothing is an error, so all files are
-    /// scanned first if there is a filter.
+    /// Calls `visit` with each file while files are scanned. A filter that matches nothing is an error at the end.
     fn each_file(&self, visit: &mut Visit<'_>) -> Result<Status> {
         let filter = self.arguments.filter.filter();
         let scanner = self.arguments.scan.limits.scanner(Options::default()).with_cache(CacheBudget::default());
         let (mut status, mut archives) = (Status::No, KpackArchives::default());
-        let (mut scanned, mut order) = (Vec::new(), Vec::new());
+        let mut run = FilterRun::new(&filter);
         let mut visited = Ok(Status::No);
         self.arguments.scan.inputs.scan_until(&scanner, self.problems, &|_, outcome| outcome, &mut |outcome| {
             archives.merge(KpackArchives::of(&outcome));
             match outcome {
                 Outcome::Scanned(file) => {
                     status = status.and(found_images(file.file()));
-                    if filter.is_empty() {
-                        let images: Vec<NestedImage<'_>> = file.file().nested_images().collect();
-                        visited = visit(file.file(), Some(&file), &images);
-                    } else {
-                        order.push(None);
-                        scanned.push(file);
-                    }
+                    visited = visit(file.file(), Some(&file), &run.accept(&file));
                 }
                 other => {
                     let (file, error) = other.into_file();
                     status = status.and(self.report(error));
-                    if filter.is_empty() {
-                        visited = visit(&file, None, &[]);
-                    } else {
-                        order.push(Some(file));
-                    }
+                    visited = visit(&file, None, &[]);
                 }
             }
             match &visited {
@@ -140,18 +129,7 @@ impl Run<'_> {
         })?;
         visited?;
         archives.warn(self.problems);
-        let result = filter::apply(&filter, &scanned)?;
-        let mut files = scanned.iter().enumerate();
-        for other in &order {
-            let next = if other.is_none() { files.next() } else { None };
-            if let Some((index, scanned)) = next {
-                self.problems.start_file(&scanned.file().path);
-                status = status.and(visit(scanned.file(), Some(scanned), &result.of_file(index))?);
-            }
-            if let Some(file) = other {
-                status = status.and(visit(file, None, &[])?);
-            }
-        }
+        let result = run.finish()?;
         result.unknown.into_iter().for_each(|error| self.problems.warn(error));
         Ok(result.failed.into_iter().fold(status, |status, error| status.and(self.problems.report(error))))
     }
@@ -162,10 +140,12 @@ impl Run<'_> {
 
     /// Prints tables or the JSON document.
     fn print(&self) -> Result<Status> {
-        let out = terminal::output(&self.screen);
+        let mut out = terminal::output(&self.screen);
+        if !self.arguments.filter.filter().is_empty() {
+            out.hold();
+        }
         let is_json = self.arguments.format.is_json();
-        let mut writer: Box<dyn FileWriter> =
-            if is_json { Box::new(DocumentWriter::new(out)) } else { Box::new(TableWriter::new(out)) };
+        let mut writer = ImageWriter::new(out, is_json);
         let is_summed = self.screen.is_terminal() && !self.arguments.scan.problems.is_verbose();
         let screen = self.screen;
         let status = self.each_file(&mut |file, scanned, images| {
@@ -183,79 +163,103 @@ impl Run<'_> {
                 ImageText { text, is_lto_ir, errors: errors.of(nested.index, nested.image, problems).collect() }
             };
             let mut status = Status::No;
+            let mut written = Ok(());
             writer.begin(file);
             let error = analyze::inspect::inspect(scanned, images, image::inspect, &work, &mut |image| {
-                writer.image(&image);
+                if written.is_ok() {
+                    written = writer.image(&image);
+                }
                 status = status.and(self.report(image.errors));
             });
-            writer.end(file)?;
+            written.and_then(|()| writer.end(file))?;
             Ok(status.and(self.report(error.err())))
         })?;
         writer.finish()?;
         Ok(status)
     }
 
-    /// Calls `take` with the survey of each file, which has the inspections of the accepted images.
+    /// Calls `take` with the parts of the survey of each file.
     fn each_survey(
         &self,
         read: fn(ImageKind, View<'_>, &Demangler) -> Inspection,
-        take: &mut dyn FnMut(Survey),
+        take: &mut dyn FnMut(SurveyPart<'_>),
     ) -> Result<Status> {
         self.each_file(&mut |file, scanned, images| {
             let errors = ImageErrors::new(file);
             let mut status = Status::No;
             let mut survey = Survey::without_images(file.clone());
+            take(SurveyPart::Begin(file));
             if let Some(scanned) = scanned {
                 survey.image_surveys = vec![ImageSurvey::default(); file.device_images().count()];
                 (survey.packed, survey.limits) = (PackedFile::new(scanned), scanned.limits());
             }
             let work = |nested: &NestedImage<'_>, inspection: Inspection| {
                 let errors = errors.of(nested.index, nested.image, inspection.problems.clone());
-                (nested.index, errors.collect::<Vec<Error>>(), inspection)
+                (errors.collect::<Vec<Error>>(), inspection)
             };
-            let error = analyze::inspect::inspect(scanned, images, read, &work, &mut |(number, errors, inspection)| {
+            let mut nested = images.iter();
+            let error = analyze::inspect::inspect(scanned, images, read, &work, &mut |(errors, inspection)| {
                 status = status.and(self.report(errors));
-                survey.image_surveys[number].inspection = Some(inspection);
+                let Some(nested) = nested.next() else { return };
+                let inside = &mut survey.image_surveys[nested.index];
+                inside.inspection = Some(inspection);
+                take(SurveyPart::Image(nested, inside));
             });
-            take(survey);
+            take(SurveyPart::End(Box::new(survey)));
             Ok(status.and(self.report(error.err())))
         })
     }
 
     fn page(&self, path: OutputPath) -> Result<Status> {
         let mut page = Page::new();
-        let status = self.each_survey(image::inspect_with_own_sizes, &mut |survey| page.add(survey))?;
+        let status = self.each_survey(image::inspect_with_own_sizes, &mut |part| match part {
+            SurveyPart::Begin(file) => page.begin(file),
+            SurveyPart::Image(nested, inside) => page.image(nested, inside),
+            SurveyPart::End(survey) => page.end(*survey),
+        })?;
         page.write(path, None)?;
         Ok(status)
     }
 
     /// Prints the matrix after all images were inspected.
     fn print_matrix(&self) -> Result<Status> {
-        let mut files = Vec::new();
-        let status = self.each_survey(image::inspect, &mut |survey| files.push(survey))?;
+        let mut package = PackageSurvey::default();
+        let status = self.each_survey(image::inspect, &mut |part| match part {
+            SurveyPart::Begin(_) => {}
+            SurveyPart::Image(_, inside) => package.take_kernels(inside),
+            SurveyPart::End(survey) => package.add(*survey),
+        })?;
+        let package = package.finish();
         let mut result = Ok(());
-        terminal::print_parts(&self.screen, |write| result = self.matrix(&files, write))?;
+        terminal::print_parts(&self.screen, |write| result = self.matrix(&package, write))?;
         result?;
         Ok(status)
     }
 
     /// Writes the kernels by device, or a line for each file where no file has images.
-    fn matrix(&self, files: &[Survey], write: &mut dyn FnMut(&str)) -> Result<()> {
+    fn matrix(&self, package: &PackageSurvey, write: &mut dyn FnMut(&str)) -> Result<()> {
         let Arguments { format, families, scan, devices, .. } = self.arguments;
         let is_json = format.is_json();
-        if !is_json && !files.iter().any(|it| it.file.has_device_code()) {
-            write(&report::without_images(files.iter().map(|it| &it.file)));
+        let files = || package.files().map(|(survey, _)| &survey.file);
+        if !is_json && !files().any(File::has_device_code) {
+            write(&report::without_images(files()));
             return Ok(());
         }
-        let inspected: Vec<InspectedImages<'_>> = files.iter().map(InspectedImages::from).collect();
-        let devices = devices.of_files(files.iter().map(|it| &it.file));
-        let coverage = Coverage::new(&inspected, &devices)?;
+        let devices = devices.of_files(files());
+        let coverage = Coverage::new(&InspectedImages::of_package(package), &devices)?;
         match (is_json, families) {
-            (true, _) => report::coverage_json(&coverage, files, write),
+            (true, _) => report::coverage_json(&coverage, &files().collect::<Vec<_>>(), write),
             (false, true) => report::family_table(&coverage, &self.screen, write),
             (false, false) if scan.problems.is_verbose() => report::coverage_table(&coverage, &self.screen, write),
             (false, false) => report::coverage_rollup(&coverage, &self.screen, write),
         }
         Ok(())
     }
+}
+
+/// A part of the survey of a file. The kernels of an image may be taken.
+enum SurveyPart<'p> {
+    Begin(&'p File),
+    Image(&'p NestedImage<'p>, &'p mut ImageSurvey),
+    End(Box<Survey>),
 }

@@ -14,7 +14,7 @@ use super::scan_arguments::ScanArguments;
 use super::{Status, negative};
 use crate::base::io::{Output, OutputKind, SortedTexts};
 use crate::check::lock::paths::LockBuilder;
-use crate::check::lock::{EarlierLock, LockForm, LockedFile};
+use crate::check::lock::{EarlierLocks, LockForm, LockedFile};
 use crate::cli::codes::Code;
 use crate::scan::Options;
 
@@ -41,9 +41,9 @@ pub struct Arguments {
     sha256: bool,
 
     /// Take the entries of files whose size and time are unchanged from this lock, which --since wrote too. It may be
-    /// OUT, and need not exist
+    /// OUT, and need not exist; repeatable
     #[arg(help_heading = INPUT, long, value_name = "LOCK", conflicts_with = "summary")]
-    since: Option<PathBuf>,
+    since: Vec<PathBuf>,
 
     /// Write a summary for readers, with a line for each arch and each family of kernels; diff does not compare it
     #[arg(help_heading = OUTPUT, long)]
@@ -65,8 +65,11 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let builder = LockBuilder::new(Options { hash: arguments.sha256, ..Options::default() });
     let form = LockForm { code_only: arguments.code_only, summary: arguments.summary };
     let mut files = SortedTexts::new();
-    let earlier = arguments.since.as_deref().map(|path| EarlierLock::open(path, form, arguments.sha256)).transpose()?;
-    let earlier = earlier.map(Arc::new);
+    let earlier = if arguments.since.is_empty() {
+        None
+    } else {
+        Some(Arc::new(EarlierLocks::open(&arguments.since, form, arguments.sha256)?))
+    };
     let entries = |file: LockedFile, archives: &KpackArchives| {
         if archives.are_referenced()
             && let Some(earlier) = &earlier

@@ -110,7 +110,7 @@ fn code_of_files(arguments: &Arguments, problems: &Problems) -> Result<PackageCo
     let mut status = Status::No;
     let scanner = arguments.scan.limits.scanner(Options::default());
     let wanted = SurveyOptions { toolkit: true, ..SurveyOptions::default() };
-    let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| wanted);
+    let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| wanted, &mut |_| ());
     arguments.scan.inputs.scan_and(&scanner, problems, &analyze, &mut |(survey, error)| {
         if let Some(error) = error {
             problems.report(error);

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
 
@@ -37,9 +38,11 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let inputs = arguments.scan.inputs.with_listed()?;
     let problems = arguments.scan.problems.problems();
     let scanner = arguments.scan.limits.scanner(Options::default()).with_cache(CacheBudget::default());
-    let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| wanted());
+    let files = Mutex::new(PackageSurvey::default());
+    let package = || files.lock().unwrap_or_else(PoisonError::into_inner);
+    // The kernels of one library may take hundreds of megabytes.
+    let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| wanted(), &mut |inside| package().take_kernels(inside));
     let mut status = Status::No;
-    let mut files = PackageSurvey::default();
     let mut totals = FileTotals::default();
     let mut packages = Packages::default();
     let mut archives = KpackArchives::default();
@@ -49,16 +52,16 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         file.packed.iter().for_each(|packed| packages.add(packed));
         archives.add(&file.file);
         if file.file.failure.is_none() {
-            files.add(file);
+            package().add(file);
         }
     })?;
     archives.warn(&problems);
     if totals.readable == 0 && (totals.unreadable > 0 || negative::files() == Some(0)) {
         return Ok(status);
     }
-    let files = files.finish();
-    let images: Vec<InspectedImages<'_>> = files.iter().map(InspectedImages::from).collect();
-    let devices = NamedDevice::of_interest(files.iter().map(|it| &it.file));
+    let package = files.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
+    let surveys = package.files().map(|(survey, _)| survey);
+    let devices = NamedDevice::of_interest(surveys.clone().map(|it| &it.file));
     let names = inputs.names();
     let overview = Overview {
         searched: negative::files(),
@@ -66,10 +69,10 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         words: names.iter().map(|name| shell::quoted(name)).collect(),
         patterns: names.iter().map(|name| shell::pattern(name).unwrap_or_else(|| shell::quoted(name))).collect(),
         names,
-        needs: report::needs(files.iter()),
+        needs: report::needs(surveys),
         packages: packages.finish(access::get())?,
         totals,
-        coverage: Coverage::new(&images, &devices)?,
+        coverage: Coverage::new(&InspectedImages::of_package(&package), &devices)?,
         devices,
     };
     let screen = terminal::screen();

@@ -59,7 +59,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let scanner = arguments.scan.limits.scanner(Options::default());
     let keeps = requested.are_all();
     let analyze = |_, outcome| {
-        let (file, error) = Survey::of_outcome(outcome, &|_| wanted());
+        let (file, error) = Survey::of_outcome(outcome, &|_| wanted(), &mut |_| ());
         let answer = (!keeps).then(|| form.answer(&file, devices.as_deref()));
         (file, error, answer)
     };

@@ -18,9 +18,9 @@ use super::{Status, negative, terminal};
 use crate::analyze::size::ArchTotals;
 use crate::base::error::Error;
 use crate::cli::report::{self, Nothing, ScanDocument, Screen};
-use crate::scan::filter::{self, ImageFilter};
+use crate::scan::filter::FilterRun;
 use crate::scan::inventory::File;
-use crate::scan::{CacheBudget, Options, Outcome, Scanner};
+use crate::scan::{CacheBudget, Options, Outcome};
 
 /// Minimum number of images for a summary at the end of the table.
 const MANY_IMAGES: usize = 32;
@@ -148,6 +148,10 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         nothing: Nothing::default(),
         with_code: 0,
     };
+    if report.is_filtered {
+        // A filter that matches nothing is an error.
+        report.out.hold();
+    }
     let mut status = Status::No;
     let mut written = Ok(());
     let mut take = |(file, error): (File, Option<Error>)| {
@@ -167,49 +171,24 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     if filter.is_empty() {
         arguments.inputs.scan_until(&scanner, &problems, &|_, outcome| outcome.into_file(), &mut take)?;
     } else {
-        let filtered = filtered(&arguments.inputs, &scanner, &filter, &problems)?;
-        let _ = filtered.into_iter().try_for_each(take);
+        let scanner = scanner.with_cache(CacheBudget::default());
+        let mut run = FilterRun::new(&filter);
+        arguments.inputs.scan_until(&scanner, &problems, &|_, outcome| outcome, &mut |outcome| {
+            let Outcome::Scanned(scanned) = outcome else { return take(outcome.into_file()) };
+            let accepted: BTreeSet<usize> = run.accept(&scanned).iter().map(|nested| nested.index).collect();
+            let mut file = scanned.into_file();
+            file.leave_out(|index| accepted.contains(&index));
+            take((file, None))
+        })?;
+        let result = run.finish()?;
+        for error in result.failed {
+            problems.report(error);
+        }
+        result.unknown.into_iter().for_each(|error| problems.warn(error));
     }
     written?;
     report.finish()?;
     Ok(status)
-}
-
-/// Scans all inputs, and leaves out the images that a filter does not accept.
-fn filtered(
-    inputs: &InputArguments,
-    scanner: &Scanner,
-    filter: &ImageFilter,
-    problems: &Problems,
-) -> Result<Vec<(File, Option<Error>)>> {
-    let scanner = scanner.clone().with_cache(CacheBudget::default());
-    let mut scanned = Vec::new();
-    let mut order = Vec::new();
-    inputs.scan(&scanner, problems, &mut |outcome| match outcome {
-        Outcome::Scanned(file) => {
-            order.push(None);
-            scanned.push(file);
-        }
-        other => order.push(Some(other.into_file())),
-    })?;
-    let result = filter::apply(filter, &scanned)?;
-    for error in result.failed {
-        problems.report(error);
-    }
-    for error in result.unknown {
-        problems.warn(error);
-    }
-    let mut accepted = vec![BTreeSet::new(); scanned.len()];
-    for found in &result.images {
-        accepted[found.file].insert(found.nested.index);
-    }
-    drop(result.images);
-    let mut files = scanned.into_iter().zip(accepted).map(|(file, accepted)| {
-        let mut file = file.into_file();
-        file.leave_out(|index| accepted.contains(&index));
-        (file, None)
-    });
-    Ok(order.into_iter().filter_map(|other| other.or_else(|| files.next())).collect())
 }
 
 /// The report, as it is written.

@@ -14,6 +14,7 @@ use console::Term;
 use super::progress::suspend;
 use super::quiet::is_quiet;
 use crate::base::escape::{escape, escape_lines};
+use crate::base::io::SortedTexts;
 use crate::cli::report::Screen;
 
 /// The option `--color` of all commands.
@@ -97,11 +98,12 @@ pub fn screen() -> Screen {
 pub struct TextOutput {
     stream: StdoutLock<'static>,
     has_color: bool,
+    held: Option<SortedTexts>,
 }
 
 /// Returns standard output for text that is formatted for `screen`.
 pub fn output(screen: &Screen) -> TextOutput {
-    TextOutput { stream: io::stdout().lock(), has_color: screen.color }
+    TextOutput { stream: io::stdout().lock(), has_color: screen.color, held: None }
 }
 
 /// Writes text to standard output.
@@ -140,16 +142,37 @@ pub fn print_paths(paths: &[PathBuf]) -> io::Result<()> {
 }
 
 impl TextOutput {
+    /// Keeps text until it is flushed, on disk if it is long. A command that may fail at its end writes nothing.
+    pub fn hold(&mut self) {
+        self.held = Some(SortedTexts::new());
+    }
+
     /// Writes lines of text.
     pub fn write(&mut self, text: &str) -> io::Result<()> {
-        HAS_WRITTEN.fetch_or(!text.is_empty(), Ordering::Relaxed);
         let text = if self.has_color { Cow::Owned(escape_colored(text)) } else { escape_lines(text) };
-        suspend(|| self.stream.write_all(text.as_bytes()))
+        match &mut self.held {
+            // Texts of one name stay in order.
+            Some(held) => held.add("standard output", &text).map_err(io::Error::other),
+            None => self.write_escaped(text.as_bytes()),
+        }
+    }
+
+    fn write_escaped(&mut self, text: &[u8]) -> io::Result<()> {
+        HAS_WRITTEN.fetch_or(!text.is_empty(), Ordering::Relaxed);
+        suspend(|| self.stream.write_all(text))
     }
 
     /// Passes buffered text on.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush()
+        let mut written = Ok(());
+        if let Some(held) = self.held.take() {
+            let read = held.each(&mut |text| {
+                written = std::mem::replace(&mut written, Ok(())).and_then(|()| self.write_escaped(text));
+                Ok(())
+            });
+            read.map_err(io::Error::other)?;
+        }
+        written.and_then(|()| self.stream.flush())
     }
 }
 

@@ -8,8 +8,8 @@ use crate::base::io::Input;
 use crate::edit::transcode::Transcoding;
 use crate::edit::{Edit, EditError, EditedImage, Encoding, FileEdit, ImageEdit, Result};
 use crate::format::{self, DeviceImage, ImageKind};
-use crate::scan::filter::{FilterCandidate, ImageFilter};
-use crate::scan::inventory::{Container, File, NestedImage};
+use crate::scan::filter::{FilterRun, ImageFilter};
+use crate::scan::inventory::{Container, File};
 use crate::target::Device;
 
 /// A new image, and the selector of the image that it replaces.
@@ -90,17 +90,15 @@ pub struct Replace {
 impl ImageSelector {
     /// Returns the index of the only image of a file that it selects.
     fn only(&self, file: &File) -> Result<usize> {
-        let candidates: Vec<FilterCandidate<'_>> = file.nested_images().map(|nested| candidate(&nested)).collect();
+        let count = file.device_images().count();
         let filter = match self {
-            ImageSelector::Index(index) if *index < candidates.len() => return Ok(*index),
-            ImageSelector::Index(number) => {
-                return Err(EditError::NoImage { number: *number, count: candidates.len() });
-            }
+            ImageSelector::Index(index) if *index < count => return Ok(*index),
+            ImageSelector::Index(number) => return Err(EditError::NoImage { number: *number, count }),
             ImageSelector::Filter(filter) => filter,
         };
-        filter.check(&candidates).map_err(|error| EditError::NoMatch(error.to_string()))?;
-        let accepted = candidates.iter().enumerate().filter(|(_, candidate)| filter.accepts(candidate));
-        let found: Vec<usize> = accepted.map(|(index, _)| index).collect();
+        let mut run = FilterRun::new(filter);
+        let found: Vec<usize> = run.accept_in(file, None).iter().map(|nested| nested.index).collect();
+        run.finish().map_err(|error| EditError::NoMatch(error.to_string()))?;
         match found[..] {
             [index] => Ok(index),
             _ => {
@@ -134,12 +132,6 @@ impl Replace {
         }
         Ok(())
     }
-}
-
-/// Returns an image as filters see it; kernels are not read.
-fn candidate<'a>(nested: &NestedImage<'a>) -> FilterCandidate<'a> {
-    let containers = nested.containers.iter().map(|container| container.container_type).collect();
-    FilterCandidate { image: nested.image, number: nested.index, containers, kernels: Some(Vec::new()) }
 }
 
 impl FileEdit for Replace {

@@ -178,3 +178,24 @@ fn a_later_run_takes_the_entries_of_unchanged_files() {
     assert!(!lock("--sha256").contains("marked_kernel"));
     assert!(sandbox.fatbin("lock --since a -o x a").err.contains("not a lock"));
 }
+
+#[test]
+fn locks_of_parts_are_merged() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("lib")).unwrap();
+    sandbox.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "lib/b").fixture("answer-sm_80.ptx", "c");
+    // A file that has just changed may change again without a new time.
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    sandbox.fatbin("lock --since 1.lock -o 1.lock a lib").ok();
+    sandbox.fatbin("lock --since 2.lock -o 2.lock c").ok();
+    let whole = sandbox.fatbin("lock --since missing -o - a c lib").ok();
+    assert_eq!(whole.matches("answer_kernel").count(), 3, "{whole}");
+    // Marks show which lock an entry comes from.
+    for part in ["1.lock", "2.lock"] {
+        let lock = String::from_utf8(sandbox.read(part)).unwrap();
+        sandbox.file(part, lock.replace("answer_kernel", part));
+    }
+    let merged = sandbox.fatbin("lock --since 1.lock --since missing --since 2.lock -o - a c lib").ok();
+    assert_eq!((merged.matches("1.lock").count(), merged.matches("2.lock").count()), (2, 1), "{merged}");
+    assert_eq!(merged.replace("1.lock", "answer_kernel").replace("2.lock", "answer_kernel"), whole);
+}

@@ -21,12 +21,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::analyze::select::{CandidateSet, NamedDevice, candidate_sets, program_sets};
-use crate::analyze::survey::Survey;
+use crate::analyze::survey::{KernelNames, PackageSurvey, Survey};
 use crate::base::bytes::{Budget, Limits};
 use crate::base::error::{Cause, Malformed, Result};
-use crate::image::Inspection;
+use crate::image::Kernel;
 use crate::scan::inventory::{CodeRole, DeviceLinks, File, Image};
 use crate::target::Platform;
 use crate::target::runs_on::LoadMethod;
@@ -59,8 +60,8 @@ pub struct CoveredKernel<'a> {
     pub name: &'a str,
     /// Demangled name, where it differs.
     pub demangled: Option<&'a str>,
-    /// Architectures and forms of the images that have it: `sm_90`, `sm_90 ptx`.
-    pub archs: BTreeSet<String>,
+    /// Architectures and forms of the images that have it: `sm_90`, `sm_90 ptx`. Kernels share equal sets.
+    pub archs: Arc<BTreeSet<String>>,
     /// Row of the cells; absent for a kernel in relocatable code that nothing links.
     row: Option<RowNumber>,
     /// Indexes of the sets where the kernel has gaps.
@@ -117,20 +118,52 @@ pub struct UninspectedImages {
 #[derive(Debug, Clone)]
 pub struct InspectedImages<'a> {
     file: &'a File,
-    inspections: Vec<Option<&'a Inspection>>,
+    /// Number of files that are alike.
+    files: usize,
+    inspections: Vec<Option<ImageKernels<'a>>>,
     limits: Limits,
 }
 
+/// The kernels of an inspected image: themselves, or the numbers of their names.
+#[derive(Debug, Clone, Copy)]
+struct ImageKernels<'a> {
+    kernels: &'a [Kernel],
+    numbers: &'a [u32],
+    names: Option<&'a KernelNames>,
+    not_inspected: Option<&'static str>,
+}
+
+impl<'a> ImageKernels<'a> {
+    /// Returns the name of each kernel, and its demangled name if it differs.
+    fn names(self) -> impl Iterator<Item = (&'a str, Option<&'a str>)> {
+        let own = self.kernels.iter().map(|kernel| (&*kernel.name, kernel.demangled.as_deref()));
+        own.chain(self.numbers.iter().filter_map(move |number| Some(self.names?.get(*number))))
+    }
+}
+
 impl<'a> From<&'a Survey> for InspectedImages<'a> {
-    fn from(analyzed: &'a Survey) -> Self {
-        let inspections = analyzed.image_surveys.iter().map(|analysis| analysis.inspection.as_ref()).collect();
-        InspectedImages { file: &analyzed.file, inspections, limits: analyzed.limits }
+    fn from(survey: &'a Survey) -> Self {
+        InspectedImages::new(survey, None, 1)
     }
 }
 
 impl<'a> InspectedImages<'a> {
+    /// Returns the files of a package.
+    pub fn of_package(package: &'a PackageSurvey) -> Vec<Self> {
+        package.files().map(|(survey, files)| InspectedImages::new(survey, Some(&package.names), files)).collect()
+    }
+
+    fn new(survey: &'a Survey, names: Option<&'a KernelNames>, files: usize) -> Self {
+        let inspections = survey.image_surveys.iter().map(|inside| {
+            let inspection = inside.inspection.as_ref()?;
+            let not_inspected = inspection.not_inspected;
+            Some(ImageKernels { kernels: &inspection.kernels, numbers: &inside.names, names, not_inspected })
+        });
+        InspectedImages { file: &survey.file, files, inspections: inspections.collect(), limits: survey.limits }
+    }
+
     /// Returns the inspected images that are code of the file.
-    fn images(&self) -> impl Iterator<Item = (&'a Image, &'a Inspection)> {
+    fn images(&self) -> impl Iterator<Item = (&'a Image, ImageKernels<'a>)> {
         let links = DeviceLinks::of(self.file);
         let images = self.file.nested_images().zip(&self.inspections);
         let images = images.filter(move |(nested, _)| links.is_code_of_file(nested));
@@ -162,7 +195,7 @@ impl<'a> Coverage<'a> {
     pub fn new(files: &[InspectedImages<'a>], devices: &[NamedDevice]) -> Result<Self> {
         let own_devices = devices_of(files);
         let columns = if devices.is_empty() { &own_devices[..] } else { devices };
-        let mut builder = Builder { coverage: Coverage::default(), kernels: HashMap::new() };
+        let mut builder = Builder::default();
         for (number, file) in files.iter().enumerate() {
             builder.add_archs(file);
             let added = builder.add_sets(number, file, Columns { devices: columns, own_devices: &own_devices });
@@ -279,9 +312,13 @@ impl fmt::Display for CoverageCell<'_> {
 }
 
 /// The table while the sets are added.
+#[derive(Default)]
 struct Builder<'a> {
     coverage: Coverage<'a>,
     kernels: HashMap<&'a str, CoveredKernel<'a>>,
+    no_archs: Arc<BTreeSet<String>>,
+    /// Sets of archs, by the address of a set and the arch that was added to it.
+    archs: HashMap<(*const BTreeSet<String>, String), Arc<BTreeSet<String>>>,
 }
 
 impl<'a> Builder<'a> {
@@ -290,20 +327,21 @@ impl<'a> Builder<'a> {
         for (image, inspection) in file.images() {
             let arch = image.arch_and_form();
             if let Some(reason) = inspection.not_inspected {
-                *self.coverage.not_inspected.entry(UninspectedImages { arch, reason }).or_default() += 1;
+                *self.coverage.not_inspected.entry(UninspectedImages { arch, reason }).or_default() += file.files;
                 continue;
             }
-            for kernel in &inspection.kernels {
-                let demangled = kernel.demangled.as_deref();
-                let kernel = self.kernels.entry(&kernel.name).or_insert_with(|| CoveredKernel {
-                    name: &kernel.name,
+            for (name, demangled) in inspection.names() {
+                let kernel = self.kernels.entry(name).or_insert_with(|| CoveredKernel {
+                    name,
                     demangled,
-                    archs: BTreeSet::new(),
+                    archs: Arc::clone(&self.no_archs),
                     row: None,
                     sets_with_gaps: Vec::new(),
                 });
                 if !kernel.archs.contains(&arch) {
-                    kernel.archs.insert(arch.clone());
+                    let known = self.archs.entry((Arc::as_ptr(&kernel.archs), arch.clone()));
+                    let with_arch = || Arc::new(kernel.archs.iter().chain([&arch]).cloned().collect());
+                    kernel.archs = Arc::clone(known.or_insert_with(with_arch));
                 }
             }
         }
@@ -341,7 +379,7 @@ impl<'a> Builder<'a> {
     }
 
     fn finish(self, columns: &[NamedDevice]) -> Coverage<'a> {
-        let Builder { mut coverage, kernels } = self;
+        let Builder { mut coverage, kernels, .. } = self;
         let mut kernels: Vec<CoveredKernel<'_>> = kernels.into_values().collect();
         let rows = &coverage.rows;
         let figures = |row: Option<RowNumber>| row.map_or((0, 0), |row| (rows.gaps(row), rows.served(row)));

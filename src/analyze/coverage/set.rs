@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::CoverageCell;
 use super::rows::{RowNumber, Rows};
 use super::wavefront::Wavefront;
+use super::{CoverageCell, ImageKernels};
 use crate::analyze::select::{CandidateSet, NamedDevice, Preference, RejectReason, Selection};
 use crate::base::bytes::{Budget, Resource, record_memory, total};
 use crate::base::error::Cause;
-use crate::image::Inspection;
 use crate::scan::inventory::CodeRole;
 use crate::target::Device;
 use crate::target::runs_on::LoadMethod;
@@ -18,7 +17,7 @@ use crate::target::runs_on::LoadMethod;
 pub struct SetCoverage<'a> {
     set: CandidateSet<'a>,
     /// Inspection of each candidate.
-    inspections: Vec<Option<&'a Inspection>>,
+    inspections: Vec<Option<ImageKernels<'a>>>,
     /// What decides the row of each kernel.
     kernels: BTreeMap<&'a str, Group>,
     /// Rows by group: most kernels of a set are in the same images.
@@ -64,12 +63,12 @@ impl<'a> SetCoverage<'a> {
     /// Judges the kernels of a set, and adds their cells to `rows`.
     pub fn new(
         set: CandidateSet<'a>,
-        inspections: &[Option<&'a Inspection>],
+        inspections: &[Option<ImageKernels<'a>>],
         columns: Columns<'_>,
         rows: &mut Rows<'a>,
         budget: &Budget,
     ) -> Result<Self, Cause> {
-        let inspections: Vec<Option<&Inspection>> =
+        let inspections: Vec<Option<ImageKernels<'_>>> =
             set.candidates.iter().map(|candidate| inspections.get(candidate.number).copied().flatten()).collect();
         let kernels = groups(&inspections);
         let mut judged = SetCoverage { set, inspections, kernels, rows: HashMap::new(), columns: Vec::new() };
@@ -214,13 +213,13 @@ impl<'a> SetCoverage<'a> {
 }
 
 /// Returns the group of each kernel.
-fn groups<'a>(inspections: &[Option<&'a Inspection>]) -> BTreeMap<&'a str, Group> {
+fn groups<'a>(inspections: &[Option<ImageKernels<'a>>]) -> BTreeMap<&'a str, Group> {
     let mut kernels: BTreeMap<&str, Group> = BTreeMap::new();
     for (index, inspection) in inspections.iter().enumerate() {
-        for kernel in inspection.iter().flat_map(|inspection| &inspection.kernels) {
+        for (name, _) in inspection.iter().flat_map(|inspection| inspection.names()) {
             let group = kernels
-                .entry(&kernel.name)
-                .or_insert_with(|| Group { holders: Vec::new(), wavefront: Wavefront::of_name(&kernel.name) });
+                .entry(name)
+                .or_insert_with(|| Group { holders: Vec::new(), wavefront: Wavefront::of_name(name) });
             if group.holders.last() != Some(&index) {
                 group.holders.push(index);
             }

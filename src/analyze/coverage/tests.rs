@@ -5,7 +5,7 @@ use crate::analyze::select::AnsweredFile;
 use crate::analyze::survey::{ImageSurvey, PackageSurvey};
 use crate::base::bytes::Limits;
 use crate::format::{ContainerType, ImageKind};
-use crate::image::Kernel;
+use crate::image::{Inspection, Kernel};
 use crate::scan::inventory::Container;
 
 const CUDA: &str = "nvptx64-nvidia-cuda";
@@ -65,8 +65,12 @@ fn fatbins(containers: Vec<Vec<TestImage<'_>>>) -> Survey {
 /// Returns the rows as text: the cells of each device, and the kernel.
 fn rows(files: &[Survey], devices: &[&str]) -> Vec<String> {
     let inspected: Vec<InspectedImages<'_>> = files.iter().map(InspectedImages::from).collect();
+    rows_of(&inspected, devices)
+}
+
+fn rows_of(files: &[InspectedImages<'_>], devices: &[&str]) -> Vec<String> {
     let devices: Vec<NamedDevice> = devices.iter().map(|name| NamedDevice::parse(name).unwrap()).collect();
-    let coverage = Coverage::new(&inspected, &devices).unwrap();
+    let coverage = Coverage::new(files, &devices).unwrap();
     let row = |kernel: &CoveredKernel<'_>| {
         let cells: Vec<&str> = coverage.cells(kernel).map(CoverageCell::name).collect();
         format!("{} {}", kernel.name, cells.join(" "))
@@ -93,16 +97,20 @@ fn files_of_a_package_are_judged_together_like_each_alone() {
     let one = |kernels: &[&str]| fatbins(vec![vec![cubin("sm_80", kernels), cubin("sm_90", kernels)]]);
     let with_gap = fatbins(vec![vec![cubin("sm_80", &["a", "d"]), cubin("sm_90", &["d"])]]);
     let other = fatbins(vec![vec![cubin("sm_75", &["b"])]]);
-    let files = [one(&["a"]), one(&["b"]), with_gap, one(&["c", "a"]), other];
+    let not_inspected = || fatbins(vec![vec![(cubin("sm_80", &[]).0, None)]]);
+    let files = [one(&["a"]), one(&["b"]), with_gap, one(&["c", "a"]), other, not_inspected(), not_inspected()];
     let mut package = PackageSurvey::default();
     for file in &files {
         package.add(file.clone());
     }
-    let joined = package.finish();
-    assert_eq!(joined.len(), 3);
+    let package = package.finish();
+    let joined = InspectedImages::of_package(&package);
+    assert_eq!(joined.len(), 4);
     for devices in [&[][..], &["sm_70", "sm_89", "sm_100"]] {
-        assert_eq!(rows(&joined, devices), rows(&files, devices));
+        assert_eq!(rows_of(&joined, devices), rows(&files, devices));
     }
+    let coverage = Coverage::new(&joined, &[]).unwrap();
+    assert_eq!(coverage.not_inspected.into_values().collect::<Vec<_>>(), [2]);
 }
 
 #[test]

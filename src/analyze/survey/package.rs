@@ -3,12 +3,11 @@
 //! A package of cubins has thousands of files that are a single container. One survey stands for those that differ only
 //! by path, sizes and kernels. It has the kernels of all, so that only their names take memory.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::mem;
 
-use super::Survey;
+use super::{ImageSurvey, KernelNames, Survey};
 use crate::base::bytes::total;
-use crate::image::{Inspection, Kernel};
 use crate::scan::inventory::{File, StoredBytes};
 
 /// Number of the forms found last that a file is compared with.
@@ -17,67 +16,74 @@ const MAX_COMPARED: usize = 64;
 /// Surveys of the files that were added.
 #[derive(Debug, Default)]
 pub struct PackageSurvey {
-    files: Vec<Survey>,
-    /// Indexes of the surveys that stand for several files, and the kernels of all, with their demangled names.
-    joined: Vec<(usize, BTreeMap<String, Option<String>>)>,
+    /// Names of the kernels of all files.
+    pub names: KernelNames,
+    /// Each survey, and the number of files that it stands for.
+    files: Vec<(Survey, usize)>,
+    /// Indexes of the surveys that stand for several files, and the kernels of all.
+    joined: Vec<(usize, BTreeSet<u32>)>,
 }
 
 impl PackageSurvey {
+    /// Removes the kernels of an image, whose names are kept, and the paths of debug information.
+    pub fn take_kernels(&mut self, inside: &mut ImageSurvey) {
+        let Some(inspection) = &mut inside.inspection else { return };
+        inspection.debug = Default::default();
+        if !inspection.kernels.is_empty() {
+            let kernels = mem::take(&mut inspection.kernels);
+            inside.names = kernels.iter().map(|it| self.names.add(&it.name, it.demangled.as_deref())).collect();
+        }
+    }
+
     /// Adds a file. Nothing about its kernels is kept except the names, and no paths of debug information.
     pub fn add(&mut self, mut survey: Survey) {
-        for inspection in survey.image_surveys.iter_mut().filter_map(|it| it.inspection.as_mut()) {
-            inspection.debug = Default::default();
-            inspection.kernels = mem::take(&mut inspection.kernels).into_iter().map(named).collect();
-        }
-        let Some(kernels) = shared_kernels(&mut survey) else { return self.files.push(survey) };
+        survey.image_surveys.iter_mut().for_each(|inside| self.take_kernels(inside));
+        let Some(names) = shared_kernels(&mut survey) else { return self.files.push((survey, 1)) };
         let (path, size) = (mem::take(&mut survey.file.path), mem::take(&mut survey.file.size));
-        for (index, names) in self.joined.iter_mut().rev().take(MAX_COMPARED) {
-            let Some(known) = self.files.get_mut(*index) else { continue };
+        for (index, known_names) in self.joined.iter_mut().rev().take(MAX_COMPARED) {
+            let Some((known, files)) = self.files.get_mut(*index) else { continue };
             let own = (mem::take(&mut known.file.path), mem::take(&mut known.file.size));
             let is_same = *known == survey;
             (known.file.path, known.file.size) = own;
             if is_same {
                 // The budget of the analysis grows with the size.
                 known.file.size = total([known.file.size, size]);
-                return names.extend(kernels.into_iter().map(|kernel| (kernel.name, kernel.demangled)));
+                *files += 1;
+                return known_names.extend(names);
             }
         }
         (survey.file.path, survey.file.size) = (path, size);
-        let names = kernels.into_iter().map(|kernel| (kernel.name, kernel.demangled)).collect();
         self.joined.push((self.files.len(), names));
-        self.files.push(survey);
+        self.files.push((survey, 1));
     }
 
-    /// Returns the surveys, in the order of their first files.
-    pub fn finish(mut self) -> Vec<Survey> {
-        for (index, names) in self.joined {
-            let kernel = |(name, demangled)| Kernel { name, demangled, ..Kernel::default() };
-            let kernels: Vec<Kernel> = names.into_iter().map(kernel).collect();
-            let images = self.files.get_mut(index).map(|survey| &mut survey.image_surveys);
-            for inspection in images.into_iter().flatten().filter_map(|inside| inside.inspection.as_mut()) {
-                inspection.kernels.clone_from(&kernels);
-            }
+    /// Ends the package.
+    pub fn finish(mut self) -> Self {
+        for (index, names) in mem::take(&mut self.joined) {
+            let images = self.files.get_mut(index).map(|(survey, _)| &mut survey.image_surveys);
+            images.into_iter().flatten().for_each(|inside| inside.names = names.iter().copied().collect());
         }
-        self.files
+        self
     }
-}
 
-fn named(Kernel { name, demangled, .. }: Kernel) -> Kernel {
-    Kernel { name, demangled, ..Kernel::default() }
+    /// Returns the surveys of an ended package, in the order of their first files, each with its number of files.
+    pub fn files(&self) -> impl Iterator<Item = (&Survey, usize)> + Clone {
+        self.files.iter().map(|(survey, files)| (survey, *files))
+    }
 }
 
 /// Returns the kernels of a file that is a single container, with the same kernels in every image, and removes them and
 /// what differs between such files. `None` for other files, which stay as they are: a kernel that one image lacks may be
 /// in that image of another file.
-fn shared_kernels(survey: &mut Survey) -> Option<Vec<Kernel>> {
+fn shared_kernels(survey: &mut Survey) -> Option<BTreeSet<u32>> {
     let File { containers, sections, wrappers, kpack, errors, .. } = &mut survey.file;
     let is_plain = sections.is_empty() && wrappers.is_empty() && kpack.is_empty() && errors.is_empty();
     let [container] = containers.as_mut_slice() else { return None };
-    let inspections = survey.image_surveys.iter().map(|inside| inside.inspection.as_ref());
-    let inspections: Vec<&Inspection> = inspections.collect::<Option<_>>()?;
-    let names = |it: &Inspection| it.kernels.iter().map(|kernel| kernel.name.clone()).collect::<BTreeSet<String>>();
-    let first = names(inspections.first()?);
-    let are_shared = inspections.iter().all(|it| it.problems.is_empty() && names(it) == first);
+    let names = |it: &ImageSurvey| it.names.iter().copied().collect::<BTreeSet<u32>>();
+    let first = names(survey.image_surveys.first()?);
+    let mut inspections = survey.image_surveys.iter().filter_map(|it| it.inspection.as_ref());
+    let are_shared =
+        inspections.all(|it| it.problems.is_empty()) && survey.image_surveys.iter().all(|it| names(it) == first);
     if !is_plain || !are_shared || container.images.iter().any(|image| !image.containers.is_empty()) {
         return None;
     }
@@ -87,6 +93,6 @@ fn shared_kernels(survey: &mut Survey) -> Option<Vec<Kernel>> {
         (image.sha256, image.symbol, image.stored) = (None, None, StoredBytes::default());
     }
     (survey.file.on_disk, survey.packed, survey.host) = (None, None, None);
-    let inspections = survey.image_surveys.iter_mut().filter_map(|inside| inside.inspection.as_mut());
-    inspections.map(|inspection| mem::take(&mut inspection.kernels)).reduce(|first, _| first)
+    survey.image_surveys.iter_mut().for_each(|inside| inside.names = Box::default());
+    Some(first)
 }

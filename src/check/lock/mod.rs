@@ -42,7 +42,7 @@ pub use kernels::{KernelDifference, OtherVersions};
 pub use line_error::{LineError, LockError};
 pub(crate) use pairs::{PairedFile, common_label, pair_files, without_versions};
 pub use read::{is_lock, read, read_within};
-pub(crate) use since::EarlierLock;
+pub(crate) use since::EarlierLocks;
 pub use size::growth;
 
 use std::cmp::Ordering;

@@ -77,7 +77,7 @@ impl LockBuilder {
         let mut images = Vec::new();
         let mut errors = Vec::new();
         let image_errors = ImageErrors::new(file);
-        let recorded = map_all(&scan, |image| self.record_image(image));
+        let recorded = map_all(&scan, |image| self.record_image(image), &mut |_| ());
         for ((number, image), (locked, problems)) in file.device_images().enumerate().zip(recorded) {
             images.push(locked);
             errors.extend(image_errors.of(number, image, problems));

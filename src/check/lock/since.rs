@@ -2,9 +2,9 @@
 //! run takes the entries of unchanged files from the lock.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufRead, BufReader, ErrorKind, Seek};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -22,48 +22,50 @@ const LISTED: &str = "# listed";
 /// A file that changed less than this before a run may change again without a new time.
 const RECENT: Duration = Duration::from_secs(1);
 
-/// An earlier lock, and the files of this run.
+/// Earlier locks, and the files of this run.
 #[derive(Debug)]
-pub struct EarlierLock {
-    lock: Option<BufReader<std::fs::File>>,
-    name: String,
+pub struct EarlierLocks {
+    locks: Vec<(BufReader<std::fs::File>, PathBuf)>,
     /// Comment with what the entries depend on.
     head: String,
-    /// Comments about the files of the earlier lock.
-    known: HashMap<Box<str>, Box<str>>,
+    /// Comments about the files of the earlier locks, and the index of the lock.
+    known: HashMap<Box<str>, (Box<str>, usize)>,
     started: SystemTime,
     files: Mutex<FileComments>,
 }
 
-/// Comments about the files of this run, and whether the file is unchanged.
-type FileComments = BTreeMap<Box<str>, (Box<str>, bool)>;
+/// Comments about the files of this run, and the index of the lock that has the unchanged file.
+type FileComments = BTreeMap<Box<str>, (Box<str>, Option<usize>)>;
 
-impl EarlierLock {
-    /// Reads the comments of the lock at a path. Without a file, no entries are known.
-    pub fn open(path: &Path, form: LockForm, has_sha256: bool) -> Result<Self> {
-        let name = path.to_string_lossy().into_owned();
-        let mut lock = match std::fs::File::open(path) {
-            Ok(file) => Some(BufReader::new(file)),
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) => return Err(Error::io(path, "open")(error)),
-        };
+impl EarlierLocks {
+    /// Reads the comments of the locks at some paths. Of a path without a file, no entries are known.
+    pub fn open(paths: &[PathBuf], form: LockForm, has_sha256: bool) -> Result<Self> {
         let options = [(form.code_only, " --code-only"), (has_sha256, " --sha256")];
         let options: String = options.iter().filter(|(is_set, _)| *is_set).map(|(_, name)| *name).collect();
         let head = format!("# Written with --since{options} by fatbin {}", env!("CARGO_PKG_VERSION"));
+        let mut locks = Vec::new();
         let mut known = HashMap::new();
-        let mut is_same = false;
-        each_line(&mut lock, &mut |line| {
-            is_same |= line == head;
-            if is_same && let Some(path) = named(line) {
-                known.insert(path.into(), line.into());
-            }
-            Ok(())
-        })
-        .map_err(Error::io(path, "read"))?;
-        Ok(EarlierLock { lock, name, head, known, started: SystemTime::now(), files: Mutex::default() })
+        for path in paths {
+            let mut lock = match std::fs::File::open(path) {
+                Ok(file) => BufReader::new(file),
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(Error::io(path, "open")(error)),
+            };
+            let mut is_same = false;
+            let read = each_line(&mut lock, &mut |line| {
+                is_same |= line == head;
+                if is_same && let Some(path) = named(line) {
+                    known.insert(path.into(), (line.into(), locks.len()));
+                }
+                Ok(())
+            });
+            read.map_err(Error::io(path, "read"))?;
+            locks.push((lock, path.clone()));
+        }
+        Ok(EarlierLocks { locks, head, known, started: SystemTime::now(), files: Mutex::default() })
     }
 
-    /// Notes a file of this run. Returns whether it is unchanged since the earlier lock.
+    /// Notes a file of this run. Returns whether it is unchanged since an earlier lock.
     pub fn is_unchanged(&self, input: &InputPath) -> bool {
         let state = std::fs::metadata(&input.path)
             .ok()
@@ -79,9 +81,9 @@ impl EarlierLock {
         let path = path.replace(std::path::MAIN_SEPARATOR, "/");
         let comment =
             format!("{word} {} size={size} changed={}.{:09}", quoted(&path), changed.as_secs(), changed.subsec_nanos());
-        let is_unchanged = self.known.get(&*path).is_some_and(|known| **known == *comment);
-        self.files().insert(path.into(), (comment.into(), is_unchanged));
-        is_unchanged
+        let lock = self.known.get(&*path).filter(|(known, _)| **known == *comment).map(|(_, lock)| *lock);
+        self.files().insert(path.into(), (comment.into(), lock));
+        lock.is_some()
     }
 
     /// Forgets the file at this path, or around the member with this path: its entries depend on other files.
@@ -93,38 +95,14 @@ impl EarlierLock {
 
     /// Calls `take` with the path and the entries of each file that is unchanged. Returns whether any has an image.
     pub fn each_unchanged(self, take: &mut dyn FnMut(&str, &str) -> Result<()>) -> Result<bool> {
-        let EarlierLock { mut lock, name, files, .. } = self;
+        let EarlierLocks { locks, files, .. } = self;
         let files = files.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let unchanged: BTreeSet<Box<str>> =
-            files.into_iter().filter(|(_, (_, is_unchanged))| *is_unchanged).map(|(path, _)| path).collect();
-        let mut entries: Option<(String, String)> = None;
         let mut has_images = false;
-        let mut failed = Ok(());
-        let mut end = |entries: Option<(String, String)>| {
-            if let (Some((path, text)), Ok(())) = (entries, &failed) {
-                has_images |= text.contains("\n  image ");
-                failed = take(&path, &text);
-            }
-        };
-        let read = each_line(&mut lock, &mut |line| {
-            if let Some(rest) = line.strip_prefix("file ") {
-                let path = FieldReader::read("file", rest, EntryForm::Named).map_err(io::Error::other)?.name;
-                let path = path.unwrap_or_default().into_owned();
-                let is_unchanged = outer_paths(&path).any(|outer| unchanged.contains(outer));
-                end(std::mem::replace(&mut entries, is_unchanged.then(|| (path, "\n".to_owned()))));
-            }
-            if let Some((_, text)) = &mut entries
-                && !line.is_empty()
-                && !line.starts_with('#')
-            {
-                *text += line;
-                *text += "\n";
-            }
-            Ok(())
-        });
-        end(entries);
-        read.map_err(Error::io(Path::new(&name), "read"))?;
-        failed.map(|()| has_images)
+        for (index, (mut lock, name)) in locks.into_iter().enumerate() {
+            let is_unchanged = |path: &str| files.get(path).is_some_and(|(_, lock)| *lock == Some(index));
+            has_images |= each_entry(&mut lock, &name, &is_unchanged, take)?;
+        }
+        Ok(has_images)
     }
 
     /// Returns the comments of the new lock.
@@ -137,6 +115,43 @@ impl EarlierLock {
     fn files(&self) -> MutexGuard<'_, FileComments> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Calls `take` with the path and the entries of each file in a lock that is unchanged. Returns whether any has an image.
+fn each_entry(
+    lock: &mut BufReader<std::fs::File>,
+    name: &Path,
+    is_unchanged: &dyn Fn(&str) -> bool,
+    take: &mut dyn FnMut(&str, &str) -> Result<()>,
+) -> Result<bool> {
+    let mut entries: Option<(String, String)> = None;
+    let mut has_images = false;
+    let mut failed = Ok(());
+    let mut end = |entries: Option<(String, String)>| {
+        if let (Some((path, text)), Ok(())) = (entries, &failed) {
+            has_images |= text.contains("\n  image ");
+            failed = take(&path, &text);
+        }
+    };
+    let read = each_line(lock, &mut |line| {
+        if let Some(rest) = line.strip_prefix("file ") {
+            let path = FieldReader::read("file", rest, EntryForm::Named).map_err(io::Error::other)?.name;
+            let path = path.unwrap_or_default().into_owned();
+            let is_unchanged = outer_paths(&path).any(is_unchanged);
+            end(std::mem::replace(&mut entries, is_unchanged.then(|| (path, "\n".to_owned()))));
+        }
+        if let Some((_, text)) = &mut entries
+            && !line.is_empty()
+            && !line.starts_with('#')
+        {
+            *text += line;
+            *text += "\n";
+        }
+        Ok(())
+    });
+    end(entries);
+    read.map_err(Error::io(name, "read"))?;
+    failed.map(|()| has_images)
 }
 
 /// Returns a path, and what may be the path of a package in it.
@@ -152,11 +167,7 @@ fn named(line: &str) -> Option<String> {
 }
 
 /// Calls `take` with each line of a lock, from the first on.
-fn each_line(
-    lock: &mut Option<BufReader<std::fs::File>>,
-    take: &mut dyn FnMut(&str) -> io::Result<()>,
-) -> io::Result<()> {
-    let Some(lock) = lock else { return Ok(()) };
+fn each_line(lock: &mut BufReader<std::fs::File>, take: &mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<()> {
     lock.rewind()?;
     if !is_lock(lock.fill_buf()?) {
         return Err(io::Error::other("not a lock"));

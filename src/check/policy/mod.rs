@@ -270,10 +270,7 @@ impl Policy {
 
     /// Returns whether a rule compares files with one another, and needs more than sums.
     pub(crate) fn needs_whole_files(&self) -> bool {
-        let PackageCoverage { devices, kernels, .. } = &self.package_coverage;
-        let has_packages = !devices.is_empty() || !kernels.is_empty();
-        let has_indexes = self.metadata || self.promised_kernels;
-        has_packages || has_indexes || self.consistent_features || self.compares_host_runtimes()
+        self.metadata || self.compares_host_runtimes()
     }
 
     /// Returns whether hashes of images are needed.

@@ -27,7 +27,7 @@ pub fn device_code(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
     }
     if !policy.must_hold.is_empty() {
         let with_code = all.sums.evaluated().filter(|file| file.has_code);
-        let with_code: Vec<&str> = with_code.map(|file| &*file.path).collect();
+        let with_code: Vec<&str> = with_code.map(|file| all.sums.path(file)).collect();
         evaluator.apply(Rule::HoldsDeviceCode, &policy.path, |findings| {
             for pattern in &policy.must_hold {
                 require_match(pattern, &with_code, findings);
@@ -41,7 +41,7 @@ pub fn policy_entries(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
     let policy = evaluator.policy;
     let matched_lines = evaluator.matched_lines.clone();
     evaluator.apply(Rule::MatchesSomething, &policy.path, |findings| {
-        let paths: Vec<&str> = all.sums.files.iter().map(|file| &*file.path).collect();
+        let paths: Vec<&str> = all.sums.files.iter().map(|file| all.sums.path(file)).collect();
         let exceptions = policy.exceptions.iter().map(|exception| &exception.pattern);
         for pattern in policy.skip.iter().chain(exceptions) {
             require_match(pattern, &paths, findings);
@@ -92,7 +92,7 @@ pub fn total_size(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
     let policy = evaluator.policy;
     let Some(limit) = policy.total else { return };
     evaluator.apply(Rule::TotalSize, &policy.path, |findings| {
-        let mut files: Vec<(u64, &str)> = all.sums.evaluated().map(|file| (file.stored, &*file.path)).collect();
+        let mut files: Vec<(u64, &str)> = all.sums.evaluated().map(|file| (file.stored, all.sums.path(file))).collect();
         let size = Size(total(files.iter().map(|(size, _)| *size)));
         if size > limit {
             files.sort_by(|a, b| b.cmp(a));
@@ -124,17 +124,20 @@ pub fn package_size(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
     }
 }
 
-/// Paths of files by the set of target IDs that they contain for one processor.
-type FilesBySettings<'f> = BTreeMap<BTreeSet<String>, Vec<&'f str>>;
+/// Target IDs that a file contains, by AMD processor.
+pub type Settings = BTreeMap<String, BTreeSet<String>>;
 
 /// Checks that all files with code for a processor are built for the same settings of its features. Otherwise a program
 /// may load two files and find that a device runs the code of only one of them.
 pub fn consistent_features(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
-    if !evaluator.policy.consistent_features {
-        return;
+    let mut processors: BTreeMap<&str, BTreeMap<&BTreeSet<String>, Vec<&str>>> = BTreeMap::new();
+    for file in all.sums.evaluated() {
+        for (processor, ids) in file.settings.iter().flat_map(|settings| &**settings) {
+            processors.entry(processor).or_default().entry(ids).or_default().push(all.sums.path(file));
+        }
     }
     let mut deviations: BTreeMap<&str, Vec<(String, String)>> = BTreeMap::new();
-    for settings in settings_by_processor(all.facts).values() {
+    for settings in processors.values() {
         // The settings of most files are taken for the intended ones.
         let Some((expected, majority)) = settings.iter().max_by_key(|(_, files)| files.len()) else { continue };
         for (ids, files) in settings {
@@ -156,23 +159,17 @@ pub fn consistent_features(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
     }
 }
 
-/// Groups files by AMD processor and by the target IDs that they contain for it.
-fn settings_by_processor<'f>(facts: &'f [FileFacts<'_>]) -> BTreeMap<String, FilesBySettings<'f>> {
-    let mut processors: BTreeMap<String, FilesBySettings<'_>> = BTreeMap::new();
-    for facts in facts {
-        let mut own: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for image in &facts.images {
-            let ImageCode::For(PolicyTarget::Native(id)) = &image.code else { continue };
-            let Ok(target) = TargetId::parse(id) else { continue };
-            if Processor::named(target.processor()).is_some() {
-                own.entry(target.processor().to_owned()).or_default().insert(id.clone());
-            }
-        }
-        for (processor, ids) in own {
-            processors.entry(processor).or_default().entry(ids).or_default().push(facts.path());
+/// Returns the target IDs of a file for AMD processors.
+pub fn settings_of(facts: &FileFacts<'_>) -> Settings {
+    let mut settings = Settings::new();
+    for image in &facts.images {
+        let ImageCode::For(PolicyTarget::Native(id)) = &image.code else { continue };
+        let Ok(target) = TargetId::parse(id) else { continue };
+        if Processor::named(target.processor()).is_some() {
+            settings.entry(target.processor().to_owned()).or_default().insert(id.clone());
         }
     }
-    processors
+    settings
 }
 
 fn list(ids: &BTreeSet<String>) -> String {

@@ -20,9 +20,11 @@ mod sizes;
 mod wrappers;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ops::Range;
+use std::sync::Arc;
 
 use super::facts::{FileFacts, ImageCode};
-use super::policy::{Policy, Requirements};
+use super::policy::{PackageCoverage, Policy, Requirements};
 use super::proof_status::ProofStatus;
 use super::ptx_assembler::Assembly;
 use super::rule::Rule;
@@ -34,7 +36,10 @@ use crate::analyze::promise::Promise;
 use crate::analyze::survey::Survey;
 use crate::image::DebugLevel;
 use crate::target::Platform;
+use cross_file::{Settings, settings_of};
 use findings::RuleFindings;
+use packages::PackageFacts;
+use promises::Promises;
 
 /// A file of a check, analyzed to the extent that the policy needs.
 #[derive(Debug, Clone)]
@@ -97,25 +102,33 @@ struct AllFiles<'a> {
 #[derive(Default)]
 struct Sums {
     files: Vec<FileSums>,
+    /// Paths of all files. Many small allocations would keep what is freed around them apart.
+    paths: String,
     /// Indexes of the inputs that have device code, or may have.
     accepted: BTreeSet<usize>,
     packages: BTreeMap<String, u64>,
     /// Targets of the device code, and platforms; `None` for an unknown one.
     targets: Vec<PolicyTarget>,
     platforms: HashSet<Option<Platform>>,
+    /// Settings of files, if the policy compares them. Equal ones are stored once.
+    settings: BTreeSet<Arc<Settings>>,
+    coverage: PackageFacts,
+    promises: Promises,
 }
 
 struct FileSums {
-    path: Box<str>,
+    /// Place of its path in those of all files.
+    path: Range<usize>,
     is_skipped: bool,
     has_code: bool,
     /// Size of the device code in bytes.
     stored: u64,
+    settings: Option<Arc<Settings>>,
 }
 
 impl Sums {
     /// Adds a file. A file that the policy skips has no facts.
-    fn add(&mut self, file: &CheckedFile, facts: Option<&FileFacts<'_>>) {
+    fn add(&mut self, file: &CheckedFile, facts: Option<&FileFacts<'_>>, inputs: &[String], policy: &Policy) {
         let inventory = &file.survey.file;
         let has_code = inventory.has_device_code();
         // Damage is reported by other rules, and a damaged file may contain device code.
@@ -138,12 +151,35 @@ impl Sums {
         if facts.is_some() && !inventory.kpack.is_empty() {
             self.platforms.insert(Some(Platform::Amd));
         }
+        let start = self.paths.len();
+        self.paths += &inventory.path;
+        let mut settings = None;
+        if let Some(facts) = facts {
+            if policy.consistent_features {
+                let own = Arc::new(settings_of(facts));
+                settings = Some(self.settings.get(&own).cloned().unwrap_or(own));
+                self.settings.extend(settings.clone());
+            }
+            let PackageCoverage { devices, kernels, .. } = &policy.package_coverage;
+            if !devices.is_empty() || !kernels.is_empty() {
+                let input = inputs.get(file.input).map(String::as_str).unwrap_or_default();
+                self.coverage.add(file, facts, input, policy);
+            }
+            if policy.promised_kernels {
+                self.promises.add(file, facts);
+            }
+        }
         self.files.push(FileSums {
-            path: inventory.path.as_str().into(),
+            path: start..self.paths.len(),
             is_skipped: facts.is_none(),
             has_code,
             stored: facts.map_or(0, FileFacts::stored),
+            settings,
         });
+    }
+
+    fn path(&self, file: &FileSums) -> &str {
+        self.paths.get(file.path.clone()).unwrap_or_default()
     }
 
     /// Returns the files that the policy does not skip.
@@ -227,7 +263,13 @@ pub struct Check<'p> {
 impl<'p> Check<'p> {
     /// Begins a check. `inputs` are the names of the inputs that [`CheckedFile::input`] refers to.
     pub fn new(policy: &'p Policy, inputs: Vec<String>) -> Self {
-        let evaluator = Evaluator { policy, verdict: Verdict::default(), matched_lines: BTreeSet::new() };
+        let evaluator = Evaluator {
+            policy,
+            verdict: Verdict::default(),
+            evaluations: Vec::new(),
+            paths: String::new(),
+            matched_lines: BTreeSet::new(),
+        };
         Check { evaluator, inputs, sums: Sums::default(), files: Vec::new() }
     }
 
@@ -238,7 +280,7 @@ impl<'p> Check<'p> {
         if let Some(facts) = &facts {
             self.evaluator.evaluate_file(facts);
         }
-        self.sums.add(&file, facts.as_ref());
+        self.sums.add(&file, facts.as_ref(), &self.inputs, policy);
         drop(facts);
         if !policy.needs_whole_files() {
             return Some(file.survey);
@@ -249,7 +291,8 @@ impl<'p> Check<'p> {
 
     /// Evaluates the rules for all files together.
     pub fn finish(self) -> Verdict {
-        let Check { mut evaluator, inputs, sums, files } = self;
+        let Check { mut evaluator, inputs, mut sums, files } = self;
+        sums.coverage.finish(evaluator.policy);
         let evaluated = files.iter().filter(|file| !evaluator.policy.skips(&file.survey.file.path));
         let facts: Vec<FileFacts<'_>> = evaluated.map(CheckedFile::facts).collect();
         let all_files = AllFiles { inputs: &inputs, files: &files, facts: &facts, sums: &sums };
@@ -271,7 +314,11 @@ impl CheckedFile {
 /// Evaluates rules and collects their findings.
 struct Evaluator<'a> {
     policy: &'a Policy,
+    /// The verdict, without its evaluations.
     verdict: Verdict,
+    /// Place of the path of each evaluation in `paths`, its rule and its outcome.
+    evaluations: Vec<(Range<usize>, Rule, Outcome)>,
+    paths: String,
     /// Lines of the policy whose kernel requirements applied to a kernel.
     matched_lines: BTreeSet<usize>,
 }
@@ -316,16 +363,27 @@ impl Evaluator<'_> {
                 remedy: finding.remedy,
             });
         }
-        self.verdict.evaluations.push(Evaluation { path: path.to_owned(), rule, outcome: worst });
+        let last = self.evaluations.last().map(|(last, ..)| last.clone());
+        let known = last.filter(|last| self.paths.get(last.clone()) == Some(path));
+        let place = known.unwrap_or_else(|| {
+            let start = self.paths.len();
+            self.paths += path;
+            start..self.paths.len()
+        });
+        self.evaluations.push((place, rule, worst));
     }
 
     /// Returns the verdict, sorted by file in the order of the inputs, then by rule.
     fn finish(mut self, sums: &Sums) -> Verdict {
-        let paths = sums.files.iter().map(|file| &*file.path).enumerate();
+        let paths = sums.files.iter().map(|file| sums.path(file)).enumerate();
         let position: HashMap<&str, usize> = paths.map(|(index, path)| (path, index)).collect();
         let key = |path: &str, rule| (position.get(path).copied().unwrap_or(usize::MAX), rule);
         self.verdict.findings.sort_by_key(|finding| key(&finding.path, finding.rule));
-        self.verdict.evaluations.sort_by_key(|evaluation| key(&evaluation.path, evaluation.rule));
+        let path = |place: &Range<usize>| self.paths.get(place.clone()).unwrap_or_default();
+        self.evaluations.sort_by_key(|(place, rule, _)| key(path(place), *rule));
+        let evaluation =
+            |(place, rule, outcome): (Range<usize>, _, _)| Evaluation { path: path(&place).to_owned(), rule, outcome };
+        self.verdict.evaluations = self.evaluations.into_iter().map(evaluation).collect();
         self.verdict
     }
 }

@@ -2,12 +2,14 @@
 //! no file is judged alone.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 
 use super::devices::device;
 use super::findings::{RuleFinding, RuleFindings, undecided, violated};
-use super::{AllFiles, Evaluator};
+use super::{AllFiles, CheckedFile, Evaluator};
 use crate::analyze::coverage::{Coverage, CoverageCell, InspectedImages};
 use crate::analyze::select::NamedDevice;
+use crate::analyze::survey::PackageSurvey;
 use crate::base::error::Error;
 use crate::check::coverage::runs_on_device;
 use crate::check::facts::{FileFacts, unique_list};
@@ -18,68 +20,99 @@ use crate::image::family;
 use crate::target::nvptx;
 use crate::target::runs_on::LoadMethod;
 
+/// Sums over the files of each package, by its path. A directory is a package, and so are all files that are named one
+/// by one, whose path is empty.
+#[derive(Default)]
+pub struct PackageFacts(BTreeMap<String, Package>);
+
+#[derive(Default)]
+struct Package {
+    /// Number of files, and the path of the first.
+    files: usize,
+    first: String,
+    has_code: bool,
+    native: BTreeSet<String>,
+    ptx: Vec<nvptx::Arch>,
+    archs: BTreeSet<String>,
+    /// A file that could not be read.
+    incomplete: Option<String>,
+    /// Kernels, if they are required.
+    surveys: PackageSurvey,
+}
+
+impl PackageFacts {
+    /// Adds a file of the input with this name.
+    pub fn add(&mut self, file: &CheckedFile, facts: &FileFacts<'_>, input: &str, policy: &Policy) {
+        let path = match &file.package {
+            Some(package) => &package.path,
+            None if facts.path() == input => "",
+            None => input,
+        };
+        let package = self.0.entry(path.to_owned()).or_default();
+        if package.files == 0 {
+            package.first = facts.path().to_owned();
+        }
+        package.files += 1;
+        package.has_code |= facts.survey.file.has_device_code();
+        package.native.extend(facts.native_targets().into_iter().map(str::to_owned));
+        let new: Vec<nvptx::Arch> = facts.ptx().filter(|ptx| !package.ptx.contains(ptx)).collect();
+        package.ptx.extend(new);
+        package.archs.extend(facts.archs());
+        if facts.survey.file.is_incomplete() {
+            package.incomplete.get_or_insert_with(|| facts.path().to_owned());
+        }
+        if !policy.package_coverage.kernels.is_empty() {
+            package.surveys.add(facts.survey.clone());
+        }
+    }
+
+    /// Ends all packages. The path of the policy stands for several files that are named one by one.
+    pub fn finish(&mut self, policy: &Policy) {
+        if let Some(loose) = self.0.remove("") {
+            let path = if loose.files == 1 { &loose.first } else { &policy.path };
+            self.0.insert(path.clone(), loose);
+        }
+        self.0.retain(|_, package| package.has_code);
+        for package in self.0.values_mut() {
+            package.surveys = mem::take(&mut package.surveys).finish();
+        }
+    }
+}
+
 /// Checks that each package runs on its devices.
 pub fn coverage(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
-    let policy = evaluator.policy;
-    let required = &policy.package_coverage;
-    if required.devices.is_empty() && required.kernels.is_empty() {
-        return;
-    }
-    for (path, files) in packages(all, policy) {
-        evaluator.apply(Rule::PackageCoverage, &path, |findings| {
-            check_devices(&files, required, findings);
-            check_kernels(&files, required, findings);
+    let required = &evaluator.policy.package_coverage;
+    for (path, package) in &all.sums.coverage.0 {
+        evaluator.apply(Rule::PackageCoverage, path, |findings| {
+            check_devices(package, required, findings);
+            check_kernels(package, required, findings);
         });
     }
 }
 
-/// Returns the files of each package by its path. A directory is a package, and so are all files that are named one by
-/// one; the path of the policy stands for several of them.
-fn packages<'a>(all: &AllFiles<'a>, policy: &Policy) -> BTreeMap<String, Vec<&'a FileFacts<'a>>> {
-    let mut packages: BTreeMap<String, Vec<&FileFacts<'_>>> = BTreeMap::new();
-    let mut loose: Vec<&FileFacts<'_>> = Vec::new();
-    let evaluated = all.files.iter().filter(|file| !policy.skips(&file.survey.file.path));
-    for (file, facts) in evaluated.zip(all.facts) {
-        let input = all.inputs.get(file.input).map(String::as_str).unwrap_or_default();
-        match &file.package {
-            Some(package) => packages.entry(package.path.clone()).or_default().push(facts),
-            None if facts.path() == input => loose.push(facts),
-            None => packages.entry(input.to_owned()).or_default().push(facts),
-        }
-    }
-    match loose.as_slice() {
-        [] => {}
-        [only] => packages.entry(only.path().to_owned()).or_default().push(only),
-        _ => packages.entry(policy.path.clone()).or_default().extend(loose),
-    }
-    packages.retain(|_, files| files.iter().any(|facts| facts.survey.file.has_device_code()));
-    packages
-}
-
-fn check_devices(files: &[&FileFacts<'_>], required: &PackageCoverage, findings: &mut RuleFindings) {
-    let native: Vec<&str> = files.iter().flat_map(|facts| facts.native_targets()).collect();
-    let ptx: Vec<nvptx::Arch> = files.iter().flat_map(|facts| facts.ptx()).collect();
-    let others = || files.iter().flat_map(|facts| facts.archs());
+fn check_devices(package: &Package, required: &PackageCoverage, findings: &mut RuleFindings) {
+    let native: Vec<&str> = package.native.iter().map(String::as_str).collect();
     for target in &required.devices {
         let runs = match target {
             PolicyTarget::Native(name) => {
                 let device = nvptx::Arch::parse(name);
                 let compiles = |ptx: &nvptx::Arch| device.is_some_and(|device| ptx.runs_on(device, true));
-                runs_on_device(&native, name) || (required.with_jit && ptx.iter().any(compiles))
+                runs_on_device(&native, name) || (required.with_jit && package.ptx.iter().any(compiles))
             }
-            other => others().any(|arch| arch == other.to_string()),
+            other => package.archs.contains(&other.to_string()),
         };
         if !runs {
-            let finding = missing(files, format!("no file has code that runs on {target}"));
-            findings.add(finding.detail(format!("available: {}", unique_list(&others().collect::<Vec<_>>()))));
+            let finding = missing(package, format!("no file has code that runs on {target}"));
+            let archs: Vec<String> = package.archs.iter().cloned().collect();
+            findings.add(finding.detail(format!("available: {}", unique_list(&archs))));
         }
     }
 }
 
 /// Creates the finding for missing code. It is undecided if a file could not be read.
-fn missing(files: &[&FileFacts<'_>], message: String) -> RuleFinding {
-    match files.iter().find(|facts| facts.survey.file.is_incomplete()) {
-        Some(facts) => undecided(format!("{message} in the readable part of {}", facts.path())),
+fn missing(package: &Package, message: String) -> RuleFinding {
+    match &package.incomplete {
+        Some(path) => undecided(format!("{message} in the readable part of {path}")),
         None => violated(message),
     }
 }
@@ -116,7 +149,7 @@ impl Answer {
     }
 }
 
-fn check_kernels(files: &[&FileFacts<'_>], required: &PackageCoverage, findings: &mut RuleFindings) {
+fn check_kernels(package: &Package, required: &PackageCoverage, findings: &mut RuleFindings) {
     if required.kernels.is_empty() {
         return;
     }
@@ -124,8 +157,7 @@ fn check_kernels(files: &[&FileFacts<'_>], required: &PackageCoverage, findings:
         required.kernels.iter().flat_map(|it| it.devices.iter().filter_map(device)).collect();
     let mut known = BTreeSet::new();
     devices.retain(|device| known.insert(device.name.clone()));
-    let images: Vec<InspectedImages<'_>> = files.iter().map(|facts| facts.survey.into()).collect();
-    let coverage = match Coverage::new(&images, &devices) {
+    let coverage = match Coverage::new(&InspectedImages::of_package(&package.surveys), &devices) {
         Ok(coverage) => coverage,
         Err(Error::Malformed { malformed, .. }) => return findings.add(undecided(malformed.to_string())),
         Err(error) => return findings.add(undecided(error.to_string())),
@@ -133,13 +165,13 @@ fn check_kernels(files: &[&FileFacts<'_>], required: &PackageCoverage, findings:
     for requirement in &required.kernels {
         let families = families(&coverage, requirement);
         if families.is_empty() {
-            findings.add(missing(files, format!("no kernel matches {:?}", requirement.matching.as_str())));
+            findings.add(missing(package, format!("no kernel matches {:?}", requirement.matching.as_str())));
         }
         let listed: Vec<NamedDevice> = requirement.devices.iter().filter_map(device).collect();
         for (name, family) in families {
             let answers = devices.iter().zip(&family.answers);
             for (device, answer) in answers.filter(|(device, _)| listed.contains(device)) {
-                if let Some(finding) = finding(files, &device.name, *answer, required.with_jit) {
+                if let Some(finding) = finding(package, &device.name, *answer, required.with_jit) {
                     let archs: Vec<String> = family.archs.iter().cloned().collect();
                     findings.add(finding.kernel(&name).detail(format!("its code is for {}", unique_list(&archs))));
                 }
@@ -149,14 +181,14 @@ fn check_kernels(files: &[&FileFacts<'_>], required: &PackageCoverage, findings:
 }
 
 /// Returns the finding for a family that does not run on a device.
-fn finding(files: &[&FileFacts<'_>], device: &str, answer: Answer, with_jit: bool) -> Option<RuleFinding> {
+fn finding(package: &Package, device: &str, answer: Answer, with_jit: bool) -> Option<RuleFinding> {
     match answer {
         Answer::Native => None,
         Answer::Jit if with_jit => None,
         Answer::Jit => Some(violated(format!("no machine code that runs on {device} (only PTX)"))),
         Answer::Unknown => Some(undecided(format!("cannot determine whether it runs on {device}"))),
         Answer::Unlinked => Some(violated(format!("must be linked before it runs on {device}"))),
-        Answer::No => Some(missing(files, format!("does not run on {device}"))),
+        Answer::No => Some(missing(package, format!("does not run on {device}"))),
     }
 }
 

@@ -5,25 +5,32 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::findings::{RuleFinding, RuleFindings, undecided, violated};
 use super::{AllFiles, CheckedFile, Evaluator};
 use crate::analyze::promise::{Promise, split};
-use crate::check::Policy;
+use crate::check::facts::FileFacts;
 use crate::check::rule::Rule;
+
+/// Indexes, and the directories around them.
+#[derive(Default)]
+pub struct Promises {
+    /// Path of each index, and what it promises.
+    indexes: Vec<(String, Result<Promise, String>)>,
+    directories: Directories,
+}
 
 /// Device code in a directory, and descriptions of it.
 #[derive(Default)]
-struct Directory<'a> {
-    files: BTreeMap<&'a str, StoredFile<'a>>,
-    kernels: BTreeSet<&'a str>,
+struct Directory {
+    files: BTreeMap<String, StoredFile>,
+    kernels: BTreeSet<String>,
     /// A file that may have more kernels.
-    unread: Option<&'a str>,
+    unread: Option<String>,
 }
 
-#[derive(Default)]
-struct StoredFile<'a> {
+struct StoredFile {
     sha256: Option<[u8; 32]>,
-    archs: Vec<&'a str>,
+    archs: Vec<String>,
 }
 
-type Directories<'a> = BTreeMap<&'a str, Directory<'a>>;
+type Directories = BTreeMap<String, Directory>;
 
 /// Checks that everything that an index promises is next to it, and that a list of files is complete.
 pub fn kept(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
@@ -31,22 +38,18 @@ pub fn kept(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
     if !policy.promised_kernels {
         return;
     }
-    let directories = directories(policy, all);
-    let mut has_index = false;
-    for file in checked(policy, all) {
-        let Some(promise) = &file.promise else { continue };
-        has_index = true;
-        let path = &file.survey.file.path;
+    let promises = &all.sums.promises;
+    for (path, promise) in &promises.indexes {
         evaluator.apply(Rule::PromisedKernels, path, |findings| match promise {
-            Ok(promise) => compare(&directories, split(path).0, promise, findings),
+            Ok(promise) => compare(&promises.directories, split(path).0, promise, findings),
             Err(error) => findings.add(undecided(error.clone())),
         });
     }
-    for path in unlisted(policy, all, &directories) {
+    for path in promises.unlisted() {
         let message = "no index of the directory lists this file";
         evaluator.apply(Rule::PromisedKernels, &path, |findings| findings.add(violated(message)));
     }
-    if !has_index {
+    if promises.indexes.is_empty() {
         evaluator.apply(Rule::PromisedKernels, &policy.path, |findings| {
             findings
                 .add(violated("no index of kernels (*.dat of Tensile, *.json of Triton, checksums.txt of FlashInfer)"));
@@ -54,55 +57,50 @@ pub fn kept(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
     }
 }
 
-fn checked<'a>(policy: &Policy, all: &AllFiles<'a>) -> impl Iterator<Item = &'a CheckedFile> {
-    all.files.iter().filter(|file| !policy.skips(&file.survey.file.path))
-}
-
-/// Returns the files with device code that are missing in the lists of their directories.
-fn unlisted(policy: &Policy, all: &AllFiles<'_>, directories: &Directories<'_>) -> Vec<String> {
-    let mut lists = BTreeSet::new();
-    let mut listed = BTreeSet::new();
-    for file in checked(policy, all) {
-        let Some(Ok(promise)) = &file.promise else { continue };
-        let Some(names) = promise.files() else { continue };
-        let (parent, _) = split(&file.survey.file.path);
-        lists.insert(parent);
-        listed.extend(names.iter().map(|name| format!("{parent}{name}")));
-    }
-    let in_lists = directories.iter().filter(|(parent, _)| lists.contains(*parent));
-    let paths =
-        in_lists.flat_map(|(parent, directory)| directory.files.keys().map(move |name| format!("{parent}{name}")));
-    paths.filter(|path| Promise::is_code_path(path) && !listed.contains(path)).collect()
-}
-
-fn directories<'a>(policy: &Policy, all: &AllFiles<'a>) -> Directories<'a> {
-    let mut directories = Directories::new();
-    for (file, facts) in checked(policy, all).zip(all.facts) {
-        let (parent, name) = split(facts.path());
+impl Promises {
+    /// Adds a file.
+    pub fn add(&mut self, file: &CheckedFile, facts: &FileFacts<'_>) {
+        if let Some(promise) = &file.promise {
+            self.indexes.push((facts.path().to_owned(), promise.clone()));
+        }
         let survey = &facts.survey.file;
         if !survey.has_device_code() && !survey.is_incomplete() && file.promise.is_none() {
-            continue;
+            return;
         }
-        let directory = directories.entry(parent).or_default();
-        let archs = facts.images.iter().filter_map(|image| image.image.arch.as_deref()).collect();
-        directory.files.insert(name, StoredFile { sha256: file.sha256, archs });
+        let (parent, name) = split(facts.path());
+        let directory = self.directories.entry(parent.to_owned()).or_default();
+        let archs = facts.images.iter().filter_map(|image| image.image.arch.clone()).collect();
+        directory.files.insert(name.to_owned(), StoredFile { sha256: file.sha256, archs });
         let mut is_read = !survey.is_incomplete();
         for image in &facts.images {
             let inspection = image.inside.inspection.as_ref();
             is_read &= inspection.is_some_and(|it| it.not_inspected.is_none() && it.problems.is_empty());
-            directory
-                .kernels
-                .extend(inspection.into_iter().flat_map(|it| &it.kernels).map(|kernel| kernel.name.as_str()));
+            directory.kernels.extend(inspection.into_iter().flat_map(|it| &it.kernels).map(|it| it.name.clone()));
         }
         if !is_read {
-            directory.unread = directory.unread.or(Some(name));
+            directory.unread.get_or_insert_with(|| name.to_owned());
         }
     }
-    directories
+
+    /// Returns the files with device code that are missing in the lists of their directories.
+    fn unlisted(&self) -> Vec<String> {
+        let mut lists = BTreeSet::new();
+        let mut listed = BTreeSet::new();
+        for (path, promise) in &self.indexes {
+            let Some(names) = promise.as_ref().ok().and_then(Promise::files) else { continue };
+            let (parent, _) = split(path);
+            lists.insert(parent);
+            listed.extend(names.iter().map(|name| format!("{parent}{name}")));
+        }
+        let in_lists = self.directories.iter().filter(|(parent, _)| lists.contains(parent.as_str()));
+        let paths =
+            in_lists.flat_map(|(parent, directory)| directory.files.keys().map(move |name| format!("{parent}{name}")));
+        paths.filter(|path| Promise::is_code_path(path) && !listed.contains(path)).collect()
+    }
 }
 
 /// Compares what an index in the directory `parent` promises with the files.
-fn compare(directories: &Directories<'_>, parent: &str, promise: &Promise, findings: &mut RuleFindings) {
+fn compare(directories: &Directories, parent: &str, promise: &Promise, findings: &mut RuleFindings) {
     let none = Directory::default();
     let directory = directories.get(parent).unwrap_or(&none);
     match promise {
@@ -141,13 +139,13 @@ fn is_for(processor: &str, arch: &str) -> bool {
     arch.strip_prefix(processor).is_some_and(|rest| matches!(rest, "" | "a" | "f") || rest.starts_with(':'))
 }
 
-impl Directory<'_> {
+impl Directory {
     fn has_kernels(&self, names: &[String], findings: &mut RuleFindings) {
         let names: BTreeSet<&str> = names.iter().map(String::as_str).collect();
-        let missing: Vec<&str> = names.difference(&self.kernels).copied().collect();
+        let missing: Vec<&str> = names.iter().copied().filter(|name| !self.kernels.contains(*name)).collect();
         let Some(first) = missing.first() else { return };
         let message = format!("{} of {} kernels are in no code object of the directory", missing.len(), names.len());
-        let finding = match self.unread {
+        let finding = match &self.unread {
             Some(name) => undecided(format!("{message}; kernels of {name} are not known")),
             None => violated(message),
         };

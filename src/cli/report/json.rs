@@ -74,10 +74,16 @@ pub fn json(files: &[inventory::File]) -> String {
     document.take()
 }
 
-/// Formats a document in the format of another program, which displays its strings: they are escaped as in a table.
-pub fn to_displayed_json(mut document: Value) -> String {
-    escape_strings(&mut document);
-    to_pretty_json(&document)
+/// Returns a value for the format of another program, which displays its strings: they are escaped as in a table.
+pub fn displayed(mut value: Value) -> Value {
+    escape_strings(&mut value);
+    value
+}
+
+/// Formats such a value for [`JsonWriter::element`] in this number of open objects and arrays.
+pub fn displayed_element(value: Value, depth: usize) -> String {
+    let text = to_pretty_json(&displayed(value));
+    text.trim_end().replace('\n', &format!("\n{}", "  ".repeat(depth)))
 }
 
 fn escape_strings(value: &mut Value) {

@@ -63,7 +63,7 @@ pub use style::Meaning;
 pub use table::{table, table_without_images, verified_text};
 pub use text::{Block, JoinedBlocks, blocks, counted};
 pub use verdict::{
-    CodeSizes, verdict_cyclonedx, verdict_github, verdict_gitlab, verdict_junit, verdict_markdown, verdict_sarif,
-    verdict_text,
+    CodeSizes, Components, verdict_cyclonedx, verdict_github, verdict_gitlab, verdict_junit, verdict_markdown,
+    verdict_sarif, verdict_text,
 };
 pub use verified::{VerifiedFile, verify_json};

@@ -5,6 +5,7 @@
 
 mod apply;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use regex::bytes::Regex;
@@ -21,7 +22,7 @@ use crate::target::nvcc_names::NvidiaCode;
 use crate::target::{OffloadKind, compatibility, intel, nvptx, subarch, target_id, triple};
 
 pub use crate::base::pattern::PatternError;
-pub use apply::{FilterResult, FoundImage, apply, by_file};
+pub use apply::{FilterResult, FilterRun, FoundImage, apply};
 
 /// Reason why a filter cannot be applied to an image, or accepts none.
 #[derive(Debug, thiserror::Error)]
@@ -183,9 +184,9 @@ impl Predicate {
     }
 
     /// Suggests names that are similar to an unknown one, from the images, or else from known processors.
-    fn suggestions(&self, images: &[FilterCandidate<'_>]) -> Suggestions {
+    fn suggestions(&self, images: &[Image]) -> Suggestions {
         let of_images = |written: &str, value: fn(&Image) -> Option<&String>| {
-            Suggestions::new(written, images.iter().filter_map(|candidate| value(candidate.image)))
+            Suggestions::new(written, images.iter().filter_map(value))
         };
         match self {
             Predicate::Triple(triple) => of_images(triple, |image| image.triple.as_ref()),
@@ -276,44 +277,28 @@ impl ImageFilter {
             _ => None,
         })
     }
-
-    /// The predicates that no accepted image meets.
-    fn unmet(&self, images: &[FilterCandidate<'_>]) -> Vec<&Predicate> {
-        let accepted: Vec<&FilterCandidate> = images.iter().filter(|image| self.accepts(image)).collect();
-        self.0.iter().filter(|predicate| !accepted.iter().any(|image| predicate.is_met_by(image))).collect()
-    }
-
-    /// Checks that every predicate is met by an image.
-    pub(crate) fn check(&self, images: &[FilterCandidate<'_>]) -> Result<(), FilterError> {
-        let unmet = self.unmet(images);
-        if unmet.is_empty() {
-            return Ok(());
-        }
-        let predicates: Vec<String> = unmet.iter().map(ToString::to_string).collect();
-        let suggestions = unmet.iter().map(|predicate| predicate.suggestions(images)).find(|it| !it.0.is_empty());
-        Err(FilterError::NoMatch {
-            predicates: predicates.join(" and "),
-            available: available(&unmet, images),
-            suggestions: suggestions.unwrap_or_default(),
-        })
-    }
 }
 
-/// What the predicates that no image meets could be met by: numbers, or images.
-fn available(unmet: &[&Predicate], images: &[FilterCandidate<'_>]) -> String {
-    let last = images.iter().map(|candidate| candidate.number).max();
-    match (unmet, last) {
+/// Returns the error about predicates that no accepted image meets: what they could be met by are numbers up to `last`, or
+/// images.
+fn no_match(unmet: &[&Predicate], images: &[Image], last: Option<usize>) -> FilterError {
+    let predicates: Vec<String> = unmet.iter().map(ToString::to_string).collect();
+    let suggestions = unmet.iter().map(|predicate| predicate.suggestions(images)).find(|it| !it.0.is_empty());
+    let available = match (unmet, last) {
         ([Predicate::Number(_)], Some(last)) => format!("numbers 0 to {last}"),
         _ => describe(images),
-    }
+    };
+    let suggestions = suggestions.unwrap_or_default();
+    FilterError::NoMatch { predicates: predicates.join(" and "), available, suggestions }
 }
 
 /// Kind, triple and arch of every image, without duplicates.
-fn describe(images: &[FilterCandidate<'_>]) -> String {
-    let mut available: Vec<String> = images.iter().map(|candidate| target(candidate.image)).collect();
-    available.sort_unstable();
-    available.dedup();
-    if available.is_empty() { "no device images".to_owned() } else { available.join(", ") }
+fn describe(images: &[Image]) -> String {
+    let available: BTreeSet<String> = images.iter().map(target).collect();
+    if available.is_empty() {
+        return "no device images".to_owned();
+    }
+    available.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 /// Kind, triple and arch of an image, spelled as in a filter.

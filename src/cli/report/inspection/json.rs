@@ -30,7 +30,6 @@ use std::collections::BTreeSet;
 
 use crate::analyze::coverage::{Coverage, CoverageCell, CoveredKernel};
 use crate::analyze::inspect::InspectedImage;
-use crate::analyze::survey::Survey;
 use crate::base::json::{JsonWriter, nested_json};
 use crate::cli::report::json::{error, errors, identity};
 use crate::image::{CompileUnit, Figure, Kernel};
@@ -92,10 +91,10 @@ pub fn image_json(file: &inventory::File, image: &InspectedImage<'_>) -> String 
 }
 
 /// Writes the document with kernels by device, row by row.
-pub fn coverage_json(coverage: &Coverage<'_>, files: &[Survey], write: &mut dyn FnMut(&str)) {
+pub fn coverage_json(coverage: &Coverage<'_>, files: &[&inventory::File], write: &mut dyn FnMut(&str)) {
     let mut json = JsonWriter::new(SCHEMA);
     json.begin_field("matrix");
-    let archs: BTreeSet<&String> = coverage.kernels.iter().flat_map(|kernel| &kernel.archs).collect();
+    let archs: BTreeSet<&String> = coverage.kernels.iter().flat_map(|kernel| &*kernel.archs).collect();
     json.field("archs", archs);
     json.field("devices", &coverage.devices);
     json.begin_array("kernels");
@@ -107,7 +106,7 @@ pub fn coverage_json(coverage: &Coverage<'_>, files: &[Survey], write: &mut dyn 
     json.begin_array("gaps");
     for gap in coverage.gaps() {
         json.element_object(|json| {
-            json.field("path", files.get(gap.file).map_or("", |survey| &survey.file.path));
+            json.field("path", files.get(gap.file).map_or("", |file| &file.path));
             json.field("kernel", gap.kernel);
             json.field("device", &gap.device);
             // Number of the image that the runtime selects.
@@ -131,7 +130,7 @@ pub fn coverage_json(coverage: &Coverage<'_>, files: &[Survey], write: &mut dyn 
 fn covered_kernel(json: &mut JsonWriter, coverage: &Coverage<'_>, kernel: &CoveredKernel<'_>) {
     json.field("name", kernel.name);
     json.optional("demangled", kernel.demangled);
-    json.field("archs", &kernel.archs);
+    json.field("archs", &*kernel.archs);
     let cells = coverage.devices.iter().zip(coverage.cells(kernel));
     let gaps = cells.clone().filter(|(_, cell)| *cell == CoverageCell::Gap);
     json.list("missing", gaps.map(|(device, _)| device));

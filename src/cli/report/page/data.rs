@@ -4,15 +4,16 @@
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
+use std::mem;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::inputs::{InputData, Inputs};
 use super::packages::{PackageData, PackedPlace, PagePackages};
 use super::verdict::VerdictData;
 use crate::analyze::coverage::{Coverage, CoverageCell, InspectedImages};
 use crate::analyze::size::{self, Owner, Rest, Size};
-use crate::analyze::survey::{PackageSurvey, Survey};
+use crate::analyze::survey::{ImageSurvey, KernelNames, PackageSurvey, Survey};
 use crate::base::bytes::total;
 use crate::base::codec::Codec;
 use crate::base::error::Result;
@@ -21,7 +22,7 @@ use crate::cli::codes;
 use crate::cli::report::overview::needs;
 use crate::cli::report::text::printable;
 use crate::format::ImageKind;
-use crate::image::{DebugLevel, Inspection, Kernel, family};
+use crate::image::{DebugLevel, Kernel, family};
 use crate::scan::inventory::{self, NestedImage};
 use crate::target::gpu_names::gpu_of;
 use crate::target::runs_on::LoadMethod;
@@ -75,8 +76,7 @@ pub struct PageTables<'a> {
     needs: Option<String>,
     verdict: Option<VerdictData<'a>>,
     figures: &'static [KernelFigure],
-    /// Display names of kernels, each with its symbol if that differs.
-    names: Vec<(String, Option<String>)>,
+    names: DisplayNames,
     /// Families of kernels ([`family`]).
     families: Vec<String>,
     /// Index of the family of each name.
@@ -95,10 +95,22 @@ pub struct PageTables<'a> {
     /// Distinct rows of the coverage, as indexes of their cells: most kernels of a library run on the same devices.
     patterns: Vec<Vec<u32>>,
     /// Kernels, with gaps first: indexes of the name and of the pattern.
-    coverage: Vec<(usize, usize)>,
+    coverage: Vec<(u32, usize)>,
     packages: Vec<PackageData>,
     /// Place of each file in a package.
     places: Vec<Option<PackedPlace>>,
+}
+
+/// Names of kernels as they are displayed, each with its symbol if that differs.
+struct DisplayNames(KernelNames);
+
+impl Serialize for DisplayNames {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|(name, demangled)| match demangled {
+            Some(demangled) => (printable(demangled), Some(printable(name))),
+            None => (printable(name), None),
+        }))
+    }
 }
 
 /// Images of one arch and one format.
@@ -118,7 +130,8 @@ struct CellData {
     text: String,
 }
 
-#[derive(Serialize)]
+/// The bytes of a file.
+#[derive(Default, Serialize)]
 pub struct FileData {
     path: String,
     size: u64,
@@ -126,12 +139,13 @@ pub struct FileData {
     code: u64,
     /// Bytes around images: what they are, and their number, as stored and decompressed.
     rests: Vec<(&'static str, u64, u64)>,
-    images: Vec<ImageData>,
-    problems: Vec<String>,
+    /// Sizes of its images.
+    #[serde(skip)]
+    pub images: Vec<Size>,
 }
 
 #[derive(Serialize)]
-struct ImageData {
+pub struct ImageData {
     /// Index among the device images of the file.
     index: usize,
     /// Number of the arch, in the order of their first images.
@@ -157,7 +171,7 @@ struct ImageData {
 /// A kernel: index of its name, its properties, its source file and line, 1 if it may need more scratch, and the number
 /// of bytes that belong to it alone.
 #[derive(Serialize)]
-struct KernelRow(usize, [Option<u64>; FIGURES.len()], Option<(usize, u64)>, u8, u64);
+struct KernelRow(u32, [Option<u64>; FIGURES.len()], Option<(usize, u64)>, u8, u64);
 
 /// Tables that files share while the document is written.
 #[derive(Default)]
@@ -165,12 +179,10 @@ pub struct PageData {
     inputs: Inputs,
     packages: PagePackages,
     surveys: PackageSurvey,
-    names: Vec<(String, Option<String>)>,
-    known_names: Distinct<String>,
     families: Distinct<String>,
+    /// Index of the family of each name.
     family_of: Vec<usize>,
-    sources: Vec<String>,
-    known_sources: Distinct<String>,
+    sources: Distinct<String>,
     archs: Distinct<ArchKey>,
     columns: Vec<ArchColumn>,
 }
@@ -190,11 +202,12 @@ impl PageData {
 
     /// Returns the tables, and what is known about all files together.
     pub fn finish(self, verdict: Option<&check::Verdict>) -> Result<PageTables<'_>> {
-        let surveys = self.surveys.finish();
-        let needs = needs(surveys.iter());
-        let inspected: Vec<InspectedImages<'_>> = surveys.iter().map(InspectedImages::from).collect();
-        let coverage = Coverage::new(&inspected, &[])?;
-        let CoverageData { cells, patterns, kernels } = CoverageData::new(&coverage, &self.known_names);
+        let mut surveys = self.surveys.finish();
+        let needs = needs(surveys.files().map(|(survey, _)| survey));
+        let coverage = Coverage::new(&InspectedImages::of_package(&surveys), &[])?;
+        let CoverageData { cells, patterns, kernels } = CoverageData::new(&coverage, &surveys.names);
+        let gpus = coverage.devices.iter().map(|device| gpu_of(device)).collect();
+        let devices = coverage.devices;
         let (archs, columns) = sorted(self.archs, self.columns);
         let (packages, places) = self.packages.finish()?;
         Ok(PageTables {
@@ -206,12 +219,12 @@ impl PageData {
             cells,
             patterns,
             coverage: kernels,
-            gpus: coverage.devices.iter().map(|device| gpu_of(device)).collect(),
-            devices: coverage.devices,
-            names: self.names,
+            gpus,
+            devices,
+            names: DisplayNames(mem::take(&mut surveys.names)),
             families: self.families.into_values(),
             family_of: self.family_of,
-            sources: self.sources,
+            sources: self.sources.into_values().iter().map(|path| printable(path)).collect(),
             archs,
             columns,
             packages,
@@ -224,11 +237,11 @@ impl PageData {
 struct CoverageData {
     cells: Vec<CellData>,
     patterns: Vec<Vec<u32>>,
-    kernels: Vec<(usize, usize)>,
+    kernels: Vec<(u32, usize)>,
 }
 
 impl CoverageData {
-    fn new(coverage: &Coverage<'_>, names: &Distinct<String>) -> Self {
+    fn new(coverage: &Coverage<'_>, names: &KernelNames) -> Self {
         let mut cells = Distinct::default();
         let mut patterns = Vec::new();
         let mut numbers = HashMap::new();
@@ -238,7 +251,7 @@ impl CoverageData {
                 patterns.push(coverage.cells(kernel).map(|cell| cells.number(&cell).0 as u32).collect());
                 patterns.len() - 1
             });
-            kernels.push((names.0[kernel.name], number));
+            kernels.extend(names.find(kernel.name).map(|name| (name, number)));
         }
         CoverageData { cells: cells.into_values().into_iter().map(CellData::new).collect(), patterns, kernels }
     }
@@ -313,6 +326,37 @@ fn sorted(keys: Distinct<ArchKey>, columns: Vec<ArchColumn>) -> (Vec<ArchColumn>
     (sorted.into_iter().map(|(_, column, _)| column).collect(), indexes)
 }
 
+/// Returns the errors of a file.
+pub fn problems(file: &inventory::File) -> Vec<String> {
+    let errors = file.errors.iter().map(|error| printable(&codes::message(error)));
+    let failure = codes::failure(file).as_deref().map(printable);
+    errors.chain(failure).chain(file.not_opened.map(|reason| format!("not opened: {reason}"))).collect()
+}
+
+impl FileData {
+    /// Sums the bytes of a file.
+    pub fn new(file: &inventory::File) -> Self {
+        let mut data = FileData { path: printable(&file.path), size: file.size, ..FileData::default() };
+        let mut rests = BTreeMap::<Rest, Size>::new();
+        for part in size::parts(file) {
+            let rest = match &part.owner {
+                Owner::Rest(rest) => Some(*rest),
+                Owner::Container(_) => Some(Rest::ContainerHeaders),
+                Owner::Image(_) => None,
+            };
+            if rest != Some(Rest::NotDeviceCode) {
+                data.code = data.code.saturating_add(part.size.stored);
+            }
+            match rest {
+                Some(rest) => rests.entry(rest).or_default().add(part.size),
+                None => data.images.push(part.size),
+            }
+        }
+        data.rests = rests.into_iter().map(|(rest, size)| (rest.text(), size.stored, size.decompressed)).collect();
+        data
+    }
+}
+
 /// The vendor determines the color of an image.
 fn vendor(image: &inventory::Image) -> &'static str {
     let triple = image.triple.as_deref().unwrap_or_default();
@@ -329,50 +373,13 @@ fn vendor(image: &inventory::Image) -> &'static str {
 }
 
 impl PageData {
-    /// Returns the row of a file.
-    pub fn file(&mut self, surveyed: &Survey) -> FileData {
-        let file = &surveyed.file;
-        let mut images = Vec::new();
-        let mut rests = BTreeMap::<Rest, Size>::new();
-        let mut code = 0_u64;
-        for part in size::parts(file) {
-            let rest = match &part.owner {
-                Owner::Rest(rest) => Some(*rest),
-                Owner::Container(_) => Some(Rest::ContainerHeaders),
-                Owner::Image(nested) => {
-                    let inside = surveyed.image_surveys.get(nested.index).and_then(|it| it.inspection.as_ref());
-                    images.extend(inside.map(|inspection| self.image(nested, part.size, inspection)));
-                    None
-                }
-            };
-            if rest != Some(Rest::NotDeviceCode) {
-                code = code.saturating_add(part.size.stored);
-            }
-            if let Some(rest) = rest {
-                rests.entry(rest).or_default().add(part.size);
-            }
-        }
-        FileData {
-            path: printable(&file.path),
-            size: file.size,
-            code,
-            images,
-            rests: rests.into_iter().map(|(rest, size)| (rest.text(), size.stored, size.decompressed)).collect(),
-            problems: file
-                .errors
-                .iter()
-                .map(|error| printable(&codes::message(error)))
-                .chain(codes::failure(file).as_deref().map(printable))
-                .chain(file.not_opened.map(|reason| format!("not opened: {reason}")))
-                .collect(),
-        }
-    }
-
-    fn image(&mut self, nested: &NestedImage<'_>, size: Size, inspection: &Inspection) -> ImageData {
+    /// Returns the row of an image, and takes its kernels; `None` if it was not inspected.
+    pub fn image(&mut self, nested: &NestedImage<'_>, size: Size, inside: &mut ImageSurvey) -> Option<ImageData> {
+        let inspection = inside.inspection.as_ref()?;
         let image = nested.image;
         let container = nested.container();
         let rests = inspection.outside_kernels.iter();
-        ImageData {
+        let data = ImageData {
             index: nested.index,
             arch: self.arch(image),
             kind: image.kind.map_or("", |kind| kind.name()),
@@ -391,7 +398,9 @@ impl PageData {
             problems: inspection.problems.iter().map(|problem| printable(&codes::message(problem))).collect(),
             kernels: inspection.kernels.iter().map(|kernel| self.kernel(kernel)).collect(),
             rests: rests.map(|(category, size)| (category.name(image.image_kind), *size)).collect(),
-        }
+        };
+        self.surveys.take_kernels(inside);
+        Some(data)
     }
 
     fn arch(&mut self, image: &inventory::Image) -> usize {
@@ -408,20 +417,12 @@ impl PageData {
     }
 
     fn kernel(&mut self, kernel: &Kernel) -> KernelRow {
-        let (name, is_new) = self.known_names.number(&kernel.name);
-        if is_new {
-            let shown = kernel.demangled.as_ref().map(|shown| (printable(shown), Some(printable(&kernel.name))));
+        let name = self.surveys.names.add(&kernel.name, kernel.demangled.as_deref());
+        if name as usize == self.family_of.len() {
             let family = printable(&family(kernel.demangled.as_deref().unwrap_or(&kernel.name)));
             self.family_of.push(self.families.number(&family).0);
-            self.names.push(shown.unwrap_or_else(|| (printable(&kernel.name), None)));
         }
-        let source = kernel.source.as_ref().map(|source| {
-            let (number, is_new) = self.known_sources.number(&source.file);
-            if is_new {
-                self.sources.push(printable(&source.file));
-            }
-            (number, source.line)
-        });
+        let source = kernel.source.as_ref().map(|source| (self.sources.number(&source.file).0, source.line));
         let numbers = FIGURES.each_ref().map(|figure| (figure.of)(kernel));
         let own_size = kernel.own_size.or(kernel.code_size).unwrap_or_default();
         KernelRow(name, numbers, source, kernel.scratch_is_minimum.into(), own_size)

@@ -81,26 +81,22 @@ fn wheel_version(path: &str) -> Option<&str> {
 /// Formats a time as a day.
 fn date(time: SystemTime) -> Option<String> {
     let mut days = time.duration_since(UNIX_EPOCH).ok()?.as_secs() / (24 * 60 * 60);
-    let mut year = 1970;
-    let is_leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    loop {
-        let length = if is_leap(year) { 366 } else { 365 };
-        if days < length {
-            break;
-        }
-        days -= length;
-        year += 1;
-    }
-    let february = if is_leap(year) { 29 } else { 28 };
+    let mut year = 1970_u64;
     let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+    loop {
+        let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+        let length = match month {
+            2 => 28 + u64::from(is_leap),
+            4 | 6 | 9 | 11 => 30,
+            _ => 31,
+        };
         if days < length {
-            break;
+            return Some(format!("{year}-{month:02}-{:02}", days + 1));
         }
         days -= length;
-        month += 1;
+        year += u64::from(month == 12);
+        month = month % 12 + 1;
     }
-    Some(format!("{year}-{month:02}-{:02}", days + 1))
 }
 
 #[cfg(test)]

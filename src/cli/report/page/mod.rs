@@ -18,15 +18,17 @@ use std::io::{self, Write};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::analyze::survey::Survey;
+use crate::analyze::survey::{ImageSurvey, Survey};
 use crate::base::error::Result;
 use crate::base::io::{Output, OutputPath};
 use crate::check::Verdict;
 use crate::cli::report::json_line::write_json_line;
+use crate::scan::inventory::{File, NestedImage};
 use base64::base64;
-use data::PageData;
+use data::{FileData, PageData, problems};
 
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -52,6 +54,9 @@ pub struct Page {
     /// The document so far, with the files. The tables that they share follow.
     document: GzEncoder<Vec<u8>>,
     data: PageData,
+    /// The file whose images are added, and the text before the next one.
+    file: FileData,
+    between: &'static str,
 }
 
 impl Page {
@@ -59,17 +64,48 @@ impl Page {
     pub fn new() -> Self {
         // `DecompressionStream` of browsers reads gzip (since 2023 all do).
         let document = GzEncoder::new(Vec::new(), Compression::default());
-        let mut page = Page { document, data: PageData::default() };
+        let mut page = Page { document, data: PageData::default(), file: FileData::default(), between: "" };
         page.append("{\"files\":[");
         page
     }
 
-    /// Adds a file. Images that were not inspected because the command line did not select them are left out.
-    pub fn add(&mut self, survey: Survey) {
-        if !self.data.is_empty() {
-            self.append(",");
+    /// Adds a file.
+    pub fn add(&mut self, mut survey: Survey) {
+        let Survey { file, image_surveys, .. } = &mut survey;
+        self.begin(file);
+        file.nested_images().zip(image_surveys).for_each(|(nested, inside)| self.image(&nested, inside));
+        self.end(survey);
+    }
+
+    /// Begins a file, whose images follow.
+    pub fn begin(&mut self, file: &File) {
+        self.file = FileData::new(file);
+        self.between = "";
+        let mut object = Vec::new();
+        write_json_line(&self.file, &mut object);
+        // The images and problems are in the same object.
+        object.pop();
+        self.append(if self.data.is_empty() { "" } else { "," });
+        self.document.write_all(&object).expect(MEMORY);
+        self.append(",\"images\":[");
+    }
+
+    /// Adds the next image, and takes its kernels. An image that was not inspected because the command line did not
+    /// select it is left out.
+    pub fn image(&mut self, nested: &NestedImage<'_>, inside: &mut ImageSurvey) {
+        let size = self.file.images.get(nested.index).copied().unwrap_or_default();
+        if let Some(image) = self.data.image(nested, size, inside) {
+            self.append(self.between);
+            self.between = ",";
+            self.write_piece(&image);
         }
-        write_json_line(&self.data.file(&survey), Piece { to: &mut self.document, skipped: 0 });
+    }
+
+    /// Ends a file.
+    pub fn end(&mut self, survey: Survey) {
+        self.append("],\"problems\":");
+        self.write_piece(&problems(&survey.file));
+        self.append("}");
         self.data.add(survey);
     }
 
@@ -92,6 +128,10 @@ impl Page {
         let data = self.document.finish().expect(MEMORY);
         let parts = [("policy", policy.as_str()), ("style", STYLE), ("data", &base64(&data)), ("script", &script)];
         Ok(fill_template(TEMPLATE, &parts))
+    }
+
+    fn write_piece(&mut self, value: &impl Serialize) {
+        write_json_line(value, Piece { to: &mut self.document, skipped: 0 });
     }
 
     fn append(&mut self, text: &str) {

@@ -3,52 +3,108 @@
 //!
 //! Serial number and time are left out, so that equal inputs give equal documents.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 
 use super::sentence;
-use crate::analyze::survey::Survey;
 use crate::base::bytes::hexadecimal;
+use crate::base::error::Result;
+use crate::base::io::SortedTexts;
+use crate::base::json::JsonWriter;
 use crate::check::Verdict;
-use crate::cli::report::json::to_displayed_json;
-use crate::scan::inventory::Image;
+use crate::cli::report::json::{displayed, displayed_element};
+use crate::scan::inventory::{File, Image};
 
-/// Returns the document, with a final newline.
-pub fn verdict_cyclonedx(verdict: &Verdict, files: &[&Survey]) -> String {
-    let with_code = files.iter().filter(|survey| survey.file.device_images().next().is_some());
-    let components: Vec<Value> = with_code.enumerate().map(|(number, survey)| file(number, survey, verdict)).collect();
+/// Name of all texts, which stay in order.
+const TEXTS: &str = "components";
+
+/// Components of files, which are on disk until the verdict is known.
+#[derive(Debug)]
+pub struct Components {
+    /// Images as components, and after those of each file, its size and path.
+    texts: SortedTexts,
+    /// Number of files.
+    files: usize,
+}
+
+impl Default for Components {
+    fn default() -> Self {
+        Components { texts: SortedTexts::new(), files: 0 }
+    }
+}
+
+impl Components {
+    /// Adds a file, if it has device images.
+    pub fn add(&mut self, file: &File) -> Result<()> {
+        if file.device_images().next().is_none() {
+            return Ok(());
+        }
+        for (index, image) in file.device_images().enumerate() {
+            self.texts.add(TEXTS, &displayed_element(component(self.files, index, image), 4))?;
+        }
+        self.files += 1;
+        self.texts.add(TEXTS, &format!("{} {}", file.size, file.path))
+    }
+}
+
+/// Writes the document.
+pub fn verdict_cyclonedx(verdict: &Verdict, components: Components, write: &mut dyn FnMut(&str)) -> Result<()> {
     let tool = json!({
         "type": "application",
         "name": "fatbin",
         "version": env!("CARGO_PKG_VERSION"),
     });
-    let outcome = property("fatbin:check:outcome", verdict.outcome().name().to_owned());
-    let document = json!({
-        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
-        "bomFormat": "CycloneDX",
-        "specVersion": "1.6",
-        "version": 1,
-        "metadata": { "tools": { "components": [tool] }, "properties": [outcome] },
-        "components": components,
-    });
-    to_displayed_json(document)
+    let outcome = property("fatbin:check:outcome", verdict.outcome().name());
+    let evaluations = by_path(&verdict.evaluations, |it| &it.path);
+    let findings = by_path(&verdict.findings, |it| &it.path);
+    let mut json = JsonWriter::plain(b'{', b'}');
+    json.field("$schema", "http://cyclonedx.org/schema/bom-1.6.schema.json");
+    json.field("bomFormat", "CycloneDX");
+    json.begin_array("components");
+    let mut files = 0;
+    let mut is_first = true;
+    components.texts.each(&mut |text| {
+        let text = String::from_utf8_lossy(text);
+        if is_first {
+            json.begin_object();
+            json.field("bom-ref", format!("file-{files}"));
+            json.begin_array("components");
+        }
+        is_first = !text.starts_with('{');
+        if is_first {
+            json.end();
+            let (size, path) = text.split_once(' ').unwrap_or_default();
+            json.field("name", displayed(path.into()));
+            let rules = evaluations.get(path).into_iter().flat_map(|own| *own);
+            let rules = rules.map(|it| property(&format!("fatbin:check:{}", it.rule.name()), it.outcome.name()));
+            let findings = findings.get(path).into_iter().flat_map(|own| *own);
+            let findings =
+                findings.map(|it| property("fatbin:finding", &format!("{}: {}", it.rule.name(), sentence(it))));
+            let size = property("fatbin:size", size);
+            json.field("properties", displayed([size].into_iter().chain(rules).chain(findings).collect()));
+            json.field("type", "file");
+            json.end();
+            files += 1;
+        } else {
+            json.element(&text);
+        }
+        write(&json.take());
+        Ok(())
+    })?;
+    json.end();
+    json.field("metadata", json!({ "tools": { "components": [tool] }, "properties": [outcome] }));
+    json.field("specVersion", "1.6");
+    json.field("version", 1);
+    json.end();
+    write(&json.take());
+    Ok(())
 }
 
-fn file(number: usize, survey: &Survey, verdict: &Verdict) -> Value {
-    let file = &survey.file;
-    let images = survey.images().enumerate().map(|(index, (image, _))| component(number, index, image));
-    let evaluations = verdict.evaluations.iter().filter(|it| it.path == file.path);
-    let rules =
-        evaluations.map(|it| property(&format!("fatbin:check:{}", it.rule.name()), it.outcome.name().to_owned()));
-    let findings = verdict.findings.iter().filter(|finding| finding.path == file.path);
-    let findings = findings.map(|it| property("fatbin:finding", format!("{}: {}", it.rule.name(), sentence(it))));
-    let size = property("fatbin:size", file.size.to_string());
-    json!({
-        "type": "file",
-        "bom-ref": format!("file-{number}"),
-        "name": file.path,
-        "components": images.collect::<Vec<_>>(),
-        "properties": std::iter::once(size).chain(rules).chain(findings).collect::<Vec<_>>(),
-    })
+/// Returns the items of each path. Those of one path follow one another.
+fn by_path<T>(items: &[T], path: fn(&T) -> &String) -> HashMap<&str, &[T]> {
+    let chunks = items.chunk_by(|one, next| path(one) == path(next));
+    chunks.filter_map(|own| Some((path(own.first()?).as_str(), own))).collect()
 }
 
 fn component(file: usize, index: usize, image: &Image) -> Value {
@@ -65,7 +121,7 @@ fn component(file: usize, index: usize, image: &Image) -> Value {
         ("codec", image.codec.map(|codec| codec.name().to_owned())),
     ];
     let known = properties.into_iter().filter_map(|(name, value)| Some((name, value?)));
-    let properties: Vec<Value> = known.map(|(name, value)| property(&format!("fatbin:{name}"), value)).collect();
+    let properties: Vec<Value> = known.map(|(name, value)| property(&format!("fatbin:{name}"), &value)).collect();
     let mut component = json!({
         "type": "file",
         "bom-ref": format!("file-{file}-image-{index}"),
@@ -78,6 +134,6 @@ fn component(file: usize, index: usize, image: &Image) -> Value {
     component
 }
 
-fn property(name: &str, value: String) -> Value {
+fn property(name: &str, value: &str) -> Value {
     json!({ "name": name, "value": value })
 }

@@ -3,16 +3,13 @@
 //! GitHub shows ten errors and ten warnings of a step, and all of them in its log ("Workflow commands for GitHub Actions").
 //! An annotation names the file that was checked, without a line: device code has none.
 
-use std::fmt::Write;
-
 use super::{group_findings, sentence_of, summary};
 use crate::check::{Outcome, Verdict};
 use crate::cli::report::Screen;
 use crate::cli::report::text::printable;
 
-/// Returns the lines.
-pub fn verdict_github(verdict: &Verdict) -> String {
-    let mut text = String::new();
+/// Writes the lines.
+pub fn verdict_github(verdict: &Verdict, write: &mut dyn FnMut(&str)) {
     for group in group_findings(&verdict.findings) {
         let finding = group.finding;
         let command = if finding.outcome == Outcome::Warned { "warning" } else { "error" };
@@ -20,9 +17,9 @@ pub fn verdict_github(verdict: &Verdict) -> String {
         let rule = finding.rule.name();
         let undecided = if finding.outcome == Outcome::Undecided { " (undecided)" } else { "" };
         let message = data(&sentence_of(&group));
-        let _ = writeln!(text, "::{command} file={path},title=fatbin {rule}{undecided}::{message}");
+        write(&format!("::{command} file={path},title=fatbin {rule}{undecided}::{message}\n"));
     }
-    text + &summary(verdict, &Screen::default()) + "\n"
+    write(&(summary(verdict, &Screen::default()) + "\n"));
 }
 
 /// Escapes a message. GitHub's toolkit escapes line feeds, which the message does not contain, and `%`.

@@ -9,14 +9,20 @@ use serde_json::{Value, json};
 
 use super::fingerprint::fingerprint;
 use super::{FindingGroup, group_findings, sentence_of};
+use crate::base::json::JsonWriter;
 use crate::check::{Outcome, Verdict};
-use crate::cli::report::json::to_displayed_json;
+use crate::cli::report::json::displayed_element;
 
-/// Returns the document, with a final newline.
-pub fn verdict_gitlab(verdict: &Verdict) -> String {
+/// Writes the document.
+pub fn verdict_gitlab(verdict: &Verdict, write: &mut dyn FnMut(&str)) {
     let mut known = HashMap::new();
-    let issues: Vec<Value> = group_findings(&verdict.findings).iter().map(|group| issue(group, &mut known)).collect();
-    to_displayed_json(issues.into())
+    let mut json = JsonWriter::plain(b'[', b']');
+    for group in &group_findings(&verdict.findings) {
+        json.element(&displayed_element(issue(group, &mut known), 1));
+        write(&json.take());
+    }
+    json.end();
+    write(&json.take());
 }
 
 fn issue(group: &FindingGroup<'_>, known: &mut HashMap<String, usize>) -> Value {

@@ -9,28 +9,27 @@ use super::sentence;
 use crate::check::{Evaluation, Finding, Outcome, Rule, Verdict};
 use crate::cli::report::text::printable;
 
-/// Returns the document, with a final newline.
-pub fn verdict_junit(verdict: &Verdict) -> String {
-    let all: Vec<&Evaluation> = verdict.evaluations.iter().collect();
+/// Writes the document.
+pub fn verdict_junit(verdict: &Verdict, write: &mut dyn FnMut(&str)) {
     let mut findings: HashMap<(&str, Rule), Vec<&Finding>> = HashMap::new();
     for finding in &verdict.findings {
         findings.entry((&finding.path, finding.rule)).or_default().push(finding);
     }
-    let mut text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
-    text += &format!("<testsuites{}>\n", with_counts("fatbin check", &all));
-    for suite in all.chunk_by(|a, b| a.path == b.path) {
-        text += &format!("  <testsuite{}>\n", with_counts(&suite[0].path, suite));
+    write("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    write(&format!("<testsuites{}>\n", with_counts("fatbin check", &verdict.evaluations)));
+    for suite in verdict.evaluations.chunk_by(|a, b| a.path == b.path) {
+        write(&format!("  <testsuite{}>\n", with_counts(&suite[0].path, suite)));
         for evaluation in suite {
             let own = findings.get(&(evaluation.path.as_str(), evaluation.rule));
-            text += &case(evaluation, own.map_or(&[], Vec::as_slice));
+            write(&case(evaluation, own.map_or(&[], Vec::as_slice)));
         }
-        text += "  </testsuite>\n";
+        write("  </testsuite>\n");
     }
-    text + "</testsuites>\n"
+    write("</testsuites>\n");
 }
 
 /// Attributes of a suite.
-fn with_counts(name: &str, evaluations: &[&Evaluation]) -> String {
+fn with_counts(name: &str, evaluations: &[Evaluation]) -> String {
     let count = |outcome| evaluations.iter().filter(|it| it.outcome == outcome).count().to_string();
     attributes(&[
         ("name", name),

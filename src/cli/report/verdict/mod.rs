@@ -11,7 +11,7 @@ mod markdown_escape;
 mod sarif;
 
 pub use code_sizes::CodeSizes;
-pub use cyclonedx::verdict_cyclonedx;
+pub use cyclonedx::{Components, verdict_cyclonedx};
 pub use github::verdict_github;
 pub use gitlab::verdict_gitlab;
 pub use junit::verdict_junit;

@@ -7,24 +7,36 @@ use serde_json::{Value, json};
 
 use super::fingerprint::fingerprint;
 use super::sentence;
+use crate::base::json::JsonWriter;
 use crate::check::{Finding, Outcome, Rule, Verdict};
 use crate::cli::codes::rule_help;
-use crate::cli::report::json::to_displayed_json;
+use crate::cli::report::json::{displayed, displayed_element};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// Returns the document, with a final newline.
-pub fn verdict_sarif(verdict: &Verdict) -> String {
+/// Writes the document.
+pub fn verdict_sarif(verdict: &Verdict, write: &mut dyn FnMut(&str)) {
     let rules: Vec<Value> = Rule::ALL.iter().copied().map(rule).collect();
     let driver = json!({
         "name": "fatbin",
         "semanticVersion": env!("CARGO_PKG_VERSION"),
         "rules": rules,
     });
-    let results: Vec<Value> = verdict.findings.iter().map(result).collect();
-    let run = json!({ "tool": { "driver": driver }, "columnKind": "unicodeCodePoints", "results": results });
-    let document = json!({ "$schema": SCHEMA, "version": "2.1.0", "runs": [run] });
-    to_displayed_json(document)
+    let mut json = JsonWriter::plain(b'{', b'}');
+    json.field("$schema", SCHEMA);
+    json.objects("runs", [()], |json, ()| {
+        json.field("columnKind", "unicodeCodePoints");
+        json.begin_array("results");
+        for finding in &verdict.findings {
+            json.element(&displayed_element(result(finding), 4));
+            write(&json.take());
+        }
+        json.end();
+        json.field("tool", displayed(json!({ "driver": driver })));
+    });
+    json.field("version", "2.1.0");
+    json.end();
+    write(&json.take());
 }
 
 fn rule(rule: Rule) -> Value {

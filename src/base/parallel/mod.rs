@@ -11,6 +11,7 @@
 //! Results wait for their turn within a window. Threads do not work ahead of the window, so only a few results per
 //! thread are in memory, however long the first one takes.
 
+mod results;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use std::sync::atomic::{AtomicIsize, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 
+pub(crate) use results::Results;
 pub use stream::map_stream;
 
 /// Number of items per thread that may be worked on before the result of the first of them is visited.
@@ -141,26 +143,37 @@ impl Threads {
         self.started.fetch_update(Ordering::Relaxed, Ordering::Relaxed, start).ok().map(|_| Permit(Arc::clone(self)))
     }
 
-    fn map<T: Sync, R: Send, W: Fn(&T) -> R + Sync>(
+    fn map<T: Sync, R: Send>(
         self: &Arc<Self>,
         items: &[T],
         workers: usize,
-        work: &W,
+        work: &(dyn Fn(&T) -> R + Sync),
         visit: &mut dyn FnMut(R),
     ) {
-        let workers = workers.min(self.count).min(items.len());
+        let results = Results::default();
+        let work = |index: usize| results.keep(work(&items[index]));
+        self.map_indices(items.len(), workers, &work, &mut |key| visit(results.take(key)));
+    }
+
+    /// Calls `work` with the indices of `count` items, and `visit` with the keys that it returns.
+    fn map_indices(
+        self: &Arc<Self>,
+        count: usize,
+        workers: usize,
+        work: &(dyn Fn(usize) -> usize + Sync),
+        visit: &mut dyn FnMut(usize),
+    ) {
+        let workers = workers.min(self.count).min(count);
         if workers <= 1 {
-            for item in items {
-                visit(work(item));
-            }
+            (0..count).for_each(|index| visit(work(index)));
             return;
         }
         let job = Job {
             threads: self,
-            items,
+            count,
             work,
             workers,
-            queue: Mutex::new(Queue { next: 0, end: items.len(), visited: 0, helpers: 0, results: BTreeMap::new() }),
+            queue: Mutex::new(Queue { next: 0, end: count, visited: 0, helpers: 0, results: BTreeMap::new() }),
             visitable: Condvar::new(),
             startable: Condvar::new(),
         };
@@ -168,7 +181,7 @@ impl Threads {
             let _end = End(&job);
             loop {
                 match job.step() {
-                    Step::Visit(Ok(result)) => visit(result),
+                    Step::Visit(Ok(key)) => visit(key),
                     Step::Visit(Err(payload)) => panic::resume_unwind(payload),
                     Step::Work(index) => {
                         job.start_helpers(scope);
@@ -182,13 +195,14 @@ impl Threads {
 }
 
 /// A call of [`map_parallel`].
-struct Job<'a, T, R, W> {
+struct Job<'a> {
     threads: &'a Arc<Threads>,
-    items: &'a [T],
-    work: &'a W,
+    /// Number of items.
+    count: usize,
+    work: &'a (dyn Fn(usize) -> usize + Sync),
     /// Maximum number of threads, including the calling one.
     workers: usize,
-    queue: Mutex<Queue<R>>,
+    queue: Mutex<Queue>,
     /// The next result to visit is complete.
     visitable: Condvar,
     /// The window has moved.
@@ -196,7 +210,7 @@ struct Job<'a, T, R, W> {
 }
 
 /// State of a call.
-struct Queue<R> {
+struct Queue {
     /// Index of the next item to start.
     next: usize,
     /// Index after the last item to start.
@@ -205,11 +219,11 @@ struct Queue<R> {
     visited: usize,
     /// Number of threads that were started and have not ended.
     helpers: usize,
-    /// Results that were not visited, by the indices of their items.
-    results: BTreeMap<usize, thread::Result<R>>,
+    /// Keys of the results that were not visited, by the indices of their items.
+    results: BTreeMap<usize, thread::Result<usize>>,
 }
 
-impl<R> Queue<R> {
+impl Queue {
     /// True if items are left but are outside the window.
     fn is_full(&self, window: usize) -> bool {
         self.next < self.end && self.next - self.visited >= window
@@ -226,24 +240,24 @@ impl<R> Queue<R> {
 }
 
 /// What the calling thread does next.
-enum Step<R> {
-    Visit(thread::Result<R>),
+enum Step {
+    Visit(thread::Result<usize>),
     Work(usize),
     Done,
 }
 
-impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Job<'_, T, R, W> {
+impl Job<'_> {
     fn window(&self) -> usize {
         self.workers * WINDOW_PER_THREAD
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue<R>> {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
         // Nothing panics while the queue is locked.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until a result is complete or an item can be started.
-    fn step(&self) -> Step<R> {
+    fn step(&self) -> Step {
         let mut queue = self.lock();
         loop {
             let visited = queue.visited;
@@ -252,7 +266,7 @@ impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Job<'_, T, R, W> {
                 self.startable.notify_all();
                 return Step::Visit(result);
             }
-            if queue.visited == self.items.len() {
+            if queue.visited == self.count {
                 return Step::Done;
             }
             if let Some(index) = queue.start(self.window()) {
@@ -265,7 +279,7 @@ impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Job<'_, T, R, W> {
 
     /// Works on an item. A panic becomes its result.
     fn run(&self, index: usize) {
-        let result = panic::catch_unwind(AssertUnwindSafe(|| (self.work)(&self.items[index])));
+        let result = panic::catch_unwind(AssertUnwindSafe(|| (self.work)(index)));
         let mut queue = self.lock();
         queue.results.insert(index, result);
         if index == queue.visited {
@@ -320,9 +334,9 @@ impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Job<'_, T, R, W> {
 }
 
 /// Ends the started threads when the calling thread is done, or panics.
-struct End<'a, 'job, T: Sync, R: Send, W: Fn(&T) -> R + Sync>(&'a Job<'job, T, R, W>);
+struct End<'a, 'job>(&'a Job<'job>);
 
-impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Drop for End<'_, '_, T, R, W> {
+impl Drop for End<'_, '_> {
     fn drop(&mut self) {
         let mut queue = self.0.lock();
         queue.end = queue.next;

@@ -56,7 +56,8 @@ impl<S: Source> Scan<S> {
             let mut taken = memory.take(batch.memory);
             let shared = Shared { buffers: mem::take(&mut taken.buffers), ..names.clone() };
             let reader = self.reader_with(self.view().charging(&budget), false, shared);
-            let results: Vec<usize> = batch.images().map(|(index, it)| work(index, &reader.image(it.clone()))).collect();
+            let results: Vec<usize> =
+                batch.images().map(|(index, it)| work(index, &reader.image(it.clone()))).collect();
             taken.buffers = reader.into_buffers();
             Some((results, budget))
         };

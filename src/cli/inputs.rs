@@ -77,7 +77,7 @@ impl InputArguments {
         work: &(dyn Fn(usize, Outcome) -> R + Sync),
         take: &mut dyn FnMut(R) -> ControlFlow<()>,
     ) -> Result<()> {
-        let results = Results::default();
+        let results = Results::new();
         let work = |index, outcome| results.keep(work(index, outcome));
         self.scan_keys(scanner, problems, &work, &mut |key| take(results.take(key)))
     }

@@ -21,10 +21,11 @@ use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicIsize, Ordering};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::thread::{self, Scope};
 
 pub(crate) use results::Results;
+use stream::lock;
 pub use stream::map_stream;
 
 /// Number of items per thread that may be worked on before the result of the first of them is visited.
@@ -150,7 +151,7 @@ impl Threads {
         work: &(dyn Fn(&T) -> R + Sync),
         visit: &mut dyn FnMut(R),
     ) {
-        let results = Results::default();
+        let results = Results::new();
         let work = |index: usize| results.keep(work(&items[index]));
         self.map_indices(items.len(), workers, &work, &mut |key| visit(results.take(key)));
     }
@@ -251,14 +252,9 @@ impl Job<'_> {
         self.workers * WINDOW_PER_THREAD
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        // Nothing panics while the queue is locked.
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits until a result is complete or an item can be started.
     fn step(&self) -> Step {
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         loop {
             let visited = queue.visited;
             if let Some(result) = queue.results.remove(&visited) {
@@ -280,7 +276,7 @@ impl Job<'_> {
     /// Works on an item. A panic becomes its result.
     fn run(&self, index: usize) {
         let result = panic::catch_unwind(AssertUnwindSafe(|| (self.work)(index)));
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         queue.results.insert(index, result);
         if index == queue.visited {
             self.visitable.notify_one();
@@ -290,7 +286,7 @@ impl Job<'_> {
     /// Starts threads for the remaining items, up to the limit.
     fn start_helpers<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         loop {
-            let mut queue = self.lock();
+            let mut queue = lock(&self.queue);
             if queue.next == queue.end || queue.is_full(self.window()) || queue.helpers + 1 >= self.workers {
                 return;
             }
@@ -299,7 +295,7 @@ impl Job<'_> {
             drop(queue);
             if thread::Builder::new().spawn_scoped(scope, inheriting(move || self.help(scope, permit))).is_err() {
                 // The system has no more threads. The running ones do the work.
-                self.lock().helpers -= 1;
+                lock(&self.queue).helpers -= 1;
                 return;
             }
         }
@@ -317,7 +313,7 @@ impl Job<'_> {
     /// Returns the index of the next item for a started thread. A thread that waits for the window does not count as
     /// running.
     fn next_of_helper(&self, permit: &mut Option<Permit>) -> Option<usize> {
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         while queue.is_full(self.window()) {
             *permit = None;
             queue = self.startable.wait(queue).unwrap_or_else(PoisonError::into_inner);
@@ -338,7 +334,7 @@ struct End<'a, 'job>(&'a Job<'job>);
 
 impl Drop for End<'_, '_> {
     fn drop(&mut self) {
-        let mut queue = self.0.lock();
+        let mut queue = lock(&self.0.queue);
         queue.end = queue.next;
         self.0.startable.notify_all();
     }

@@ -31,7 +31,7 @@ impl<S: Source> Scan<S> {
         work: impl Fn(usize, &ImageRef<'_>) -> R + Sync,
         visit: &mut dyn FnMut(usize, R),
     ) {
-        let results = Results::default();
+        let results = Results::new();
         let work = |index, image: &ImageRef<'_>| results.keep(work(index, image));
         self.map_keys(images, &work, &mut |index, key| visit(index, results.take(key)));
     }

@@ -15,7 +15,7 @@ use crate::cli::report::{SCHEMAS, schema};
 #[derive(Args)]
 pub struct Arguments {
     /// The command, or policy for the input of check
-    #[arg(value_name = "COMMAND", value_parser = PossibleValuesParser::new(SCHEMAS))]
+    #[arg(value_name = "COMMAND", value_parser = PossibleValuesParser::new(SCHEMAS.split(' ')))]
     command: String,
 }
 

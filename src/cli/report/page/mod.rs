@@ -30,20 +30,7 @@ use base64::base64;
 use data::PageData;
 
 /// Names of scripts of the page, which share one scope, in this order.
-const SCRIPTS: [&str; 12] = [
-    "scripts/elements.js",
-    "scripts/theme.js",
-    "scripts/figures.js",
-    "scripts/address.js",
-    "scripts/tree.js",
-    "scripts/squarify.js",
-    "scripts/treemap.js",
-    "scripts/table.js",
-    "scripts/coverage.js",
-    "scripts/tables.js",
-    "scripts/summary.js",
-    "scripts/start.js",
-];
+const SCRIPTS: &str = "elements theme figures address tree squarify treemap table coverage tables summary start";
 
 /// The page, which is compressed while files are added: a package has a hundred thousand.
 pub struct Page {
@@ -78,7 +65,8 @@ impl Page {
 
     fn text(mut self, verdict: Option<&Verdict>) -> Result<String> {
         let style = text("page/page.css");
-        let script = format!("(async () => {{\n\"use strict\";\n{}}})();\n", SCRIPTS.map(text).concat());
+        let scripts: String = SCRIPTS.split(' ').map(|name| text(&format!("scripts/{name}.js"))).collect();
+        let script = format!("(async () => {{\n\"use strict\";\n{scripts}}})();\n");
         let policy = format!(
             "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
             source(&script),

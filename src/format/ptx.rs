@@ -69,7 +69,7 @@ fn last_statement(view: View<'_>) -> Result<usize, Malformed> {
     let mut block = text;
     let mut after_statement = text;
     let mut rest = text;
-    while let Some(token) = from_first(rest, |byte| b"\"/{};".contains(byte)) {
+    while let Some(token) = from_first(rest, |byte| matches!(byte, b'"' | b'/' | b'{' | b'}' | b';')) {
         match token {
             [b'"', after @ ..] => rest = after_first(after, b"\"").ok_or_else(|| open("PTX string", token))?,
             [b'/', b'*', after @ ..] => rest = after_first(after, b"*/").ok_or_else(|| open("PTX comment", token))?,

@@ -53,8 +53,8 @@ impl<'text> Lexer<'text> {
     }
 }
 
-fn is_word(c: char) -> bool {
-    c.is_ascii_alphanumeric() || "_$%.".contains(c)
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'%' | b'.')
 }
 
 impl<'text> Iterator for Lexer<'text> {
@@ -63,8 +63,8 @@ impl<'text> Iterator for Lexer<'text> {
     fn next(&mut self) -> Option<Token<'text>> {
         self.skip_space_and_comments();
         let first = self.rest.chars().next()?;
-        if is_word(first) {
-            let end = self.rest.find(|c| !is_word(c)).unwrap_or(self.rest.len());
+        let end = self.rest.bytes().position(|byte| !is_word(byte)).unwrap_or(self.rest.len());
+        if end > 0 {
             return Some(Token::Word(self.take(end)));
         }
         self.take(first.len_utf8());

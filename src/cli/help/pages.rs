@@ -48,7 +48,7 @@ impl Pages {
         let position = |page: &Page<'_>| index.text.find(&format!("]({}.md)", page.name()));
         let is_listed = |page: &Page<'_>| page.directory() == directory && page.name() != INDEX;
         let mut pages: Vec<Page<'_>> = self.iter().filter(is_listed).collect();
-        pages.sort_by_key(|page| position(page).unwrap_or(usize::MAX));
+        pages.sort_by_cached_key(|page| position(page).unwrap_or(usize::MAX));
         pages
     }
 

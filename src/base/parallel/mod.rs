@@ -166,7 +166,9 @@ impl Threads {
     ) {
         let workers = workers.min(self.count).min(count);
         if workers <= 1 {
-            (0..count).for_each(|index| visit(work(index)));
+            for index in 0..count {
+                visit(work(index));
+            }
             return;
         }
         let job = Job {
@@ -180,15 +182,14 @@ impl Threads {
         };
         thread::scope(|scope| {
             let _end = End(&job);
-            loop {
-                match job.step() {
+            while let Some(step) = job.step() {
+                match step {
                     Step::Visit(Ok(key)) => visit(key),
                     Step::Visit(Err(payload)) => panic::resume_unwind(payload),
                     Step::Work(index) => {
                         job.start_helpers(scope);
                         job.run(index);
                     }
-                    Step::Done => break,
                 }
             }
         });
@@ -244,7 +245,6 @@ impl Queue {
 enum Step {
     Visit(thread::Result<usize>),
     Work(usize),
-    Done,
 }
 
 impl Job<'_> {
@@ -252,21 +252,21 @@ impl Job<'_> {
         self.workers * WINDOW_PER_THREAD
     }
 
-    /// Waits until a result is complete or an item can be started.
-    fn step(&self) -> Step {
+    /// Waits until a result is complete or an item can be started; `None` when all results were visited.
+    fn step(&self) -> Option<Step> {
         let mut queue = lock(&self.queue);
         loop {
             let visited = queue.visited;
             if let Some(result) = queue.results.remove(&visited) {
                 queue.visited += 1;
                 self.startable.notify_all();
-                return Step::Visit(result);
+                return Some(Step::Visit(result));
             }
             if queue.visited == self.count {
-                return Step::Done;
+                return None;
             }
             if let Some(index) = queue.start(self.window()) {
-                return Step::Work(index);
+                return Some(Step::Work(index));
             }
             let _wait = Wait::new(self.threads);
             queue = self.visitable.wait(queue).unwrap_or_else(PoisonError::into_inner);

@@ -62,7 +62,9 @@ impl Hasher for NameHasher {
             self.add(*block);
         }
         let mut last = [0; 16];
-        last[..rest.len()].copy_from_slice(rest);
+        if let Some(start) = last.get_mut(..rest.len()) {
+            start.copy_from_slice(rest);
+        }
         self.add(last);
         self.add((bytes.len() as u128).to_le_bytes());
     }

@@ -31,7 +31,7 @@ class Program:
 
 # glibc is linked statically, and the program is position-independent. With musl, whose memcpy is slow, `inspect --json`
 # of torch's libtorch_cuda.so takes 1.7 times the processor time.
-STATIC = ("-Ctarget-feature=+crt-static",)
+STATIC = ("-Ctarget-feature=+crt-static", "-Clink-arg=-Wl,-T,packaging/linux/no-unwinding.ld")
 # Relocations that the program applies to itself when it starts, in a table of bits instead of 24 bytes each. The linker
 # of Debian 12 writes it for x86 only.
 PACKED = ("-Clink-arg=-Wl,-z,pack-relative-relocs",)

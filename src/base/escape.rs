@@ -89,11 +89,24 @@ pub fn shorten(text: &str, limit: usize) -> Cow<'_, str> {
     Cow::Owned(start + &note(count - front - back) + &end)
 }
 
-/// True if a text has only displayed characters of ASCII and line feeds. Blocks are compared as a whole: a loop that
-/// ends at the first other character takes ten times as long.
+/// True if a text has only displayed characters of ASCII and line feeds. Eight bytes are compared at once, without vector
+/// instructions: compilers leave them out of a program that is optimized for size.
 fn is_plain(text: &str) -> bool {
-    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n');
-    text.as_bytes().chunks(256).all(|block| block.iter().fold(true, |all, byte| all & is_plain(byte)))
+    /// This byte, eight times.
+    const fn all(byte: u8) -> u64 {
+        u64::from_ne_bytes([byte; 8])
+    }
+    let (words, rest) = text.as_bytes().as_chunks::<8>();
+    let other = words.iter().fold(0, |other, word| {
+        let bytes = u64::from_ne_bytes(*word);
+        // The highest bit of each byte: above `~`; below a space; other than a line feed. Carries come from bytes that
+        // are not of ASCII.
+        let is_above = bytes | bytes.wrapping_add(all(1));
+        let is_below = !bytes.wrapping_add(all(0x80 - b' '));
+        let is_no_line_feed = (bytes ^ all(b'\n')).wrapping_add(all(0x7f));
+        other | is_above | (is_below & is_no_line_feed)
+    });
+    other & all(0x80) == 0 && rest.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n'))
 }
 
 /// Replaces some characters of a text. Most texts have none of them.

@@ -1,7 +1,7 @@
 //! JSON documents. Strings are exact: characters that a terminal would obey, or not display, are escaped in JSON's own
 //! syntax.
 
-use std::{io, iter};
+use std::io;
 
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
@@ -48,7 +48,8 @@ pub fn nested_json(depth: usize, write: impl FnOnce(&mut JsonWriter)) -> String 
     json.end();
     // The texts of several images wait for their turn. Up to half of each buffer would be spare capacity.
     json.text.shrink_to_fit();
-    json.take()
+    // The document escapes it.
+    String::from_utf8(json.text).expect("JSON is UTF-8")
 }
 
 /// A document that is written piece by piece, so that it never is in memory as a whole.
@@ -212,7 +213,7 @@ impl JsonWriter {
         if !self.is_line {
             self.text.push(b'\n');
             let spaces = INDENTATION.len() * self.open.len();
-            self.text.extend(iter::repeat_n(b' ', spaces));
+            self.text.resize(self.text.len() + spaces, b' ');
         }
     }
 }

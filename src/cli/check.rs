@@ -300,7 +300,7 @@ fn init(
 /// absolute path.
 fn write_schema((place, path): (OutputPath, OutputArgument)) -> Result<String> {
     let path = path.path();
-    Output::of_bytes(place, report::policy_schema().as_bytes())?;
+    Output::of_bytes(place, report::schema("policy").as_bytes())?;
     let name = path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
     let directory = if path.is_absolute() || name.starts_with('.') { "" } else { "./" };
     Ok(format!("#:schema {directory}{}\n", escape(&name)))

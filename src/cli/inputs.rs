@@ -17,6 +17,7 @@ use super::status::Status;
 use crate::analyze::survey::Survey;
 use crate::base::error::Error;
 use crate::base::io::{FileSet, STANDARD_INPUT};
+use crate::base::parallel::Results;
 use crate::format::ContainerType;
 use crate::scan::inventory::File;
 use crate::scan::{InputPath, Outcome, Scanner, expand_paths};
@@ -76,17 +77,30 @@ impl InputArguments {
         work: &(dyn Fn(usize, Outcome) -> R + Sync),
         take: &mut dyn FnMut(R) -> ControlFlow<()>,
     ) -> Result<()> {
+        let results = Results::new();
+        let work = |index, outcome| results.keep(work(index, outcome));
+        self.scan_keys(scanner, problems, &work, &mut |key| take(results.take(key)))
+    }
+
+    /// Scans, with the keys of results: this function is large, and has one form for all types.
+    fn scan_keys(
+        &self,
+        scanner: &Scanner,
+        problems: &Problems,
+        work: &(dyn Fn(usize, Outcome) -> usize + Sync),
+        take: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    ) -> Result<()> {
         record_inputs(
             self.names().into_iter().chain(self.files_from.iter().map(|list| list.to_string_lossy().into_owned())),
         );
         let scanner = scanner.clone().with_kpack_paths(self.kpack_path.clone(), self.kpack_path_prefix.clone());
         let work = |index, outcome: Outcome| (outcome.path().to_owned(), scan_errors(&outcome), work(index, outcome));
-        let mut take = |(path, errors, result): (String, Vec<Error>, R)| {
+        let mut take = |(path, errors, key): (String, Vec<Error>, usize)| {
             problems.start_file(&path);
             for error in errors {
                 problems.report(error);
             }
-            take(result)
+            take(key)
         };
         if self.files_from.as_deref().is_some_and(is_stream) {
             let progress = Progress::of_stream();

@@ -79,11 +79,10 @@ fn roff(command: Command) -> io::Result<Vec<u8>> {
 }
 
 fn markdown_pages(program: &Command) -> io::Result<Vec<ManualPage>> {
-    let book = Pages::read()?;
     let page = |command: &Command| {
         let name = command.get_name();
         let guide: Vec<(String, &str)> =
-            book.about_command(name).iter().map(|page| (format!("../{}.md", page.path), page.title())).collect();
+            Pages.about_command(name).iter().map(|page| (format!("../{}.md", page.path), page.title())).collect();
         ManualPage { file: format!("{name}.md"), text: command_page(command, &guide).into_bytes() }
     };
     let index = ManualPage { file: "README.md".to_owned(), text: index_page(program).into_bytes() };

@@ -69,6 +69,7 @@ mod split;
 mod status;
 mod strip;
 mod terminal;
+mod texts;
 mod threads;
 mod transcode;
 mod unbundle;

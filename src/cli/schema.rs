@@ -7,7 +7,7 @@ use clap::builder::PossibleValuesParser;
 
 use super::Status;
 use super::failure::Result;
-use crate::cli::report::SCHEMAS;
+use crate::cli::report::{SCHEMAS, schema};
 
 /// Print the JSON Schema of a command's output, or of policies
 ///
@@ -15,13 +15,11 @@ use crate::cli::report::SCHEMAS;
 #[derive(Args)]
 pub struct Arguments {
     /// The command, or policy for the input of check
-    #[arg(value_name = "COMMAND", value_parser = PossibleValuesParser::new(SCHEMAS.iter().map(|schema| schema.command)))]
+    #[arg(value_name = "COMMAND", value_parser = PossibleValuesParser::new(SCHEMAS.split(' ')))]
     command: String,
 }
 
 pub fn run(arguments: Arguments) -> Result<Status> {
-    for schema in SCHEMAS.iter().filter(|schema| schema.command == arguments.command) {
-        io::stdout().write_all(schema.text.as_bytes())?;
-    }
+    io::stdout().write_all(schema(&arguments.command).as_bytes())?;
     Ok(Status::Yes)
 }

@@ -68,7 +68,7 @@ impl LoadedImages {
             Some((address..address.checked_add(size_of_range(range))?, range.start))
         };
         let mut images: Vec<_> = containers.iter().filter_map(loaded).collect();
-        images.sort_by_key(|(range, _)| range.start);
+        images.sort_by_cached_key(|(range, _)| range.start);
         LoadedImages(images)
     }
 
@@ -152,7 +152,7 @@ impl<'data> LoadedFile<'data> {
         // The addends of relocations are not pointers.
         let mut others = containers.to_vec();
         others.push(file.relocations.clone());
-        others.sort_by_key(|range| range.start);
+        others.sort_by_cached_key(|range| range.start);
         file.data = loaded.iter().filter(|it| !is_code(it)).flat_map(|it| outside(range(it), &others)).collect();
         Ok(Some(file))
     }

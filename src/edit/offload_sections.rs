@@ -23,7 +23,7 @@ pub fn without_gaps<'data>(headers: &mut ElfHeaders<'data>, file: &File, removed
     let sections: Vec<_> = headers.sections().collect();
     let mut containers: Vec<(u64, &Container)> =
         file.containers.iter().filter_map(|it| Some((it.offset?, it))).collect();
-    containers.sort_by_key(|(offset, _)| *offset);
+    containers.sort_by_cached_key(|(offset, _)| *offset);
     for (index, range) in sections {
         let first = containers.partition_point(|(offset, _)| *offset < range.start);
         let rest = containers.get(first..).unwrap_or_default().iter();

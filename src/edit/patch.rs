@@ -87,7 +87,7 @@ impl<'data> Patch<'data> {
 impl<'data> Patches<'data> {
     /// Sorts patches. `None` if two spans overlap.
     pub fn new(mut patches: Vec<Patch<'data>>) -> Option<Self> {
-        patches.sort_by_key(|patch| (patch.span.start, patch.span.end));
+        patches.sort_by_cached_key(|patch| (patch.span.start, patch.span.end));
         let is_disjoint = patches.windows(2).all(|pair| match pair {
             [one, next] => one.span.end <= next.span.start,
             _ => true,
@@ -197,7 +197,7 @@ impl PatchLayout {
                 after: patch.new_size(),
             })
             .collect();
-        placed.sort_by_key(|placed| (placed.span.start, placed.span.end));
+        placed.sort_by_cached_key(|placed| (placed.span.start, placed.span.end));
         let mut before = 0_u64;
         let mut after = 0_u64;
         for placed in &mut placed {

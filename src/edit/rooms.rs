@@ -16,7 +16,7 @@ const MAX_OVERLAPPING: usize = 16;
 impl SectionRanges {
     /// Sorts ranges with the indices of their sections.
     pub fn new(mut ranges: Vec<(Range<u64>, usize)>) -> Self {
-        ranges.sort_by_key(|(range, index)| (range.start, *index));
+        ranges.sort_by_cached_key(|(range, index)| (range.start, *index));
         SectionRanges(ranges)
     }
 

@@ -20,7 +20,7 @@ pub fn shrink<'data>(
     patches: &mut Vec<Patch<'data>>,
 ) -> Option<KeepsSize> {
     let sections: Vec<_> = headers.sections().filter(|(_, range)| size_of_range(range) > 0).collect();
-    patches.sort_by_key(|patch| (patch.span.start, patch.span.end));
+    patches.sort_by_cached_key(|patch| (patch.span.start, patch.span.end));
     let mut kept = None;
     let mut cuts = Vec::new();
     for (index, range) in sections {

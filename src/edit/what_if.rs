@@ -109,7 +109,7 @@ impl<'a> Sample<'a> {
         let sampled = |(container, first)| Sampled { container, first };
         let mut containers: Vec<Sampled<'_>> = file.containers.iter().zip(first_images(file)).map(sampled).collect();
         let all_bytes = containers.iter().map(|it| it.container.size).sum();
-        containers.sort_by_key(|it| std::cmp::Reverse(it.container.size));
+        containers.sort_by_cached_key(|it| std::cmp::Reverse(it.container.size));
         let mut share = 100_u32.saturating_sub(percent);
         containers.retain(|_| {
             share = share.saturating_add(percent);

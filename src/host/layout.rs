@@ -69,7 +69,7 @@ impl EncodedFields {
                 Field::U64(value) => encoded.push(value.to_le_bytes(), endianness),
                 Field::Pointer(address) => {
                     encoded.pointers.push((encoded.bytes.len() as u64, address));
-                    encoded.bytes.extend([0; 8]);
+                    encoded.bytes.extend_from_slice(&[0; 8]);
                 }
             }
         }
@@ -81,7 +81,7 @@ impl EncodedFields {
         if endianness == Endianness::Big {
             number.reverse();
         }
-        self.bytes.extend(number);
+        self.bytes.extend_from_slice(&number);
     }
 }
 

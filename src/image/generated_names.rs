@@ -25,35 +25,17 @@ static GENERATED: LazyLock<Regex> = LazyLock::new(|| {
 /// Minimum number of hexadecimal digits in a generated part. It follows `_` or `.`.
 const DIGITS: usize = 8;
 
-/// Number of possible starts of a generated part that are compared at once.
-const PLACES: usize = 64;
-
-/// Each start needs the bytes of the part and the byte before it.
-type Block = [u8; PLACES + DIGITS];
-
-/// Quick check for generated names. Few texts have any, and most of the time would be spent in the regular expression.
+/// Quick check for generated names: true if digits follow `_` or `.` anywhere. Few texts have any, and most of the time
+/// would be spent in the regular expression. One of so many digits in a row is at a multiple of their number.
 fn may_have_generated_names(text: &[u8]) -> bool {
-    (0..text.len()).step_by(PLACES).filter_map(|at| text.get(at..)).any(|rest| match rest.first_chunk() {
-        Some(block) => has_generated_part(block),
-        None => {
-            let mut block: Block = [0; PLACES + DIGITS];
-            block.iter_mut().zip(rest).for_each(|(to, byte)| *to = *byte);
-            has_generated_part(&block)
+    (0..text.len()).step_by(DIGITS).filter_map(|at| text.split_at_checked(at)).any(|(before, after)| {
+        let mut after = after.iter().map(|byte| is_digit(*byte));
+        if after.next() != Some(true) {
+            return false;
         }
-    })
-}
-
-/// True if digits follow `_` or `.` anywhere in a block. The loops have no branches, so that compilers use vector
-/// instructions.
-fn has_generated_part(block: &Block) -> bool {
-    let mut found = [1; PLACES];
-    (0..=DIGITS).all(|index| {
-        let mut any = 0;
-        for (found, &byte) in found.iter_mut().zip(block.get(index..).unwrap_or_default()) {
-            *found &= u8::from(if index == 0 { is_separator(byte) } else { is_digit(byte) });
-            any |= *found;
-        }
-        any != 0
+        let mut before = before.iter().rev().take(DIGITS).zip(1..=DIGITS);
+        let first = before.find(|(byte, _)| !is_digit(**byte));
+        first.is_some_and(|(byte, digits)| is_separator(*byte) && (digits..DIGITS).all(|_| after.next() == Some(true)))
     })
 }
 

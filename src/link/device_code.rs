@@ -65,7 +65,7 @@ pub fn find<'data>(files: &'data [HostFile], options: &LinkOptions) -> Result<De
             code.inputs.extend(bundled.entries.into_iter().map(input));
         }
     }
-    code.inputs.sort_by_key(|input| input.index);
+    code.inputs.sort_by_cached_key(|input| input.index);
     code.old_hip.is_alone = is_alone(&code, files)?;
     let has_members = code.inputs.iter().any(|input| input.is_lazy);
     if has_members || sycl.iter().any(|(index, _)| files[*index].is_lazy()) {

@@ -64,7 +64,7 @@ impl<'a> ImageErrors<'a> {
     /// Uses the errors of a scanned file.
     pub fn new(file: &'a File) -> ImageErrors<'a> {
         let mut reported: Vec<&Malformed> = file.errors.iter().collect();
-        reported.sort_by_key(|error| error.offset);
+        reported.sort_by_cached_key(|error| error.offset);
         ImageErrors { path: &file.path, reported }
     }
 

@@ -49,7 +49,7 @@ impl<'a> Coverage<'a> {
             }
         }
         for cells in &mut devices {
-            cells.sort_by_key(|(cell, kernels)| (*cell != CoverageCell::Gap, std::cmp::Reverse(*kernels)));
+            cells.sort_by_cached_key(|(cell, kernels)| (*cell != CoverageCell::Gap, std::cmp::Reverse(*kernels)));
         }
         devices
     }

@@ -133,7 +133,7 @@ fn feature_subsets(arch: &str) -> Vec<String> {
     // No processor has more than two.
     let count = features.len().min(8);
     let mut subsets: Vec<u32> = (0..1_u32 << count).collect();
-    subsets.sort_by_key(|subset| (std::cmp::Reverse(subset.count_ones()), reversed(*subset, count)));
+    subsets.sort_by_cached_key(|subset| (std::cmp::Reverse(subset.count_ones()), reversed(*subset, count)));
     let id = |subset: u32| {
         let chosen = features.iter().enumerate().filter(|(at, _)| subset >> at & 1 == 1);
         chosen.fold(processor.to_owned(), |id, (_, feature)| id + ":" + feature)

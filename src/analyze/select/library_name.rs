@@ -74,7 +74,7 @@ fn words(path: &str) -> Vec<Word> {
             words.push(Word { range: start..start + length, is_name });
         }
     }
-    words.sort_by_key(|word| word.range.start);
+    words.sort_by_cached_key(|word| word.range.start);
     words
 }
 

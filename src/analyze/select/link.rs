@@ -53,7 +53,7 @@ impl<'a> CandidateSet<'a> {
         } else {
             selection.link(&self.link_inputs, selections.collect());
         }
-        selection.rejected.sort_by_key(|(index, _)| *index);
+        selection.rejected.sort_by_cached_key(|(index, _)| *index);
         selection
     }
 }

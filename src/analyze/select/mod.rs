@@ -91,7 +91,7 @@ pub fn candidate_sets(file: &File) -> Vec<CandidateSet<'_>> {
         if set.container.container_type.descriptor().selection_scope == SelectionScope::Id {
             // The loader tries the target IDs with the most features first.
             set.candidates
-                .sort_by_key(|it| Reverse(it.image.arch.as_deref().map_or(0, |arch| arch.matches(':').count())));
+                .sort_by_cached_key(|it| Reverse(it.image.arch.as_deref().map_or(0, |arch| arch.matches(':').count())));
         }
     }
     found.all

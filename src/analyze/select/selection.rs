@@ -55,7 +55,7 @@ impl Selection {
             (*index, verdict, reason.to_string())
         });
         let mut verdicts: Vec<_> = selected.chain(rejected).collect();
-        verdicts.sort_by_key(|(index, ..)| *index);
+        verdicts.sort_by_cached_key(|(index, ..)| *index);
         verdicts
     }
 }

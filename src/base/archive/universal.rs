@@ -34,7 +34,7 @@ pub fn holds_archives(view: View<'_>) -> bool {
 /// hostile file has overlapping slices, and the same bytes would be searched once per slice.
 pub fn members<'data>(view: View<'data>, take: &mut dyn FnMut(Member<'data>)) -> Result<(), Malformed> {
     let mut places = places(view);
-    places.sort_by_key(|place| place.offset);
+    places.sort_by_cached_key(|place| place.offset);
     let mut end = 0;
     for Place { machine, stated_at, offset, size } in places {
         if offset < end {

@@ -101,6 +101,7 @@ impl<'data> View<'data> {
     }
 
     /// Charges an amount of a resource, for reading the field `field` at the start of this view.
+    #[inline]
     pub(crate) fn charge(&self, field: &'static str, resource: Resource, amount: u64) -> Result<(), Malformed> {
         self.charge_at(field, 0, resource, amount)
     }
@@ -221,16 +222,19 @@ impl<'data> View<'data> {
     }
 
     /// Reads the unsigned 16-bit little-endian integer at `offset`.
+    #[inline]
     pub(crate) fn u16(&self, field: &'static str, offset: u64) -> Result<u16, Malformed> {
         self.array(field, offset).map(u16::from_le_bytes)
     }
 
     /// Reads the unsigned 32-bit little-endian integer at `offset`.
+    #[inline]
     pub(crate) fn u32(&self, field: &'static str, offset: u64) -> Result<u32, Malformed> {
         self.array(field, offset).map(u32::from_le_bytes)
     }
 
     /// Reads the unsigned 64-bit little-endian integer at `offset`.
+    #[inline]
     pub(crate) fn u64(&self, field: &'static str, offset: u64) -> Result<u64, Malformed> {
         self.array(field, offset).map(u64::from_le_bytes)
     }
@@ -273,6 +277,7 @@ impl<'data> View<'data> {
         field.malformed(self.start, Cause::OutOfBounds { offset, size, limit: self.size() })
     }
 
+    #[inline]
     fn array<const N: usize>(&self, field: &'static str, offset: u64) -> Result<[u8; N], Malformed> {
         self.charge_at(field, offset, Resource::Work, 1)?;
         let needed = N as u64;

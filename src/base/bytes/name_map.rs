@@ -55,14 +55,15 @@ fn halves(value: u128) -> [u64; 2] {
 }
 
 impl Hasher for NameHasher {
+    #[inline]
     fn write(&mut self, bytes: &[u8]) {
         let (blocks, rest) = bytes.as_chunks::<16>();
         for block in blocks {
             self.add(*block);
         }
         let mut last = [0; 16];
-        for (to, from) in last.iter_mut().zip(rest) {
-            *to = *from;
+        if let Some(start) = last.get_mut(..rest.len()) {
+            start.copy_from_slice(rest);
         }
         self.add(last);
         self.add((bytes.len() as u128).to_le_bytes());

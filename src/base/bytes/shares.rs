@@ -9,7 +9,7 @@ use super::size_of_range;
 /// the list.
 pub fn claimed(ranges: &[Range<u64>], within: &Range<u64>) -> Vec<(usize, Range<u64>)> {
     let mut order: Vec<(usize, &Range<u64>)> = ranges.iter().enumerate().collect();
-    order.sort_by_key(|(_, range)| range.start);
+    order.sort_by_cached_key(|(_, range)| range.start);
     let mut covered = within.start;
     let mut claimed = Vec::with_capacity(order.len());
     for (index, range) in order {
@@ -53,7 +53,7 @@ pub fn apportion(total: u64, weights: &[u64]) -> Vec<u64> {
     let mut shares: Vec<u64> = weights.iter().map(|&weight| (product(weight) / sum) as u64).collect();
     let left = total - shares.iter().sum::<u64>();
     let mut order: Vec<(usize, u128)> = weights.iter().map(|&weight| product(weight) % sum).enumerate().collect();
-    order.sort_by_key(|&(_, remainder)| std::cmp::Reverse(remainder));
+    order.sort_by_cached_key(|&(_, remainder)| std::cmp::Reverse(remainder));
     for (index, _) in order.into_iter().take(left as usize) {
         if let Some(share) = shares.get_mut(index) {
             *share += 1;

@@ -51,7 +51,7 @@ impl<'data> Sink<'data> {
         };
         let inputs = inputs.into_iter().filter(|input| input.size() > 0);
         let mut inputs: Vec<_> = inputs.map(|input| (addresses(input), input)).collect();
-        inputs.sort_by_key(|(addresses, _)| addresses.start);
+        inputs.sort_by_cached_key(|(addresses, _)| addresses.start);
         Sink { inputs, slices: Vec::new(), size: 0, extents: vec![SinkExtent::Bytes(Vec::new())], has_holes: true }
     }
 

@@ -11,6 +11,7 @@
 //! Results wait for their turn within a window. Threads do not work ahead of the window, so only a few results per
 //! thread are in memory, however long the first one takes.
 
+mod results;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -20,9 +21,11 @@ use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicIsize, Ordering};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::thread::{self, Scope};
 
+pub(crate) use results::Results;
+use stream::lock;
 pub use stream::map_stream;
 
 /// Number of items per thread that may be worked on before the result of the first of them is visited.
@@ -146,40 +149,52 @@ impl Threads {
         self.started.fetch_update(Ordering::Relaxed, Ordering::Relaxed, start).ok().map(|_| Permit(Arc::clone(self)))
     }
 
-    fn map<T: Sync, R: Send, W: Fn(&T) -> R + Sync>(
+    fn map<T: Sync, R: Send>(
         self: &Arc<Self>,
         items: &[T],
         workers: usize,
-        work: &W,
+        work: &(dyn Fn(&T) -> R + Sync),
         visit: &mut dyn FnMut(R),
     ) {
-        let workers = workers.min(self.count).min(items.len());
+        let results = Results::new();
+        let work = |index: usize| results.keep(work(&items[index]));
+        self.map_indices(items.len(), workers, &work, &mut |key| visit(results.take(key)));
+    }
+
+    /// Calls `work` with the indices of `count` items, and `visit` with the keys that it returns.
+    fn map_indices(
+        self: &Arc<Self>,
+        count: usize,
+        workers: usize,
+        work: &(dyn Fn(usize) -> usize + Sync),
+        visit: &mut dyn FnMut(usize),
+    ) {
+        let workers = workers.min(self.count).min(count);
         if workers <= 1 {
-            for item in items {
-                visit(work(item));
+            for index in 0..count {
+                visit(work(index));
             }
             return;
         }
         let job = Job {
             threads: self,
-            items,
+            count,
             work,
             workers,
-            queue: Mutex::new(Queue { next: 0, end: items.len(), visited: 0, helpers: 0, results: BTreeMap::new() }),
+            queue: Mutex::new(Queue { next: 0, end: count, visited: 0, helpers: 0, results: BTreeMap::new() }),
             visitable: Condvar::new(),
             startable: Condvar::new(),
         };
         thread::scope(|scope| {
             let _end = End(&job);
-            loop {
-                match job.step() {
-                    Step::Visit(Ok(result)) => visit(result),
+            while let Some(step) = job.step() {
+                match step {
+                    Step::Visit(Ok(key)) => visit(key),
                     Step::Visit(Err(payload)) => panic::resume_unwind(payload),
                     Step::Work(index) => {
                         job.start_helpers(scope);
                         job.run(index);
                     }
-                    Step::Done => break,
                 }
             }
         });
@@ -187,13 +202,14 @@ impl Threads {
 }
 
 /// A call of [`map_parallel`].
-struct Job<'a, T, R, W> {
+struct Job<'a> {
     threads: &'a Arc<Threads>,
-    items: &'a [T],
-    work: &'a W,
+    /// Number of items.
+    count: usize,
+    work: &'a (dyn Fn(usize) -> usize + Sync),
     /// Maximum number of threads, including the calling one.
     workers: usize,
-    queue: Mutex<Queue<R>>,
+    queue: Mutex<Queue>,
     /// The next result to visit is complete.
     visitable: Condvar,
     /// The window has moved.
@@ -201,7 +217,7 @@ struct Job<'a, T, R, W> {
 }
 
 /// State of a call.
-struct Queue<R> {
+struct Queue {
     /// Index of the next item to start.
     next: usize,
     /// Index after the last item to start.
@@ -210,11 +226,11 @@ struct Queue<R> {
     visited: usize,
     /// Number of threads that were started and have not ended.
     helpers: usize,
-    /// Results that were not visited, by the indices of their items.
-    results: BTreeMap<usize, thread::Result<R>>,
+    /// Keys of the results that were not visited, by the indices of their items.
+    results: BTreeMap<usize, thread::Result<usize>>,
 }
 
-impl<R> Queue<R> {
+impl Queue {
     /// True if items are left but are outside the window.
     fn is_full(&self, window: usize) -> bool {
         self.next < self.end && self.next - self.visited >= window
@@ -231,37 +247,31 @@ impl<R> Queue<R> {
 }
 
 /// What the calling thread does next.
-enum Step<R> {
-    Visit(thread::Result<R>),
+enum Step {
+    Visit(thread::Result<usize>),
     Work(usize),
-    Done,
 }
 
-impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Job<'_, T, R, W> {
+impl Job<'_> {
     fn window(&self) -> usize {
         self.workers * WINDOW_PER_THREAD
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue<R>> {
-        // Nothing panics while the queue is locked.
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits until a result is complete or an item can be started.
-    fn step(&self) -> Step<R> {
-        let mut queue = self.lock();
+    /// Waits until a result is complete or an item can be started; `None` when all results were visited.
+    fn step(&self) -> Option<Step> {
+        let mut queue = lock(&self.queue);
         loop {
             let visited = queue.visited;
             if let Some(result) = queue.results.remove(&visited) {
                 queue.visited += 1;
                 self.startable.notify_all();
-                return Step::Visit(result);
+                return Some(Step::Visit(result));
             }
-            if queue.visited == self.items.len() {
-                return Step::Done;
+            if queue.visited == self.count {
+                return None;
             }
             if let Some(index) = queue.start(self.window()) {
-                return Step::Work(index);
+                return Some(Step::Work(index));
             }
             let _wait = Wait::new(self.threads);
             queue = self.visitable.wait(queue).unwrap_or_else(PoisonError::into_inner);
@@ -270,8 +280,8 @@ impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Job<'_, T, R, W> {
 
     /// Works on an item. A panic becomes its result.
     fn run(&self, index: usize) {
-        let result = panic::catch_unwind(AssertUnwindSafe(|| (self.work)(&self.items[index])));
-        let mut queue = self.lock();
+        let result = panic::catch_unwind(AssertUnwindSafe(|| (self.work)(index)));
+        let mut queue = lock(&self.queue);
         queue.results.insert(index, result);
         if index == queue.visited {
             self.visitable.notify_one();
@@ -281,7 +291,7 @@ impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Job<'_, T, R, W> {
     /// Starts threads for the remaining items, up to the limit.
     fn start_helpers<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         loop {
-            let mut queue = self.lock();
+            let mut queue = lock(&self.queue);
             if queue.next == queue.end || queue.is_full(self.window()) || queue.helpers + 1 >= self.workers {
                 return;
             }
@@ -290,7 +300,7 @@ impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Job<'_, T, R, W> {
             drop(queue);
             if thread::Builder::new().spawn_scoped(scope, inheriting(move || self.help(scope, permit))).is_err() {
                 // The system has no more threads. The running ones do the work.
-                self.lock().helpers -= 1;
+                lock(&self.queue).helpers -= 1;
                 return;
             }
         }
@@ -308,7 +318,7 @@ impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Job<'_, T, R, W> {
     /// Returns the index of the next item for a started thread. A thread that waits for the window does not count as
     /// running.
     fn next_of_helper(&self, permit: &mut Option<Permit>) -> Option<usize> {
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         while queue.is_full(self.window()) {
             *permit = None;
             queue = self.startable.wait(queue).unwrap_or_else(PoisonError::into_inner);
@@ -325,11 +335,11 @@ impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Job<'_, T, R, W> {
 }
 
 /// Ends the started threads when the calling thread is done, or panics.
-struct End<'a, 'job, T: Sync, R: Send, W: Fn(&T) -> R + Sync>(&'a Job<'job, T, R, W>);
+struct End<'a, 'job>(&'a Job<'job>);
 
-impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Drop for End<'_, '_, T, R, W> {
+impl Drop for End<'_, '_> {
     fn drop(&mut self) {
-        let mut queue = self.0.lock();
+        let mut queue = lock(&self.0.queue);
         queue.end = queue.next;
         self.0.startable.notify_all();
     }

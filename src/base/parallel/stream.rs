@@ -199,7 +199,7 @@ impl Drop for CloseOnPanic<'_> {
 }
 
 /// Locks a mutex. A panic elsewhere leaves the states of this module valid.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -163,7 +163,7 @@ fn file_difference<'a>(
         .filter_map(|(old, new)| target_difference(&new.first().or(old.first())?.target, &old, &new))
         .filter(|it| !code_only || !matches!(it.change, Change::Metadata | Change::Storage))
         .collect();
-    targets.sort_by_key(|it| std::cmp::Reverse(it.growth().unsigned_abs()));
+    targets.sort_by_cached_key(|it| std::cmp::Reverse(it.growth().unsigned_abs()));
     let storage_differs = match (old, new) {
         (Some(old), Some(new)) => !code_only && differ(old.stored, new.stored),
         _ => true,

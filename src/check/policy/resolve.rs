@@ -60,7 +60,7 @@ impl Resolver<'_> {
         let package = sizes.package.as_ref().map(|size| *size.get_ref());
         let requirements = self.requirements(written.archs, sizes, written.images, written.kernels)?;
         let mut files: Vec<(Text, syntax::ExceptionToml)> = written.files.into_iter().collect();
-        files.sort_by_key(|(pattern, _)| pattern.span().start);
+        files.sort_by_cached_key(|(pattern, _)| pattern.span().start);
         let exception = |(pattern, own): (Text, syntax::ExceptionToml)| {
             let sizes = self.sizes(&own.sizes.into())?;
             let requirements = self.requirements(own.archs.into(), sizes, own.images, own.kernels)?;

@@ -213,7 +213,7 @@ pub fn duplicates(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleFi
         }
     }
     let mut groups: Vec<Vec<&ImageFacts<'_>>> = by_hash.into_values().filter(|group| group.len() > 1).collect();
-    groups.sort_by_key(|group| group[0].number);
+    groups.sort_by_cached_key(|group| group[0].number);
     for group in groups {
         let [first, others @ ..] = group.as_slice() else { continue };
         let numbers = others.iter().map(|image| image.number.to_string()).collect::<Vec<_>>().join(", ");

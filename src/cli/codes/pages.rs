@@ -1,21 +1,10 @@
 //! The pages about codes and rules, in Markdown.
 
 use crate::check::Rule;
+use crate::cli::texts::text;
 
-/// Pages in `docs/errors`: the pages about errors, then the page about the rules of `check`.
-const TEXTS: [&str; 11] = [
-    include_str!("../../../docs/errors/command-line.md"),
-    include_str!("../../../docs/errors/bytes.md"),
-    include_str!("../../../docs/errors/files.md"),
-    include_str!("../../../docs/errors/images.md"),
-    include_str!("../../../docs/errors/names.md"),
-    include_str!("../../../docs/errors/bundles.md"),
-    include_str!("../../../docs/errors/selection.md"),
-    include_str!("../../../docs/errors/changes.md"),
-    include_str!("../../../docs/errors/policies.md"),
-    include_str!("../../../docs/errors/links.md"),
-    include_str!("../../../docs/errors/rules.md"),
-];
+/// Names of pages about errors, then the page about the rules of `check`.
+const PAGES: &str = "command-line bytes files images names bundles selection changes policies links rules";
 
 /// A page.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +27,8 @@ pub struct Section {
 
 /// Returns all pages.
 pub fn pages() -> impl Iterator<Item = Page> {
-    TEXTS.into_iter().map(|text| {
+    PAGES.split(' ').map(|name| {
+        let text = text(&format!("errors/{name}"));
         let (heading, text) = text.split_once('\n').unwrap_or((text, ""));
         Page { title: heading.trim_start_matches("# "), text }
     })
@@ -83,7 +73,7 @@ mod tests {
 
     #[test]
     fn codes_begin_with_the_number_of_their_page() {
-        for (number, page) in pages().take(TEXTS.len() - 1).enumerate() {
+        for (number, page) in pages().take(PAGES.split(' ').count() - 1).enumerate() {
             for section in page.sections() {
                 assert!(section.name.starts_with(&format!("E{number:02}")), "{}: {}", page.title, section.name);
             }

@@ -40,7 +40,7 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: Arguments) -> Result<Status> {
     let mut program = super::program();
-    let pages = Pages::read()?;
+    let pages = Pages;
     let screen = terminal::screen();
     let mut out = terminal::output(&screen);
     let name = arguments.name.join("/");
@@ -89,7 +89,7 @@ fn topic_parser() -> KnownNames<StringValueParser> {
 /// Returns the names of all commands and topics.
 fn names() -> Vec<String> {
     let program = crate::cli::Arguments::command();
-    let Ok(pages) = Pages::read() else { return Vec::new() };
+    let pages = Pages;
     let commands = program.get_subcommands().map(|command| command.get_name().to_owned());
     commands.chain(pages.iter().map(|page| topic(&pages, page, &program).to_owned())).collect()
 }

@@ -1,11 +1,6 @@
-//! The pages of the book in the program, as `build.rs` has compressed them.
+//! The pages of the book in the program.
 
-use std::io::{self, Read};
-
-use flate2::read::ZlibDecoder;
-
-/// Paths and texts of all pages, each terminated by a NUL.
-static COMPRESSED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/pages"));
+use crate::cli::texts::texts;
 
 /// Name of the page that lists the other pages of its directory.
 const INDEX: &str = "README";
@@ -15,9 +10,7 @@ pub const CHAPTERS: [(&str, &str); 4] =
     [("tasks", "Tasks"), ("guide", "Guide"), ("formats", "Formats"), ("features", "Comparison")];
 
 /// All pages.
-pub struct Pages {
-    text: String,
-}
+pub struct Pages;
 
 /// A page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,17 +22,10 @@ pub struct Page<'a> {
 }
 
 impl Pages {
-    /// Decompresses the pages.
-    pub fn read() -> io::Result<Pages> {
-        let mut text = String::new();
-        ZlibDecoder::new(COMPRESSED).read_to_string(&mut text)?;
-        Ok(Pages { text })
-    }
-
     /// Returns all pages, sorted by path.
     pub fn iter(&self) -> impl Iterator<Item = Page<'_>> {
-        let mut parts = self.text.split_terminator('\0');
-        std::iter::from_fn(move || Some(Page { path: parts.next()?, text: parts.next()? }))
+        let pages = texts().map(|(path, text)| Page { path, text });
+        pages.filter(|page| CHAPTERS.iter().any(|(chapter, _)| *chapter == page.directory()))
     }
 
     /// Returns the page with a name. The name is its path, its path in the repository, a directory, or the last part of
@@ -62,7 +48,7 @@ impl Pages {
         let position = |page: &Page<'_>| index.text.find(&format!("]({}.md)", page.name()));
         let is_listed = |page: &Page<'_>| page.directory() == directory && page.name() != INDEX;
         let mut pages: Vec<Page<'_>> = self.iter().filter(is_listed).collect();
-        pages.sort_by_key(|page| position(page).unwrap_or(usize::MAX));
+        pages.sort_by_cached_key(|page| position(page).unwrap_or(usize::MAX));
         pages
     }
 

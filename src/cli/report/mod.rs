@@ -51,7 +51,7 @@ pub use page::Page;
 pub use proof::{PROOF_SCHEMA, ProvenFile, proof_json};
 pub use repair::{CheckedRecord, Repair, repair_json, repair_text};
 pub use requires::{RequiredDevice, RequiredFile, required_json, requires_document, requires_text, unread_json};
-pub use schemas::{SCHEMAS, policy_schema};
+pub use schemas::{SCHEMAS, schema};
 pub use screen::Screen;
 pub use selection::{
     KernelGap, selection_gaps, selection_json, selection_lists, selection_summary, selection_total, set_json, set_text,

@@ -238,7 +238,7 @@ impl View<'_, '_> {
     fn images(&self) -> Vec<Item> {
         let totals = &self.overview.totals.archs;
         let mut rows = totals.rows();
-        rows.sort_by_key(|(_, total)| std::cmp::Reverse(total.size.stored));
+        rows.sort_by_cached_key(|(_, total)| std::cmp::Reverse(total.size.stored));
         let state = if self.unpacked().is_empty() { "" } else { ", unpacked" };
         let count = format!("{} for {}{state}", totals.images(), counted(rows.len(), "arch"));
         let mut shown = rows.len().min(MAX_ARCHS);

@@ -2,42 +2,19 @@
 //!
 //! The number in the name of a schema changes only when a field is removed or changes its meaning.
 
-/// Schema of a document.
-#[derive(Debug, Clone, Copy)]
-pub struct Schema {
-    /// Command that writes such documents, or name of the document.
-    pub command: &'static str,
-    /// Text of the schema.
-    pub text: &'static str,
-}
+use crate::cli::texts::text;
 
-/// A schema for each command that writes JSON, and the policy schema.
-pub const SCHEMAS: [Schema; 19] = [
-    Schema { command: "scan", text: include_str!("schemas/fatbin.scan-1.schema.json") },
-    Schema { command: "inspect", text: include_str!("schemas/fatbin.inspect-1.schema.json") },
-    Schema { command: "addr2line", text: include_str!("schemas/fatbin.addr2line-1.schema.json") },
-    Schema { command: "extract", text: include_str!("schemas/fatbin.extract-1.schema.json") },
-    Schema { command: "select", text: include_str!("schemas/fatbin.select-1.schema.json") },
-    Schema { command: "select-set", text: include_str!("schemas/fatbin.select-set-1.schema.json") },
-    Schema { command: "requires", text: include_str!("schemas/fatbin.requires-1.schema.json") },
-    Schema { command: "diff", text: include_str!("schemas/fatbin.diff-1.schema.json") },
-    Schema { command: "repaired", text: include_str!("schemas/fatbin.repaired-1.schema.json") },
-    Schema { command: "size", text: include_str!("schemas/fatbin.size-1.schema.json") },
-    Schema { command: "link", text: include_str!("schemas/fatbin.link-1.schema.json") },
-    Schema { command: "verify", text: include_str!("schemas/fatbin.verify-1.schema.json") },
-    Schema { command: "edit", text: include_str!("schemas/fatbin.edit-1.schema.json") },
-    Schema { command: "doctor", text: include_str!("schemas/fatbin.doctor-1.schema.json") },
-    Schema { command: "split", text: include_str!("schemas/fatbin.split-1.schema.json") },
-    Schema { command: "metadata", text: include_str!("schemas/fatbin.metadata-1.schema.json") },
-    Schema { command: "proof", text: include_str!("schemas/fatbin.proof-1.schema.json") },
-    Schema { command: "check", text: include_str!("schemas/fatbin.check-1.schema.json") },
-    // Policies are TOML, which a schema describes like JSON.
-    Schema { command: "policy", text: include_str!("../../check/policy-1.schema.json") },
-];
+/// Commands that write JSON, other documents, and `policy`.
+pub const SCHEMAS: &str = "scan inspect addr2line extract select select-set requires diff repaired size link verify \
+    edit doctor split metadata proof check policy";
 
-/// Returns the schema of policies.
-pub fn policy_schema() -> &'static str {
-    SCHEMAS.iter().find(|schema| schema.command == "policy").map_or("", |schema| schema.text)
+/// Returns the text of a schema.
+pub fn schema(name: &str) -> &'static str {
+    match name {
+        // Policies are TOML, which a schema describes like JSON.
+        "policy" => include_str!("../../check/policy-1.schema.json"),
+        _ => text(&format!("schemas/fatbin.{name}-1.schema.json")),
+    }
 }
 
 #[cfg(test)]
@@ -76,8 +53,8 @@ mod tests {
     /// Checks that each list in the schemas that contains all of `typical` has exactly the names in `expected`.
     fn check_enums(typical: [&str; 2], expected: &[&str], count: usize) {
         let mut enums = Vec::new();
-        for schema in SCHEMAS {
-            collect_enums(&serde_json::from_str(schema.text).unwrap(), &mut enums);
+        for name in SCHEMAS.split(' ') {
+            collect_enums(&serde_json::from_str(schema(name)).unwrap(), &mut enums);
         }
         enums.retain(|names| typical.iter().all(|name| names.contains(*name)));
         assert_eq!(enums.len(), count, "{typical:?}");

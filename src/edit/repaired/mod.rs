@@ -65,7 +65,7 @@ fn by_code(files: &[BuiltFile]) -> HashMap<Vec<&[BuiltImage]>, Vec<&BuiltFile>> 
     let mut groups: HashMap<Vec<&[BuiltImage]>, Vec<&BuiltFile>> = HashMap::new();
     for file in files {
         let mut code: Vec<&[BuiltImage]> = file.containers.iter().map(|it| it.images.as_slice()).collect();
-        code.sort_by_key(|images| images.iter().map(|image| image.hash).collect::<Vec<_>>());
+        code.sort_by_cached_key(|images| images.iter().map(|image| image.hash).collect::<Vec<_>>());
         groups.entry(code).or_default().push(file);
     }
     groups

@@ -200,7 +200,8 @@ fn names_section(plan: &mut ObjectPlan, request: &Request) -> Vec<SymbolAddress>
         .map(|entry| {
             let offset = text.len() as u64;
             let size = entry.name.len() as u64 + 1;
-            text.extend(entry.name.bytes().chain([0]));
+            text.extend_from_slice(entry.name.as_bytes());
+            text.push(0);
             plan.symbol(".offloading.entry_name", Definition::Data { section, offset, size }).start()
         })
         .collect();

@@ -110,7 +110,7 @@ impl<'data> BundleIndex<'data> {
 /// Checks that no byte belongs to two code objects or to one and the index; empty ones may be anywhere.
 fn check_overlaps(start: View, entries: &[BundleIndexEntry], index_end: u64) -> Result<(), Malformed> {
     let mut entries: Vec<&BundleIndexEntry> = entries.iter().filter(|entry| !entry.range.is_empty()).collect();
-    entries.sort_by_key(|entry| entry.range.start);
+    entries.sort_by_cached_key(|entry| entry.range.start);
     let mut end = index_end;
     for entry in entries {
         if entry.range.start < end {

@@ -93,7 +93,7 @@ fn entry<'data>(view: View<'data>, at: View<'data>) -> Result<OxartEntry<'data>,
 /// Checks that no two payloads share bytes.
 fn check_overlaps(view: View<'_>, payloads: &[OxartPayload<'_>]) -> Result<(), Malformed> {
     let mut ranges: Vec<_> = payloads.iter().map(|payload| payload.data.range_in(view)).collect();
-    ranges.sort_by_key(|range| (range.start, range.end));
+    ranges.sort_by_cached_key(|range| (range.start, range.end));
     let mut end = 0;
     for range in ranges {
         if range.start < end {

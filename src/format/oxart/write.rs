@@ -127,7 +127,7 @@ pub(crate) fn edited<'data>(
     let mut appended = Vec::new();
     let mut places: Vec<_> =
         bundle.payloads.iter().map(|payload| payload.data.range_in(view)).zip(fates).enumerate().collect();
-    places.sort_by_key(|(_, (range, _))| range.start);
+    places.sort_by_cached_key(|(_, (range, _))| range.start);
     let mut sizes = vec![None; places.len()];
     for (number, (range, fate)) in places {
         let size = size_of_range(&range);

@@ -193,7 +193,7 @@ impl<'data> Coff<'data> {
     /// Returns the size of the string table without these names, if they are at its end. Other names stay, because
     /// sections and symbols refer to strings after them.
     fn strings_size_without(&self, mut names: Vec<Range<u64>>) -> u64 {
-        names.sort_by_key(|name| Reverse(name.start));
+        names.sort_by_cached_key(|name| Reverse(name.start));
         let mut size = self.strings.size();
         for name in names {
             if name.start >= STRINGS_HEADER_SIZE && name.end == size {
@@ -292,7 +292,7 @@ pub fn without_sections<'data>(
     let strings_size = coff.strings_size_without(names);
     cuts.push(coff.strings.from(strings_size).range_in(file));
     cuts.retain(|cut| !cut.is_empty());
-    cuts.sort_by_key(|cut| cut.start);
+    cuts.sort_by_cached_key(|cut| cut.start);
     if !cuts.is_sorted_by(|cut, next| cut.end <= next.start) {
         return Err(broken(file, "has overlapping sections"));
     }
@@ -310,7 +310,7 @@ pub fn without_sections<'data>(
     let field = (range_at(strings, STRINGS_HEADER_SIZE), coff.strings_header(strings_size)?);
     let cuts = cuts.iter().filter(|cut| **cut != table).map(|cut| (cut.clone(), Vec::new()));
     let mut cuts: Vec<(Range<u64>, Vec<u8>)> = cuts.chain((coff.symbols != 0).then_some(field)).collect();
-    cuts.sort_by_key(|(cut, _)| cut.start);
+    cuts.sort_by_cached_key(|(cut, _)| cut.start);
     for (cut, instead) in cuts {
         if cut.start < end {
             return Err(broken(file, "has overlapping sections"));

@@ -74,7 +74,7 @@ pub(crate) fn resource_usage(view: View<'_>) -> Result<ResourceUsage, Malformed>
     let mut banks = section_banks(&elf);
     let mut functions = Vec::new();
     let mut own: Vec<_> = elf.functions().into_iter().filter(|function| has_own_section(&elf, function)).collect();
-    own.sort_by_key(|function| function.section.map(|section| section.0));
+    own.sort_by_cached_key(|function| function.section.map(|section| section.0));
     for function in own {
         charge_kernel(view, [function.name.len()], 0)?;
         let info = function_info.get(&function.number).copied().unwrap_or_default();

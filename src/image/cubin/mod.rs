@@ -125,7 +125,7 @@ fn attributes_of(elf: &Elf<'_>, function: &ElfFunction<'_>, kernel: &mut Kernel,
         Ok(())
     });
     // The section lists them from the last to the first.
-    kernel.parameters.sort_by_key(|parameter| parameter.offset);
+    kernel.parameters.sort_by_cached_key(|parameter| parameter.offset);
 }
 
 fn charge_parameter(elf: &Elf<'_>) -> Result<(), Malformed> {
@@ -157,7 +157,7 @@ fn for_each_attribute(
 fn constant_banks<'data>(elf: &Elf<'data>) -> NameMap<&'data str, Vec<ConstantBank>> {
     let mut banks = section_banks(elf);
     for banks in banks.values_mut() {
-        banks.sort_by_key(|bank| bank.bank);
+        banks.sort_by_cached_key(|bank| bank.bank);
     }
     banks
 }

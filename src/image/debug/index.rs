@@ -66,7 +66,7 @@ impl SourceIndex {
         let mut dwarf = sections.borrow(|section| section.reader(sections::endian(&elf)));
         let result = index.add_debug_information(&mut dwarf, ParseBudget(view));
         problems.extend(result.err().map(|error| malformed(&elf, error)));
-        index.debug.sequences.sort_by_key(|sequence| sequence.start);
+        index.debug.sequences.sort_by_cached_key(|sequence| sequence.start);
         index.problems = problems;
         Ok(index)
     }
@@ -77,7 +77,7 @@ impl SourceIndex {
             .into_iter()
             .map(|function| Function { name: function.name.to_owned(), start: function.entry, size: function.size })
             .collect();
-        self.functions.sort_by_key(|function| function.start);
+        self.functions.sort_by_cached_key(|function| function.start);
         for (number, function) in self.functions.iter().enumerate() {
             self.by_name.entry(function.name.clone()).or_insert(number);
         }

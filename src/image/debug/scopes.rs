@@ -137,7 +137,7 @@ impl<'data> ScopeReader<'_, 'data> {
 /// Splits overlapping segments into the innermost function from each address on, in the order of the addresses.
 pub fn innermost(mut segments: Vec<Segment>) -> Vec<(u64, Option<ScopeNumber>)> {
     // The sort is stable, so children follow their parents.
-    segments.sort_by_key(|segment| segment.start);
+    segments.sort_by_cached_key(|segment| segment.start);
     let mut changes: Vec<(u64, Option<ScopeNumber>)> = Vec::new();
     let mut open: Vec<Segment> = Vec::new();
     let close = |open: &mut Vec<Segment>, changes: &mut Vec<(u64, Option<ScopeNumber>)>, until: u64| {
@@ -152,7 +152,7 @@ pub fn innermost(mut segments: Vec<Segment>) -> Vec<(u64, Option<ScopeNumber>)> 
     }
     close(&mut open, &mut changes, u64::MAX);
     // Of changes at one address, the last decides.
-    changes.sort_by_key(|(address, _)| *address);
+    changes.sort_by_cached_key(|(address, _)| *address);
     changes.dedup_by(|later, earlier| {
         let is_same = later.0 == earlier.0;
         if is_same {

@@ -57,7 +57,7 @@ impl<'module, 'text> SharedMemory<'module, 'text> {
             used.extend(variables);
         }
         // A name is a slice of the text at the declaration of its variable, so its address gives the order.
-        used.sort_by_key(|variable| (variable.size == Some(0), variable.name.as_ptr().addr()));
+        used.sort_by_cached_key(|variable| (variable.size == Some(0), variable.name.as_ptr().addr()));
         used.dedup_by_key(|variable| variable.name.as_ptr());
         Ok(used.iter().try_fold(0, |end, variable| Some(place(end, variable)?.end)))
     }

@@ -173,7 +173,7 @@ impl ZeInfo {
     /// Joins the kernels, their arguments and the names of the arguments.
     fn join(&mut self) {
         for (kernel, mut arguments) in self.kernels.iter_mut().zip(std::mem::take(&mut self.arguments)) {
-            arguments.sort_by_key(|(index, _)| *index);
+            arguments.sort_by_cached_key(|(index, _)| *index);
             for (index, parameter) in arguments {
                 let name = self.names.remove(&(kernel.name.clone(), index));
                 kernel.parameters.push(Parameter { name, ..parameter });

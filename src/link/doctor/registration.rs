@@ -64,7 +64,7 @@ pub fn find(
     if line.placement.output_type == OutputType::Relocatable {
         problems.extend(shared_entries(inputs, resolution));
     }
-    problems.sort_by_key(|problem| problem.kind);
+    problems.sort_by_cached_key(|problem| problem.kind);
     Ok(problems)
 }
 

@@ -12,7 +12,7 @@ use super::stream_memory::StreamMemory;
 use super::{ImageRef, Scan, Shared, compressed_containers};
 use crate::base::bytes::{Budget, total};
 use crate::base::codec::is_compressed;
-use crate::base::parallel::map_parallel;
+use crate::base::parallel::{Results, map_parallel};
 use crate::scan::Source;
 use crate::scan::inventory::NestedImage;
 
@@ -31,6 +31,18 @@ impl<S: Source> Scan<S> {
         work: impl Fn(usize, &ImageRef<'_>) -> R + Sync,
         visit: &mut dyn FnMut(usize, R),
     ) {
+        let results = Results::new();
+        let work = |index, image: &ImageRef<'_>| results.keep(work(index, image));
+        self.map_keys(images, &work, &mut |index, key| visit(index, results.take(key)));
+    }
+
+    /// Like [`Scan::map_images`], with keys of the results.
+    fn map_keys<'scan>(
+        &'scan self,
+        images: &[NestedImage<'scan>],
+        work: &(dyn Fn(usize, &ImageRef<'_>) -> usize + Sync),
+        visit: &mut dyn FnMut(usize, usize),
+    ) {
         let batches = batches(images);
         let memory = StreamMemory::default();
         let names = Shared::default();
@@ -44,13 +56,14 @@ impl<S: Source> Scan<S> {
             let mut taken = memory.take(batch.memory);
             let shared = Shared { buffers: mem::take(&mut taken.buffers), ..names.clone() };
             let reader = self.reader_with(self.view().charging(&budget), false, shared);
-            let results: Vec<R> = batch.images().map(|(index, it)| work(index, &reader.image(it.clone()))).collect();
+            let results: Vec<usize> =
+                batch.images().map(|(index, it)| work(index, &reader.image(it.clone()))).collect();
             taken.buffers = reader.into_buffers();
             Some((results, budget))
         };
         let own_reader = self.reader_with(self.view(), true, names.clone());
         let mut next = batches.iter();
-        map_parallel(&batches, usize::MAX, read_batch, &mut |read: Option<(Vec<R>, Budget)>| {
+        map_parallel(&batches, usize::MAX, read_batch, &mut |read: Option<(Vec<usize>, Budget)>| {
             let Some(batch) = next.next() else { return };
             let is_charged =
                 |used: &Budget| !is_exhausted.load(Ordering::Relaxed) && file_budget.charge_fitting_part(used);

@@ -136,7 +136,7 @@ impl<'a> Findings<'a> {
 
     /// Returns the inventory of the file, sorted by offset.
     pub fn into_file(mut self, path: String, format: FileFormat, size: u64) -> File {
-        self.containers.sort_by_key(|container| container.offset);
+        self.containers.sort_by_cached_key(|container| container.offset);
         self.containers.shrink_to_fit();
         self.add_exhaustion();
         order_errors(&mut self.errors);
@@ -158,7 +158,7 @@ impl<'a> Findings<'a> {
 /// Sorts errors by offset, and removes duplicates. An exhausted budget is reported once, even if several readers
 /// exhaust it.
 pub fn order_errors(errors: &mut Vec<Malformed>) {
-    errors.sort_by_key(|error| error.offset);
+    errors.sort_by_cached_key(|error| error.offset);
     // A section and a wrapper may both lead to the same invalid container.
     errors.dedup();
     let mut is_reported = false;

@@ -94,7 +94,7 @@ impl<'data> DataSymbols<'data> {
             symbols.add(&file, host);
         }
         let places = &mut symbols.places;
-        places.sort_by_key(|symbol| (symbol.range.start, symbol.rank));
+        places.sort_by_cached_key(|symbol| (symbol.range.start, symbol.rank));
         places.dedup_by_key(|symbol| symbol.range.start);
         let starts: Vec<u64> = places.iter().map(|symbol| symbol.range.start).collect();
         for (symbol, next) in places.iter_mut().zip(starts.into_iter().skip(1)) {

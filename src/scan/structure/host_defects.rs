@@ -20,7 +20,7 @@ use crate::format::{self, bundle_section};
 pub fn find(structure: &Structure<'_>) -> Vec<Malformed> {
     let mut defects: Vec<Malformed> = structure.hosts.iter().flat_map(|&host| segment_defects(host)).collect();
     defects.extend(row_defects(structure));
-    defects.sort_by_key(|defect| defect.offset);
+    defects.sort_by_cached_key(|defect| defect.offset);
     defects
 }
 

@@ -167,7 +167,7 @@ fn universal(view: View<'_>, kind: FileKind) -> Structure<'_> {
 /// Returns the sections in file order, without sections that start inside another. Only hostile files have such
 /// sections. They would make the scanner read the same bytes once per section header.
 fn without_overlaps<T>(mut sections: Vec<T>, range: impl Fn(&T) -> Range<u64>) -> Vec<T> {
-    sections.sort_by_key(|section| range(section).start);
+    sections.sort_by_cached_key(|section| range(section).start);
     let mut end = 0;
     sections.retain(|section| {
         let Range { start, end: own_end } = range(section);
@@ -271,7 +271,7 @@ impl<'data> Structure<'data> {
         self.sections = without_overlaps(std::mem::take(&mut self.sections), Section::range);
         // An empty section before another at the same offset holds nothing.
         self.names.retain(|(_, range)| !range.is_empty());
-        self.names.sort_by_key(|(_, range)| range.start);
+        self.names.sort_by_cached_key(|(_, range)| range.start);
     }
 
     /// True if a section has one of these names. PE files truncate them.

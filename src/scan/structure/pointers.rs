@@ -205,7 +205,7 @@ impl AddressMap {
     fn new(parts: Vec<(u64, (u64, u64))>) -> Self {
         let range = |(address, (offset, size)): (u64, (u64, u64))| (range_at(address, size), offset);
         let mut map: Vec<(Range<u64>, u64)> = parts.into_iter().map(range).collect();
-        map.sort_by_key(|(range, _)| range.start);
+        map.sort_by_cached_key(|(range, _)| range.start);
         AddressMap(map)
     }
 

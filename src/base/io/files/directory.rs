@@ -30,7 +30,7 @@ fn entries(directory: &Path, fail: &mut dyn FnMut(&Path, io::Error)) -> Vec<Pend
     let listing = read_dir(directory).map_err(|error| fail(directory, error));
     let readable = |entry: io::Result<DirEntry>| entry.map_err(|error| fail(directory, error)).ok();
     let mut entries: Vec<DirEntry> = listing.into_iter().flatten().filter_map(readable).collect();
-    entries.sort_by_key(DirEntry::file_name);
+    entries.sort_by_cached_key(DirEntry::file_name);
     let mut found = Vec::new();
     for entry in entries {
         match entry.file_type() {

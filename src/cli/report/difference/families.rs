@@ -68,7 +68,7 @@ pub fn families(rows: &[Row<'_>], all: bool, screen: &Screen) -> Option<String> 
         return None;
     }
     let mut families: Vec<(String, FamilyRow)> = families.into_iter().collect();
-    families.sort_by_key(|(_, family)| Reverse((family.growth().unsigned_abs(), family.old.max(family.new))));
+    families.sort_by_cached_key(|(_, family)| Reverse((family.growth().unsigned_abs(), family.old.max(family.new))));
     let shown = if all { families.len() } else { MAX_ROWS };
     let [old, new, change] = ["OLD", "NEW", "CHANGE"].map(Column::right);
     let kernels = Column::left("KERNELS").meaning(meaning_of_kernels);

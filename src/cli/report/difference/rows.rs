@@ -29,7 +29,7 @@ pub fn rows<'a>(targets: &[&'a TargetDifference<'a>]) -> Vec<Row<'a>> {
     for row in &mut rows {
         row.archs.sort_by_cached_key(|(arch, _)| natural_order(arch));
     }
-    rows.sort_by_key(|row| Reverse(row.growth().unsigned_abs()));
+    rows.sort_by_cached_key(|row| Reverse(row.growth().unsigned_abs()));
     rows
 }
 

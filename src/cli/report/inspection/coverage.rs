@@ -118,7 +118,7 @@ fn exceptions<'a>(coverage: &Coverage<'a>, kernel: &CoveredKernel<'a>) -> Vec<St
             None => answers.push((cell, vec![device])),
         }
     }
-    answers.sort_by_key(|(cell, _)| *cell != CoverageCell::Gap);
+    answers.sort_by_cached_key(|(cell, _)| *cell != CoverageCell::Gap);
     let text = |(cell, devices): (CoverageCell<'_>, Vec<&str>)| {
         let way = match cell {
             CoverageCell::None => NOTHING.to_owned(),

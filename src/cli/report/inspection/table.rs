@@ -49,7 +49,7 @@ fn family_rows(kernels: &[Kernel], screen: &Screen) -> Option<String> {
     let mut headings: Vec<Column> = figures.iter().map(|figure| Column::right(heading(*figure))).collect();
     headings.extend([Column::right("KERNELS"), Column::name("FAMILY")]);
     let mut families: Vec<(String, Vec<&Kernel>)> = families.into_iter().collect();
-    families.sort_by_key(|(_, kernels)| Reverse(kernels.len()));
+    families.sort_by_cached_key(|(_, kernels)| Reverse(kernels.len()));
     let rows = families.into_iter().map(|(name, kernels)| {
         let figures = figures.iter().map(|figure| family_cell(*figure, &kernels, screen));
         figures.chain([kernels.len().to_string(), printable(&name)]).collect()

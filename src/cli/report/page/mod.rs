@@ -26,28 +26,13 @@ use crate::base::error::Result;
 use crate::base::io::{Output, OutputPath};
 use crate::check::Verdict;
 use crate::cli::report::json_line::write_json_line;
+use crate::cli::texts::text;
 use crate::scan::inventory::{File, NestedImage};
 use base64::base64;
 use data::{FileData, PageData, problems};
 
-const TEMPLATE: &str = include_str!("page.html");
-const STYLE: &str = include_str!("page.css");
-
-/// Scripts of the page, which share one scope, in this order.
-const SCRIPTS: [&str; 12] = [
-    include_str!("scripts/elements.js"),
-    include_str!("scripts/theme.js"),
-    include_str!("scripts/figures.js"),
-    include_str!("scripts/address.js"),
-    include_str!("scripts/tree.js"),
-    include_str!("scripts/squarify.js"),
-    include_str!("scripts/treemap.js"),
-    include_str!("scripts/table.js"),
-    include_str!("scripts/coverage.js"),
-    include_str!("scripts/tables.js"),
-    include_str!("scripts/summary.js"),
-    include_str!("scripts/start.js"),
-];
+/// Names of scripts of the page, which share one scope, in this order.
+const SCRIPTS: &str = "elements theme figures address tree squarify treemap table coverage tables summary start";
 
 /// The page, which is compressed while files are added: a package has a hundred thousand.
 pub struct Page {
@@ -115,19 +100,21 @@ impl Page {
     }
 
     fn text(mut self, verdict: Option<&Verdict>) -> Result<String> {
-        let script = format!("(async () => {{\n\"use strict\";\n{}}})();\n", SCRIPTS.concat());
+        let style = text("page/page.css");
+        let scripts: String = SCRIPTS.split(' ').map(|name| text(&format!("scripts/{name}.js"))).collect();
+        let script = format!("(async () => {{\n\"use strict\";\n{scripts}}})();\n");
         let policy = format!(
             "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
             source(&script),
-            source(STYLE)
+            source(style)
         );
         self.append("],");
         let tables = std::mem::take(&mut self.data).finish(verdict)?;
         // Without the brace of an object whose first field is written.
         write_json_line(&tables, Piece { to: &mut self.document, skipped: 1 });
         let data = self.document.finish().expect(MEMORY);
-        let parts = [("policy", policy.as_str()), ("style", STYLE), ("data", &base64(&data)), ("script", &script)];
-        Ok(fill_template(TEMPLATE, &parts))
+        let parts = [("policy", policy.as_str()), ("style", style), ("data", &base64(&data)), ("script", &script)];
+        Ok(fill_template(text("page/page.html"), &parts))
     }
 
     fn write_piece(&mut self, value: &impl Serialize) {

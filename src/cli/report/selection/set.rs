@@ -123,7 +123,7 @@ fn packages(set: &SetSelection<'_>, limit: usize, named: usize, screen: &Screen)
     // The rows of a short list are the worst.
     let is_bad = |row: &Row| row.1.iter().any(|cell| cell.contains(word(Service::Nothing)));
     if rows.len() > limit {
-        rows.sort_by_key(|row| !is_bad(row));
+        rows.sort_by_cached_key(|row| !is_bad(row));
     }
     let omitted = rows.len().saturating_sub(limit);
     let width = if is_one { 3 } else { 4 };

@@ -44,7 +44,7 @@ fn findings(verdict: &Verdict, size: usize) -> String {
         return text;
     }
     // Warnings do not take the place of violations.
-    rows.sort_by_key(|(is_warning, _)| *is_warning);
+    rows.sort_by_cached_key(|(is_warning, _)| *is_warning);
     let note = |shown: usize| format!("\n{shown} of {} findings are shown.\n", findings.len());
     let size = size.saturating_sub(note(findings.len()).len());
     for (shown, (_, row)) in rows.iter().enumerate() {

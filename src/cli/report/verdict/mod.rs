@@ -67,7 +67,7 @@ fn grouped_by_file(groups: Vec<FindingGroup<'_>>, screen: &Screen) -> String {
             None => messages.push(vec![group]),
         }
     }
-    messages.sort_by_key(|groups| Reverse(groups.len()));
+    messages.sort_by_cached_key(|groups| Reverse(groups.len()));
     let lines = messages.iter().take(MAX_LINES).filter_map(|groups| {
         let first = groups.first()?;
         let others = match groups.len().saturating_sub(1) {

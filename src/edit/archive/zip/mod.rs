@@ -87,7 +87,7 @@ impl<'data> ZipFile<'data> {
             return Ok(Patches::default());
         }
         changes.extend(self.record(&changes)?);
-        changes.sort_by_key(|change| change.entry);
+        changes.sort_by_cached_key(|change| change.entry);
         let mut patches = Vec::new();
         for change in &changes {
             self.local_patches(change, &mut patches)?;

@@ -135,7 +135,7 @@ impl Collection<'_> {
         self.available.extend(bundle.entries.iter().map(|entry| entry.id.clone()));
         let served = self.served(member, bundle, explain);
         let mut in_stream: Vec<Range<u64>> = served.iter().filter_map(|(entry, _)| entry.range_in_stream()).collect();
-        in_stream.sort_by_key(|range| range.start);
+        in_stream.sort_by_cached_key(|range| range.start);
         let stream_at = self.temporary.size;
         if let (Some(ccob), false) = (&bundle.ccob, in_stream.is_empty()) {
             let parts: Vec<_> = in_stream.iter().cloned().map(|range| (range, ())).collect();

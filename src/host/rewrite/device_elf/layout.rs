@@ -136,7 +136,7 @@ fn parts(elf: &DeviceElf<'_>, removed: &Removed) -> Result<Vec<Block>, Malformed
 
 /// Merges parts that overlap, in the order of the file. The section table is only a block if it overlaps nothing.
 fn merged(mut parts: Vec<Block>) -> Vec<Block> {
-    parts.sort_by_key(|part| (part.old.start, part.old.end));
+    parts.sort_by_cached_key(|part| (part.old.start, part.old.end));
     let mut blocks: Vec<Block> = Vec::new();
     for part in parts {
         match blocks.last_mut() {

@@ -196,7 +196,7 @@ impl<'data> Elf<'data> {
         for section in kept {
             contents.push((section, self.content(section)?));
         }
-        contents.sort_by_key(|(section, view)| (view.start(), *section));
+        contents.sort_by_cached_key(|(section, view)| (view.start(), *section));
         let mut body = Content::new();
         let mut end = 0;
         for (section, view) in contents {

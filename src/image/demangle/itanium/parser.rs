@@ -88,6 +88,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Calls a function one level deeper.
+    #[inline]
     pub fn nested<R>(&mut self, parse: impl FnOnce(&mut Self) -> Option<R>) -> Option<R> {
         let outer = self.levels_left;
         self.levels_left = outer.checked_sub(1)?;

@@ -62,6 +62,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         self.nodes.get(id)
     }
 
+    #[inline]
     fn push(&mut self, text: &str) -> Option<()> {
         if text.len() > MAX_LENGTH.checked_sub(self.text.len())? {
             return None;
@@ -77,6 +78,7 @@ impl<'t, 'a> Printer<'t, 'a> {
     }
 
     /// Visits a node one level deeper.
+    #[inline]
     fn nested(&mut self, print: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
         self.charge()?;
         let outer = self.levels_left;

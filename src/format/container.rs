@@ -4,6 +4,7 @@ use super::stored_hash::StoredHash;
 use super::{ContainerType, ImageView};
 use crate::base::bytes::View;
 use crate::base::codec::{self, Codec};
+use crate::base::content::Content;
 use crate::base::error::Malformed;
 use crate::target::OffloadKind;
 
@@ -37,6 +38,17 @@ impl<'data> ContainerView<'data> {
             Contents::Compressed(_) => &[],
         }
     }
+}
+
+/// Fate of an image in a container that is written again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate<'data> {
+    /// The stored bytes stay.
+    Keep,
+    /// The image is left out.
+    Drop,
+    /// The image has these bytes. The container may compress them.
+    Replace(Content<'data>),
 }
 
 /// A container that is stored compressed.

@@ -36,7 +36,7 @@ pub use member::{FatbinMember, concatenate};
 pub use raw::{EntryHeader, MAGIC, flag, kind};
 pub(crate) use read::read_grouped;
 pub use read::{CudaFatbin, FatbinEntry};
-pub(crate) use stored::{PlainEntry, StoredEntry, StoredImage, stored_entries};
+pub(crate) use stored::{PlainEntry, StoredEntry, stored_entries};
 pub(crate) use write::write_entries;
 pub use write::{write, write_members};
 

@@ -27,7 +27,7 @@ use crate::base::bytes::{Cursor, Extent, Resource, View};
 use crate::base::error::{Cause, Malformed};
 use crate::target::{OffloadKind, intel};
 
-pub use write::{MemberFate, write};
+pub use write::write;
 
 /// Size of a member's header, and ranges of the member's size and the end of the header in it (ar).
 const HEADER_SIZE: u64 = 60;

@@ -16,8 +16,8 @@ mod tests;
 
 pub use raw::{MAGIC, SECTION, entry_kind, payload_kind};
 pub use read::{OxartBundle, OxartEntry, OxartPayload};
+pub(crate) use write::edited;
 pub use write::{OxartEntrySpec, OxartPayloadSpec, OxartSpec, write};
-pub(crate) use write::{OxartFate, edited};
 
 use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView, UnknownValue};
 use crate::base::bytes::{Resource, View};

@@ -110,8 +110,6 @@ pub enum AddendForm {
 pub struct CallFrame {
     /// Factor of code offsets.
     pub code_alignment: u8,
-    /// Factor of data offsets.
-    pub data_alignment: i8,
     /// Register or column of the return address.
     pub return_address: u16,
     /// Register of the stack pointer.

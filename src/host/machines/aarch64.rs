@@ -23,7 +23,6 @@ pub const AARCH64: Architecture = Architecture {
     fill: &[0, 0, 0, 0], // udf
     call_frame: CallFrame {
         code_alignment: 4,
-        data_alignment: -8,
         return_address: 30,
         stack_pointer: 31,
         entry_offset: 0,

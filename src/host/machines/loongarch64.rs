@@ -19,7 +19,6 @@ pub const LOONGARCH64: Architecture = Architecture {
     fill: &[0x00, 0x00, 0x2a, 0x00], // break 0
     call_frame: CallFrame {
         code_alignment: 4,
-        data_alignment: -8,
         return_address: RA as u16,
         stack_pointer: SP as u16,
         entry_offset: 0,

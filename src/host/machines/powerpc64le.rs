@@ -17,7 +17,6 @@ pub const POWERPC64LE: Architecture = Architecture {
     fill: &[0x08, 0x00, 0xe0, 0x7f], // trap
     call_frame: CallFrame {
         code_alignment: 4,
-        data_alignment: -8,
         return_address: LINK_REGISTER,
         stack_pointer: SP as u16,
         entry_offset: 0,

@@ -20,7 +20,6 @@ pub const RISCV64: Architecture = Architecture {
     fill: &[0x73, 0x00, 0x10, 0x00], // ebreak
     call_frame: CallFrame {
         code_alignment: 4,
-        data_alignment: -8,
         return_address: RA as u16,
         stack_pointer: SP as u16,
         entry_offset: 0,

@@ -17,7 +17,6 @@ pub const S390X: Architecture = Architecture {
     fill: &[0, 0], // no instruction has this operation code
     call_frame: CallFrame {
         code_alignment: 1,
-        data_alignment: -8,
         return_address: 14,
         stack_pointer: SP as u16,
         entry_offset: SAVE_AREA,

@@ -21,7 +21,6 @@ pub const X86_64: Architecture = Architecture {
     fill: &[0xcc], // int3
     call_frame: CallFrame {
         code_alignment: 1,
-        data_alignment: -8,
         return_address: 16,
         stack_pointer: 7,
         entry_offset: 8,

@@ -31,6 +31,16 @@ pub enum Contents<'data> {
 }
 
 impl<'data> ContainerView<'data> {
+    /// Returns a container whose images need no decompression of the whole.
+    pub(super) fn new(
+        container_type: ContainerType,
+        version: Option<u32>,
+        view: View<'data>,
+        images: Vec<ImageView<'data>>,
+    ) -> Self {
+        ContainerView { container_type, version, view, contents: Contents::Images(images) }
+    }
+
     /// Returns the images; empty if the container must be decompressed first.
     pub fn images(&self) -> &[ImageView<'data>] {
         match &self.contents {

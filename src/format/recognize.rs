@@ -168,8 +168,7 @@ pub fn metal_library(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
     if let Some(first) = library.functions().next() {
         first?;
     }
-    let contents = Contents::Images(vec![ImageView::new(library.view, None, None, None)]);
-    Ok(ContainerView { container_type: ContainerType::MetalLibrary, version: None, view: library.view, contents })
+    Ok(container_of_image(ContainerType::MetalLibrary, library.view))
 }
 
 /// Checks that the view is a complete ELF file: its headers and everything that they point to.
@@ -220,8 +219,7 @@ pub fn bare_image(view: View<'_>) -> Option<ContainerView<'_>> {
         ImageKind::MetalBinary => ContainerType::MetalBinary,
         _ => return None,
     };
-    let contents = Contents::Images(vec![ImageView::new(view, None, None, None)]);
-    Some(ContainerView { container_type, version: None, view, contents })
+    Some(container_of_image(container_type, view))
 }
 
 /// Reads a file that is a device image without a container. ELF files and bitcode for host machines are excluded. A
@@ -242,6 +240,10 @@ pub fn device_elf(view: View<'_>) -> Option<ContainerView<'_>> {
     }
     let view = view.prefix("ELF file", image.own_size?).ok()?;
     image.triple?;
-    let contents = Contents::Images(vec![ImageView::new(view, None, None, None)]);
-    Some(ContainerView { container_type: ContainerType::DeviceElf, version: None, view, contents })
+    Some(container_of_image(ContainerType::DeviceElf, view))
+}
+
+/// Returns a view of an image as a container of it.
+fn container_of_image(container_type: ContainerType, view: View<'_>) -> ContainerView<'_> {
+    ContainerView::new(container_type, None, view, vec![ImageView::new(view, None, None, None)])
 }

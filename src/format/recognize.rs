@@ -3,11 +3,9 @@
 use super::container_type::Recognition;
 use super::device_image::is_device_code;
 use super::{
-    Compressed, CompressedContents, ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView,
-};
-use super::{
-    bitcode, bundle, bundle_section, ccob, cuda_fatbin, dx_container, hcf, kpack, metal_archive, metal_binary,
-    metal_library, ocloc_archive, ocloc_name, offload_binary, oxart, ptx, spirv, syclbin, tile_ir,
+    Compressed, CompressedContents, ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView, bitcode,
+    bundle, bundle_section, ccob, cuda_fatbin, dx_container, hcf, kpack, metal_archive, metal_binary, metal_library,
+    ocloc_archive, ocloc_name, offload_binary, oxart, ptx, spirv, syclbin, tile_ir,
 };
 use crate::base::bytes::View;
 use crate::base::error::{Cause, Malformed};

@@ -1,7 +1,6 @@
 //! Description of a machine for the emitters: a table of numbers and one function that generates code.
 
-use object::Endianness;
-use object::{elf, macho, pe};
+use object::{Endianness, elf, macho, pe};
 
 use super::assembler::CompiledFunction;
 use super::code::Function;

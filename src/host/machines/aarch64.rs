@@ -2,8 +2,7 @@
 
 use std::marker::PhantomData;
 
-use object::Endianness;
-use object::{elf, macho, pe};
+use object::{Endianness, elf, macho, pe};
 
 use super::fixed_width::{distance, fill_in, signed, unsigned, word};
 use super::stack_frame::StackFrame;

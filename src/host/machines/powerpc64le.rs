@@ -1,7 +1,6 @@
 //! Little-endian Power with 64-bit registers under the ELFv2 ABI.
 
-use object::Endianness;
-use object::elf;
+use object::{Endianness, elf};
 
 use super::fixed_width::{distance, fill_in, signed, word};
 use crate::host::architecture::{Architecture, CallFrame, ElfMachine};

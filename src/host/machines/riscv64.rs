@@ -1,7 +1,6 @@
 //! RISC-V with 64-bit registers under the LP64D ABI.
 
-use object::Endianness;
-use object::elf;
+use object::{Endianness, elf};
 
 use super::fixed_width::{distance, fill_in, signed, word};
 use super::stack_frame::StackFrame;

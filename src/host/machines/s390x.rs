@@ -1,7 +1,6 @@
 //! IBM Z with 64-bit registers (z/Architecture) under the s390x ELF ABI; big-endian.
 
-use object::Endianness;
-use object::elf;
+use object::{Endianness, elf};
 
 use crate::host::architecture::{Architecture, CallFrame, ElfMachine};
 use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};

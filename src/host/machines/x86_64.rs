@@ -2,8 +2,7 @@
 
 use std::marker::PhantomData;
 
-use object::Endianness;
-use object::{elf, macho, pe};
+use object::{Endianness, elf, macho, pe};
 
 use crate::base::elf_layout::SHF_X86_64_LARGE;
 use crate::host::architecture::{

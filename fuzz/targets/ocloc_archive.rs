@@ -3,7 +3,8 @@
 #![no_main]
 
 use fatbin::View;
-use fatbin::internals::format::ocloc_archive::{Member, MemberFate, container, members, write};
+use fatbin::internals::format::Fate;
+use fatbin::internals::format::ocloc_archive::{Member, container, members, write};
 use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -11,7 +12,7 @@ fuzz_target!(|data: &[u8]| {
     let Ok((all, size)) = members(View::new(data)) else { return };
     let code: Vec<&Member<'_>> = all.iter().filter(|member| !member.is_padding()).collect();
     for first in [0, 1] {
-        let fate = |index: usize| if index % 2 == first { MemberFate::Drop } else { MemberFate::Keep };
+        let fate = |index: usize| if index % 2 == first { Fate::Drop } else { Fate::Keep };
         let written =
             write(View::new(data), (0..code.len()).map(fate).collect()).expect("nothing is replaced").to_vec();
         let (left, written_size) = members(View::new(&written)).expect("a written archive can be read");

@@ -5,9 +5,8 @@
 //! and a removed code is not used again. The texts are in `docs/errors`.
 
 use std::error::Error;
-use std::fmt;
-use std::io;
 use std::path::PathBuf;
+use std::{fmt, io};
 
 /// An error type whose values have codes.
 pub trait Coded: Error {

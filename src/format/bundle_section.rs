@@ -63,7 +63,7 @@ pub fn container<'data>(id: &'data str, view: View<'data>) -> Result<ContainerVi
     if kind == Some(OffloadKind::Host) && view.data() == HOST {
         image.image_kind = ImageKind::Empty;
     }
-    Ok(with_one_image(ContainerType::BundleSection, view, image))
+    Ok(ContainerView::new(ContainerType::BundleSection, None, view, vec![image]))
 }
 
 /// An image of SYCL that is stored as a zstd frame.
@@ -96,7 +96,8 @@ fn sycl<'data>(
     view: View<'data>,
 ) -> Result<ContainerView<'data>, Malformed> {
     let Some(Frame { stored, full_size, image_kind }) = frame(view)? else {
-        return Ok(with_one_image(ContainerType::SyclImage, view, ImageView::new(view, kind, triple, None)));
+        let image = ImageView::new(view, kind, triple, None);
+        return Ok(ContainerView::new(ContainerType::SyclImage, None, view, vec![image]));
     };
     if image_kind == ImageKind::OclocArchive {
         let contents = CompressedContents::SyclImage { kind, triple };
@@ -109,7 +110,7 @@ fn sycl<'data>(
     }
     let mut image = ImageView::new(stored, kind, triple, None);
     image.set_frame(image_kind, full_size);
-    Ok(with_one_image(ContainerType::SyclImage, stored, image))
+    Ok(ContainerView::new(ContainerType::SyclImage, None, stored, vec![image]))
 }
 
 /// Extends a frame of this size by the skippable frame that follows it, if any.
@@ -120,14 +121,6 @@ fn with_padding(view: View<'_>, size: u64) -> Result<View<'_>, Malformed> {
         cursor.take_stated("SYCL image", padding)?;
     }
     view.prefix("SYCL image", cursor.at())
-}
-
-fn with_one_image<'data>(
-    container_type: ContainerType,
-    view: View<'data>,
-    image: ImageView<'data>,
-) -> ContainerView<'data> {
-    ContainerView { container_type, version: None, view, contents: Contents::Images(vec![image]) }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::stored_hash::StoredHash;
 use super::{ContainerType, ImageView};
 use crate::base::bytes::View;
 use crate::base::codec::{self, Codec};
+use crate::base::content::Content;
 use crate::base::error::Malformed;
 use crate::target::OffloadKind;
 
@@ -30,6 +31,16 @@ pub enum Contents<'data> {
 }
 
 impl<'data> ContainerView<'data> {
+    /// Returns a container whose images need no decompression of the whole.
+    pub(super) fn new(
+        container_type: ContainerType,
+        version: Option<u32>,
+        view: View<'data>,
+        images: Vec<ImageView<'data>>,
+    ) -> Self {
+        ContainerView { container_type, version, view, contents: Contents::Images(images) }
+    }
+
     /// Returns the images; empty if the container must be decompressed first.
     pub fn images(&self) -> &[ImageView<'data>] {
         match &self.contents {
@@ -37,6 +48,17 @@ impl<'data> ContainerView<'data> {
             Contents::Compressed(_) => &[],
         }
     }
+}
+
+/// Fate of an image in a container that is written again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate<'data> {
+    /// The stored bytes stay.
+    Keep,
+    /// The image is left out.
+    Drop,
+    /// The image has these bytes. The container may compress them.
+    Replace(Content<'data>),
 }
 
 /// A container that is stored compressed.

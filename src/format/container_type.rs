@@ -190,103 +190,51 @@ impl ContainerType {
     pub(crate) const fn descriptor(self) -> Descriptor {
         match self {
             ContainerType::OffloadBinary => Descriptor {
-                name: "offload-binary",
-                recognition: Recognition::Magic(&OFFLOAD_BINARY_MAGIC),
                 image_kind: Some(ImageKind::OffloadBinary),
-                registered_with: None,
                 selection_scope: SelectionScope::File,
                 wrap_input: WrapInput::EmbedEntries,
-                states_target: true,
+                ..with_magic("offload-binary", &OFFLOAD_BINARY_MAGIC)
             },
             ContainerType::Bundle => Descriptor {
-                name: "bundle",
-                recognition: Recognition::Magic(BUNDLE_MAGIC),
                 image_kind: Some(ImageKind::Bundle),
                 registered_with: Some(RegisteringRuntime::Hip),
-                selection_scope: SelectionScope::Container,
-                wrap_input: WrapInput::FatBinary,
-                states_target: true,
+                ..with_magic("bundle", BUNDLE_MAGIC)
             },
             ContainerType::Ccob => Descriptor {
-                name: "ccob",
-                recognition: Recognition::Magic(&CCOB_MAGIC),
                 image_kind: Some(ImageKind::CompressedBundle),
                 registered_with: Some(RegisteringRuntime::Hip),
-                selection_scope: SelectionScope::Container,
-                wrap_input: WrapInput::FatBinary,
-                states_target: true,
+                ..with_magic("ccob", &CCOB_MAGIC)
             },
             ContainerType::CudaFatbin => Descriptor {
-                name: "cuda-fatbin",
-                recognition: Recognition::Magic(&CUDA_FATBIN_MAGIC),
                 image_kind: Some(ImageKind::Fatbin),
                 registered_with: Some(RegisteringRuntime::Cuda),
-                selection_scope: SelectionScope::Container,
-                wrap_input: WrapInput::FatBinary,
-                states_target: true,
+                ..with_magic("cuda-fatbin", &CUDA_FATBIN_MAGIC)
             },
-            ContainerType::Kpack => Descriptor {
-                name: "kpack",
-                recognition: Recognition::Magic(&KPACK_MAGIC),
-                image_kind: None,
-                registered_with: None,
-                selection_scope: SelectionScope::Id,
-                wrap_input: WrapInput::FatBinary,
-                states_target: true,
-            },
-            ContainerType::Oxart => Descriptor {
-                name: "oxart",
-                recognition: Recognition::Magic(&OXART_MAGIC),
-                image_kind: None,
-                registered_with: None,
-                selection_scope: SelectionScope::Program,
-                wrap_input: WrapInput::FatBinary,
-                states_target: true,
-            },
+            ContainerType::Kpack => {
+                Descriptor { selection_scope: SelectionScope::Id, ..with_magic("kpack", &KPACK_MAGIC) }
+            }
+            ContainerType::Oxart => {
+                Descriptor { selection_scope: SelectionScope::Program, ..with_magic("oxart", &OXART_MAGIC) }
+            }
             ContainerType::MetalLibrary => Descriptor {
-                name: "metallib",
-                recognition: Recognition::Magic(&METAL_LIBRARY_MAGIC),
-                image_kind: None,
-                registered_with: None,
-                selection_scope: SelectionScope::Container,
                 wrap_input: WrapInput::Image,
                 states_target: false,
+                ..with_magic("metallib", &METAL_LIBRARY_MAGIC)
             },
-            ContainerType::SyclBin => Descriptor {
-                name: "syclbin",
-                recognition: Recognition::Magic(&SYCLBIN_MAGIC),
-                image_kind: Some(ImageKind::SyclBin),
-                registered_with: None,
-                selection_scope: SelectionScope::Container,
-                wrap_input: WrapInput::FatBinary,
-                states_target: true,
-            },
-            ContainerType::MetalArchive => Descriptor {
-                name: "metal-archive",
-                recognition: Recognition::Magic(&METAL_ARCHIVE_MAGIC),
-                image_kind: None,
-                registered_with: None,
-                selection_scope: SelectionScope::Container,
-                wrap_input: WrapInput::FatBinary,
-                states_target: true,
-            },
+            ContainerType::SyclBin => {
+                Descriptor { image_kind: Some(ImageKind::SyclBin), ..with_magic("syclbin", &SYCLBIN_MAGIC) }
+            }
+            ContainerType::MetalArchive => with_magic("metal-archive", &METAL_ARCHIVE_MAGIC),
             ContainerType::DxContainer => Descriptor {
-                name: "dxbc",
-                recognition: Recognition::Magic(&DX_CONTAINER_MAGIC),
-                image_kind: None,
-                registered_with: None,
                 selection_scope: SelectionScope::Program,
                 wrap_input: WrapInput::Image,
                 states_target: false,
+                ..with_magic("dxbc", &DX_CONTAINER_MAGIC)
             },
             ContainerType::Hcf => Descriptor {
-                name: "hcf",
-                recognition: Recognition::Magic(HCF_MAGIC),
-                image_kind: None,
-                registered_with: None,
                 selection_scope: SelectionScope::Program,
-                wrap_input: WrapInput::FatBinary,
                 states_target: false,
+                ..with_magic("hcf", HCF_MAGIC)
             },
             ContainerType::MetalBinary => bare_image("metal-binary", ImageKind::MetalBinary),
             ContainerType::OclocArchive => Descriptor {
@@ -316,6 +264,19 @@ impl ContainerType {
                 states_target: false,
             },
         }
+    }
+}
+
+/// A fat binary recognized by its first bytes, which states the targets of its images.
+const fn with_magic(name: &'static str, magic: &'static [u8]) -> Descriptor {
+    Descriptor {
+        name,
+        recognition: Recognition::Magic(magic),
+        image_kind: None,
+        registered_with: None,
+        selection_scope: SelectionScope::Container,
+        wrap_input: WrapInput::FatBinary,
+        states_target: true,
     }
 }
 

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 
 use super::container_type::{DX_CONTAINER_MAGIC, METAL_LIBRARY_MAGIC, SYCLBIN_MAGIC};
-use super::{ContainerType, ImageKind};
-use super::{bitcode, device_elf, lto_ir, metal_binary, metal_library, ocloc_name, tile_ir};
+use super::{ContainerType, ImageKind, bitcode, device_elf, lto_ir, metal_binary, metal_library, ocloc_name, tile_ir};
 use crate::base::bytes::View;
 use crate::target::{Platform, musa, nvptx, triple};
 

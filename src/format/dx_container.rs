@@ -5,7 +5,7 @@
 //! `docs/DirectX/DXContainer.rst` and `BinaryFormat/DXContainer.h`; wine, `dlls/vkd3d`.
 
 use super::container_type::DX_CONTAINER_MAGIC;
-use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView};
+use super::{ContainerType, ContainerView, ImageKind, ImageView};
 use crate::base::bytes::{Extent, Resource, Table, View};
 use crate::base::error::{Cause, Malformed};
 
@@ -48,8 +48,7 @@ pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
         strings: vec![("form", form)],
         ..ImageView::new(view, None, None, None)
     };
-    let contents = Contents::Images(vec![image]);
-    Ok(ContainerView { container_type: ContainerType::DxContainer, version: None, view, contents })
+    Ok(ContainerView::new(ContainerType::DxContainer, None, view, vec![image]))
 }
 
 /// Checks all parts, and returns the form of the code.

@@ -7,7 +7,7 @@
 
 use super::container_type::HCF_MAGIC;
 use super::device_image::is_device_code;
-use super::{ContainerType, ContainerView, Contents, ImageView};
+use super::{ContainerType, ContainerView, ImageView};
 use crate::base::bytes::{Extent, FieldPlace, Resource, View, record_memory, text_work};
 use crate::base::error::{Cause, Malformed};
 
@@ -89,7 +89,7 @@ pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
         return Err(view.malformed("HCF", 0, Cause::Described("no device code".to_owned())));
     };
     let view = view.prefix("HCF", end)?;
-    Ok(ContainerView { container_type: ContainerType::Hcf, version: None, view, contents: Contents::Images(images) })
+    Ok(ContainerView::new(ContainerType::Hcf, None, view, images))
 }
 
 /// Returns the line at the start of a view, and its size. Empty lines are part of the next.

@@ -6,7 +6,7 @@
 //! archives of mps-flash-attn 0.6.3.
 
 use super::container_type::METAL_ARCHIVE_MAGIC;
-use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView, metal_binary};
+use super::{ContainerType, ContainerView, ImageKind, ImageView, metal_binary};
 use crate::base::bytes::{Cursor, Extent, Resource, Table, View};
 use crate::base::error::{Cause, Malformed};
 
@@ -37,8 +37,7 @@ pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
         return Err(unexpected(records, "Metal archive slice type", value, "a GPU or AIR"));
     }
     let view = view.prefix("Metal archive", end)?;
-    let contents = Contents::Images(images);
-    Ok(ContainerView { container_type: ContainerType::MetalArchive, version: None, view, contents })
+    Ok(ContainerView::new(ContainerType::MetalArchive, None, view, images))
 }
 
 /// Size of the record of a slice.

@@ -45,7 +45,7 @@ pub mod syclbin;
 pub mod tensile_library;
 pub(crate) mod tile_ir;
 
-pub use container::{Compressed, CompressedContents, ContainerView, Contents};
+pub use container::{Compressed, CompressedContents, ContainerView, Contents, Fate};
 pub use container_type::ContainerType;
 pub(crate) use container_type::{RegisteringRuntime, SelectionScope, WrapInput};
 pub(crate) use device_elf::read as read_elf;

@@ -3,11 +3,9 @@
 use super::container_type::Recognition;
 use super::device_image::is_device_code;
 use super::{
-    Compressed, CompressedContents, ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView,
-};
-use super::{
-    bitcode, bundle, bundle_section, ccob, cuda_fatbin, dx_container, hcf, kpack, metal_archive, metal_binary,
-    metal_library, ocloc_archive, ocloc_name, offload_binary, oxart, ptx, spirv, syclbin, tile_ir,
+    Compressed, CompressedContents, ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView, bitcode,
+    bundle, bundle_section, ccob, cuda_fatbin, dx_container, hcf, kpack, metal_archive, metal_binary, metal_library,
+    ocloc_archive, ocloc_name, offload_binary, oxart, ptx, spirv, syclbin, tile_ir,
 };
 use crate::base::bytes::View;
 use crate::base::error::{Cause, Malformed};
@@ -46,17 +44,7 @@ const fn reader(container_type: ContainerType) -> Option<ReadContainer> {
         ContainerType::DxContainer => Some(dx_container::container),
         ContainerType::Hcf => Some(hcf::container),
         ContainerType::MetalArchive => Some(metal_archive::container),
-        ContainerType::MetalBinary
-        | ContainerType::OclocArchive
-        | ContainerType::SyclImage
-        | ContainerType::BundleSection
-        | ContainerType::DeviceElf
-        | ContainerType::Ptx
-        | ContainerType::Bitcode
-        | ContainerType::SpirV
-        | ContainerType::LtoIr
-        | ContainerType::TileIr
-        | ContainerType::Embedded => None,
+        _ => None,
     }
 }
 
@@ -178,8 +166,7 @@ pub fn metal_library(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
     if let Some(first) = library.functions().next() {
         first?;
     }
-    let contents = Contents::Images(vec![ImageView::new(library.view, None, None, None)]);
-    Ok(ContainerView { container_type: ContainerType::MetalLibrary, version: None, view: library.view, contents })
+    Ok(container_of_image(ContainerType::MetalLibrary, library.view))
 }
 
 /// Checks that the view is a complete ELF file: its headers and everything that they point to.
@@ -230,8 +217,7 @@ pub fn bare_image(view: View<'_>) -> Option<ContainerView<'_>> {
         ImageKind::MetalBinary => ContainerType::MetalBinary,
         _ => return None,
     };
-    let contents = Contents::Images(vec![ImageView::new(view, None, None, None)]);
-    Some(ContainerView { container_type, version: None, view, contents })
+    Some(container_of_image(container_type, view))
 }
 
 /// Reads a file that is a device image without a container. ELF files and bitcode for host machines are excluded. A
@@ -252,6 +238,10 @@ pub fn device_elf(view: View<'_>) -> Option<ContainerView<'_>> {
     }
     let view = view.prefix("ELF file", image.own_size?).ok()?;
     image.triple?;
-    let contents = Contents::Images(vec![ImageView::new(view, None, None, None)]);
-    Some(ContainerView { container_type: ContainerType::DeviceElf, version: None, view, contents })
+    Some(container_of_image(ContainerType::DeviceElf, view))
+}
+
+/// Returns a view of an image as a container of it.
+fn container_of_image(container_type: ContainerType, view: View<'_>) -> ContainerView<'_> {
+    ContainerView::new(container_type, None, view, vec![ImageView::new(view, None, None, None)])
 }

@@ -6,7 +6,7 @@
 //! intel/llvm, `llvm/lib/Object/SYCLBIN.cpp`, `PropertySetIO.h` and `sycl/doc/design/PropertySets.md`.
 
 use super::container_type::SYCLBIN_MAGIC;
-use super::{ContainerType, ContainerView, Contents, ImageView};
+use super::{ContainerType, ContainerView, ImageView};
 use crate::base::bytes::{Extent, Resource, Table, View, record_memory, total};
 use crate::base::error::{Cause, Malformed};
 use crate::target::OffloadKind;
@@ -60,8 +60,7 @@ pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
     }
     super::reject_overlaps("SYCLBIN image", view, &images)?;
     let view = view.prefix("SYCLBIN code size", code.range_in(view).end)?;
-    let contents = Contents::Images(images);
-    Ok(ContainerView { container_type: ContainerType::SyclBin, version: Some(version), view, contents })
+    Ok(ContainerView::new(ContainerType::SyclBin, Some(version), view, images))
 }
 
 fn image<'data>(record: View<'_>, metadata: View<'data>, code: View<'data>) -> Result<ImageView<'data>, Malformed> {

@@ -1,7 +1,6 @@
 //! Description of a machine for the emitters: a table of numbers and one function that generates code.
 
-use object::Endianness;
-use object::{elf, macho, pe};
+use object::{Endianness, elf, macho, pe};
 
 use super::assembler::CompiledFunction;
 use super::code::Function;
@@ -110,8 +109,6 @@ pub enum AddendForm {
 pub struct CallFrame {
     /// Factor of code offsets.
     pub code_alignment: u8,
-    /// Factor of data offsets.
-    pub data_alignment: i8,
     /// Register or column of the return address.
     pub return_address: u16,
     /// Register of the stack pointer.

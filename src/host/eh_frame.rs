@@ -13,6 +13,9 @@ use object::Endianness;
 use super::architecture::Architecture;
 use super::assembler::{CompiledFunction, UnwindRule};
 
+/// Factor of data offsets.
+const DATA_ALIGNMENT: i8 = -8;
+
 /// Contents of the section.
 pub struct UnwindInformation {
     /// Bytes of the section.
@@ -26,7 +29,7 @@ pub fn build(architecture: &Architecture, functions: &[CompiledFunction]) -> gim
     let frame = &architecture.call_frame;
     let encoding = Encoding { format: Format::Dwarf32, version: 1, address_size: 8 };
     let register = Register(frame.return_address);
-    let mut cie = CommonInformationEntry::new(encoding, frame.code_alignment, frame.data_alignment, register);
+    let mut cie = CommonInformationEntry::new(encoding, frame.code_alignment, DATA_ALIGNMENT, register);
     cie.fde_address_encoding = DwEhPe(DW_EH_PE_pcrel.0 | DW_EH_PE_sdata4.0);
     cie.add_instruction(CallFrameInstruction::Cfa(Register(frame.stack_pointer), frame.entry_offset));
     if let Some(offset) = frame.return_address_at {

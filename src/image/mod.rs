@@ -51,9 +51,8 @@ use object::elf as constants;
 use crate::base::bytes::{Budget, Resource, View, entries_size, record_memory, text_memory, total};
 use crate::base::error::{Cause, Malformed};
 use crate::format::{self, ImageKind};
-use crate::target::OffloadKind;
 use crate::target::intel::EM_INTELGT;
-use crate::target::musa;
+use crate::target::{OffloadKind, musa};
 use elf::Elf;
 use kernel::LocatedKernel;
 

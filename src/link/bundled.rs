@@ -4,9 +4,8 @@
 //! A host object has a section for each bundle entry. Bitcode is a bundle file with the host's module as one of the
 //! entries. A linker cannot read it. Source: objects and files of clang 15 to 22.
 
-use object::elf;
 use object::read::{File, FileKind, Object, ObjectSection, ObjectSymbol};
-use object::{ObjectKind, SectionFlags};
+use object::{ObjectKind, SectionFlags, elf};
 
 use crate::base::bytes::{Extent, ObjectBytes, View};
 use crate::base::error::{Cause, Malformed};

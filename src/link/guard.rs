@@ -12,16 +12,15 @@ use aho_corasick::AhoCorasick;
 use object::elf;
 
 use super::account::{AccountedInput, InputState};
-use super::bundled;
 use super::device_code::DeviceCode;
 use super::elf_type::elf_type;
 use super::error::Result;
 use super::inputs::{self, HostFile};
-use super::linked_entries;
 use super::linked_image::LinkedImage;
 use super::missing_kernels::{self, MissingKernel};
 use super::options::{EntryCheck, LinkOptions};
 use super::trace::{self, TracedFiles};
+use super::{bundled, linked_entries};
 use crate::base::io::{FileIdentity, Input, file_identity};
 use crate::embed::wrap::host_entries;
 use crate::format::{bundle, ccob, offload_binary};

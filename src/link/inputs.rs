@@ -14,8 +14,6 @@ use std::sync::OnceLock;
 
 use object::elf;
 
-use super::bundled;
-use super::directives;
 use super::elf_type::elf_type;
 use super::error::{LinkError, Result};
 use super::groups::Target;
@@ -23,6 +21,7 @@ use super::host_line::{HostLine, HostWord, Meaning};
 use super::options::{LinkOptions, Spelling};
 use super::program_line::{InputState, InputStates};
 use super::words::joined;
+use super::{bundled, directives};
 use crate::base::archive::ArchiveFormat;
 use crate::base::bytes::View;
 use crate::base::error::{Cause, Malformed};

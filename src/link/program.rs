@@ -3,7 +3,6 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use super::bundled;
 use super::error::{LinkError, Result};
 use super::event::LinkEvent;
 use super::files::Files;
@@ -11,8 +10,8 @@ use super::host_line::Replacement;
 use super::inputs::HostFile;
 use super::options::{EntryCheck, LinkOptions, Spelling};
 use super::programs::CommandLine;
-use super::relocatable;
 use super::trace::{self, TracedFiles};
+use super::{bundled, relocatable};
 use crate::base::content::Content;
 use crate::format::bitcode;
 use crate::target::OffloadKind;

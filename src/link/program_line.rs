@@ -85,7 +85,8 @@ fn add_list(tokens: &mut Vec<Token>, list: &[u8], word: &OsStr, access: Access) 
         Token { text, written }
     };
     let items: Vec<Token> = words.into_iter().map(spelled).collect();
-    let concerns = has_response_files || is_single || items.iter().any(|item| concerns_device_code(&item.text)) || {
+    let states_device_code = |item: &Token| STATES.contains(&item.text.as_encoded_bytes());
+    let concerns = has_response_files || is_single || items.iter().any(states_device_code) || {
         // An option and its value in two words.
         HostLine::of_tokens(items.iter().cloned())
             .map_or(true, |line| line.words.iter().any(|word| !is_of_no_concern(&word.meaning)))
@@ -96,10 +97,6 @@ fn add_list(tokens: &mut Vec<Token>, list: &[u8], word: &OsStr, access: Access) 
         tokens.push(Token { text: word.to_owned(), written: vec![word.to_owned()] });
     }
     Ok(has_response_files)
-}
-
-fn concerns_device_code(word: &OsStr) -> bool {
-    STATES.contains(&word.as_encoded_bytes())
 }
 
 /// True for an option, or for the value of one if it is not a file.

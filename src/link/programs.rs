@@ -1,10 +1,9 @@
 //! The programs that a link calls: their paths, and running them.
 
-use std::env;
 use std::ffi::{OsStr, OsString};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
+use std::{env, io};
 
 use super::error::{LinkError, Result};
 use crate::base::io::ends_with_parent;

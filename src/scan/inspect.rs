@@ -4,14 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::bytes::View;
 use crate::base::codec::Codec;
-use crate::base::error::Result;
-use crate::base::error::{Error, Malformed};
+use crate::base::error::{Error, Malformed, Result};
 use crate::format::ImageKind;
 use crate::image::{self, Demangler, Inspection, SourceIndex};
-use crate::scan::ImageRef;
-use crate::scan::ScannedFile;
 use crate::scan::images::image_error;
 use crate::scan::inventory::{File, Image};
+use crate::scan::{ImageRef, ScannedFile};
 
 /// Inspects an image with `read`. An image that cannot be decompressed has a problem instead of kernels.
 pub fn inspect_with(

@@ -6,15 +6,12 @@
 
 use std::fmt;
 
-use super::gpu_names;
 use super::intel::{self, Model};
-use super::metal;
 use super::nvcc_names::{NvidiaCode, Spelling};
-use super::nvptx;
 use super::processors::{PROCESSORS, Processor};
 use super::subarch::{self, Subarch};
 use super::target_id::{InvalidTargetId, TargetId};
-use super::triple;
+use super::{gpu_names, metal, nvptx, triple};
 use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::spelling::Suggestions;
 

@@ -21,8 +21,7 @@ use crate::edit::signature::{self, Signature};
 use crate::edit::{EditError, EditedFile, Result, edit_file};
 use crate::format::kernel_store;
 use crate::scan::inventory::File;
-use crate::scan::unpacked;
-use crate::scan::{CacheBudget, Options, Scan, Source, has_appended_archive, is_host_bitcode_with_images};
+use crate::scan::{CacheBudget, Options, Scan, Source, has_appended_archive, is_host_bitcode_with_images, unpacked};
 
 /// Selections from each candidate set on a device: for the images that are kept, twice for the losses, and twice for
 /// the proof.

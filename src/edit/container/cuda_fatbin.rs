@@ -9,7 +9,7 @@ use crate::base::content::Content;
 use crate::base::parallel::map_parallel;
 use crate::edit::Result;
 use crate::edit::decision::{Effort, Recompression};
-use crate::format::cuda_fatbin::{self, PlainEntry, StoredEntry, StoredImage, stored_entries};
+use crate::format::cuda_fatbin::{self, PlainEntry, StoredEntry, stored_entries};
 use crate::scan::inventory::Container;
 
 /// An entry of the new container.
@@ -31,7 +31,7 @@ pub fn write<'data>(
 ) -> Result<Content<'data>> {
     let entries = stored_entries(view)?;
     check_count(view, entries.iter().map(StoredEntry::image_count).sum(), &fates)?;
-    let mut fates = fates.into_iter().map(stored_image);
+    let mut fates = fates.into_iter();
     let entries = entries.into_iter().map(|entry| {
         let images = fates.by_ref().take(entry.image_count()).collect::<Vec<_>>();
         (entry, images)
@@ -42,23 +42,15 @@ pub fn write<'data>(
     }
 }
 
-fn stored_image(fate: Fate<'_>) -> StoredImage<'_> {
-    match fate {
-        Fate::Keep => StoredImage::Kept,
-        Fate::Drop => StoredImage::Dropped,
-        Fate::Replace(bytes) => StoredImage::Replaced(bytes),
-    }
-}
-
 /// Writes the entries with their codecs. Entries that change are compressed more strongly until the container has at
 /// most `goal` bytes.
 fn same_codecs<'data>(
-    entries: impl Iterator<Item = (StoredEntry<'data>, Vec<StoredImage<'data>>)>,
+    entries: impl Iterator<Item = (StoredEntry<'data>, Vec<Fate<'data>>)>,
     goal: u64,
 ) -> Result<Content<'data>> {
     let mut new = Vec::new();
     for (entry, images) in entries {
-        if images.iter().all(|image| *image == StoredImage::Kept) {
+        if images.iter().all(|image| *image == Fate::Keep) {
             new.push(NewEntry::Same(entry.verbatim()));
         } else if let Some(plain) = entry.plain(&images)? {
             new.push(NewEntry::Changed(plain, entry.codec()));
@@ -94,12 +86,12 @@ fn at_step<'data>(entries: &[NewEntry<'data>], step: usize) -> Result<Content<'d
 
 /// Writes the entries with a codec, in parallel. Entries that have the codec already stay unless a level is requested.
 fn transcoded<'data>(
-    entries: &[(StoredEntry<'data>, Vec<StoredImage<'data>>)],
+    entries: &[(StoredEntry<'data>, Vec<Fate<'data>>)],
     how: Option<Recompression>,
     workers: usize,
 ) -> Result<Content<'data>> {
     let mut result = Ok(Content::new());
-    let encode = |(entry, images): &(StoredEntry<'data>, Vec<StoredImage<'data>>)| encode(entry, images, how);
+    let encode = |(entry, images): &(StoredEntry<'data>, Vec<Fate<'data>>)| encode(entry, images, how);
     map_parallel(entries, workers, encode, &mut |new| {
         if let Ok(content) = &mut result {
             match new {
@@ -113,11 +105,11 @@ fn transcoded<'data>(
 
 fn encode<'data>(
     entry: &StoredEntry<'data>,
-    images: &[StoredImage<'data>],
+    images: &[Fate<'data>],
     how: Option<Recompression>,
 ) -> Result<Content<'data>> {
     let codec = how.map_or(Codec::None, |how| how.codec);
-    let is_kept = images.iter().all(|image| *image == StoredImage::Kept);
+    let is_kept = images.iter().all(|image| *image == Fate::Keep);
     let has_codec = entry.codec() == codec && how.is_none_or(|how| how.effort == Effort::Fit);
     if is_kept && (has_codec || !entry.is_compressible()) {
         return Ok(entry.verbatim());

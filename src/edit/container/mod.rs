@@ -26,20 +26,9 @@ use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};
 use crate::base::range::offset_from;
 use crate::format::ccob::Version as CcobVersion;
-use crate::format::{self, ContainerType};
+use crate::format::{self, ContainerType, Fate};
 use crate::scan::inventory::{Container, Image};
 use stored::ImageBytes;
-
-/// Fate of an image in its container.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Fate<'data> {
-    /// The stored bytes stay.
-    Keep,
-    /// The image is left out.
-    Drop,
-    /// The image has these bytes. The container may compress them.
-    Replace(Content<'data>),
-}
 
 /// A function that returns the stored bytes of containers or images. It decompresses them first if needed.
 type Space<'s, 'data> = &'s dyn Fn() -> Result<View<'data>, Malformed>;

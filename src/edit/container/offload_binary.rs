@@ -48,13 +48,7 @@ fn plain<'data>(binary: &OffloadBinary<'data>, fates: Vec<Fate<'data>>, version:
             Fate::Drop => continue,
             Fate::Replace(code) => images.push(with_properties(entry, code)?),
         }
-        members.push(OffloadBinaryImage {
-            image_kind: entry.image_kind,
-            offload_kind: entry.offload_kind,
-            flags: entry.flags,
-            strings: &entry.strings,
-            image: &[],
-        });
+        members.push(OffloadBinaryImage { image: &[], ..entry.member() });
     }
     if members.is_empty() {
         return Ok(Content::new());

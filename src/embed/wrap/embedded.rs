@@ -238,13 +238,7 @@ fn members_of<'a, 'data>(
             if !entry.is_metadata(binary.version) {
                 check_entry(entry, kind, path)?;
             }
-            members.push(OffloadBinaryImage {
-                image_kind: entry.image_kind,
-                offload_kind: entry.offload_kind,
-                flags: entry.flags,
-                strings: &entry.strings,
-                image: entry.image.data(),
-            });
+            members.push(entry.member());
         }
     }
     Ok(members)
@@ -277,14 +271,7 @@ fn embed_entry<'data>(
         (Content::from(binary.view.data()), start..start + entry.image.size())
     } else {
         // The runtimes of all releases read version 1 only.
-        let member = OffloadBinaryImage {
-            image_kind: entry.image_kind,
-            offload_kind: entry.offload_kind,
-            flags: 0,
-            strings: &entry.strings,
-            image: entry.image.data(),
-        };
-        write_binary(&member, path)?
+        write_binary(&OffloadBinaryImage { flags: 0, ..entry.member() }, path)?
     };
     let text = |key| entry.string(key).unwrap_or_default().to_owned();
     Ok(EmbeddedImage {

@@ -10,10 +10,9 @@ use crate::base::content::Content;
 use crate::embed::llvm::wrapper_abi::{FlagRules, Unregister, WrapperAbi};
 use crate::format::bundle;
 use crate::format::fat_binary_wrapper::{self, FatBinaryWrapper};
-use crate::host::Scope;
 use crate::host::{
-    Call, Comparison, Data, Definition, Field, Local, ObjectFormat, ObjectPlan, Part, PlanSection, SectionKind, Step,
-    SymbolId, Value,
+    Call, Comparison, Data, Definition, Field, Local, ObjectFormat, ObjectPlan, Part, PlanSection, Scope, SectionKind,
+    Step, SymbolId, Value,
 };
 use crate::target::OffloadKind;
 

@@ -16,8 +16,7 @@ use crate::base::io::Sink;
 use crate::embed::llvm::wrapper_abi::{ImageSection, SyclAbi, WrapperAbi};
 use crate::embed::llvm::{NEWEST, Release};
 use crate::host::{self, Host, HostError, ObjectFormat, ObjectPlan};
-use crate::target::OffloadKind;
-use crate::target::names_architecture;
+use crate::target::{OffloadKind, names_architecture};
 
 /// Smallest combined size of images that [`LargeImages::Auto`] moves, in bytes. Code reaches 2 GiB in either direction;
 /// this leaves as much to the rest of the program.

@@ -32,7 +32,7 @@ pub use read::{Bundle, BundleEntry, BundleIndex, BundleIndexEntry};
 pub(crate) use write::write_contents;
 pub use write::{check_ids, write};
 
-use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView};
+use super::{ContainerType, ContainerView, ImageKind, ImageView};
 use crate::base::bytes::View;
 use crate::base::error::Malformed;
 use crate::target::OffloadKind;
@@ -40,8 +40,8 @@ use crate::target::OffloadKind;
 /// Reads the bundle at the view's start as a container; host entries are among its images.
 pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
     let bundle = Bundle::read(view)?;
-    let contents = Contents::Images(bundle.entries.iter().map(image).collect());
-    Ok(ContainerView { container_type: ContainerType::Bundle, version: None, view: bundle.view, contents })
+    let images = bundle.entries.iter().map(image).collect();
+    Ok(ContainerView::new(ContainerType::Bundle, None, bundle.view, images))
 }
 
 fn image<'data>(entry: &BundleEntry<'data>) -> ImageView<'data> {

@@ -36,11 +36,11 @@ pub use member::{FatbinMember, concatenate};
 pub use raw::{EntryHeader, MAGIC, flag, kind};
 pub(crate) use read::read_grouped;
 pub use read::{CudaFatbin, FatbinEntry};
-pub(crate) use stored::{PlainEntry, StoredEntry, StoredImage, stored_entries};
+pub(crate) use stored::{PlainEntry, StoredEntry, stored_entries};
 pub(crate) use write::write_entries;
 pub use write::{write, write_members};
 
-use super::{ContainerType, ContainerView, Contents, ImageView, UnknownValue};
+use super::{ContainerType, ContainerView, ImageView, UnknownValue};
 use crate::base::bytes::View;
 use crate::base::codec::Codec;
 use crate::base::error::Malformed;
@@ -53,12 +53,8 @@ const LINKAGE: (&str, &str) = ("linkage", "relocatable");
 /// Reads the container at the view's start.
 pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
     let fatbin = CudaFatbin::read(view)?;
-    Ok(ContainerView {
-        container_type: ContainerType::CudaFatbin,
-        version: Some(u32::from(fatbin.version)),
-        view: fatbin.view,
-        contents: Contents::Images(fatbin.entries.iter().map(image_of_entry).collect()),
-    })
+    let images = fatbin.entries.iter().map(image_of_entry).collect();
+    Ok(ContainerView::new(ContainerType::CudaFatbin, Some(fatbin.version.into()), fatbin.view, images))
 }
 
 /// Returns an image with the properties that the container states. The bytes of a compressed image state nothing, and

@@ -11,7 +11,7 @@ use crate::base::bytes::{Cursor, Extent, Resource, View};
 use crate::base::codec::{self, Codec, Compression};
 use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};
-use crate::format::DeviceImage;
+use crate::format::{DeviceImage, Fate};
 use crate::target::nvptx::Arch;
 
 /// An entry of a container.
@@ -23,17 +23,6 @@ pub struct StoredEntry<'data> {
     view: View<'data>,
     /// Rows of a group.
     rows: Option<Vec<View<'data>>>,
-}
-
-/// Fate of an image of an entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StoredImage<'data> {
-    /// It stays as it is.
-    Kept,
-    /// It is left out.
-    Dropped,
-    /// It is replaced by these bytes, which are not compressed.
-    Replaced(Content<'data>),
 }
 
 /// An entry whose payload is not compressed.
@@ -87,14 +76,12 @@ impl<'data> StoredEntry<'data> {
 
     /// Returns the entry without compression; `None` if none of its images is left. `images` has the fate of each
     /// image.
-    pub fn plain(&self, images: &[StoredImage<'data>]) -> Result<Option<PlainEntry<'data>>, Malformed> {
+    pub fn plain(&self, images: &[Fate<'data>]) -> Result<Option<PlainEntry<'data>>, Malformed> {
         match (&self.rows, images) {
-            (None, [StoredImage::Dropped]) => Ok(None),
-            (None, [StoredImage::Replaced(bytes)]) => self.replaced(bytes.clone()).map(Some),
+            (None, [Fate::Drop]) => Ok(None),
+            (None, [Fate::Replace(bytes)]) => self.replaced(bytes.clone()).map(Some),
             (None, _) => self.plain_image().map(Some),
-            (Some(rows), _) if images.iter().all(|image| *image == StoredImage::Dropped) && !rows.is_empty() => {
-                Ok(None)
-            }
+            (Some(rows), _) if images.iter().all(|image| *image == Fate::Drop) && !rows.is_empty() => Ok(None),
             (Some(rows), _) => self.plain_group(rows, images).map(Some),
         }
     }
@@ -146,7 +133,7 @@ impl<'data> StoredEntry<'data> {
         Ok(PlainEntry { header, strings, payload, rows: Vec::new() })
     }
 
-    fn plain_group(&self, rows: &[View<'data>], images: &[StoredImage<'data>]) -> Result<PlainEntry<'data>, Malformed> {
+    fn plain_group(&self, rows: &[View<'data>], images: &[Fate<'data>]) -> Result<PlainEntry<'data>, Malformed> {
         let header = self.entry.header;
         let stored = self.entry.image;
         let payload = match self.codec() {
@@ -163,8 +150,8 @@ impl<'data> StoredEntry<'data> {
         for (row, image) in rows.iter().zip(images) {
             let mut own = EntryHeader::read(*row)?;
             match image {
-                StoredImage::Dropped => continue,
-                StoredImage::Kept => {
+                Fate::Drop => continue,
+                Fate::Keep => {
                     let extent = Extent { offset: own.header_size.into(), size: own.stored_size };
                     let bytes = payload_view.part(row.field("CUDA fatbin group offset", 4), extent)?;
                     // Rows may share bytes.
@@ -172,7 +159,7 @@ impl<'data> StoredEntry<'data> {
                     plain.payload.push(bytes.data().to_vec());
                     plain.payload.align(ALIGNMENT);
                 }
-                StoredImage::Replaced(bytes) => {
+                Fate::Replace(bytes) => {
                     let mut stored = bytes.clone();
                     if kind::is_ptx(own.kind) {
                         stored.push(vec![0]);

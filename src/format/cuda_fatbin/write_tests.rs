@@ -3,6 +3,7 @@
 use super::raw::{EntryHeader, GroupTable, Header, flag};
 use super::*;
 use crate::base::codec::{Codec, Compression};
+use crate::format::Fate;
 use crate::target::nvptx::{Arch, Suffix};
 
 const PTX: &[u8] = b".version 8.8\n.target sm_100f\n.address_size 64\n";
@@ -207,7 +208,7 @@ fn padding_does_not_become_a_part_of_an_image_of_a_group() {
     plain[row as usize + 8..][..8].copy_from_slice(&(cut as u64).to_le_bytes());
     assert_eq!(images(&plain), [&cubin[..], &cubin[..cut]]);
     let entries = stored_entries(View::new(&plain)).unwrap();
-    let group = entries[0].plain(&[StoredImage::Kept, StoredImage::Kept]).unwrap().unwrap();
+    let group = entries[0].plain(&[Fate::Keep, Fate::Keep]).unwrap().unwrap();
     let again = write_entries(group.stored(Some(LZ4)).unwrap()).to_vec();
     assert_eq!(images(&again), images(&plain));
     let error = group.stored(None).unwrap_err().to_string();

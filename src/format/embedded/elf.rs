@@ -12,10 +12,9 @@ use crate::base::bytes::{Resource, View, text_work};
 use crate::base::elf_layout::{EI_OSABI, EI_PAD, ELF64};
 use crate::base::error::{Cause, Malformed};
 use crate::format::device_elf;
-use crate::target::amdgpu;
 use crate::target::intel::EM_INTELGT;
-use crate::target::musa;
 use crate::target::nvptx::Cubin;
+use crate::target::{amdgpu, musa};
 
 /// `e_type` of zebin: relocatable, executable and shared (compute-runtime, `zebin.md`), and the type that ocloc writes.
 const ZEBIN_TYPES: [u16; 4] = [0xff11, 0xff12, 0xff13, elf::ET_REL.0];

@@ -21,7 +21,7 @@ mod surroundings_tests;
 mod tests;
 
 use super::container_type::ContainerType;
-use super::{ContainerView, Contents, ImageView};
+use super::{ContainerView, ImageView};
 use crate::base::bytes::View;
 use crate::base::error::{Cause, Malformed};
 
@@ -87,12 +87,7 @@ impl<'data> EmbeddedImage<'data> {
     pub fn container(&self) -> ContainerView<'data> {
         let image = ImageView::new(self.view, None, None, None);
         let image = ImageView { has_stated_end: self.has_stated_end, symbol: self.symbol, ..image };
-        ContainerView {
-            container_type: ContainerType::Embedded,
-            version: None,
-            view: self.view,
-            contents: Contents::Images(vec![image]),
-        }
+        ContainerView::new(ContainerType::Embedded, None, self.view, vec![image])
     }
 }
 

@@ -4,8 +4,7 @@
 use super::{EmbeddedImage, Region, at_start, unexpected};
 use crate::base::bytes::View;
 use crate::base::error::Malformed;
-use crate::format::embed_record;
-use crate::format::{DeviceImage, ImageKind};
+use crate::format::{DeviceImage, ImageKind, embed_record};
 
 /// Finds the image whose record is at an offset. A file of any other kind is an error; a container is found by its own
 /// magic.

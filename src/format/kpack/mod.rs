@@ -24,7 +24,7 @@ pub use read::{KpackArchive, KpackEntry};
 pub use write::{KpackMember, KpackProperties, write};
 pub(crate) use write::{StoredMember, compress, write_stored};
 
-use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView};
+use super::{ContainerType, ContainerView, ImageKind, ImageView};
 use crate::base::bytes::View;
 use crate::base::codec::Codec;
 use crate::base::error::Malformed;
@@ -33,12 +33,8 @@ use crate::target::{OffloadKind, triple};
 /// Reads the archive at the view's start as a container.
 pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
     let archive = KpackArchive::read(view)?;
-    Ok(ContainerView {
-        container_type: ContainerType::Kpack,
-        version: Some(layout::VERSION),
-        view: archive.view,
-        contents: Contents::Images(archive.images().collect()),
-    })
+    let images = archive.images().collect();
+    Ok(ContainerView::new(ContainerType::Kpack, Some(layout::VERSION), archive.view, images))
 }
 
 impl<'data> KpackArchive<'data> {

@@ -22,12 +22,12 @@ use object::elf::FileHeader64;
 use object::read::elf::{FileHeader, SectionHeader};
 
 use super::ocloc_name::{MAGIC, NAME, PADDING, POINTERS, is_archive, name_of};
-use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView};
+use super::{ContainerType, ContainerView, ImageKind, ImageView};
 use crate::base::bytes::{Cursor, Extent, Resource, View};
 use crate::base::error::{Cause, Malformed};
 use crate::target::{OffloadKind, intel};
 
-pub use write::{MemberFate, write};
+pub use write::write;
 
 /// Size of a member's header, and ranges of the member's size and the end of the header in it (ar).
 const HEADER_SIZE: u64 = 60;
@@ -91,8 +91,7 @@ pub fn container<'data>(
     let code = members.iter().filter(|member| !member.is_padding());
     let images = code.map(|member| member.image(kind, Some(triple))).collect();
     let view = view.prefix("ocloc archive", size)?;
-    let container_type = ContainerType::OclocArchive;
-    Ok(ContainerView { container_type, version: None, view, contents: Contents::Images(images) })
+    Ok(ContainerView::new(ContainerType::OclocArchive, None, view, images))
 }
 
 /// Returns all members, and the size of the archive. Zeros may follow it.

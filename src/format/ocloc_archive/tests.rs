@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::base::content::Content;
+use crate::format::Fate;
 use crate::format::ocloc_name::GENERIC;
 
 /// A zebin for DG2. ocloc states no version of this architecture.
@@ -112,7 +113,7 @@ fn archives_without_members_keep_their_size_and_alignment() {
     let names = ["64.12.55.8", "64.12.60.7", GENERIC];
     let bytes = archive(&names.map(|name| (name, &zebin[..])));
     for dropped in 0..names.len() {
-        let fate = |index| if index == dropped { MemberFate::Drop } else { MemberFate::Keep };
+        let fate = |index| if index == dropped { Fate::Drop } else { Fate::Keep };
         let written = write(View::new(&bytes), (0..names.len()).map(fate).collect()).unwrap().to_vec();
         assert_eq!(written.len(), bytes.len());
         let (left, _) = members(View::new(&written)).unwrap();
@@ -121,7 +122,7 @@ fn archives_without_members_keep_their_size_and_alignment() {
         assert_eq!(code.iter().map(|member| member.name).collect::<Vec<_>>(), expected);
         assert!(code.iter().all(|member| member.data.start() % 8 == 0 && member.data.data() == zebin));
     }
-    let all = write(View::new(&bytes), vec![MemberFate::Keep; 3]).unwrap().to_vec();
+    let all = write(View::new(&bytes), vec![Fate::Keep; 3]).unwrap().to_vec();
     assert_eq!(images(&all), images(&bytes));
 }
 
@@ -132,8 +133,8 @@ fn images(bytes: &[u8]) -> Vec<Vec<u8>> {
 #[test]
 fn an_image_in_an_elf_file_of_opencl_is_not_replaced() {
     let bytes = archive(&[("64.dg2", b"code"), (GENERIC, &opencl_elf(SPIRV, MODULE))]);
-    let new = || MemberFate::Replace(Content::from(b"new!".to_vec()));
-    let written = write(View::new(&bytes), vec![new(), MemberFate::Keep]).unwrap().to_vec();
+    let new = || Fate::Replace(Content::from(b"new!".to_vec()));
+    let written = write(View::new(&bytes), vec![new(), Fate::Keep]).unwrap().to_vec();
     assert_eq!(images(&written), [b"new!".to_vec(), MODULE.to_vec()]);
-    assert!(write(View::new(&bytes), vec![MemberFate::Keep, new()]).is_err());
+    assert!(write(View::new(&bytes), vec![Fate::Keep, new()]).is_err());
 }

@@ -4,34 +4,24 @@ use super::{HEADER_SIZE, Member, members};
 use crate::base::bytes::View;
 use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};
+use crate::format::Fate;
 use crate::format::ocloc_name::{MAGIC, NAME};
 
 /// Alignment of the data of a member, in bytes.
 const ALIGNMENT: u64 = 8;
 
-/// Fate of a member that holds code.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MemberFate<'data> {
-    /// It stays.
-    Keep,
-    /// It is left out.
-    Drop,
-    /// Its data is replaced.
-    Replace(Content<'data>),
-}
-
 /// Writes an archive again. `fates` has one fate for each member that holds code, in their order. An archive that
 /// becomes smaller keeps its size: programs state the size, and the driver accepts nothing but members up to it. The
 /// rest is padding.
-pub fn write<'data>(view: View<'data>, fates: Vec<MemberFate<'data>>) -> Result<Content<'data>, Malformed> {
+pub fn write<'data>(view: View<'data>, fates: Vec<Fate<'data>>) -> Result<Content<'data>, Malformed> {
     let (members, size) = members(view)?;
     let mut archive = Archive { content: Content::from(&MAGIC[..]), paddings: 0 };
     let mut fates = fates.into_iter();
     for member in members.iter().filter(|member| !member.is_padding()) {
         match fates.next() {
-            None | Some(MemberFate::Drop) => {}
-            Some(MemberFate::Keep) => archive.add(member.name, Content::from(member.data.data())),
-            Some(MemberFate::Replace(data)) => archive.add(member.name, replaced(member, data)?),
+            None | Some(Fate::Drop) => {}
+            Some(Fate::Keep) => archive.add(member.name, Content::from(member.data.data())),
+            Some(Fate::Replace(data)) => archive.add(member.name, replaced(member, data)?),
         }
     }
     match size.checked_sub(archive.content.size()).map(|left| left.checked_sub(HEADER_SIZE)) {

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::ALIGNMENT;
 use super::raw::{Entry, Header, StringEntry, Version};
-use super::read::OffloadBinary;
+use super::read::{OffloadBinary, OffloadBinaryEntry};
 use super::string_table::StringTable;
 use crate::base::bytes::View;
 use crate::base::codec::{self, Compression, Counted};
@@ -28,6 +28,19 @@ pub struct OffloadBinaryImage<'a, 'data, Value = &'a str> {
     pub strings: &'a [(&'a str, Value)],
     /// Bytes of the image.
     pub image: &'data [u8],
+}
+
+impl<'data> OffloadBinaryEntry<'data> {
+    /// Returns the entry as a member of a binary to write.
+    pub fn member(&self) -> OffloadBinaryImage<'_, 'data, &'data [u8]> {
+        OffloadBinaryImage {
+            image_kind: self.image_kind,
+            offload_kind: self.offload_kind,
+            flags: self.flags,
+            strings: &self.strings,
+            image: self.image.data(),
+        }
+    }
 }
 
 /// Offload binaries, and the ranges of the images in them.

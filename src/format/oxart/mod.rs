@@ -16,10 +16,10 @@ mod tests;
 
 pub use raw::{MAGIC, SECTION, entry_kind, payload_kind};
 pub use read::{OxartBundle, OxartEntry, OxartPayload};
+pub(crate) use write::edited;
 pub use write::{OxartEntrySpec, OxartPayloadSpec, OxartSpec, write};
-pub(crate) use write::{OxartFate, edited};
 
-use super::{ContainerType, ContainerView, Contents, ImageKind, ImageView, UnknownValue};
+use super::{ContainerType, ContainerView, ImageKind, ImageView, UnknownValue};
 use crate::base::bytes::{Resource, View};
 use crate::base::codec::Codec;
 use crate::base::error::Malformed;
@@ -36,12 +36,7 @@ pub fn container(view: View<'_>) -> Result<ContainerView<'_>, Malformed> {
         view.charge("oxart entry count", Resource::Memory, size)?;
         images.push(image);
     }
-    Ok(ContainerView {
-        container_type: ContainerType::Oxart,
-        version: Some(bundle.version.into()),
-        view: bundle.view,
-        contents: Contents::Images(images),
-    })
+    Ok(ContainerView::new(ContainerType::Oxart, Some(bundle.version.into()), bundle.view, images))
 }
 
 fn image<'data>(bundle: &OxartBundle<'data>, payload: &OxartPayload<'data>) -> ImageView<'data> {

@@ -2,6 +2,7 @@
 
 use super::raw::{Header, PayloadRecord};
 use super::*;
+use crate::format::Fate;
 
 const PTX: &[u8] = b".version 8.0\n.target sm_90\n";
 
@@ -134,10 +135,10 @@ fn reports_the_offset_and_the_cause_of_defects() {
 #[test]
 fn an_edited_bundle_keeps_its_size_and_the_places_of_what_stays() {
     use crate::base::content::Content;
-    use OxartFate::{Drop, Keep, Replace};
+    use Fate::{Drop, Keep, Replace};
     let bytes = written();
     let bundle = OxartBundle::read(View::new(&bytes)).unwrap();
-    let edit = |fates: [OxartFate<'static>; 4]| edited(&bundle, fates.to_vec()).unwrap().unwrap().to_vec();
+    let edit = |fates: [Fate<'static>; 4]| edited(&bundle, fates.to_vec()).unwrap().unwrap().to_vec();
     assert_eq!(edit([Keep, Keep, Keep, Keep]), bytes);
 
     let smaller = edit([Drop, Keep, Replace(Content::from(b"new".to_vec())), Keep]);

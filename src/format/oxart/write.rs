@@ -5,6 +5,7 @@ use super::raw::{ALIGNMENT, EntryRecord, Header, PayloadRecord, VERSIONS};
 use crate::base::bytes::{View, size_of_range};
 use crate::base::content::Content;
 use crate::base::error::Malformed;
+use crate::format::Fate;
 
 /// A bundle to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,23 +104,12 @@ impl<'data> Body<'data> {
     }
 }
 
-/// Fate of a payload.
-#[derive(Debug, Clone)]
-pub(crate) enum OxartFate<'data> {
-    /// The data stays where it is.
-    Keep,
-    /// The payload is left out.
-    Drop,
-    /// The payload has this data.
-    Replace(Content<'data>),
-}
-
 /// Returns a bundle with other payloads. Everything else stays in place, and so does the end of the bundle, because
 /// programs walk the section by the sizes of the bundles. Free bytes are zeros. The bundle grows only if new data is
 /// larger than the data that it replaces.
 pub(crate) fn edited<'data>(
     bundle: &OxartBundle<'data>,
-    fates: Vec<OxartFate<'data>>,
+    fates: Vec<Fate<'data>>,
 ) -> Result<Option<Content<'data>>, Malformed> {
     let view = bundle.view;
     let header = Header::read(view)?;
@@ -133,13 +123,13 @@ pub(crate) fn edited<'data>(
         let size = size_of_range(&range);
         body.copy_to(view, range.start)?;
         let (mut data, new_size) = match fate {
-            OxartFate::Keep => (Content::from(view.between("oxart payload", range.clone())?.data()), Some(size)),
-            OxartFate::Drop => (Content::new(), None),
-            OxartFate::Replace(data) if data.size() <= size => {
+            Fate::Keep => (Content::from(view.between("oxart payload", range.clone())?.data()), Some(size)),
+            Fate::Drop => (Content::new(), None),
+            Fate::Replace(data) if data.size() <= size => {
                 let new_size = data.size();
                 (data, Some(new_size))
             }
-            OxartFate::Replace(data) => {
+            Fate::Replace(data) => {
                 appended.push((number, data));
                 (Content::new(), None)
             }

@@ -2,8 +2,7 @@
 
 use std::marker::PhantomData;
 
-use object::Endianness;
-use object::{elf, macho, pe};
+use object::{Endianness, elf, macho, pe};
 
 use super::fixed_width::{distance, fill_in, signed, unsigned, word};
 use super::stack_frame::StackFrame;
@@ -23,7 +22,6 @@ pub const AARCH64: Architecture = Architecture {
     fill: &[0, 0, 0, 0], // udf
     call_frame: CallFrame {
         code_alignment: 4,
-        data_alignment: -8,
         return_address: 30,
         stack_pointer: 31,
         entry_offset: 0,

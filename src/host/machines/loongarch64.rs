@@ -1,7 +1,6 @@
 //! LoongArch with 64-bit registers under the LP64D ABI.
 
-use object::Endianness;
-use object::elf;
+use object::{Endianness, elf};
 
 use super::fixed_width::{distance, fill_in, signed, word};
 use super::stack_frame::StackFrame;
@@ -19,7 +18,6 @@ pub const LOONGARCH64: Architecture = Architecture {
     fill: &[0x00, 0x00, 0x2a, 0x00], // break 0
     call_frame: CallFrame {
         code_alignment: 4,
-        data_alignment: -8,
         return_address: RA as u16,
         stack_pointer: SP as u16,
         entry_offset: 0,

@@ -1,7 +1,6 @@
 //! Little-endian Power with 64-bit registers under the ELFv2 ABI.
 
-use object::Endianness;
-use object::elf;
+use object::{Endianness, elf};
 
 use super::fixed_width::{distance, fill_in, signed, word};
 use crate::host::architecture::{Architecture, CallFrame, ElfMachine};
@@ -17,7 +16,6 @@ pub const POWERPC64LE: Architecture = Architecture {
     fill: &[0x08, 0x00, 0xe0, 0x7f], // trap
     call_frame: CallFrame {
         code_alignment: 4,
-        data_alignment: -8,
         return_address: LINK_REGISTER,
         stack_pointer: SP as u16,
         entry_offset: 0,

@@ -1,7 +1,6 @@
 //! RISC-V with 64-bit registers under the LP64D ABI.
 
-use object::Endianness;
-use object::elf;
+use object::{Endianness, elf};
 
 use super::fixed_width::{distance, fill_in, signed, word};
 use super::stack_frame::StackFrame;
@@ -20,7 +19,6 @@ pub const RISCV64: Architecture = Architecture {
     fill: &[0x73, 0x00, 0x10, 0x00], // ebreak
     call_frame: CallFrame {
         code_alignment: 4,
-        data_alignment: -8,
         return_address: RA as u16,
         stack_pointer: SP as u16,
         entry_offset: 0,

@@ -1,7 +1,6 @@
 //! IBM Z with 64-bit registers (z/Architecture) under the s390x ELF ABI; big-endian.
 
-use object::Endianness;
-use object::elf;
+use object::{Endianness, elf};
 
 use crate::host::architecture::{Architecture, CallFrame, ElfMachine};
 use crate::host::assembler::{Assembler, Buffer, CodeTarget, Frame, Label, Register, UnwindRule};
@@ -17,7 +16,6 @@ pub const S390X: Architecture = Architecture {
     fill: &[0, 0], // no instruction has this operation code
     call_frame: CallFrame {
         code_alignment: 1,
-        data_alignment: -8,
         return_address: 14,
         stack_pointer: SP as u16,
         entry_offset: SAVE_AREA,

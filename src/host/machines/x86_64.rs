@@ -2,8 +2,7 @@
 
 use std::marker::PhantomData;
 
-use object::Endianness;
-use object::{elf, macho, pe};
+use object::{Endianness, elf, macho, pe};
 
 use crate::base::elf_layout::SHF_X86_64_LARGE;
 use crate::host::architecture::{
@@ -21,7 +20,6 @@ pub const X86_64: Architecture = Architecture {
     fill: &[0xcc], // int3
     call_frame: CallFrame {
         code_alignment: 1,
-        data_alignment: -8,
         return_address: 16,
         stack_pointer: 7,
         entry_offset: 8,

@@ -1,11 +1,10 @@
 //! Writes the file in one pass: header and load commands, section data, relocations, symbols, strings.
 
-use object::Endianness;
-use object::macho;
 use object::write::macho::{
     BuildVersionCommand, DysymtabCommand, Encoder, MachHeader, Nlist, SectionHeader, SegmentCommand, SymtabCommand,
 };
 use object::write::{StringId, StringTable, WritableBuffer};
+use object::{Endianness, macho};
 
 use super::layout::{MachOLayout, MachOSection, MachOTarget, PartPlace};
 use crate::base::content::Content;

@@ -4,9 +4,8 @@
 
 use std::collections::HashSet;
 
-use object::elf;
 use object::read::elf::FileHeader;
-use object::{Object, ObjectSymbol};
+use object::{Object, ObjectSymbol, elf};
 
 use super::metadata::DescribedKernel;
 use super::{DESCRIPTOR_SUFFIX, METADATA};

@@ -7,8 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use gimli::{EndianSlice, RelocateReader, RunTimeEndian, SectionId};
-use object::elf;
-use object::{CompressionFormat, Endianness, Object, ObjectSection, RelocationFlags, RelocationTarget};
+use object::{CompressionFormat, Endianness, Object, ObjectSection, RelocationFlags, RelocationTarget, elf};
 
 use crate::base::bytes::{Extent, Resource, View};
 use crate::base::codec::{self, Codec};

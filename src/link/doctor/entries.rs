@@ -29,28 +29,16 @@ pub fn find(inputs: &Inputs, resolution: &Resolution) -> Vec<Problem> {
         let Some(kernels) = kernels(kind, &inputs.objects, resolution) else { continue };
         for (&name, &number) in entries.iter().filter(|(name, _)| !kernels.contains_key(**name)) {
             let message = format!("no {} image has kernel {name}; its launch fails", kind.name());
-            let remedy = remedy::LINK_DEVICE_CODE;
-            problems.push(problem(
-                ProblemKind::EntryWithoutKernel,
-                &inputs.objects[number],
-                None,
-                name,
-                message,
-                remedy,
-            ));
+            let kind = ProblemKind::EntryWithoutKernel;
+            let object = &inputs.objects[number];
+            problems.push(problem(kind, object, None, name, message, remedy::LINK_DEVICE_CODE));
         }
         let is_known = |name: &str| entries.contains_key(name) || OF_THE_RUNTIME.contains(&name);
         for (name, &(number, offset)) in kernels.iter().filter(|(name, _)| !is_known(name)) {
             let message = format!("no {} entry names kernel {name}, which cannot be launched", kind.name());
-            let remedy = remedy::LINK_HOST_OBJECT;
-            problems.push(problem(
-                ProblemKind::KernelWithoutEntry,
-                &inputs.objects[number],
-                offset,
-                name,
-                message,
-                remedy,
-            ));
+            let kind = ProblemKind::KernelWithoutEntry;
+            let object = &inputs.objects[number];
+            problems.push(problem(kind, object, offset, name, message, remedy::LINK_HOST_OBJECT));
         }
     }
     problems

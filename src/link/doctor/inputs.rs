@@ -13,8 +13,7 @@ use crate::base::archive::ArchiveFormat;
 use crate::base::bytes::ObjectBytes;
 use crate::base::io::Input;
 use crate::embed::wrap::host_entries::{self, HostEntry};
-use crate::scan::inventory;
-use crate::scan::{self, Archives, InputSlice, OpenOptions, Options, Scan, Source};
+use crate::scan::{self, Archives, InputSlice, OpenOptions, Options, Scan, Source, inventory};
 
 /// A file of a link: an input, or a member of an archive.
 #[derive(Debug)]

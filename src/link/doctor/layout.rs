@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use object::SectionKind;
-use object::elf;
+use object::{SectionKind, elf};
 
 use super::inputs::LinkedFile;
 use super::line::Placement;

@@ -2,9 +2,8 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
-use object::elf;
 use object::read::{File, Object, ObjectComdat, ObjectSection, ObjectSymbol};
-use object::{Architecture, BinaryFormat, ObjectKind, SectionFlags, SectionKind};
+use object::{Architecture, BinaryFormat, ObjectKind, SectionFlags, SectionKind, elf};
 
 use crate::base::bytes::{ObjectBytes, Resource, View, record_memory};
 use crate::base::elf_layout::SHF_X86_64_LARGE;

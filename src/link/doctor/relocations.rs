@@ -4,8 +4,7 @@
 
 use std::ops::RangeInclusive;
 
-use object::Architecture;
-use object::elf;
+use object::{Architecture, elf};
 
 /// A relocation of limited reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

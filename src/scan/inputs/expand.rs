@@ -3,10 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::InputSlice;
 use super::appended::{self, Appended};
-use super::unopened;
 use super::unpacked::unpacked;
+use super::{InputSlice, unopened};
 use crate::base::archive::{self, MemberContent};
 use crate::base::bytes::{Limits, MAX_NESTING, Resource, View};
 use crate::base::error::{Error, Malformed, Result};

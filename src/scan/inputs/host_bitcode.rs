@@ -9,8 +9,7 @@ use std::sync::Arc;
 
 use super::InputSlice;
 use crate::base::bytes::View;
-use crate::base::error::Malformed;
-use crate::base::error::Result;
+use crate::base::error::{Malformed, Result};
 use crate::base::io::Input;
 use crate::base::range::Cursor;
 use crate::format::bitcode::embedded;

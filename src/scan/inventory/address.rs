@@ -9,8 +9,7 @@
 use std::fmt::{self, Write};
 use std::path::PathBuf;
 
-use super::Image;
-use super::{Container, File};
+use super::{Container, File, Image};
 use crate::base::io::FileUri;
 
 /// Location of a file's bytes in a file on disk that stores them unchanged.

@@ -9,9 +9,8 @@ use object::read::FileKind;
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, Pod};
 
-use super::Structure;
 use super::image_table::ImageRow;
-use super::truncated;
+use super::{Structure, truncated};
 use crate::base::bytes::View;
 use crate::base::error::{Cause, Malformed};
 use crate::format::{self, bundle_section};

@@ -58,11 +58,6 @@ impl Triple {
         Triple { parts }
     }
 
-    /// Returns whether it is for AMD's HSA runtime, whose triples are written with an empty environment.
-    pub fn is_amdhsa(&self) -> bool {
-        names::system(&self.parts[2]) == Some("amdhsa")
-    }
-
     /// Returns whether code for one triple is code for the other: both have the same architecture, vendor, system and
     /// environment. Alternative names and versions are ignored. Subarchitectures of AMD's GPUs must be compatible.
     pub fn is_compatible_with(&self, other: &Triple) -> bool {
@@ -83,10 +78,10 @@ impl Triple {
 }
 
 impl fmt::Display for Triple {
-    /// Formats four parts; AMD's runtimes expect an empty fourth part.
+    /// Formats four parts; AMD's HSA runtime expects an empty fourth part.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [architecture, vendor, system, environment] = &self.parts;
-        let environment = if self.is_amdhsa() { "" } else { environment };
+        let environment = if names::system(system) == Some("amdhsa") { "" } else { environment };
         write!(f, "{architecture}-{vendor}-{system}-{environment}")
     }
 }

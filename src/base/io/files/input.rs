@@ -1,11 +1,10 @@
 //! An input file, mapped or read into memory, and open for copying.
 
 use std::cell::Cell;
-use std::fmt;
 use std::fs::File;
-use std::io;
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use memmap2::{Mmap, MmapOptions};
 

@@ -19,8 +19,7 @@ use super::file_set::{FileSet, OutputKind, OutputPath, Replaced};
 use super::temporary::Temporary;
 use crate::base::activity::Work;
 use crate::base::error::{Error, Result};
-use crate::base::io::Access;
-use crate::base::io::Input;
+use crate::base::io::{Access, Input};
 
 /// A file that is being written. Dropping it without [`Output::commit`] removes it.
 #[derive(Debug)]

@@ -1,8 +1,7 @@
 //! ELF files: headers, sections and segments.
 
-use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
-use object::{Endianness, Pod};
+use object::{Endianness, Pod, elf};
 
 use super::{require, require_table};
 use crate::base::bytes::View;

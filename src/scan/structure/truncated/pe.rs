@@ -1,8 +1,7 @@
 //! PE executables and libraries: headers, sections, the symbol table and the certificates.
 
-use object::LittleEndian as LE;
-use object::pe;
 use object::read::pe::ImageNtHeaders;
+use object::{LittleEndian as LE, pe};
 
 use super::{coff, require};
 use crate::base::bytes::View;

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use super::JournalEntry;
-use super::Recovered;
+use super::{JournalEntry, Recovered};
 use crate::base::error::Result;
 
 /// No record.

@@ -81,7 +81,26 @@ const fn support_for(container: ContainerType) -> &'static [SupportRow] {
     match container {
         ContainerType::Ccob => &CCOB,
         ContainerType::OffloadBinary => &OFFLOAD_BINARY,
-        _ => &[],
+        ContainerType::Bundle
+        | ContainerType::CudaFatbin
+        | ContainerType::Kpack
+        | ContainerType::Oxart
+        | ContainerType::MetalLibrary
+        | ContainerType::SyclBin
+        | ContainerType::DxContainer
+        | ContainerType::Hcf
+        | ContainerType::MetalArchive
+        | ContainerType::MetalBinary
+        | ContainerType::OclocArchive
+        | ContainerType::SyclImage
+        | ContainerType::BundleSection
+        | ContainerType::DeviceElf
+        | ContainerType::Ptx
+        | ContainerType::Bitcode
+        | ContainerType::SpirV
+        | ContainerType::LtoIr
+        | ContainerType::TileIr
+        | ContainerType::Embedded => &[],
     }
 }
 

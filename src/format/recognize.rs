@@ -44,7 +44,17 @@ const fn reader(container_type: ContainerType) -> Option<ReadContainer> {
         ContainerType::DxContainer => Some(dx_container::container),
         ContainerType::Hcf => Some(hcf::container),
         ContainerType::MetalArchive => Some(metal_archive::container),
-        _ => None,
+        ContainerType::MetalBinary
+        | ContainerType::OclocArchive
+        | ContainerType::SyclImage
+        | ContainerType::BundleSection
+        | ContainerType::DeviceElf
+        | ContainerType::Ptx
+        | ContainerType::Bitcode
+        | ContainerType::SpirV
+        | ContainerType::LtoIr
+        | ContainerType::TileIr
+        | ContainerType::Embedded => None,
     }
 }
 

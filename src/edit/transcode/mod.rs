@@ -151,7 +151,23 @@ impl Transcoding {
                 Some(Codec::Zstd) => Encoding::Kpack(Some(self.recompression(Codec::Zstd))),
                 _ => Encoding::Same,
             },
-            _ => Encoding::Same,
+            ContainerType::Oxart
+            | ContainerType::MetalLibrary
+            | ContainerType::SyclBin
+            | ContainerType::DxContainer
+            | ContainerType::Hcf
+            | ContainerType::MetalArchive
+            | ContainerType::MetalBinary
+            | ContainerType::OclocArchive
+            | ContainerType::SyclImage
+            | ContainerType::BundleSection
+            | ContainerType::DeviceElf
+            | ContainerType::Ptx
+            | ContainerType::Bitcode
+            | ContainerType::SpirV
+            | ContainerType::LtoIr
+            | ContainerType::TileIr
+            | ContainerType::Embedded => Encoding::Same,
         }
     }
 

@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 
 use super::diagnostics::{self, write_messages};
 use super::llvm_options::os_string;
-use super::nvidia_options::{self, ParsedLine, ToolFailure};
+use super::nvidia_options::{ParsedLine, ToolFailure};
 use files::{Contents, absolute, each_member, invalid_header};
 use listing::Listing;
 pub use options::TOOL;
@@ -55,7 +55,7 @@ pub fn run(arguments: &[OsString]) -> u8 {
     let mut line = ParsedLine::new(TOOL);
     let parsed = line.parse(arguments);
     write_messages(&line.warnings);
-    let help = || diagnostics::print(&nvidia_options::help(&TOOL), 0);
+    let help = || diagnostics::print(TOOL.help, 0);
     let done = match (parsed, line.others.as_slice()) {
         (Err(failure), _) => Err(failure),
         (Ok(()), _) if line.flag("help") => return help(),

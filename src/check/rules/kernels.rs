@@ -6,7 +6,7 @@ use super::findings::{RuleFindings, undecided, violated};
 use crate::base::bytes::total;
 use crate::check::coverage::has_exact_code;
 use crate::check::facts::{FileFacts, ImageCode, ImageFacts, unique_list};
-use crate::check::policy::{KernelArchs, KernelLimit, KernelRequirement, Requirements};
+use crate::check::policy::{KernelLimit, KernelRequirement, KernelTargets, Requirements};
 use crate::check::target::PolicyTarget;
 use crate::image::Kernel;
 
@@ -45,7 +45,7 @@ pub fn coverage(facts: &FileFacts<'_>, requirements: &Requirements, findings: &m
 /// Returns the required targets that a kernel is missing for. `images` are the images that contain it.
 fn missing_targets(
     native_archs: &NativeArchs<'_>,
-    archs: &KernelArchs,
+    archs: &KernelTargets,
     images: &[&ImageFacts<'_>],
 ) -> Vec<PolicyTarget> {
     let codes: Vec<&str> = images.iter().filter_map(|image| native_target(image)).collect();
@@ -54,8 +54,8 @@ fn missing_targets(
         target => !images.iter().any(|image| image.code == ImageCode::For((*target).clone())),
     };
     match archs {
-        KernelArchs::Listed(targets) => targets.iter().filter(is_missing).cloned().collect(),
-        KernelArchs::All => native_archs.missing(images, &codes),
+        KernelTargets::Listed(targets) => targets.iter().filter(is_missing).cloned().collect(),
+        KernelTargets::All => native_archs.missing(images, &codes),
     }
 }
 

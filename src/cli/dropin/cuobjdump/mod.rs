@@ -88,7 +88,7 @@ fn list(path: &Path, request: &Request) -> Result<(), ToolFailure> {
         return Err(invalid_header(path));
     }
     printed?;
-    if !listing.has_device_code() {
+    if !listing.has_device_code {
         let message = TOOL.info(&format!("File '{}' does not contain device code", absolute(path).display()));
         return Err(ToolFailure { message, status: NO_DEVICE_CODE });
     }
@@ -103,7 +103,7 @@ fn report_missing(path: &Path, request: &Request, listing: &Listing) {
         Action::List(kinds) => (kinds.elf.is_some(), kinds.ptx.is_some()),
         Action::Dump(_) => (false, false),
     };
-    for (kind, is_requested, count) in [("ELF", elf, listing.elf_count()), ("PTX", ptx, listing.ptx_count())] {
+    for (kind, is_requested, count) in [("ELF", elf, listing.elf), ("PTX", ptx, listing.ptx)] {
         if is_requested && count == 0 {
             let path = absolute(path);
             write_messages(&TOOL.info(&format!(

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 
 use super::option_files::{self, MAX_DEPTH};
 use super::{KeywordValues, NvidiaOption, NvidiaTool, ToolFailure, ValueType};
-use crate::cli::dropin::llvm_options::{bytes, os_string, text};
+use crate::cli::dropin::llvm_options::{bytes, os_string, split_value, text};
 
 /// Options and their values.
 #[derive(Debug)]
@@ -75,10 +75,7 @@ impl ParsedLine {
     fn parse_at_depth(&mut self, arguments: Vec<Vec<u8>>, depth: usize) -> Result<(), ToolFailure> {
         let mut arguments = arguments.into_iter();
         while let Some(argument) = arguments.next() {
-            let (name, stated) = match argument.iter().position(|&byte| byte == b'=') {
-                Some(at) => (&argument[..at], Some(argument[at + 1..].to_vec())),
-                None => (&argument[..], None),
-            };
+            let (name, stated) = split_value(&argument);
             let Some(option) = self.find(name)? else {
                 self.others.push(argument);
                 continue;
@@ -94,7 +91,7 @@ impl ParsedLine {
                 continue;
             }
             let expected = || self.tool.fatal(format!("argument expected after '{}'", text(name)));
-            let value = stated.or_else(|| arguments.next()).ok_or_else(expected)?;
+            let value = stated.map(<[u8]>::to_vec).or_else(|| arguments.next()).ok_or_else(expected)?;
             self.set(&option, value, depth)?;
         }
         Ok(())

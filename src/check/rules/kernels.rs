@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::findings::{RuleFindings, undecided, violated};
-use crate::base::bytes::total;
 use crate::check::coverage::has_exact_code;
 use crate::check::facts::{FileFacts, ImageCode, ImageFacts, unique_list};
 use crate::check::policy::{KernelLimit, KernelRequirement, KernelTargets, Requirements};
@@ -129,10 +128,7 @@ fn check_limit(image: &ImageFacts<'_>, kernel: &Kernel, limit: KernelLimit, most
 fn usage(kernel: &Kernel, limit: KernelLimit) -> Option<u64> {
     match limit {
         KernelLimit::Registers => kernel.registers.or(kernel.vgprs),
-        KernelLimit::Spills => match (kernel.vgpr_spills, kernel.sgpr_spills) {
-            (None, None) => None,
-            (vector, scalar) => Some(total(vector.into_iter().chain(scalar))),
-        },
+        KernelLimit::Spills => kernel.spills(),
         KernelLimit::Scratch => kernel.scratch,
         KernelLimit::Shared => kernel.shared,
     }

@@ -26,6 +26,9 @@ use crate::target::{intel, nvptx, processors::Processor, target_id::cut};
 
 type Result<T> = std::result::Result<T, PolicyError>;
 
+/// Targets with their places in the policy.
+type SpannedTargets = Vec<Spanned<PolicyTarget>>;
+
 /// Parses and resolves a policy.
 pub fn policy(path: &str, text: &str) -> Result<Policy> {
     let written: syntax::PolicyToml =
@@ -173,7 +176,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn unique_targets(&self, texts: &[Text]) -> Result<Vec<Spanned<PolicyTarget>>> {
+    fn unique_targets(&self, texts: &[Text]) -> Result<SpannedTargets> {
         let mut targets: Vec<Spanned<PolicyTarget>> = Vec::new();
         for text in texts {
             for target in PolicyTarget::parse_all(text.get_ref()).map_err(|cause| self.error(text.span(), cause))? {
@@ -187,7 +190,7 @@ impl Resolver<'_> {
     }
 
     /// Resolves a list of devices. A device has a processor; PTX is not a device.
-    fn devices(&self, texts: &[Text]) -> Result<Vec<Spanned<PolicyTarget>>> {
+    fn devices(&self, texts: &[Text]) -> Result<SpannedTargets> {
         let devices = self.unique_targets(texts)?;
         for device in &devices {
             if !is_device(device.get_ref()) {
@@ -291,7 +294,7 @@ impl Resolver<'_> {
         &self,
         written: &Option<Spanned<AllOrList>>,
         invalid: fn(String) -> PolicyCause,
-        resolve: fn(&Self, &[Text]) -> Result<Vec<Spanned<PolicyTarget>>>,
+        resolve: fn(&Self, &[Text]) -> Result<SpannedTargets>,
     ) -> Result<Option<KernelTargets>> {
         let Some(written) = written else { return Ok(None) };
         match written.get_ref() {

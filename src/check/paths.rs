@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::analyze::host_runtime::RequiredPackages;
-use crate::analyze::metadata::{InvalidMetadata, PackageMetadata};
+use crate::analyze::metadata::PackageMetadata;
 use crate::analyze::promise::Promise;
 use crate::analyze::survey::{Survey, SurveyOptions};
+use crate::base::bytes::View;
 use crate::base::error::Error;
 use crate::check::ptx_assembler::{Assembly, PtxAssembler};
 use crate::check::{Check, CheckedFile, Policy, ProofStatus, StoredPackage, Verdict};
@@ -62,10 +63,15 @@ impl<'p> Checker<'p> {
     /// Analyzes the outcome of scanning a file that was found in the input with this index. Returns the error if the
     /// file cannot be read. The caller compares files with proofs.
     pub fn analyze(&self, input: usize, outcome: Outcome) -> (CheckedFile, Option<Error>) {
-        let metadata = self.policy.metadata.then(|| read_metadata(&outcome)).flatten();
-        let promise = self.policy.promised_kernels.then(|| read_promise(&outcome)).flatten();
-        let sha256 = if self.policy.promised_kernels { sha256(&outcome) } else { None };
-        let required = self.policy.compares_host_runtimes().then(|| read_required(&outcome)).flatten();
+        let metadata = |path: &str, view: View<'_>| PackageMetadata::parse(path, view.data()).transpose();
+        let required =
+            |path: &str, view: View<'_>| RequiredPackages::parse(path, &String::from_utf8_lossy(view.data()));
+        let policy = self.policy;
+        let metadata = policy.metadata.then(|| read(&outcome, PackageMetadata::has_path, metadata)).flatten();
+        let promise = policy.promised_kernels.then(|| read(&outcome, Promise::has_path, Promise::read)).flatten();
+        let sha256 = if policy.promised_kernels { sha256(&outcome) } else { None };
+        let has_required = policy.compares_host_runtimes();
+        let required = has_required.then(|| read(&outcome, RequiredPackages::has_path, required)).flatten();
         let package = stored_package(&outcome);
         let assemblies = self.assemblies(&outcome);
         let wanted = |path: &str| {
@@ -122,43 +128,21 @@ fn stored_package(outcome: &Outcome) -> Option<StoredPackage> {
     Some(StoredPackage { path: path.to_string_lossy().into_owned(), size })
 }
 
-/// Reads the metadata of a package. The analysis of the file reports the error if it cannot be opened.
-fn read_metadata(outcome: &Outcome) -> Option<Result<PackageMetadata, InvalidMetadata>> {
+/// Parses a file, if its path is accepted. The analysis of the file reports the error if it cannot be opened.
+fn read<T>(outcome: &Outcome, accepts: fn(&str) -> bool, parse: fn(&str, View<'_>) -> Option<T>) -> Option<T> {
     let Outcome::Scanned(scanned) = outcome else { return None };
     let path = &scanned.file().path;
-    if !PackageMetadata::has_path(path) {
+    if !accepts(path) {
         return None;
     }
     let scan = scanned.open().ok()?;
-    PackageMetadata::parse(path, scan.source().view().data()).transpose()
+    parse(path, scan.source().view())
 }
 
 /// Returns whether a file without device code is kept for any rule.
 fn is_kept(path: &str) -> bool {
     let is_library = [".so", ".pyd", ".dll"].iter().any(|ending| path.ends_with(ending)) || path.contains(".so.");
     is_library || RequiredPackages::has_path(path) || PackageMetadata::has_path(path) || Promise::has_path(path)
-}
-
-/// Reads the requirements of a distribution. The analysis of the file reports the error if it cannot be opened.
-fn read_required(outcome: &Outcome) -> Option<RequiredPackages> {
-    let Outcome::Scanned(scanned) = outcome else { return None };
-    let path = &scanned.file().path;
-    if !RequiredPackages::has_path(path) {
-        return None;
-    }
-    let scan = scanned.open().ok()?;
-    RequiredPackages::parse(path, &String::from_utf8_lossy(scan.source().view().data()))
-}
-
-/// Reads an index of kernels. The analysis of the file reports the error if it cannot be opened.
-fn read_promise(outcome: &Outcome) -> Option<Result<Promise, String>> {
-    let Outcome::Scanned(scanned) = outcome else { return None };
-    let path = &scanned.file().path;
-    if !Promise::has_path(path) {
-        return None;
-    }
-    let scan = scanned.open().ok()?;
-    Promise::read(path, scan.source().view())
 }
 
 /// Hashes a file with device code whose hash an index may state. A hash that is missing is undecided.

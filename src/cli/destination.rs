@@ -68,7 +68,7 @@ pub struct ChangedOutput {
     /// The output.
     pub output: Output,
     /// Path of the output.
-    path: PathBuf,
+    pub path: PathBuf,
     /// Absent for standard input.
     attributes: Option<Attributes>,
     preserved: Vec<Attribute>,
@@ -140,11 +140,6 @@ pub fn in_directory(output: &Path, input: &Path) -> Result<PathBuf> {
 }
 
 impl ChangedOutput {
-    /// The path of the output.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Sets the attributes of the output, then renames the output and the proof to their final names. An attribute that
     /// cannot be set is a warning.
     pub fn commit(mut self, proof: Option<Output>, problems: &Problems) -> Result<()> {

@@ -181,7 +181,7 @@ impl Editing<'_> {
         let document = self.proof(command)?;
         let arguments = self.arguments;
         let is_planned = arguments.is_planned();
-        let path = self.output.path().to_owned();
+        let path = self.output.path.clone();
         let mut proof = if document.is_some() { self.proof } else { None };
         if let (Some(proof), Some(document)) = (&mut proof, document) {
             proof.write(document.as_bytes())?;
@@ -212,7 +212,7 @@ impl Editing<'_> {
     fn proof(&mut self, command: &str) -> Result<Option<String>> {
         let Some((size, hash)) = self.before else { return Ok(None) };
         let written = self.output.output.written(access::get())?;
-        let after = (self.output.path(), written.size(), hash_file(&written)?);
+        let after = (self.output.path.as_path(), written.size(), hash_file(&written)?);
         let before = (self.arguments.input.as_path(), size, hash);
         Ok(Some(proof_json(command, before, after, &self.proven)))
     }

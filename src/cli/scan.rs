@@ -84,6 +84,7 @@ impl Arguments {
 }
 
 /// Tables of files that are held back until it is known whether the images are many.
+#[derive(Default)]
 struct HeldTables {
     is_holding: bool,
     /// With the images, while they are few.
@@ -99,14 +100,6 @@ struct HeldTables {
 const MAX_FILES: usize = 16;
 
 impl HeldTables {
-    fn new(is_holding: bool) -> Self {
-        HeldTables { is_holding, full: String::new(), short: String::new(), files: 0, are_many: false }
-    }
-
-    fn is_holding(&self) -> bool {
-        self.is_holding
-    }
-
     /// Adds a file; `images` is the number of images so far.
     fn add(&mut self, file: &File, images: usize, screen: &Screen) {
         self.files += 1;
@@ -144,7 +137,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         out: terminal::output(&screen),
         document: ScanDocument::new(),
         totals: ArchTotals::default(),
-        held: HeldTables::new(screen.is_terminal() && arguments.lists_few()),
+        held: HeldTables { is_holding: screen.is_terminal() && arguments.lists_few(), ..HeldTables::default() },
         nothing: Nothing::default(),
         with_code: 0,
     };
@@ -221,7 +214,7 @@ impl Report<'_> {
             _ => {}
         }
         self.totals.add(file);
-        if self.held.is_holding() {
+        if self.held.is_holding {
             self.held.add(file, self.totals.images(), &self.screen);
         } else if !self.arguments.summary {
             self.out.write(&report::table(file, self.arguments.verbose, &self.screen))?;
@@ -237,7 +230,7 @@ impl Report<'_> {
     /// Writes what follows the last file.
     fn finish(mut self) -> io::Result<()> {
         let summary = || report::arch_summary(&self.totals, &self.screen);
-        let is_held = self.held.is_holding() && self.totals.images() >= MANY_IMAGES;
+        let is_held = self.held.is_holding && self.totals.images() >= MANY_IMAGES;
         if is_held {
             self.out.write(&summary())?;
         }

@@ -242,9 +242,7 @@ impl Measuring<'_> {
         archives.warn(self.problems);
         Ok(side)
     }
-}
 
-impl Measuring<'_> {
     /// Adds the effects of all changes on a file. The status covers only this attempt: trouble, or none.
     fn try_changes(&self, scanned: &ScannedFile, effects: &mut Vec<Effect>) -> Status {
         let changes: Vec<WhatIf> = self.options.changes.iter().map(|named| named.change.clone()).collect();
@@ -273,17 +271,9 @@ impl MeasureOptions {
     /// Measures a file of the input `name`.
     fn measure(&self, name: Option<&String>, outcome: Outcome) -> Measured {
         let archives = KpackArchives::of(&outcome);
-        let scanned = match outcome {
-            Outcome::Scanned(scanned) => scanned,
-            other => {
-                return Measured {
-                    sizes: Err(other.into_file().1),
-                    scanned: None,
-                    status: Status::No,
-                    packed: None,
-                    archives,
-                };
-            }
+        let Outcome::Scanned(scanned) = outcome else {
+            let sizes = Err(outcome.into_file().1);
+            return Measured { sizes, scanned: None, status: Status::No, packed: None, archives };
         };
         let file = scanned.file();
         let label = match name {

@@ -3,6 +3,8 @@
 //! Sizes are in bytes. Fields are named after the figures that the vendors' tools print. If the vendors use different
 //! terms for the same figure, one field covers both.
 
+use crate::base::bytes::total;
+
 /// A kernel. A figure is absent if the image does not state it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -54,6 +56,16 @@ pub struct Kernel {
     pub(crate) own_size: Option<u64>,
     /// First line of its source, according to the debug information.
     pub source: Option<SourceLine>,
+}
+
+impl Kernel {
+    /// Returns the number of spilled registers, of both sorts.
+    pub(crate) fn spills(&self) -> Option<u64> {
+        match (self.vgpr_spills, self.sgpr_spills) {
+            (None, None) => None,
+            (vector, scalar) => Some(total(vector.into_iter().chain(scalar))),
+        }
+    }
 }
 
 /// A bank of constant memory, as numbered by cuobjdump.

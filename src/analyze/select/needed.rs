@@ -48,10 +48,7 @@ impl CandidateSet<'_> {
         let is_needed = |candidate: &&Candidate<'_>| {
             let is_link_time = candidate.image.image_kind == ImageKind::Nvvm;
             let is_for_platform = candidate.platform() == Some(device.platform());
-            let may_run = match candidate.code(self.runtime).runs_on(device) {
-                Ok(_) => true,
-                Err(reason) => reason.is_undecided(),
-            };
+            let may_run = candidate.code(self.runtime).runs_on(device).err().is_none_or(|reason| reason.is_undecided());
             (is_link_time && is_for_platform) || may_run
         };
         self.candidates.iter().filter(is_needed).map(|candidate| candidate.number).collect()

@@ -147,30 +147,21 @@ pub struct KernelRequirement {
     /// Expression for the names of the kernels; `None` for all kernels.
     pub matching: Option<Regex>,
     /// Architectures that the kernels must be available for.
-    pub archs: Option<KernelArchs>,
+    pub archs: Option<KernelTargets>,
     /// Devices that the kernels must run on.
-    pub devices: Option<KernelDevices>,
+    pub devices: Option<KernelTargets>,
     /// Limits for each kernel.
     pub limits: Vec<(KernelLimit, u64)>,
     /// Line of the policy.
     pub line: usize,
 }
 
-/// Architectures that kernels must be available for.
+/// Architectures that kernels must be available for, or devices that they must run on.
 #[derive(Debug, Clone)]
-pub enum KernelArchs {
-    /// All architectures of the file.
+pub enum KernelTargets {
+    /// All architectures of the file, or each device that the container of the kernel has code for.
     All,
-    /// The listed architectures.
-    Listed(Vec<PolicyTarget>),
-}
-
-/// Devices that kernels must run on.
-#[derive(Debug, Clone)]
-pub enum KernelDevices {
-    /// Each device that the container of the kernel has code for.
-    All,
-    /// The listed devices.
+    /// The listed ones.
     Listed(Vec<PolicyTarget>),
 }
 

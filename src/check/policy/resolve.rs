@@ -11,8 +11,8 @@ use super::contradiction::{Located, SpannedArchs, SpannedSizes};
 use super::error::{PolicyCause, PolicyError, line_and_column};
 use super::syntax::{self, AllOrList, ByteCount, List, Text};
 use super::{
-    Exception, FamilyRequirement, KernelArchs, KernelDevices, KernelLimit, KernelRequirement, PackageCoverage, Pattern,
-    Policy, Requirements, Size,
+    Exception, FamilyRequirement, KernelLimit, KernelRequirement, KernelTargets, PackageCoverage, Pattern, Policy,
+    Requirements, Size,
 };
 use crate::analyze::requires::Driver;
 use crate::base::pattern::PatternBudget;
@@ -25,6 +25,9 @@ use crate::image::DebugLevel;
 use crate::target::{intel, nvptx, processors::Processor, target_id::cut};
 
 type Result<T> = std::result::Result<T, PolicyError>;
+
+/// Targets with their places in the policy.
+type SpannedTargets = Vec<Spanned<PolicyTarget>>;
 
 /// Parses and resolves a policy.
 pub fn policy(path: &str, text: &str) -> Result<Policy> {
@@ -173,7 +176,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn unique_targets(&self, texts: &[Text]) -> Result<Vec<Spanned<PolicyTarget>>> {
+    fn unique_targets(&self, texts: &[Text]) -> Result<SpannedTargets> {
         let mut targets: Vec<Spanned<PolicyTarget>> = Vec::new();
         for text in texts {
             for target in PolicyTarget::parse_all(text.get_ref()).map_err(|cause| self.error(text.span(), cause))? {
@@ -187,7 +190,7 @@ impl Resolver<'_> {
     }
 
     /// Resolves a list of devices. A device has a processor; PTX is not a device.
-    fn devices(&self, texts: &[Text]) -> Result<Vec<Spanned<PolicyTarget>>> {
+    fn devices(&self, texts: &[Text]) -> Result<SpannedTargets> {
         let devices = self.unique_targets(texts)?;
         for device in &devices {
             if !is_device(device.get_ref()) {
@@ -269,8 +272,8 @@ impl Resolver<'_> {
     fn kernels(&self, written: &Spanned<syntax::Kernels>) -> Result<KernelRequirement> {
         let syntax::Kernels { matching, archs, devices, max_registers, max_spills, max_scratch, max_shared } =
             written.get_ref();
-        let archs = archs.as_ref().map(|archs| self.kernel_archs(archs)).transpose()?;
-        let devices = devices.as_ref().map(|devices| self.kernel_devices(devices)).transpose()?;
+        let archs = self.kernel_targets(archs, PolicyCause::InvalidKernelArchs, Self::unique_targets)?;
+        let devices = self.kernel_targets(devices, PolicyCause::InvalidKernelDevices, Self::devices)?;
         let limits = [
             (KernelLimit::Registers, *max_registers),
             (KernelLimit::Spills, *max_spills),
@@ -287,21 +290,17 @@ impl Resolver<'_> {
         Ok(KernelRequirement { matching, archs, devices, limits, line })
     }
 
-    fn kernel_archs(&self, archs: &Spanned<AllOrList>) -> Result<KernelArchs> {
-        match archs.get_ref() {
-            AllOrList::Listed(texts) => Ok(KernelArchs::Listed(into_inner(self.unique_targets(texts)?))),
-            AllOrList::Keyword(word) if word == "all" => Ok(KernelArchs::All),
-            AllOrList::Keyword(word) => Err(self.error(archs.span(), PolicyCause::InvalidKernelArchs(word.clone()))),
-        }
-    }
-
-    fn kernel_devices(&self, devices: &Spanned<AllOrList>) -> Result<KernelDevices> {
-        match devices.get_ref() {
-            AllOrList::Listed(texts) => Ok(KernelDevices::Listed(into_inner(self.devices(texts)?))),
-            AllOrList::Keyword(word) if word == "all" => Ok(KernelDevices::All),
-            AllOrList::Keyword(word) => {
-                Err(self.error(devices.span(), PolicyCause::InvalidKernelDevices(word.clone())))
-            }
+    fn kernel_targets(
+        &self,
+        written: &Option<Spanned<AllOrList>>,
+        invalid: fn(String) -> PolicyCause,
+        resolve: fn(&Self, &[Text]) -> Result<SpannedTargets>,
+    ) -> Result<Option<KernelTargets>> {
+        let Some(written) = written else { return Ok(None) };
+        match written.get_ref() {
+            AllOrList::Listed(texts) => Ok(Some(KernelTargets::Listed(into_inner(resolve(self, texts)?)))),
+            AllOrList::Keyword(word) if word == "all" => Ok(Some(KernelTargets::All)),
+            AllOrList::Keyword(word) => Err(self.error(written.span(), invalid(word.clone()))),
         }
     }
 

@@ -10,37 +10,26 @@ use toml::Spanned;
 pub type Text = Spanned<String>;
 pub type List = Spanned<Vec<Text>>;
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PolicyToml {
-    #[serde(default)]
     pub must_hold: Vec<Text>,
-    #[serde(default)]
     pub skip: Vec<Text>,
-    #[serde(default)]
     pub warn: Vec<Text>,
-    #[serde(default)]
     pub archs: Archs,
-    #[serde(default)]
     pub sizes: Sizes,
-    #[serde(default)]
     pub images: Images,
-    #[serde(default)]
     pub package: Package,
     pub kernels: Option<Vec<Spanned<Kernels>>>,
-    #[serde(default)]
     pub files: BTreeMap<Text, ExceptionToml>,
 }
 
 /// Contents of `[files."PATTERN"]`: everything that applies to a single file.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ExceptionToml {
-    #[serde(default)]
     pub archs: FileArchs,
-    #[serde(default)]
     pub sizes: FileSizes,
-    #[serde(default)]
     pub images: Images,
     pub kernels: Option<Vec<Spanned<Kernels>>>,
 }

@@ -6,7 +6,7 @@ use crate::analyze::coverage::{Coverage, CoverageCell, Gap, InspectedImages};
 use crate::analyze::select::NamedDevice;
 use crate::base::error::Error;
 use crate::check::facts::FileFacts;
-use crate::check::policy::{KernelDevices, Requirements};
+use crate::check::policy::{KernelTargets, Requirements};
 use crate::check::target::PolicyTarget;
 use crate::target::nvptx;
 use crate::target::runs_on::LoadMethod;
@@ -16,8 +16,8 @@ pub fn kernels(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mu
     for requirement in requirements.kernels.iter().flatten() {
         let Some(devices) = &requirement.devices else { continue };
         let listed: Vec<NamedDevice> = match devices {
-            KernelDevices::All => Vec::new(),
-            KernelDevices::Listed(targets) => targets.iter().filter_map(device).collect(),
+            KernelTargets::All => Vec::new(),
+            KernelTargets::Listed(targets) => targets.iter().filter_map(device).collect(),
         };
         let coverage = match Coverage::new(&[InspectedImages::from(facts.survey)], &listed) {
             Ok(coverage) => coverage,
@@ -35,8 +35,8 @@ pub fn kernels(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mu
             for (column, (device, cell)) in coverage.devices.iter().zip(coverage.cells(kernel)).enumerate() {
                 let finding = match (devices, cell) {
                     (_, CoverageCell::Gap) => Some(gap_finding(coverage.gap(kernel, column).as_ref(), device)),
-                    (KernelDevices::All, _) => None,
-                    (KernelDevices::Listed(_), cell) => not_served(requirements, cell, device),
+                    (KernelTargets::All, _) => None,
+                    (KernelTargets::Listed(_), cell) => not_served(requirements, cell, device),
                 };
                 if let Some(finding) = finding {
                     let archs = kernel.archs.iter().map(String::as_str).collect::<Vec<_>>().join(", ");

@@ -24,7 +24,7 @@ pub struct RuleFindings {
     omitted: usize,
     /// Worst outcome of the omitted findings.
     worst_omitted: Option<Outcome>,
-    matched_lines: BTreeSet<usize>,
+    pub matched_lines: BTreeSet<usize>,
 }
 
 /// Limit of findings for one rule and file. A library has tens of thousands of kernels, and a report that lists them
@@ -92,10 +92,6 @@ impl RuleFindings {
     /// Records that the requirement on this line of the policy applied to a kernel.
     pub fn add_matched_line(&mut self, line: usize) {
         self.matched_lines.insert(line);
-    }
-
-    pub fn matched_lines(&self) -> BTreeSet<usize> {
-        self.matched_lines.clone()
     }
 
     /// Returns all findings; if some were omitted, the last states their number and has the worst of their outcomes.

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::findings::{RuleFindings, undecided, violated};
-use crate::base::bytes::total;
 use crate::check::coverage::has_exact_code;
 use crate::check::facts::{FileFacts, ImageCode, ImageFacts, unique_list};
-use crate::check::policy::{KernelArchs, KernelLimit, KernelRequirement, Requirements};
+use crate::check::policy::{KernelLimit, KernelRequirement, KernelTargets, Requirements};
 use crate::check::target::PolicyTarget;
 use crate::image::Kernel;
 
@@ -45,7 +44,7 @@ pub fn coverage(facts: &FileFacts<'_>, requirements: &Requirements, findings: &m
 /// Returns the required targets that a kernel is missing for. `images` are the images that contain it.
 fn missing_targets(
     native_archs: &NativeArchs<'_>,
-    archs: &KernelArchs,
+    archs: &KernelTargets,
     images: &[&ImageFacts<'_>],
 ) -> Vec<PolicyTarget> {
     let codes: Vec<&str> = images.iter().filter_map(|image| native_target(image)).collect();
@@ -54,8 +53,8 @@ fn missing_targets(
         target => !images.iter().any(|image| image.code == ImageCode::For((*target).clone())),
     };
     match archs {
-        KernelArchs::Listed(targets) => targets.iter().filter(is_missing).cloned().collect(),
-        KernelArchs::All => native_archs.missing(images, &codes),
+        KernelTargets::Listed(targets) => targets.iter().filter(is_missing).cloned().collect(),
+        KernelTargets::All => native_archs.missing(images, &codes),
     }
 }
 
@@ -129,10 +128,7 @@ fn check_limit(image: &ImageFacts<'_>, kernel: &Kernel, limit: KernelLimit, most
 fn usage(kernel: &Kernel, limit: KernelLimit) -> Option<u64> {
     match limit {
         KernelLimit::Registers => kernel.registers.or(kernel.vgprs),
-        KernelLimit::Spills => match (kernel.vgpr_spills, kernel.sgpr_spills) {
-            (None, None) => None,
-            (vector, scalar) => Some(total(vector.into_iter().chain(scalar))),
-        },
+        KernelLimit::Spills => kernel.spills(),
         KernelLimit::Scratch => kernel.scratch,
         KernelLimit::Shared => kernel.shared,
     }

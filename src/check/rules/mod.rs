@@ -347,7 +347,7 @@ impl Evaluator<'_> {
         let mut findings = RuleFindings::default();
         evaluate(&mut findings);
         let mut worst = Outcome::Passed;
-        self.matched_lines.extend(findings.matched_lines());
+        self.matched_lines.extend(&findings.matched_lines);
         for finding in findings.into_vec() {
             let is_warning = finding.outcome == Outcome::Violated && self.policy.warn.contains(&rule);
             let outcome = if is_warning { Outcome::Warned } else { finding.outcome };

@@ -167,6 +167,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn helps_of_nvidia_tools_list_options_in_order() {
+        for tool in [fatbinary::TOOL, cuobjdump::TOOL] {
+            let mut options = (tool.options)().into_iter();
+            let mut listed = 0;
+            for line in tool.help.lines().filter_map(|line| line.strip_prefix("--")) {
+                let long = line.split(' ').next().unwrap();
+                let option = options.find(|option| option.long == long).unwrap_or_else(|| panic!("--{long}"));
+                assert_eq!(line.split(' ').rfind(|word| !word.is_empty()), Some(&*format!("(-{})", option.short)));
+                listed += 1;
+            }
+            assert!(listed > 15, "{}", tool.name);
+        }
+    }
+
+    #[test]
     fn recognizes_tools_with_target_prefix_version_and_extension() {
         use Tool::*;
         let cases = [

@@ -44,9 +44,7 @@ impl StandIn {
         };
         Ok(StandIn { release: specified.unwrap_or_else(|| default_release(tool)), is_specified: specified.is_some() })
     }
-}
 
-impl StandIn {
     /// Returns the release for a call that needs a property. If nothing specifies the release, it is the first release
     /// with the property, if that is later.
     pub fn release_with(&self, has_property: impl Fn(&Release) -> bool) -> Release {

@@ -36,10 +36,11 @@ pub struct Listing<'a> {
     path: PathBuf,
     out: TextOutput,
     /// Numbers of cubins, texts and code sections so far.
-    elf: usize,
-    ptx: usize,
+    pub elf: usize,
+    pub ptx: usize,
     text: usize,
-    has_device_code: bool,
+    /// True if the file has containers or is a cubin.
+    pub has_device_code: bool,
     /// Names of written files.
     written: BTreeSet<Vec<u8>>,
 }
@@ -74,21 +75,6 @@ impl<'a> Listing<'a> {
             has_device_code: false,
             written: BTreeSet::new(),
         }
-    }
-
-    /// Number of cubins.
-    pub fn elf_count(&self) -> usize {
-        self.elf
-    }
-
-    /// Number of texts.
-    pub fn ptx_count(&self) -> usize {
-        self.ptx
-    }
-
-    /// True if the file has containers or is a cubin.
-    pub fn has_device_code(&self) -> bool {
-        self.has_device_code
     }
 
     /// Writes the rest of the text.

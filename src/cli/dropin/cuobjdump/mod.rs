@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 
 use super::diagnostics::{self, write_messages};
 use super::llvm_options::os_string;
-use super::nvidia_options::{self, ParsedLine, ToolFailure};
+use super::nvidia_options::{ParsedLine, ToolFailure};
 use files::{Contents, absolute, each_member, invalid_header};
 use listing::Listing;
 pub use options::TOOL;
@@ -55,7 +55,7 @@ pub fn run(arguments: &[OsString]) -> u8 {
     let mut line = ParsedLine::new(TOOL);
     let parsed = line.parse(arguments);
     write_messages(&line.warnings);
-    let help = || diagnostics::print(&nvidia_options::help(&TOOL), 0);
+    let help = || diagnostics::print(TOOL.help, 0);
     let done = match (parsed, line.others.as_slice()) {
         (Err(failure), _) => Err(failure),
         (Ok(()), _) if line.flag("help") => return help(),
@@ -88,7 +88,7 @@ fn list(path: &Path, request: &Request) -> Result<(), ToolFailure> {
         return Err(invalid_header(path));
     }
     printed?;
-    if !listing.has_device_code() {
+    if !listing.has_device_code {
         let message = TOOL.info(&format!("File '{}' does not contain device code", absolute(path).display()));
         return Err(ToolFailure { message, status: NO_DEVICE_CODE });
     }
@@ -103,7 +103,7 @@ fn report_missing(path: &Path, request: &Request, listing: &Listing) {
         Action::List(kinds) => (kinds.elf.is_some(), kinds.ptx.is_some()),
         Action::Dump(_) => (false, false),
     };
-    for (kind, is_requested, count) in [("ELF", elf, listing.elf_count()), ("PTX", ptx, listing.ptx_count())] {
+    for (kind, is_requested, count) in [("ELF", elf, listing.elf), ("PTX", ptx, listing.ptx)] {
         if is_requested && count == 0 {
             let path = absolute(path);
             write_messages(&TOOL.info(&format!(

@@ -22,7 +22,7 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use super::diagnostics::{print, write_messages};
-use super::nvidia_options::{self, ParsedLine, ToolFailure};
+use super::nvidia_options::{ParsedLine, ToolFailure};
 use crate::base::content::Content;
 use crate::base::error::Error;
 use crate::base::io::{FileSet, Input, Output, OutputKind, Sink, commit_all};
@@ -64,7 +64,7 @@ pub fn run(arguments: &[OsString]) -> u8 {
     write_messages(&line.warnings);
     let is_help = arguments.is_empty() || !line.others.is_empty() || line.flag("help");
     let done = match parsed {
-        Ok(()) if is_help => return print(&nvidia_options::help(&TOOL), 0),
+        Ok(()) if is_help => return print(TOOL.help, 0),
         Ok(()) if line.flag("version") => return print(VERSION, 0),
         Ok(()) => construct(&line),
         Err(failure) => Err(failure),

@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 
 use super::FAILED;
 use super::diagnostics::{Diagnostics, print, write_messages, write_stderr};
-use super::llvm_options::expand_response_files;
+use super::llvm_options::{expand_response_files, split_value};
 use super::stand_in::StandIn;
 use crate::base::bytes::Limits;
 use crate::base::codec::{Codec, Compression};
@@ -192,13 +192,9 @@ fn jobs(options: &Options) -> Result<usize> {
 
 /// Parses `KIND=FILE`.
 fn override_image(value: &OsStr) -> Result<(OffloadKind, PathBuf)> {
-    let bytes = value.as_encoded_bytes();
-    let (kind, path) = match bytes.iter().position(|&byte| byte == b'=') {
-        Some(at) => (&bytes[..at], os_string(&bytes[at + 1..])),
-        None => (bytes, OsString::new()),
-    };
+    let (kind, path) = split_value(value.as_encoded_bytes());
     let kind = std::str::from_utf8(kind).ok().and_then(OffloadKind::from_name);
-    let path = PathBuf::from(path);
+    let path = PathBuf::from(os_string(path.unwrap_or_default()));
     // The tool reads this file first.
     if !path.exists() {
         return Err(format!("'{}': No such file or directory", path.display()));

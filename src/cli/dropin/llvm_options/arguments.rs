@@ -25,6 +25,14 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// Splits an argument at its first `=`.
+pub fn split_value(argument: &[u8]) -> (&[u8], Option<&[u8]>) {
+    match argument.iter().position(|&byte| byte == b'=') {
+        Some(at) => (&argument[..at], Some(&argument[at + 1..])),
+        None => (argument, None),
+    }
+}
+
 /// Last part of the program's path, which begins most messages.
 pub fn file_name(program: &OsStr) -> String {
     std::path::Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned()

@@ -28,7 +28,7 @@ use std::ffi::{OsStr, OsString};
 
 use super::diagnostics;
 
-pub use arguments::{bytes, os_string, text};
+pub use arguments::{bytes, os_string, split_value, text};
 pub use parse::{expand_response_files, parse, parse_response_file};
 
 /// Description and options of a tool.

@@ -3,7 +3,7 @@
 
 use strsim::generic_levenshtein;
 
-use super::arguments::text;
+use super::arguments::{split_value, text};
 use super::{Shown, Tool, ValueType, dashed};
 
 /// Suggestion for an argument without its dashes. A value in the argument is kept.
@@ -11,10 +11,8 @@ pub fn suggestion(tool: &Tool, argument: &[u8]) -> Option<String> {
     if argument.is_empty() {
         return None;
     }
-    let (name, value) = match argument.iter().position(|&byte| byte == b'=') {
-        Some(at) => (&argument[..at], &argument[at + 1..]),
-        None => (argument, [].as_slice()),
-    };
+    let (name, value) = split_value(argument);
+    let value = value.unwrap_or_default();
     let nearest = tool.all_options().filter(|option| option.shown != Shown::Never).min_by_key(|option| {
         let is_whole = matches!(option.value, ValueType::Immediately(_));
         let written = if is_whole { argument } else { name };

@@ -9,7 +9,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-use super::arguments::{bytes, file_name, os_string, text};
+use super::arguments::{bytes, file_name, os_string, split_value, text};
 use super::{
     ExitAction, Line, LlvmOption, Occurs, Stop, Tool, ValueType, dashed, help, nearest, response_files, values,
 };
@@ -98,10 +98,7 @@ impl<'a> Parser<'a> {
 
     /// Option with this full name.
     fn whole<'word>(&self, word: &'word [u8]) -> Option<Met<'a, 'word>> {
-        let (name, value) = match word.iter().position(|&byte| byte == b'=') {
-            Some(at) => (&word[..at], Some(&word[at + 1..])),
-            None => (word, None),
-        };
+        let (name, value) = split_value(word);
         Some((self.tool.option(name)?, value))
     }
 

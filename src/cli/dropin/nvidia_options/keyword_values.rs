@@ -1,7 +1,7 @@
 //! Values of options that are pairs of a keyword and a value.
 
 use super::{NvidiaTool, ToolFailure};
-use crate::cli::dropin::llvm_options::text;
+use crate::cli::dropin::llvm_options::{split_value, text};
 
 /// Pairs of a keyword and a value, as in `--image3=kind=elf,sm=90,file=F`.
 #[derive(Debug)]
@@ -19,17 +19,16 @@ impl KeywordValues {
     ) -> Result<Self, ToolFailure> {
         let mut pairs: Vec<(&'static str, Vec<u8>)> = Vec::new();
         for item in items {
-            let at = item.iter().position(|&byte| byte == b'=');
-            let at = at.ok_or_else(|| tool.fatal(format!("'{}' is not in 'keyword=value' format", text(item))))?;
-            let name = &item[..at];
-            let value = item[at + 1..].to_vec();
+            let (name, value) = split_value(item);
+            let value =
+                value.ok_or_else(|| tool.fatal(format!("'{}' is not in 'keyword=value' format", text(item))))?;
             let keyword = keywords.iter().find(|keyword| keyword.as_bytes() == name);
             let undefined = || tool.fatal(format!("Keyword '{}' is not defined for option '{option}'", text(name)));
             let keyword = *keyword.ok_or_else(undefined)?;
             if pairs.iter().any(|(known, _)| *known == keyword) {
                 return Err(tool.fatal(format!("redefinition of keyword '{keyword}' ")));
             }
-            pairs.push((keyword, value));
+            pairs.push((keyword, value.to_vec()));
         }
         Ok(KeywordValues { pairs })
     }

@@ -3,12 +3,10 @@
 //!
 //! Derived from the output of fatbinary and cuobjdump 13.5, which share the syntax and its messages.
 
-mod help;
 mod keyword_values;
 mod option_files;
 mod parse;
 
-pub use help::help;
 pub use keyword_values::KeywordValues;
 pub use parse::ParsedLine;
 
@@ -25,9 +23,9 @@ const CONTINUATION: &str = "         . ";
 pub struct NvidiaTool {
     /// Name in messages.
     pub name: &'static str,
-    /// Arguments, in the help.
-    pub arguments: &'static str,
-    /// Returns all options, in the order of the help.
+    /// Text of the help.
+    pub help: &'static str,
+    /// Returns all options, in the order of the help. It does not list some.
     pub options: fn() -> Vec<NvidiaOption>,
 }
 
@@ -40,31 +38,27 @@ pub struct NvidiaOption {
     pub short: &'static str,
     /// Type of the value.
     pub value: ValueType,
-    /// Description in the help, with the tool's line breaks; empty for an option that the help does not list.
-    pub help: &'static str,
     /// True if the tool warns of the option.
     pub is_deprecated: bool,
 }
 
-/// Type of an option's value, with the value's name in the help.
+/// Type of an option's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueType {
     /// No value.
     Flag,
-    /// No value, although the help names one.
-    NamedFlag(&'static str),
     /// `true` or `false`.
     Boolean,
     /// Any text.
-    Text(&'static str),
+    Text,
     /// Texts, separated by commas. Each occurrence of the option adds some.
-    List(&'static str),
+    List,
     /// A number.
-    Number(&'static str),
+    Number,
     /// One of these texts, which are separated by spaces.
-    Choice(&'static str, &'static str),
+    Choice(&'static str),
     /// Names of files with further options, separated by commas.
-    OptionFiles(&'static str),
+    OptionFiles,
     /// An image: pairs of one of these keywords and a value, separated by commas.
     Image(&'static [&'static str]),
 }
@@ -121,11 +115,11 @@ impl NvidiaTool {
 }
 
 /// Creates an option.
-pub const fn option(long: &'static str, short: &'static str, value: ValueType, help: &'static str) -> NvidiaOption {
-    NvidiaOption { long, short, value, help, is_deprecated: false }
+pub const fn option(long: &'static str, short: &'static str, value: ValueType) -> NvidiaOption {
+    NvidiaOption { long, short, value, is_deprecated: false }
 }
 
 /// Creates an option that the tool warns of.
 pub const fn deprecated(name: &'static str, value: ValueType) -> NvidiaOption {
-    NvidiaOption { is_deprecated: true, ..option(name, name, value, "") }
+    NvidiaOption { is_deprecated: true, ..option(name, name, value) }
 }

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 
 use super::option_files::{self, MAX_DEPTH};
 use super::{KeywordValues, NvidiaOption, NvidiaTool, ToolFailure, ValueType};
-use crate::cli::dropin::llvm_options::{bytes, os_string, text};
+use crate::cli::dropin::llvm_options::{bytes, os_string, split_value, text};
 
 /// Options and their values.
 #[derive(Debug)]
@@ -75,10 +75,7 @@ impl ParsedLine {
     fn parse_at_depth(&mut self, arguments: Vec<Vec<u8>>, depth: usize) -> Result<(), ToolFailure> {
         let mut arguments = arguments.into_iter();
         while let Some(argument) = arguments.next() {
-            let (name, stated) = match argument.iter().position(|&byte| byte == b'=') {
-                Some(at) => (&argument[..at], Some(argument[at + 1..].to_vec())),
-                None => (&argument[..], None),
-            };
+            let (name, stated) = split_value(&argument);
             let Some(option) = self.find(name)? else {
                 self.others.push(argument);
                 continue;
@@ -86,7 +83,7 @@ impl ParsedLine {
             if option.is_deprecated {
                 self.warnings += &self.tool.warning(&format!("option '{}' has been deprecated", option.long));
             }
-            if matches!(option.value, ValueType::Flag | ValueType::NamedFlag(_)) {
+            if option.value == ValueType::Flag {
                 if stated.is_some() {
                     return Err(self.tool.fatal(format!("no argument expected after '{}'", text(name))));
                 }
@@ -94,7 +91,7 @@ impl ParsedLine {
                 continue;
             }
             let expected = || self.tool.fatal(format!("argument expected after '{}'", text(name)));
-            let value = stated.or_else(|| arguments.next()).ok_or_else(expected)?;
+            let value = stated.map(<[u8]>::to_vec).or_else(|| arguments.next()).ok_or_else(expected)?;
             self.set(&option, value, depth)?;
         }
         Ok(())
@@ -103,22 +100,22 @@ impl ParsedLine {
     fn set(&mut self, option: &NvidiaOption, value: Vec<u8>, depth: usize) -> Result<(), ToolFailure> {
         let tool = self.tool;
         match option.value {
-            ValueType::Flag | ValueType::NamedFlag(_) => {}
+            ValueType::Flag => {}
             ValueType::Boolean if ![&b"true"[..], b"false"].contains(&&value[..]) => {
                 return Err(tool.fatal(format!("'{}': expected true or false", text(&value))));
             }
-            ValueType::Number(_) if !is_number(&value) => {
+            ValueType::Number if !is_number(&value) => {
                 return Err(tool.fatal(format!("'{}': expected a number", text(&value))));
             }
-            ValueType::Choice(_, allowed) if !allowed.split(' ').any(|allowed| allowed.as_bytes() == value) => {
+            ValueType::Choice(allowed) if !allowed.split(' ').any(|allowed| allowed.as_bytes() == value) => {
                 let name = option.long;
                 return Err(tool.fatal(format!("Value '{}' is not defined for option '{name}'", text(&value))));
             }
-            ValueType::Boolean | ValueType::Text(_) | ValueType::Number(_) | ValueType::Choice(..) => {
+            ValueType::Boolean | ValueType::Text | ValueType::Number | ValueType::Choice(_) => {
                 self.set_text(option, value);
             }
-            ValueType::List(_) => self.lists.entry(option.long).or_default().extend(split(&tool, &value)?),
-            ValueType::OptionFiles(_) => {
+            ValueType::List => self.lists.entry(option.long).or_default().extend(split(&tool, &value)?),
+            ValueType::OptionFiles => {
                 for file in split(&tool, &value)? {
                     self.include(os_string(file), depth)?;
                 }
@@ -220,16 +217,16 @@ mod tests {
 
     const TOOL: NvidiaTool = NvidiaTool {
         name: "tool",
-        arguments: "[options]",
+        help: "",
         options: || {
             vec![
-                option("create", "create", ValueType::Text("<file>"), ""),
-                option("debug", "g", ValueType::Flag, ""),
-                option("embedded-fatbin", "fatbin", ValueType::Text("<file>"), ""),
-                option("extract", "x", ValueType::List("<name>,..."), ""),
-                option("gpu", "arch", ValueType::Choice("<name>", "sm_75 sm_90"), ""),
-                option("ident", "ident", ValueType::Text("<name>"), ""),
-                option("index", "i", ValueType::Number("<number>"), ""),
+                option("create", "create", ValueType::Text),
+                option("debug", "g", ValueType::Flag),
+                option("embedded-fatbin", "fatbin", ValueType::Text),
+                option("extract", "x", ValueType::List),
+                option("gpu", "arch", ValueType::Choice("sm_75 sm_90")),
+                option("ident", "ident", ValueType::Text),
+                option("index", "i", ValueType::Number),
             ]
         },
     };

@@ -14,7 +14,6 @@ use super::verdict::VerdictData;
 use crate::analyze::coverage::{Coverage, CoverageCell, InspectedImages};
 use crate::analyze::size::{self, Owner, Rest, Size};
 use crate::analyze::survey::{ImageSurvey, KernelNames, PackageSurvey, Survey};
-use crate::base::bytes::total;
 use crate::base::codec::Codec;
 use crate::base::error::Result;
 use crate::check;
@@ -53,19 +52,12 @@ const FIGURES: [KernelFigure; 8] = [
         kernel.registers.or(kernel.vgprs)
     }),
     figure(["scalar", "Scalar", "count", "Scalar registers per wavefront (AMD)"], |kernel| kernel.sgprs),
-    figure(["spills", "Spills", "count", "Spilled registers (AMD)"], spills),
+    figure(["spills", "Spills", "count", "Spilled registers (AMD)"], Kernel::spills),
     figure(["scratch", "Scratch", "bytes", "Private memory per thread: scratch, stack"], |kernel| kernel.scratch),
     figure(["shared", "Shared", "bytes", "Memory per work-group: shared memory, LDS"], |kernel| kernel.shared),
     figure(["parameters", "Params", "bytes", "Size of all parameters"], |kernel| kernel.parameter_size),
     figure(["threads", "Threads", "count", "Maximum number of threads in a work-group"], |kernel| kernel.max_threads),
 ];
-
-fn spills(kernel: &Kernel) -> Option<u64> {
-    match (kernel.vgpr_spills, kernel.sgpr_spills) {
-        (None, None) => None,
-        (vector, scalar) => Some(total(vector.into_iter().chain(scalar))),
-    }
-}
 
 /// Document of the page, without its files.
 #[derive(Serialize)]

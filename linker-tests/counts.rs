@@ -7,7 +7,6 @@ use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
 use crate::harness::command::command;
-use crate::harness::fatbin_program;
 use crate::harness::tools::{Missing, in_path};
 use crate::harness::trial::{completion, fresh_directory};
 
@@ -20,7 +19,7 @@ pub fn trials() -> Vec<Trial> {
     vec![Trial::ignorable_test("counts/slow-program", test)]
 }
 
-/// The program under test has the same source as the recorded one, and is not optimized.
+/// The program that cargo has built for the trials has the same source as the recorded one, and is not optimized.
 fn a_slow_program_fails(directory: &Path) -> Result<()> {
     let output = count(directory, &[JOB])?;
     ensure!(output.status.code() == Some(1), "{output:?}");
@@ -30,13 +29,13 @@ fn a_slow_program_fails(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Runs `scripts/count` with the program under test.
+/// Runs `scripts/count` with the program that is not optimized.
 fn count(directory: &Path, arguments: &[&str]) -> Result<Output> {
     for (tool, package) in [("valgrind", "valgrind"), ("python3", "python3")] {
         in_path(tool).ok_or_else(|| Missing::new(tool, package))?;
     }
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("scripts/count");
     let mut command = command(script);
-    command.args(["--program", fatbin_program()]).args(arguments);
+    command.args(["--program", env!("CARGO_BIN_EXE_fatbin")]).args(arguments);
     Ok(command.env("TMPDIR", directory).output()?)
 }

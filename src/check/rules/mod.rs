@@ -117,7 +117,7 @@ struct Sums {
 }
 
 struct FileSums {
-    /// Place of its path in those of all files.
+    /// Place of its path among the paths of all files.
     path: Range<usize>,
     is_skipped: bool,
     has_code: bool,

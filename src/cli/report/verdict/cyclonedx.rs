@@ -22,7 +22,7 @@ const TEXTS: &str = "components";
 /// Components of files, which are on disk until the verdict is known.
 #[derive(Debug)]
 pub struct Components {
-    /// Images as components, and after those of each file, its size and path.
+    /// Images as components. After the images of a file come its size and path.
     texts: SortedTexts,
     /// Number of files.
     files: usize,

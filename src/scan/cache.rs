@@ -10,7 +10,7 @@ pub struct CacheBudget(Arc<AtomicU64>);
 
 impl CacheBudget {
     /// Default budget, in bytes.
-    pub(crate) const DEFAULT: u64 = 128 << 20;
+    pub(crate) const DEFAULT: u64 = 32 << 20;
 
     /// Creates a budget of `bytes`.
     pub(crate) fn new(bytes: u64) -> Self {

@@ -18,7 +18,7 @@ use crate::base::codec::Codec;
 use crate::base::error::Error;
 use crate::base::spelling::Suggestions;
 use crate::check::lock::common_label;
-use crate::cli::report::{self, SizeReport, SizedFile};
+use crate::cli::report::{self, SizeReport, SizedFile, SizedFiles};
 use crate::edit::ArchName;
 use crate::edit::what_if::{CodecLevels, Effect, WhatIf};
 use crate::scan::{CacheBudget, Options, Outcome, ScannedFile, Scanner};
@@ -123,6 +123,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         options: MeasureOptions {
             size: SizeOptions { levels: levels.clone(), duplicates: arguments.duplicates },
             is_compared: arguments.baseline.is_some(),
+            lists_files: format == Format::Json,
             changes: arguments.what_if,
             sample: arguments.sample,
         },
@@ -168,7 +169,7 @@ struct Side {
     duplicates: Duplicates,
     /// Effects of no change, and of each change.
     effects: Vec<Effect>,
-    files: Vec<SizedFile>,
+    files: SizedFiles,
     packages: Vec<PackageSizes>,
 }
 
@@ -183,6 +184,8 @@ struct MeasureOptions {
     size: SizeOptions,
     /// Labels of files must be equal on both sides.
     is_compared: bool,
+    /// The report has the size of each file.
+    lists_files: bool,
     changes: Vec<NamedChange>,
     /// Percentage of the bytes that are rebuilt for the changes.
     sample: u32,
@@ -227,7 +230,8 @@ impl Measuring<'_> {
                         status = status.and(self.problems.report(problem));
                     }
                     let &FileSizes { size, packed_size, .. } = &sizes;
-                    side.files.push(SizedFile { path: sizes.path.clone(), size, packed_size });
+                    let file = SizedFile { path: std::mem::take(&mut sizes.path), size, packed_size };
+                    side.files.add(file, options.lists_files);
                     total.add(sizes);
                 }
                 Err(error) => status = error.map_or(status, |error| status.and(self.problems.report(error))),

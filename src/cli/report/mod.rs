@@ -57,7 +57,7 @@ pub use selection::{
     KernelGap, selection_gaps, selection_json, selection_lists, selection_summary, selection_total, set_json, set_text,
     to_be_linked,
 };
-pub use size::{SizeReport, SizedFile, arch_summary, size_csv, size_json, size_table};
+pub use size::{SizeReport, SizedFile, SizedFiles, arch_summary, size_csv, size_json, size_table};
 pub use split::split_text;
 pub use style::Meaning;
 pub use table::{table, table_without_images, verified_text};

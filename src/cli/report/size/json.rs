@@ -18,7 +18,7 @@ pub fn size_json(report: &SizeReport) -> String {
         json.optional("size_before", report.total_before.map(|size| size.stored));
         json.optional("decompressed_size_before", report.total_before.map(|size| size.decompressed));
         json.objects_if_any("packages", &report.packages, package);
-        json.objects("files", &report.files, |json, file| {
+        json.objects("files", &report.files.listed, |json, file| {
             json.field("path", &file.path);
             json.field("size", file.size);
             json.optional("packed_size", file.packed_size);

@@ -13,6 +13,7 @@ pub use summary::arch_summary;
 pub use table::size_table;
 
 use crate::analyze::size::{Duplicates, Level, PackageSizes, Row, Size};
+use crate::base::bytes::total;
 use crate::edit::what_if::Effect;
 
 /// Sizes of files.
@@ -21,7 +22,7 @@ pub struct SizeReport {
     /// Levels, outermost first.
     pub levels: Vec<Level>,
     /// The files.
-    pub files: Vec<SizedFile>,
+    pub files: SizedFiles,
     /// Packages among the inputs.
     pub packages: Vec<PackageSizes>,
     /// Sum of all files.
@@ -36,6 +37,32 @@ pub struct SizeReport {
     pub sample: u32,
     /// Bytes that are stored several times, if they were searched for.
     pub duplicates: Option<Duplicates>,
+}
+
+/// Files with their sizes. A package may have a hundred thousand.
+#[derive(Debug, Default)]
+pub struct SizedFiles {
+    count: usize,
+    /// Path of the first file.
+    first: String,
+    /// Number of bytes that the files take in their packages, if every package states it.
+    packed_size: Option<u64>,
+    /// The files, for reports that list them.
+    listed: Vec<SizedFile>,
+}
+
+impl SizedFiles {
+    /// Adds a file. Only a report that lists files needs all of them.
+    pub fn add(&mut self, file: SizedFile, is_listed: bool) {
+        let before = if self.count == 0 { Some(0) } else { self.packed_size };
+        self.packed_size = before.zip(file.packed_size).map(|(before, size)| total([before, size]));
+        self.count = self.count.saturating_add(1);
+        if is_listed {
+            self.listed.push(file);
+        } else if self.count == 1 {
+            self.first = file.path;
+        }
+    }
 }
 
 /// A file with its size.
@@ -53,14 +80,6 @@ impl SizeReport {
     /// True if the rows of some level are kernels.
     fn has_kernels(&self) -> bool {
         self.levels.iter().any(|level| level.needs_kernels())
-    }
-
-    /// Number of bytes that the files take in their packages, if every file is in a package that states it.
-    fn packed_size(&self) -> Option<u64> {
-        if self.files.is_empty() {
-            return None;
-        }
-        self.files.iter().map(|file| file.packed_size).sum()
     }
 }
 

@@ -9,12 +9,12 @@ use crate::cli::report::text::{Column, columns, counted, headline};
 
 /// Formats sizes; nothing if there are no files.
 pub fn size_table(report: &SizeReport, screen: &Screen) -> String {
-    let files = match report.files.as_slice() {
-        [] => return String::new(),
-        [file] => file.path.clone(),
-        files => counted(files.len(), "file"),
+    let files = match report.files.count {
+        0 => return String::new(),
+        1 => report.files.first.clone(),
+        count => counted(count, "file"),
     };
-    let packed = report.packed_size().map_or(String::new(), |size| format!(", {} packed", screen.size(size)));
+    let packed = report.files.packed_size.map_or(String::new(), |size| format!(", {} packed", screen.size(size)));
     let total = report.total.stored;
     let growth = |before: Size| screen.growth(i128::from(total) - i128::from(before.stored));
     let change = report.total_before.map_or(String::new(), |before| format!(", {}", growth(before)));

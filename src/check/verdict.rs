@@ -86,16 +86,21 @@ pub struct Verdict {
     pub findings: Vec<Finding>,
     /// Outcome of every rule for every file that it was evaluated on, in the same order.
     pub evaluations: Vec<Evaluation>,
+    /// Numbers of evaluations that are not listed, by outcome.
+    pub(crate) unlisted: [usize; Outcome::ALL.len()],
 }
 
 impl Verdict {
     /// Returns the worst outcome. It is undecided if nothing was evaluated.
     pub fn outcome(&self) -> Outcome {
-        self.evaluations.iter().map(|evaluation| evaluation.outcome).max().unwrap_or(Outcome::Undecided)
+        let worst = Outcome::ALL.iter().rev().find(|outcome| self.count(**outcome) > 0);
+        worst.copied().unwrap_or(Outcome::Undecided)
     }
 
     /// Returns the number of evaluations with this outcome.
     pub fn count(&self, outcome: Outcome) -> usize {
-        self.evaluations.iter().filter(|evaluation| evaluation.outcome == outcome).count()
+        let listed = self.evaluations.iter().filter(|evaluation| evaluation.outcome == outcome).count();
+        let unlisted = self.unlisted.iter().zip(Outcome::ALL).find(|(_, it)| **it == outcome);
+        unlisted.map_or(0, |(count, _)| *count).saturating_add(listed)
     }
 }

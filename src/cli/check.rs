@@ -138,6 +138,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     // The page shows kernels even if the policy does not require them.
     let checker = Checker::new(&policy, options).inspect_all(page.is_some()).with_assembler(assembler.as_ref());
     let mut check = Check::new(&policy, inputs.names());
+    if page.is_none() && !matches!(format, Format::Json | Format::Junit | Format::Cyclonedx) {
+        check = check.counting();
+    }
     let mut document = page.as_ref().map(|_| Page::new());
     let mut components = Components::default();
     let mut added = Ok(());
@@ -310,7 +313,7 @@ fn write_schema((place, path): (OutputPath, OutputArgument)) -> Result<String> {
 pub fn check_file(path: &Path, policy: &Policy, limits: LimitArguments) -> Result<Verdict> {
     let inputs = InputArguments::single(path.to_owned());
     let checker = Checker::new(policy, Options::default());
-    let mut check = Check::new(policy, inputs.names());
+    let mut check = Check::new(policy, inputs.names()).counting();
     let problems = Problems::new(false);
     analyze(&inputs, &checker, &Proofs::default(), limits, &problems, &mut |file| drop(check.add(file)))?;
     Ok(check.finish())

@@ -264,6 +264,11 @@ impl Policy {
         self.metadata || self.compares_host_runtimes()
     }
 
+    /// Patterns for files that are skipped or have exceptions.
+    pub(crate) fn named(&self) -> impl Iterator<Item = &Pattern> {
+        self.skip.iter().chain(self.exceptions.iter().map(|exception| &exception.pattern))
+    }
+
     /// Returns whether hashes of images are needed.
     pub(crate) fn needs_hashes(&self) -> bool {
         self.all_requirements().any(|requirements| requirements.duplicates == Some(false))
@@ -288,6 +293,7 @@ impl Requirements {
             || self.debug.is_some_and(|level| level < DebugLevel::Full);
         SurveyOptions {
             inspection,
+            demangled: self.kernels.is_some(),
             build_paths: self.build_paths == Some(false),
             toolkit: self.loadable_by.is_some() || self.host_runtime == Some(true),
             host: self.host_runtime == Some(true),

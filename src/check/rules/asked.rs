@@ -3,7 +3,8 @@
 
 use super::archs::{has_code, missing};
 use super::findings::{RuleFinding, RuleFindings, violated};
-use super::{Sums, kpack};
+use super::kpack;
+use super::sums::Sums;
 use crate::check::asked::{Asked, AskedEntry};
 use crate::check::coverage::runs_on;
 use crate::check::facts::{FileFacts, ImageFacts};

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::asked;
 use super::findings::{RuleFindings, violated};
-use super::{AllFiles, Evaluator, Sums};
-use crate::base::bytes::total;
+use super::sums::{CodeSize, EXAMPLES, PatternMatches, Sums};
+use super::{AllFiles, Evaluator};
 use crate::check::coverage::allows;
 use crate::check::facts::{FileFacts, ImageCode};
 use crate::check::policy::{Pattern, Requirements, Size};
@@ -26,12 +26,8 @@ pub fn device_code(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
         });
     }
     if !policy.must_hold.is_empty() {
-        let with_code = all.sums.evaluated().filter(|file| file.has_code);
-        let with_code: Vec<&str> = with_code.map(|file| all.sums.path(file)).collect();
         evaluator.apply(Rule::HoldsDeviceCode, &policy.path, |findings| {
-            for pattern in &policy.must_hold {
-                require_match(pattern, &with_code, findings);
-            }
+            require_matches(&policy.must_hold, &all.sums.holding, findings);
         });
     }
 }
@@ -41,22 +37,22 @@ pub fn policy_entries(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
     let policy = evaluator.policy;
     let matched_lines = evaluator.matched_lines.clone();
     evaluator.apply(Rule::MatchesSomething, &policy.path, |findings| {
-        let paths: Vec<&str> = all.sums.files.iter().map(|file| all.sums.path(file)).collect();
-        let exceptions = policy.exceptions.iter().map(|exception| &exception.pattern);
-        for pattern in policy.skip.iter().chain(exceptions) {
-            require_match(pattern, &paths, findings);
-        }
+        require_matches(policy.named(), &all.sums.named, findings);
         for requirements in policy.all_requirements() {
             unused_requirements(requirements, all.sums, &matched_lines, findings);
         }
     });
 }
 
-/// Reports a pattern that matches none of the paths.
-fn require_match(pattern: &Pattern, paths: &[&str], findings: &mut RuleFindings) {
-    if !paths.iter().any(|path| pattern.matches(path)) {
+/// Reports patterns that match no file.
+fn require_matches<'a>(
+    patterns: impl IntoIterator<Item = &'a Pattern>,
+    matches: &PatternMatches,
+    findings: &mut RuleFindings,
+) {
+    for pattern in matches.unmatched(patterns) {
         let message = format!("no file with device code matches {:?}", pattern.text);
-        findings.add(violated(message).detail(format!("available: {}", abbreviated(paths))));
+        findings.add(violated(message).detail(format!("available: {}", abbreviated(&matches.first, matches.count))));
     }
 }
 
@@ -92,11 +88,10 @@ pub fn total_size(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
     let policy = evaluator.policy;
     let Some(limit) = policy.total else { return };
     evaluator.apply(Rule::TotalSize, &policy.path, |findings| {
-        let mut files: Vec<(u64, &str)> = all.sums.evaluated().map(|file| (file.stored, all.sums.path(file))).collect();
-        let size = Size(total(files.iter().map(|(size, _)| *size)));
+        let CodeSize { all, largest } = &all.sums.code;
+        let size = Size(*all);
         if size > limit {
-            files.sort_by(|a, b| b.cmp(a));
-            let largest = files.iter().take(3).map(|(size, path)| format!("{} in {path}", Size(*size)));
+            let largest = largest.iter().map(|(size, path)| format!("{} in {path}", Size(*size)));
             let largest = largest.collect::<Vec<_>>().join(", ");
             findings.add(violated(format!("{size} of device code, at most {limit} allowed")).detail(largest));
         }
@@ -131,9 +126,9 @@ pub type Settings = BTreeMap<String, BTreeSet<String>>;
 /// may load two files and find that a device runs the code of only one of them.
 pub fn consistent_features(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
     let mut processors: BTreeMap<&str, BTreeMap<&BTreeSet<String>, Vec<&str>>> = BTreeMap::new();
-    for file in all.sums.evaluated() {
-        for (processor, ids) in file.settings.iter().flat_map(|settings| &**settings) {
-            processors.entry(processor).or_default().entry(ids).or_default().push(all.sums.path(file));
+    for (path, settings) in &all.sums.settings {
+        for (processor, ids) in &**settings {
+            processors.entry(processor).or_default().entry(ids).or_default().push(path);
         }
     }
     let mut deviations: BTreeMap<&str, Vec<(String, String)>> = BTreeMap::new();
@@ -145,7 +140,8 @@ pub fn consistent_features(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
                 let deviations = deviations.entry(file).or_default();
                 if ids != expected {
                     let message = format!("built for {}, unlike other files", list(ids));
-                    deviations.push((message, format!("{} in {}", list(expected), abbreviated(majority))));
+                    deviations
+                        .push((message, format!("{} in {}", list(expected), abbreviated(majority, majority.len()))));
                 }
             }
         }
@@ -176,11 +172,13 @@ fn list(ids: &BTreeSet<String>) -> String {
     ids.iter().cloned().collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the first three of many names, and the number of the others.
-fn abbreviated(names: &[&str]) -> String {
+/// Returns the first names of `count`, and the number of the others.
+fn abbreviated<T: AsRef<str>>(names: &[T], count: usize) -> String {
     match names {
         [] => "none".to_owned(),
-        [a, b, c, _, ..] => format!("{a}, {b}, {c} and {} more", names.len() - 3),
-        few => few.join(", "),
+        [a, b, c, ..] if count > EXAMPLES => {
+            format!("{}, {}, {} and {} more", a.as_ref(), b.as_ref(), c.as_ref(), count - EXAMPLES)
+        }
+        few => few.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", "),
     }
 }

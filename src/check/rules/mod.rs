@@ -17,29 +17,25 @@ mod promises;
 mod proofs;
 mod ptx;
 mod sizes;
+mod sums;
 mod wrappers;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
-use std::sync::Arc;
 
-use super::facts::{FileFacts, ImageCode};
-use super::policy::{PackageCoverage, Policy, Requirements};
+use super::facts::FileFacts;
+use super::policy::{Policy, Requirements};
 use super::proof_status::ProofStatus;
 use super::ptx_assembler::Assembly;
 use super::rule::Rule;
-use super::target::PolicyTarget;
 use super::verdict::{Evaluation, Finding, Outcome, Verdict};
 use crate::analyze::host_runtime::RequiredPackages;
 use crate::analyze::metadata::{InvalidMetadata, PackageMetadata};
 use crate::analyze::promise::Promise;
 use crate::analyze::survey::Survey;
 use crate::image::DebugLevel;
-use crate::target::Platform;
-use cross_file::{Settings, settings_of};
 use findings::RuleFindings;
-use packages::PackageFacts;
-use promises::Promises;
+use sums::Sums;
 
 /// A file of a check, analyzed to the extent that the policy needs.
 #[derive(Debug, Clone)]
@@ -96,96 +92,6 @@ struct AllFiles<'a> {
     /// Facts about these files, without the ones that the policy skips.
     facts: &'a [FileFacts<'a>],
     sums: &'a Sums,
-}
-
-/// What is kept of the files for rules that need no whole files. A package may have a hundred thousand.
-#[derive(Default)]
-struct Sums {
-    files: Vec<FileSums>,
-    /// Paths of all files. Many small allocations would keep what is freed around them apart.
-    paths: String,
-    /// Indexes of the inputs that have device code, or may have.
-    accepted: BTreeSet<usize>,
-    packages: BTreeMap<String, u64>,
-    /// Targets of the device code, and platforms; `None` for an unknown one.
-    targets: Vec<PolicyTarget>,
-    platforms: HashSet<Option<Platform>>,
-    /// Settings of files, if the policy compares them. Equal ones are stored once.
-    settings: BTreeSet<Arc<Settings>>,
-    coverage: PackageFacts,
-    promises: Promises,
-}
-
-struct FileSums {
-    /// Place of its path among the paths of all files.
-    path: Range<usize>,
-    is_skipped: bool,
-    has_code: bool,
-    /// Size of the device code in bytes.
-    stored: u64,
-    settings: Option<Arc<Settings>>,
-}
-
-impl Sums {
-    /// Adds a file. A file that the policy skips has no facts.
-    fn add(&mut self, file: &CheckedFile, facts: Option<&FileFacts<'_>>, inputs: &[String], policy: &Policy) {
-        let inventory = &file.survey.file;
-        let has_code = inventory.has_device_code();
-        // Damage is reported by other rules, and a damaged file may contain device code.
-        if has_code || inventory.is_incomplete() || facts.is_none() {
-            self.accepted.insert(file.input);
-        }
-        if let Some(package) = &file.package
-            && !self.packages.contains_key(&package.path)
-        {
-            self.packages.insert(package.path.clone(), package.size);
-        }
-        for image in facts.iter().flat_map(|facts| &facts.images) {
-            self.platforms.insert(Platform::of(image.image.triple.as_deref(), image.image.arch.as_deref()));
-            if let ImageCode::For(target) = &image.code
-                && !self.targets.contains(target)
-            {
-                self.targets.push(target.clone());
-            }
-        }
-        if facts.is_some() && !inventory.kpack.is_empty() {
-            self.platforms.insert(Some(Platform::Amd));
-        }
-        let start = self.paths.len();
-        self.paths += &inventory.path;
-        let mut settings = None;
-        if let Some(facts) = facts {
-            if policy.consistent_features {
-                let own = Arc::new(settings_of(facts));
-                settings = Some(self.settings.get(&own).cloned().unwrap_or(own));
-                self.settings.extend(settings.clone());
-            }
-            let PackageCoverage { devices, kernels, .. } = &policy.package_coverage;
-            if !devices.is_empty() || !kernels.is_empty() {
-                let input = inputs.get(file.input).map(String::as_str).unwrap_or_default();
-                self.coverage.add(file, facts, input, policy);
-            }
-            if policy.promised_kernels {
-                self.promises.add(file, facts);
-            }
-        }
-        self.files.push(FileSums {
-            path: start..self.paths.len(),
-            is_skipped: facts.is_none(),
-            has_code,
-            stored: facts.map_or(0, FileFacts::stored),
-            settings,
-        });
-    }
-
-    fn path(&self, file: &FileSums) -> &str {
-        self.paths.get(file.path.clone()).unwrap_or_default()
-    }
-
-    /// Returns the files that the policy does not skip.
-    fn evaluated(&self) -> impl Iterator<Item = &FileSums> {
-        self.files.iter().filter(|file| !file.is_skipped)
-    }
 }
 
 impl Rule {
@@ -265,17 +171,25 @@ impl<'p> Check<'p> {
     pub fn new(policy: &'p Policy, inputs: Vec<String>) -> Self {
         let evaluator = Evaluator {
             policy,
-            verdict: Verdict::default(),
-            evaluations: Vec::new(),
-            paths: String::new(),
+            findings: Vec::new(),
+            evaluations: Evaluations::Listed { places: Vec::new(), paths: String::new() },
+            files: 0,
+            positions: HashMap::new(),
             matched_lines: BTreeSet::new(),
         };
         Check { evaluator, inputs, sums: Sums::default(), files: Vec::new() }
     }
 
+    /// Only counts the evaluations: [`Verdict::evaluations`] remains empty.
+    pub fn counting(mut self) -> Self {
+        self.evaluator.evaluations = Evaluations::Counted([0; Outcome::ALL.len()]);
+        self
+    }
+
     /// Evaluates the rules for single files. Returns the survey unless the check needs it.
     pub fn add(&mut self, file: CheckedFile) -> Option<Survey> {
         let policy = self.evaluator.policy;
+        self.evaluator.begin_file(&file, &self.inputs);
         let facts = (!policy.skips(&file.survey.file.path)).then(|| file.facts());
         if let Some(facts) = &facts {
             self.evaluator.evaluate_file(facts);
@@ -301,7 +215,7 @@ impl<'p> Check<'p> {
                 evaluate(&mut evaluator, &all_files);
             }
         }
-        evaluator.finish(&sums)
+        evaluator.finish()
     }
 }
 
@@ -311,23 +225,76 @@ impl CheckedFile {
     }
 }
 
+/// Outcomes of rules.
+enum Evaluations {
+    /// Numbers of evaluations by outcome.
+    Counted([usize; Outcome::ALL.len()]),
+    /// All evaluations. Many small allocations would keep what is freed around them apart.
+    Listed { places: Vec<EvaluationPlace>, paths: String },
+}
+
+/// An evaluation. Its path is a part of the paths of all evaluations.
+struct EvaluationPlace {
+    position: usize,
+    path: Range<usize>,
+    rule: Rule,
+    outcome: Outcome,
+}
+
+impl Evaluations {
+    fn add(&mut self, position: usize, path: &str, rule: Rule, outcome: Outcome) {
+        match self {
+            Evaluations::Counted(counts) => {
+                for (count, _) in counts.iter_mut().zip(Outcome::ALL).filter(|(_, it)| **it == outcome) {
+                    *count = count.saturating_add(1);
+                }
+            }
+            Evaluations::Listed { places, paths } => {
+                let last = places.last().map(|last| last.path.clone());
+                let known = last.filter(|last| paths.get(last.clone()) == Some(path));
+                let place = known.unwrap_or_else(|| {
+                    let start = paths.len();
+                    *paths += path;
+                    start..paths.len()
+                });
+                places.push(EvaluationPlace { position, path: place, rule, outcome });
+            }
+        }
+    }
+}
+
 /// Evaluates rules and collects their findings.
 struct Evaluator<'a> {
     policy: &'a Policy,
-    /// The verdict, without its evaluations.
-    verdict: Verdict,
-    /// Place of the path of each evaluation in `paths`, its rule and its outcome.
-    evaluations: Vec<(Range<usize>, Rule, Outcome)>,
-    paths: String,
+    /// Findings with the positions of their files.
+    findings: Vec<(usize, Finding)>,
+    evaluations: Evaluations,
+    /// Number of files.
+    files: usize,
+    /// Positions of the files that a rule about all files may have findings about.
+    positions: HashMap<String, usize>,
     /// Lines of the policy whose kernel requirements applied to a kernel.
     matched_lines: BTreeSet<usize>,
 }
 
 impl Evaluator<'_> {
+    /// Begins the next file.
+    fn begin_file(&mut self, file: &CheckedFile, inputs: &[String]) {
+        let path = &file.survey.file.path;
+        // Other rules about all files have findings about inputs and packages, which are no members.
+        let policy = self.policy;
+        let is_input = file.package.is_none() || inputs.get(file.input) == Some(path);
+        if is_input || policy.needs_whole_files() || policy.consistent_features || policy.promised_kernels {
+            self.positions.insert(path.clone(), self.files);
+        }
+        self.files = self.files.saturating_add(1);
+    }
+
     /// Evaluates the rules that apply to single files. A file without device code can only have findings about its
     /// damage.
     fn evaluate_file(&mut self, facts: &FileFacts<'_>) {
         let requirements = self.policy.requirements_for(facts.path());
+        let position = self.files.saturating_sub(1);
         for &rule in Rule::ALL {
             let evaluate = match rule.scope() {
                 Scope::EachFile(evaluate) => evaluate,
@@ -338,12 +305,18 @@ impl Evaluator<'_> {
                 }
                 Scope::EachFileWithCode { .. } | Scope::AllFiles(_) => continue,
             };
-            self.apply(rule, facts.path(), |findings| evaluate(facts, &requirements, findings));
+            self.apply_at(position, rule, facts.path(), |findings| evaluate(facts, &requirements, findings));
         }
     }
 
-    /// Records the outcome of a rule for `path`, and the findings that `evaluate` adds.
+    /// Records the outcome of a rule for `path`, a file or another path, and the findings that `evaluate` adds.
     fn apply(&mut self, rule: Rule, path: &str, evaluate: impl FnOnce(&mut RuleFindings)) {
+        let position = self.positions.get(path).copied().unwrap_or(usize::MAX);
+        self.apply_at(position, rule, path, evaluate);
+    }
+
+    /// Like [`Self::apply`]. `position` is the position of the file, or the largest number for another path.
+    fn apply_at(&mut self, position: usize, rule: Rule, path: &str, evaluate: impl FnOnce(&mut RuleFindings)) {
         let mut findings = RuleFindings::default();
         evaluate(&mut findings);
         let mut worst = Outcome::Passed;
@@ -352,7 +325,7 @@ impl Evaluator<'_> {
             let is_warning = finding.outcome == Outcome::Violated && self.policy.warn.contains(&rule);
             let outcome = if is_warning { Outcome::Warned } else { finding.outcome };
             worst = worst.max(outcome);
-            self.verdict.findings.push(Finding {
+            let finding = Finding {
                 rule,
                 outcome,
                 path: path.to_owned(),
@@ -361,29 +334,29 @@ impl Evaluator<'_> {
                 message: finding.message,
                 detail: finding.detail,
                 remedy: finding.remedy,
-            });
+            };
+            self.findings.push((position, finding));
         }
-        let last = self.evaluations.last().map(|(last, ..)| last.clone());
-        let known = last.filter(|last| self.paths.get(last.clone()) == Some(path));
-        let place = known.unwrap_or_else(|| {
-            let start = self.paths.len();
-            self.paths += path;
-            start..self.paths.len()
-        });
-        self.evaluations.push((place, rule, worst));
+        self.evaluations.add(position, path, rule, worst);
     }
 
     /// Returns the verdict, sorted by file in the order of the inputs, then by rule.
-    fn finish(mut self, sums: &Sums) -> Verdict {
-        let paths = sums.files.iter().map(|file| sums.path(file)).enumerate();
-        let position: HashMap<&str, usize> = paths.map(|(index, path)| (path, index)).collect();
-        let key = |path: &str, rule| (position.get(path).copied().unwrap_or(usize::MAX), rule);
-        self.verdict.findings.sort_by_key(|finding| key(&finding.path, finding.rule));
-        let path = |place: &Range<usize>| self.paths.get(place.clone()).unwrap_or_default();
-        self.evaluations.sort_by_key(|(place, rule, _)| key(path(place), *rule));
-        let evaluation =
-            |(place, rule, outcome): (Range<usize>, _, _)| Evaluation { path: path(&place).to_owned(), rule, outcome };
-        self.verdict.evaluations = self.evaluations.into_iter().map(evaluation).collect();
-        self.verdict
+    fn finish(mut self) -> Verdict {
+        self.findings.sort_by_key(|(position, finding)| (*position, finding.rule));
+        let findings = self.findings.into_iter().map(|(_, finding)| finding).collect();
+        match self.evaluations {
+            Evaluations::Counted(counts) => Verdict { findings, evaluations: Vec::new(), unlisted: counts },
+            Evaluations::Listed { mut places, paths } => {
+                places.sort_by_key(|place| (place.position, place.rule));
+                let path = |place: Range<usize>| paths.get(place).unwrap_or_default().to_owned();
+                let evaluation = |EvaluationPlace { path: place, rule, outcome, .. }| Evaluation {
+                    path: path(place),
+                    rule,
+                    outcome,
+                };
+                let evaluations = places.into_iter().map(evaluation).collect();
+                Verdict { findings, evaluations, ..Verdict::default() }
+            }
+        }
     }
 }

@@ -118,7 +118,6 @@ fn escapes_hostile_text_in_every_field() {
     let evil = "\u{202e}</script><img src=x>";
     let mut file = surveyed(evil, vec![(cubin(evil), inside(vec![kernel(evil)]))]);
     let inspection = file.image_surveys[0].inspection.as_mut().unwrap();
-    inspection.kernels[0].demangled = Some(evil.to_owned());
     inspection.kernels[0].source = Some(SourceLine { file: evil.to_owned(), line: 1 });
     file.file.failure = Some(evil.to_owned());
     file.file.errors.push(crate::base::bytes::View::new(b"").malformed("x", 0, Cause::Described(evil.to_owned())));
@@ -134,7 +133,9 @@ fn escapes_hostile_text_in_every_field() {
         remedy: None,
     };
     let evaluation = Evaluation { path: evil.to_owned(), rule: Rule::RequiredArchs, outcome: Outcome::Violated };
-    let page = page(&[&file], Some(&Verdict { findings: vec![finding], evaluations: vec![evaluation] })).unwrap();
+    let page =
+        page(&[&file], Some(&Verdict { findings: vec![finding], evaluations: vec![evaluation], ..Verdict::default() }))
+            .unwrap();
     assert!(!document(&page).contains('<') && !page.contains('\u{202e}'));
     assert!(data(&page).to_string().matches("\\\\u{202e}").count() >= 10, "{}", data(&page));
 }
@@ -242,7 +243,7 @@ fn contains_findings_and_passed_rules() {
     };
     let evaluations =
         vec![evaluation(Rule::Readable, Outcome::Passed), evaluation(Rule::RequiredArchs, Outcome::Violated)];
-    let data = data(&page(&[], Some(&Verdict { findings: vec![finding], evaluations })).unwrap());
+    let data = data(&page(&[], Some(&Verdict { findings: vec![finding], evaluations, ..Verdict::default() })).unwrap());
     let verdict = &data["verdict"];
     assert_eq!(verdict["outcome"], "violated");
     assert_eq!(verdict["findings"][0]["image"], "image 3 (sm_80) at 0x1000");

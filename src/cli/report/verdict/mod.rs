@@ -118,9 +118,10 @@ fn sentence_of(group: &FindingGroup<'_>) -> String {
 
 /// Formats the number of evaluations by outcome.
 fn summary(verdict: &Verdict, screen: &Screen) -> String {
-    let counts = Outcome::ALL.iter().copied().map(|outcome| (outcome, verdict.count(outcome)));
-    let counts = counts.filter(|&(outcome, count)| count > 0 || outcome == Outcome::Passed);
-    let counts: Vec<String> =
-        counts.map(|(outcome, count)| screen.paint(meaning(outcome), &format!("{count} {}", outcome.name()))).collect();
-    format!("{}: {}", counted(verdict.evaluations.len(), "check"), counts.join(", "))
+    let counts: Vec<(Outcome, usize)> = Outcome::ALL.iter().map(|&outcome| (outcome, verdict.count(outcome))).collect();
+    let all = counts.iter().map(|(_, count)| count).sum();
+    let shown = counts.into_iter().filter(|&(outcome, count)| count > 0 || outcome == Outcome::Passed);
+    let shown: Vec<String> =
+        shown.map(|(outcome, count)| screen.paint(meaning(outcome), &format!("{count} {}", outcome.name()))).collect();
+    format!("{}: {}", counted(all, "check"), shown.join(", "))
 }

@@ -7,7 +7,7 @@
 mod names;
 mod package;
 
-pub use names::KernelNames;
+pub use names::{KernelNames, ShownNames};
 pub use package::PackageSurvey;
 
 use crate::analyze::host_runtime::HostRuntime;
@@ -28,6 +28,8 @@ pub struct SurveyOptions {
     pub inspection: bool,
     /// Kernels are read to find problems, and left out of the results.
     pub without_kernels: bool,
+    /// With kernels, their demangled names.
+    pub demangled: bool,
     /// With kernels, the number of bytes that belong to each alone.
     pub own_sizes: bool,
     /// Paths on the machine where it was built.
@@ -148,12 +150,13 @@ pub fn map_all<R: Send>(
 fn survey_image(image: &ImageRef<'_>, wanted: SurveyOptions) -> ImageSurvey {
     let mut inside = ImageSurvey::default();
     if wanted.inspection {
-        let mut inspection =
-            inspect_with(image, |kind, view, demangler| match (wanted.without_kernels, wanted.own_sizes) {
-                (true, _) => image::inspect_mangled(kind, view),
-                (false, true) => image::inspect_with_own_sizes(kind, view, demangler),
-                (false, false) => image::inspect(kind, view, demangler),
-            });
+        let mut inspection = inspect_with(image, |kind, view, demangler| {
+            let found = match wanted.own_sizes {
+                true => image::inspect_with_own_sizes(kind, view),
+                false => image::inspect_mangled(kind, view),
+            };
+            if wanted.demangled { found.demangled(view, demangler) } else { found }
+        });
         if wanted.without_kernels {
             inspection.kernels = Vec::new();
         }

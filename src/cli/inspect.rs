@@ -212,11 +212,12 @@ impl Run<'_> {
 
     fn page(&self, path: OutputPath) -> Result<Status> {
         let mut page = Page::new();
-        let status = self.each_survey(image::inspect_with_own_sizes, &mut |part| match part {
-            SurveyPart::Begin(file) => page.begin(file),
-            SurveyPart::Image(nested, inside) => page.image(nested, inside),
-            SurveyPart::End(survey) => page.end(*survey),
-        })?;
+        let status =
+            self.each_survey(|kind, view, _| image::inspect_with_own_sizes(kind, view), &mut |part| match part {
+                SurveyPart::Begin(file) => page.begin(file),
+                SurveyPart::Image(nested, inside) => page.image(nested, inside),
+                SurveyPart::End(survey) => page.end(*survey),
+            })?;
         page.write(path, None)?;
         Ok(status)
     }
@@ -224,7 +225,7 @@ impl Run<'_> {
     /// Prints the matrix after all images were inspected.
     fn print_matrix(&self) -> Result<Status> {
         let mut package = PackageSurvey::default();
-        let status = self.each_survey(image::inspect, &mut |part| match part {
+        let status = self.each_survey(|kind, view, _| image::inspect_mangled(kind, view), &mut |part| match part {
             SurveyPart::Begin(_) => {}
             SurveyPart::Image(_, inside) => package.take_kernels(inside),
             SurveyPart::End(survey) => package.add(*survey),

@@ -370,7 +370,7 @@ mod tests {
         let own = elf.file.sections().filter(|it| it.name().is_ok_and(|name| name.ends_with(&kernel.name)));
         let own: u64 = own.filter_map(|it| it.file_range()).map(|(_, size)| size).sum();
         assert_eq!(kernel.size, own);
-        let inspection = crate::image::inspect_with_own_sizes(ImageKind::Elf, View::new(cubin), &Demangler::default());
+        let inspection = crate::image::inspect_with_own_sizes(ImageKind::Elf, View::new(cubin));
         assert_eq!(inspection.kernels[0].own_size, Some(own));
         assert!(kernel.body.is_some() && kernel.code_size > 0 && kernel.code_size < own);
 

@@ -98,7 +98,7 @@ impl Inspection {
     }
 
     /// Demangles the names of the kernels. An exhausted budget is a problem, and the remaining kernels are left out.
-    fn demangled(mut self, view: View<'_>, demangler: &Demangler) -> Self {
+    pub(crate) fn demangled(mut self, view: View<'_>, demangler: &Demangler) -> Self {
         let charged = |kernel: &mut Kernel| {
             kernel.demangled = demangler.demangle(&kernel.name);
             let size = text_memory(kernel.demangled.as_ref().map_or(0, String::len));
@@ -122,10 +122,10 @@ impl Inspection {
     }
 }
 
-/// Inspects an image like [`inspect`], and finds the number of bytes that belong to each kernel alone, and to none. This
-/// reads the names of all sections.
-pub(crate) fn inspect_with_own_sizes(image_kind: ImageKind, view: View<'_>, demangler: &Demangler) -> Inspection {
-    let mut inspection = inspect(image_kind, view, demangler);
+/// Inspects an image like [`inspect_mangled`], and finds the number of bytes that belong to each kernel alone, and to
+/// none. This reads the names of all sections.
+pub(crate) fn inspect_with_own_sizes(image_kind: ImageKind, view: View<'_>) -> Inspection {
+    let mut inspection = inspect_mangled(image_kind, view);
     kernel_bytes::set_own_sizes(image_kind, view, &mut inspection);
     inspection
 }

@@ -24,7 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::analyze::select::{CandidateSet, NamedDevice, candidate_sets, program_sets};
-use crate::analyze::survey::{KernelNames, PackageSurvey, Survey};
+use crate::analyze::survey::{KernelNames, PackageSurvey, ShownNames, Survey};
 use crate::base::bytes::{Budget, Limits};
 use crate::base::error::{Cause, Malformed, Result};
 use crate::image::Kernel;
@@ -48,6 +48,8 @@ pub struct Coverage<'a> {
     pub kernels: Vec<CoveredKernel<'a>>,
     /// Images that may have kernels but were not inspected, and their number.
     pub not_inspected: BTreeMap<UninspectedImages, usize>,
+    /// Demangles the names of the kernels.
+    pub shown: ShownNames,
     rows: Rows<'a>,
     /// The candidate sets with gaps, each with the index of its file.
     sets_with_gaps: Vec<(usize, SetCoverage<'a>)>,
@@ -58,8 +60,6 @@ pub struct Coverage<'a> {
 pub struct CoveredKernel<'a> {
     /// Name that the runtime looks up.
     pub name: &'a str,
-    /// Demangled name, where it differs.
-    pub demangled: Option<&'a str>,
     /// Architectures and forms of the images that have it: `sm_90`, `sm_90 ptx`. Kernels share equal sets.
     pub archs: Arc<BTreeSet<String>>,
     /// Row of the cells; absent for a kernel in relocatable code that nothing links.
@@ -134,9 +134,9 @@ struct ImageKernels<'a> {
 }
 
 impl<'a> ImageKernels<'a> {
-    /// Returns the name of each kernel, and its demangled name if it differs.
-    fn names(self) -> impl Iterator<Item = (&'a str, Option<&'a str>)> {
-        let own = self.kernels.iter().map(|kernel| (&*kernel.name, kernel.demangled.as_deref()));
+    /// Returns the name of each kernel.
+    fn names(self) -> impl Iterator<Item = &'a str> {
+        let own = self.kernels.iter().map(|kernel| &*kernel.name);
         own.chain(self.numbers.iter().filter_map(move |number| Some(self.names?.get(*number))))
     }
 }
@@ -330,10 +330,9 @@ impl<'a> Builder<'a> {
                 *self.coverage.not_inspected.entry(UninspectedImages { arch, reason }).or_default() += file.files;
                 continue;
             }
-            for (name, demangled) in inspection.names() {
+            for name in inspection.names() {
                 let kernel = self.kernels.entry(name).or_insert_with(|| CoveredKernel {
                     name,
-                    demangled,
                     archs: Arc::clone(&self.no_archs),
                     row: None,
                     sets_with_gaps: Vec::new(),

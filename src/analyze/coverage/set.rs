@@ -216,7 +216,7 @@ impl<'a> SetCoverage<'a> {
 fn groups<'a>(inspections: &[Option<ImageKernels<'a>>]) -> BTreeMap<&'a str, Group> {
     let mut kernels: BTreeMap<&str, Group> = BTreeMap::new();
     for (index, inspection) in inspections.iter().enumerate() {
-        for (name, _) in inspection.iter().flat_map(|inspection| inspection.names()) {
+        for name in inspection.iter().flat_map(|inspection| inspection.names()) {
             let group = kernels
                 .entry(name)
                 .or_insert_with(|| Group { holders: Vec::new(), wavefront: Wavefront::of_name(name) });

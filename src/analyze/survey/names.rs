@@ -1,25 +1,28 @@
 //! Names of kernels, each stored once: a library has the same kernels for several archs, with names of a thousand bytes.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Distinct names of kernels, by number, each with the demangled name if it differs.
+use crate::image::demangle;
+
+/// Distinct names of kernels, by number.
 #[derive(Debug, Default)]
 pub struct KernelNames {
-    names: Vec<(Arc<str>, Option<Box<str>>)>,
+    names: Vec<Arc<str>>,
     numbers: HashMap<Arc<str>, u32>,
 }
 
 impl KernelNames {
     /// Returns the number of a name, which is added if it is new.
-    pub fn add(&mut self, name: &str, demangled: Option<&str>) -> u32 {
+    pub fn add(&mut self, name: &str) -> u32 {
         if let Some(number) = self.find(name) {
             return number;
         }
         let number = u32::try_from(self.names.len()).expect("names take more memory than their numbers");
         let name: Arc<str> = name.into();
         self.numbers.insert(Arc::clone(&name), number);
-        self.names.push((name, demangled.map(Into::into)));
+        self.names.push(name);
         number
     }
 
@@ -29,12 +32,43 @@ impl KernelNames {
     }
 
     /// Returns the name with a number.
-    pub fn get(&self, number: u32) -> (&str, Option<&str>) {
-        self.names.get(number as usize).map_or(("", None), |(name, demangled)| (name, demangled.as_deref()))
+    pub fn get(&self, number: u32) -> &str {
+        self.names.get(number as usize).map_or("", |name| name)
     }
 
     /// Returns all names in the order of their numbers.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
-        self.names.iter().map(|(name, demangled)| (&**name, demangled.as_deref()))
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(|name| &**name)
+    }
+}
+
+/// Maximum size of the demangled names of a report, in bytes. A short name can expand a thousandfold.
+const MAX_DEMANGLED: usize = 1 << 30;
+
+/// Demangles names for a report, when they are written: demangled names take more memory than everything else about
+/// kernels.
+#[derive(Debug, Clone)]
+pub struct ShownNames {
+    /// Number of bytes that may be returned.
+    left: Cell<usize>,
+}
+
+impl Default for ShownNames {
+    fn default() -> Self {
+        ShownNames { left: Cell::new(MAX_DEMANGLED) }
+    }
+}
+
+impl ShownNames {
+    /// Returns the demangled name; `None` if the name is not mangled, or the names of the report are too large.
+    pub fn demangle(&self, name: &str) -> Option<String> {
+        let demangled = demangle(name)?;
+        self.left.set(self.left.get().checked_sub(demangled.len())?);
+        Some(demangled)
+    }
+
+    /// Returns the name for readers.
+    pub fn shown(&self, name: &str) -> String {
+        self.demangle(name).unwrap_or_else(|| name.to_owned())
     }
 }

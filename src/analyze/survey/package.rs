@@ -31,7 +31,7 @@ impl PackageSurvey {
         inspection.debug = Default::default();
         if !inspection.kernels.is_empty() {
             let kernels = mem::take(&mut inspection.kernels);
-            inside.names = kernels.iter().map(|it| self.names.add(&it.name, it.demangled.as_deref())).collect();
+            inside.names = kernels.iter().map(|it| self.names.add(&it.name)).collect();
         }
     }
 

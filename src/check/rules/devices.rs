@@ -30,7 +30,11 @@ pub fn kernels(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mu
                 continue;
             }
         };
-        for kernel in coverage.kernels.iter().filter(|it| is_selected(requirement, it.name, it.demangled)) {
+        for kernel in &coverage.kernels {
+            let demangled = coverage.shown.demangle(kernel.name);
+            if !is_selected(requirement, kernel.name, demangled.as_deref()) {
+                continue;
+            }
             findings.add_matched_line(requirement.line);
             for (column, (device, cell)) in coverage.devices.iter().zip(coverage.cells(kernel)).enumerate() {
                 let finding = match (devices, cell) {
@@ -41,7 +45,7 @@ pub fn kernels(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mu
                 if let Some(finding) = finding {
                     let archs = kernel.archs.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
                     let finding = finding.detail(format!("its code is for {archs}"));
-                    findings.add(finding.kernel(kernel.demangled.unwrap_or(kernel.name)));
+                    findings.add(finding.kernel(demangled.as_deref().unwrap_or(kernel.name)));
                 }
             }
         }

@@ -196,12 +196,13 @@ fn finding(package: &Package, device: &str, answer: Answer, with_jit: bool) -> O
 fn families(coverage: &Coverage<'_>, required: &FamilyRequirement) -> BTreeMap<String, Family> {
     let mut families: BTreeMap<String, Family> = BTreeMap::new();
     for kernel in &coverage.kernels {
-        let readable = kernel.demangled.unwrap_or(kernel.name);
-        let captured = [readable, kernel.name].into_iter().find_map(|name| required.matching.captures(name.as_bytes()));
+        let readable = coverage.shown.shown(kernel.name);
+        let captured =
+            [readable.as_str(), kernel.name].into_iter().find_map(|name| required.matching.captures(name.as_bytes()));
         let Some(captured) = captured else { continue };
         let name = match captured.get(1) {
             Some(group) => String::from_utf8_lossy(group.as_bytes()).into_owned(),
-            None => family(readable),
+            None => family(&readable),
         };
         let family = families.entry(name).or_default();
         family.archs.extend(kernel.archs.iter().cloned());

@@ -13,7 +13,7 @@ use super::packages::{PackageData, PackedPlace, PagePackages};
 use super::verdict::VerdictData;
 use crate::analyze::coverage::{Coverage, CoverageCell, InspectedImages};
 use crate::analyze::size::{self, Owner, Rest, Size};
-use crate::analyze::survey::{ImageSurvey, KernelNames, PackageSurvey, Survey};
+use crate::analyze::survey::{ImageSurvey, KernelNames, PackageSurvey, ShownNames, Survey};
 use crate::base::codec::Codec;
 use crate::base::error::Result;
 use crate::check;
@@ -94,12 +94,12 @@ pub struct PageTables<'a> {
 }
 
 /// Names of kernels as they are displayed, each with its symbol if that differs.
-struct DisplayNames(KernelNames);
+struct DisplayNames(KernelNames, ShownNames);
 
 impl Serialize for DisplayNames {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(|(name, demangled)| match demangled {
-            Some(demangled) => (printable(demangled), Some(printable(name))),
+        serializer.collect_seq(self.0.iter().map(|name| match self.1.demangle(name) {
+            Some(demangled) => (printable(&demangled), Some(printable(name))),
             None => (printable(name), None),
         }))
     }
@@ -171,6 +171,7 @@ pub struct PageData {
     inputs: Inputs,
     packages: PagePackages,
     surveys: PackageSurvey,
+    shown: ShownNames,
     families: Distinct<String>,
     /// Index of the family of each name.
     family_of: Vec<usize>,
@@ -213,7 +214,7 @@ impl PageData {
             coverage: kernels,
             gpus,
             devices,
-            names: DisplayNames(mem::take(&mut surveys.names)),
+            names: DisplayNames(mem::take(&mut surveys.names), self.shown),
             families: self.families.into_values(),
             family_of: self.family_of,
             sources: self.sources.into_values().iter().map(|path| printable(path)).collect(),
@@ -409,9 +410,9 @@ impl PageData {
     }
 
     fn kernel(&mut self, kernel: &Kernel) -> KernelRow {
-        let name = self.surveys.names.add(&kernel.name, kernel.demangled.as_deref());
+        let name = self.surveys.names.add(&kernel.name);
         if name as usize == self.family_of.len() {
-            let family = printable(&family(kernel.demangled.as_deref().unwrap_or(&kernel.name)));
+            let family = printable(&family(&self.shown.shown(&kernel.name)));
             self.family_of.push(self.families.number(&family).0);
         }
         let source = kernel.source.as_ref().map(|source| (self.sources.number(&source.file).0, source.line));

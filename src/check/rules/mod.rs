@@ -281,10 +281,10 @@ impl Evaluator<'_> {
     /// Begins the next file.
     fn begin_file(&mut self, file: &CheckedFile, inputs: &[String]) {
         let path = &file.survey.file.path;
-        // Other rules about all files have findings about inputs and packages, which are no members.
         let policy = self.policy;
-        let is_input = file.package.is_none() || inputs.get(file.input) == Some(path);
-        if is_input || policy.needs_whole_files() || policy.consistent_features || policy.promised_kernels {
+        let is_package = policy.package.is_some() && file.package.is_none();
+        let is_input = inputs.get(file.input) == Some(path);
+        if is_input || is_package || policy.needs_whole_files() || policy.consistent_features || policy.promised_kernels {
             self.positions.insert(path.clone(), self.files);
         }
         self.files = self.files.saturating_add(1);

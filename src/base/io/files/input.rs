@@ -384,7 +384,7 @@ impl Input {
         if let (Some(file), Bytes::Mapped(_)) = (&self.file, &self.bytes) {
             return self.holes.next_hole(file, self.size(), offset);
         }
-        self.size()
+        self.size().max(offset)
     }
 
     /// Calls `visit(offset, bytes)` for each block of `range` in order. Each block begins with the last `overlap` bytes

@@ -21,16 +21,17 @@ pub struct InspectedImage<'a> {
     pub inspection: Inspection,
 }
 
-/// Inspects device images of a file with `read`; a file without images need not have been scanned. Calls `work` with
-/// each in parallel, and `take` with the results in order.
+/// Inspects device images of a file with `read`. Calls `work` with each in parallel, and `take` with the results in order.
 pub fn inspect<'a, R: Send>(
-    scanned: Option<&'a ScannedFile>,
+    scanned: &'a ScannedFile,
     images: &[NestedImage<'a>],
     read: fn(ImageKind, View<'_>, &Demangler) -> Inspection,
     work: &(dyn Fn(&NestedImage<'a>, Inspection) -> R + Sync),
     take: &mut dyn FnMut(R),
 ) -> Result<()> {
-    let Some(scanned) = scanned.filter(|_| !images.is_empty()) else { return Ok(()) };
+    if images.is_empty() {
+        return Ok(());
+    }
     let scan = scanned.open()?;
     let inspect = |index: usize, image: &ImageRef<'_>| work(&images[index], inspect_with(image, read));
     scan.map_images(images, inspect, &mut |_, result| take(result));

@@ -143,14 +143,21 @@ impl Editing<'_> {
         if self.proof.is_some() {
             self.before = Some((input.size(), hash_file(&input)?));
         }
+        let is_proven = self.proof.is_some();
+        let is_json = self.arguments.format.is_json();
         let proven = &mut self.proven;
         let files = &mut self.files;
         let notes = &mut self.notes;
         let mut has_archives = false;
         let applied = apply(input, rule, self.arguments.options(), &mut self.output.output, &mut |edited| {
             let path = &edited.scan.file().path;
-            proven.push(ProvenFile::new(edited.scan.file(), edited.edited, edited.proof));
-            files.push(ChangedFile::new(edited.scan.file(), edited.edited));
+            // A file may have thousands of images, which take memory in each document.
+            if is_proven {
+                proven.push(ProvenFile::new(edited.scan.file(), edited.edited, edited.proof));
+            }
+            if is_json {
+                files.push(ChangedFile::new(edited.scan.file(), edited.edited));
+            }
             notes.extend(edited.edited.keeps_size.map(|reason| report::keeps_size(path, reason)));
             has_archives |= edited.scan.file().containers.iter().any(|it| it.container_type == ContainerType::Kpack);
             visit(edited);

@@ -21,7 +21,7 @@ use crate::analyze::coverage::{Coverage, InspectedImages};
 use crate::analyze::inspect::InspectedImage;
 use crate::analyze::size::PackedFile;
 use crate::analyze::survey::{ImageSurvey, PackageSurvey, Survey};
-use crate::base::bytes::View;
+use crate::base::bytes::{View, total};
 use crate::base::error::Error;
 use crate::base::io::{OutputKind, OutputPath};
 use crate::cli::report::{self, Page, Screen};
@@ -96,36 +96,81 @@ struct Run<'a> {
     screen: Screen,
 }
 
-/// Visits a file, which was scanned unless it is an error or empty, and the images that the filter accepts.
-type Visit<'v> = dyn FnMut(&File, Option<&ScannedFile>, &[NestedImage<'_>]) -> io::Result<Status> + 'v;
+/// Reads an image.
+type Read = fn(ImageKind, View<'_>, &Demangler) -> Inspection;
+
+/// Work on an image that was read. It runs in parallel.
+type Work<'w, R> = dyn Fn(&File, &NestedImage<'_>, Inspection) -> R + Sync + 'w;
+
+/// Passes the results of an image each to a function, in order.
+type EachResult<'e, R> = dyn FnMut(&mut dyn FnMut(R)) + 'e;
+
+/// Visits a file, which was scanned unless it is an error or empty, the images that the filter accepts, and their results.
+type Visit<'v, R> =
+    dyn FnMut(&File, Option<&ScannedFile>, &[NestedImage<'_>], &mut EachResult<'_, R>) -> io::Result<()> + 'v;
+
+/// Maximum size of the images of a file, in bytes, whose results are kept until the file is visited.
+const KEPT: u64 = 256 << 10;
 
 impl Run<'_> {
-    /// Calls `visit` with each file while files are scanned. A filter that matches nothing is an error at the end.
-    fn each_file(&self, visit: &mut Visit<'_>) -> Result<Status> {
+    /// Calls `visit` with each file while files are scanned. The thread that scanned a small file reads its images. A filter
+    /// that matches nothing is an error at the end.
+    fn each_file<R: Send>(&self, read: Read, work: &Work<'_, R>, visit: &mut Visit<'_, R>) -> Result<Status> {
         let filter = self.arguments.filter.filter();
         let scanner = self.arguments.scan.limits.scanner(Options::default()).with_cache(CacheBudget::default());
         let (mut status, mut archives) = (Status::No, KpackArchives::default());
         let mut run = FilterRun::new(&filter);
-        let mut visited = Ok(Status::No);
-        self.arguments.scan.inputs.scan_until(&scanner, self.problems, &|_, outcome| outcome, &mut |outcome| {
+        let mut visited = Ok(());
+        let inspect = |scanned: &ScannedFile, images: &[NestedImage<'_>], take: &mut dyn FnMut((R, Vec<Error>))| {
+            let file = scanned.file();
+            let errors = ImageErrors::new(file);
+            let work = |nested: &NestedImage<'_>, inspection: Inspection| {
+                let errors = errors.of(nested.index, nested.image, inspection.problems.clone()).collect();
+                (work(file, nested, inspection), errors)
+            };
+            analyze::inspect::inspect(scanned, images, read, &work, take)
+        };
+        let scanned = |_, outcome| {
+            let Outcome::Scanned(scanned) = &outcome else { return (outcome, None) };
+            let images: Vec<NestedImage<'_>> = scanned.file().nested_images().collect();
+            let size = total(images.iter().map(|nested| nested.image.decompressed_size().unwrap_or(u64::MAX)));
+            if !filter.is_empty() || size > KEPT {
+                return (outcome, None);
+            }
+            let mut results = Vec::new();
+            let end = inspect(scanned, &images, &mut |result| results.push(result));
+            (outcome, Some((results, end)))
+        };
+        self.arguments.scan.inputs.scan_until(&scanner, self.problems, &scanned, &mut |(outcome, mut kept)| {
             archives.merge(KpackArchives::of(&outcome));
             match outcome {
                 Outcome::Scanned(file) => {
                     status = status.and(found_images(file.file()));
-                    visited = visit(file.file(), Some(&file), &run.accept(&file));
+                    let images = run.accept(&file);
+                    let mut end = Ok(());
+                    visited = visit(file.file(), Some(&file), &images, &mut |take| {
+                        let mut take = |(result, errors)| {
+                            take(result);
+                            status = status.and(self.report(errors));
+                        };
+                        end = match kept.take() {
+                            None => inspect(&file, &images, &mut take),
+                            Some((results, end)) => {
+                                results.into_iter().for_each(take);
+                                end
+                            }
+                        };
+                    });
+                    status = status.and(self.report(end.err().filter(|_| visited.is_ok())));
                 }
                 other => {
                     let (file, error) = other.into_file();
                     status = status.and(self.report(error));
-                    visited = visit(&file, None, &[]);
+                    visited = visit(&file, None, &[], &mut |_| ());
                 }
             }
-            match &visited {
-                Ok(found) => status = status.and(*found),
-                // The output cannot be written: the other files need not be scanned.
-                Err(_) => return ControlFlow::Break(()),
-            }
-            ControlFlow::Continue(())
+            // If the output cannot be written, the other files need not be scanned.
+            if visited.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         visited?;
         archives.warn(self.problems);
@@ -148,65 +193,49 @@ impl Run<'_> {
         let mut writer = ImageWriter::new(out, is_json);
         let is_summed = self.screen.is_terminal() && !self.arguments.scan.problems.is_verbose();
         let screen = self.screen;
-        let status = self.each_file(&mut |file, scanned, images| {
-            let errors = ImageErrors::new(file);
-            let work = |nested: &NestedImage<'_>, inspection: Inspection| {
-                let problems = inspection.problems.clone();
-                let inspected = InspectedImage { number: nested.index, image: nested.image, inspection };
-                let is_lto_ir = nested.image.image_kind == ImageKind::Nvvm;
-                let text = match is_lto_ir {
-                    _ if is_json => report::image_json(file, &inspected),
-                    true => String::new(),
-                    false if is_summed => report::inspection_rollup(&file.path, &inspected, &screen),
-                    false => report::inspection_table(&file.path, &inspected, &screen),
-                };
-                ImageText { text, is_lto_ir, errors: errors.of(nested.index, nested.image, problems).collect() }
+        let work = |file: &File, nested: &NestedImage<'_>, inspection: Inspection| {
+            let inspected = InspectedImage { number: nested.index, image: nested.image, inspection };
+            let is_lto_ir = nested.image.image_kind == ImageKind::Nvvm;
+            let text = match is_lto_ir {
+                _ if is_json => report::image_json(file, &inspected),
+                true => String::new(),
+                false if is_summed => report::inspection_rollup(&file.path, &inspected, &screen),
+                false => report::inspection_table(&file.path, &inspected, &screen),
             };
-            let mut status = Status::No;
+            ImageText { text, is_lto_ir }
+        };
+        let status = self.each_file(image::inspect, &work, &mut |file, _, _, each| {
             let mut written = Ok(());
             writer.begin(file);
-            let error = analyze::inspect::inspect(scanned, images, image::inspect, &work, &mut |image| {
+            each(&mut |image| {
                 if written.is_ok() {
                     written = writer.image(&image);
                 }
-                status = status.and(self.report(image.errors));
             });
-            written.and_then(|()| writer.end(file))?;
-            Ok(status.and(self.report(error.err())))
+            written.and_then(|()| writer.end(file))
         })?;
         writer.finish()?;
         Ok(status)
     }
 
     /// Calls `take` with the parts of the survey of each file.
-    fn each_survey(
-        &self,
-        read: fn(ImageKind, View<'_>, &Demangler) -> Inspection,
-        take: &mut dyn FnMut(SurveyPart<'_>),
-    ) -> Result<Status> {
-        self.each_file(&mut |file, scanned, images| {
-            let errors = ImageErrors::new(file);
-            let mut status = Status::No;
+    fn each_survey(&self, read: Read, take: &mut dyn FnMut(SurveyPart<'_>)) -> Result<Status> {
+        self.each_file(read, &|_, _, inspection| inspection, &mut |file, scanned, images, each| {
             let mut survey = Survey::without_images(file.clone());
             take(SurveyPart::Begin(file));
             if let Some(scanned) = scanned {
                 survey.image_surveys = vec![ImageSurvey::default(); file.device_images().count()];
                 (survey.packed, survey.limits) = (PackedFile::new(scanned), scanned.limits());
             }
-            let work = |nested: &NestedImage<'_>, inspection: Inspection| {
-                let errors = errors.of(nested.index, nested.image, inspection.problems.clone());
-                (errors.collect::<Vec<Error>>(), inspection)
-            };
             let mut nested = images.iter();
-            let error = analyze::inspect::inspect(scanned, images, read, &work, &mut |(errors, inspection)| {
-                status = status.and(self.report(errors));
+            each(&mut |inspection| {
                 let Some(nested) = nested.next() else { return };
                 let inside = &mut survey.image_surveys[nested.index];
                 inside.inspection = Some(inspection);
                 take(SurveyPart::Image(nested, inside));
             });
             take(SurveyPart::End(Box::new(survey)));
-            Ok(status.and(self.report(error.err())))
+            Ok(())
         })
     }
 

@@ -4,7 +4,6 @@ use std::io;
 use std::iter::once;
 
 use super::terminal::TextOutput;
-use crate::base::error::Error;
 use crate::cli::report::{self, InspectionDocument};
 use crate::scan::inventory::File;
 
@@ -12,8 +11,6 @@ use crate::scan::inventory::File;
 pub struct ImageText {
     pub text: String,
     pub is_lto_ir: bool,
-    /// Errors in the image.
-    pub errors: Vec<Error>,
 }
 
 /// Writes files and their images in order: the JSON document, or a table for each image. LTO-IR has no table, and one

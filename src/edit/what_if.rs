@@ -81,7 +81,7 @@ pub fn what_if(scanned: &ScannedFile, changes: &[WhatIf], percent: u32) -> Resul
     let mut effects = Vec::new();
     for change in [None].into_iter().chain(changes.iter().map(Some)) {
         effects.push(sample.effect(scan.source().view(), change)?);
-        scan.source().release();
+        scan.source().release(0..u64::MAX);
     }
     scan.source().input().check_unchanged()?;
     Ok(effects)

@@ -49,9 +49,9 @@ pub trait Source: Sync {
     /// of the previous block.
     fn blocks(&self, range: Range<u64>, overlap: usize, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
 
-    /// Releases memory that was used to read through the view.
+    /// Releases memory that was used to read a range through the view.
     #[doc(hidden)]
-    fn release(&self) {}
+    fn release(&self, _range: Range<u64>) {}
 
     /// Offset of the next byte at or after `offset` that may not be zero: the end of a hole.
     #[doc(hidden)]
@@ -97,8 +97,8 @@ impl Source for Input {
         Input::blocks(self, range, overlap, visit)
     }
 
-    fn release(&self) {
-        Input::release(self);
+    fn release(&self, range: Range<u64>) {
+        self.release_part(range);
     }
 
     fn next_data(&self, offset: u64) -> u64 {
@@ -154,6 +154,11 @@ impl<'a> InputRange<'a> {
         self.input.blocks(self.outer_range(range), overlap, |offset, bytes| visit(self.inner(offset), bytes))
     }
 
+    /// Like [`Source::release`].
+    pub fn release(self, range: &Range<u64>) {
+        self.input.release_part(self.outer_range(range));
+    }
+
     /// Like [`Source::next_data`].
     pub fn next_data(self, offset: u64) -> u64 {
         self.inner(self.input.next_data(self.outer(offset)))
@@ -195,8 +200,8 @@ impl<S: Source + ?Sized> Source for &S {
         S::blocks(self, range, overlap, visit)
     }
 
-    fn release(&self) {
-        S::release(self);
+    fn release(&self, range: Range<u64>) {
+        S::release(self, range);
     }
 
     fn next_data(&self, offset: u64) -> u64 {

@@ -203,7 +203,7 @@ fn row<'a>(
 ) -> Vec<String> {
     let containers: Vec<&Container> = containers.collect();
     let section = containers.last().and_then(|container| container.section_name());
-    let or_dash = |text: Option<&str>| text.map_or("-".to_owned(), printable);
+    let or_dash = |text: Option<&str>| text.unwrap_or("-").to_owned();
     let symbol = has_symbols.then(|| or_dash(image.symbol.as_deref()));
     let size = image.size.or(image.full_size).map_or("-".to_owned(), |size| screen.size(size));
     let cells = [

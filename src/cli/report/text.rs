@@ -1,9 +1,9 @@
 //! Text for terminals: columns, with text from files escaped.
 
 use std::borrow::Cow;
-use std::fmt::Write;
+use std::iter::repeat_n;
 
-use console::{Alignment, measure_text_width, pad_str};
+use console::{Alignment, measure_text_width};
 
 use super::screen::Screen;
 use super::style::Meaning;
@@ -99,7 +99,7 @@ fn lay_out(headings: &[Column], rows: Rows<'_>, screen: &Screen, write: &mut dyn
         rows(&mut add);
         widths
     };
-    let mut layout = Layout { headings, screen, widths: measured(&|text, _| measure_text_width(text)), limits: None };
+    let mut layout = Layout { headings, screen, widths: measured(&|text, _| text_width(text)), limits: None };
     if let Some(width) = screen.width {
         // What no function shortens further.
         let narrowest =
@@ -122,24 +122,40 @@ struct Layout<'a> {
 
 impl Layout<'_> {
     fn write_row(&self, row: &[String], is_header: bool, write: &mut dyn FnMut(&str)) {
+        if self.limits.is_none() && !row.is_empty() {
+            return self.write_line(row, &|index| &row[index], is_header, write);
+        }
         let cells: Vec<Vec<_>> = row.iter().enumerate().map(|(index, cell)| self.fitted(cell, index)).collect();
         for number in 0..cells.iter().map(Vec::len).max().unwrap_or_default() {
-            let mut line = String::new();
-            let columns = self.headings.iter().zip(&self.widths).zip(row);
-            for (index, (lines, ((column, &width), text))) in cells.iter().zip(columns).enumerate() {
-                let shown = lines.get(number).map_or("", Cow::as_ref);
-                let meaning = if is_header { Some(Meaning::Heading) } else { (column.meaning)(text) };
-                let meaning = if shown.is_empty() { None } else { meaning };
-                let painted = meaning.map(|meaning| self.screen.paint(meaning, shown));
-                let is_last = index + 1 == self.headings.len() && column.alignment == Alignment::Left;
-                let width = if is_last { 0 } else { width };
-                let cell = pad_str(painted.as_deref().unwrap_or(shown), width, column.alignment, None);
-                let gap = if index == 0 { INDENT } else { GAP };
-                let _ = write!(line, "{:gap$}{cell}", "");
-            }
-            line.truncate(line.trim_end().len());
-            write(&(line + "\n"));
+            let shown = |index: usize| cells[index].get(number).map_or("", Cow::as_ref);
+            self.write_line(row, &shown, is_header, write);
         }
+    }
+
+    /// Writes a line of a row: `shown` returns the text of a cell on it.
+    fn write_line<'a>(
+        &self,
+        row: &[String],
+        shown: &dyn Fn(usize) -> &'a str,
+        is_header: bool,
+        write: &mut dyn FnMut(&str),
+    ) {
+        let mut line = String::new();
+        for (index, ((column, &width), text)) in self.headings.iter().zip(&self.widths).zip(row).enumerate() {
+            let shown = shown(index);
+            let meaning = if is_header { Some(Meaning::Heading) } else { (column.meaning)(text) };
+            let meaning = if shown.is_empty() { None } else { meaning };
+            let painted = meaning.map(|meaning| self.screen.paint(meaning, shown));
+            let gap = if index == 0 { INDENT } else { GAP };
+            let padding = width.saturating_sub(text_width(shown));
+            let (before, after) = if column.alignment == Alignment::Left { (gap, padding) } else { (gap + padding, 0) };
+            line.extend(repeat_n(' ', before));
+            line += painted.as_deref().unwrap_or(shown);
+            line.extend(repeat_n(' ', after));
+        }
+        line.truncate(line.trim_end().len());
+        line.push('\n');
+        write(&line);
     }
 
     /// Returns the lines of a cell.
@@ -168,6 +184,11 @@ fn fitting(headings: &[Column], widths: &[usize], narrowest: &[usize], width: us
         }
     }
     widths
+}
+
+/// Width of escaped text: a character of ASCII takes a column.
+fn text_width(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { measure_text_width(text) }
 }
 
 fn widest(lines: &[impl AsRef<str>]) -> usize {

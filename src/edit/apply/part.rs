@@ -69,8 +69,8 @@ impl Source for Part<'_> {
         self.in_input().blocks(&range, overlap, visit)
     }
 
-    fn release(&self) {
-        self.input.release_part(self.range.clone());
+    fn release(&self, range: Range<u64>) {
+        self.in_input().release(&range);
     }
 
     fn next_data(&self, offset: u64) -> u64 {

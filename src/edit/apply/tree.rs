@@ -118,7 +118,7 @@ impl Job<'_> {
         let path = Path::new(&file.path);
         self.charge_judgement(part, file).map_err(|malformed| malformed.in_file(path))?;
         let edit = self.rule.edit(file).map_err(|error| error.in_file(path))?;
-        let edited = edit_file(part.bytes(), file, &*edit, self.options.shrinks, &|| part.release());
+        let edited = edit_file(part.bytes(), file, &*edit, self.options.shrinks, &|| part.release(0..u64::MAX));
         let edited = edited.map_err(|error| error.in_file(path));
         drop(edit);
         let (patches, edited) = edited?;

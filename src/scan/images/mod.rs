@@ -414,7 +414,7 @@ impl<'scan> Reader<'scan> {
 
     fn count(&self, bytes: u64) {
         if self.unreleased.add(bytes) {
-            self.source.release();
+            self.source.release(0..u64::MAX);
         }
     }
 }

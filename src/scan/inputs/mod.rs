@@ -195,7 +195,7 @@ impl ScannedFile {
         let (input, file, cache) = Scan::with_options(input, options, budget)?.into_parts();
         input.input.check_unchanged()?;
         // The decoded bitcode of thousands of objects stays mapped.
-        input.release();
+        input.release(0..u64::MAX);
         let limits = input.input.budget().limits();
         Ok(ScannedFile { file, input: input.close(), cache, limits })
     }
@@ -268,8 +268,8 @@ impl Source for InputSlice {
         self.in_input().blocks(&range, overlap, visit)
     }
 
-    fn release(&self) {
-        self.input.release_part(self.range.clone());
+    fn release(&self, range: Range<u64>) {
+        self.in_input().release(&range);
     }
 
     fn next_data(&self, offset: u64) -> u64 {

@@ -38,6 +38,8 @@ pub struct Findings<'a> {
     /// Reused to decompress images, one after another.
     buffer: Vec<u8>,
     unreleased: Unreleased,
+    /// Range that was read since pages were released.
+    read: Range<u64>,
 }
 
 impl<'a> Findings<'a> {
@@ -61,6 +63,7 @@ impl<'a> Findings<'a> {
             sections: Vec::new(),
             buffer: Vec::new(),
             unreleased: Unreleased::default(),
+            read: 0..0,
         }
     }
 
@@ -81,7 +84,7 @@ impl<'a> Findings<'a> {
             }
             Contents::Compressed(_) => container.view.size(),
         };
-        self.count_mapped([FAULT_AROUND, mapped].iter().sum());
+        self.count_mapped([FAULT_AROUND, mapped].iter().sum(), container.view.range());
     }
 
     /// Records a section for containers with `padding` bytes of padding. Its containers are assigned to it at the end.
@@ -94,12 +97,16 @@ impl<'a> Findings<'a> {
     /// Counts reads in `places` different places of the source, and releases its pages from time to time. Files of
     /// gigabytes have thousands of containers, and any number of bytes that look like a magic.
     pub fn count_reads(&mut self, places: u64) {
-        self.count_mapped(places.saturating_mul(FAULT_AROUND));
+        self.count_mapped(places.saturating_mul(FAULT_AROUND), 0..u64::MAX);
     }
 
-    fn count_mapped(&mut self, bytes: u64) {
+    /// Counts bytes that were mapped in a range, and releases what was read from time to time. The system visits all page
+    /// tables of a range that is released, so the range is not the whole file.
+    fn count_mapped(&mut self, bytes: u64, range: Range<u64>) {
+        let start = if self.read.is_empty() { range.start } else { self.read.start.min(range.start) };
+        self.read = start..self.read.end.max(range.end);
         if self.unreleased.add(bytes) {
-            self.source.release();
+            self.source.release(std::mem::take(&mut self.read));
         }
     }
 

@@ -20,10 +20,14 @@ use crate::base::bytes::{Budget, Limits, View};
 use crate::base::error::{Error, Result};
 use crate::base::io::offset_in;
 
-/// Number of bytes that `Input::blocks` holds in memory. Reading a file through one buffer of this size, which stays
-/// in the cache, was faster than searching the mapping (8.5 against 6.8 GB/s, two cores, page cache warm). Unlike the
-/// mapping, it does not make the memory of the process grow with the file.
-const BLOCK: usize = 256 << 10;
+/// Number of bytes that `Input::blocks` holds in memory. Reading through a buffer of this size takes 0.8 of the time of
+/// 256 KiB, and as much as reading the mapping. Unlike the mapping, it does not make the memory of the process grow with
+/// the file.
+const BLOCK: usize = 1 << 20;
+
+/// Size of a page. A block is read to its position in a page of the file: on some AMD processors, Linux copies a fourth
+/// as fast to a position that is up to 63 bytes higher.
+const PAGE: usize = 4096;
 
 thread_local! {
     /// Buffer of the last call of `Input::blocks`, which the next call in the thread need not clear.
@@ -380,7 +384,7 @@ impl Input {
         if let (Some(file), Bytes::Mapped(_)) = (&self.file, &self.bytes) {
             return self.holes.next_hole(file, self.size(), offset);
         }
-        self.size()
+        self.size().max(offset)
     }
 
     /// Calls `visit(offset, bytes)` for each block of `range` in order. Each block begins with the last `overlap` bytes
@@ -397,21 +401,28 @@ impl Input {
             return Ok(());
         }
         let mut buffer = BUFFER.take();
-        buffer.resize(BLOCK.min(usize::try_from(range.end - range.start).unwrap_or(BLOCK)) + overlap, 0);
-        let mut kept = 0;
+        let block = BLOCK.min(usize::try_from(range.end - range.start).unwrap_or(BLOCK));
+        buffer.resize(overlap + 2 * PAGE + block, 0);
+        let page = overlap + buffer[overlap..].as_ptr().align_offset(PAGE);
+        // Bytes that the next block begins with.
+        let mut kept = 0..0;
         let mut offset = range.start;
         while offset < range.end {
-            let wanted = (buffer.len() - kept).min(usize::try_from(range.end - offset).unwrap_or(usize::MAX));
-            let read = self.read_at(offset, &mut buffer[kept..kept + wanted]).map_err(Error::io(&self.path, "read"))?;
+            let position = (offset % PAGE as u64) as usize;
+            let start = page + position;
+            let wanted = (range.end - offset).min((BLOCK - position) as u64) as usize;
+            let first = start - kept.len();
+            buffer.copy_within(kept, first);
+            let into = &mut buffer[start..start + wanted];
+            let read = self.read_at(offset, into).map_err(Error::io(&self.path, "read"))?;
             if read == 0 {
                 return Err(Error::Shrunk { path: self.path.clone(), missing: range.end - offset });
             }
-            let filled = kept + read;
-            visit(offset - kept as u64, &buffer[..filled]);
+            let end = start + read;
+            visit(offset - (start - first) as u64, &buffer[first..end]);
             Work::Read.record(read as u64);
             offset += read as u64;
-            kept = overlap.min(filled);
-            buffer.copy_within(filled - kept..filled, 0);
+            kept = first.max(end.saturating_sub(overlap))..end;
         }
         BUFFER.set(buffer);
         Ok(())

@@ -16,6 +16,7 @@ pub static MAPPED_FILES: Registry<MappedFile> = Registry::new();
 
 /// Addresses of a mapped file, and the message for an access beyond its end.
 #[derive(Debug)]
+#[cfg_attr(not(unix), expect(dead_code, reason = "other systems do not truncate mapped files"))]
 pub struct MappedFile {
     /// Addresses of the mapping.
     pub addresses: Range<usize>,
@@ -82,11 +83,10 @@ impl Mapping {
         if end <= start {
             return;
         }
-        let size = end - start;
         // SAFETY: nothing is ever written to this mapping, so each page comes back from the file with the same bytes.
         // Failing to release pages is not an error.
         #[cfg(unix)]
-        let _ = unsafe { self.map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, size) };
+        let _ = unsafe { self.map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, end - start) };
     }
 }
 

@@ -33,9 +33,6 @@ pub struct Output {
 /// Size of a block that file systems share between files, and of a page of the page cache, in bytes.
 const BLOCK: u64 = 4096;
 
-/// Maximum number of bytes in one call of the kernel, so that progress is seen.
-const COPIED: u64 = 64 << 20;
-
 /// Number of bytes that are mapped at a time. Half and four times this size are not faster.
 const WINDOW: u64 = 1 << 20;
 
@@ -237,6 +234,8 @@ impl Output {
     /// when the rest is written.
     #[cfg(target_os = "linux")]
     fn copy_range(&mut self, input: &Input, offset: u64, size: u64) -> u64 {
+        /// Maximum number of bytes in one call of the kernel, so that progress is seen.
+        const COPIED: u64 = 64 << 20;
         let Some(file) = input.file() else { return 0 };
         let mut from = offset;
         let mut copied = 0;

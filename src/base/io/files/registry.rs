@@ -60,6 +60,7 @@ impl<T> Registry<T> {
     }
 
     /// Takes items until `visit` returns true, which is the result. Items are not freed, so handlers may call this.
+    #[cfg(any(unix, test))]
     pub fn take(&self, mut visit: impl FnMut(&'static T) -> bool) -> bool {
         self.nodes().any(|node| {
             let item = node.item.swap(ptr::null_mut(), Ordering::AcqRel);

@@ -35,10 +35,11 @@ static PIPES: Mutex<BTreeMap<PathBuf, File>> = Mutex::new(BTreeMap::new());
 /// pipes are refused: they may have no writer.
 pub fn is_pipe(path: &Path) -> bool {
     #[cfg(unix)]
-    return ["/dev/fd", "/dev/stdin", "/proc/self/fd"].iter().any(|open| path.starts_with(open))
-        && std::fs::metadata(path).is_ok_and(|it| std::os::unix::fs::FileTypeExt::is_fifo(&it.file_type()));
+    let is_fifo = |it: std::fs::Metadata| std::os::unix::fs::FileTypeExt::is_fifo(&it.file_type());
     #[cfg(not(unix))]
-    return false;
+    let is_fifo = |_| false;
+    ["/dev/fd", "/dev/stdin", "/proc/self/fd"].iter().any(|open| path.starts_with(open))
+        && std::fs::metadata(path).is_ok_and(is_fifo)
 }
 
 /// Returns a temporary file with everything that a pipe holds. Like [`copy`], it reads the pipe once.

@@ -284,7 +284,8 @@ impl Evaluator<'_> {
         let policy = self.policy;
         let is_package = policy.package.is_some() && file.package.is_none();
         let is_input = inputs.get(file.input) == Some(path);
-        if is_input || is_package || policy.needs_whole_files() || policy.consistent_features || policy.promised_kernels {
+        if is_input || is_package || policy.needs_whole_files() || policy.consistent_features || policy.promised_kernels
+        {
             self.positions.insert(path.clone(), self.files);
         }
         self.files = self.files.saturating_add(1);

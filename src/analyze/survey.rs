@@ -151,10 +151,8 @@ fn survey_image(image: &ImageRef<'_>, wanted: SurveyOptions) -> ImageSurvey {
     let mut inside = ImageSurvey::default();
     if wanted.inspection {
         let mut inspection = inspect_with(image, |kind, view, demangler| {
-            let found = match wanted.own_sizes {
-                true => image::inspect_with_own_sizes(kind, view),
-                false => image::inspect_mangled(kind, view),
-            };
+            let read = if wanted.own_sizes { image::inspect_with_own_sizes } else { image::inspect_mangled };
+            let found = read(kind, view);
             if wanted.demangled { found.demangled(view, demangler) } else { found }
         });
         if wanted.without_kernels {

@@ -8,11 +8,8 @@ use super::findings::{RuleFindings, violated};
 use super::sums::{CodeSize, EXAMPLES, PatternMatches, Sums};
 use super::{AllFiles, Evaluator};
 use crate::check::coverage::allows;
-use crate::check::facts::{FileFacts, ImageCode};
 use crate::check::policy::{Pattern, Requirements, Size};
 use crate::check::rule::Rule;
-use crate::check::target::PolicyTarget;
-use crate::target::{TargetId, processors::Processor};
 
 /// Reports inputs without device code, and patterns of must-hold that match no file with device code.
 pub fn device_code(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
@@ -119,9 +116,6 @@ pub fn package_size(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
     }
 }
 
-/// Target IDs that a file contains, by AMD processor.
-pub type Settings = BTreeMap<String, BTreeSet<String>>;
-
 /// Checks that all files with code for a processor are built for the same settings of its features. Otherwise a program
 /// may load two files and find that a device runs the code of only one of them.
 pub fn consistent_features(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
@@ -153,19 +147,6 @@ pub fn consistent_features(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
             }
         });
     }
-}
-
-/// Returns the target IDs of a file for AMD processors.
-pub fn settings_of(facts: &FileFacts<'_>) -> Settings {
-    let mut settings = Settings::new();
-    for image in &facts.images {
-        let ImageCode::For(PolicyTarget::Native(id)) = &image.code else { continue };
-        let Ok(target) = TargetId::parse(id) else { continue };
-        if Processor::named(target.processor()).is_some() {
-            settings.entry(target.processor().to_owned()).or_default().insert(id.clone());
-        }
-    }
-    settings
 }
 
 fn list(ids: &BTreeSet<String>) -> String {

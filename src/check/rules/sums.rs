@@ -6,14 +6,17 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use super::CheckedFile;
-use super::cross_file::{Settings, settings_of};
 use super::packages::PackageFacts;
 use super::promises::Promises;
 use crate::base::bytes::total;
 use crate::check::facts::{FileFacts, ImageCode};
 use crate::check::policy::{PackageCoverage, Pattern, Policy};
 use crate::check::target::PolicyTarget;
-use crate::target::Platform;
+use crate::target::processors::Processor;
+use crate::target::{Platform, TargetId};
+
+/// Target IDs that a file contains, by AMD processor.
+pub type Settings = BTreeMap<String, BTreeSet<String>>;
 
 /// Facts about all files of a check.
 #[derive(Default)]
@@ -137,4 +140,17 @@ impl Sums {
             self.promises.add(file, facts);
         }
     }
+}
+
+/// Returns the target IDs of a file for AMD processors.
+fn settings_of(facts: &FileFacts<'_>) -> Settings {
+    let mut settings = Settings::new();
+    for image in &facts.images {
+        let ImageCode::For(PolicyTarget::Native(id)) = &image.code else { continue };
+        let Ok(target) = TargetId::parse(id) else { continue };
+        if Processor::named(target.processor()).is_some() {
+            settings.entry(target.processor().to_owned()).or_default().insert(id.clone());
+        }
+    }
+    settings
 }

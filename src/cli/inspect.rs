@@ -102,7 +102,7 @@ type Read = fn(ImageKind, View<'_>, &Demangler) -> Inspection;
 /// Work on an image that was read. It runs in parallel.
 type Work<'w, R> = dyn Fn(&File, &NestedImage<'_>, Inspection) -> R + Sync + 'w;
 
-/// Passes the results of an image each to a function, in order.
+/// Passes each result to a function, in order.
 type EachResult<'e, R> = dyn FnMut(&mut dyn FnMut(R)) + 'e;
 
 /// Visits a file, which was scanned unless it is an error or empty, the images that the filter accepts, and their results.

@@ -422,7 +422,7 @@ impl Input {
             visit(offset - (start - first) as u64, &buffer[first..end]);
             Work::Read.record(read as u64);
             offset += read as u64;
-            kept = first.max(end.saturating_sub(overlap))..end;
+            kept = end - overlap.min(end - first)..end;
         }
         BUFFER.set(buffer);
         Ok(())

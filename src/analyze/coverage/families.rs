@@ -34,7 +34,7 @@ impl<'a> Coverage<'a> {
     pub fn families(&self) -> Vec<KernelFamily> {
         let mut families: BTreeMap<String, KernelFamily> = BTreeMap::new();
         for kernel in &self.kernels {
-            let name = family(&self.shown.shown(kernel.name));
+            let name = family(&self.names.shown(kernel.name));
             let family = families.entry(name.clone());
             let family = family.or_insert_with(|| KernelFamily { name, kernels: 0, rows: BTreeMap::new() });
             family.kernels += 1;

@@ -49,7 +49,7 @@ pub struct Coverage<'a> {
     /// Images that may have kernels but were not inspected, and their number.
     pub not_inspected: BTreeMap<UninspectedImages, usize>,
     /// Demangles the names of the kernels.
-    pub shown: ShownNames,
+    pub names: ShownNames,
     rows: Rows<'a>,
     /// The candidate sets with gaps, each with the index of its file.
     sets_with_gaps: Vec<(usize, SetCoverage<'a>)>,

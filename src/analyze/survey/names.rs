@@ -62,13 +62,30 @@ impl Default for ShownNames {
 impl ShownNames {
     /// Returns the demangled name; `None` if the name is not mangled, or the names of the report are too large.
     pub fn demangle(&self, name: &str) -> Option<String> {
-        let demangled = demangle(name)?;
-        self.left.set(self.left.get().checked_sub(demangled.len())?);
-        Some(demangled)
+        let left = self.left.get();
+        let demangled = if left > 0 { demangle(name)? } else { return None };
+        let rest = left.checked_sub(demangled.len());
+        // No later name is demangled: a file may have any number of them.
+        self.left.set(rest.unwrap_or(0));
+        rest.map(|_| demangled)
     }
 
     /// Returns the name for readers.
     pub fn shown(&self, name: &str) -> String {
         self.demangle(name).unwrap_or_else(|| name.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_mangled_after_the_limit() {
+        let names = ShownNames { left: Cell::new("f(int)".len()) };
+        let shown = ["main", "_Z1fi", "_Z1gi", "_Z1fi"].map(|name| names.shown(name));
+        assert_eq!(shown, ["main", "f(int)", "_Z1gi", "_Z1fi"]);
+        let names = ShownNames { left: Cell::new("f(int)".len() - 1) };
+        assert_eq!([names.demangle("_Z1fi"), names.demangle("_Z1f")], [None, None]);
     }
 }

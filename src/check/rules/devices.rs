@@ -31,7 +31,7 @@ pub fn kernels(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mu
             }
         };
         for kernel in &coverage.kernels {
-            let demangled = coverage.shown.demangle(kernel.name);
+            let demangled = coverage.names.demangle(kernel.name);
             if !is_selected(requirement, kernel.name, demangled.as_deref()) {
                 continue;
             }

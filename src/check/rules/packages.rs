@@ -196,7 +196,7 @@ fn finding(package: &Package, device: &str, answer: Answer, with_jit: bool) -> O
 fn families(coverage: &Coverage<'_>, required: &FamilyRequirement) -> BTreeMap<String, Family> {
     let mut families: BTreeMap<String, Family> = BTreeMap::new();
     for kernel in &coverage.kernels {
-        let readable = coverage.shown.shown(kernel.name);
+        let readable = coverage.names.shown(kernel.name);
         let captured =
             [readable.as_str(), kernel.name].into_iter().find_map(|name| required.matching.captures(name.as_bytes()));
         let Some(captured) = captured else { continue };

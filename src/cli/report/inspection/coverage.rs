@@ -61,7 +61,7 @@ fn groups(coverage: &Coverage<'_>) -> Vec<Group> {
         }
         let Some(group) = groups.get_mut(place) else { continue };
         group.kernels += 1;
-        group.families.insert(family(&coverage.shown.shown(kernel.name)));
+        group.families.insert(family(&coverage.names.shown(kernel.name)));
     }
     groups
 }
@@ -153,7 +153,7 @@ pub fn coverage_table(coverage: &Coverage<'_>, screen: &Screen, write: &mut dyn 
     let rows = || {
         coverage.kernels.iter().map(|kernel| {
             let cells = coverage.cells(kernel).map(|cell| printable(&cell.to_string()));
-            cells.chain([printable(&coverage.shown.shown(kernel.name))]).collect()
+            cells.chain([printable(&coverage.names.shown(kernel.name))]).collect()
         })
     };
     write(&summary(coverage, screen));

@@ -129,7 +129,7 @@ pub fn coverage_json(coverage: &Coverage<'_>, files: &[&inventory::File], write:
 
 fn covered_kernel(json: &mut JsonWriter, coverage: &Coverage<'_>, kernel: &CoveredKernel<'_>) {
     json.field("name", kernel.name);
-    json.optional("demangled", coverage.shown.demangle(kernel.name));
+    json.optional("demangled", coverage.names.demangle(kernel.name));
     json.field("archs", &*kernel.archs);
     let cells = coverage.devices.iter().zip(coverage.cells(kernel));
     let gaps = cells.clone().filter(|(_, cell)| *cell == CoverageCell::Gap);

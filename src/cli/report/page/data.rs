@@ -171,7 +171,7 @@ pub struct PageData {
     inputs: Inputs,
     packages: PagePackages,
     surveys: PackageSurvey,
-    shown: ShownNames,
+    names: ShownNames,
     families: Distinct<String>,
     /// Index of the family of each name.
     family_of: Vec<usize>,
@@ -214,7 +214,7 @@ impl PageData {
             coverage: kernels,
             gpus,
             devices,
-            names: DisplayNames(mem::take(&mut surveys.names), self.shown),
+            names: DisplayNames(mem::take(&mut surveys.names), self.names),
             families: self.families.into_values(),
             family_of: self.family_of,
             sources: self.sources.into_values().iter().map(|path| printable(path)).collect(),
@@ -412,7 +412,7 @@ impl PageData {
     fn kernel(&mut self, kernel: &Kernel) -> KernelRow {
         let name = self.surveys.names.add(&kernel.name);
         if name as usize == self.family_of.len() {
-            let family = printable(&family(&self.shown.shown(&kernel.name)));
+            let family = printable(&family(&self.names.shown(&kernel.name)));
             self.family_of.push(self.families.number(&family).0);
         }
         let source = kernel.source.as_ref().map(|source| (self.sources.number(&source.file).0, source.line));

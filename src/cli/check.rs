@@ -138,7 +138,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     // The page shows kernels even if the policy does not require them.
     let checker = Checker::new(&policy, options).inspect_all(page.is_some()).with_assembler(assembler.as_ref());
     let mut check = Check::new(&policy, inputs.names());
-    if page.is_none() && !matches!(format, Format::Json | Format::Junit | Format::Cyclonedx) {
+    // These formats list no checks that pass.
+    let is_short = matches!(format, Format::Table | Format::Sarif | Format::Markdown | Format::Github | Format::Gitlab);
+    if page.is_none() && is_short {
         check = check.counting();
     }
     let mut document = page.as_ref().map(|_| Page::new());

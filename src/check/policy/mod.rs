@@ -132,6 +132,13 @@ pub struct PackageCoverage {
     pub with_jit: bool,
 }
 
+impl PackageCoverage {
+    /// Returns whether packages must run on any device.
+    pub fn is_required(&self) -> bool {
+        !self.devices.is_empty() || !self.kernels.is_empty()
+    }
+}
+
 /// Devices that families of kernels must run on.
 #[derive(Debug)]
 pub struct FamilyRequirement {

@@ -189,10 +189,10 @@ impl<'p> Check<'p> {
     /// Evaluates the rules for single files. Returns the survey unless the check needs it.
     pub fn add(&mut self, file: CheckedFile) -> Option<Survey> {
         let policy = self.evaluator.policy;
-        self.evaluator.begin_file(&file, &self.inputs);
+        let position = self.evaluator.place(&file, &self.inputs);
         let facts = (!policy.skips(&file.survey.file.path)).then(|| file.facts());
         if let Some(facts) = &facts {
-            self.evaluator.evaluate_file(facts);
+            self.evaluator.evaluate_file(facts, position);
         }
         self.sums.add(&file, facts.as_ref(), &self.inputs, policy);
         drop(facts);
@@ -246,7 +246,7 @@ impl Evaluations {
         match self {
             Evaluations::Counted(counts) => {
                 for (count, _) in counts.iter_mut().zip(Outcome::ALL).filter(|(_, it)| **it == outcome) {
-                    *count = count.saturating_add(1);
+                    *count += 1;
                 }
             }
             Evaluations::Listed { places, paths } => {
@@ -278,24 +278,26 @@ struct Evaluator<'a> {
 }
 
 impl Evaluator<'_> {
-    /// Begins the next file.
-    fn begin_file(&mut self, file: &CheckedFile, inputs: &[String]) {
+    /// Returns the position of the next file, and keeps it if a rule about all files may have findings about the file:
+    /// about inputs and packages, and with some rules about members.
+    fn place(&mut self, file: &CheckedFile, inputs: &[String]) -> usize {
         let path = &file.survey.file.path;
         let policy = self.policy;
-        let is_package = policy.package.is_some() && file.package.is_none();
+        let judges_packages = policy.package.is_some() || policy.package_coverage.is_required();
+        let judges_members = policy.needs_whole_files() || policy.consistent_features || policy.promised_kernels;
         let is_input = inputs.get(file.input) == Some(path);
-        if is_input || is_package || policy.needs_whole_files() || policy.consistent_features || policy.promised_kernels
-        {
-            self.positions.insert(path.clone(), self.files);
+        let position = self.files;
+        if is_input || judges_members || (judges_packages && file.package.is_none()) {
+            self.positions.insert(path.clone(), position);
         }
-        self.files = self.files.saturating_add(1);
+        self.files += 1;
+        position
     }
 
     /// Evaluates the rules that apply to single files. A file without device code can only have findings about its
     /// damage.
-    fn evaluate_file(&mut self, facts: &FileFacts<'_>) {
+    fn evaluate_file(&mut self, facts: &FileFacts<'_>, position: usize) {
         let requirements = self.policy.requirements_for(facts.path());
-        let position = self.files.saturating_sub(1);
         for &rule in Rule::ALL {
             let evaluate = match rule.scope() {
                 Scope::EachFile(evaluate) => evaluate,

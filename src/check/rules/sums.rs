@@ -10,7 +10,7 @@ use super::packages::PackageFacts;
 use super::promises::Promises;
 use crate::base::bytes::total;
 use crate::check::facts::{FileFacts, ImageCode};
-use crate::check::policy::{PackageCoverage, Pattern, Policy};
+use crate::check::policy::{Pattern, Policy};
 use crate::check::target::PolicyTarget;
 use crate::target::processors::Processor;
 use crate::target::{Platform, TargetId};
@@ -58,7 +58,7 @@ impl PatternMatches {
         if self.first.len() < EXAMPLES && patterns.peek().is_some() {
             self.first.push(path.to_owned());
         }
-        self.count = self.count.saturating_add(1);
+        self.count += 1;
         for (index, pattern) in patterns {
             if !self.matched.contains(&index) && pattern.matches(path) {
                 self.matched.insert(index);
@@ -131,8 +131,7 @@ impl Sums {
             self.known_settings.insert(Arc::clone(&own));
             self.settings.push((path.clone(), own));
         }
-        let PackageCoverage { devices, kernels, .. } = &policy.package_coverage;
-        if !devices.is_empty() || !kernels.is_empty() {
+        if policy.package_coverage.is_required() {
             let input = inputs.get(file.input).map(String::as_str).unwrap_or_default();
             self.coverage.add(file, facts, input, policy);
         }

@@ -56,7 +56,7 @@ impl SizedFiles {
     pub fn add(&mut self, file: SizedFile, is_listed: bool) {
         let before = if self.count == 0 { Some(0) } else { self.packed_size };
         self.packed_size = before.zip(file.packed_size).map(|(before, size)| total([before, size]));
-        self.count = self.count.saturating_add(1);
+        self.count += 1;
         if is_listed {
             self.listed.push(file);
         } else if self.count == 1 {

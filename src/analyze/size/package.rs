@@ -94,7 +94,7 @@ impl PackageSizes {
         let mut all = PackageSizes::default();
         let mut stored_in_all = self.overhead;
         // The scan has reported a defect of the directory.
-        let _ = format.each_member(view, &mut |member| {
+        let _ = format.each_member(view, &|read| input.count_read(read), &mut |member| {
             let stored = member.packed_size.unwrap_or_default();
             input.count_read(stored);
             let size = Size { stored, decompressed: member.size.unwrap_or(stored) };

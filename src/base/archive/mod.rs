@@ -92,6 +92,8 @@ type ReadMembers = for<'data> fn(View<'data>, &mut dyn FnMut(Member<'data>)) -> 
 enum Reader {
     /// Of an archive.
     Members(ReadMembers),
+    /// Of zip files. It reads the directory, which may be larger than the members, before the first member.
+    Zip,
     /// Unpacks a file that is compressed as a whole. It is an archive with one unnamed member.
     Compressed(for<'data> fn(View<'data>) -> Unpack<'data>),
 }
@@ -128,9 +130,9 @@ const fn library_format(magic: &'static [u8]) -> ArchiveFormat {
 const FORMATS: &[ArchiveFormat] = &[
     library_format(ar::MAGICS[0]),
     library_format(ar::MAGICS[1]),
-    format(zip::MAGIC, Reader::Members(zip::members)),
+    format(zip::MAGIC, Reader::Zip),
     // A zip file without files.
-    format(b"PK\x05\x06", Reader::Members(zip::members)),
+    format(b"PK\x05\x06", Reader::Zip),
     // The version that follows differs between POSIX and GNU.
     ArchiveFormat { offset: 257, ..format(b"ustar", Reader::Members(tar::members)) },
     format(b"\x1f\x8b\x08", Reader::Compressed(compressed::gzip)),
@@ -169,15 +171,21 @@ impl ArchiveFormat {
     /// Returns the members of an archive in this format.
     pub fn members<'data>(&self, view: View<'data>) -> Members<'data> {
         let mut members = Vec::new();
-        let defect = self.each_member(view, &mut |member| members.push(member)).err();
+        let defect = self.each_member(view, &|_| {}, &mut |member| members.push(member)).err();
         Members { members, defect }
     }
 
-    /// Calls `take` with each member before the next one is read. An error is the reason why the remaining members
-    /// cannot be located.
-    pub fn each_member<'data>(&self, view: View<'data>, take: &mut dyn FnMut(Member<'data>)) -> Result<(), Malformed> {
+    /// Calls `take` with each member before the next one is read, and `read` with the number of bytes of each part of a
+    /// directory that is read. An error is the reason why the remaining members cannot be located.
+    pub fn each_member<'data>(
+        &self,
+        view: View<'data>,
+        read: &dyn Fn(u64),
+        take: &mut dyn FnMut(Member<'data>),
+    ) -> Result<(), Malformed> {
         let unpack = match self.reader {
-            Reader::Members(read) => return read(view, take),
+            Reader::Members(read_members) => return read_members(view, take),
+            Reader::Zip => return zip::members(view, read, take),
             Reader::Compressed(unpack) => unpack(view),
         };
         take(Member { name: None, packed_size: None, size: None, content: MemberContent::Packed(unpack) });
@@ -200,7 +208,7 @@ impl ArchiveFormat {
 
     /// Returns whether this is the format of zip files.
     pub fn is_zip(&self) -> bool {
-        self.magic.starts_with(b"PK")
+        matches!(self.reader, Reader::Zip)
     }
 
     /// Returns whether this is the format of static libraries.

@@ -131,14 +131,16 @@ impl Expansion<'_> {
     /// in an intact archive.
     fn members(&mut self, archive: &InputSlice, format: &archive::ArchiveFormat, path: &Path, inner: usize) {
         let mut opened = OpenArchive { slice: archive, path, inner, spool: SharedSpool::new() };
-        let mut read = format.each_member(archive.view(), &mut |member| self.charged_member(&mut opened, member));
+        let count_read = |read| archive.input.count_read(read);
+        let mut result =
+            format.each_member(archive.view(), &count_read, &mut |member| self.charged_member(&mut opened, member));
         if self.is_exhausted {
             return;
         }
-        if read.is_ok() && self.options.archives == Archives::All {
-            read = format.check_end(archive.view());
+        if result.is_ok() && self.options.archives == Archives::All {
+            result = format.check_end(archive.view());
         }
-        if let Err(malformed) = read {
+        if let Err(malformed) = result {
             (self.take)(Err(malformed.in_file(Path::new(&archive.path))));
         }
     }

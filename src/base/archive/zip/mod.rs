@@ -1,6 +1,7 @@
 //! Zip files, the format of wheels and many packages.
 
 pub(crate) mod directory;
+pub(crate) mod entry;
 pub(crate) mod number;
 
 use std::borrow::Cow;
@@ -12,7 +13,8 @@ use flate2::{Crc, Decompress, FlushDecompress, Status};
 use super::{Member, MemberContent, Unpack, compressed};
 use crate::base::bytes::{Resource, View};
 use crate::base::error::Malformed;
-use directory::{DEFLATED, Directory, ENCRYPTED, END, END_SIZE, STORED};
+use directory::{Directory, END, END_SIZE};
+use entry::{DEFLATED, ENCRYPTED, STORED};
 
 /// First bytes of a zip file, the header of its first member.
 pub const MAGIC: &[u8] = b"PK\x03\x04";
@@ -24,7 +26,7 @@ pub fn appended_start(view: View<'_>, may_have_comment: bool) -> Option<u64> {
     if !may_have_comment && !view.from(last).starts_with(&END.to_le_bytes()) {
         return None;
     }
-    let directory = Directory::read(view).ok().filter(|directory| directory.ends(view))?;
+    let directory = Directory::read(view, &|_| {}).ok().filter(|directory| directory.ends(view))?;
     let mut first = None;
     for entry in directory.entries.iter() {
         view.charge("zip directory", Resource::Work, 1).ok()?;
@@ -34,13 +36,19 @@ pub fn appended_start(view: View<'_>, may_have_comment: bool) -> Option<u64> {
     first.filter(|&start| start > 0)
 }
 
-/// Reads the files, without directories.
-pub fn members<'data>(view: View<'data>, take: &mut dyn FnMut(Member<'data>)) -> Result<(), Malformed> {
-    let directory = Directory::read(view)?;
-    for entry in directory.files().into_iter().filter_map(|index| directory.entries.get(index)) {
+/// Reads the files, without directories. Calls `read` with the number of bytes of each header that is read.
+pub fn members<'data>(
+    view: View<'data>,
+    read: &dyn Fn(u64),
+    take: &mut dyn FnMut(Member<'data>),
+) -> Result<(), Malformed> {
+    let directory = Directory::read(view, read)?;
+    for entry in directory.entries.files(read).filter_map(|index| directory.entries.get(index)) {
         let name = decode_name(entry.name).into_owned();
         super::charge_name(view, name.as_bytes())?;
-        let data = entry.local_header()?.rest;
+        let header = entry.local_header()?;
+        read(header.whole.size());
+        let data = header.rest;
         let packed_size = entry.fields.compressed.value;
         let content = match entry.fields.method {
             _ if entry.fields.flags & ENCRYPTED != 0 => MemberContent::Unreadable("is encrypted".to_owned()),

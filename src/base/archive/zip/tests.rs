@@ -72,7 +72,7 @@ fn same_names(plain: &[u8]) -> Vec<u8> {
 /// Returns name and contents of each file; `None` if there is an error.
 fn ours(bytes: &[u8]) -> Option<Vec<(String, Vec<u8>)>> {
     let mut found = Vec::new();
-    members(View::new(bytes), &mut |member| found.push(member)).ok()?;
+    members(View::new(bytes), &|_| {}, &mut |member| found.push(member)).ok()?;
     let content = |member: Member<'_>| {
         let mut bytes = Vec::new();
         match member.content {

@@ -28,7 +28,7 @@ pub struct MappedFile {
 const MAPPED_AROUND: usize = 2 << 20;
 
 /// Number of bytes of archive members that are read between releases of the pages of an archive.
-const READ_UNTIL_RELEASE: u64 = 8 << 20;
+const READ_UNTIL_RELEASE: u64 = 2 << 20;
 
 /// A file, or a range of a spool, mapped into memory.
 #[derive(Debug)]

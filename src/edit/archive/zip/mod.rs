@@ -21,9 +21,8 @@ use record::{Record, RecordedFile};
 
 use super::super::Result;
 use super::super::patch::{Patch, PatchLayout, Patches};
-use crate::base::archive::zip::directory::{
-    DEFLATED, Directory, ENCRYPTED, Entry, Fields, HAS_DESCRIPTOR, LEVELS, STORED,
-};
+use crate::base::archive::zip::directory::Directory;
+use crate::base::archive::zip::entry::{DEFLATED, ENCRYPTED, Entry, Fields, HAS_DESCRIPTOR, LEVELS, STORED};
 use crate::base::archive::zip::number::set;
 use crate::base::bytes::{Resource, View};
 use crate::base::content::Content;
@@ -53,9 +52,9 @@ struct Change<'data> {
 impl<'data> ZipFile<'data> {
     /// Reads the central directory.
     pub fn read(archive: View<'data>) -> Result<Self> {
-        let directory = Directory::read(archive)?;
+        let directory = Directory::read(archive, &|_| {})?;
         directory.check_editable(archive)?;
-        let members = directory.files();
+        let members = directory.entries.files(&|_| {}).collect();
         Ok(ZipFile { archive, directory, members, record: OnceCell::new() })
     }
 

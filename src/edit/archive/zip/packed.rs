@@ -8,7 +8,7 @@ use flate2::write::DeflateEncoder;
 use flate2::{Compression, Crc};
 use sha2::{Digest, Sha256};
 
-use crate::base::archive::zip::directory::DEFLATED;
+use crate::base::archive::zip::entry::DEFLATED;
 use crate::base::bytes::total;
 use crate::base::error::Result;
 use crate::base::io::{Access, Input, Spool, Spooled};
